@@ -74,7 +74,7 @@ def schedule(stage, layers, microbatches):
 
 
 def dual_pipe(stages, stage, microbatches, early, late):
-    """The steps of sim/workload/strategy/dual_pipe_rule.h; `early`: the part that microbatches come to first."""
+    """The steps of sim/training/strategy/dual_pipe_rule.h; `early`: the part that microbatches come to first."""
     ahead = stages - 1 - stage
     steps, put_off = [Step("F", early)] * (2 * ahead) + [Step("F", early), Step("F", late)] * (stage + 1), []
 

@@ -29,12 +29,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/compute/gpu_variation.h"
 #include "sim/core/engine.h"
+#include "sim/jobs/job_set.h"
 #include "sim/report/results.h"
 #include "sim/topology/topology.h"
-#include "sim/workload/checkpoint/checkpoint.h"
-#include "sim/workload/compute/gpu_variation.h"
-#include "sim/workload/job/job_set.h"
+#include "sim/training/checkpoint/checkpoint.h"
 
 namespace netsim {
 

@@ -13,9 +13,14 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
+#include "sim/compute/compute_devices.h"
+#include "sim/compute/compute_model.h"
+#include "sim/compute/compute_times.h"
+#include "sim/compute/gpu_variation.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/core/stopwatch.h"
+#include "sim/jobs/job_set.h"
 #include "sim/recovery.h"
 #include "sim/report/collective_bounds.h"
 #include "sim/report/prediction.h"
@@ -28,11 +33,6 @@
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
 #include "sim/transport/packet_network.h"
-#include "sim/workload/compute/compute_devices.h"
-#include "sim/workload/compute/compute_model.h"
-#include "sim/workload/compute/compute_times.h"
-#include "sim/workload/compute/gpu_variation.h"
-#include "sim/workload/job/job_set.h"
 #include "sim/workload/task.h"
 #include "sim/workload/workload.h"
 

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "sim/core/event_loop.h"
+#include "sim/network/aggregation/switch_fans.h"
 #include "sim/network/back_pressure.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/link_state.h"
@@ -17,7 +18,6 @@
 #include "sim/network/packet_forwarding.h"
 #include "sim/network/remote_packet_events.h"
 #include "sim/network/switch_buffers.h"
-#include "sim/network/switch_fans.h"
 
 namespace netsim {
 

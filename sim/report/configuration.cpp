@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
+#include "sim/compute/compute_devices.h"
 #include "sim/core/description.h"
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"
@@ -17,7 +18,6 @@
 #include "sim/scheduling/placement.h"
 #include "sim/topology/partition.h"
 #include "sim/transport/packet_network.h"
-#include "sim/workload/compute/compute_devices.h"
 
 namespace netsim {
 namespace {

@@ -13,7 +13,7 @@
 #include "sim/core/units.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
-#include "sim/workload/memory/memory_plan.h"
+#include "sim/workload/memory_plan.h"
 #include "sim/workload/task.h"
 
 namespace netsim {

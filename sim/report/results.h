@@ -11,10 +11,10 @@
 #include "sim/collectives/execution/library_choice.h"
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
+#include "sim/jobs/job.h"
 #include "sim/report/quantiles.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
-#include "sim/workload/job/job.h"
 
 namespace netsim {
 

@@ -12,6 +12,9 @@
 
 #include "sim/collectives/block_counts.h"
 #include "sim/collectives/plan.h"
+#include "sim/compute/compute_times.h"
+#include "sim/compute/kernel.h"
+#include "sim/compute/stream.h"
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"
@@ -21,59 +24,8 @@ namespace netsim {
 class MemoryPlan;
 struct OwnAlgorithm;
 
-// Precision of a kernel's multiplications. `half` is bf16 or fp16, which have one rate. `fp32` does not use
-// tensor cores, `tf32` does. `fp8` and `fp4` include formats with scales (MXFP8, NVFP4).
-enum class Precision : std::uint8_t { half, fp32, tf32, fp8, fp4 };
-const char* to_string(Precision precision);
-// Returns the bits of an operand of that precision.
-std::int64_t operand_bits(Precision precision);
-
-// Kernel: the work of one GPU kernel. The compute model turns it into a time.
-struct Kernel {
-  enum class Kind : std::uint8_t {
-    gemm,    // batch x (m x k) * (k x n), operands as `precision` has them, results of `element_bytes`
-    memory,  // memory-bound: `bytes` through HBM
-    fixed,   // `duration`, measured or given
-    // Fused attention: 2 m n k operations for each of `batch` heads, and `bytes` through HBM. The m x n
-    // scores stay on the chip. m is the number of queries, n that of keys per query on average. k is the head
-    // size times the number of matrix products: 2 forward, 5 backward with recomputed scores.
-    attention
-  };
-  Kind kind = Kind::memory;
-  std::string name;  // "qkv_gemm", "layer_norm", ...
-  std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  std::int64_t element_bytes = 2;
-  Precision precision = Precision::half;  // for a GEMM or attention
-  // Number of equal pieces that a GEMM is cut into; this kernel is one of them, and m is the piece's. They
-  // run in turn on streams of their own. So the next piece fills multiprocessors that the last wave of a
-  // piece leaves idle.
-  std::int64_t pieces = 1;
-  bool backward = false;         // attention: the backward pass, which is slower
-  bool weight_gradient = false;  // GEMM: it computes gradients of weights
-  bool accumulates = false;      // GEMM: it adds its results to those in memory
-  // Multiprocessors that communication kernels hold while this one multiplies on the others.
-  std::int64_t held_multiprocessors = 0;
-  Bytes bytes = 0;
-  Time duration = 0;
-};
-
 // A bit of Task::name. Where it is set, the other bits are the number by which the file names the task.
 inline constexpr std::uint32_t kNumberedName = 1U << 31;
-
-// Work: the kernels of a compute task, which run one after the other.
-struct Work {
-  std::string name;  // "attention_forward"
-  std::vector<Kernel> kernels;
-};
-
-// Stream: the CUDA-like streams of a rank. Tasks of one stream run in program order. The exposed time of a
-// communication is reported under its stream. `io` goes to and from storage. `offload` goes to and from the
-// host's memory, and includes the work of its CPUs.
-enum class Stream : std::uint8_t { compute, tp, pp, dp, ep, cp, io, offload };
-inline constexpr int kStreams = 8;
-inline constexpr std::array kCommunicationStreams{Stream::tp, Stream::pp, Stream::dp,     Stream::ep,
-                                                  Stream::cp, Stream::io, Stream::offload};
-const char* to_string(Stream stream);
 
 enum class TaskKind : std::uint8_t {
   compute,
@@ -131,6 +83,14 @@ struct Task {
   std::uint32_t name = 0;  // for TaskSource::name()
   Time not_before = 0;     // earliest start, from the start of the job (flow lists); 0 for none
 };
+
+// Returns what ComputeTimes is asked about a compute or host_compute task.
+inline ComputeRequest compute_request(const Task& task) {
+  return {.task = task.id,
+          .iteration = task.iteration,
+          .work = task.work,
+          .on_host = task.kind == TaskKind::host_compute};
+}
 
 inline bool is_point_to_point(const Task& task) {
   return task.kind == TaskKind::send || task.kind == TaskKind::receive;

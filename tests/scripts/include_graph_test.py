@@ -22,9 +22,12 @@ DOORS = {
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
                     "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
-    "workload": {"task.h", "workload.h", "job/job.h", "job/job_set.h", "compute/compute_model.h",
-                 "compute/compute_devices.h", "compute/compute_times.h", "compute/gpu_variation.h", "readers/ns3_flows.h",
-                 "memory/memory_plan.h", "memory/memory_ledger.h", "checkpoint/checkpoint.h"},
+    "compute": {"kernel.h", "stream.h", "compute_model.h", "compute_devices.h", "compute_times.h", "gpu_variation.h", "roofline.h"},
+    "workload": {"task.h", "task_window.h", "workload.h", "memory_plan.h", "readers/ns3_flows.h",
+                 "program/program.h", "program/program_file.h", "program/rank_grid.h", "program/role_program_source.h",
+                 "routing/experts.h", "routing/router.h", "routing/token_counts.h", "traffic/simple_source.h", "traffic/traffic.h"},
+    "training": {"memory/memory_ledger.h", "checkpoint/checkpoint.h"},
+    "jobs": {"job.h", "job_set.h"},
     "import": {"ns3_config.h"},
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "sim/workload/memory/memory_plan.h"
+#include "sim/workload/memory_plan.h"
 #include "tests/support/tasks_of.h"
 
 namespace netsim::test {

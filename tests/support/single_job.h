@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/workload/job/job_set.h"
+#include "sim/jobs/job_set.h"
 
 namespace netsim::testing {
 

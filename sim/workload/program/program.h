@@ -11,7 +11,7 @@
 
 #include "sim/collectives/plan.h"
 #include "sim/core/units.h"
-#include "sim/workload/memory/memory_plan.h"
+#include "sim/workload/memory_plan.h"
 #include "sim/workload/task.h"
 
 namespace netsim {

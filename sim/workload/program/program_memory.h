@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/workload/memory/memory_plan.h"
+#include "sim/workload/memory_plan.h"
 #include "sim/workload/program/program.h"
 #include "sim/workload/program/unrolled_role.h"
 

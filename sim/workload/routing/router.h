@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
-#include "sim/workload/model/experts.h"
+#include "sim/workload/routing/experts.h"
 
 namespace netsim {
 

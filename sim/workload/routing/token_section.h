@@ -9,7 +9,7 @@
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
-#include "sim/workload/model/experts.h"
+#include "sim/workload/routing/experts.h"
 
 namespace netsim {
 

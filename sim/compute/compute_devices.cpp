@@ -1,0 +1,202 @@
+#include "sim/compute/compute_devices.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "sim/core/errors.h"
+#include "sim/core/time_limits.h"
+
+namespace netsim {
+namespace {
+
+constexpr const char* kAllStreams = "all";
+constexpr const char* kNoStream = "none";
+// Those on which a GPU runs kernels that communicate.
+constexpr std::array kKernelStreams{Stream::tp, Stream::cp, Stream::ep, Stream::pp, Stream::dp, Stream::io};
+
+// A bit for each stream that is named; kNoStream is a name only where it is the default.
+std::uint32_t named_streams(const ConfigNode& names, const std::string& default_name) {
+  const auto bit = [](Stream stream) { return 1U << static_cast<unsigned>(stream); };
+  if (names.is_sequence() && names.items().empty())
+    names.fail("no stream is named; leave the key out for " + default_name);
+  std::uint32_t streams = 0;
+  for (const ConfigNode& node : read_names(names, default_name)) {
+    const std::string name = read_text(node);
+    if (name == kNoStream && default_name == kNoStream) continue;
+    std::uint32_t named = 0;
+    std::string allowed = kAllStreams;
+    if (default_name == kNoStream) allowed = std::string(kNoStream) + ", " + allowed;
+    for (const Stream stream : kKernelStreams) {
+      allowed += std::string(", ") + to_string(stream);
+      if (name == kAllStreams || name == to_string(stream)) named |= bit(stream);
+    }
+    if (named == 0) node.fail("'" + name + "' is not one of: " + allowed);
+    streams |= named;
+  }
+  return streams;
+}
+
+}  // namespace
+
+const Parameters<GpuParameters>& gpu_parameters() {
+  using P = GpuParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .real("slowdown_beside_communication", &P::slowdown_beside_communication, {1, 100},
+                "computing takes so many times as long while kernels of a communication run on the same GPU")
+          .names("slowing_streams", &P::slowing_streams, kAllStreams,
+                 "streams whose communication does so: all, or one or several of tp, cp, ep, pp, dp, io")
+          .names(
+              "channels_hold_multiprocessors", &P::channels_hold_multiprocessors, kNoStream,
+              "streams whose kernels hold a multiprocessor for each of their channels, so that computing has "
+              "the others meanwhile: none, all, or one or several of tp, cp, ep, pp, dp, io")
+          .real(
+              "variation", &P::variation, {0, 0.15},
+              "standard deviation among GPUs of how long they take to compute, as a share of it; 0: all are "
+              "alike")
+          .real("jitter", &P::jitter, {0, 0.15},
+                "standard deviation of a compute task's time, as a share of it; 0: none")
+          .flag("overcommit_memory", &P::overcommit_memory,
+                "jobs that need more memory than their GPUs have run all the same")
+          .list(
+              "stragglers", &P::stragglers,
+              "GPUs that are slower: {gpu: host0/gpu3, slowdown: 1.3} or {host: host2, slowdown: 1.1}, with "
+              "first_iteration and last_iteration if not always")
+          .list("failures", &P::failures,
+                "hosts that stop computing at a time: {host: host3, at: 10 s}; see the key recovery of jobs");
+  return parameters;
+}
+
+ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
+                               const std::vector<std::uint32_t>& set_of_gpu, const GpuParameters& parameters,
+                               std::uint32_t first_origin, const std::vector<std::uint32_t>& host_of_gpu,
+                               const std::vector<std::uint32_t>& multiprocessors)
+    : gpus_(set_of_gpu.size() +
+            (host_of_gpu.empty() ? 0 : 1 + *std::max_element(host_of_gpu.begin(), host_of_gpu.end()))),
+      slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)),
+      slowing_(named_streams(parameters.slowing_streams, kAllStreams)),
+      holding_(named_streams(parameters.channels_hold_multiprocessors, kNoStream)) {
+  if (slowdown_ == kFullRate) slowing_ = 0;
+  for (std::uint32_t device = 0; device < gpus_.size(); ++device)
+    gpus_[device].origin = Origin(first_origin + device);
+  const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
+  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+    gpus_[gpu].loop = loops[set_of_gpu[gpu]];
+    if (gpu < multiprocessors.size()) gpus_[gpu].multiprocessors = multiprocessors[gpu];
+    if (holding_ != 0 && gpus_[gpu].multiprocessors == 0) {
+      parameters.channels_hold_multiprocessors.fail(
+          "of GPU " + std::to_string(gpu) +
+          " nobody knows how many multiprocessors it has: `compute` has to be a model that says so");
+    }
+    if (host_of_gpu.empty()) continue;
+    cpus_of_gpu_.push_back(gpus + host_of_gpu[gpu]);
+    gpus_[cpus_of_gpu_.back()].loop = gpus_[gpu].loop;
+  }
+  for (EventLoop* loop : loops)
+    loop->set_handler<&ComputeDevices::compute_done>(EventKind::compute_done, *this);
+}
+
+void ComputeDevices::begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
+  NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is none of the devices");
+  begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0}, work);
+}
+
+void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
+  Gpu& gpu = gpus_[number];
+  settle(gpu);
+  task.left = static_cast<Amount>(work) << kAmountShift;
+  gpu.running.push_back(task);
+  plan(number);
+}
+
+void ComputeDevices::drop(std::uint32_t number, std::uint32_t job) {
+  for (const std::uint32_t device : {number, cpus_of_gpu_.empty() ? number : cpus_of_gpu_[number]}) {
+    Gpu& gpu = gpus_[device];
+    const auto of_job = [&](const Running& running) { return running.job == job && running.gpu == number; };
+    if (std::none_of(gpu.running.begin(), gpu.running.end(), of_job)) continue;
+    settle(gpu);
+    gpu.running.erase(std::remove_if(gpu.running.begin(), gpu.running.end(), of_job), gpu.running.end());
+    ++gpu.generation;
+    if (!gpu.running.empty()) plan(device);
+  }
+}
+
+void ComputeDevices::change_communications(std::uint32_t number, Stream stream, int communications,
+                                           int channels) {
+  if (!slows(stream) && !holds(stream)) return;
+  Gpu& gpu = gpus_[number];
+  if (slows(stream)) gpu.communications += static_cast<std::uint32_t>(communications);
+  if (holds(stream)) gpu.held += static_cast<std::uint32_t>(channels);
+  const Amount now = slower(gpu);
+  if (now == gpu.slower) return;
+  if (!gpu.running.empty()) settle(gpu);  // at the rate until now
+  gpu.slower = now;
+  if (!gpu.running.empty()) plan(number);
+}
+
+// Ends the first of the tasks with the least work left.
+void ComputeDevices::compute_done(const Event& event) {
+  Gpu& gpu = gpus_[event.target];
+  if (event.argument != gpu.generation) return;
+  settle(gpu);
+  const auto first = std::min_element(gpu.running.begin(), gpu.running.end(),
+                                      [](const Running& a, const Running& b) { return a.left < b.left; });
+  NETSIM_CHECK(first != gpu.running.end() && first->left <= 0, "a computation ends that has work left");
+  const Running ended = *first;
+  gpu.running.erase(first);
+  if (!gpu.running.empty()) plan(event.target);
+  listener_->compute_done(ended.gpu, ended.job, ended.handle);
+}
+
+// What was done since the last change of rate.
+void ComputeDevices::settle(Gpu& gpu) const {
+  const Time now = gpu.loop->now();
+  if (!gpu.running.empty()) {
+    const Amount done =
+        (static_cast<Amount>(now - gpu.updated) << (kAmountShift + kFactorShift)) / divisor(gpu);
+    for (Running& running : gpu.running) running.left -= done;
+  }
+  gpu.updated = now;
+}
+
+void ComputeDevices::plan(std::uint32_t number) {
+  Gpu& gpu = gpus_[number];
+  Amount least = gpu.running.front().left;
+  for (const Running& running : gpu.running) least = std::min(least, running.left);
+  gpu.loop->schedule(gpu.updated + time_for(gpu, least), gpu.origin, EventKind::compute_done, number,
+                     ++gpu.generation);
+}
+
+// Full rate by the rate of each task, in 2^-16.
+ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
+  return gpu.slower * static_cast<Amount>(gpu.running.size());
+}
+
+// Gpu::slower as its communications and held multiprocessors make it, in 2^-16.
+ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu) const {
+  const Amount factor = gpu.communications > 0 ? slowdown_ : kFullRate;
+  if (gpu.held == 0) return factor;
+  const std::uint32_t left = gpu.multiprocessors - std::min(gpu.held, gpu.multiprocessors);
+  return factor * gpu.multiprocessors / std::max(1U, left);
+}
+
+// Rounded up.
+Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
+  if (work <= 0) return 0;
+  const Amount unit = Amount{1} << (kAmountShift + kFactorShift);
+  return bounded_time((work * divisor(gpu) + unit - 1) / unit);
+}
+
+Time ComputeDevices::expected_end(std::uint32_t number, std::uint32_t job, std::uint32_t handle) const {
+  for (const std::uint32_t device : {number, cpus_of_gpu_.empty() ? number : cpus_of_gpu_[number]}) {
+    const Gpu& gpu = gpus_[device];
+    for (const Running& running : gpu.running) {
+      if (running.job == job && running.handle == handle && running.gpu == number)
+        return gpu.updated + time_for(gpu, running.left);
+    }
+  }
+  return gpus_[number].updated;
+}
+
+}  // namespace netsim

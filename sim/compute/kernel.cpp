@@ -1,0 +1,60 @@
+#include "sim/compute/kernel.h"
+
+#include "sim/compute/stream.h"
+
+namespace netsim {
+
+const char* to_string(Precision precision) {
+  switch (precision) {
+    case Precision::half:
+      return "half";
+    case Precision::fp32:
+      return "fp32";
+    case Precision::tf32:
+      return "tf32";
+    case Precision::fp8:
+      return "fp8";
+    case Precision::fp4:
+      return "fp4";
+  }
+  return "";
+}
+
+std::int64_t operand_bits(Precision precision) {
+  switch (precision) {
+    case Precision::half:
+      return 16;
+    case Precision::fp32:
+    case Precision::tf32:
+      return 32;
+    case Precision::fp8:
+      return 8;
+    case Precision::fp4:
+      return 4;
+  }
+  return 0;
+}
+
+const char* to_string(Stream stream) {
+  switch (stream) {
+    case Stream::compute:
+      return "compute";
+    case Stream::tp:
+      return "tp";
+    case Stream::pp:
+      return "pp";
+    case Stream::dp:
+      return "dp";
+    case Stream::ep:
+      return "ep";
+    case Stream::io:
+      return "io";
+    case Stream::cp:
+      return "cp";
+    case Stream::offload:
+      return "offload";
+  }
+  return "?";
+}
+
+}  // namespace netsim

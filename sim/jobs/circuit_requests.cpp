@@ -1,0 +1,46 @@
+#include "sim/jobs/circuit_requests.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+std::uint32_t number_of(const AskedCircuits& asked, const CircuitControl* control) {
+  if (control == nullptr) {
+    throw InputError(asked.place, "circuits '" + asked.name +
+                                      "' are asked for, but there are no optical circuits: no fabric of the "
+                                      "cluster switches any, or the network is ideal");
+  }
+  const std::vector<std::string>& names = control->configurations();
+  const auto at = std::find(names.begin(), names.end(), asked.name);
+  if (at != names.end()) return static_cast<std::uint32_t>(at - names.begin());
+  const std::string near = nearest(asked.name, names);
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  throw InputError(asked.place, "the optical switches have no circuits '" + asked.name + "'" +
+                                    (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                                    "; they have: " + all);
+}
+
+}  // namespace
+
+CircuitRequests::CircuitRequests(const TaskSource& source, const CircuitControl* control) {
+  for (const AskedCircuits& asked : source.circuits()) configurations_.push_back(number_of(asked, control));
+}
+
+std::vector<CircuitRequest> CircuitRequests::add(std::uint64_t id, const CircuitRequest& request,
+                                                 std::size_t members) {
+  std::vector<CircuitRequest>& waiting = waiting_[id];
+  waiting.push_back(request);
+  if (waiting.size() < members) return waiting;
+  std::vector<CircuitRequest> all = std::move(waiting);
+  waiting_.erase(id);
+  return all;
+}
+
+}  // namespace netsim

@@ -1,0 +1,74 @@
+#include "sim/jobs/job_set.h"
+
+#include <algorithm>
+
+namespace netsim {
+
+JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Executor& executor,
+               ComputeDevices& devices, std::uint32_t first_origin, JobObserver observer)
+    : loops_(std::move(loops)),
+      set_of_gpu_(std::move(set_of_gpu)),
+      run_{&loops_, &set_of_gpu_, &executor, &devices, &journal_, &circuits_, first_origin},
+      observer_(std::move(observer)) {
+  executor.set_listener(this);
+  if (observer_.path) {
+    executor.set_trace([this](const TransferRecord& record, std::span<const PortDelay> ports) {
+      if (transfer_journal_) {
+        transfer_journal_(set_of_gpu_[record.gpu], record, ports);
+      } else {
+        apply_transfer(record, ports);
+      }
+    });
+  }
+  devices.set_listener(this);
+  for (EventLoop* loop : loops_) loop->set_handler<&JobSet::job_event>(EventKind::job, *this);
+}
+
+const Job& JobSet::add(JobPlan plan) {
+  const std::uint32_t number = size(), first_rank = ranks(), ranks = plan.source->ranks();
+  jobs_.push_back(TaskJob::create(run_, number, first_rank, std::move(plan), observer_));
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) rank_of_.emplace_back(number, rank);
+  return *jobs_.back();
+}
+
+// What happens at the start goes into the statistics in the order of ranks, all else in that of events.
+void JobSet::start(std::uint32_t job) {
+  JobJournal journal = std::exchange(journal_, nullptr);
+  TransferJournal transfers = std::exchange(transfer_journal_, nullptr);
+  jobs_[job]->start();
+  journal_ = std::move(journal);
+  transfer_journal_ = std::move(transfers);
+}
+
+void JobSet::job_event(const Event& event) {
+  const auto [job, rank] = rank_of_[event.target];
+  jobs_[job]->resume(rank, event.argument);
+}
+
+bool JobSet::done() const {
+  return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job->done(); });
+}
+
+std::uint64_t JobSet::tasks_done() const {
+  std::uint64_t sum = 0;
+  for (const auto& job : jobs_) sum += job->tasks_done();
+  return sum;
+}
+
+Time JobSet::end_time() const {
+  Time end = 0;
+  for (const auto& job : jobs_) end = std::max(end, job->end_time());
+  return end;
+}
+
+std::vector<std::string> JobSet::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  for (const auto& job : jobs_) {
+    if (lines.size() >= limit || !job->begun()) continue;
+    for (std::string& line : job->waiting(limit - lines.size()))
+      lines.push_back(size() > 1 ? job->plan().name + ": " + line : std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace netsim

@@ -1,0 +1,356 @@
+#include "sim/jobs/job_statistics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/collectives/own_algorithm.h"
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+CollectiveKind kind_of(const Task& task) {
+  return is_point_to_point(task) ? CollectiveKind::point_to_point : task.collective;
+}
+
+// Nothing in it for a collective.
+MessageKey message_of(const JobRecord& record) {
+  if (!is_point_to_point(record.task)) return {};
+  return message_of(record.rank, record.task);
+}
+
+}  // namespace
+
+JobStatistics::JobStatistics(const TaskSource& source, std::uint32_t job, JobObserver observer,
+                             const std::vector<std::uint32_t>& gpus)
+    : source_(source),
+      job_(job),
+      observer_(std::move(observer)),
+      ledgers_(source.ranks()),
+      open_iteration_(source.ranks(), 0),
+      storage_waits_(source.ranks()),
+      resumable_(dynamic_cast<const Resumable*>(&source)),
+      passed_by_(source.ranks(), 0) {
+  if (observer_.path) path_.emplace(gpus);
+  if (const MemoryPlan* memory = source.memory(); memory != nullptr) memory_.emplace(*memory, source.ranks());
+}
+
+void JobStatistics::open(Time begin) {
+  opened_ = true;
+  begin_ = end_ = begin;
+  for (RankLedger& ledger : ledgers_) ledger.open(begin);
+  if (path_) path_->open(begin);
+  if (memory_) memory_->open(begin);
+  for (std::uint32_t rank = 0; memory_ && observer_.memory && rank < memory_->ranks(); ++rank) {
+    if (memory_->is_first_of_role(rank)) observer_.memory({job_, rank, begin, memory_->of(rank).now});
+  }
+  for (std::uint32_t rank = 0; resumable_ != nullptr && rank < source_.ranks(); ++rank)
+    note_storage(rank, resumable_->waits_for_storage(rank), begin);
+  ranks_in_.assign(1, 0);
+  ranks_left_ = 0;
+  for (std::uint32_t rank = 0; rank < open_iteration_.size(); ++rank) {
+    open_iteration_[rank] = source_.open_iteration(rank);
+    if (open_iteration_[rank] == TaskSource::kNoIteration) continue;
+    ++ranks_left_;
+    ++ranks_in_[0];
+    open_iteration_[rank] = 0;
+  }
+}
+
+void JobStatistics::halt(std::uint32_t rank, Time now) {
+  ledgers_[rank].halt(now);
+  note_storage(rank, false, now);
+}
+
+void JobStatistics::stop(Time now, bool complete) {
+  for (std::uint32_t rank = 0; rank < ledgers_.size(); ++rank) halt(rank, now);
+  ranks_left_ = 0;
+  end_ = std::max(end_, now);
+  if (!complete) return;
+  const std::size_t all = source_.iterations().value_or(0);
+  last_ends_.resize(std::max(last_ends_.size(), all), 0);
+  while (iteration_ends_.size() < all) close_iteration(now);
+}
+
+void JobStatistics::count_memory(const JobRecord& record) {
+  const bool begins =
+      record.kind == JobRecord::Kind::compute_begins || record.kind == JobRecord::Kind::communication_begins;
+  if (!memory_->apply(record.rank, record.task, begins, record.time)) return;
+  if (observer_.memory && memory_->is_first_of_role(record.rank))
+    observer_.memory({job_, record.rank, record.time, memory_->of(record.rank).now});
+}
+
+void JobStatistics::apply(const JobRecord& record) {
+  if (memory_) count_memory(record);
+  switch (record.kind) {
+    case JobRecord::Kind::compute_begins:
+      ledgers_[record.rank].compute_begins(record.time);
+      if (path_) path_->begins(record);
+      break;
+    case JobRecord::Kind::compute_ends:
+      ledgers_[record.rank].compute_ends(record.time);
+      end_task(record, record.time);
+      break;
+    case JobRecord::Kind::communication_begins:
+      begin_communication(record);
+      break;
+    case JobRecord::Kind::communication_ends:
+      end_communication(record);
+      break;
+  }
+}
+
+// A collective is in flight at a rank from the rank's own start, and circuits count as one; a point-to-point
+// operation at both ends from the sender's, and the receiver's statistics have the sender's kind; tables its
+// name. What concerns a rank and its host is nobody else's.
+void JobStatistics::begin_communication(const JobRecord& record) {
+  if (is_of_host(record.task)) {
+    ledgers_[record.rank].communication_begins(record.task.stream, record.time);
+    if (path_) path_->begins(record);
+    return;
+  }
+  Operation& operation = join(record);
+  if (path_) path_->begins(record);
+  if (has_group(record.task)) {
+    ledgers_[record.rank].communication_begins(record.task.stream, record.time);
+  } else if (record.task.kind == TaskKind::send) {
+    operation.stream = record.task.stream;
+    operation.name = record.task.name;
+    operation.sender_start = record.time;
+    ledgers_[operation.message.sender].communication_begins(operation.stream, record.time);
+    ledgers_[operation.message.receiver].communication_begins(operation.stream, record.time);
+  }
+}
+
+// The operation of the record, opened by its first member.
+JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
+  const auto [it, first] = live_.try_emplace(record.communication, 0);
+  if (first && free_operations_.empty()) {
+    free_operations_.push_back(static_cast<std::uint32_t>(operations_.size()));
+    operations_.emplace_back();
+  }
+  if (first) {
+    it->second = free_operations_.back();
+    free_operations_.pop_back();
+    operations_[it->second] = describe(record);
+  }
+  Operation& operation = operations_[it->second];
+  if (operation.message != message_of(record)) {
+    refuse_task(
+        source_, record.rank, record.task,
+        "another message that is under way has the same number (communication_id.h): too many at once "
+        "for their ranks and tags; fewer ranks or smaller tags have numbers of their own");
+  }
+  if (!first) require_agreement(operation, record);
+  operation.last_start = record.time;
+  return operation;
+}
+
+JobStatistics::Operation JobStatistics::describe(const JobRecord& record) const {
+  const Task& task = record.task;
+  Operation operation;
+  operation.id = record.communication;
+  operation.kind = kind_of(task);
+  operation.stream = task.stream;
+  operation.name = task.name;
+  operation.opener = record.rank;
+  operation.task = task;
+  operation.first_start = record.time;
+  operation.message = message_of(record);
+  if (is_point_to_point(task)) {
+    operation.ranks = 2;
+    operation.first_rank = operation.message.sender;
+  } else {
+    const std::vector<std::uint32_t>& group = source_.group(task.group);
+    operation.ranks = static_cast<std::uint32_t>(group.size());
+    operation.first_rank = group.front();
+  }
+  return operation;
+}
+
+// What the first member said must be what the others say: else the executor would wait for ever, or worse.
+void JobStatistics::require_agreement(const Operation& operation, const JobRecord& record) const {
+  const Task &first = operation.task, &task = record.task;
+  const auto refuse = [&](const std::string& here, const std::string& there) {
+    refuse_task(source_, record.rank, task,
+                fmt::format("{}, but {} at {}", here, there, task_label(source_, operation.opener, first)));
+  };
+  if (has_group(task) && first.kind != task.kind) refuse(to_string(task.kind), to_string(first.kind));
+  if (first.bytes != task.bytes) refuse(fmt::format("{} bytes", task.bytes), fmt::format("{}", first.bytes));
+  if (first.raw != task.raw) refuse(task.raw ? "raw" : "not raw", first.raw ? "raw" : "not raw");
+  if (is_point_to_point(task)) return;
+  if (first.collective != task.collective) refuse(to_string(task.collective), to_string(first.collective));
+  if (task.kind == TaskKind::circuits && first.circuits != task.circuits) {
+    refuse("circuits '" + source_.circuits()[task.circuits].name + "'",
+           "'" + source_.circuits()[first.circuits].name + "'");
+  }
+  if (first.counts != task.counts && *first.counts != *task.counts)
+    refuse("these counts of the blocks", "others");
+  if (first.grouped != task.grouped)
+    refuse("with these collectives in one grouped call", "with others, or by itself,");
+  if (first.algorithm != task.algorithm) {
+    const auto by = [](const Task& of) {
+      return of.algorithm == nullptr ? "the configuration's algorithm" : of.algorithm->name;
+    };
+    refuse("by " + std::string(by(task)), "by " + std::string(by(first)));
+  }
+  if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
+}
+
+void JobStatistics::end_communication(const JobRecord& record) {
+  if (is_of_host(record.task)) {
+    ledgers_[record.rank].communication_ends(record.task.stream, record.time);
+    end_task(record, record.time);
+    if (path_) path_->is_over(record.communication);
+    return;
+  }
+  const auto it = live_.find(record.communication);
+  NETSIM_CHECK(it != live_.end(), fmt::format("communication {:#x} ends at rank {}, but never began",
+                                              record.communication, record.rank));
+  Operation& operation = operations_[it->second];
+  Time end = record.time;
+  if (operation.kind == CollectiveKind::point_to_point) {
+    deliver(operation, record.time);
+    end = operation.delivered;
+  } else {
+    ledgers_[record.rank].communication_ends(record.task.stream, end);
+  }
+  const bool over = ++operation.finished == operation.ranks;
+  if (over) {
+    report(operation, end);
+    free_operations_.push_back(it->second);
+    live_.erase(it);
+  }
+  end_task(record, end);
+  if (over && path_) path_->is_over(record.communication);
+}
+
+// The first end to report knows best: a receiver that waited is told at the delivery, a sender a little
+// later.
+void JobStatistics::deliver(Operation& operation, Time now) {
+  if (operation.delivered != kNever) return;
+  operation.delivered = now;
+  ledgers_[operation.message.sender].communication_ends(operation.stream, now);
+  ledgers_[operation.message.receiver].communication_ends(operation.stream, now);
+}
+
+void JobStatistics::report(const Operation& operation, Time end) const {
+  if (!observer_.communication || !is_communication(operation.task)) return;
+  CommunicationRecord record;
+  record.job = job_;
+  record.id = operation.id;
+  record.kind = operation.kind;
+  record.stream = operation.stream;
+  record.name = operation.name;
+  record.ranks = operation.ranks;
+  record.first_rank = operation.first_rank;
+  record.group = operation.task.group;
+  record.root = operation.task.root;
+  record.bytes = operation.task.bytes;
+  record.counts = operation.task.counts;
+  record.grouped = operation.task.grouped;
+  record.series = operation.task.series;
+  record.algorithm = operation.task.algorithm;
+  record.first_start = operation.first_start;
+  record.last_start = operation.last_start;
+  record.end = end;
+  observer_.communication(record);
+}
+
+void JobStatistics::end_task(const JobRecord& record, Time end) {
+  ++tasks_done_;
+  if (path_) path_->ends(record, end);
+  end_ = std::max(end_, end);
+  if (observer_.task)
+    observer_.task({job_, record.rank, record.task, record.communication, record.posted, record.start, end});
+  note_iteration(record, end);
+}
+
+void JobStatistics::note_iteration(const JobRecord& record, Time end) {
+  const std::size_t iteration = record.task.iteration;
+  if (last_ends_.size() <= iteration) last_ends_.resize(iteration + 1, 0);
+  last_ends_[iteration] = std::max(last_ends_[iteration], end);
+  if (resumable_ != nullptr) {
+    note_storage(record.rank, record.waits_for_storage, record.time);
+    note_passed(record);
+  }
+  std::uint32_t& open = open_iteration_[record.rank];
+  if (record.open_iteration == open) return;
+  --ranks_in_[open];
+  if (record.open_iteration == TaskSource::kNoIteration) {
+    --ranks_left_;
+  } else {
+    if (ranks_in_.size() <= record.open_iteration)
+      ranks_in_.resize(record.open_iteration + std::size_t{1}, 0);
+    ++ranks_in_[record.open_iteration];
+  }
+  open = record.open_iteration;
+  close_iterations(record.time);
+}
+
+void JobStatistics::note_passed(const JobRecord& record) {
+  std::uint32_t& passed = passed_by_[record.rank];
+  if (record.passed_iterations <= passed) return;
+  const Time wait = storage_waits_[record.rank].until(record.time);
+  if (passed_.size() < record.passed_iterations) passed_.resize(record.passed_iterations);
+  for (; passed < record.passed_iterations; ++passed) {
+    PassedIteration& iteration = passed_[passed];
+    ++iteration.ranks;
+    iteration.last = std::max(iteration.last, record.time);
+    iteration.storage_wait = std::max(iteration.storage_wait, wait);
+  }
+}
+
+void JobStatistics::note_storage(std::uint32_t rank, bool waits, Time now) {
+  StorageWait& wait = storage_waits_[rank];
+  if (waits == (wait.since != kNever)) return;
+  wait.waited = wait.until(now);
+  wait.since = waits ? now : kNever;
+}
+
+// Returns what the rank that has waited longest for storage has waited until then.
+Time JobStatistics::storage_wait(Time until) const {
+  Time longest = 0;
+  for (const StorageWait& wait : storage_waits_) longest = std::max(longest, wait.until(until));
+  return longest;
+}
+
+// Closes the iterations that no rank is in any more, nor in one before.
+void JobStatistics::close_iterations(Time now) {
+  while (iteration_ends_.size() < last_ends_.size()) {
+    const std::size_t iteration = iteration_ends_.size();
+    if (iteration < ranks_in_.size() && ranks_in_[iteration] > 0) return;
+    close_iteration(now);
+  }
+}
+
+// Closes the next iteration.
+void JobStatistics::close_iteration(Time now) {
+  const std::size_t iteration = iteration_ends_.size();
+  const Time before = iteration > 0 ? iteration_ends_.back() : begin_;
+  iteration_ends_.push_back(std::max(before, last_ends_[iteration]));
+  if (path_) {
+    paths_.push_back(path_->close_iteration(
+        static_cast<std::uint32_t>(iteration), before, iteration_ends_.back(),
+        [&](const PathStep& step) { observer_.path(job_, static_cast<std::uint32_t>(iteration), step); }));
+  }
+  if (iteration_ends_.size() == source_.warm_up()) warm_up_times_ = rank_times(now);
+  if (observer_.iteration)
+    observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
+}
+
+std::vector<RankTimes> JobStatistics::rank_times(Time until) const {
+  std::vector<RankTimes> times;
+  times.reserve(ledgers_.size());
+  for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(std::max(until, ledger.told())));
+  return times;
+}
+
+bool JobStatistics::sender_began(std::uint64_t communication) const {
+  const auto it = live_.find(communication);
+  return it != live_.end() && operations_[it->second].sender_start != kNever;
+}
+
+}  // namespace netsim

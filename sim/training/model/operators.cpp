@@ -1,0 +1,208 @@
+#include "sim/training/model/operators.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace netsim {
+namespace {
+
+constexpr const char* kAccumulation = "gradient_accumulation";
+
+}  // namespace
+
+Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch) {
+  Operator op;
+  op.kind = Kernel::Kind::gemm;
+  op.name = name;
+  op.m = m;
+  op.n = n;
+  op.k = k;
+  op.batch = batch;
+  return op;
+}
+
+Operator memory_bound(const char* name, std::vector<Traffic> traffic) {
+  Operator op;
+  op.name = name;
+  op.traffic = std::move(traffic);
+  return op;
+}
+
+Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor tensor) {
+  return memory_bound(name, std::vector<Traffic>{{bytes_per_element, std::move(tensor)}});
+}
+
+Operator computing_weights(Operator op) {
+  op.weight_gradient = true;
+  return op;
+}
+
+Operator linear(Operator op) {
+  op.linear = true;
+  return op;
+}
+
+Operator gathering(Gather gather, Operator op) {
+  op.gathers = std::move(gather);
+  return op;
+}
+
+Operator in_core(AttentionCore core, Operator op) {
+  op.core = std::move(core);
+  return op;
+}
+
+Operator saving(std::vector<Saved> saved, Operator op) {
+  op.saved = std::move(saved);
+  return op;
+}
+
+Operator part_of(Module module, Operator op) {
+  op.module = module;
+  return op;
+}
+
+Operator of_copies(Operator op) {
+  op.of_copies = true;
+  return op;
+}
+
+Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes) {
+  std::vector<Traffic> traffic;
+  traffic.reserve(weights.size());
+  for (const Tensor& weight : weights) traffic.push_back({2 + 2 * gradient_bytes, weight});
+  return computing_weights(memory_bound(kAccumulation, std::move(traffic)));
+}
+
+bool is_accumulation(const Operator& op) {
+  return op.kind == Kernel::Kind::memory && op.weight_gradient && op.name == kAccumulation;
+}
+
+Kernel kernel_of(const Operator& op, const Sharding& sharding) {
+  Kernel kernel;
+  kernel.kind = op.kind;
+  kernel.name = op.name;
+  if (op.kind != Kernel::Kind::memory) {
+    kernel.batch = sharding.local(op.batch);
+    // Copies of tokens are dealt out to the experts of the batch, as many to each.
+    const auto size = [&](const Extent& extent) {
+      const std::int64_t local = sharding.local(extent);
+      if (extent.along != Dimension::routed) return local;
+      return std::max<std::int64_t>(1, (local + kernel.batch - 1) / kernel.batch);
+    };
+    kernel.m = size(op.m);
+    kernel.n = size(op.n);
+    kernel.k = size(op.k);
+    kernel.precision = op.precision;
+    kernel.pieces = op.pieces;
+    kernel.backward = op.backward;
+    kernel.weight_gradient = op.weight_gradient && op.kind == Kernel::Kind::gemm;
+    kernel.accumulates = op.accumulates;
+    kernel.element_bytes = op.result_bytes;
+    kernel.held_multiprocessors = op.held_multiprocessors;
+  }
+  for (const Traffic& traffic : op.traffic)
+    kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);
+  return kernel;
+}
+
+Work work_of(const std::string& name, const std::vector<Operator>& operators, const Sharding& sharding) {
+  Work work{name, {}};
+  for (const Operator& op : operators) work.kernels.push_back(kernel_of(op, sharding));
+  return work;
+}
+
+std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& sharding) {
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : tensors) parameters += sharding.local(tensor);
+  return parameters;
+}
+
+namespace {
+
+// Of the whole model: calls `visit` with each layer, the body's as often as they are there.
+template <class Visit>
+void for_each_layer(const Model& model, Visit visit) {
+  visit(model.first);
+  for (const std::uint32_t kind : model.body) visit(model.kinds[kind]);
+  visit(model.last);
+}
+
+double elements(const Tensor& tensor) {
+  double product = 1;
+  for (const Extent& extent : tensor) product *= static_cast<double>(extent.size);
+  return product;
+}
+
+double operations(const Operator& op) { return 2 * elements({op.m, op.n, op.k, op.batch}); }
+
+}  // namespace
+
+double forward_flops(const Model& model) {
+  double all = 0;
+  for_each_layer(model, [&](const ModelLayer& layer) {
+    for (const ModelPart& part : layer.forward) {
+      for (const Operator& op : part.operators) all += op.kind == Kernel::Kind::memory ? 0 : operations(op);
+    }
+  });
+  return all;
+}
+
+double largest_bytes(const Model& model) {
+  double largest = 0, parameters = model.shared.empty() ? 0 : elements(model.shared);
+  for_each_layer(model, [&](const ModelLayer& layer) {
+    for (const std::vector<Tensor>* tensors : {&layer.parameters, &layer.tables}) {
+      for (const Tensor& tensor : *tensors) parameters += elements(tensor);
+    }
+    for (const std::vector<ModelPart>* parts : {&layer.forward, &layer.backward}) {
+      for (const ModelPart& part : *parts) {
+        for (const Operator& op : part.operators) {
+          for (const Tensor& matrix : {Tensor{op.m, op.n, op.batch}, Tensor{op.m, op.k, op.batch}})
+            largest = std::max(largest, 4 * elements(matrix));
+          for (const Traffic& traffic : op.traffic)
+            largest =
+                std::max(largest, static_cast<double>(traffic.bytes_per_element) * elements(traffic.tensor));
+        }
+      }
+    }
+  });
+  return std::max(largest, 54 * parameters);
+}
+
+bool of_routed_experts(const Tensor& parameters) {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const Extent& extent) { return extent.along == Dimension::experts; });
+}
+
+std::int64_t parameters_of(const Model& model) {
+  const Sharding whole;
+  std::int64_t parameters = 0;
+  for_each_layer(model, [&](const ModelLayer& layer) {
+    parameters += parameters_of(layer.parameters, whole) + parameters_of(layer.tables, whole);
+  });
+  return parameters + (model.shared.empty() ? 0 : whole.local(model.shared));
+}
+
+// As Megatron-LM runs it with apex. Bytes per parameter: gradient to fp32 (read 2, write 4; not for fp32
+// gradients), unscale and check (8), norm (4), clip (8), Adam (read gradient, parameter, m, v: 16, write
+// parameter, m, v: 12), fp32 parameter to half precision (read 4, write 2) or to FP8 (read 4, write 1).
+Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes, std::int64_t reduced) {
+  Work work{"optimizer", {}};
+  const auto add_for = [&](std::int64_t count, const char* name, std::int64_t bytes) {
+    Kernel kernel;
+    kernel.name = name;
+    kernel.bytes = bytes * count;
+    work.kernels.push_back(std::move(kernel));
+  };
+  const auto add = [&](const char* name, std::int64_t bytes) { add_for(parameters, name, bytes); };
+  if (gradient_bytes == 2) add("gradient_to_fp32", 6);
+  add("gradient_unscale", 8);
+  add("gradient_norm", 4);
+  add("gradient_clip", 8);
+  add("adam", 28);
+  add_for(parameters - reduced, "parameter_to_fp16", 6);
+  if (reduced > 0) add_for(reduced, "parameter_to_fp8", 5);
+  return work;
+}
+
+}  // namespace netsim

@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/training/strategy/chain_editor.h"
+#include "sim/training/strategy/strategies.h"
+#include "sim/workload/routing/token_counts.h"
+
+namespace netsim {
+namespace {
+
+bool has_experts(const ModelLayer& layer) {
+  return std::any_of(layer.forward.begin(), layer.forward.end(),
+                     [](const ModelPart& part) { return part.exchange.has_value(); });
+}
+
+class ExpertParallel final : public Strategy {
+ public:
+  explicit ExpertParallel(ExpertParallelism parameters) : p_(std::move(parameters)) {}
+
+  void apply(TrainingGraph& graph) const override {
+    if (!graph.model.routed) return;
+    const std::uint32_t members = graph.mesh.size("ep"), inner = graph.mesh.size("etp");
+    graph.sharding.divide(Dimension::experts, members);
+    graph.sharding.divide(Dimension::expert_inner, inner);
+    graph.sharding.set_routed(copies_of_rank(graph) * inner);
+    graph.experts_apart = graph.mesh.along({"edp"}) != graph.mesh.along({"replicas"});
+    for (LayerGraph& layer : graph.layers) {
+      for (Chain* chain : {&layer.forward, &layer.backward}) {
+        complete_sums(graph, *chain);
+        if (members == 1) continue;
+        if (p_.exchange == ExpertExchange::dispatch) *chain = without_copies(*chain);
+        if (p_.exchange == ExpertExchange::fetch) compute_all_experts(*chain);
+        if (p_.exchange != ExpertExchange::fetch && members < graph.model.routed->experts.count)
+          sort_copies(graph, *chain);
+      }
+    }
+    const ExpertsModel& experts = graph.model.routed->experts;
+    const bool moves = members > 1 && p_.exchange != ExpertExchange::fetch;
+    const bool counts = !p_.router->even() && !experts.padded && (moves || experts.capacity > 0);
+    if (counts) {
+      route_layers(graph);
+    } else if (members > 1) {
+      Layer alike;
+      if (p_.exchange == ExpertExchange::dispatch) alike.push_back(count(graph, 0, 0));
+      for (LayerGraph& layer : graph.layers) {
+        for (Chain* chain : {&layer.forward, &layer.backward})
+          *chain = exchanged(graph, *chain, alike.empty() ? nullptr : &alike);
+      }
+    }
+  }
+
+ private:
+  // What the router says of a layer, by iteration.
+  using Layer = std::vector<TokenCounts>;
+
+  static std::int64_t tokens_of_rank(const TrainingGraph& graph) {
+    return routing_shape(*graph.model.routed, graph.mesh).tokens;
+  }
+  static std::int64_t copies_of_rank(const TrainingGraph& graph) {
+    return graph.model.routed->experts.copies_of(tokens_of_rank(graph));
+  }
+  TokenCounts count(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t iteration) const {
+    const RoutingShape shape = routing_shape(*graph.model.routed, graph.mesh);
+    const auto host = static_cast<std::uint32_t>(std::min<std::int64_t>(p_.ranks_per_host, shape.sources));
+    return count_tokens(*p_.router, shape, host, layer, iteration);
+  }
+
+  // Where ranks divide the experts' inner dimension, each has partial sums for the tokens of all of them.
+  static void complete_sums(TrainingGraph& graph, Chain& chain) {
+    if (graph.mesh.size("etp") == 1) return;
+    for (GraphNode& node : chain) {
+      if (node.kind != GraphNode::Kind::sum || node.sum.over != Dimension::expert_inner) continue;
+      node.kind = GraphNode::Kind::collective;
+      node.name = "etp_" + node.sum.name;
+      node.stream = Stream::tp;
+      node.group = graph.builder.group(graph.mesh.along({"etp"}));
+      node.bytes = node.sum.element_bytes * graph.sharding.local(node.sum.tensor);
+    }
+  }
+
+  // Tokens that travel as such, and sums of what becomes of their copies, need no kernel before or behind.
+  static Chain without_copies(const Chain& chain) {
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      GraphNode node = chain[i];
+      const ChainEditor::Numbers after = edit.waits_for(i);
+      const bool had = !node.operators.empty();
+      std::erase_if(node.operators, [](const Operator& op) { return op.of_copies; });
+      NETSIM_CHECK(!had || !node.operators.empty() || after.size() == 1,
+                   "copies are summed up behind one node");
+      edit.stands(i, had && node.operators.empty() ? after.front() : edit.add(std::move(node), after));
+    }
+    return edit.finish();
+  }
+
+  // Copies come in the order of their ranks, and a rank with several experts puts them in that of its
+  // experts, as they were sent, and back again in half precision (each read and written once).
+  void sort_copies(const TrainingGraph& graph, Chain& chain) const {
+    const Extent copies{0, Dimension::routed};  // its size is set
+    const Tensor rows{copies, {graph.model.routed->hidden}};
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      if (chain[i].kind != GraphNode::Kind::exchange) continue;
+      std::vector<Operator>* operators = nullptr;
+      if (chain[i].exchange.to_experts) {
+        operators = &chain[i + 1].operators;
+        const Precision sent = p_.exchange == ExpertExchange::dispatch ? p_.precision : Precision::half;
+        operators->insert(operators->begin(), memory_bound("sort_copies", 2 * operand_bits(sent) / 8, rows));
+      } else {
+        std::size_t computes = i;
+        while (chain[computes].kind != GraphNode::Kind::compute) --computes;
+        chain[computes].operators.push_back(memory_bound("sort_copies", 4, rows));
+      }
+    }
+  }
+
+  // Where experts come to the tokens, each rank computes all of them, and copies of tokens lie in their order
+  // already.
+  static void compute_all_experts(Chain& chain) {
+    const auto whole = [](Extent& extent) {
+      if (extent.along == Dimension::experts) extent.along = Dimension::whole;
+    };
+    for (GraphNode& node : chain) {
+      for (Operator& op : node.operators) {
+        for (Extent* extent : {&op.m, &op.n, &op.k, &op.batch}) whole(*extent);
+        for (Traffic& traffic : op.traffic)
+          std::for_each(traffic.tensor.begin(), traffic.tensor.end(), whole);
+      }
+    }
+  }
+
+  // ---- Exchanges
+
+  Chain exchanged(TrainingGraph& graph, const Chain& chain, const Layer* layer) const {
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      const GraphNode& node = chain[i];
+      ChainEditor::Numbers after = edit.waits_for(i);
+      if (node.kind != GraphNode::Kind::exchange) {
+        edit.stands(i, edit.add(node, after));
+        continue;
+      }
+      if (p_.exchange == ExpertExchange::fetch) {
+        NETSIM_CHECK(after.size() == 1, "what is exchanged comes from one node");
+        edit.stands(i, after.front());
+        continue;
+      }
+      // Kernels that dispatch tokens ask by themselves (DeepEP's notify_dispatch).
+      if (node.exchange.asks && p_.exchange == ExpertExchange::all_to_all)
+        after = {edit.add(number_exchange(graph, node), after)};
+      edit.stands(i, edit.add(collective(graph, node, layer), after));
+    }
+    return edit.finish();
+  }
+
+  // How many copies each rank has for each expert: 8 bytes for each, gathered by all (Megatron-Core's
+  // dispatcher of tokens gathers its num_local_tokens_per_expert among ranks of "etp" and "ep").
+  static GraphNode number_exchange(TrainingGraph& graph, const GraphNode& node) {
+    GraphNode made;
+    made.kind = GraphNode::Kind::collective;
+    made.name = "ep_numbers_" + node.exchange.name.substr(node.exchange.name.find('_') + 1);
+    made.collective = CollectiveKind::all_gather;
+    made.stream = Stream::ep;
+    made.group = graph.builder.group(graph.mesh.along({"etp", "ep"}));
+    made.bytes = 8 * graph.model.routed->experts.count * graph.mesh.size("etp") * graph.mesh.size("ep");
+    return made;
+  }
+
+  GraphNode collective(TrainingGraph& graph, const GraphNode& node, const Layer* layer) const {
+    GraphNode made;
+    made.kind = GraphNode::Kind::collective;
+    made.name = "ep_" + node.exchange.name;
+    made.stream = Stream::ep;
+    made.group = graph.builder.group(graph.mesh.along({"ep"}));
+    const Bytes token = token_bytes(graph, node.exchange.to_experts);
+    if (layer == nullptr) {
+      made.collective = CollectiveKind::all_to_all;
+      made.bytes = copies_of_rank(graph) * token;
+      return made;
+    }
+    made.collective = p_.exchange == ExpertExchange::all_to_all ? CollectiveKind::all_to_all_v
+                      : node.exchange.to_experts                ? CollectiveKind::dispatch
+                                                                : CollectiveKind::combine;
+    choose_counts(graph, made, *layer, token, node.exchange.to_experts);
+    return made;
+  }
+  Bytes token_bytes(const TrainingGraph& graph, bool to_experts) const {
+    const std::int64_t hidden = graph.model.routed->hidden;
+    if (!to_experts || p_.precision == Precision::half) return 2 * hidden;
+    return hidden * operand_bits(p_.precision) / 8 +
+           (hidden + kScaledElements - 1) / kScaledElements * kScaleBytes;
+  }
+
+  // ---- Routing that is counted
+
+  // Every layer with experts becomes a kind of its own.
+  void route_layers(TrainingGraph& graph) const {
+    std::uint32_t layers = 0;
+    for (std::uint32_t& kind : graph.model.body) {
+      const LayerGraph& layer = graph.layers[TrainingGraph::kBody + kind];
+      if (!has_experts(graph.model.kinds[kind])) continue;
+      LayerGraph made = routed_layer(graph, layer, layers++);
+      graph.layers.push_back(std::move(made));
+      graph.model.kinds.push_back(graph.model.kinds[kind]);
+      kind = static_cast<std::uint32_t>(graph.model.kinds.size() - 1);
+    }
+    if (has_experts(graph.model.last))
+      graph.layers[TrainingGraph::kLast] = routed_layer(graph, graph.layers[TrainingGraph::kLast], layers);
+  }
+
+  LayerGraph routed_layer(TrainingGraph& graph, LayerGraph made, std::uint32_t number) const {
+    const std::uint32_t members = graph.mesh.size("ep");
+    Layer layer;
+    for (std::uint32_t i = 0; i < (p_.router->changes() ? p_.iterations : 1); ++i)
+      layer.push_back(count(graph, number, i));
+    std::vector<std::int64_t> rows;
+    rows.reserve(layer.size() * graph.mesh.ranks());
+    for (const TokenCounts& counts : layer) {
+      std::vector<std::int64_t> computed;
+      for (std::uint32_t member = 0; member < members; ++member) {
+        const std::int64_t copies =
+            p_.exchange == ExpertExchange::fetch ? counts.sent(member) : counts.received(member);
+        computed.push_back(copies * graph.mesh.size("etp"));
+      }
+      for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank)
+        rows.push_back(computed[graph.mesh.coordinate(rank, "ep")]);
+    }
+    graph.routed_rows.push_back(std::move(rows));
+    for (Chain* chain : {&made.forward, &made.backward}) {
+      if (members > 1) *chain = exchanged(graph, *chain, &layer);
+      for (GraphNode& node : *chain) {
+        node.rows_plus_one = static_cast<std::uint32_t>(graph.routed_rows.size());
+        if (node.kind == GraphNode::Kind::collective && node.sum.over == Dimension::expert_inner)
+          node.row_bytes = node.sum.element_bytes * graph.model.routed->hidden;
+      }
+    }
+    return made;
+  }
+
+  // By iteration.
+  void choose_counts(TrainingGraph& graph, GraphNode& node, const Layer& layer, Bytes token,
+                     bool to_experts) const {
+    std::vector<std::int64_t> choice;
+    choice.reserve(layer.size() * graph.mesh.ranks());
+    for (std::uint32_t iteration = 0; iteration < layer.size(); ++iteration) {
+      const bool each_copy = p_.exchange == ExpertExchange::all_to_all;
+      BlockCounts counts =
+          each_copy ? every_copy(layer[iteration], token, !to_experts) : once_each(layer[iteration], token);
+      if (counts.busiest() == 0) {
+        p_.where.fail("in iteration " + std::to_string(iteration) + " no token leaves its rank in '" +
+                      node.name + "': an all-to-all has to carry something");
+      }
+      choice.insert(choice.end(), graph.mesh.ranks(), graph.builder.counts(std::move(counts)));
+    }
+    node.counts_plus_one = static_cast<std::uint32_t>(choice.front()) + 1;
+    const bool same = std::all_of(choice.begin(), choice.end(), [&](auto c) { return c == choice.front(); });
+    if (!same) node.choice_plus_one = graph.builder.table(std::move(choice)) + 1;
+  }
+
+  ExpertParallelism p_;
+};
+
+}  // namespace
+
+std::uint32_t layers_with_experts(const Model& model) {
+  std::uint32_t layers = has_experts(model.last) ? 1 : 0;
+  for (const std::uint32_t kind : model.body) layers += has_experts(model.kinds[kind]) ? 1 : 0;
+  return layers;
+}
+
+RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh) {
+  return routing_shape(routed.experts, mesh.size("ep"), routed.tokens / mesh.size("tp") / mesh.size("cp"));
+}
+
+std::unique_ptr<Strategy> expert_parallel(ExpertParallelism parameters) {
+  return std::make_unique<ExpertParallel>(std::move(parameters));
+}
+
+}  // namespace netsim

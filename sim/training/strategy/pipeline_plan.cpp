@@ -1,0 +1,707 @@
+#include "sim/training/strategy/pipeline_plan.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/core/registry.h"
+
+namespace netsim {
+namespace {
+
+using Spot = PipelinePlacement::Spot;
+
+// What is computed of a chunk for a microbatch: the halves of an overlapped step, and of a whole backward,
+// each count. Then its messages, and steps that wait for these.
+enum class Half : std::uint8_t { forward, input, weights };
+constexpr std::uint32_t kHalves = 3, kMessages = 4, kEvents = kHalves + 2 * kMessages;
+
+struct Computed {
+  Half half;
+  std::uint32_t chunk, microbatch;
+};
+
+std::vector<Computed> halves_of(const PipelineStep& step) {
+  switch (step.kind) {
+    case PipelineStepKind::forward:
+      return {{Half::forward, step.chunk, step.microbatch}};
+    case PipelineStepKind::backward:
+      return {{Half::input, step.chunk, step.microbatch}, {Half::weights, step.chunk, step.microbatch}};
+    case PipelineStepKind::input_backward:
+      return {{Half::input, step.chunk, step.microbatch}};
+    case PipelineStepKind::weight_backward:
+      return {{Half::weights, step.chunk, step.microbatch}};
+    case PipelineStepKind::overlapped:
+      return {{Half::forward, step.chunk, step.microbatch},
+              {Half::input, step.backward_chunk, step.backward_microbatch},
+              {Half::weights, step.backward_chunk, step.backward_microbatch}};
+    case PipelineStepKind::send_forward:
+    case PipelineStepKind::receive_forward:
+    case PipelineStepKind::send_backward:
+    case PipelineStepKind::receive_backward:
+    case PipelineStepKind::reduce:
+      break;
+  }
+  return {};
+}
+
+bool is_message(PipelineStepKind kind) { return is_communication(kind) && kind != PipelineStepKind::reduce; }
+bool sends(PipelineStepKind kind) {
+  return kind == PipelineStepKind::send_forward || kind == PipelineStepKind::send_backward;
+}
+// What gives a message, or is given it, on this side.
+Computed end_of_message(const PipelineStep& step) {
+  const bool forward =
+      step.kind == PipelineStepKind::send_forward || step.kind == PipelineStepKind::receive_forward;
+  return {forward ? Half::forward : Half::input, step.chunk, step.microbatch};
+}
+PipelineStepKind message_of(Half half, bool sent) {
+  if (half == Half::forward) return sent ? PipelineStepKind::send_forward : PipelineStepKind::receive_forward;
+  return sent ? PipelineStepKind::send_backward : PipelineStepKind::receive_backward;
+}
+
+// Returns where a computation's input comes from (`source`), or where its output goes. Returns nothing at the
+// ends of the way.
+std::optional<Spot> neighbour_of(const PipelinePlan& plan, std::uint32_t stage, const Computed& what,
+                                 bool source) {
+  if (what.half == Half::weights) return {};
+  const auto [route, part] = plan.placement.held(stage, what.chunk);
+  const bool before = (what.half == Half::forward) == source;
+  if (before ? part == 0 : part + 1 == plan.parts()) return {};
+  return plan.placement.at(route, before ? part - 1 : part + 1);
+}
+
+class Proof {
+ public:
+  explicit Proof(const PipelinePlan& plan)
+      : plan_(plan),
+        m_(plan.shape.microbatches),
+        communicates_(plan.communicates()),
+        at_(plan.placement.stages(), 0) {
+    for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+      index_.emplace_back(
+          std::size_t{plan.placement.chunks(stage)} * m_ * (communicates_ ? kEvents : kHalves), kNever);
+      reductions_.emplace_back(plan.placement.chunks(stage));
+    }
+  }
+
+  PipelineProof run() {
+    PipelineProof proof;
+    proof.refusal = refusal();
+    if (proof.refusal.empty()) {
+      refused_.reset();
+      proof.rendezvous = play(true);
+      refused_.reset();
+    }
+    if (proof.refusal.empty() && !unlike(true).empty()) {
+      proof.one_order = false;
+      proof.refusal = unlike(false);
+    }
+    proof.refused = refused_;
+    if (proof.refusal.empty()) {
+      proof.refused.reset();
+      for (std::uint32_t stage = 0; stage < stages(); ++stage) proof.in_flight.push_back(in_flight(stage));
+    }
+    return proof;
+  }
+
+ private:
+  static constexpr std::uint32_t kNever = UINT32_MAX;
+  // By place in the stage's list: the step that begins a reduction, and one that waits for it.
+  struct Reduction {
+    std::uint32_t begun = kNever, waited = kNever;
+  };
+
+  std::string refusal() {
+    for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+      if (std::string why = list_steps(stage); !why.empty()) return why;
+    }
+    if (communicates_) {
+      for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+        if (std::string why = place_communication(stage); !why.empty()) return why;
+      }
+    }
+    return play(false);
+  }
+
+  std::uint32_t stages() const { return plan_.placement.stages(); }
+  std::size_t slot(std::uint32_t chunk, std::uint32_t microbatch) const {
+    return (std::size_t{chunk} * m_ + microbatch) * (communicates_ ? kEvents : kHalves);
+  }
+  // The step of a stage that computes it.
+  std::uint32_t& index(std::uint32_t stage, const Computed& what) {
+    return index_[stage][slot(what.chunk, what.microbatch) + static_cast<std::size_t>(what.half)];
+  }
+  // The step that begins a message, or only waits for it; only where some step communicates.
+  std::uint32_t& message(std::uint32_t stage, PipelineStepKind kind, std::uint32_t chunk,
+                         std::uint32_t microbatch, bool waited = false) {
+    const std::size_t number =
+        static_cast<std::size_t>(kind) - static_cast<std::size_t>(PipelineStepKind::send_forward);
+    return index_[stage][slot(chunk, microbatch) + kHalves + (waited ? kMessages : 0) + number];
+  }
+  // The same of what a stage computes, or is given for it; kNever: it is sent or received by itself.
+  std::uint32_t listed(std::uint32_t stage, const Computed& what, bool sent) {
+    if (!communicates_) return kNever;
+    return message(stage, message_of(what.half, sent), what.chunk, what.microbatch);
+  }
+  // Remembers whose list a refusal is about.
+  std::string name(std::uint32_t stage, std::uint32_t i) {
+    refused_ = stage;
+    return "step " + std::to_string(i) + " of stage " + std::to_string(stage) + ", " +
+           to_text(plan_.steps[stage][i]);
+  }
+
+  // ---- Everything once
+
+  bool is_here(std::uint32_t stage, std::uint32_t chunk, std::uint32_t microbatch) const {
+    return microbatch < m_ && chunk < plan_.placement.chunks(stage) &&
+           plan_.placement.route_of(microbatch, m_) == plan_.placement.held(stage, chunk).route;
+  }
+
+  std::string list_steps(std::uint32_t stage) {
+    const auto& steps = plan_.steps[stage];
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+      if (is_communication(steps[i].kind)) {
+        if (std::string why = list_communication(stage, i); !why.empty()) return why;
+        continue;
+      }
+      for (const Computed& what : halves_of(steps[i])) {
+        if (!is_here(stage, what.chunk, what.microbatch))
+          return name(stage, i) + ": there is no such chunk and microbatch here";
+        if (index(stage, what) != kNever) return name(stage, i) + ", comes twice";
+        index(stage, what) = i;
+      }
+    }
+    return missing(stage);
+  }
+  std::string missing(std::uint32_t stage) {
+    for (std::uint32_t chunk = 0; chunk < plan_.placement.chunks(stage); ++chunk) {
+      for (std::uint32_t microbatch = 0; microbatch < m_; ++microbatch) {
+        if (!is_here(stage, chunk, microbatch)) continue;
+        for (const Half half : {Half::forward, Half::input, Half::weights}) {
+          if (half != Half::forward && !plan_.trains) continue;
+          if (index(stage, {half, chunk, microbatch}) != kNever) continue;
+          refused_ = stage;
+          return "stage " + std::to_string(stage) + " computes no " +
+                 (half == Half::forward ? "forward"
+                  : half == Half::input ? "backward"
+                                        : "gradients of weights") +
+                 " of microbatch " + std::to_string(microbatch) + " in chunk " + std::to_string(chunk);
+        }
+      }
+    }
+    return {};
+  }
+
+  // ---- Communication in its place
+
+  std::string list_communication(std::uint32_t stage, std::uint32_t i) {
+    const PipelineStep& step = plan_.steps[stage][i];
+    if (step.kind == PipelineStepKind::reduce) {
+      if (step.chunk >= plan_.placement.chunks(stage))
+        return name(stage, i) + ": there is no such chunk here";
+      Reduction& reduction = reductions_[stage][step.chunk];
+      return note(stage, i, reduction.begun, reduction.waited);
+    }
+    if (!is_here(stage, step.chunk, step.microbatch))
+      return name(stage, i) + ": there is no such chunk and microbatch here";
+    const auto other = neighbour(stage, end_of_message(step), !sends(step.kind));
+    if (!other || other->stage == stage) {
+      return name(stage, i) + ": there is no such message, " +
+             (other ? "the next part of the model is on the same stage"
+                    : "the way of the microbatch ends here");
+    }
+    return note(stage, i, message(stage, step.kind, step.chunk, step.microbatch),
+                message(stage, step.kind, step.chunk, step.microbatch, true));
+  }
+  std::string note(std::uint32_t stage, std::uint32_t i, std::uint32_t& begun, std::uint32_t& waited) {
+    const bool waits = plan_.steps[stage][i].waits, again = begun != kNever;
+    if (waited != kNever || (again && !waits)) return name(stage, i) + ", comes twice";
+    if (!again) begun = i;
+    if (waits) waited = i;
+    return {};
+  }
+
+  // Behind what gives a message or gradients, and before what uses a message.
+  std::string place_communication(std::uint32_t stage) {
+    const auto& steps = plan_.steps[stage];
+    for (std::uint32_t i = 0; i < steps.size(); ++i) {
+      const PipelineStep& step = steps[i];
+      if (step.kind == PipelineStepKind::reduce) {
+        if (std::string why = place_reduction(stage, i); !why.empty()) return why;
+      }
+      if (!is_message(step.kind)) continue;
+      const std::uint32_t computed = index(stage, end_of_message(step));
+      if (computed == kNever) return name(stage, i) + ": no step computes a backward";
+      if (sends(step.kind) && i < computed)
+        return name(stage, i) + ", comes before step " + std::to_string(computed) + ", " +
+               to_text(steps[computed]) + ", which computes what it sends";
+      if (!sends(step.kind) && i > computed)
+        return name(stage, i) + ", comes behind step " + std::to_string(computed) + ", " +
+               to_text(steps[computed]) + ", which uses what it receives";
+    }
+    return {};
+  }
+  std::string place_reduction(std::uint32_t stage, std::uint32_t i) {
+    const PipelinePlacement& placement = plan_.placement;
+    const std::uint32_t chunk = plan_.steps[stage][i].chunk;
+    if (!plan_.trains) return name(stage, i) + ": no step computes gradients";
+    for (std::uint32_t microbatch = 0; microbatch < m_; ++microbatch) {
+      if (!is_here(stage, chunk, microbatch)) continue;
+      const std::uint32_t last = index(stage, {Half::weights, chunk, microbatch});
+      if (last > i)
+        return name(stage, i) + ", comes before step " + std::to_string(last) + ", " +
+               to_text(plan_.steps[stage][last]) + ", which adds to the gradients of the chunk";
+    }
+    const std::uint32_t part = placement.held(stage, chunk).part;
+    for (std::uint32_t route = 0; route < placement.routes(); ++route) {
+      const Spot& copy = placement.at(route, part);
+      if (copy.stage == stage && copy.chunk != chunk)
+        return name(stage, i) + ": the stage has two copies of the chunk, " + std::to_string(chunk) +
+               " and " + std::to_string(copy.chunk);
+      if (reductions_[copy.stage][copy.chunk].begun != kNever) continue;
+      return name(stage, i) + ": stage " + std::to_string(copy.stage) +
+             " has a copy of the chunk, its chunk " + std::to_string(copy.chunk) +
+             ", and no step that reduces its gradients";
+    }
+    return {};
+  }
+
+  // ---- Nobody waits forever
+
+  // The neighbour of a part that its input comes from, or its output goes to; nothing at the ends of the way.
+  std::optional<Spot> neighbour(std::uint32_t stage, const Computed& what, bool source) const {
+    return neighbour_of(plan_, stage, what, source);
+  }
+  bool done(std::uint32_t stage, const Computed& what) { return index(stage, what) < at_[stage]; }
+  // Whether what a stage computes has been sent, or, on the same stage, is there.
+  bool is_sent(std::uint32_t stage, const Computed& what) {
+    const std::uint32_t step = listed(stage, what, true);
+    return step == kNever ? done(stage, what) : at_[stage] >= step;
+  }
+  // Whether the stage has come to where it receives what it computes with. Receives that are no step of their
+  // own: at the step that uses it, or, if they are posted ahead, any time.
+  bool is_posted(std::uint32_t stage, const Computed& what) {
+    const std::uint32_t step = listed(stage, what, false);
+    if (step != kNever) return at_[stage] >= step;
+    return !rendezvous_ || at_[stage] >= index(stage, what);
+  }
+  bool has_input(std::uint32_t stage, const PipelineStep& step, std::uint32_t i) {
+    for (const Computed& what : halves_of(step)) {
+      const auto from = neighbour(stage, what, true);
+      if (from && !is_sent(from->stage, {what.half, from->chunk, what.microbatch})) return false;
+      // What the stage itself has computed: before it, or in this step.
+      if (what.half == Half::input && index(stage, {Half::forward, what.chunk, what.microbatch}) >= i)
+        return false;
+      if (what.half == Half::weights && index(stage, {Half::input, what.chunk, what.microbatch}) > i)
+        return false;
+    }
+    return true;
+  }
+  // Whether the receivers of what the step before sent have come to the steps that use it.
+  bool sent(std::uint32_t stage, std::uint32_t i) {
+    if (!rendezvous_ || i == 0) return true;
+    for (const Computed& what : halves_of(plan_.steps[stage][i - 1])) {
+      const auto to = neighbour(stage, what, false);
+      if (!to || to->stage == stage || listed(stage, what, true) != kNever) continue;
+      if (!is_posted(to->stage, {what.half, to->chunk, what.microbatch})) return false;
+    }
+    return true;
+  }
+  // Of a step that communicates.
+  bool may_end(std::uint32_t stage, const PipelineStep& step) {
+    if (!step.waits) return true;
+    if (step.kind == PipelineStepKind::reduce) {
+      const auto end = reduced_in_[stage].begin() + reduced_[stage];
+      return std::find(reduced_in_[stage].begin(), end, step.chunk) != end;
+    }
+    const Computed what = end_of_message(step);
+    const auto other = neighbour(stage, what, !sends(step.kind));
+    const Computed there{what.half, other->chunk, what.microbatch};
+    return sends(step.kind) ? is_posted(other->stage, there) : is_sent(other->stage, there);
+  }
+  void wake(std::uint32_t stage, const PipelineStep& step, bool source) {
+    for (const Computed& what : halves_of(step)) {
+      if (const auto other = neighbour(stage, what, source)) awake_.push_back(other->stage);
+    }
+  }
+  // Who may wait for a stage to come to a step that communicates.
+  void wake_others(std::uint32_t stage, std::uint32_t i) {
+    if (!communicates_ || i >= plan_.steps[stage].size()) return;
+    const PipelineStep& step = plan_.steps[stage][i];
+    if (is_message(step.kind))
+      awake_.push_back(neighbour(stage, end_of_message(step), !sends(step.kind))->stage);
+  }
+
+  std::string play(bool rendezvous) {
+    rendezvous_ = rendezvous;
+    at_.assign(stages(), 0);
+    reduced_.assign(stages(), 0);
+    reduced_in_.assign(stages(), {});
+    for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+      if (communicates_) line_up_reductions(stage);
+      awake_.push_back(stage);
+    }
+    while (!awake_.empty()) {
+      const std::uint32_t stage = awake_.front();
+      awake_.pop_front();
+      advance(stage);
+    }
+    for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+      const std::uint32_t i = at_[stage];
+      if (i < plan_.steps[stage].size()) return name(stage, i) + ", waits forever";
+    }
+    for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+      if (reduced_[stage] == reduced_in_[stage].size()) continue;
+      return name(stage, reductions_[stage][reduced_in_[stage][reduced_[stage]]].begun) +
+             ": the stages that have copies of the chunk reduce their gradients in another order, and wait "
+             "forever";
+    }
+    return {};
+  }
+  void line_up_reductions(std::uint32_t stage) {
+    for (const PipelineStep& step : plan_.steps[stage]) {
+      std::vector<std::uint32_t>& order = reduced_in_[stage];
+      if (step.kind == PipelineStepKind::reduce &&
+          std::find(order.begin(), order.end(), step.chunk) == order.end())
+        order.push_back(step.chunk);
+    }
+  }
+  void advance(std::uint32_t stage) {
+    const auto& steps = plan_.steps[stage];
+    reduce(stage);
+    for (std::uint32_t& i = at_[stage];
+         i < steps.size() && sent(stage, i) &&
+         (is_communication(steps[i].kind) ? may_end(stage, steps[i]) : has_input(stage, steps[i], i));) {
+      wake(stage, steps[i], false);
+      ++i;
+      if (rendezvous_ && i < steps.size()) wake(stage, steps[i], true);
+      wake_others(stage, i);
+      reduce(stage);
+    }
+  }
+  // All reductions of the stage that are next at all of their members.
+  void reduce(std::uint32_t stage) {
+    while (reduced_[stage] < reduced_in_[stage].size()) {
+      const std::uint32_t part = plan_.placement.held(stage, reduced_in_[stage][reduced_[stage]]).part;
+      const std::vector<std::uint32_t> members = plan_.placement.holders(part);
+      if (!std::all_of(members.begin(), members.end(),
+                       [&](std::uint32_t member) { return reduces_next(member, part); }))
+        return;
+      for (const std::uint32_t member : members) {
+        ++reduced_[member];
+        if (member != stage) awake_.push_back(member);
+      }
+    }
+  }
+  bool reduces_next(std::uint32_t stage, std::uint32_t part) const {
+    if (reduced_[stage] == reduced_in_[stage].size()) return false;
+    const std::uint32_t chunk = reduced_in_[stage][reduced_[stage]];
+    return plan_.placement.held(stage, chunk).part == part && at_[stage] >= reductions_[stage][chunk].begun;
+  }
+
+  // ---- Messages
+
+  // The messages of a direction as one end sees them: by the two stages and, unless all chunks share one
+  // order, the receiver's chunk.
+  using Key = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>;
+  struct Message {
+    std::uint32_t chunk, microbatch, step;  // of the receiver; the step that sends or receives it
+  };
+  using Sequences = std::map<Key, std::vector<Message>>;
+
+  // A message that is not received in the order in which it is sent, in words; "" if there is none.
+  std::string unlike(bool shared) {
+    const Sequences sent = sequences(shared, true), received = sequences(shared, false);
+    for (const auto& [key, messages] : sent) {
+      const std::vector<Message>& others = received.at(key);
+      for (std::size_t i = 0; i < messages.size(); ++i) {
+        const Message &one = messages[i], &other = others[i];
+        if (one.chunk == other.chunk && one.microbatch == other.microbatch) continue;
+        const std::string here = name(std::get<1>(key), one.step);
+        return "messages between two chunks are not used in the order in which they are sent: " + here +
+               ", sends microbatch " + std::to_string(one.microbatch) + " where " +
+               name(std::get<2>(key), other.step) + ", takes microbatch " + std::to_string(other.microbatch);
+      }
+    }
+    return {};
+  }
+  Sequences sequences(bool shared, bool sender) {
+    Sequences all;
+    const auto add = [&](std::uint32_t stage, std::uint32_t i, const Computed& what) {
+      const auto other = neighbour(stage, what, !sender);
+      if (!other || other->stage == stage) return;
+      const std::uint32_t chunk = sender ? other->chunk : what.chunk;
+      const Key key{what.half == Half::forward, sender ? stage : other->stage, sender ? other->stage : stage,
+                    shared ? 0 : chunk};
+      all[key].push_back({chunk, what.microbatch, i});
+    };
+    for (std::uint32_t stage = 0; stage < stages(); ++stage) {
+      const auto& steps = plan_.steps[stage];
+      for (std::uint32_t i = 0; i < steps.size(); ++i) {
+        for (const Computed& what : halves_of(steps[i])) {
+          if (what.half != Half::weights && listed(stage, what, sender) == kNever) add(stage, i, what);
+        }
+        if (!is_message(steps[i].kind) || sends(steps[i].kind) != sender) continue;
+        const Computed what = end_of_message(steps[i]);
+        if (listed(stage, what, sender) == i) add(stage, i, what);
+      }
+    }
+    return all;
+  }
+
+  // ---- Memory
+
+  std::uint32_t in_flight(std::uint32_t stage) const {
+    if (!plan_.trains) return 1;
+    std::uint32_t now = 0, most = 0;
+    for (const PipelineStep& step : plan_.steps[stage]) {
+      for (const Computed& what : halves_of(step)) {
+        if (what.half == Half::forward) most = std::max(most, ++now);
+        if (what.half == Half::weights) --now;
+      }
+    }
+    return most;
+  }
+
+  const PipelinePlan& plan_;
+  bool rendezvous_ = false;
+  std::uint32_t m_;
+  bool communicates_;                                   // some step does
+  std::optional<std::uint32_t> refused_;                // PipelineProof::refused
+  std::vector<std::uint32_t> at_;                       // by stage: the steps before it are done
+  std::vector<std::vector<std::uint32_t>> index_;       // by stage, chunk, microbatch and event: the step
+  std::vector<std::vector<Reduction>> reductions_;      // by stage and chunk
+  std::vector<std::vector<std::uint32_t>> reduced_in_;  // by stage: the chunks that steps reduce, in order
+  std::vector<std::uint32_t> reduced_;                  // by stage: so many of them are
+  std::deque<std::uint32_t> awake_;
+};
+
+// StageMessages tells which messages of a stage its list names, and which happen by themselves.
+class StageMessages {
+ public:
+  StageMessages(const PipelinePlan& plan, std::uint32_t stage) : plan_(plan), stage_(stage) {
+    for (const PipelineStep& step : plan.steps[stage]) {
+      if (is_message(step.kind)) listed_.insert({step.kind, step.chunk, step.microbatch});
+    }
+  }
+  bool is_listed(const PipelineStep& message) const {
+    return listed_.count({message.kind, message.chunk, message.microbatch}) > 0;
+  }
+  // Returns the messages that a computation sends to other stages, or receives, without steps of the list.
+  std::vector<PipelineStep> of(const PipelineStep& computation, bool sent) const {
+    std::vector<PipelineStep> messages;
+    for (const Computed& what : halves_of(computation)) {
+      const auto other = neighbour_of(plan_, stage_, what, !sent);
+      if (!other || other->stage == stage_) continue;
+      const PipelineStep message{message_of(what.half, sent), what.chunk, what.microbatch};
+      if (!is_listed(message)) messages.push_back(message);
+    }
+    return messages;
+  }
+
+ private:
+  const PipelinePlan& plan_;
+  std::uint32_t stage_;
+  std::set<std::tuple<PipelineStepKind, std::uint32_t, std::uint32_t>> listed_;
+};
+
+// OrderedPlay plays all stages with their messages in one stream each.
+class OrderedPlay {
+ public:
+  OrderedPlay(const PipelinePlan& plan, bool waits) : plan_(plan), waits_(waits), stages_(plan.steps.size()) {
+    for (std::uint32_t stage = 0; stage < stages_.size(); ++stage) line_up(stage);
+  }
+
+  std::string run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::uint32_t stage = 0; stage < stages_.size(); ++stage) {
+        while (advance(stage)) moved = true;
+      }
+    }
+    for (std::uint32_t stage = 0; stage < stages_.size(); ++stage) {
+      const Stage& one = stages_[stage];
+      if (one.at == plan_.steps[stage].size() && one.ended == one.calls.size()) continue;
+      const std::size_t step = std::min(one.at, plan_.steps[stage].size() - 1);
+      std::string why = "messages in one ordered stream would wait for each other forever, at step " +
+                        std::to_string(step) + " of stage " + std::to_string(stage) + ", " +
+                        to_text(plan_.steps[stage][step]);
+      if (one.ended < one.calls.size() && !one.calls[one.ended].messages.empty())
+        why += ", whose stream has come to " + to_text(one.calls[one.ended].messages.front());
+      return why;
+    }
+    return {};
+  }
+
+ private:
+  using Key = std::tuple<PipelineStepKind, std::uint32_t, std::uint32_t>;  // chunk, microbatch
+  struct Call {
+    std::size_t behind;  // steps of the list
+    std::vector<PipelineStep> messages;
+  };
+  struct Stage {
+    std::vector<Call> calls;
+    std::map<Key, std::size_t> call_of;
+    std::vector<std::size_t> sent;  // by step: the calls up to the one that has what it sends
+    std::size_t at = 0;             // steps done
+    std::size_t launched = 0, ended = 0;
+  };
+
+  static Key key(const PipelineStep& message) { return {message.kind, message.chunk, message.microbatch}; }
+  void line_up(std::uint32_t number) {
+    Stage& stage = stages_[number];
+    const auto& steps = plan_.steps[number];
+    const StageMessages messages(plan_, number);
+    const auto receives = receives_in_order(plan_, number);
+    const auto add = [&](std::size_t behind, std::vector<PipelineStep> all) {
+      if (all.empty()) return;
+      for (const PipelineStep& message : all) stage.call_of.try_emplace(key(message), stage.calls.size());
+      stage.calls.push_back({behind, std::move(all)});
+    };
+    add(0, receives.front());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (is_message(steps[i].kind)) {
+        if (stage.call_of.count(key(steps[i])) == 0) add(i, {steps[i]});
+        add(i + 1, receives[i + 1]);
+      } else {
+        std::vector<PipelineStep> all = messages.of(steps[i], true);
+        const bool sends = !all.empty();
+        all.insert(all.end(), receives[i + 1].begin(), receives[i + 1].end());
+        add(i + 1, std::move(all));
+        stage.sent.resize(i + 1);
+        stage.sent[i] = sends ? stage.calls.size() : 0;
+      }
+      stage.sent.resize(i + 1);
+    }
+  }
+
+  bool is_launched(std::uint32_t stage, const PipelineStep& message) const {
+    return stages_[stage].call_of.at(key(message)) < stages_[stage].launched;
+  }
+  // Both ends are.
+  bool is_done(std::uint32_t stage, const PipelineStep& message) const {
+    const Computed here = end_of_message(message);
+    const auto other = neighbour_of(plan_, stage, here, !sends(message.kind));
+    const PipelineStep there{message_of(here.half, !sends(message.kind)), other->chunk, message.microbatch};
+    return is_launched(stage, message) && is_launched(other->stage, there);
+  }
+  bool may_pass(std::uint32_t number) const {
+    const Stage& stage = stages_[number];
+    const auto& steps = plan_.steps[number];
+    const PipelineStep& step = steps[stage.at];
+    if (is_communication(step.kind)) return !step.waits || !is_message(step.kind) || is_done(number, step);
+    if (waits_ && stage.at > 0 && stage.sent[stage.at - 1] > stage.ended) return false;
+    for (const Computed& what : halves_of(step)) {
+      const auto from = neighbour_of(plan_, number, what, true);
+      if (!from || from->stage == number) continue;
+      if (!is_done(number, {message_of(what.half, false), what.chunk, what.microbatch})) return false;
+    }
+    return true;
+  }
+  bool advance(std::uint32_t number) {
+    Stage& stage = stages_[number];
+    if (stage.launched == stage.ended && stage.launched < stage.calls.size() &&
+        stage.calls[stage.launched].behind <= stage.at) {
+      ++stage.launched;
+      return true;
+    }
+    if (stage.ended < stage.launched) {
+      const auto& messages = stage.calls[stage.ended].messages;
+      if (std::all_of(messages.begin(), messages.end(),
+                      [&](const PipelineStep& message) { return is_done(number, message); })) {
+        ++stage.ended;
+        return true;
+      }
+    }
+    if (stage.at == plan_.steps[number].size() || !may_pass(number)) return false;
+    ++stage.at;
+    return true;
+  }
+
+  const PipelinePlan& plan_;
+  bool waits_;
+  std::vector<Stage> stages_;
+};
+
+bool has_step(const PipelinePlan& plan, PipelineStepKind kind) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [kind](const std::vector<PipelineStep>& stage) {
+    return std::any_of(stage.begin(), stage.end(),
+                       [kind](const PipelineStep& step) { return step.kind == kind; });
+  });
+}
+
+}  // namespace
+
+bool PipelinePlan::splits_backward() const { return has_step(*this, PipelineStepKind::weight_backward); }
+bool PipelinePlan::pairs() const { return has_step(*this, PipelineStepKind::overlapped); }
+bool PipelinePlan::communicates() const {
+  return std::any_of(steps.begin(), steps.end(), [](const std::vector<PipelineStep>& of_stage) {
+    return std::any_of(of_stage.begin(), of_stage.end(),
+                       [](const PipelineStep& step) { return is_communication(step.kind); });
+  });
+}
+bool PipelinePlan::reduces() const { return has_step(*this, PipelineStepKind::reduce); }
+bool PipelinePlan::reduces(std::uint32_t stage, std::uint32_t chunk) const {
+  return std::any_of(steps[stage].begin(), steps[stage].end(), [chunk](const PipelineStep& step) {
+    return step.kind == PipelineStepKind::reduce && step.chunk == chunk;
+  });
+}
+
+PipelineProof prove_pipeline(const PipelinePlan& plan) { return Proof(plan).run(); }
+
+std::vector<std::vector<PipelineStep>> receives_in_order(const PipelinePlan& plan, std::uint32_t stage) {
+  const std::vector<PipelineStep>& steps = plan.steps[stage];
+  const StageMessages messages(plan, stage);
+  std::vector<std::vector<PipelineStep>> receives(steps.size() + 1);
+  // These are entries behind the last computation, the one before it, and the last one of either direction.
+  std::size_t last = 0, before = 0, of_forward = 0, of_backward = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (is_communication(steps[i].kind)) continue;
+    for (const PipelineStep& receive : messages.of(steps[i], false)) {
+      const std::size_t same = receive.kind == PipelineStepKind::receive_forward ? of_forward : of_backward;
+      receives[!plan.receives_ahead ? i : same > 0 ? same : before].push_back(receive);
+    }
+    before = last;
+    last = i + 1;
+    for (const Computed& what : halves_of(steps[i])) {
+      if (what.half == Half::forward) of_forward = last;
+      if (what.half == Half::input) of_backward = last;
+    }
+  }
+  return receives;
+}
+
+std::string refuse_order(const PipelinePlan& plan, bool waits) { return OrderedPlay(plan, waits).run(); }
+
+std::vector<std::string> notes_on_blocking(const PipelinePlan& plan) {
+  const std::string waits = prove_pipeline(plan).rendezvous;
+  if (waits.empty()) return {};
+  return {
+      "the pipeline's stages wait for their sends, which here needs receives that are posted ahead of their "
+      "use: if each were posted at the step that uses it, " +
+      waits};
+}
+
+PipelinePlan make_pipeline_plan(const ConfigNode& schedule, const ConfigNode& where,
+                                const PipelineShape& shape) {
+  const auto created = Registry<PipelineSchedule>::instance().create(
+      schedule, shape.chunks > 1 ? "interleaved" : "one_f_one_b");
+  const ConfigNode& place = schedule.is_null() ? where : schedule;
+  if (const std::string refusal = created->refusal(shape); !refusal.empty()) place.fail(refusal);
+  PipelinePlan plan{shape, created->placement(shape), {}, created->trains(), created->receives_ahead(shape)};
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage)
+    plan.steps.push_back(created->order(shape, stage));
+  if (const PipelineProof proof = prove_pipeline(plan); !proof.refusal.empty()) {
+    const ConfigNode* written = proof.refused ? created->written(*proof.refused) : nullptr;
+    (written != nullptr ? *written : place).fail(proof.refusal);
+  }
+  return plan;
+}
+
+}  // namespace netsim

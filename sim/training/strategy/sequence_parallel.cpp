@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <utility>
+
+#include "sim/training/strategy/chain_editor.h"
+#include "sim/training/strategy/strategies.h"
+
+namespace netsim {
+namespace {
+
+// Cuts what a node computes where something has to be gathered.
+class Cut {
+ public:
+  using Number = ChainEditor::Number;
+  using Numbers = ChainEditor::Numbers;
+
+  // That divides the sequence, and that divides the experts' inner dimension.
+  struct Groups {
+    std::uint32_t sequence = 0, experts = 0;
+  };
+
+  Cut(const GraphNode& node, Numbers after, const Sharding& sharding, Groups groups, std::string direction,
+      ChainEditor& out)
+      : node_(node),
+        sharding_(sharding),
+        groups_(groups),
+        direction_(std::move(direction)),
+        out_(out),
+        after_(std::move(after)),
+        completes_(after_.front()) {}
+
+  // Returns what completes all but the gradients of weights.
+  Number make() {
+    for (std::size_t i = 0; i < node_.operators.size(); ++i) {
+      const Operator& op = node_.operators[i];
+      if (gathers(op) && (!op.gathers->kept || i == 0)) {
+        flush();
+        after_ = {out_.add(gather(op), after_)};
+      }
+      if (i + 1 == node_.operators.size() || !gathers_kept(node_.operators[i + 1])) {
+        operators_.push_back(op);
+        continue;
+      }
+      // What the next one needs is gathered beside this one.
+      flush();
+      const Number gathered = out_.add(gather(node_.operators[i + 1]), after_);
+      operators_.push_back(op);
+      flush();
+      after_.push_back(gathered);
+    }
+    flush();
+    return completes_;
+  }
+
+ private:
+  static bool of_experts(const Operator& op) { return op.gathers->over == Dimension::expert_inner; }
+  bool gathers(const Operator& op) const {
+    return op.gathers && (!of_experts(op) || sharding_.parts(Dimension::expert_inner) > 1);
+  }
+  static bool gathers_kept(const Operator& op) { return op.gathers && op.gathers->kept; }
+
+  void flush() {
+    if (operators_.empty()) return;
+    GraphNode piece;
+    piece.name = node_.name + "." + operators_.front().name;
+    piece.work.name = piece.name;
+    const bool only_weights = std::all_of(operators_.begin(), operators_.end(),
+                                          [](const Operator& op) { return op.weight_gradient; });
+    piece.operators = std::exchange(operators_, {});
+    piece.rows_plus_one = node_.rows_plus_one;
+    after_ = {out_.add(std::move(piece), after_)};
+    if (!only_weights) completes_ = after_.front();
+  }
+
+  GraphNode gather(const Operator& op) const {
+    GraphNode made;
+    made.kind = GraphNode::Kind::collective;
+    made.name = (of_experts(op) ? "etp_gather_" : "tp_gather_") + (op.gathers->kept ? "input" : direction_);
+    made.collective = CollectiveKind::all_gather;
+    made.stream = Stream::tp;
+    made.group = of_experts(op) ? groups_.experts : groups_.sequence;
+    made.bytes = sharding_.local(op.gathers->tensor) * operand_bits(op.precision) / 8;
+    if (of_experts(op) && node_.rows_plus_one != 0) {
+      made.rows_plus_one = node_.rows_plus_one;
+      made.row_bytes = made.bytes / sharding_.local(op.gathers->tensor.front());
+    }
+    made.weight_gradient = op.weight_gradient;
+    return made;
+  }
+
+  const GraphNode& node_;
+  const Sharding& sharding_;
+  Groups groups_;
+  std::string direction_;
+  ChainEditor& out_;
+  std::vector<Operator> operators_;
+  Numbers after_;     // of what comes next
+  Number completes_;  // the last that computes more than gradients of weights
+};
+
+class SequenceParallel final : public Strategy {
+ public:
+  void divide(const Mesh& mesh, Sharding& sharding) const override {
+    sharding.divide(Dimension::sequence, mesh.size("tp"));
+  }
+  void apply(TrainingGraph& graph) const override {
+    if (graph.mesh.size("tp") == 1) return;
+    const std::uint32_t group = graph.builder.group(graph.mesh.along({"tp"}));
+    const bool of_experts = graph.mesh.size("etp") > 1;
+    const std::uint32_t experts = of_experts ? graph.builder.group(graph.mesh.along({"etp"})) : group;
+    for (LayerGraph& layer : graph.layers) {
+      layer.forward = rewritten(layer.forward, "forward", graph.sharding, group, experts);
+      layer.backward = rewritten(layer.backward, "backward", graph.sharding, group, experts);
+    }
+  }
+
+ private:
+  static Chain rewritten(const Chain& chain, const char* direction, const Sharding& sharding,
+                         std::uint32_t group, std::uint32_t experts_group) {
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      GraphNode node = chain[i];
+      const ChainEditor::Numbers after = edit.waits_for(i);
+      if (node.kind == GraphNode::Kind::compute && !node.core) {
+        edit.stands(i, Cut(node, after, sharding, {group, experts_group}, direction, edit).make());
+        continue;
+      }
+      if (node.sum.by_token) node.collective = CollectiveKind::reduce_scatter;
+      edit.stands(i, edit.add(std::move(node), after));
+    }
+    return edit.finish();
+  }
+};
+
+// Parameters that each rank has whole while it computes a part of the tokens only. Those of routed experts
+// have copies of their own.
+std::int64_t whole_parameters(const LayerGraph& layer, const Sharding& sharding) {
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : layer.parameters) {
+    const bool divided = std::any_of(tensor.begin(), tensor.end(),
+                                     [&](const Extent& e) { return sharding.parts(e.along) > 1; });
+    if (!divided && !of_routed_experts(tensor)) parameters += sharding.local(tensor);
+  }
+  return parameters;
+}
+
+class SequenceGradients final : public Strategy {
+ public:
+  void apply(TrainingGraph& graph) const override {
+    if (graph.mesh.size("tp") == 1) return;
+    for (StageGraph& stage : graph.stages) {
+      std::int64_t parameters = 0;
+      for (const ChunkGraph& chunk : stage.chunks) {
+        for (const std::uint32_t layer : chunk.layers) {
+          if (layer != TrainingGraph::kFirst)
+            parameters += whole_parameters(graph.layers[layer], graph.sharding);
+        }
+      }
+      GraphNode node;
+      node.kind = GraphNode::Kind::collective;
+      node.name = "tp_norm_gradients";
+      node.group = graph.builder.group(graph.mesh.along({"tp"}));
+      node.bytes = parameters * graph.model.gradient_bytes;
+      if (node.bytes == 0) continue;
+      stage.add_finish(std::move(node));
+      stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> sequence_parallel() { return std::make_unique<SequenceParallel>(); }
+std::unique_ptr<Strategy> sequence_gradients() { return std::make_unique<SequenceGradients>(); }
+
+}  // namespace netsim

@@ -1,0 +1,178 @@
+#include <utility>
+
+#include "sim/training/strategy/chain_editor.h"
+#include "sim/training/strategy/strategies.h"
+
+namespace netsim {
+namespace {
+
+using Number = ChainEditor::Number;
+using Numbers = ChainEditor::Numbers;
+
+// A GEMM of a layer's weights for all tokens, which can be computed for some of them at a time.
+bool by_tokens(const Operator& op) {
+  return op.kind == Kernel::Kind::gemm && op.linear && !op.weight_gradient && op.m.along == Dimension::tokens;
+}
+bool is_collective(const GraphNode& node, CollectiveKind kind) {
+  return node.kind == GraphNode::Kind::collective && node.collective == kind && node.stream == Stream::tp;
+}
+
+class Overlap {
+ public:
+  // `to` and `from`: the ranks behind and before this one on the ring.
+  Overlap(const TensorOverlap& p, std::uint32_t ranks, const PeerExpression& to, const PeerExpression& from,
+          const std::string& direction)
+      : p_(p),
+        ranks_(ranks),
+        ring_{"tp_send_" + direction, "tp_receive_" + direction, Stream::tp, to, from, false} {}
+
+  Chain rewritten(const Chain& chain) const {
+    ChainEditor edit(chain);
+    for (std::size_t i = 0; i < chain.size();) i = next(chain, i, edit);
+    return edit.finish();
+  }
+
+ private:
+  // A gather that the GEMM behind it waits for, and nothing else.
+  bool overlaps_gather(const Chain& chain, std::size_t i) const {
+    if (p_.gathers == OverlapMethod::none || i + 1 >= chain.size()) return false;
+    const GraphNode &gather = chain[i], &node = chain[i + 1];
+    return is_collective(gather, CollectiveKind::all_gather) && !gather.weight_gradient &&
+           !node.operators.empty() && node.after.empty() && by_tokens(node.operators.front()) &&
+           node.operators.front().gathers;
+  }
+  // A reduce-scatter of what the last GEMM of a node computes; one that runs beside gradients of weights
+  // overlaps already.
+  bool overlaps_scatter(const Chain& chain, std::size_t i) const {
+    if (p_.reduce_scatters == OverlapMethod::none || i + 1 >= chain.size()) return false;
+    const GraphNode &node = chain[i], &scatter = chain[i + 1];
+    return is_collective(scatter, CollectiveKind::reduce_scatter) && scatter.after.empty() &&
+           !node.operators.empty() && by_tokens(node.operators.back());
+  }
+
+  // Rewrites node i and those that overlap with it; returns the node after them.
+  std::size_t next(const Chain& chain, std::size_t i, ChainEditor& edit) const {
+    const bool gathers = overlaps_gather(chain, i);
+    const std::size_t at = gathers ? i + 1 : i;
+    const GraphNode& node = chain[at];
+    const bool scatters = overlaps_scatter(chain, at) && !(gathers && node.operators.size() == 1);
+    Numbers after = edit.waits_for(i);
+    if (!gathers && !scatters) {
+      edit.stands(i, edit.add(node, after));
+      return i + 1;
+    }
+    auto begin = node.operators.begin(), end = node.operators.end();
+    if (gathers) {
+      const auto [gathered, computed] = gather(edit, chain[i], part_of(node, {*begin++}), after);
+      edit.stands(i, gathered);
+      after = {computed};
+    }
+    if (scatters) --end;
+    if (begin != end) after = {edit.add(part_of(node, {begin, end}), after)};
+    if (!scatters) {
+      edit.stands(at, after.front());
+      return at + 1;
+    }
+    const auto [computed, summed] = scatter(edit, part_of(node, {*end}), chain[at + 1], after);
+    edit.stands(at, computed);
+    edit.stands(at + 1, summed);
+    return at + 2;
+  }
+  static GraphNode part_of(const GraphNode& node, std::vector<Operator> operators) {
+    GraphNode part = node;
+    if (operators.size() < node.operators.size()) part.name = node.name + "." + operators.front().name;
+    part.work.name = part.name;
+    part.operators = std::move(operators);
+    return part;
+  }
+
+  std::int64_t pieces(OverlapMethod method) const {
+    return method == OverlapMethod::ring_exchange ? ranks_ : p_.pieces;
+  }
+  static GraphNode piece_of(GraphNode gemm, std::int64_t pieces) {
+    gemm.operators.front().m.size /= pieces;
+    gemm.operators.front().pieces = pieces;
+    return gemm;
+  }
+
+  // Returns what completes the gather, and the GEMM.
+  std::pair<Number, Number> gather(ChainEditor& edit, GraphNode gather, const GraphNode& gemm,
+                                   const Numbers& after) const {
+    const std::int64_t count = pieces(p_.gathers);
+    const GraphNode piece = piece_of(gemm, count);
+    gather.bytes /= count;
+    Numbers here = after;  // of the next piece's input: its own part is there
+    Number gathered = after.front(), computed = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (p_.gathers == OverlapMethod::pipelined) here = {gathered = edit.add(gather, after)};
+      const Numbers now = here;
+      if (p_.gathers == OverlapMethod::ring_exchange && i + 1 < count)
+        here = {gathered = pass_on(edit, ring_, gather.bytes, now)};
+      computed = edit.add(piece, now);
+    }
+    return {gathered, computed};
+  }
+
+  // Returns what completes the GEMM, and the sum.
+  std::pair<Number, Number> scatter(ChainEditor& edit, const GraphNode& gemm, GraphNode scatter,
+                                    const Numbers& after) const {
+    const std::int64_t count = pieces(p_.reduce_scatters);
+    const GraphNode piece = piece_of(gemm, count);
+    scatter.bytes /= count;
+    Number computed = 0, summed = 0, received = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      summed = computed = edit.add(piece, after);
+      if (p_.reduce_scatters == OverlapMethod::pipelined) {
+        summed = edit.add(scatter, {computed});
+        continue;
+      }
+      if (i > 0) summed = edit.add(addition(piece), {computed, received});
+      if (i + 1 < count) received = pass_on(edit, ring_, scatter.bytes, {summed});
+    }
+    return {computed, summed};
+  }
+  // Of the partial sum that has come and the one that was computed.
+  static GraphNode addition(const GraphNode& piece) {
+    const Operator& gemm = piece.operators.front();
+    GraphNode node = piece;
+    node.name = piece.name + ".partial_sum";
+    node.work.name = node.name;
+    node.operators = {memory_bound("partial_sum", 6, {gemm.m, gemm.n})};
+    return node;
+  }
+
+  TensorOverlap p_;
+  std::uint32_t ranks_;
+  RingMessages ring_;
+};
+
+class TensorOverlapped final : public Strategy {
+ public:
+  explicit TensorOverlapped(const TensorOverlap& p) : p_(p) {}
+  void apply(TrainingGraph& graph) const override {
+    const std::uint32_t ranks = graph.mesh.size("tp");
+    if (ranks == 1) return;
+    const bool rings =
+        p_.gathers == OverlapMethod::ring_exchange || p_.reduce_scatters == OverlapMethod::ring_exchange;
+    const auto neighbour = [&](std::int32_t offset) {
+      return rings ? graph.mesh.next(graph.builder, "tp", offset) : PeerExpression{};
+    };
+    const PeerExpression to = neighbour(1), from = neighbour(-1);
+    for (LayerGraph& layer : graph.layers) {
+      if (!layer.repeats) continue;
+      layer.forward = Overlap(p_, ranks, to, from, "forward").rewritten(layer.forward);
+      layer.backward = Overlap(p_, ranks, to, from, "backward").rewritten(layer.backward);
+    }
+  }
+
+ private:
+  TensorOverlap p_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> tensor_overlap(const TensorOverlap& parameters) {
+  return std::make_unique<TensorOverlapped>(parameters);
+}
+
+}  // namespace netsim

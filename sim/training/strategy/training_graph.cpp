@@ -1,0 +1,652 @@
+#include "sim/training/strategy/training_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+namespace {
+
+using Position = BlockBuilder::Position;
+
+Chain chain_of(const std::vector<ModelPart>& parts) {
+  Chain chain;
+  for (const ModelPart& part : parts) {
+    GraphNode compute;
+    compute.name = part.name;
+    compute.operators = part.operators;
+    compute.work.name = part.name;
+    chain.push_back(std::move(compute));
+    if (part.sum) {
+      GraphNode sum;
+      sum.kind = GraphNode::Kind::sum;
+      sum.name = part.sum->name;
+      sum.sum = *part.sum;
+      chain.push_back(std::move(sum));
+    }
+    if (part.exchange) {
+      GraphNode exchange;
+      exchange.kind = GraphNode::Kind::exchange;
+      exchange.name = part.exchange->name;
+      exchange.exchange = *part.exchange;
+      chain.push_back(std::move(exchange));
+    }
+  }
+  return chain;
+}
+
+LayerGraph graph_of(const ModelLayer& layer) {
+  LayerGraph graph;
+  graph.name = layer.name;
+  graph.forward = chain_of(layer.forward);
+  graph.backward = chain_of(layer.backward);
+  graph.parameters = layer.parameters;
+  for (const ModelPart& part : layer.forward) {
+    for (const Operator& op : part.operators)
+      graph.saved.insert(graph.saved.end(), op.saved.begin(), op.saved.end());
+  }
+  return graph;
+}
+
+// Writes chains into blocks.
+class ChainWriter {
+ public:
+  ChainWriter(const TrainingGraph& graph, ProgramBuilder& builder) : graph_(graph), builder_(builder) {}
+
+  // Appends one node and returns the position that completes it: its own, or that of what is before it where
+  // there is nothing to do.
+  Position append(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    const Position position = append_operation(block, node, after);
+    if (!graph_.layer_memory.empty() && !node.memory.empty())
+      block.add_memory(block.items() - 1, node.memory);
+    return position;
+  }
+
+  // A chain whose first node waits for `after`.
+  Position append(BlockBuilder& block, const Chain& chain, const std::vector<Position>& after) const {
+    std::vector<std::vector<Position>> done{after};  // of each node; first of what is before the chain
+    for (const GraphNode& node : chain) done.push_back({append(block, node, waits_for(node, done))});
+    return block.size() - 1;
+  }
+
+  static std::vector<Position> waits_for(const GraphNode& node,
+                                         const std::vector<std::vector<Position>>& done) {
+    if (node.after.empty()) return done.back();
+    std::vector<Position> positions;
+    for (const std::uint32_t back : node.after) {
+      const std::vector<Position>& of_node = done[done.size() - std::min<std::size_t>(back, done.size())];
+      positions.insert(positions.end(), of_node.begin(), of_node.end());
+    }
+    return positions;
+  }
+
+ private:
+  Position append_operation(BlockBuilder& block, const GraphNode& node,
+                            const std::vector<Position>& after) const {
+    switch (node.kind) {
+      case GraphNode::Kind::compute:
+        return compute(block, node, after);
+      case GraphNode::Kind::collective:
+        return collective(block, node, after);
+      case GraphNode::Kind::sum:
+        NETSIM_CHECK(graph_.sharding.parts(node.sum.over) == 1,
+                     "a strategy divides what none of them sums up");
+        break;
+      case GraphNode::Kind::exchange:
+        NETSIM_CHECK(graph_.sharding.parts(node.exchange.over) == 1,
+                     "a strategy divides experts or tables, and none exchanges");
+        break;
+      case GraphNode::Kind::send:
+      case GraphNode::Kind::receive:
+        return message(block, node, after);
+      case GraphNode::Kind::copy_to_host:
+      case GraphNode::Kind::copy_from_host:
+      case GraphNode::Kind::host_compute:
+        return of_host(block, node, after);
+      case GraphNode::Kind::share:
+        NETSIM_CHECK(false, "what stages share is not in a chain");
+        break;
+    }
+    return after.empty() ? block.size() - 1 : after.back();
+  }
+
+  static bool is_routed(const Extent& extent) { return extent.along == Dimension::routed; }
+  static bool is_routed(const Operator& op) {
+    const auto along = [](const Traffic& traffic) {
+      return std::any_of(traffic.tensor.begin(), traffic.tensor.end(),
+                         [](const Extent& e) { return is_routed(e); });
+    };
+    return is_routed(op.m) || is_routed(op.n) || is_routed(op.k) ||
+           std::any_of(op.traffic.begin(), op.traffic.end(), along);
+  }
+
+  Position compute(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    const Work work =
+        node.operators.empty() ? node.work : work_of(node.work.name, node.operators, graph_.sharding);
+    const bool routed = std::any_of(node.operators.begin(), node.operators.end(),
+                                    [](const Operator& op) { return is_routed(op); });
+    const std::string name = node.name == work.name ? std::string() : node.name;
+    if (node.rows_plus_one == 0 || !routed) return block.compute(work, after, name);
+    // Each number of copies is work of its own.
+    std::map<std::int64_t, std::uint32_t> works;
+    std::vector<std::int64_t> choice;
+    for (const std::int64_t rows : graph_.routed_rows[node.rows_plus_one - 1]) {
+      const auto [it, added] = works.try_emplace(rows, 0);
+      if (added) {
+        Sharding sharding = graph_.sharding;
+        sharding.set_routed(rows);
+        it->second = builder_.work(work_of(node.work.name, node.operators, sharding));
+      }
+      choice.push_back(it->second);
+    }
+    ProgramOp op;
+    op.kind = TaskKind::compute;
+    op.work = static_cast<std::uint32_t>(choice.front());
+    op.name = builder_.name(node.name);
+    if (works.size() > 1) op.choice_plus_one = builder_.table(std::move(choice)) + 1;
+    return block.add(std::move(op), after);
+  }
+
+  Position collective(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    if (node.counts_plus_one == 0 && node.row_bytes == 0)
+      return block.collective(node.name, node.collective, node.stream, node.queue, node.group, node.bytes,
+                              after);
+    ProgramOp op = operation(node, TaskKind::collective);
+    op.collective = node.collective;
+    op.group = node.group;
+    op.counts_plus_one = node.counts_plus_one;
+    op.choice_plus_one = node.choice_plus_one;
+    op.table_plus_one = bytes_by_rows(
+        node, [&](std::int64_t rows) { return std::max<std::int64_t>(1, rows) * node.row_bytes; });
+    return block.add(std::move(op), after);
+  }
+
+  Position of_host(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    ProgramOp op = operation(node, node.kind == GraphNode::Kind::copy_to_host     ? TaskKind::copy_to_host
+                                   : node.kind == GraphNode::Kind::copy_from_host ? TaskKind::copy_from_host
+                                                                                  : TaskKind::host_compute);
+    if (op.kind == TaskKind::host_compute) {
+      op.work = builder_.work(node.work);
+      return block.add(std::move(op), after);
+    }
+    op.bytes = node.bytes;
+    op.table_plus_one =
+        bytes_by_rows(node, [&](std::int64_t rows) { return node.bytes + rows * node.row_bytes; });
+    return block.add(std::move(op), after);
+  }
+
+  // Sends wait for nothing but what they send; receives come one after the other.
+  Position message(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
+    const bool sends = node.kind == GraphNode::Kind::send;
+    ProgramOp op = operation(node, sends ? TaskKind::send : TaskKind::receive);
+    op.unordered = sends;
+    op.peer = node.peer;
+    op.bytes = node.bytes;
+    return block.add(std::move(op), after);
+  }
+
+  // What all operations that do not compute on the GPU have.
+  ProgramOp operation(const GraphNode& node, TaskKind kind) const {
+    ProgramOp op;
+    op.kind = kind;
+    op.stream = node.stream;
+    op.queue = node.queue;
+    op.name = builder_.name(node.name);
+    return op;
+  }
+  // ProgramOp::table_plus_one of what depends on the copies of tokens that each rank's experts get.
+  template <class BytesOf>
+  std::uint32_t bytes_by_rows(const GraphNode& node, BytesOf bytes_of) const {
+    if (node.row_bytes == 0) return 0;
+    std::vector<std::int64_t> bytes = graph_.routed_rows[node.rows_plus_one - 1];
+    for (std::int64_t& rows : bytes) rows = bytes_of(rows);
+    return builder_.table(std::move(bytes)) + 1;
+  }
+
+  const TrainingGraph& graph_;
+  ProgramBuilder& builder_;
+};
+
+class GraphComputation final : public StageComputation {
+ public:
+  GraphComputation(const TrainingGraph& graph, ProgramBuilder& builder)
+      : graph_(graph), builder_(builder), writer_(graph, builder) {}
+
+  Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const override {
+    switch (step.kind) {
+      case PipelineStepKind::forward:
+        return {forward(block, step, inputs.forward)};
+      case PipelineStepKind::overlapped:
+        return overlapped(block, step, inputs);
+      case PipelineStepKind::backward:
+      case PipelineStepKind::input_backward:
+      case PipelineStepKind::weight_backward:
+        return backward(block, step, inputs);
+      case PipelineStepKind::send_forward:
+      case PipelineStepKind::receive_forward:
+      case PipelineStepKind::send_backward:
+      case PipelineStepKind::receive_backward:
+      case PipelineStepKind::reduce:
+        break;
+    }
+    NETSIM_CHECK(false, "a step that communicates computes nothing");
+    return {};
+  }
+  std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                 const std::vector<Position>& after) const override {
+    std::optional<Position> last;
+    for (const GraphNode& node : graph_.stages[stage].chunks[chunk].reduced_at_step)
+      last = writer_.append(block, node, after);
+    return last;
+  }
+
+ private:
+  const ChunkGraph& chunk(const StageStep& step, std::uint32_t number) const {
+    return graph_.stages[step.stage].chunks[number];
+  }
+
+  // ---- Memory
+
+  static void give_up(const std::vector<std::vector<GraphNode>>& gathers, std::size_t i, TaskMemory& memory) {
+    if (i >= gathers.size()) return;
+    for (const GraphNode& gather : gathers[i]) {
+      for (const MemoryChange& change : gather.memory.begin) memory.end.push_back(change.reversed());
+    }
+  }
+  static bool is_gathered_again(const ChunkGraph& part, std::size_t from_end) {
+    return from_end < part.gathers_again.size() && !part.gathers_again[from_end].empty();
+  }
+  // Of a layer's forward, layers counted from the beginning. What was gathered for it is given up behind it,
+  // unless its backward finds it there.
+  TaskMemory forward_memory(const ChunkGraph& part, std::size_t i) const {
+    if (graph_.layer_memory.empty()) return {};
+    TaskMemory memory = graph_.layer_memory[part.layers[i]].forward;
+    if (is_gathered_again(part, part.layers.size() - 1 - i)) give_up(part.gathers, i, memory);
+    return memory;
+  }
+  // Of its backward, layers counted from the end. What reductions behind it release, it allocates.
+  TaskMemory backward_memory(const ChunkGraph& part, std::size_t i, PipelineStepKind kind) const {
+    if (graph_.layer_memory.empty()) return {};
+    const LayerMemory& layer = graph_.layer_memory[part.layers[part.layers.size() - 1 - i]];
+    TaskMemory memory = kind == PipelineStepKind::weight_backward  ? layer.weights
+                        : kind == PipelineStepKind::input_backward ? layer.input
+                                                                   : layer.backward;
+    if (kind != PipelineStepKind::weight_backward) {
+      const bool again = is_gathered_again(part, i);
+      give_up(again ? part.gathers_again : part.gathers, again ? i : part.layers.size() - 1 - i, memory);
+    }
+    if (kind == PipelineStepKind::input_backward || i >= part.reductions.size()) return memory;
+    for (const GraphNode& reduction : part.reductions[i]) {
+      for (const MemoryChange& change : reduction.memory.end) memory.begin.push_back(change.reversed());
+    }
+    return memory;
+  }
+
+  // Chains of one layer, in a block of their own where many layers are alike. The first node waits for
+  // `after`, which is used up.
+  Position layer(BlockBuilder& block, const LayerGraph& layer, const char* direction,
+                 const std::vector<const Chain*>& chains, std::vector<Position>& after,
+                 const TaskMemory& memory) const {
+    if (!layer.repeats || chains.back()->empty()) {
+      const std::size_t first = block.items();
+      append(block, chains, after);
+      block.add_memory(first, memory);
+      return block.size() - 1;
+    }
+    BlockBuilder one(builder_, layer.name + direction);
+    for (Position& position : after) position = block.seen_from_next(position);
+    append(one, chains, after);
+    one.add_memory(0, memory);
+    block.repeat(one.finish());
+    return block.size() - 1;
+  }
+  void append(BlockBuilder& block, const std::vector<const Chain*>& chains,
+              std::vector<Position>& after) const {
+    for (const Chain* chain : chains) {
+      if (chain != chains.front() && begins_with_communication(*chain)) after = {block.size() - 1};
+      writer_.append(block, *chain, std::exchange(after, {}));
+    }
+  }
+  // Computation waits for the one before by its stream; communication has to be told, unless it is about what
+  // the forward kept.
+  static bool begins_with_communication(const Chain& chain) {
+    return !chain.empty() && chain.front().kind != GraphNode::Kind::compute && !chain.front().weight_gradient;
+  }
+
+  // What is gathered for the layers of a step, one after the other.
+  class Gathers {
+   public:
+    // `layers`: by layer in the order in which they are computed, may be fewer. `begin`: what the first of
+    // them wait for. `ahead`: none if all may begin as soon as they can.
+    Gathers(const ChainWriter& writer, const std::vector<std::vector<GraphNode>>* layers,
+            std::vector<Position> begin, std::optional<std::uint32_t> ahead)
+        : writer_(writer), layers_(layers), begin_(std::move(begin)), ahead_(ahead) {}
+
+    // Before the next layer is appended, which the one that ends at `before` comes before, if there is one:
+    // appends the gathers that may begin now. Returns what the layer has to wait for.
+    std::vector<Position> next(BlockBuilder& block, std::optional<Position> before) {
+      const std::size_t layer = layer_++;
+      if (layers_ == nullptr) return {};
+      const std::size_t end = std::min(layers_->size(), layer + 1 + ahead_.value_or(0));
+      std::vector<Position> after = begin_;
+      if (ahead_ && before) after = {*before};
+      while (appended_.size() < end) {
+        std::vector<Position>& done = appended_.emplace_back();
+        for (const GraphNode& gather : (*layers_)[appended_.size() - 1])
+          done.push_back(writer_.append(block, gather, after));
+      }
+      return layer < appended_.size() ? appended_[layer] : std::vector<Position>();
+    }
+
+   private:
+    const ChainWriter& writer_;
+    const std::vector<std::vector<GraphNode>>* layers_;
+    std::vector<Position> begin_;
+    std::optional<std::uint32_t> ahead_;
+    std::vector<std::vector<Position>> appended_;  // by layer
+    std::size_t layer_ = 0;
+  };
+  Gathers forward_gathers(const ChunkGraph& part, const StageStep& step,
+                          const std::vector<Position>& inputs) const {
+    if (graph_.replica_traffic.every_gather)
+      return {writer_, &part.gathers, inputs, graph_.replica_traffic.ahead};
+    return {writer_, step.needs_parameters ? &part.gathers : nullptr, {}, std::nullopt};
+  }
+  // `layers`: gathers or copies from the host. They begin when the step's input is there, or else when the
+  // step before is done.
+  Gathers backward_gathers(const std::vector<std::vector<GraphNode>>& layers, const StageStep& step,
+                           const Inputs& inputs) const {
+    const bool gathers = step.kind != PipelineStepKind::weight_backward;
+    return {writer_, gathers ? &layers : nullptr, inputs.backward.empty() ? inputs.before : inputs.backward,
+            graph_.replica_traffic.ahead};
+  }
+
+  Position forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
+    const ChunkGraph& part = chunk(step, step.chunk);
+    Gathers gathers = forward_gathers(part, step, after);
+    std::optional<Position> before;
+    for (std::size_t i = 0; i < part.layers.size(); ++i) {
+      const LayerGraph& next = graph_.layers[part.layers[i]];
+      const std::vector<Position> gathered = gathers.next(block, before);
+      if (before && (!gathered.empty() || begins_with_communication(next.forward))) after = {*before};
+      after.insert(after.end(), gathered.begin(), gathered.end());
+      before = layer(block, next, "_forward", {&next.forward}, after, forward_memory(part, i));
+      store(block, part, i, *before);
+    }
+    return before.value_or(block.size() - 1);
+  }
+  void store(BlockBuilder& block, const ChunkGraph& part, std::size_t i, Position computed) const {
+    if (i >= part.stores.size()) return;
+    for (const GraphNode& copy : part.stores[i]) writer_.append(block, copy, {computed});
+  }
+
+  static std::vector<const Chain*> backward_chains(const LayerGraph& layer, PipelineStepKind kind) {
+    const bool paired = kind == PipelineStepKind::overlapped;
+    std::vector<const Chain*> chains;
+    if (kind != PipelineStepKind::weight_backward && !layer.recompute.empty())
+      chains.push_back(paired ? &layer.paired.recompute : &layer.recompute);
+    chains.push_back(kind == PipelineStepKind::weight_backward  ? &layer.weights
+                     : kind == PipelineStepKind::input_backward ? &layer.input
+                     : paired                                   ? &layer.paired.backward
+                                                                : &layer.backward);
+    return chains;
+  }
+
+  Results backward(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    std::vector<Position> after = inputs.backward;
+    const ChunkGraph& part = chunk(step, step.chunk);
+    const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
+    Gathers gathers = backward_gathers(part.gathers_again, step, inputs);
+    Gathers loads = backward_gathers(part.loads, step, inputs);
+    Results result;
+    for (std::size_t i = 0; i < part.layers.size(); ++i) {
+      const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
+      const std::vector<const Chain*> chains = backward_chains(next, step.kind);
+      const std::optional<Position> before = i > 0 ? std::optional<Position>(result.backward) : std::nullopt;
+      std::vector<Position> gathered = gathers.next(block, before);
+      const std::vector<Position> loaded = loads.next(block, before);
+      gathered.insert(gathered.end(), loaded.begin(), loaded.end());
+      if (before && (!gathered.empty() || begins_with_communication(*chains.front()))) after = {*before};
+      after.insert(after.end(), gathered.begin(), gathered.end());
+      result.backward = layer(block, next, name, chains, after, backward_memory(part, i, step.kind));
+      if (reduces(step)) reduce(block, part, i, step.completes_gradients, result);
+    }
+    return result;
+  }
+  bool reduces(const StageStep& step) const {
+    const bool every =
+        graph_.replica_traffic.every_reduction && step.kind != PipelineStepKind::input_backward;
+    return every || step.completes_gradients;
+  }
+  // `completes`: no later backward adds to the gradients.
+  void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, bool completes,
+              Results& results) const {
+    if (i >= part.reductions.size()) return;
+    std::vector<std::vector<Position>> done{{results.backward}};
+    for (const GraphNode& reduction : part.reductions[i]) {
+      std::vector<Position> after =
+          reduction.after.empty() ? done.front() : ChainWriter::waits_for(reduction, done);
+      if (reduction.of_complete_gradients && !completes) {
+        done.push_back(std::move(after));
+        continue;
+      }
+      const Position position = writer_.append(block, reduction, after);
+      results.aside.add(reduction.stream, reduction.queue, position);
+      done.push_back({position});
+    }
+  }
+
+  // The two chains in turn, each up to its next communication, which hides behind what the other computes.
+  Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    std::vector<const GraphNode*> forward, backward;
+    std::vector<std::size_t> ends;          // of the layers, in `backward`
+    std::vector<std::size_t> forward_ends;  // likewise
+    // By node, what its layer needs from it on, or until its end.
+    std::map<std::size_t, TaskMemory> forward_needs, backward_needs;
+    const auto need = [](std::map<std::size_t, TaskMemory>& needs, const TaskMemory& layer, std::size_t first,
+                         std::size_t end) {
+      needs[first].begin.insert(needs[first].begin.end(), layer.begin.begin(), layer.begin.end());
+      needs[end - 1].end.insert(needs[end - 1].end.end(), layer.end.begin(), layer.end.end());
+    };
+    const ChunkGraph& forward_part = chunk(step, step.chunk);
+    for (std::size_t i = 0; i < forward_part.layers.size(); ++i) {
+      const std::size_t first = forward.size();
+      for (const GraphNode& node : graph_.layers[forward_part.layers[i]].paired.forward)
+        forward.push_back(&node);
+      need(forward_needs, forward_memory(forward_part, i), first, forward.size());
+      forward_ends.push_back(forward.size());
+    }
+    const ChunkGraph& part = chunk(step, step.backward_chunk);
+    for (std::size_t i = part.layers.size(); i-- > 0;) {
+      const std::size_t first = backward.size();
+      for (const Chain* chain :
+           backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::overlapped)) {
+        for (const GraphNode& node : *chain) backward.push_back(&node);
+      }
+      ends.push_back(backward.size());
+      need(backward_needs, backward_memory(part, part.layers.size() - 1 - i, PipelineStepKind::backward),
+           first, backward.size());
+    }
+    Inputs first = inputs;
+    std::vector<std::vector<Position>> forward_done, backward_done;  // as in ChainWriter::append()
+    if (step.needs_parameters || graph_.replica_traffic.every_gather)
+      gather_all(block, chunk(step, step.chunk).gathers, first.forward);
+    gather_all(block, part.gathers_again, first.backward);
+    gather_all(block, part.loads, first.backward);
+    forward_done.push_back(first.forward);
+    backward_done.push_back(first.backward);
+    Results results;
+    std::size_t layer = 0, forward_layer = 0;
+    for (std::size_t f = 0, b = 0; f < forward.size() || b < backward.size();) {
+      for (const std::size_t end = turn_end(backward, b); b < end; ++b) {
+        results.backward = append_next(block, *backward[b], backward_done, backward_needs[b]);
+        for (; layer < ends.size() && ends[layer] == b + 1; ++layer) {
+          if (reduces(step)) reduce(block, part, layer, step.completes_gradients, results);
+        }
+      }
+      for (const std::size_t end = turn_end(forward, f); f < end; ++f) {
+        results.forward = append_next(block, *forward[f], forward_done, forward_needs[f]);
+        for (; forward_layer < forward_ends.size() && forward_ends[forward_layer] == f + 1; ++forward_layer)
+          store(block, forward_part, forward_layer, results.forward);
+      }
+    }
+    return results;
+  }
+  // Behind the communication that comes next, and what follows it at once, or the end of the chain; where a
+  // chain has none, behind the next node.
+  static std::size_t turn_end(const std::vector<const GraphNode*>& chain, std::size_t begin) {
+    const auto talks = [](const GraphNode* node) { return communicates(*node); };
+    if (std::none_of(chain.begin(), chain.end(), talks)) return std::min(begin + 1, chain.size());
+    const auto first = std::find_if(chain.begin() + static_cast<std::ptrdiff_t>(begin), chain.end(), talks);
+    return static_cast<std::size_t>(std::find_if_not(first, chain.end(), talks) - chain.begin());
+  }
+  // Before a pair of chains that are computed as one.
+  void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,
+                  std::vector<Position>& after) const {
+    for (const std::vector<GraphNode>& gathers : layers) {
+      for (const GraphNode& gather : gathers)
+        after.push_back(writer_.append(block, gather, std::vector<Position>()));
+    }
+  }
+  Position append_next(BlockBuilder& block, const GraphNode& node, std::vector<std::vector<Position>>& done,
+                       const TaskMemory& memory) const {
+    done.push_back({writer_.append(block, node, ChainWriter::waits_for(node, done))});
+    block.add_memory(block.items() - 1, memory);
+    return done.back().front();
+  }
+
+  const TrainingGraph& graph_;
+  ProgramBuilder& builder_;
+  ChainWriter writer_;
+};
+
+// Writes the stages of a graph, which outlives this.
+class StageWriter {
+ public:
+  explicit StageWriter(const TrainingGraph& graph)
+      : graph_(graph),
+        computation_(std::make_unique<const GraphComputation>(graph, graph.builder)),
+        writer_(graph, graph.builder),
+        pipeline_(graph.builder, *graph.plan, graph.transfers, *computation_) {}
+
+  // Without its ranks.
+  ProgramRole role(std::uint32_t stage, std::uint32_t rank_class, const std::string& name) const {
+    BlockBuilder main(graph_.builder, name);
+    std::vector<Position> done;
+    for (std::uint32_t step = 0; step < graph_.local_steps; ++step)
+      done = append_finish(main, stage, rank_class, pipeline_.append(main, stage, rank_class));
+    for (const GraphNode& node : graph_.stages[stage].average) done = {writer_.append(main, node, done)};
+    return {name, {}, main.finish(), graph_.stages[stage].resident};
+  }
+
+ private:
+  // Returns what is done then.
+  std::vector<Position> append_finish(BlockBuilder& main, std::uint32_t number, std::uint32_t rank_class,
+                                      const PipelineProgram::End& end) const {
+    const StageGraph& stage = graph_.stages[number];
+    std::vector<Position> done{end.computed};
+    const auto positions = [&](const std::vector<std::uint32_t>& nodes) {
+      std::vector<Position> all;
+      all.reserve(nodes.size());
+      for (const std::uint32_t i : nodes) {
+        if (i == FinishNode::kReductions && !end.aside.empty()) {
+          end.aside.append_to(all);
+        } else {
+          all.push_back(i == FinishNode::kReductions ? end.computed : done[i]);
+        }
+        if (i == 0) all.insert(all.end(), end.waits.begin(), end.waits.end());
+      }
+      return all;
+    };
+    for (const FinishNode& next : stage.finish) {
+      done.push_back(next.node.kind == GraphNode::Kind::share
+                         ? pipeline_.append_shared(main, number, rank_class, next.node.stage,
+                                                   positions(next.after), !graph_.layer_memory.empty())
+                         : writer_.append(main, next.node, positions(next.after)));
+    }
+    return positions(stage.finished);
+  }
+
+  const TrainingGraph& graph_;
+  std::unique_ptr<const GraphComputation> computation_;  // stays where it is
+  ChainWriter writer_;
+  PipelineProgram pipeline_;
+};
+
+std::vector<std::uint32_t> coordinates(std::uint32_t begin, std::uint32_t end) {
+  std::vector<std::uint32_t> all(end - begin);
+  std::iota(all.begin(), all.end(), begin);
+  return all;
+}
+
+}  // namespace
+
+TrainingGraph::TrainingGraph(ProgramBuilder& job_builder, Mesh job_mesh, Model job_model)
+    : mesh(std::move(job_mesh)), model(std::move(job_model)), builder(job_builder) {
+  mesh.declare(builder);
+  for (const ProgramAxis& axis : mesh.axes()) {
+    if (axis.size > 1 && axis.name != "pp") builder.group(mesh.along({axis.name}));
+  }
+  layers = {graph_of(model.first), graph_of(model.last)};
+  for (const ModelLayer& kind : model.kinds) {
+    layers.push_back(graph_of(kind));
+    layers.back().repeats = true;
+  }
+}
+
+std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, ParameterSet set) {
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : layer.parameters) {
+    const bool experts = graph.experts_apart && of_routed_experts(tensor);
+    if (experts == (set == ParameterSet::experts)) parameters += graph.sharding.local(tensor);
+  }
+  return parameters;
+}
+
+void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph) {
+  for (const auto& strategy : strategies) strategy->divide(graph.mesh, graph.sharding);
+  for (const auto& strategy : strategies) strategy->apply(graph);
+}
+
+Program make_program(const TrainingGraph& graph) {
+  const StageWriter writer(graph);
+  for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {
+    const std::string name = "stage_" + std::to_string(stage);
+    ProgramRole role = writer.role(stage, 0, name);
+    role.where = {{graph.transfers.axis, {stage}}};
+    if (graph.servers) role.where.push_back({graph.mesh.index("dp"), coordinates(0, graph.servers->first)});
+    graph.builder.role(std::move(role));
+  }
+  if (graph.servers) {
+    graph.builder.role({"server",
+                        {{graph.mesh.index("dp"), coordinates(graph.servers->first, graph.mesh.size("dp"))}},
+                        graph.servers->block,
+                        {}});
+  }
+  graph.builder.program().counts_memory = !graph.layer_memory.empty();
+  return graph.builder.finish();
+}
+
+Program make_program(const std::vector<TrainingGraph>& graphs, const std::vector<std::uint32_t>& graph_of) {
+  const TrainingGraph& any = graphs.front();
+  const StageReshardings& reshardings = *any.transfers.reshardings;
+  std::vector<StageWriter> writers;
+  writers.reserve(graphs.size());
+  for (const TrainingGraph& graph : graphs) writers.emplace_back(graph);
+  for (std::uint32_t stage = 0; stage < graph_of.size(); ++stage) {
+    const auto& classes = reshardings.classes(stage);
+    for (std::uint32_t i = 0; i < classes.size(); ++i) {
+      const std::string name = "stage_" + std::to_string(stage) + (i == 0 ? "" : "." + std::to_string(i));
+      ProgramRole role = writers[graph_of[stage]].role(stage, i, name);
+      role.where = {{any.transfers.axis, classes[i]}};
+      any.builder.role(std::move(role));
+    }
+  }
+  any.builder.program().counts_memory = !any.layer_memory.empty();
+  return any.builder.finish();
+}
+
+}  // namespace netsim
