@@ -11,8 +11,8 @@
 namespace {
 
 using namespace netsim;
-using netsim::testing::Hop;
-using netsim::testing::PortFixture;
+using netsim::test::Hop;
+using netsim::test::PortFixture;
 
 constexpr std::uint32_t kBytes = 4158;
 constexpr Time kPeriod = (kBytes + 20) * 80 * 5 / 4;  // ps between packets on average

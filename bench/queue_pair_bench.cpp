@@ -10,7 +10,7 @@
 namespace {
 
 using namespace netsim;
-using netsim::testing::PacketFixture;
+using netsim::test::PacketFixture;
 
 std::int64_t packet_hops(const PacketFixture& fixture) {
   return static_cast<std::int64_t>(

@@ -103,6 +103,9 @@ struct KernelModel {
   BitRate copy_in_rate = 0, copy_out_rate = 0;
   // From the last piece of a round that a thread block copies to the first one of the next.
   Time copy_pause = 0;
+  // Whether a proxy thread of the GPU's host posts the messages between hosts (LatencyModel::posting()). It is
+  // false where the GPU rings the NIC's doorbell itself.
+  bool proxied = false;
 };
 
 class CollectiveAlgorithm {

@@ -13,7 +13,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/support/packet_fixture.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class PacketCollectives {
  public:
@@ -64,4 +64,4 @@ inline std::vector<std::uint32_t> every(std::uint32_t stride, std::uint32_t coun
   return members;
 }
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -17,7 +17,7 @@
 namespace netsim::schedule_test {
 namespace {
 
-using netsim::testing::AlgorithmCase;
+using netsim::test::AlgorithmCase;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -34,11 +34,11 @@ TEST(Schedule, OfOneMessageATimeIsAsLongAsTheClosedForm) {
                                                "swing", "recursive_doubling", "blueconnect",     "bruck",
                                                "chain", "pairwise",           "halving_doubling"};
   std::size_t looked_at = 0;
-  for (const AlgorithmCase& c : netsim::testing::algorithm_cases()) {
+  for (const AlgorithmCase& c : netsim::test::algorithm_cases()) {
     if (!one_at_a_time.contains(c.algorithm)) continue;
     for (const std::uint32_t ranks : {2U, 3U, 4U, 5U, 7U, 8U, 12U, 16U, 24U, 33U}) {
       if (!c.suits(ranks)) continue;
-      const PlanSchedule schedule = schedule_of(*netsim::testing::make_plan(c.algorithm, c.kind, ranks));
+      const PlanSchedule schedule = schedule_of(*netsim::test::make_plan(c.algorithm, c.kind, ranks));
       EXPECT_EQ(schedule.times, c.chain(ranks)) << c.algorithm << " " << to_string(c.kind) << " " << ranks;
       ++looked_at;
     }
@@ -48,12 +48,12 @@ TEST(Schedule, OfOneMessageATimeIsAsLongAsTheClosedForm) {
 
 // By an executor that knows nothing of time: as many messages, and no fewer times than follow each other.
 TEST(Schedule, HasEveryMessageAfterItsCauses) {
-  for (const AlgorithmCase& c : netsim::testing::algorithm_cases()) {
+  for (const AlgorithmCase& c : netsim::test::algorithm_cases()) {
     for (const std::uint32_t ranks : {2U, 3U, 5U, 7U, 8U, 12U, 16U}) {
       if (!c.suits(ranks)) continue;
       SCOPED_TRACE(std::string(c.algorithm) + " " + to_string(c.kind) + " " + std::to_string(ranks));
-      const auto plan = netsim::testing::make_plan(c.algorithm, c.kind, ranks);
-      const netsim::testing::PlanRun run(*plan, kSlots);
+      const auto plan = netsim::test::make_plan(c.algorithm, c.kind, ranks);
+      const netsim::test::PlanRun run(*plan, kSlots);
       const PlanSchedule schedule = schedule_of(*plan);
       EXPECT_EQ(schedule.wrong, "");
       EXPECT_EQ(schedule.messages.size(), run.messages());
@@ -109,7 +109,7 @@ TEST(Schedule, WaitsForStepsAndCopiesAtOnce) {
 }
 
 TEST(Schedule, OfAWrongPlanGoesAsFarAsItDoes) {
-  TablePlan plan(*netsim::testing::make_plan("ring", CollectiveKind::all_reduce, 4));
+  TablePlan plan(*netsim::test::make_plan("ring", CollectiveKind::all_reduce, 4));
   plan.list(2, 0)[3].kind = Step::Kind::receive;  // what it should send on
   const PlanSchedule schedule = schedule_of(plan);
   EXPECT_THAT(schedule.wrong, HasSubstr("rank "));
@@ -122,7 +122,7 @@ TEST(Schedule, OfAWrongPlanGoesAsFarAsItDoes) {
 }
 
 TEST(Schedule, IsOfNoMorePlanThanAnybodyLooksAt) {
-  const auto ring = netsim::testing::make_plan("ring", CollectiveKind::all_reduce, 8192);
+  const auto ring = netsim::test::make_plan("ring", CollectiveKind::all_reduce, 8192);
   try {
     schedule_of(*ring);
     FAIL();

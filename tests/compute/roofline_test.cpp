@@ -128,7 +128,7 @@ TEST(Roofline, CommunicationMayHoldMultiprocessors) {
   EXPECT_EQ(m->duration(attention), 2 * 1024 * 512 * 132 * 8LL);
   attention.held_multiprocessors = 132;
   EXPECT_THAT(m->objection(attention),
-              testing::HasSubstr("holds 132 multiprocessors, and the accelerator has 132"));
+              ::testing::HasSubstr("holds 132 multiprocessors, and the accelerator has 132"));
 }
 
 // Of 1 TFLOP/s forward runs at a half and backward at a quarter, or at the same.

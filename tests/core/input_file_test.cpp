@@ -10,8 +10,8 @@
 namespace netsim::input_file_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::Optional;
+using ::testing::HasSubstr;
+using ::testing::Optional;
 
 TEST(ScaledDecimal, IsExact) {
   EXPECT_THAT(scaled_decimal("2", kSecond), Optional(2 * kSecond));
@@ -77,7 +77,7 @@ TEST(TextReader, LinesAreWhatIsNotEmpty) {
 
 TEST(FindInputFile, LooksBesideTheFileThatNamesItThenAboveThenHere) {
   namespace fs = std::filesystem;
-  const fs::path root = fs::path(testing::TempDir()) / "netsim_find_input_file";
+  const fs::path root = fs::path(::testing::TempDir()) / "netsim_find_input_file";
   fs::create_directories(root / "conf");
   std::ofstream(root / "above.txt") << "x";
   std::ofstream(root / "conf" / "beside.txt") << "x";

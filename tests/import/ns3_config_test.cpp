@@ -16,16 +16,16 @@
 namespace netsim::ns3_config_test {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class Ns3Config : public testing::Test {
+class Ns3Config : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("netsim_ns3_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("netsim_ns3_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::create_directories(folder_ / "mix");
     write("topology.txt", "4 1 3\n3\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n");
     write("flow.txt", "2\n0 2 3 100 1000 0\n1 2 3 100 1000 0\n");
@@ -154,7 +154,7 @@ TEST_F(Ns3Config, WhatFollowsFromTheTopologyFollowsFromTheOneThatIsPlayed) {
   EXPECT_EQ(at(overlaid, "topology.file"), (folder_ / "far.txt").string());
   const ConfiguredRun other = load_run(path(), {{"topology={kind: star, hosts: 4}"}, ""});
   EXPECT_EQ(at(other, "transport.window"), at(named, "transport.window"));
-  EXPECT_THAT(other.notes, testing::Contains(HasSubstr("the fabric is not TOPOLOGY_FILE's")));
+  EXPECT_THAT(other.notes, ::testing::Contains(HasSubstr("the fabric is not TOPOLOGY_FILE's")));
 }
 
 TEST_F(Ns3Config, ClassesAreThoseOfTheFlowsThatArePlayed) {
@@ -237,10 +237,10 @@ TEST_F(Ns3Config, ThresholdsAreThoseOfTheHostsLinks) {
       rates + "KMAX_MAP 2 25000000000 400 100000000000 1600\nKMIN_MAP 2 25000000000 100 100000000000 400\n");
   EXPECT_EQ(at(linear, "network.switch.marker.kmin"), "100 KB");
   EXPECT_EQ(at(linear, "network.switch.marker.reference_rate"), "25 Gbps");
-  EXPECT_THAT(linear.notes, Not(testing::Contains(HasSubstr("thresholds"))));
+  EXPECT_THAT(linear.notes, Not(::testing::Contains(HasSubstr("thresholds"))));
   const ConfiguredRun other = translate(
       rates + "KMAX_MAP 2 25000000000 400 100000000000 400\nKMIN_MAP 2 25000000000 100 100000000000 400\n");
-  EXPECT_THAT(other.notes, testing::Contains(HasSubstr("thresholds do not grow")));
+  EXPECT_THAT(other.notes, ::testing::Contains(HasSubstr("thresholds do not grow")));
   EXPECT_THAT(error(rates + "KMAX_MAP 1 25000000000 400\nKMIN_MAP 2 25000000000 100 100000000000 400\n"),
               AllOf(HasSubstr("config.txt:7:1"), HasSubstr("no value for links of 100 Gbps")));
 }

@@ -20,8 +20,8 @@
 namespace netsim::critical_path_test {
 namespace {
 
-using netsim::testing::ScriptedSource;
-using netsim::testing::SingleJob;
+using netsim::test::ScriptedSource;
+using netsim::test::SingleJob;
 using ::testing::ElementsAre;
 
 // Rank, task, begin, end.

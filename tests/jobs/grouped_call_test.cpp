@@ -13,7 +13,7 @@
 namespace netsim::grouped_call_test {
 namespace {
 
-using netsim::testing::SingleJob;
+using netsim::test::SingleJob;
 
 constexpr Time kLaunch = 10 * kMicrosecond;
 constexpr const char* kSection =

@@ -14,7 +14,7 @@
 namespace netsim::job_statistics_test {
 namespace {
 
-using netsim::testing::ScriptedSource;
+using netsim::test::ScriptedSource;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -26,8 +26,8 @@
 namespace netsim::job_test {
 namespace {
 
-using netsim::testing::ScriptedSource;
-using netsim::testing::SingleJob;
+using netsim::test::ScriptedSource;
+using netsim::test::SingleJob;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -14,7 +14,7 @@
 namespace netsim::channels_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 // ---- The arbiter
 

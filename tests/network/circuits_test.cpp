@@ -14,7 +14,7 @@
 namespace netsim::circuits_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 // On 100 Gb/s: a full packet, and a message's first one, which is the largest; of 4096 B of payload.
 constexpr Time kFull = 80 * (4096 + 82), kLargest = kFull + 80 * 16, kDelay = 500 * kNanosecond;

@@ -10,7 +10,7 @@
 namespace netsim::classes_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr Bytes kPacket = 4096;
 

@@ -12,7 +12,7 @@ namespace netsim::counters_test {
 namespace {
 
 using test::star;
-using testing::PacketFixture;
+using test::PacketFixture;
 
 // ---- Time on the wire
 

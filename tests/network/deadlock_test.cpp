@@ -10,7 +10,7 @@
 namespace netsim::deadlock_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 // Four switches in a ring, a host each; flows from i to i + 2 go clockwise.
 std::string ring(const std::string& host_rate, const std::string& more_switch,

@@ -12,7 +12,7 @@
 namespace netsim::everything_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 template <class... Texts>
 std::string any_of(Texts... texts) {

@@ -8,7 +8,7 @@
 namespace netsim::exact_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr const char* kNoControl =
     "transport: {congestion_control: none}\nnetwork: {switch: {marker: none}}\n";

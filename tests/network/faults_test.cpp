@@ -12,7 +12,7 @@
 namespace netsim::faults_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr const char* kFatTree = "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\n";
 

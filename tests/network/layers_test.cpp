@@ -12,7 +12,7 @@
 namespace netsim::layers_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 const std::vector<std::string> kSmallBuffers{
     "flow_control: credits, credit_buffer: 2300 B",

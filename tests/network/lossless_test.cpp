@@ -11,7 +11,7 @@
 namespace netsim::lossless_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr Bytes kReserve = 4096;
 constexpr Bytes kShared = 400'000;

@@ -14,7 +14,7 @@
 namespace netsim::outage_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr Time kFull = 80 * (4096 + 82);  // ps of a full packet on 100 Gb/s
 

@@ -14,7 +14,7 @@
 namespace netsim::property_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 std::string random_cluster() {
   const auto kind = *rc::gen::inRange(0, 3);

@@ -16,8 +16,8 @@
 namespace netsim::queue_theory_test {
 namespace {
 
-using testing::Hop;
-using testing::PortFixture;
+using test::Hop;
+using test::PortFixture;
 
 // Room for everything: no marks, no pauses, no drops.
 constexpr const char* kEndless = "{switch: {buffer: 1000 GB, alpha: 1, marker: none}}";

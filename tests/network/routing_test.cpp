@@ -12,7 +12,7 @@
 namespace netsim::routing_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 std::string fat_tree(const std::string& routing,
                      const std::string& reliability = "{kind: irn, reorder_tolerance: 100000}") {

@@ -11,7 +11,7 @@
 namespace netsim::spread_time_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 const std::string kAnyOrder =
     "transport: {congestion_control: none, reliability: {kind: irn, reorder_tolerance: 1000}}\n";

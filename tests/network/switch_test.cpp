@@ -11,7 +11,7 @@
 namespace netsim::switch_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr BitRate kRate = 100 * kGbps;
 constexpr Bytes kFirst = 4096 + 62 + 16, kFull = 4096 + 62, kGap = 20;

@@ -9,7 +9,7 @@
 namespace netsim::tiers_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 std::string leaves(const std::string& network) {
   return "topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 4, delay: 500 ns}\n"

@@ -14,7 +14,7 @@ namespace netsim::collective_bounds_test {
 namespace {
 
 using Help = LibraryChoice::Help;
-using testing::every;
+using test::every;
 
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n";
@@ -107,10 +107,10 @@ TEST(CollectiveBounds, ARingComesNear) {
   const ConfigNode root = parse_config(kTwoDgx, "test.yaml");
   const Cluster cluster = build_cluster(root);
   CollectiveBounds bounds(cluster);
-  testing::PacketCollectives dgx(kTwoDgx);
+  test::PacketCollectives dgx(kTwoDgx);
   const std::vector<std::uint32_t> members = every(1, 16);
   const Bytes n = 512 * kMebibyte;
-  const Time takes = dgx.run(testing::request_of(CollectiveKind::all_reduce, members, n));
+  const Time takes = dgx.run(test::request_of(CollectiveKind::all_reduce, members, n));
   const Time least = bounds.least(CollectiveKind::all_reduce, n, members, Help::none);
   EXPECT_GE(takes, least);
   EXPECT_LE(static_cast<double>(takes), 2.2 * static_cast<double>(least));

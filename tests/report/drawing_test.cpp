@@ -13,8 +13,8 @@
 namespace netsim::drawing_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string drawing(const std::string& yaml) { return draw_cluster(cluster_of(yaml)); }
 

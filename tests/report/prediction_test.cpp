@@ -142,7 +142,7 @@ std::string workload_of(CollectiveKind kind, const std::string& bytes) {
 std::vector<std::pair<std::string, CollectiveKind>> algorithms_for(const Hosts& hosts) {
   using Kind = CollectiveKind;
   std::vector<std::pair<std::string, Kind>> all;
-  for (const testing::AlgorithmCase& one : testing::algorithm_cases()) {
+  for (const test::AlgorithmCase& one : test::algorithm_cases()) {
     if (one.suits(hosts.ranks)) all.emplace_back(one.algorithm, one.kind);
   }
   for (const Kind kind :

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 PlanSchedule schedule(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks) {
-  return schedule_of(*testing::make_plan(algorithm, kind, ranks));
+  return schedule_of(*test::make_plan(algorithm, kind, ranks));
 }
 
 std::size_t count(const std::string& text, const std::string& what) {
@@ -54,7 +54,7 @@ TEST(ScheduleTable, NamesBuffersCopiesAndSeveralChunks) {
 }
 
 TEST(ScheduleTable, FitsTheWidthAndShowsEachMessageOnce) {
-  for (const testing::AlgorithmCase& c : testing::algorithm_cases()) {
+  for (const test::AlgorithmCase& c : test::algorithm_cases()) {
     for (const std::uint32_t ranks : {2U, 5U, 8U, 16U}) {
       if (!c.suits(ranks)) continue;
       const PlanSchedule of = schedule(c.algorithm, c.kind, ranks);

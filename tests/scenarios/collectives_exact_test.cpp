@@ -53,7 +53,7 @@ class Collective : public CommunicationListener {
            "scale_out_channels: 1\nslots: 0\n";
   }
 
-  testing::PacketFixture fixture;
+  test::PacketFixture fixture;
   std::unique_ptr<Executor> executor;
   std::vector<std::uint32_t> members;
   std::uint32_t done = 0;
@@ -117,7 +117,7 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
     for (const std::uint32_t p : {2U, 3U, 4U, 5U, 7U, 8U, 16U, 23U, 32U}) {
       for (const Bytes chunk : {1, 1000, 4096}) {
         const auto plan = Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, p, 0);
-        testing::StarReference reference(*plan, chunk, 100 * kGbps, kMicrosecond);
+        test::StarReference reference(*plan, chunk, 100 * kGbps, kMicrosecond);
         EXPECT_EQ(Collective(p, algorithm, kind, chunk).end, reference.run())
             << algorithm << " of " << p << " ranks, " << chunk << " B";
       }
@@ -130,7 +130,7 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
 
 // One message a step, however large.
 Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks, Bytes bytes) {
-  testing::PacketFixture fixture("topology: {kind: star, hosts: " + std::to_string(ranks) +
+  test::PacketFixture fixture("topology: {kind: star, hosts: " + std::to_string(ranks) +
                                  ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n");
   const auto executor = Executor::create(
       fixture.loop.loop(), *fixture.network,

@@ -12,7 +12,7 @@
 namespace netsim::congestion_study_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 const std::string kValidation = source_directory() + "/configs/validation/";
 

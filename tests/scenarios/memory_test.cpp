@@ -54,7 +54,7 @@ bool larger_than_this(std::uint64_t memory) {
 }
 
 // 16 hosts, and flows of one packet 40 ns apart: a quarter of what the links carry.
-class FlowMemory : public testing::TestWithParam<std::tuple<const char*, bool>> {
+class FlowMemory : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
   static constexpr std::uint32_t kHosts = 16;
 
@@ -107,7 +107,7 @@ TEST_P(FlowMemory, IsAtMostAHundredBytesAFlow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Flows, FlowMemory,
-                         testing::Combine(testing::Values("csv", "ns3", "htsim", "poisson"), testing::Bool()),
+                         ::testing::Combine(::testing::Values("csv", "ns3", "htsim", "poisson"), ::testing::Bool()),
                          [](const auto& chosen) {
                            return std::string(std::get<0>(chosen.param)) +
                                   (std::get<1>(chosen.param) ? "_with_tables" : "");
@@ -127,7 +127,7 @@ TEST_P(FlowMemoryPrediction, IsWithinAQuarter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Flows, FlowMemoryPrediction,
-                         testing::Combine(testing::Values("csv", "poisson"), testing::Values(false)),
+                         ::testing::Combine(::testing::Values("csv", "poisson"), ::testing::Values(false)),
                          [](const auto& chosen) { return std::string(std::get<0>(chosen.param)); });
 
 }  // namespace

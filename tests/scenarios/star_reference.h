@@ -19,7 +19,7 @@
 #include "sim/collectives/plan.h"
 #include "sim/core/units.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class StarReference {
  public:
@@ -161,4 +161,4 @@ class StarReference {
   std::deque<std::function<void()>> actions_;
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -27,7 +27,7 @@ std::vector<std::string> shipped_topologies() {
   return names;
 }
 
-class TopologyConfigs : public testing::TestWithParam<std::string> {};
+class TopologyConfigs : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TopologyConfigs, DeliversAPermutation) {
   const std::string directory = source_directory() + "/configs/topologies/";
@@ -47,7 +47,7 @@ TEST_P(TopologyConfigs, IsDrawnInTheDocumentation) {
   EXPECT_EQ(draw_cluster(cluster), read_file(source_directory() + "/docs/pictures/" + GetParam() + ".svg"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shipped, TopologyConfigs, testing::ValuesIn(shipped_topologies()),
+INSTANTIATE_TEST_SUITE_P(Shipped, TopologyConfigs, ::testing::ValuesIn(shipped_topologies()),
                          [](const auto& name) { return name.param; });
 
 }  // namespace

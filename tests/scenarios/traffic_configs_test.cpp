@@ -32,7 +32,7 @@ Results run_configs(const Case& c, std::uint64_t seed = 1) {
   return Simulation(std::move(setup)).run({});
 }
 
-class TrafficConfigs : public testing::TestWithParam<Case> {};
+class TrafficConfigs : public ::testing::TestWithParam<Case> {};
 
 TEST_P(TrafficConfigs, Run) {
   const Results results = run_configs(GetParam());
@@ -49,7 +49,7 @@ TEST_P(TrafficConfigs, Run) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shipped, TrafficConfigs,
-    testing::Values(Case{"traffic/star17.yaml", "traffic/all_to_all.yaml", 17 * 16, 17 * 16 * 100'000},
+    ::testing::Values(Case{"traffic/star17.yaml", "traffic/all_to_all.yaml", 17 * 16, 17 * 16 * 100'000},
                     Case{"traffic/star17.yaml", "traffic/ring.yaml", 17 * 8, 17 * 8 * 1'000'000},
                     Case{"traffic/star17.yaml", "traffic/poisson.yaml", 69, 0},
                     Case{"traffic/star17.yaml", "traffic/poisson_inline.yaml", 583, 0},
@@ -94,7 +94,7 @@ TEST(TrafficScenarios, CircuitsAreRefusedWhereThereAreNone) {
     FAIL() << "accepted";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(),
-                testing::HasSubstr("list:4:16: phases.1.circuits: circuits 'ring' are asked for"));
+                ::testing::HasSubstr("list:4:16: phases.1.circuits: circuits 'ring' are asked for"));
   }
 }
 

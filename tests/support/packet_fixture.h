@@ -12,7 +12,7 @@
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class PacketFixture : public MessageListener {
  public:
@@ -95,4 +95,4 @@ class PacketFixture : public MessageListener {
   Origin origin_{(1U << 24) - 1};
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -12,7 +12,7 @@
 #include "sim/network/fabric.h"
 #include "sim/topology/graph.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 struct Hop {
   BitRate rate;
@@ -124,4 +124,4 @@ class PortFixture {
   std::uint64_t arrived_ = 0, left_ = 0;
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -13,7 +13,7 @@
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class ScriptedMessages : public MessageListener {
  public:
@@ -164,4 +164,4 @@ class ScriptedMessages : public MessageListener {
   std::vector<OneEvent> events_;
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

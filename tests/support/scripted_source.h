@@ -10,7 +10,7 @@
 
 #include "sim/workload/task.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class ScriptedSource final : public TaskSource {
  public:
@@ -163,4 +163,4 @@ class ScriptedSource final : public TaskSource {
   std::vector<Program> programs_;
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

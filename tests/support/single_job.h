@@ -8,7 +8,7 @@
 
 #include "sim/jobs/job_set.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class SingleJob {
  public:
@@ -46,4 +46,4 @@ class SingleJob {
   JobSet jobs_;
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -12,9 +12,9 @@
 namespace netsim::cluster_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsSupersetOf;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 const std::string kMainJob = "topology: {kind: fat_tree, k: 8, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 16\n";
 
@@ -251,7 +251,7 @@ TEST(Cluster, HasSeveralFabrics) {
     if (kind == NodeKind::scale_up_switch || kind == NodeKind::fabric_switch)
       switches.push_back(cluster.graph.node(node).name);
   }
-  EXPECT_THAT(switches, testing::ElementsAre("rack/nvswitch0", "rack/nvswitch1", "switch0"));
+  EXPECT_THAT(switches, ::testing::ElementsAre("rack/nvswitch0", "rack/nvswitch1", "switch0"));
   for (std::uint32_t i = 0; i < 83; ++i)
     EXPECT_EQ(walk(cluster, cluster.gpus[i].nic, cluster.gpus[83].nic, 0), 2u);
 }

@@ -11,7 +11,7 @@
 namespace netsim::graph_test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // a - s0 - s1 - b, and a second way a - x - b through a host's inside.
 struct Sample {

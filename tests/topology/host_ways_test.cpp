@@ -15,7 +15,7 @@
 namespace netsim::host_ways_test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr LinkSpec kNvlink{.kind = LinkKind::nvlink, .rate = 200 * kGbps};
 constexpr LinkSpec kPcie{.kind = LinkKind::pcie, .rate = 100 * kGbps};

@@ -16,7 +16,7 @@ namespace netsim::acknowledge_test {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr const char* kPair = "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n";
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";

@@ -10,7 +10,7 @@
 namespace netsim::cnp_delay_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 // When the first of two senders that share a port hears of marks. No ACKs are in the CNPs' way.
 Time first_decrease(const std::string& transport) {

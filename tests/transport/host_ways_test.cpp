@@ -12,7 +12,7 @@
 namespace netsim::host_ways_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 const std::string kNoControl = "transport: {congestion_control: none}\nnetwork: {switch: {marker: none}}\n";
 

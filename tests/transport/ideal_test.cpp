@@ -9,7 +9,7 @@
 namespace netsim::ideal_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 struct Shape {
   const char* name;

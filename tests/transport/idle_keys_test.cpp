@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::PacketFixture;
+using test::PacketFixture;
 
 std::vector<std::string> idle(const std::string& yaml, const std::string& host = "single_nic") {
   const PacketFixture f("topology: {kind: star, hosts: 8, rate: 100 Gbps}\nhost: " + host + "\n" + yaml);

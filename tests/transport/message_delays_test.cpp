@@ -15,7 +15,7 @@
 namespace netsim::message_delays_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr BitRate kRate = 100 * kGbps;
 // No pauses, no marks.

@@ -15,7 +15,7 @@
 namespace netsim::message_handle_test {
 namespace {
 
-using testing::ScriptedMessages;
+using test::ScriptedMessages;
 
 constexpr Bytes kMtu = 4096;
 constexpr Bytes kHeader = 62, kFirstHeader = 16, kAck = 66;

@@ -19,7 +19,7 @@
 namespace netsim::path_notes_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 std::string path_note(const PacketNetwork& network) {
   for (const std::string& note : network.notes()) {

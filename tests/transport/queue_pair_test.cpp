@@ -8,7 +8,7 @@
 namespace netsim::queue_pair_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr const char* kStar = "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\n";
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";

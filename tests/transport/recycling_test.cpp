@@ -6,7 +6,7 @@
 
 #include "tests/support/packet_fixture.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 namespace {
 
 constexpr std::uint32_t kFlows = 200;
@@ -123,4 +123,4 @@ TEST(Recycling, TellsUsesApart) {
 }
 
 }  // namespace
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -9,7 +9,7 @@
 namespace netsim::reroute_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr Time kPeriod = 40 * kMicrosecond;
 

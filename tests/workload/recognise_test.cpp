@@ -22,9 +22,9 @@
 namespace netsim::recognise_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Names of the formats that say yes, "a+b" for several.
 std::string formats_of(std::string_view content, const std::string& path = "file") {
@@ -173,7 +173,7 @@ TEST(Recognise, EveryFormatHasAnInput) {
 TEST(Recognise, NothingWhereThereIsNothing) {
   for (const char* text : {"", "\n\n", "just words\n", "a, b, c\n", "1\n", "1 2\n", "[", "{", "<", "<!--",
                            "x: 1\n", "Nodes: 16\n", "\"", "{\"", "# only a comment\n"}) {
-    EXPECT_THAT(formats_of(text), testing::AnyOf("", "ns3_flows")) << text;
+    EXPECT_THAT(formats_of(text), ::testing::AnyOf("", "ns3_flows")) << text;
   }
   EXPECT_EQ(formats_of(std::string("\x07\xff\x00\x13garbage", 11)), "");
   EXPECT_EQ(formats_of(std::string("\x00\x01\x02\x03", 4)), "");
@@ -190,12 +190,12 @@ TEST(Recognise, BeginningsAreSafe) {
   }
 }
 
-class RecogniseFiles : public testing::Test {
+class RecogniseFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ =
-        std::filesystem::path(testing::TempDir()) /
-        ("netsim_recognise_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+        std::filesystem::path(::testing::TempDir()) /
+        ("netsim_recognise_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -326,7 +326,7 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
       continue;
     const std::string found = formats_of(read_file(path), path);
     EXPECT_THAT(found,
-                testing::AnyOf("astra_network", "chakra_et", "netsim_workload", "netsim_jobs",
+                ::testing::AnyOf("astra_network", "chakra_et", "netsim_workload", "netsim_jobs",
                                "netsim_configuration", "netsim_sweep", "csv", "expert_counts", "htsim_cm",
                                "htsim_topology", "infragraph", "measured_kernels", "nccl_graph", "sccl_json",
                                "msccl_xml", "nccl_topology", "nccl_tuner", "ns3_config", "ns3_flows",

@@ -15,7 +15,7 @@
 #include "sim/core/random.h"
 #include "sim/workload/task.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 struct PlayedTask {
   std::uint32_t rank;
@@ -145,4 +145,4 @@ class TaskPlayer {
   bool mismatched = false;  // two ends of a transfer or two members of a collective do not agree
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -192,6 +192,7 @@ class NvlsTree final : public CollectiveAlgorithm {
                                         .chunk = chunk,
                                         .limits = kLimits});
     kernels.hop_latency_net = p_.hop_latency_net;
+    kernels.proxied = true;
     return kernels;
   }
 

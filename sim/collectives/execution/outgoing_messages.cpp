@@ -32,6 +32,8 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
     hop = own_hop(operation, block, to, bytes);
     const bool member = to.fan != kNoIndex && !operation.is_head(to.fan, block);
     if (member) hop.latency += copy_in(operation, block);
+    if (operation.kernels->proxied && to.fan == kNoIndex)
+      hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
   } else if (to.fan == kNoIndex) {  // fans without kernels of their own are those of an ideal network
     const std::uint32_t next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.request, operation.chunking, operation.family,
@@ -97,9 +99,15 @@ void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes
   keep_busy(operation, operation.thread_blocks[block], events_.now(), transmission_time(bytes, rate));
 }
 
-// `latency`, or longer where the GPU's proxy thread is still busy with other messages then.
+// Returns `latency`, or more where the GPU's proxy thread is still posting other messages when it is over.
+// NCCL posts a chunk of a channel as one message. With kernels of their own a message here may stand for
+// those of all channels, or be a part of a chunk.
 Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t destination, Time latency) {
-  const Time posting = latency_.posting(operation.chunking.protocol);
+  Time posting = latency_.posting(operation.chunking.protocol);
+  if (operation.kernels) {
+    const std::uint32_t channels = operation.kernels->channels / operation.chunking.channels;
+    posting = posting * channels / operation.kernels->messages;
+  }
   if (posting == 0 || operation.request.raw ||
       endpoint_.reach(operation.gpu, destination) != Reach::scale_out)
     return latency;

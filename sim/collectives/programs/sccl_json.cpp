@@ -56,7 +56,7 @@ const std::string& text(const ConfigNode& node) {
 // ---- Of what nothing is made, but what has to be right
 
 void check_real(const ConfigNode& node) {
-  if (!is_plain(node) || read_real(node) < 0) refuse(node, "a read_number from 0 on");
+  if (!is_plain(node) || read_real(node) < 0) refuse(node, "a number from 0 on");
 }
 void check_count(const ConfigNode& node) { read_number(node, 0, INT32_MAX); }
 void check_count_or_null(const ConfigNode& node) {

@@ -12,7 +12,7 @@
 #include "sim/core/config.h"
 #include "sim/core/registry.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 constexpr std::uint32_t floor_log2(std::uint32_t p) {
   return static_cast<std::uint32_t>(std::bit_width(p)) - 1;
@@ -200,4 +200,4 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
   return cases;
 }
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -20,12 +20,12 @@
 namespace netsim::documented_forms_test {
 namespace {
 
-using testing::any;
-using testing::ceil_log2;
-using testing::floor_log2;
-using testing::make_plan;
-using testing::multiple_of;
-using testing::power_of_two;
+using test::any;
+using test::ceil_log2;
+using test::floor_log2;
+using test::make_plan;
+using test::multiple_of;
+using test::power_of_two;
 using Kind = CollectiveKind;
 
 Bytes busiest(const Plan& plan, Bytes n) {
@@ -418,7 +418,7 @@ TEST(DocumentedForms, AreWhatPlansDo) {
         }
         if (check.more != nullptr) check.more(*plan, n);
         if (check.steps != nullptr && (p <= 20 || p == 32 || p == 60)) {
-          const testing::PlanRun run(*plan, kSlots);
+          const test::PlanRun run(*plan, kSlots);
           ASSERT_EQ(run.error(), "");
           EXPECT_EQ(run.longest_chain(), check.steps(p));
         }

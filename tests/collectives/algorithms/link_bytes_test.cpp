@@ -19,8 +19,8 @@ namespace netsim::link_bytes_test {
 namespace {
 
 using Kind = CollectiveKind;
-using testing::any;
-using testing::power_of_two;
+using test::any;
+using test::power_of_two;
 
 // Bytes by sender and receiver; what is 0 is not in it.
 class Links {
@@ -365,7 +365,7 @@ TEST_P(LinkBytes, AreThoseOfThePattern) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Patterns, LinkBytes, ::testing::ValuesIn(patterns()), [](const auto& named) {
-  return testing::name_of({named.param.algorithm, named.param.kind, nullptr, nullptr}) + "_" +
+  return test::name_of({named.param.algorithm, named.param.kind, nullptr, nullptr}) + "_" +
          std::to_string(named.index);
 });
 

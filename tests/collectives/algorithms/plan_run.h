@@ -14,7 +14,7 @@
 #include "sim/collectives/plan.h"
 #include "tests/collectives/fan_ends.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 class PlanRun {
  public:
@@ -203,4 +203,4 @@ class PlanRun {
   std::uint64_t sent_ = 0;
 };
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -15,11 +15,11 @@
 namespace netsim::plan_test {
 namespace {
 
-using testing::algorithm_cases;
-using testing::AlgorithmCase;
+using test::algorithm_cases;
+using test::AlgorithmCase;
 using ::testing::HasSubstr;
-using testing::make_plan;
-using testing::PlanRun;
+using test::make_plan;
+using test::PlanRun;
 using Kind = Step::Kind;
 
 std::vector<std::uint32_t> group_sizes(const AlgorithmCase& c) {
@@ -35,7 +35,7 @@ std::set<std::uint32_t> roots(CollectiveKind kind, std::uint32_t p) {
 
 // Elsewhere a rank that stands aside need not be at both ends of the longest chain.
 bool is_exact(const AlgorithmCase& c, std::uint32_t p) {
-  return c.chain != testing::doubling || testing::power_of_two(p);
+  return c.chain != test::doubling || test::power_of_two(p);
 }
 
 class EveryPlan : public ::testing::TestWithParam<AlgorithmCase> {};
@@ -137,7 +137,7 @@ TEST_P(EveryPlan, IsLazy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, EveryPlan, ::testing::ValuesIn(algorithm_cases()),
-                         [](const auto& named) { return testing::name_of(named.param); });
+                         [](const auto& named) { return test::name_of(named.param); });
 
 TEST(Direct, OfTwoRanksIsProved) {
   const auto plan = make_plan("direct", CollectiveKind::point_to_point, 2);
@@ -249,7 +249,7 @@ TEST(Bytes, EqualTheClosedForms) {
     return busiest(*make_plan(algorithm, kind, p), n);
   };
   for (const std::uint32_t p : {2U, 4U, 8U, 16U, 32U, 64U}) {
-    const Bytes n = Bytes{7} * 24 * 64 * p, log = testing::floor_log2(p);
+    const Bytes n = Bytes{7} * 24 * 64 * p, log = test::floor_log2(p);
     EXPECT_EQ(busiest_of("recursive_doubling", CollectiveKind::all_reduce, p, n), log * n);
     EXPECT_EQ(busiest_of("bruck", CollectiveKind::all_to_all, p, n), log * n / 2);
     EXPECT_EQ(busiest_of("binomial_tree", CollectiveKind::broadcast, p, n), log * n);
@@ -263,7 +263,7 @@ TEST(Bytes, EqualTheClosedForms) {
     const Bytes n = Bytes{7} * 24 * 64 * p, m = std::bit_floor(p);
     EXPECT_EQ(busiest_of("halving_doubling", CollectiveKind::all_reduce, p, n), 2 * (n - n / m) + n);
     EXPECT_EQ(busiest_of("recursive_doubling", CollectiveKind::all_reduce, p, n),
-              (testing::floor_log2(p) + 1) * n);
+              (test::floor_log2(p) + 1) * n);
   }
   // Half of each tree at its inner ranks, three times: up and to two children.
   EXPECT_EQ(busiest_of("double_binary_tree", CollectiveKind::all_reduce, 8, 8'000), 2 * 8'000);
@@ -367,7 +367,7 @@ TEST(DoubleBinaryTree, HasLogarithmicDepth) {
     const auto tree = make_plan("double_binary_tree", CollectiveKind::all_reduce, p);
     for (std::uint32_t rank = 0; rank < p; rank += 1 + p / 1000) {
       for (std::uint32_t t = 0; t < 2; ++t)
-        EXPECT_LE(depth_of(*tree, rank, t), testing::ceil_log2(p)) << p << " " << rank;
+        EXPECT_LE(depth_of(*tree, rank, t), test::ceil_log2(p)) << p << " " << rank;
     }
   }
 }
@@ -517,7 +517,7 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, int> between_domains(const Pla
 
 // A graph of NCCL's may say that a chain's first rank talks to both children, or its second.
 TEST(Tree, TalksToOtherDomainsByTheRanksOfItsPattern) {
-  const auto algorithm = testing::make_algorithm("tree");
+  const auto algorithm = test::make_algorithm("tree");
   std::vector<int> domain_of(28);
   for (int rank = 0; rank < 28; ++rank) domain_of[static_cast<std::size_t>(rank)] = rank / 4;
   const struct {
@@ -542,7 +542,7 @@ TEST(Tree, TalksToOtherDomainsByTheRanksOfItsPattern) {
 // Domains of any sizes: each edge of the tree over them is passed up and down once, by the first rank of the
 // child's chain and the first or second one of the parent's.
 TEST(Tree, JoinsChains) {
-  const auto algorithm = testing::make_algorithm("tree");
+  const auto algorithm = test::make_algorithm("tree");
   EXPECT_TRUE(rc::check("tree over domains", [&] {
     const auto count = *rc::gen::inRange<std::uint32_t>(1, 18);
     const auto sizes = *rc::gen::container<DomainSizes>(count, rc::gen::inRange<std::uint32_t>(1, 9));
@@ -571,7 +571,7 @@ TEST(Tree, JoinsChains) {
 // Four hosts of four: the inner host of a tree, which has two children, talks by two GPUs.
 TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
   const auto plan =
-      testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, DomainSizes{4});
+      test::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, DomainSizes{4});
   const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
   std::map<std::uint32_t, int> sent;
   for (const auto& [ends, number] : between_domains(*plan, host_of)) sent[ends.first] += number;
@@ -581,7 +581,7 @@ TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
 
 TEST(Tree, IsAChainInASingleDomain) {
   const auto plan =
-      testing::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, DomainSizes{8});
+      test::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, DomainSizes{8});
   for (std::uint32_t rank = 1; rank < 8; ++rank) {
     const Step up = plan->step(rank, 0, plan->steps(rank, 0) - 1);
     EXPECT_EQ(up.to.rank, rank - 1);
@@ -591,7 +591,7 @@ TEST(Tree, IsAChainInASingleDomain) {
 TEST(Nccl, OffersWhatItWasGiven) {
   const auto names = [](const std::string& text, CollectiveKind kind) {
     std::string all;
-    const auto algorithm = testing::make_algorithm(text);
+    const auto algorithm = test::make_algorithm(text);
     for (const CollectiveAlgorithm* one : algorithm->candidates(kind))
       all += std::string(one->plan(kind, 4, 0)->algorithm()) + " ";
     return all;
@@ -604,7 +604,7 @@ TEST(Nccl, OffersWhatItWasGiven) {
             "tree sharp collnet_chain ");
   EXPECT_EQ(names("{kind: nccl, ring: false, collnet: false}", CollectiveKind::all_reduce),
             "tree nvls nvls_tree ");
-  EXPECT_FALSE(testing::make_algorithm("nccl")->supports(CollectiveKind::all_to_all));
+  EXPECT_FALSE(test::make_algorithm("nccl")->supports(CollectiveKind::all_to_all));
 }
 
 TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
@@ -616,7 +616,7 @@ TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
                                        "tree"};
   std::set<std::string> tested;
   for (const AlgorithmCase& c : algorithm_cases()) {
-    const auto algorithm = testing::make_algorithm(c.algorithm);
+    const auto algorithm = test::make_algorithm(c.algorithm);
     EXPECT_TRUE(algorithm->supports(c.kind)) << c.algorithm;
     tested.insert(std::string(make_plan(c.algorithm, c.kind, group_sizes(c).back())->algorithm()) + " " +
                   to_string(c.kind));

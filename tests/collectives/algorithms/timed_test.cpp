@@ -25,8 +25,8 @@
 namespace netsim::timed_test {
 namespace {
 
-using testing::ceil_log2;
-using testing::floor_log2;
+using test::ceil_log2;
+using test::floor_log2;
 
 constexpr Time kAlpha = 5 * kMicrosecond;
 constexpr BitRate kRate = 8 * kGbps;  // beta: 1 ns a byte
@@ -189,7 +189,7 @@ double binomial_broadcast(double p, double n) {
   return binomial_down(static_cast<std::uint32_t>(p), 0, [n](std::uint32_t) { return n; });
 }
 double binomial_reduce(double p, double n) {
-  return testing::binomial_depth(static_cast<std::uint32_t>(p)) * (alpha(1) + beta(n));
+  return test::binomial_depth(static_cast<std::uint32_t>(p)) * (alpha(1) + beta(n));
 }
 
 // A complete binary tree: the second child's message leaves behind the first one's. Place v, counted from 1,
@@ -246,8 +246,8 @@ double between_hosts_of_four(double p, double n) { return alpha(1) + beta(n * (p
 
 const std::vector<Form>& forms() {
   using Kind = CollectiveKind;
-  using testing::any;
-  using testing::power_of_two;
+  using test::any;
+  using test::power_of_two;
   static const std::vector<Form> all = {
       {"ring", Kind::all_reduce, any, [](double p, double n) { return 2 * ring(p, n); }},
       {"ring", Kind::all_gather, any, ring},
@@ -352,11 +352,11 @@ const std::vector<Form>& forms() {
        [](double p, double n) { return rings_on_one_port(8, p, n, p - 1); }},
       {"torus_2d", Kind::all_reduce, any,
        [](double p, double n) {
-         return alpha(testing::square_steps(static_cast<std::uint32_t>(p))) + beta(2 * n * (p - 1) / p);
+         return alpha(test::square_steps(static_cast<std::uint32_t>(p))) + beta(2 * n * (p - 1) / p);
        }},
       {"blueconnect", Kind::all_reduce, any,
        [](double p, double n) {
-         return alpha(testing::prime_steps(static_cast<std::uint32_t>(p))) + beta(2 * n * (p - 1) / p);
+         return alpha(test::prime_steps(static_cast<std::uint32_t>(p))) + beta(2 * n * (p - 1) / p);
        }},
       {"{kind: hierarchical, group: 2}", Kind::all_reduce, groups_of<2>, in_groups_of<2>},
       {"{kind: hierarchical, group: 3}", Kind::all_reduce, groups_of<3>, in_groups_of<3>},
@@ -401,7 +401,7 @@ TEST_P(ClosedForms, HoldWithinTwoPercentFromAByteToAGigabyte) {
 
 INSTANTIATE_TEST_SUITE_P(AlphaBeta, ClosedForms, ::testing::ValuesIn(forms()), [](const auto& named) {
   // Some have a form for several networks, or for several numbers of ranks.
-  return testing::name_of({named.param.algorithm, named.param.kind, nullptr, nullptr}) + "_" +
+  return test::name_of({named.param.algorithm, named.param.kind, nullptr, nullptr}) + "_" +
          std::to_string(named.index);
 });
 
@@ -441,7 +441,7 @@ TEST(TwoTrees, HaveTheWholeBandwidthInRounds) {
   for (const std::string algorithm : {"double_binary_tree", "chained_trees"}) {
     const bool shifted = algorithm == "double_binary_tree";
     for (std::uint32_t p = 2; p <= 64; ++p) {
-      const auto plan = testing::make_plan(algorithm, CollectiveKind::all_reduce, p);
+      const auto plan = test::make_plan(algorithm, CollectiveKind::all_reduce, p);
       Bytes most = 0;
       for (std::uint32_t rank = 0; rank < p; ++rank) most = std::max(most, bytes_sent(*plan, rank, n));
       EXPECT_EQ(most, p == 2 ? n : p == 3 || (p == 4 && !shifted) ? n / 2 * 3 : 2 * n) << p;
@@ -516,13 +516,13 @@ void check_tori(const char* kind, bool (*suits)(std::uint32_t size),
 }
 
 TEST(TorusBucket, HasALinkForEachSliceOnEveryTorus) {
-  check_tori("torus_bucket", testing::any, [](double p, double slice, double steps) {
+  check_tori("torus_bucket", test::any, [](double p, double slice, double steps) {
     return alpha(2 * steps) + beta(2 * slice * (p - 1) / p);
   });
 }
 
 TEST(Swing, HasALinkForEachSliceOnEveryTorus) {
-  check_tori("swing", testing::power_of_two,
+  check_tori("swing", test::power_of_two,
              [](double p, double slice, double) { return 2 * doubling(p, slice); });
 }
 
@@ -648,7 +648,7 @@ TEST(BlueConnect, TakesTheSumOfItsLevels) {
 
 // n bytes among ranks with one NIC each on `topology`; latencies of the library as above.
 double over_packets(const std::string& cluster, const std::string& algorithm, std::uint32_t p, Bytes n) {
-  testing::PacketFixture fixture(cluster +
+  test::PacketFixture fixture(cluster +
                                  "\nnetwork: {switch: {marker: none}}\n"
                                  "transport: {congestion_control: none}\n");
   Completions done(fixture.loop.loop());
@@ -706,11 +706,11 @@ TEST(BlueConnect, UsesAllNicsOfAHost) {
            "hop_latency_net_ring: 0, hop_latency_nvlink_ring: 0}\n";
   };
   const Bytes n = 256 * kMegabyte;
-  testing::PacketCollectives rails(cluster_of("{kind: blueconnect, dimensions: [8, 4]}")),
+  test::PacketCollectives rails(cluster_of("{kind: blueconnect, dimensions: [8, 4]}")),
       one(cluster_of("ring"));
-  const auto all = everyone(32), first = testing::every(8, 4);
-  const double total = seconds(rails.run(testing::request_of(CollectiveKind::all_reduce, all, n)));
-  const double flat = seconds(one.run(testing::request_of(CollectiveKind::all_reduce, first, n)));
+  const auto all = everyone(32), first = test::every(8, 4);
+  const double total = seconds(rails.run(test::request_of(CollectiveKind::all_reduce, all, n)));
+  const double flat = seconds(one.run(test::request_of(CollectiveKind::all_reduce, first, n)));
   EXPECT_NEAR(total * 8 / flat, 1, 0.05);
   std::set<Bytes> sent;
   for (std::uint32_t i = 0; i < 32; ++i) {

@@ -13,10 +13,10 @@ namespace netsim::algorithm_choice_test {
 namespace {
 
 using ::testing::AllOf;
-using testing::every;
+using test::every;
 using ::testing::HasSubstr;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 using Kind = CollectiveKind;
 
 std::string two_dgx(const std::string& choices) {

@@ -21,8 +21,8 @@ namespace netsim::all_to_all_v_test {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 using ::testing::ThrowsMessage;
 
 constexpr Time kAlpha = 5 * kMicrosecond;

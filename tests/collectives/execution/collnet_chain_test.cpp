@@ -11,10 +11,10 @@
 namespace netsim::collnet_chain_test {
 namespace {
 
-using testing::every;
+using test::every;
 using ::testing::HasSubstr;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 using ::testing::ThrowsMessage;
 
 std::string fabric(const std::string& host, const std::string& all_reduce) {
@@ -33,7 +33,7 @@ TEST(CollnetChain, IsProvedForHostsOfAllSizes) {
     for (std::uint32_t hosts = 1; hosts <= 6; ++hosts) {
       if (group * hosts < 2) continue;
       for (const std::uint32_t chains : {1U, 2U, 3U, 8U, 20U}) {
-        const auto plan = testing::make_plan("{kind: collnet_chain, group: " + std::to_string(group) +
+        const auto plan = test::make_plan("{kind: collnet_chain, group: " + std::to_string(group) +
                                                  ", chains: " + std::to_string(chains) + "}",
                                              CollectiveKind::all_reduce, group * hosts);
         EXPECT_EQ(prove(*plan), "") << group << " x " << hosts << ", " << chains;
@@ -44,7 +44,7 @@ TEST(CollnetChain, IsProvedForHostsOfAllSizes) {
       }
     }
   }
-  EXPECT_THAT([] { testing::make_plan("{kind: collnet_chain, group: 4}", CollectiveKind::all_reduce, 6); },
+  EXPECT_THAT([] { test::make_plan("{kind: collnet_chain, group: 4}", CollectiveKind::all_reduce, 6); },
               ThrowsMessage<InputError>(HasSubstr("needs a multiple of its group, 4")));
 }
 

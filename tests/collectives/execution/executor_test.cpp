@@ -20,11 +20,11 @@
 namespace netsim::executor_test {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr std::uint32_t kExecutorOrigins = 100'000;
 constexpr std::uint32_t kTimerOrigin = 200'000;
@@ -103,7 +103,7 @@ struct Form {
   CollectiveKind kind;
   std::uint32_t per_rank;  // steps = per_rank * (p - 1)
 };
-class ClosedForm : public testing::TestWithParam<Form> {};
+class ClosedForm : public ::testing::TestWithParam<Form> {};
 
 TEST_P(ClosedForm, OnTheIdealNetworkIsStepsTimesDelay) {
   for (const std::uint32_t p : {2U, 3U, 4U, 7U, 8U, 33U}) {
@@ -119,7 +119,7 @@ TEST_P(ClosedForm, OnTheIdealNetworkIsStepsTimesDelay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ClosedForm,
-                         testing::Values(Form{CollectiveKind::all_reduce, 2},
+                         ::testing::Values(Form{CollectiveKind::all_reduce, 2},
                                          Form{CollectiveKind::all_gather, 1},
                                          Form{CollectiveKind::reduce_scatter, 1},
                                          Form{CollectiveKind::all_to_all, 1},

@@ -16,10 +16,10 @@
 namespace netsim::few_nics_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::PacketFixture;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::PacketFixture;
+using test::request_of;
 
 // Returns NCCL's file of an HGX H100. Its 8 GPUs are at PCIe switches of their own, four at a CPU; some
 // switches have a NIC of 400 Gb/s.

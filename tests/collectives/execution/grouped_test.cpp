@@ -19,7 +19,7 @@ namespace netsim::grouped_test {
 namespace {
 
 using ::testing::Each;
-using testing::request_of;
+using test::request_of;
 using ::testing::SizeIs;
 
 // All-reduces of so many bytes in one call, of all GPUs of two hosts of `per_host`: the channels of each.

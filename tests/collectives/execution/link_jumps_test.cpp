@@ -15,10 +15,10 @@ namespace netsim::link_jumps_test {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::every;
+using test::every;
 using ::testing::IsEmpty;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 
 std::vector<std::uint32_t> jumps_of(const std::string& topology, const std::vector<std::uint32_t>& members) {
   const Cluster cluster = build_cluster(parse_config("topology: " + topology + "\n", "test.yaml"));

@@ -10,9 +10,9 @@
 namespace netsim::link_rings_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::request_of;
 
 struct DirectHost {
   const char* host;

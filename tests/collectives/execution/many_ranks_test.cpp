@@ -12,9 +12,9 @@
 namespace netsim::many_ranks_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::request_of;
 
 constexpr std::uint32_t kRanks = 8192;
 

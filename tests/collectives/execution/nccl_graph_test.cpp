@@ -20,10 +20,10 @@
 namespace netsim::nccl_graph_test {
 namespace {
 
-using testing::every;
+using test::every;
 using ::testing::HasSubstr;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 
 // Two GPUs with a NIC each.
 constexpr const char* kPair = R"(<graphs version="1">

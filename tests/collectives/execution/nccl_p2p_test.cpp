@@ -17,9 +17,9 @@
 namespace netsim::nccl_p2p_test {
 namespace {
 
-using testing::make_plan;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::make_plan;
+using test::PacketCollectives;
+using test::request_of;
 
 constexpr BitRate kRate = 8 * kGbps;  // 1 ns a byte
 

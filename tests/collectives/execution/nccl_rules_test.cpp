@@ -14,11 +14,11 @@ namespace netsim::nccl_rules_test {
 namespace {
 
 using ::testing::AllOf;
-using testing::every;
+using test::every;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 using Kind = CollectiveKind;

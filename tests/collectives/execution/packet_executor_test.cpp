@@ -23,9 +23,9 @@
 namespace netsim::packet_executor_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::request_of;
 
 // 2(p-1)(a + n/(pB)): a is NCCL's hop plus two NVLinks and the switch stage, B = 240 GB/s.
 TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {

@@ -12,11 +12,11 @@
 namespace netsim::parameter_server_test {
 namespace {
 
-using testing::every;
+using test::every;
 using ::testing::HasSubstr;
-using testing::make_plan;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::make_plan;
+using test::PacketCollectives;
+using test::request_of;
 using ::testing::ThrowsMessage;
 
 std::string servers(std::uint32_t k, const std::string& split = "optimal") {

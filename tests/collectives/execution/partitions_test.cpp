@@ -10,9 +10,9 @@
 namespace netsim::partitions_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::request_of;
 
 double busbw_of(const std::string& yaml, std::uint32_t ranks, Bytes bytes) {
   PacketCollectives cluster(yaml);

@@ -17,10 +17,10 @@
 namespace netsim::peer_channels_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::PacketFixture;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::PacketFixture;
+using test::request_of;
 
 PeerChannels channels_of(const std::string& cluster, const std::vector<std::uint32_t>& members) {
   const PacketFixture fixture(cluster);

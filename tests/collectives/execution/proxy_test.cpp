@@ -14,8 +14,8 @@
 namespace netsim::proxy_test {
 namespace {
 
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 
 // When GPU 0 hands its messages to other hosts over; those within its host leave at once.
 std::vector<Time> times_at(const std::string& collectives) {

@@ -18,10 +18,10 @@
 namespace netsim::sharp_test {
 namespace {
 
-using testing::every;
+using test::every;
 using ::testing::HasSubstr;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::PacketCollectives;
+using test::request_of;
 using ::testing::ThrowsMessage;
 
 constexpr const char* kNoLatency = "{kind: sharp, base_latency: 0, hop_latency: 0, hop_latency_net: 0}";
@@ -499,7 +499,7 @@ TEST(Sharp, IsProvedForHostsOfAllSizes) {
       if (group * hosts < 2) continue;
       for (const char* trees : {"1", "3"}) {
         const auto plan =
-            testing::make_plan("{kind: sharp, group: " + std::to_string(group) + ", trees: " + trees + "}",
+            test::make_plan("{kind: sharp, group: " + std::to_string(group) + ", trees: " + trees + "}",
                                CollectiveKind::all_reduce, group * hosts);
         EXPECT_EQ(prove(*plan), "") << group << " x " << hosts;
         // A rank gives away its part of those of the others, gets their sums from it; and n / k goes up.
@@ -509,8 +509,8 @@ TEST(Sharp, IsProvedForHostsOfAllSizes) {
       }
     }
   }
-  EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, group: 1}", CollectiveKind::all_reduce, 4096)), "");
-  EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, group: 8}", CollectiveKind::all_reduce, 2048)), "");
+  EXPECT_EQ(prove(*test::make_plan("{kind: sharp, group: 1}", CollectiveKind::all_reduce, 4096)), "");
+  EXPECT_EQ(prove(*test::make_plan("{kind: sharp, group: 8}", CollectiveKind::all_reduce, 2048)), "");
 }
 
 TEST(Sharp, OtherKindsAreProvedForHostsOfAllSizes) {
@@ -525,7 +525,7 @@ TEST(Sharp, OtherKindsAreProvedForHostsOfAllSizes) {
         const Bytes n = Bytes{24} * p, inside = n - n / group, part = n / group;
         const Bytes over = hosts > 1 ? 1 : 0;
         const auto plan_of = [&](CollectiveKind kind, std::uint32_t root) {
-          auto plan = testing::make_plan(sharp, kind, p, root);
+          auto plan = test::make_plan(sharp, kind, p, root);
           EXPECT_EQ(prove(*plan), "") << to_string(kind) << " " << group << " x " << hosts << ", " << root;
           return plan;
         };
@@ -547,7 +547,7 @@ TEST(Sharp, IsProvedOverNvswitches) {
   for (const std::uint32_t group : {2U, 3U, 8U, 20U}) {
     for (std::uint32_t hosts = 1; hosts <= 5; ++hosts) {
       for (const char* trees : {"1", "2"}) {
-        const auto plan = testing::make_plan(
+        const auto plan = test::make_plan(
             "{kind: sharp, nvls: true, group: " + std::to_string(group) + ", trees: " + trees + "}",
             CollectiveKind::all_reduce, group * hosts);
         EXPECT_EQ(prove(*plan), "") << group << " x " << hosts;
@@ -568,7 +568,7 @@ TEST(Sharp, OtherKindsAreProvedOverNvswitches) {
         const std::uint32_t p = group * hosts;
         const Bytes n = Bytes{24} * p, part = n / group, over = hosts > 1 ? 1 : 0;
         const auto sent = [&](CollectiveKind kind, std::uint32_t rank) {
-          const auto plan = testing::make_plan(
+          const auto plan = test::make_plan(
               "{kind: sharp, nvls: true, group: " + std::to_string(group) + ", trees: " + trees + "}", kind,
               p);
           EXPECT_EQ(prove(*plan), "") << to_string(kind) << " " << group << " x " << hosts;
@@ -580,7 +580,7 @@ TEST(Sharp, OtherKindsAreProvedOverNvswitches) {
     }
   }
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
-    EXPECT_EQ(prove(*testing::make_plan("{kind: sharp, nvls: true, group: 8}", kind, 512)), "");
+    EXPECT_EQ(prove(*test::make_plan("{kind: sharp, nvls: true, group: 8}", kind, 512)), "");
 }
 
 TEST(Sharp, RunsOverNvswitches) {
@@ -642,7 +642,7 @@ TEST(Sharp, AHeadHasATreeForEachOfItsNics) {
 }
 
 TEST(Sharp, NvswitchesDoNoBroadcasts) {
-  const auto algorithm = testing::make_algorithm("{kind: sharp, nvls: true}");
+  const auto algorithm = test::make_algorithm("{kind: sharp, nvls: true}");
   for (const CollectiveKind kind :
        {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
     EXPECT_TRUE(algorithm->supports(kind));
@@ -662,7 +662,7 @@ TEST(Sharp, WhatASwitchDoesIsChecked) {
     bool in_switch(std::uint32_t, std::uint32_t block) const override { return block == 2; }
   };
   const auto verdict = [](auto change) {
-    Switched plan(*testing::make_plan("{kind: sharp, group: 1}", CollectiveKind::all_reduce, 3));
+    Switched plan(*test::make_plan("{kind: sharp, group: 1}", CollectiveKind::all_reduce, 3));
     change(plan);
     return prove(plan);
   };

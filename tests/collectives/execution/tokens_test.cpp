@@ -19,9 +19,9 @@ namespace netsim::tokens_test {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::make_plan;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::make_plan;
+using test::PacketCollectives;
+using test::request_of;
 using ::testing::ThrowsMessage;
 
 constexpr BitRate kRate = 8 * kGbps;  // 1 ns a byte
@@ -288,7 +288,7 @@ TEST(Deepep, RefusesCountsOfOtherHosts) {
           HasSubstr("'deepep' sends each token once to 8 ranks, the workload counts it once for 4")));
   EXPECT_THAT([] { make_plan("{kind: deepep, group: 8}", CollectiveKind::combine, 12); },
               ThrowsMessage<InputError>(HasSubstr("needs a multiple of its group, 8")));
-  EXPECT_THAT([] { testing::make_algorithm("{kind: deepep, chunk: 16, buffer: 31}"); },
+  EXPECT_THAT([] { test::make_algorithm("{kind: deepep, chunk: 16, buffer: 31}"); },
               ThrowsMessage<ConfigError>(HasSubstr("31 tokens are too few for chunks of 16 (allowed: 32")));
 }
 

@@ -33,7 +33,7 @@ std::string error_of(const PlanName& name, ExitCode code) {
 }
 
 TEST(NamedPlan, IsAnAlgorithmsWithItsParameters) {
-  using netsim::testing::make_plan;
+  using netsim::test::make_plan;
   test::expect_equal(*plan_named(named("ring", 5)), *make_plan("ring", CollectiveKind::all_reduce, 5));
   test::expect_equal(*plan_named(named("ring", 5, "all_gather")),
                      *make_plan("ring", CollectiveKind::all_gather, 5));
@@ -51,7 +51,7 @@ TEST(NamedPlan, IsAFilesProgramAsItStands) {
   text.replace(text.find("\"Simple\""), 8, "\"LL128\"");
   std::ofstream(path) << text;
   test::expect_equal(*plan_named(named(path, {})),
-                     *netsim::testing::make_plan("ring", CollectiveKind::all_reduce, 4));
+                     *netsim::test::make_plan("ring", CollectiveKind::all_reduce, 4));
   EXPECT_EQ(program_named(named(path, {})), text);
   EXPECT_THAT(error_of(named(path, 4), ExitCode::usage),
               HasSubstr("--ranks, --root and --set are for algorithms"));

@@ -18,9 +18,9 @@
 namespace netsim::sccl_dgx1_test {
 namespace {
 
-using testing::every;
-using testing::PacketCollectives;
-using testing::request_of;
+using test::every;
+using test::PacketCollectives;
+using test::request_of;
 
 struct Schedule {
   const char* file;

@@ -73,7 +73,7 @@ TEST(AllPlans, AreProvedForAllSmallGroups) {
   for (const Offer& offer : all_offers()) {
     for (std::uint32_t p = 2; p <= 64; ++p) {
       for (std::uint32_t root = 0; root < (has_root(offer.kind) ? p : 1); ++root)
-        ASSERT_EQ(proved(offer, p, root), "") << testing::PrintToString(offer) << " " << p;
+        ASSERT_EQ(proved(offer, p, root), "") << ::testing::PrintToString(offer) << " " << p;
     }
   }
 }
@@ -81,7 +81,7 @@ TEST(AllPlans, AreProvedForAllSmallGroups) {
 TEST(AllPlans, AreProvedForSomeLargerGroups) {
   for (const Offer& offer : all_offers()) {
     for (const std::uint32_t p : {65, 127, 128, 200}) {
-      ASSERT_EQ(proved(offer, p, p - 1), "") << testing::PrintToString(offer) << " " << p;
+      ASSERT_EQ(proved(offer, p, p - 1), "") << ::testing::PrintToString(offer) << " " << p;
     }
   }
 }
@@ -92,7 +92,7 @@ TEST(AllPlans, FansAreProvedWhereNotAllMessagesAreLookedAt) {
   for (const Offer& offer : all_offers()) {
     const auto plan = offer.plan(1024, 0);
     if (!plan || plan->fans() == 0) continue;
-    ASSERT_EQ(prove(*plan), "") << testing::PrintToString(offer);
+    ASSERT_EQ(prove(*plan), "") << ::testing::PrintToString(offer);
     ++proofs;
   }
   EXPECT_GE(proofs, 4);
@@ -100,7 +100,7 @@ TEST(AllPlans, FansAreProvedWhereNotAllMessagesAreLookedAt) {
 
 // A thousand in eight parts, which may run beside each other. Sizes of groups by their logarithm, as the work
 // goes with their square.
-class RandomPlans : public testing::TestWithParam<std::uint32_t> {};
+class RandomPlans : public ::testing::TestWithParam<std::uint32_t> {};
 TEST_P(RandomPlans, AreProved) {
   std::mt19937 random(GetParam());
   for (int proofs = 0; proofs < 125;) {
@@ -108,11 +108,11 @@ TEST_P(RandomPlans, AreProved) {
     const std::uint32_t most = 1U << (2 + below(random, 11)), p = most / 2 + 1 + below(random, most / 2);
     const auto plan = offer.plan(p, has_root(offer.kind) ? below(random, p) : 0);
     if (!plan) continue;  // not for so many
-    ASSERT_EQ(prove(*plan), "") << testing::PrintToString(offer) << " " << p;
+    ASSERT_EQ(prove(*plan), "") << ::testing::PrintToString(offer) << " " << p;
     ++proofs;
   }
 }
-INSTANTIATE_TEST_SUITE_P(Long, RandomPlans, testing::Range(1U, 9U));
+INSTANTIATE_TEST_SUITE_P(Long, RandomPlans, ::testing::Range(1U, 9U));
 
 // --- Damaged plans.
 

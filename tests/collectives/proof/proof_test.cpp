@@ -19,9 +19,9 @@ namespace netsim::proof_test {
 namespace {
 
 using Kind = Step::Kind;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TablePlan table(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks) {
   return TablePlan(*Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, ranks, 0));

@@ -12,7 +12,7 @@
 namespace netsim::dragonfly_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string dragonfly(std::uint32_t p, std::uint32_t a, std::uint32_t h, std::uint32_t g) {
   return "topology: {kind: dragonfly, p: " + std::to_string(p) + ", a: " + std::to_string(a) +

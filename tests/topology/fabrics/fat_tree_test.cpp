@@ -11,8 +11,8 @@
 namespace netsim::fat_tree_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string fat_tree(int k, const std::string& more = "") {
   return "topology: {kind: fat_tree, k: " + std::to_string(k) + (more.empty() ? "" : ", " + more) + "}\n";
@@ -32,7 +32,7 @@ Counts switches(const Graph& graph) {
   return counts;
 }
 
-class FatTreeSizes : public testing::TestWithParam<int> {};
+class FatTreeSizes : public ::testing::TestWithParam<int> {};
 
 TEST_P(FatTreeSizes, AreThoseOfTheTextbook) {
   const auto k = static_cast<std::size_t>(GetParam());
@@ -52,7 +52,7 @@ TEST_P(FatTreeSizes, AreThoseOfTheTextbook) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Radix, FatTreeSizes, testing::Values(2, 4, 6, 8, 16));
+INSTANTIATE_TEST_SUITE_P(Radix, FatTreeSizes, ::testing::Values(2, 4, 6, 8, 16));
 
 TEST(FatTree, OversubscriptionAddsHostPortsToTheEdges) {
   const Cluster cluster = cluster_of(fat_tree(4, "oversubscription: 3"));

@@ -16,8 +16,8 @@
 namespace netsim::folded_clos_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string topology(const std::string& parameters) { return "topology: {" + parameters + "}\n"; }
 

@@ -11,7 +11,7 @@
 namespace netsim::hyperx_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string hyperx(const std::string& sizes, const std::string& more = "") {
   return "topology: {kind: hyperx, sizes: " + sizes + (more.empty() ? "" : ", " + more) + "}\n";

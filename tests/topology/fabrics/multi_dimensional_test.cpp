@@ -19,8 +19,8 @@
 namespace netsim::multi_dimensional_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 struct Dimension {
   std::string shape;
@@ -101,7 +101,7 @@ TEST(MultiDimensional, RefusesWhatHasNoShape) {
               HasSubstr("host ports"));
 }
 
-class AstraNetwork : public testing::Test {
+class AstraNetwork : public ::testing::Test {
  protected:
   ~AstraNetwork() override { std::filesystem::remove(path_); }
   std::string file(const std::string& text) {
@@ -118,8 +118,8 @@ class AstraNetwork : public testing::Test {
   }
 
  private:
-  std::string path_ = testing::TempDir() + "netsim_" +
-                      testing::UnitTest::GetInstance()->current_test_info()->name() + "_network.yml";
+  std::string path_ = ::testing::TempDir() + "netsim_" +
+                      ::testing::UnitTest::GetInstance()->current_test_info()->name() + "_network.yml";
 };
 
 TEST_F(AstraNetwork, IsWhatTheFileSays) {

@@ -17,8 +17,8 @@
 namespace netsim::switch_graph_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string topology(const std::string& parameters) { return "topology: {" + parameters + "}\n"; }
 

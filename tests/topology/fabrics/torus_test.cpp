@@ -15,7 +15,7 @@
 namespace netsim::torus_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string torus(const std::string& sizes, const std::string& more = "") {
   return "topology: {kind: torus, sizes: " + sizes + (more.empty() ? "" : ", " + more) + "}\n";
@@ -103,7 +103,7 @@ TEST(Torus, AdaptiveHopsAreThoseOfAllShortestWays) {
   }
 }
 
-class TorusChannels : public testing::TestWithParam<const char*> {};
+class TorusChannels : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TorusChannels, DoNotRunInCircles) {
   const Cluster cluster = cluster_of(torus(GetParam()));
@@ -114,7 +114,7 @@ TEST_P(TorusChannels, DoNotRunInCircles) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, TorusChannels,
-                         testing::Values("[5]", "[4, 4]", "[3, 4, 3]", "[6, 2, 3]", "[3, 3, 3, 3]",
+                         ::testing::Values("[5]", "[4, 4]", "[3, 4, 3]", "[6, 2, 3]", "[3, 3, 3, 3]",
                                          "[4, 5], wrap: [true, false]", "[4, 4], wrap: false",
                                          "[3, 6], twist: true", "[3, 3, 6], twist: true",
                                          "[3, 6, 6], twist: true", "[6, 3, 3], twist: true"));

@@ -16,19 +16,19 @@
 namespace netsim::link_list_test {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // A cluster of a topology whose file has `text`.
-class FileTopology : public testing::Test {
+class FileTopology : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ =
-        std::filesystem::path(testing::TempDir()) /
-        ("netsim_topology_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+        std::filesystem::path(::testing::TempDir()) /
+        ("netsim_topology_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -18,9 +18,9 @@
 namespace netsim::simai_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string shipped() { return read_file(source_directory() + "/configs/topologies/two_servers.simai"); }
 

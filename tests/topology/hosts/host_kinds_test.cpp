@@ -93,7 +93,7 @@ TEST(Nics, AreAsManyAsAsked) {
   const Cluster sixteen = one("{kind: dgx_h100, nics: 16}");
   EXPECT_EQ(sixteen.nearest_nics(3), (std::vector<NodeId>{sixteen.nics[6].nic, sixteen.nics[7].nic}));
   EXPECT_THAT(cluster_error("topology: {kind: star, hosts: 64}\nhost: {kind: dgx_h100, nics: 0}\n"),
-              testing::HasSubstr("1 to 64"));
+              ::testing::HasSubstr("1 to 64"));
 }
 
 // With CPUs a GPU's PCIe reaches all NICs, but it sends by a GPU that is near one.

@@ -18,8 +18,8 @@
 namespace netsim::nccl_xml_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr BitRate kGBps = 8 * kGbps;
 

@@ -23,9 +23,9 @@
 namespace netsim::checkpoint_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::PlayedTask;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::PlayedTask;
+using netsim::test::TaskPlayer;
 using ::testing::HasSubstr;
 
 // Two ranks that compute for 10 us an iteration and then meet.
@@ -35,7 +35,7 @@ std::unique_ptr<TaskSource> two_ranks(std::uint32_t iterations) {
   const std::uint32_t axis = builder.axis("dp", 2);
   const std::uint32_t group = builder.group({{{axis, {}}}, {}, 0});
   BlockBuilder main(builder, "rank");
-  const auto step = main.compute(testing::fixed_work("step", 10 * kMicrosecond));
+  const auto step = main.compute(test::fixed_work("step", 10 * kMicrosecond));
   main.collective("sum", CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {step});
   builder.role({"rank", {}, main.finish()});
   program = builder.finish();

@@ -221,7 +221,7 @@ TEST(Models, EveryRankDoesItsPart) {
 TEST(Models, AJobOfAFileIsPlayedAndMayBePartOfTheModel) {
   const auto source = load_workload(source_directory() + "/configs/workloads/llama_3_8b.yaml", 16);
   EXPECT_DOUBLE_EQ(source->model_flops(), llama_flops({}, 8));
-  testing::TaskPlayer player(*source, 4);
+  test::TaskPlayer player(*source, 4);
   player.run();
   EXPECT_TRUE(player.all_done());
   const auto part = Registry<ModelKind>::instance().create(

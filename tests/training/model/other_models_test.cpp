@@ -19,7 +19,7 @@
 namespace netsim::other_models_test {
 namespace {
 
-using netsim::testing::parse_workload;
+using netsim::test::parse_workload;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -176,7 +176,7 @@ TEST(OtherModels, GradientsOfAllAreReducedInBuckets) {
     EXPECT_EQ(bytes(reduced), 2 * parameters_of(shipped(name)->make(1, 2)));
     EXPECT_GT(reduced.size(), 1U);
     EXPECT_GE(reduced.front().bytes, 25'000'000);
-    testing::TaskPlayer player(*source, 3);
+    test::TaskPlayer player(*source, 3);
     player.run();
     EXPECT_TRUE(player.all_done());
   }
@@ -194,7 +194,7 @@ TEST(OtherModels, StagesSendWhatLiesBetweenThem) {
   EXPECT_EQ(bytes(tasks(*source, 1, "receive_forward")), images * 28 * 28 * 512);
   EXPECT_EQ(bytes(tasks(*source, 1, "send_backward")), images * 28 * 28 * 512);
   EXPECT_EQ(bytes(tasks(*source, 0, "receive_backward")), images * 28 * 28 * 512);
-  testing::TaskPlayer player(*source, 5);
+  test::TaskPlayer player(*source, 5);
   player.run();
   EXPECT_TRUE(player.all_done());
   const auto t5 = job("model: {kind: file, file: " + kModels + "t5_base.yaml}, parallel: {pipeline: 4}");
@@ -216,7 +216,7 @@ TEST(OtherModels, TensorParallelismCompletesTheSumsOfBothSequences) {
   EXPECT_EQ(bytes(tasks(*divided, 0, "tp_forward")), 24 * 2 * all);
   EXPECT_EQ(bytes(tasks(*divided, 0, "tp_logits_backward")), 2 * 80 * 1024);
   EXPECT_EQ(tasks(*divided, 0, "tp_logits_backward").front().collective, CollectiveKind::all_reduce);
-  testing::TaskPlayer player(*divided, 7);
+  test::TaskPlayer player(*divided, 7);
   player.run();
   EXPECT_TRUE(player.all_done());
 }
@@ -298,12 +298,12 @@ TEST(OtherModels, ReplicasDivideEmbeddingTables) {
 TEST(OtherModels, EmbeddingsTravelBesideTheDenseFeaturesMlp) {
   const auto source =
       job("model: {kind: dlrm, tables: 64, rows: 6400}, microbatch: 256, parallel: {data: 16}");
-  testing::TaskPlayer player(*source, 1, std::vector<Time>(source->works().size(), 10));
+  test::TaskPlayer player(*source, 1, std::vector<Time>(source->works().size(), 10));
   player.transfer_time = [](const Task& task) { return task.stream == Stream::ep ? Time{100} : Time{0}; };
   player.run();
   ASSERT_TRUE(player.all_done());
-  std::map<std::string, testing::PlayedTask> of_rank;
-  for (const testing::PlayedTask& task : player.played) {
+  std::map<std::string, test::PlayedTask> of_rank;
+  for (const test::PlayedTask& task : player.played) {
     if (task.rank == 5) of_rank.emplace(source->names()[task.task.name], task);
   }
   EXPECT_EQ(of_rank.at("embedding_lookup").end, 10 + 100 + 10);

@@ -15,8 +15,8 @@
 namespace netsim::context_parallel_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

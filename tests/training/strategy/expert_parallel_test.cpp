@@ -27,8 +27,8 @@
 namespace netsim::expert_parallel_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -587,7 +587,7 @@ Bytes sent_by_a_host(const TaskSource& source, const std::vector<std::string>& n
       for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
         const Task& task = tasks[name][rank][i];
         const std::vector<std::uint32_t>& group = source.group(task.group);
-        CommunicationRequest request = testing::request_of(task.collective, group, task.bytes);
+        CommunicationRequest request = test::request_of(task.collective, group, task.bytes);
         request.communication = number + group.front();
         request.index =
             static_cast<std::uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());

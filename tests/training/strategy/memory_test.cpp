@@ -17,7 +17,7 @@
 namespace netsim::memory_test {
 namespace {
 
-using netsim::testing::parse_workload;
+using netsim::test::parse_workload;
 
 // A GPT whose sizes nothing cancels out of.
 constexpr std::int64_t kS = 32, kB = 2, kH = 48, kA = 4, kV = 64;

@@ -22,8 +22,8 @@
 namespace netsim::offload_test {
 namespace {
 
-using netsim::testing::fixed_work;
-using netsim::testing::parse_workload;
+using netsim::test::fixed_work;
+using netsim::test::parse_workload;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

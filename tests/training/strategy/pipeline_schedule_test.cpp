@@ -16,8 +16,8 @@
 namespace netsim::pipeline_schedule_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::HasSubstr;
 
 // "F0 F1 B0" for one chunk; "F0.1": microbatch 0 of chunk 1.

@@ -14,9 +14,9 @@
 namespace netsim::pipeline_steps_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::PlayedTask;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::PlayedTask;
+using netsim::test::TaskPlayer;
 using ::testing::HasSubstr;
 
 std::string text(const std::string& more) {

@@ -81,7 +81,7 @@ Outcome run(const std::string& yaml, std::uint32_t ranks, Time delay) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
   std::vector<Time> durations;
   for (const Work& work : source->works()) durations.push_back(total_duration(work));
-  testing::SingleJob job(loop, *executor, *source, gpus, durations, 2 * ranks);
+  test::SingleJob job(loop, *executor, *source, gpus, durations, 2 * ranks);
   job.start();
   loop.run();
   return {job->done(), job->end_time(), job->iteration_ends(), job->rank_times(job->end_time())};

@@ -21,8 +21,8 @@
 namespace netsim::ptdp_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -16,8 +16,8 @@
 namespace netsim::recomputation_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

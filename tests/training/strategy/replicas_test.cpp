@@ -15,9 +15,9 @@
 namespace netsim::replicas_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::PlayedTask;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::PlayedTask;
+using netsim::test::TaskPlayer;
 using ::testing::Each;
 using ::testing::HasSubstr;
 

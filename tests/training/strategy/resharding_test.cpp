@@ -19,7 +19,7 @@
 namespace netsim::resharding_test {
 namespace {
 
-using netsim::testing::parse_workload;
+using netsim::test::parse_workload;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -19,9 +19,9 @@
 namespace netsim::sharding_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::PlayedTask;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::PlayedTask;
+using netsim::test::TaskPlayer;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 

@@ -26,8 +26,8 @@
 namespace netsim::stage_meshes_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -330,12 +330,12 @@ TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
     EXPECT_TRUE(player.all_done());
     EXPECT_FALSE(player.mismatched);
     std::vector<Time> exchanged(source->ranks(), 0);
-    for (const netsim::testing::PlayedTask& played : player.played) {
+    for (const netsim::test::PlayedTask& played : player.played) {
       const std::string& name = source->names()[played.task.name];
       if (name.ends_with("embedding_gradients") || name == "embedding_gradient_sum")
         exchanged[played.rank] = std::max(exchanged[played.rank], played.end);
     }
-    for (const netsim::testing::PlayedTask& played : player.played) {
+    for (const netsim::test::PlayedTask& played : player.played) {
       if (source->names()[played.task.name] != "dp_gradients") continue;
       EXPECT_GE(played.ready, exchanged[played.rank]);
     }

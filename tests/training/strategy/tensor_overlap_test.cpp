@@ -14,8 +14,8 @@
 namespace netsim::tensor_overlap_test {
 namespace {
 
-using netsim::testing::parse_workload;
-using netsim::testing::TaskPlayer;
+using netsim::test::parse_workload;
+using netsim::test::TaskPlayer;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 

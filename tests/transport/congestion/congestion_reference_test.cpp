@@ -428,7 +428,7 @@ bool have_python() {
 // The reference's [rate, window] after every record of every trace.
 std::vector<Json> ask_reference(const std::string& name, const std::vector<Trace>& traces) {
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("netsim_reference_" + name);
+      std::filesystem::path(::testing::TempDir()) / ("netsim_reference_" + name);
   std::filesystem::create_directories(folder);
   const std::string in = (folder / "traces").string(), out = (folder / "decisions").string();
   {

@@ -12,7 +12,7 @@
 namespace netsim::swift_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr Time kTarget = 20 * kMicrosecond + 3053 * kNanosecond;
 

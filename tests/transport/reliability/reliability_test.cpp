@@ -16,7 +16,7 @@
 namespace netsim::reliability_test {
 namespace {
 
-using testing::PacketFixture;
+using test::PacketFixture;
 
 constexpr Bytes kPayload = 4096, kWire = kPayload + 62 + 20, kAckWire = 66 + 20;
 constexpr BitRate kRate = 100 * kGbps;

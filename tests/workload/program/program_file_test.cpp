@@ -12,7 +12,7 @@
 namespace netsim::program_file_test {
 namespace {
 
-using netsim::testing::two_ranks;
+using netsim::test::two_ranks;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -17,10 +17,10 @@
 namespace netsim::role_program_source_test {
 namespace {
 
-using netsim::testing::compute_op;
-using netsim::testing::fixed_work;
-using netsim::testing::TaskPlayer;
-using netsim::testing::two_ranks;
+using netsim::test::compute_op;
+using netsim::test::fixed_work;
+using netsim::test::TaskPlayer;
+using netsim::test::two_ranks;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -9,7 +9,7 @@
 #include "sim/workload/program/role_program_source.h"
 #include "sim/workload/workload.h"
 
-namespace netsim::testing {
+namespace netsim::test {
 
 inline Work fixed_work(const std::string& name, Time duration) {
   Kernel kernel;
@@ -48,4 +48,4 @@ inline std::unique_ptr<WorkloadKind> parse_workload(const std::string& yaml) {
   return Registry<WorkloadKind>::instance().create(parse_config(yaml, "test.yaml"), "");
 }
 
-}  // namespace netsim::testing
+}  // namespace netsim::test

@@ -21,11 +21,11 @@
 namespace netsim::flow_list_test {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // The one reader that recognises the text; "" if none, "a+b" if several do.
 std::string reader_of(const std::string& text) {

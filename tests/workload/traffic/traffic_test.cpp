@@ -20,10 +20,10 @@
 namespace netsim::traffic_test {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::unique_ptr<TaskSource> source_of(const std::string& yaml, std::uint32_t gpus) {
   return Registry<WorkloadKind>::instance().create(parse_config(yaml, "test.yaml"), "")->tasks(gpus);
