@@ -33,12 +33,12 @@ void release_reserve() { std::free(reserve.exchange(nullptr)); }
 
 }  // namespace netsim
 
-// Sanitizers have their own, which check that what is freed was allocated so.
+// Sanitizers replace operator new by their own, which checks that memory is freed as it was allocated.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 namespace {
 
-// Ends the process, because nobody catches an exception before main().
+// Ends the process, because an exception before main() cannot be caught.
 void end_early() {
   constexpr std::string_view kText =
       "netsim: error: out of memory before it began (a higher limit: ulimit -v)\n";

@@ -1,11 +1,11 @@
-// Which source the program was built from; the definition is generated at every build (cmake/commit.cmake).
+// The commit of the program's source. The definition is generated at every build (cmake/commit.cmake).
 #pragma once
 
 #include <string>
 
 namespace netsim {
 
-// What `git describe --always --dirty` says; "" where the source is no git repository.
+// Returns the output of `git describe --always --dirty`, or "" if the source is no git repository.
 std::string commit();
 
 }  // namespace netsim

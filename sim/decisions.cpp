@@ -20,7 +20,7 @@ std::size_t switches(const Graph& graph) {
 
 std::string or_none(const std::string& name) { return name.empty() ? "none" : name; }
 
-// Each name once, in order.
+// Returns each name once, in order.
 template <class Things, class Name>
 std::string names(const Things& things, Name name) {
   std::string text;
@@ -42,7 +42,7 @@ std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus
   return hosts.size();
 }
 
-// Of a packet fabric, `who` before each line.
+// Logs the components of a packet fabric, with `who` before each line.
 void log_network(Log& log, const ConfigNode& root, const std::string& fabric, const std::string& who) {
   const auto network = [&](const char* path) {
     return or_none(configured_in(root, fabric, "network", path));

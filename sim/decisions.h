@@ -1,4 +1,4 @@
-// What was decided for a simulation when it was built: for its log.
+// Writes the decisions made while a simulation was built, and its results, to the log.
 #pragma once
 
 #include "sim/core/log.h"
@@ -7,11 +7,11 @@
 
 namespace netsim {
 
-// At `info`: the components that were chosen, defaults or not, room by room; sets and threads; the sizes of
+// Logs at `info` the selected components, defaults or not, by part of netsim; sets and threads; the sizes of
 // the cluster.
 void log_decisions(Log& log, const Simulation& simulation);
 
-// At `info`: how the run ended, its jobs, and its Notes.
+// Logs at `info` how the run ended, its jobs, and its Notes.
 void log_results(Log& log, const Results& results);
 
 }  // namespace netsim

@@ -16,11 +16,12 @@
 namespace netsim {
 namespace {
 
-// A run looks for a signal every 25 ms or so, but a proof between two looks may take minutes. The process
-// ends without a report then, so that nobody waits longer than a second.
+// Time in which a call of interrupted() must follow a signal. A run calls it about every 25 ms, but a proof
+// between two calls may take minutes. The process then ends without a report, so that the user waits at most
+// a second.
 constexpr ::suseconds_t kPatience = 700'000;  // microseconds
 
-// Signal handlers can reach nothing else.
+// State of the signal handlers, which can access globals only.
 std::atomic<bool> watched{false}, pending{false}, on_terminal{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -48,7 +49,7 @@ void on_interruption(int) {
 
 void on_alarm(int) { end_now(); }
 
-// std::terminate() and libraries have said why they abort, but not where memory was short.
+// std::terminate() and libraries print why they abort, but not that memory was short.
 void on_abort(int) {
   remove_temporary_files();
   if (refused_request() == 0) ::_exit(static_cast<int>(ExitCode::bug));
@@ -75,7 +76,7 @@ void catch_signals() {
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXFSZ, SIG_IGN);
   handle(SIGABRT, on_abort);
-  sigset_t signals;  // whoever started the program may have blocked them
+  sigset_t signals;  // the parent process may have blocked them
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);

@@ -1,4 +1,4 @@
-// From argv to an exit code: the only file that prints or exits.
+// The main program: from argv to an exit code. Only this file prints or exits.
 
 #include <fmt/format.h>
 
@@ -52,17 +52,18 @@ namespace {
 
 using namespace netsim;
 
-// That --dry-run plays the run for.
+// Wall time in seconds for which --dry-run simulates the run.
 constexpr double kCalibrationSeconds = 1;
 
-// The call of the program, besides its options.
+// Call: the call of the program, apart from its options.
 struct Call {
   std::string command;
   std::vector<Plugin> plugins;
   Log log;
 };
 
-// Opens the closed ones of descriptors 0 to 2: a table with such a number would get the progress and the log.
+// Opens those of the descriptors 0 to 2 that are closed. Otherwise a table could get such a number and
+// receive the progress display and the log.
 void open_standard_descriptors() {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
@@ -76,7 +77,7 @@ void print(const std::string& text) {
     throw IoError("stdout: cannot write the output: " + std::generic_category().message(errno));
 }
 
-// Without the middle of what nobody could read: a message may quote a line of any length.
+// Returns the text without its middle if it is too long to read; a message may quote a line of any length.
 std::string shortened(const std::string& text) {
   constexpr std::size_t kBeginning = 600, kEnd = 300;
   if (text.size() <= kBeginning + kEnd) return text;
@@ -87,17 +88,18 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end) + " ... " + text.substr(begin);
 }
 
-// One line, whatever the message quotes.
+// Prints an error message as one line, even if it quotes line breaks.
 void complain(const std::string& message) {
   std::fprintf(stderr, "netsim: error: %s\n", shortened(printable(message)).c_str());
 }
 
-// The configuration, and what it says besides where it is another tool's; the command line goes before both.
+// Returns the configuration, and the run settings of another tool's configuration. The command line overrides
+// both.
 ConfiguredRun read_configuration(const Options& options) {
   return load_run(options.config, {options.assignments, options.workload});
 }
 
-// Builds what the configuration describes, so that its errors are found, and prints it with all defaults.
+// Builds the configured system, to find errors, and prints the configuration with all defaults.
 void print_configuration(const Options& options) {
   const ConfigNode root = read_configuration(options).config;
   const System system(root, options.seed, 1, nullptr);
@@ -122,7 +124,7 @@ void compile(const Options& options) {
   if (!options.quiet) print(fmt::format("{}: {} bytes\n", printable(options.subject), bytes.size()));
 }
 
-// Completes `options` with what the configuration says.
+// Completes `options` from the configuration.
 SimulationSetup setup_of(Options& options) {
   ConfiguredRun run = read_configuration(options);
   if (options.workload.empty()) options.workload = run.workload;
@@ -145,7 +147,7 @@ void draw(const Options& options) {
   write_file(options.subject, draw_cluster(system.cluster()));
 }
 
-// Proves a program, and says what it is.
+// Proves a program and prints its description.
 void prove_program(const Options& options) {
   const CollectiveProgram program =
       read_program(read_file(options.subject, kLargestProgram), options.subject);
@@ -159,7 +161,7 @@ PlanName plan_name(const Options& options) {
   return {options.subject, options.assignments, options.kind, options.ranks, options.root};
 }
 
-// Of a wrong plan up to where it stops, and then why.
+// Shows a plan's schedule. A wrong plan is shown up to its first error, followed by the error.
 void show_schedule(const Options& options) {
   if (!options.output.empty()) require_ending("--out", options.output, ".svg");
   const PlanSchedule schedule = schedule_of(*plan_named(plan_name(options)));
@@ -192,7 +194,7 @@ void write_graph(const Options& options) {
   write_file(options.subject, system.executor().nccl_graph(members));
 }
 
-// The cluster alone: nothing was said of what runs on it.
+// Prints the structure of the cluster alone, if no workload was given.
 void show_structure(const Options& options, const ConfigNode& config) {
   const System system(config, options.seed, 1, nullptr);
   const Structure structure = system.structure();
@@ -220,7 +222,7 @@ void dry_run(Options options) {
     print("\n" + resolved_configuration(simulation.configuration(), simulation.cluster()));
 }
 
-// `log`: of all that was read for it.
+// `log` holds all files that were read for the simulation.
 Manifest manifest_of(const Options& options, const Call& call, const Simulation& simulation,
                      const ReadLog& log) {
   Manifest manifest;
@@ -234,7 +236,7 @@ Manifest manifest_of(const Options& options, const Call& call, const Simulation&
   return manifest;
 }
 
-// What the manifest of this run would say before it begins.
+// Prints the manifest of this run without running it.
 void print_manifest(Options options, const Call& call) {
   const ReadLog log;
   SimulationSetup setup = setup_of(options);
@@ -243,7 +245,7 @@ void print_manifest(Options options, const Call& call) {
   print(manifest_json(manifest_of(options, call, simulation, log)));
 }
 
-// What the user is told at the end, besides the files.
+// Prints the results for the user at the end, besides the files.
 void show(const Options& options, const Results& results) {
   if (options.json) {
     print(summary_json(results));
@@ -252,7 +254,7 @@ void show(const Options& options, const Results& results) {
   }
   if (results.outcome == Outcome::done) return;
   complain(explain(results));
-  if (!options.quiet) return;  // the screen and the summary say it
+  if (!options.quiet) return;  // the screen and the summary list them
   for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", printable(line).c_str());
 }
 
@@ -280,7 +282,7 @@ ExitCode run(Options options, Call& call) {
   return exit_code(results.outcome);
 }
 
-// What was asked for, what there was, and the limit.
+// Returns the message for lack of memory: the requested size, the size in use, and the limit.
 std::string out_of_memory() {
   const auto bytes = [](auto count) { return human_bytes(static_cast<double>(count)); };
   rlimit limit{};
@@ -296,14 +298,14 @@ std::string out_of_memory() {
          "--dry-run says what a run needs";
 }
 
-// Says what went wrong in netsim itself, and how to see it again.
+// Prints a bug of netsim and the command to reproduce it.
 int bug(const std::string& message, const std::string& command) {
   std::fprintf(stderr, "netsim: %s\nreproduce with: %s\n", shortened(printable(message)).c_str(),
                printable(command).c_str());
   return static_cast<int>(ExitCode::bug);
 }
 
-// The kinds and names of all components that there are.
+// Returns the kinds and names of all registered components.
 std::vector<std::string> component_names() {
   std::vector<std::string> names;
   for (const ComponentInfo* info : Catalogue::instance().all())
@@ -383,7 +385,7 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     command = quote_command(arguments);
-    const ReadLog inputs;  // no output may replace them
+    const ReadLog inputs;  // inputs that no output may replace
     const Options options = parse_options(arguments);
     Call call{command, {}, Log(options.log, true)};
     load_plugins(options, call);

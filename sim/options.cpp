@@ -159,7 +159,7 @@ Time time_limit(const std::string& text) {
   return limit;
 }
 
-// The one action that was asked for; two are a ConfigError.
+// Returns the selected action and its argument. Throws ConfigError for two actions.
 std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
   using Action = Options::Action;
   static constexpr std::pair<const char*, Action> kActions[] = {{"help", Action::help},
@@ -213,7 +213,7 @@ void read_assignments(const std::vector<std::string>& given, Options& options) {
   }
 }
 
-// What says which plan of an algorithm is meant.
+// Reads the options that select a plan of an algorithm.
 void read_plan_options(const po::variables_map& values, Options& options) {
   for (const char* name : {"kind", "ranks", "root"}) {
     const bool of_graph = options.action == Options::Action::write_graph && std::string(name) == "ranks";

@@ -59,7 +59,7 @@ void Recovery::start(std::uint32_t job) {
   for (const std::uint32_t host : failed) lose(job, host);
 }
 
-// A host that has failed and is not repaired cannot fail again.
+// Fails a host. A failed host that is not repaired cannot fail again.
 void Recovery::fail(std::uint32_t host) {
   if (failed_at_[host]) return;
   failed_at_[host] = engine_.now();
@@ -69,7 +69,7 @@ void Recovery::fail(std::uint32_t host) {
   }
 }
 
-// The host has failed under a job that runs or is down.
+// Records the failure of a host of a job that runs or is down.
 void Recovery::lose(std::uint32_t job, std::uint32_t host) {
   const Time now = engine_.now();
   const std::vector<std::uint32_t> ranks = ranks_on(jobs_.job(job).plan(), host);
@@ -135,7 +135,7 @@ std::vector<std::uint32_t> Recovery::gpus_after_failure(const JobPlan& plan) {
   return gpus;
 }
 
-// The first host like this one that has not failed and of whose GPUs nobody has any.
+// Returns the first host of the same group that has not failed and none of whose GPUs is used.
 std::optional<std::uint32_t> Recovery::spare_of(std::uint32_t host) const {
   for (std::uint32_t other = 0; other < failed_at_.size(); ++other) {
     if (failed_at_[other] || cluster_.hosts[other].group != cluster_.hosts[host].group) continue;
@@ -170,18 +170,18 @@ std::vector<std::uint32_t> Recovery::gpus_of(std::uint32_t host) const {
   return gpus;
 }
 
-// Null: the job does not go on after a failure.
+// Returns null if the job does not resume after a failure.
 const Resumable* Recovery::resumable(std::uint32_t job) const {
   const auto* source = dynamic_cast<const Resumable*>(jobs_.job(job).plan().source);
   return source != nullptr && source->recovery() != nullptr ? source : nullptr;
 }
 
-// Iterations of this job alone that the drives have written by now.
+// Returns how many iterations of this job alone the drives have written by now.
 std::uint32_t Recovery::saved_iterations(std::uint32_t job) const {
   return resumable(job)->saved_iterations() - states_[job].done_before;
 }
 
-// Whether a host of the job has failed, and it has neither ended by itself nor been stopped since.
+// Returns whether a host of the job has failed, and the job has neither ended nor been stopped since.
 bool Recovery::is_failing(std::uint32_t job) const {
   return states_[job].stage == Stage::failing && !jobs_.job(job).done();
 }
@@ -219,8 +219,8 @@ std::optional<JobRecovery> Recovery::of(std::uint32_t last) const {
   return recovery;
 }
 
-// Adds what a failure of the job has cost, which was down until then. Work is lost that was done
-// after the last rank had passed the last saved iteration. If it passed it after the failure, nothing is.
+// Adds the cost of a job's failure, after which it was down until `until`. Work done after the last rank had
+// passed the last saved iteration is lost. If it passed that after the failure, none is lost.
 void Recovery::add_cost(JobRecovery& recovery, std::uint32_t number, Time until) const {
   const JobState& state = states_[number];
   const Job& job = jobs_.job(number);

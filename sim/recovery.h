@@ -1,24 +1,21 @@
-// Recovery decides what becomes of a run's jobs when hosts fail (`gpus.failures`). All of it happens between
+// Recovery: stops and restarts the jobs of a run when hosts fail (`gpus.failures`). All of it happens between
 // events.
 //
-// - The ranks on a failed host stop at the failure. The others go on until they wait for them, and the drives
-//   write what arrives.
-// - A job that can go on from a checkpoint (Resumable) is stopped `detection` after the first failure of one
-// of
-//   its hosts. It goes on from the last checkpoint of which the drives have written all parts by then. That
-//   checkpoint counts even if it became whole after the failure, or a rank was never told.
-// - If that checkpoint holds the last iteration, the job is complete and ends there. Otherwise what is left
-// of
-//   it begins `restart` later as a job of its own. A spare host takes the place of each failed one; without a
-//   spare the same host is repaired. A storage server keeps what is written, so it is always repaired.
-// - If another host of the job fails before the restart, the restart is put off. That failure takes its own
+// - The ranks on a failed host stop at the failure. The others continue until they wait for those ranks, and
+//   the drives write what arrives.
+// - A job that can resume from a checkpoint (Resumable) is stopped `detection` after the first failure of one
+//   of its hosts. It resumes from the last checkpoint that the drives have completely written by then. That
+//   checkpoint counts even if it became complete after the failure, or if a rank was not notified.
+// - If that checkpoint holds the last iteration, the job is complete and ends there. Otherwise its rest
+//   begins `restart` later as a job of its own. A spare host replaces each failed one; without a spare the
+//   same host is repaired. A storage server keeps its data, so it is always repaired.
+// - If another host of the job fails before the restart, the restart is postponed. That failure takes its own
 //   `detection` and `restart`.
-// - If the job ends by itself before it is stopped, the failed host had nothing left to do, and nothing is
-// lost.
+// - If the job ends by itself before it is stopped, the failed host had no work left, and nothing is lost.
 // - A job that arrives on a failed host counts as failing at its arrival. Without recovery it stalls.
 //
-// docs/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer picoseconds, none
-// below 0.
+// docs/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer picoseconds, each
+// at least 0.
 #pragma once
 
 #include <cstdint>
@@ -40,55 +37,56 @@ namespace netsim {
 
 class Recovery {
  public:
-  // What is left of job `before`.
+  // Rest: the part of job `before` that is not done.
   struct Rest {
     std::uint32_t before = 0;
     std::string name;
     std::unique_ptr<TaskSource> source;
     std::vector<std::uint32_t> gpus;
   };
-  // Adds it to the jobs, as the last one, arriving now.
+  // Adds the rest to the jobs, as the last job, arriving now.
   using Continue = std::function<void(Rest)>;
 
-  // All that is referred to outlives this. After all jobs of the run were added.
+  // Must be constructed after all jobs of the run were added. All arguments passed by reference must outlive
+  // it.
   Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::vector<HostFailure> failures,
            Continue go_on);
 
-  // Plans the failures. As the run begins, before any job starts, so that a host that fails at the arrival of
-  // a job has failed for it.
+  // Schedules the failures. Called when the run begins, before any job starts, so that a host that fails at a
+  // job's arrival has failed for that job.
   void begin();
   // Starts a job at its arrival, without its ranks on failed hosts.
   void start(std::uint32_t job);
 
-  // Whether a job was stopped, or will be, and has not begun again.
+  // Returns whether a job was stopped, or will be, and has not restarted.
   bool is_pending() const;
-  // Whether a failure stopped the job before it was complete.
+  // Returns whether a failure stopped the job before it was complete.
   bool has_stopped(std::uint32_t job) const {
     return states_[job].stage == Stage::down || states_[job].stage == Stage::replaced;
   }
-  // Costs of the chain of jobs that ends with this one, which may still run or be down. Nothing if no failure
-  // concerned it, or another job goes on in its place.
+  // Returns the costs of the chain of jobs that ends with this one, which may still run or be down. Returns
+  // nothing if it had no failure, or if another job continues it.
   std::optional<JobRecovery> of(std::uint32_t job) const;
-  // Names the failed hosts of jobs that do not recover, one line each: for stall reports.
+  // Returns a line for each failed host of a job that does not recover, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
  private:
   enum class Stage : std::uint8_t {
-    runs,      // or has not begun, or has ended by itself
+    runs,      // runs, has not begun, or has ended by itself
     failing,   // a host has failed; the job will be stopped
-    down,      // stopped; what is left will begin again
-    complete,  // stopped; nothing is left
-    replaced   // another job goes on
+    down,      // stopped; the rest will be restarted
+    complete,  // stopped; there is no rest
+    replaced   // another job continues it
   };
   struct JobState {
     Stage stage = Stage::runs;
-    std::optional<std::uint32_t> before;  // the job in whose place this one goes on
-    std::uint32_t done_before = 0;        // iterations that the jobs before have saved
-    std::uint32_t saved = 0;              // iterations of this job that are saved; once it is stopped
-    Time failed = 0;                      // the first failure of a host of it
-    Time storage_wait = 0;                // what the rank that waited longest for storage had waited by then
+    std::optional<std::uint32_t> before;  // the job that this one continues
+    std::uint32_t done_before = 0;        // number of iterations that the jobs before have saved
+    std::uint32_t saved = 0;  // number of iterations of this job that are saved; valid once it is stopped
+    Time failed = 0;          // time of the first failure of one of its hosts
+    Time storage_wait = 0;    // longest storage wait of any rank at that time
     Time restart_at = 0;
-    std::vector<std::pair<std::uint32_t, Time>> failed_hosts;  // hosts on which ranks stopped, and when
+    std::vector<std::pair<std::uint32_t, Time>> failed_hosts;  // hosts on which ranks stopped, with the times
   };
 
   void fail(std::uint32_t host);
@@ -112,8 +110,8 @@ class Recovery {
   std::vector<HostFailure> failures_;
   Continue go_on_;
   std::vector<JobState> states_;                // by job
-  std::vector<bool> taken_;                     // by GPU: a job has it, or had it before a failure
-  std::vector<std::optional<Time>> failed_at_;  // by host; nothing: it has not failed, or is repaired
+  std::vector<bool> taken_;                     // by GPU: a job uses it, or did before a failure
+  std::vector<std::optional<Time>> failed_at_;  // by host; empty: it has not failed, or is repaired
 };
 
 }  // namespace netsim

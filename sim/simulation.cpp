@@ -22,14 +22,14 @@ namespace {
 
 using WallClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kSlice = 200'000;          // events between two looks at the world: some 25 ms
-constexpr std::uint64_t kSliceSamples = 1000;      // samples between two looks at the world
-constexpr std::uint64_t kStuckEvents = 5'000'000;  // with kStuckTime: nothing but timers since the last move
+constexpr std::uint64_t kSlice = 200'000;          // events between two checks of the watch: about 25 ms
+constexpr std::uint64_t kSliceSamples = 1000;      // samples between two checks of the watch
+constexpr std::uint64_t kStuckEvents = 5'000'000;  // with kStuckTime: events without progress
 constexpr Time kStuckTime = kSecond;
-constexpr Time kStuckLook = kStuckTime / 4;  // of simulated time between two looks whether anything moves
-constexpr std::size_t kWaitingLines = 20;    // of each room in a stall report
-constexpr std::uint64_t kPredictTasks =
-    20'000'000;  // above: progress counts tasks, the walk would take too long
+constexpr Time kStuckLook = kStuckTime / 4;  // simulated time between two checks for progress
+constexpr std::size_t kWaitingLines = 20;    // of each part of a stall report
+// Above this number of tasks progress counts tasks only, because counting their packets takes too long.
+constexpr std::uint64_t kPredictTasks = 20'000'000;
 
 double seconds_since(WallClock::time_point start) {
   return std::chrono::duration<double>(WallClock::now() - start).count();
@@ -50,13 +50,13 @@ const ConfigNode& known_sections(const ConfigNode& root) {
   return root;
 }
 
-// `network` for the one who reads its parameters: a bare name has none.
+// Returns the node with the parameters of `network`, or an absent one if it is a bare name.
 const ConfigNode& network_section(const ConfigNode& root) {
   const ConfigNode& node = section(root, "network");
   return node.is_scalar() ? absent() : node;
 }
 
-// By group of hosts; null where neither the configuration nor the host names one.
+// Returns the models by group of hosts; null where neither the configuration nor the host names one.
 std::vector<std::unique_ptr<ComputeModel>> create_compute(const ConfigNode& root, const Cluster& cluster) {
   const ConfigNode& node = section(root, "compute");
   std::vector<std::unique_ptr<ComputeModel>> models;
@@ -67,7 +67,8 @@ std::vector<std::unique_ptr<ComputeModel>> create_compute(const ConfigNode& root
   return models;
 }
 
-// Without a model of the GPU only kernels of a given duration can be timed.
+// Returns the time of work without a model of the GPU. Throws ConfigError for a kernel without a given
+// duration.
 Time given_duration(const Work& work, const std::string& workload, const Place& config) {
   Time total = 0;
   for (const Kernel& kernel : work.kernels) {
@@ -83,7 +84,7 @@ Time given_duration(const Work& work, const std::string& workload, const Place& 
   return total;
 }
 
-// A kernel that the model has no time for is a mistake of the section `compute`, or of the workload.
+// Returns the time of work by the model. Throws ConfigError for a kernel that the model cannot time.
 Time modelled_duration(const Work& work, const ComputeModel& model, const std::string& workload,
                        const Place& config) {
   for (const Kernel& kernel : work.kernels) {
@@ -95,7 +96,8 @@ Time modelled_duration(const Work& work, const ComputeModel& model, const std::s
   return model.duration(work);
 }
 
-// `drives`: only what has a duration is done there.
+// Returns the time of each work of the source. With `drives`, work without a given duration takes 0, because
+// drives never compute it.
 std::vector<Time> durations_of_works(const TaskSource& source, const ComputeModel* model, bool drives,
                                      const std::string& workload, const Place& config) {
   std::vector<Time> result;
@@ -111,7 +113,7 @@ std::vector<Time> durations_of_works(const TaskSource& source, const ComputeMode
   return result;
 }
 
-// What stands for the drives of a storage server.
+// Returns whether the GPU stands for the drives of a storage server.
 bool is_drives(const Cluster& cluster, std::uint32_t gpu) {
   return cluster.groups[cluster.hosts[cluster.gpus[gpu].host].group].kind == "storage_server";
 }
@@ -128,7 +130,7 @@ WorkloadContext workload_context(const ConfigNode& root, const Cluster& cluster,
   return context;
 }
 
-// By GPU, as links.csv has them.
+// Returns the name of each GPU's NIC as in links.csv.
 std::vector<std::string> nic_names(const Cluster& cluster) {
   std::vector<std::string> names;
   for (const Gpu& gpu : cluster.gpus) names.push_back(cluster.graph.node(gpu.nic).name);
@@ -150,7 +152,7 @@ std::uint32_t cores(std::uint32_t threads) {
   return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// Whether switches of a fabric add up.
+// Returns whether the switches of a packet fabric do in-network aggregation.
 bool aggregates(const ConfigNode& root, const Cluster& cluster) {
   const std::vector<std::string> names = cluster.packet_fabric_names();
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -158,15 +160,16 @@ bool aggregates(const ConfigNode& root, const Cluster& cluster) {
   });
 }
 
-// The ideal network has no links, so no lookahead: one set. What a tree of switches adds up and copies ends
-// at all its hosts at once: one set too.
+// Divides the cluster into sets. There is one set for the ideal network, which has no links and so no
+// lookahead. There is one set with in-network aggregation too, because a tree's operation ends at all its
+// hosts at once.
 Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
   const EngineParameters engine = engine_parameters().parse(section(root, "engine"));
   if (network_kind(root) == "ideal" || aggregates(root, cluster)) return {};
   return partition(cluster.graph, threads, static_cast<std::uint32_t>(engine.sets));
 }
 
-// What is found wrong with a task while it is played names the job, not the file that it is from.
+// Runs `act`. An error in a task, found while it runs, names the workload and not the source file.
 template <class Act>
 auto naming(const std::string& workload, Act act) {
   try {
@@ -177,7 +180,7 @@ auto naming(const std::string& workload, Act act) {
   }
 }
 
-// Of the first packet fabric; what stands for it where there is none.
+// Returns the figures of the first packet fabric, or default figures if there is none.
 TransportFigures first_packet_transport(const System& system) {
   const std::vector<ClusterFabric>& fabrics = system.cluster().fabrics;
   for (std::size_t i = 0; i < system.transports().size(); ++i) {
@@ -186,7 +189,7 @@ TransportFigures first_packet_transport(const System& system) {
   return {};
 }
 
-// The most of any role.
+// Returns the largest use of any role.
 MemoryPeak planned_memory(const MemoryPlan& plan) {
   const std::vector<MemoryPeak> planned = plan.planned();
   return *std::max_element(planned.begin(), planned.end(), [](const MemoryPeak& a, const MemoryPeak& b) {
@@ -341,9 +344,9 @@ void Simulation::record(const CommunicationRecord& communication) {
   recorder_->record(communication, choice);
 }
 
-// Of `members_`.
+// Checks that the collective took at least the lower bound set by the links of its members (`members_`).
 void Simulation::check_bound(const CommunicationRecord& communication, const LibraryChoice& choice) {
-  if (system_.packets() == nullptr) return;  // there are no links
+  if (system_.packets() == nullptr) return;  // no links
   if (!bounds_) bounds_.emplace(system_.cluster());
   const Time takes = communication.end - communication.first_start;
   const Time least = bounds_->least(communication.kind, communication.bytes, members_, choice.help);
@@ -353,8 +356,8 @@ void Simulation::check_bound(const CommunicationRecord& communication, const Lib
                            communication.ranks, choice.algorithm, format_time(takes), format_time(least)));
 }
 
-// Events ask for calls only where a job has tasks that ask for circuits, or pause: they shorten the engine's
-// windows.
+// Connects the jobs' requests for circuits and pauses to the engine. The call delay is set only if a job has
+// such tasks, because it shortens the engine's windows.
 void Simulation::connect_requests() {
   CircuitControl* control = system_.circuits();
   circuits_ = std::make_unique<JournalOf<CircuitRequest, JobSet>>(*jobs_, &JobSet::circuits_asked);
@@ -372,7 +375,7 @@ void Simulation::connect_requests() {
   if (delay != kNever) system_.engine().set_call_delay(delay);
 }
 
-// `taken`: by GPU, whether a job has it for itself; `shared`: whether some have it together.
+// Places a job. `taken` and `shared` hold by GPU whether one job has it for itself, or several share it.
 void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared) {
   const Cluster& cluster = system_.cluster();
   if (job.source->ranks() > cluster.gpus.size()) {
@@ -381,7 +384,7 @@ void Simulation::place(const JobDescription& job, std::vector<bool>& taken, std:
   }
   const ConfigNode& node = job.placement.is_null() ? section(setup_.config, "placement") : job.placement;
   const std::uint32_t storage = job.source->storage_ranks();
-  std::vector<bool> not_free = taken;  // drives are no GPUs for a job that knows them
+  std::vector<bool> not_free = taken;  // storage drives are no GPUs for a job that uses them as storage
   for (std::uint32_t gpu = 0; storage > 0 && gpu < not_free.size(); ++gpu)
     not_free[gpu] = not_free[gpu] || is_drives(cluster, gpu);
   PlacementView view{cluster, not_free, job.source->ranks() - storage, {}, job.name, setup_.seed};
@@ -409,7 +412,7 @@ Bytes Simulation::memory_of(std::uint32_t gpu) const {
   return system_.compute(gpu) != nullptr ? system_.compute(gpu)->memory() : 0;
 }
 
-// A job whose tensors do not fit into the memory of its GPUs cannot run there.
+// Throws InputError for a job whose tensors do not fit into the memory of its GPUs.
 void Simulation::require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
   const MemoryPlan* plan = job.source->memory();
   if (plan == nullptr || overcommit_memory_) return;
@@ -427,7 +430,7 @@ void Simulation::require_memory(const JobDescription& job, const std::vector<std
   }
 }
 
-// Who copies to its host's memory needs a way there.
+// Throws InputError if a rank of a job that copies to host memory has no path there.
 void Simulation::require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
   if (!job.source->uses_hosts() || system_.packets() == nullptr) return;
   const Cluster& cluster = system_.cluster();
@@ -444,7 +447,7 @@ void Simulation::require_cpus(const JobDescription& job, const std::vector<std::
   }
 }
 
-// Of each kind of GPU that the job is on.
+// Returns the compute times of the job for each kind of GPU that it uses.
 std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& job,
                                                         const std::vector<std::uint32_t>& gpus) const {
   std::vector<std::vector<Time>> by_group(system_.cluster().groups.size());
@@ -467,7 +470,7 @@ std::unique_ptr<ComputeTimes> Simulation::compute_times(const JobDescription& jo
 
 void Simulation::begin() {
   if (tables_ != nullptr) tables_->begin();
-  recovery_->begin();  // before the jobs: a host that fails when a job arrives has failed for it
+  recovery_->begin();  // before the jobs, so that a host that fails at a job's arrival has failed for it
   for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
     const Time arrival = jobs_->job(job).plan().arrival;
     if (arrival == 0) {
@@ -485,7 +488,7 @@ void Simulation::begin() {
       });
 }
 
-// As a job of its own, in place of what was stopped.
+// Adds the rest of a stopped job as a job of its own.
 void Simulation::go_on(Recovery::Rest rest) {
   JobDescription job;
   job.name = std::move(rest.name);
@@ -499,7 +502,7 @@ void Simulation::go_on(Recovery::Rest rest) {
   descriptions_.push_back(std::move(job));
 }
 
-// Where nothing else moves, only times of the simulation tell whether anything will.
+// If nothing else makes progress, only checks at simulated times (next_look_) tell whether the run is stuck.
 bool Simulation::step(Time until) {
   Engine& engine = system_.engine();
   if (finished() || stuck_ || deadlocked()) return false;
@@ -561,12 +564,12 @@ Prediction Simulation::predict(double seconds, const Watch& watch) {
   return prediction;
 }
 
-// At least a few looks, however long the slices between them are: the first ones are slow in a large network,
-// because everything is touched for the first time.
+// Simulates the run for about `seconds`, and until at least kLooks checks are done. The first slices are slow
+// in a large network, because all memory is touched for the first time.
 Calibration Simulation::calibrate(double seconds, const Watch& watch) {
-  constexpr double kWarmUp = 0.3;  // of the calibration
+  constexpr double kWarmUp = 0.3;  // share of the calibration
   constexpr std::uint32_t kLooks = 8;
-  constexpr double kLongest = 4;  // times what was asked for
+  constexpr double kLongest = 4;  // times the requested `seconds`
   Calibration calibration;
   calibration.setup_seconds = since_creation_.seconds();
   const Stopwatch watch_of_run;
@@ -620,7 +623,7 @@ Volume Simulation::whole_volume() {
   return sum;
 }
 
-// What the run has to do; of very many tasks only their number.
+// Returns the work of the run, or only the number of tasks if there are more than kPredictTasks.
 Volume Simulation::predicted() {
   Volume volume;
   for (const JobDescription& job : descriptions_) {
@@ -651,7 +654,8 @@ bool Simulation::slice(Time until) {
   return engine.executed() > before || samples > 0;
 }
 
-// The interval in which the last event was; only as much of it as there is where the run was cut.
+// Samples the interval of the last event. If the run was cut, only the interval's part up to the cut is
+// sampled.
 void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
   if (system_.engine().pending() == 0) {
     sampler_->sample();
@@ -661,7 +665,7 @@ void Simulation::finish_samples(Outcome outcome, const Watch& watch) {
 }
 
 Outcome Simulation::play(const Watch& watch) {
-  std::optional<Volume> all;  // only for those who wait long enough to be told
+  std::optional<Volume> all;  // computed before the first report, so that short runs do not need it
   WallClock::time_point reported = WallClock::now();
   while (!finished()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
@@ -679,7 +683,7 @@ Outcome Simulation::play(const Watch& watch) {
   return Outcome::done;
 }
 
-// A step; what it finds wrong with a task names the job's file.
+// Executes a step. An error in a task names the job's file.
 bool Simulation::naming_step(Time until) {
   return naming(descriptions_.size() == 1 ? descriptions_[0].file : setup_.workload,
                 [&] { return step(until); });
@@ -689,7 +693,7 @@ bool Simulation::deadlocked() const {
   return system_.packets() != nullptr && system_.packets()->deadlocked();
 }
 
-// Executes what a finished job left behind. All timers of the network end by themselves.
+// Executes the events that finished jobs left. All timers of the network end by themselves.
 void Simulation::settle(const Watch& watch) {
   while (slice(kNever)) {
     if (watch.interrupted && watch.interrupted()) return;
@@ -702,9 +706,9 @@ void Simulation::settle(const Watch& watch) {
                fmt::format("{} pauses, {} resumes", network.pfc_pauses, network.pfc_resumes));
 }
 
-// A network that only sends again and again what is lost again never runs out of events. Asked at times of
-// the simulation, when the engine has done all up to there and nothing else, so that the answer depends on
-// nothing but the run.
+// Returns whether the run makes no progress. A network that only retransmits packets that are lost again
+// never runs out of events. It is called at simulated times, when the engine has executed exactly the events
+// up to there, so the result depends on the run only.
 bool Simulation::stuck() {
   const Engine& engine = system_.engine();
   if (recovery_->is_pending()) return false;
@@ -796,7 +800,7 @@ std::vector<FabricResult> Simulation::fabric_results() const {
   return results;
 }
 
-// 0 where that of one of them is not known.
+// Returns the mean peak rate, or 0 if that of one GPU is unknown.
 double Simulation::mean_peak_flops(const std::vector<std::uint32_t>& gpus) const {
   std::vector<std::size_t> of_group(system_.cluster().groups.size(), 0);
   for (const std::uint32_t gpu : gpus) ++of_group[system_.group_of(gpu)];
@@ -828,7 +832,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.iteration_ends = job.iteration_ends();
   result.gpus = job.plan().gpus;
   result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
-  // The drives of storage servers are not what the job runs on.
+  // Removes the drives of storage servers, because the job does not compute on them.
   result.gpus.resize(result.gpus.size() - source.storage_ranks());
   result.rank_times.resize(result.gpus.size());
   result.paths = job.paths();
@@ -858,7 +862,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
 
 std::vector<std::string> Simulation::waiting() const {
   std::vector<std::string> lines;
-  if (deadlocked()) lines = system_.packets()->waiting(kWaitingLines);  // the cause before what it holds up
+  if (deadlocked()) lines = system_.packets()->waiting(kWaitingLines);  // the cause before its consequences
   append(lines, recovery_->waiting(kWaitingLines));
   append(lines, jobs_->waiting(kWaitingLines));
   append(lines, system_.executor().waiting(kWaitingLines));
@@ -894,7 +898,7 @@ std::vector<std::string> Simulation::notes(const Results& results) const {
   return lines;
 }
 
-// Groups of hosts may have models of the same file.
+// Several groups of hosts may have models of the same file.
 std::vector<std::string> Simulation::compute_notes() const {
   std::vector<const Kernel*> kernels;
   for (const JobDescription& job : descriptions_) {

@@ -1,8 +1,7 @@
-// Simulation: the composition root, the one place that knows every room. A configuration becomes a System
-// (cluster, network, executor, devices); with jobs on it, a Simulation that runs once and answers with
-// Results.
+// Simulation: connects all parts of netsim. A configuration becomes a System (cluster, network, executor,
+// devices). With jobs it becomes a Simulation, which runs once and returns Results.
 //
-// Several may live in one process: nothing here is global.
+// Several may exist in one process, because nothing here is global.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +37,10 @@
 
 namespace netsim {
 
-// Everything that a configuration describes. ConfigError for what it gets wrong.
+// System: everything that a configuration describes. Throws ConfigError for an invalid configuration.
 class System {
  public:
-  // `root` must outlive the system. `threads`: 0 for all cores.
+  // `root` must outlive the system. `threads` is the number of threads; 0: one for each core.
   System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads,
          PacketNetwork::FlowObserver observer);
 
@@ -51,27 +50,27 @@ class System {
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
   ComputeDevices& devices() { return *devices_; }
-  // Null for `network: ideal`.
+  // Return null for `network: ideal`.
   const PacketNetwork* packets() const { return packets_; }
   PacketNetwork* packets() { return packets_; }
-  // Null: the network has no optical circuits that anybody could ask for.
+  // Returns null if the network has no optical circuits that jobs can request.
   CircuitControl* circuits() { return circuits_; }
-  // Of the cluster, and of what the faults leave of it.
+  // Returns the structure of the cluster, with its bisection while all links that faults take down are down.
   Structure structure() const;
-  // Null where neither `compute` nor the host names a model.
+  // Returns the number of the GPU's group of hosts.
   std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
-  // Null: there is none for this GPU.
+  // Returns null if there is no model of this GPU, because neither `compute` nor the host names one.
   const ComputeModel* compute(std::uint32_t gpu) const { return compute_of_group(group_of(gpu)); }
   // Returns the compute model of a group of hosts.
   const ComputeModel* compute_of_group(std::uint32_t group) const { return compute_[group].get(); }
-  // Without samples for `network: ideal`, where there is nothing to look at.
+  // Returns the section `output`, without samples for `network: ideal`, which has no ports to sample.
   const OutputParameters& output() const { return output_; }
-  // By number in Cluster::fabrics; nothing for `network: ideal`.
+  // By number in Cluster::fabrics; empty for `network: ideal`.
   const std::vector<TransportFigures>& transports() const { return transports_; }
-  // By set, and which one a GPU's events are in.
+  // Return the event loop of each set, and the set of each GPU's events.
   const std::vector<EventLoop*>& loops() const { return loops_; }
   const std::vector<std::uint32_t>& set_of_gpu() const { return set_of_gpu_; }
-  // The first origin that no entity of the system has.
+  // Returns the first origin that no entity of the system uses.
   std::uint32_t next_origin() const { return next_origin_; }
 
  private:
@@ -94,34 +93,36 @@ class System {
 struct SimulationSetup {
   ConfigNode config;
   std::string workload;                           // path; "" where `jobs` are given
-  std::vector<std::string> workload_assignments;  // laid over its description
-  std::vector<JobDescription> jobs;               // made by the caller instead of read
+  std::vector<std::string> workload_assignments;  // replace values of the workload's description
+  std::vector<JobDescription> jobs;               // made by the caller instead of read from the workload
   std::uint64_t seed = 1;
-  std::uint32_t threads = 0;       // 0: as many as the machine has cores
-  std::string output_directory;    // "" = no files
-  std::vector<std::string> notes;  // of whoever made the configuration, for Results::notes
+  std::uint32_t threads = 0;       // 0: one for each core
+  std::string output_directory;    // "": no files
+  std::vector<std::string> notes;  // for Results::notes, from the reader of the configuration
 };
 
-// Where a run is: for progress displays.
+// Advance: the progress of a run, for progress displays.
 struct Advance {
-  double fraction = 0;  // of the predicted work: packets and their hops, tasks; less than 0: nobody knows
+  // Share of the predicted work (packets, their hops, and tasks) that is done; below 0: unknown.
+  double fraction = 0;
   Time simulated = 0;
   std::uint64_t events = 0;
 };
 
-// What a run looks at while it goes on. The functions may be empty; they are called between slices of events.
+// Watch: the limits and callbacks of a run. The functions may be empty; they are called between slices of
+// events.
 struct Watch {
-  Time until = kNever;                // events after it are not executed
-  std::function<bool()> interrupted;  // true: end the run, with the report of what was done
+  Time until = kNever;                // later events are not executed
+  std::function<bool()> interrupted;  // true: ends the run with a report of the work done so far
   std::function<void(const Advance&)> report;
   double report_every = 0.1;  // seconds of wall time between two reports, and before the first
 };
 
-// How far a simulation is, between two steps.
+// SimulationState: the state of a simulation between two steps.
 struct SimulationState {
-  Time now = 0;  // of the last event, or what was called
+  Time now = 0;  // time of the last event or call
   std::uint64_t events = 0;
-  bool done = false;  // all jobs are
+  bool done = false;  // all jobs are done
   struct JobState {
     std::string name;
     bool begun = false, done = false;
@@ -129,30 +130,31 @@ struct SimulationState {
     std::uint32_t iterations_done = 0;
   };
   std::vector<JobState> jobs;
-  NetworkCounters network;  // nothing for `network: ideal`
+  NetworkCounters network;  // zeros for `network: ideal`
 };
 
-// A run. Either run() it, or begin() it and step() as far as you like, then take its results().
+// Simulation: a run. Call either run(), or begin() and then step() as often as needed. Then take results().
 class Simulation {
  public:
-  // All ranks of job `job` have done iteration `iteration`; its last task ended at `end`.
+  // Called when all ranks of job `job` have done iteration `iteration`. `end` is the end of its last task.
   using IterationCallback = std::function<void(std::uint32_t job, std::uint32_t iteration, Time end)>;
 
-  // Builds everything. ConfigError, InputError or IoError for what is wrong with configuration, workload or
-  // output directory; ConfigError where the ranks do not fit on the cluster's GPUs.
+  // Builds everything. Throws ConfigError, InputError or IoError for an invalid configuration, workload or
+  // output directory. Throws ConfigError where the ranks do not fit on the cluster's GPUs.
   explicit Simulation(SimulationSetup setup);
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // Called between events, in order of time, from the thread that steps. Before the run begins.
+  // Sets a callback that is called between events, in order of time, from the thread that steps. Must be
+  // called before the run begins.
   void on_iteration(IterationCallback callback) { on_iteration_ = std::move(callback); }
-  // Jobs that arrive at 0 begin; the others will.
+  // Begins the jobs that arrive at 0 and schedules the others.
   void begin();
-  // Executes some events, none after `until`. False when there was none: all is done, or nothing is left
-  // before `until` (state() tells), or the run is stuck.
+  // Executes some events, none after `until`. Returns false if it executed none: all is done, nothing is left
+  // before `until` (see state()), or the run is stuck.
   bool step(Time until = kNever);
   SimulationState state() const;
-  // Of what was done so far. `until`: where the run was cut, if it was not done.
+  // Returns the results so far. `until` is the time at which a run that is not done was cut.
   Results results(Time until = kNever);
 
   const ConfigNode& configuration() const { return setup_.config; }
@@ -160,15 +162,15 @@ class Simulation {
   const System& system() const { return system_; }
   std::uint32_t jobs() const { return jobs_->size(); }
   const JobPlan& job(std::uint32_t number) const { return jobs_->job(number).plan(); }
-  // GPU of each rank of a job.
+  // Returns the GPU of each rank of a job.
   const std::vector<std::uint32_t>& placement(std::uint32_t job) const { return jobs_->job(job).plan().gpus; }
-  // How big the run is, after a calibration: instead of run(), once. Plays the run itself for about `seconds`
-  // (of a Stopwatch; or to its end, if that comes first), by the watch's `until` and `interrupted`.
+  // Predicts the size of the run by a calibration. It simulates the run for about `seconds` of wall time, or
+  // to its end, within the watch's `until` and `interrupted`. Must be called once, instead of run().
   Prediction predict(double seconds, const Watch& watch);
-  // Once. Ends with what is left of the events of a finished job (acknowledgements), so that counters are
-  // complete.
+  // Executes the run; must be called once. It also executes the events that a finished job left
+  // (acknowledgements), so that counters are complete.
   Results run(const Watch& watch);
-  // After run(): completes the files in the output directory, if there is one.
+  // Completes the files in the output directory, if there is one. Must be called after run().
   void finish_files(const Results& results, const RunTexts& texts);
 
  private:
@@ -181,7 +183,8 @@ class Simulation {
   void go_on(Recovery::Rest rest);
   std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
                                               const std::vector<std::uint32_t>& gpus) const;
-  // Executes a slice of events up to `until`, and samples on the way. False if there was none and no sample.
+  // Executes a slice of events up to `until` and takes samples on the way. Returns false if there was no
+  // event and no sample.
   bool slice(Time until);
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
@@ -208,7 +211,8 @@ class Simulation {
   std::vector<std::string> notes(const Results& results) const;
   std::vector<std::string> compute_notes() const;
 
-  // The last look at which a task had ended or a packet arrived (stuck()).
+  // LastMove: the counters and time at the last check at which a task had ended or a packet had arrived
+  // (stuck()).
   struct LastMove {
     std::uint64_t tasks = 0, packets = 0, event = 0;
     Time time = 0;
@@ -218,7 +222,7 @@ class Simulation {
   SimulationSetup setup_;
   System system_;
   std::vector<JobDescription> descriptions_;  // by job
-  GpuVariation variation_;                    // of the section `gpus`, as is the next
+  GpuVariation variation_;                    // from the section `gpus`, like `overcommit_memory_`
   bool overcommit_memory_ = false;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<Tables> tables_;
@@ -226,12 +230,13 @@ class Simulation {
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<JobSet> jobs_;
   std::unique_ptr<Recovery> recovery_;
-  std::unique_ptr<JournalReader> journal_;    // tells the jobs' statistics what their ranks did
-  std::unique_ptr<JournalReader> transfers_;  // the same for the messages of their operations
-  std::unique_ptr<JournalReader> circuits_;   // takes their requests for circuits to the switches
+  std::unique_ptr<JournalReader> journal_;  // passes the ranks' records to the jobs' statistics
+  // Passes the records of the operations' messages to the jobs' statistics.
+  std::unique_ptr<JournalReader> transfers_;
+  std::unique_ptr<JournalReader> circuits_;  // passes the ranks' circuit requests to the switches
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
-  std::vector<std::uint32_t> members_;      // of the collective that is recorded: GPUs
-  std::optional<CollectiveBounds> bounds_;  // made with the first one
+  std::vector<std::uint32_t> members_;      // GPUs of the collective that is being recorded
+  std::optional<CollectiveBounds> bounds_;  // made with the first collective
   IterationCallback on_iteration_;
   LastMove last_move_;
   Time next_look_ = 0;

@@ -1,4 +1,5 @@
-// CollectiveAlgorithm: makes plans. One .cpp each (ring.cpp, double_binary_tree.cpp, ...).
+// CollectiveAlgorithm: makes the plans of a collective algorithm. Each algorithm is one .cpp file (ring.cpp,
+// double_binary_tree.cpp, ...).
 #pragma once
 
 #include <compare>
@@ -15,9 +16,9 @@
 
 namespace netsim {
 
-// Which of the latencies in NCCL's tuning.cc an algorithm is charged, and by which of its bandwidths NCCL
-// chooses it: those of rings, of trees, of PAT, or of switches that add up and copy, whose kernels are their
-// own: NVSwitches (NVLS, and over several hosts NVLS tree, or NVLS with CollNet), or only those of the fabric
+// CostFamily: the row of NCCL's tuning.cc that gives an algorithm's latencies, and the bandwidth by which
+// NCCL chooses it. The rows are rings, trees, PAT and algorithms whose switches add and copy. The latter use
+// NVSwitches (NVLS; over several hosts NVLS tree, or NVLS with CollNet) or only the switches of the fabric
 // between hosts (CollNet).
 enum class CostFamily : std::uint8_t {
   ring,
@@ -29,79 +30,84 @@ enum class CostFamily : std::uint8_t {
   collnet_direct,
   collnet_chain
 };
-// Whether NVSwitches take part...
+// Returns whether NVSwitches take part in algorithms of this family.
 constexpr bool by_switches(CostFamily family) {
   return family == CostFamily::nvls || family == CostFamily::nvls_tree || family == CostFamily::nvls_collnet;
 }
-// ... and those of a fabric.
+// Returns whether the switches of the fabric between hosts take part.
 constexpr bool by_fabric(CostFamily family) {
   return family == CostFamily::nvls_collnet || family == CostFamily::collnet_direct ||
          family == CostFamily::collnet_chain;
 }
 
-// Which members of a group are rank 0, 1, ... of an algorithm's plans (execution/communicator_layout.h).
+// RankOrder: which members of a group are rank 0, 1, ... of an algorithm's plans
+// (execution/communicator_layout.h).
 enum class RankOrder : std::uint8_t {
-  group,  // the first member, the second, ...
-  // On each channel the members of another ring that visits domain after domain. All ranks of such a plan
-  // have as many thread blocks. Its root, where it has one, is the same member on all channels.
+  group,  // rank i is member i of the group
+  // Each channel follows another ring that visits domain after domain. All ranks of such a plan have the same
+  // number of thread blocks. The root of a rooted plan is the same member on all channels.
   rings,
-  // Of a group in several domains the same orders, where the plan has no root; else that of the group. For
-  // plans that are laid over the domains by ranks that follow each other (groups, subtrees): on each channel
-  // others of a domain's members talk to other domains, so that all NICs are used.
+  // Like `rings` for a group in several domains whose plan has no root; otherwise like `group`. It suits
+  // plans that map consecutive ranks (groups, subtrees) to domains. On each channel other members of a domain
+  // talk to other domains, so that all NICs are used.
   domains,
-  // On each channel domain after domain, the members of each in a chain that begins near another NIC, the
-  // domains in one of two orders. Such a plan is made by plan_over(), all its ranks have as many thread
-  // blocks, and its buffer is cut as NCCL cuts that of its trees (execution/chunking.h).
+  // Each channel visits domain after domain in one of two orders. The members of each domain form a chain
+  // that begins near another NIC. Such a plan is made by plan_over() and all its ranks have the same number
+  // of thread blocks. Its buffer is cut as NCCL cuts that of its trees (execution/chunking.h).
   chains
 };
 
-// How many members of a group each domain has (what NVLink or PCIe joins: a host, a rack), in the order of
-// the ranks; one number: all domains have as many.
+// DomainSizes: the number of members in each domain, in the order of the ranks. A domain is a host or a rack,
+// joined by NVLink or PCIe. A single number stands for all domains.
 using DomainSizes = std::vector<std::uint32_t>;
 
-// Which ranks of a domain's chain talk to those of other domains in a tree (NCCL_TOPO_PATTERN_* in
-// src/include/graph.h). All talk to the parent by the first one.
+// TreePattern: which ranks of a domain's chain talk to other domains in a tree (NCCL_TOPO_PATTERN_* in
+// src/include/graph.h). The first rank always talks to the parent.
 enum class TreePattern : std::uint8_t {
-  balanced,  // to one child by the first, to the other by the second
-  split,     // to both by the second
-  plain      // to both by the first
+  balanced,  // the first rank talks to one child, the second to the other
+  split,     // the second rank talks to both children
+  plain      // the first rank talks to both children
 };
 
-// What plans may depend on besides the number of their ranks (CollectiveAlgorithm::depends_on_shape()).
+// GroupShape: the properties of a group, besides its number of ranks, that plans may depend on
+// (CollectiveAlgorithm::depends_on_shape()).
 struct GroupShape {
   // NOLINTNEXTLINE(google-explicit-constructor): domains are most of what there is
   GroupShape(DomainSizes of = {}, TreePattern trees = TreePattern::balanced)
       : sizes(std::move(of)), pattern(trees) {}
   DomainSizes sizes;
   TreePattern pattern = TreePattern::balanced;
-  // That the members of a domain have near them, all together; 0: not known.
+  // Number of NICs near the members of a domain, all members together; 0: not known.
   std::uint32_t nics = 0;
-  // Of sends and receives: channels of all together, and those that share what goes to one rank, as NCCL
-  // derives them (execution/communicator_layout.h); 0: not known.
+  // Channels for sends and receives, as NCCL derives them (execution/peer_channels.h): in all, and for
+  // the messages to one rank. 0: not known.
   std::uint32_t peers_channels = 0, channels_per_peer = 0;
   auto operator<=>(const GroupShape&) const = default;
 };
 
-// How the kernels of an algorithm run that do not run by what the library's parameters say of their protocol.
+// KernelModel: how an algorithm's kernels run where the library's parameters of the protocol do not apply.
 struct KernelModel {
   Time base_latency = 0;     // from the start of the kernel to its first step
-  Time hop_latency = 0;      // of each message of a fan, or within a host
-  Time hop_latency_net = 0;  // of one between hosts
+  Time hop_latency = 0;      // latency of each message of an aggregation group, or within a host
+  Time hop_latency_net = 0;  // latency of each message between hosts
   std::uint32_t channels = 1;
-  bool apart = false;  // each channel has messages of its own; else they are timed together
-  // NCCL's channels, each a thread block, where these are known and more than `channels`; 0: they are not.
+  // True: each channel has its own messages. False: the channels are simulated together.
+  bool apart = false;
+  // NCCL's channels, each a thread block, where their number is known and greater than `channels`; otherwise
+  // 0.
   std::uint32_t thread_blocks = 0;
-  Bytes chunk = 0;  // of a channel at most
-  // Messages of a chunk, by which what comes goes on before all of it is there, as in a loop over its lines.
+  Bytes chunk = 0;  // largest chunk of a channel, in bytes
+  // Number of messages that a chunk is sent as. A step forwards each message before all of the chunk has
+  // arrived, as a loop over its lines does.
   std::uint32_t messages = 1;
-  std::uint32_t slots = 0;  // chunks
-  // What a thread block writes to another GPU of its host at most; 0: as much as the links carry.
+  std::uint32_t slots = 0;  // receive slots of a connection, in chunks
+  // Highest rate at which a thread block writes to another GPU of its host. 0: limited only by the links.
   BitRate block_rate = 0;
-  // What a thread block copies at most, one message after the other, where switches do the rest: of a
-  // channel's data into buffers whose contents they add up, and out of those that they copy into. 0: that
-  // takes no time.
+  // Highest rates at which a thread block copies, one message after the other, where switches add and copy.
+  // `copy_in_rate` applies to a channel's data on the way into buffers that switches add up. `copy_out_rate`
+  // applies to data on the way out of buffers that switches have filled. 0: copying takes no time.
   BitRate copy_in_rate = 0, copy_out_rate = 0;
-  // From the last piece of a round that a thread block copies to the first one of the next.
+  // From the last piece of a round that a thread block copies to the first one of the next round.
   Time copy_pause = 0;
   // Whether a proxy thread of the GPU's host posts the messages between hosts (LatencyModel::posting()). It is
   // false where the GPU rings the NIC's doorbell itself.
@@ -115,15 +121,16 @@ class CollectiveAlgorithm {
   virtual bool supports(CollectiveKind kind) const = 0;
   virtual CostFamily cost_family() const { return CostFamily::ring; }
   virtual RankOrder order() const { return RankOrder::group; }
-  // Those of which the library takes one for each operation, by size and group; empty: it is one itself, and
-  // does not depend on them. They live as long as this.
+  // Returns the algorithms among which the library chooses for each operation, by size and group. An
+  // algorithm that is not a choice among others returns none. The candidates live as long as this.
   virtual std::vector<const CollectiveAlgorithm*> candidates(CollectiveKind /*kind*/) const { return {}; }
-  // Returns the channels on each ring or chain of a group on several hosts. 0: as the section `collectives`
-  // says. kChannelsOfSearch: as many as NCCL has (search_channels() in execution/nccl_tuning.h).
+  // Returns the number of channels on each ring or chain of a group on several hosts. 0: the section
+  // `collectives` gives it. kChannelsOfSearch: as many as NCCL has (search_channels() in
+  // execution/nccl_tuning.h).
   static constexpr std::uint32_t kChannelsOfSearch = UINT32_MAX;
   virtual std::uint32_t scale_out_channels() const { return 0; }
-  // For so many bytes (CollectiveKindInfo::bytes) of so many ranks, on several hosts or one, in so many
-  // domains; `token`: the bytes of one, of kinds that have tokens. Nothing: as the library's parameters say.
+  // Load: the size of an operation and the group that it runs on. `bytes` are those of
+  // CollectiveKindInfo::bytes. `token` is the size of one token in bytes, for kinds that have tokens.
   struct Load {
     CollectiveKind kind = CollectiveKind::all_reduce;
     Bytes bytes = 0;
@@ -131,26 +138,27 @@ class CollectiveAlgorithm {
     bool several_hosts = false;
     std::uint32_t domains = 1;
     Bytes token = 0;
-    std::optional<GpuGeneration> generation = std::nullopt;  // of all GPUs; nothing: not known
-    BitRate local_rate = 0;                                  // of a GPU's links in its host; 0: not known
+    std::optional<GpuGeneration> generation = std::nullopt;  // generation of all GPUs; nullopt: not known
+    BitRate local_rate = 0;  // rate of a GPU's links within its host; 0: not known
   };
   virtual std::optional<KernelModel> own_kernels(const Load& /*load*/) const { return std::nullopt; }
-  // What its plans are made for; nothing: they run by whatever protocol the library uses.
+  // Returns the protocol that the plans are made for; nullopt: they run with any protocol of the library.
   virtual std::optional<Protocol> protocol() const { return std::nullopt; }
-  // ranks >= 2 (point-to-point: 2). `root` for rooted kinds. InputError for a group beyond 32-bit chunk
-  // numbers.
+  // Makes the plan for ranks >= 2 (point-to-point: 2). `root` is used by rooted kinds only. Throws InputError
+  // for a group that needs chunk numbers of more than 32 bits.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const = 0;
-  // Whether plans depend on the shape of the group: then they are made by plan_over().
+  // Returns whether plans depend on the shape of the group; plan_over() makes such plans.
   virtual bool depends_on_shape() const { return order() == RankOrder::chains; }
-  // The same for a group of which something is known.
+  // Makes the plan for a group with a known shape.
   virtual std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
                                           const GroupShape& /*shape*/) const {
     return plan(kind, ranks, root);
   }
-  // Whether it is sends and receives as NCCL has them: then a rank's channels to another one are those of
-  // GroupShape::channels_per_peer, unless scale_out_channels() says a number.
+  // Returns whether the algorithm uses NCCL's sends and receives. A rank then has
+  // GroupShape::channels_per_peer channels to each other rank, unless scale_out_channels() gives a number.
   virtual bool sends_and_receives() const { return false; }
-  // Whether a lone send leaves its host by the NIC of the receiver's rail (PXN; execution/peer_channels.h).
+  // Returns whether a lone send leaves its host by the NIC of the receiver's rail (PXN;
+  // execution/peer_channels.h).
   virtual bool uses_pxn() const { return false; }
 };
 

@@ -1,10 +1,11 @@
-// BlockCounts: of an all_to_all_v, how many bytes each member of a group sends to each, as MPI_Alltoallv's
-// counts of all ranks together. A block of no bytes is no message: PyTorch leaves out sends and receives of
-// nothing (all2all_single_unequal_split in torch/csrc/cuda/nccl.cpp).
+// BlockCounts: how many bytes each member of a group sends to each other member in an all_to_all_v. They are
+// MPI_Alltoallv's counts of all ranks together. A block of no bytes is no message: PyTorch leaves out empty
+// sends and receives (all2all_single_unequal_split in torch/csrc/cuda/nccl.cpp).
 //
-// Of a dispatch and a combine, which belong together, blocks are tokens: what a member has for the experts of
-// another, and gets back from them. A token may have several experts at one member, and several members of a
-// host: so there are three counts, of which an algorithm takes those that it sends by (Counted in plan.h).
+// In a dispatch and the combine that belongs to it, blocks are tokens. They hold what a member has for the
+// experts of another member, and what it gets back from them. A token may have several experts at one member
+// and several members of a host. Hence there are three counts, and an algorithm uses those by which it sends
+// (Counted in plan.h).
 #pragma once
 
 #include <cstddef>
@@ -16,13 +17,13 @@
 
 namespace netsim {
 
-// What there is to say of blocks of tokens besides their bytes. All bytes are multiples of `token`.
+// TokenBytes: the counts of blocks of tokens besides their bytes. All byte counts are multiples of `token`.
 struct TokenBytes {
-  Bytes token = 0;         // bytes of a token, which goes as a whole; 0: the blocks are no tokens
-  std::uint32_t host = 1;  // so many members behind each other are on one host; the last one may have fewer
-  // Of each member to each, by [s * members + d]: a token once for each of its experts there.
+  Bytes token = 0;         // size in bytes of a token, which is never split; 0: the blocks are not tokens
+  std::uint32_t host = 1;  // number of consecutive members on one host; the last host may have fewer
+  // Bytes from each member to each, at [s * members + d]. A token counts once for each of its experts there.
   std::vector<Bytes> copies;
-  // Of each member to each host, by [s * hosts + h]: a token once.
+  // Bytes from each member to each host, at [s * hosts + h]. A token counts once per host.
   std::vector<Bytes> to_hosts;
 
   bool operator==(const TokenBytes&) const = default;
@@ -30,8 +31,9 @@ struct TokenBytes {
 
 class BlockCounts {
  public:
-  // What member s sends to member d is rows[s * members + d], >= 0; both are places in the group. What a
-  // member sends to itself is on no link. Of tokens a row has each once.
+  // rows[s * members + d] >= 0 is the number of bytes that member s sends to member d; both are indices in
+  // the group. The bytes that a member sends to itself use no link. A row counts each token once per
+  // destination member.
   BlockCounts(std::uint32_t members, std::vector<Bytes> rows, TokenBytes tokens = {});
 
   std::uint32_t members() const { return members_; }
@@ -48,10 +50,10 @@ class BlockCounts {
   Bytes to_host(std::uint32_t source, std::uint32_t host) const {
     return tokens_.to_hosts[std::size_t{source} * hosts() + host];
   }
-  // The bytes of the collective (CollectiveKindInfo::bytes); 0: nobody sends anything. Of an all_to_all_v
-  // what the busiest port has to carry in one direction, where each member has one port.
+  // Returns the bytes of the collective (CollectiveKindInfo::bytes); 0: no member sends anything. For an
+  // all_to_all_v this is the load of the busiest port in one direction, where each member has one port.
   Bytes busiest() const { return busiest_; }
-  // A hash of all counts.
+  // Returns a hash of all counts.
   std::uint64_t digest() const { return digest_; }
   bool operator==(const BlockCounts&) const = default;
 

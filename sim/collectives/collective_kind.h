@@ -1,7 +1,6 @@
-// The kinds of collectives, one line each. Whatever differs from kind to kind stands in this table: how the
-// configuration, tables and workload files name it, what its bytes are, what a plan of it has to show,
-// how its bandwidth is reported, and which algorithm it has by default. A new kind is a new line here, a
-// value of workload.proto's Collective, and an algorithm that supports it.
+// The table of collective kinds, one line per kind. It holds everything that differs from kind to kind: name,
+// meaning of the bytes, the goal of a plan, reported bandwidth and default algorithm. A new kind needs a new
+// line here, a value of workload.proto's Collective, and an algorithm that supports it.
 #pragma once
 
 #include <compare>
@@ -13,37 +12,37 @@
 
 namespace netsim {
 
-// The values are positions in kCollectiveKinds and never change: results are made of them.
+// The values are positions in kCollectiveKinds. They must never change, because results depend on them.
 enum class CollectiveKind : std::uint8_t {
   all_reduce,
   all_gather,
   reduce_scatter,
   all_to_all,
   broadcast,
-  point_to_point,  // what the send and the receive of a workload become: rank 0 sends to rank 1
+  point_to_point,  // the send and the receive of a workload: rank 0 sends to rank 1
   reduce,
   gather,
   scatter,
-  custom,  // what a program says; nothing else knows it
+  custom,  // defined by a program alone; no built-in algorithm supports it
   all_to_all_v,
   barrier,
   dispatch,
   combine
 };
 
-// Which ranks of the group, said of one chunk of the buffer.
+// ChunkRanks: a set of ranks of the group, given for one chunk of the buffer.
 enum class ChunkRanks : std::uint8_t {
-  none,  // as holders: nothing has to be shown of what ranks end with
+  none,  // as holders: ranks may end with any data
   all,
   root,
-  owner,       // of `chunks` chunks of p ranks, rank r owns chunks / p, from r * chunks / p on
-  source,      // of block (source, destination), which is chunk source * p + destination
-  destination  // of that block
+  owner,       // the rank r that owns the chunk; of `chunks` chunks, r owns chunks / p from r * chunks / p on
+  source,      // the source of block (source, destination), which is chunk source * p + destination
+  destination  // the destination of that block
 };
 
-// What a plan has to show, chunk by chunk: at the beginning each of `contributors` holds its own
-// contribution and nobody else holds anything; at the end each of `holders` holds the contribution of every
-// contributor exactly once. What others hold then does not matter.
+// CollectiveGoal: what has to hold for each chunk of a plan. At the beginning each of `contributors` holds
+// its own contribution, and no other rank holds anything. At the end each of `holders` holds the contribution
+// of every contributor exactly once; the buffers of other ranks do not matter.
 struct CollectiveGoal {
   ChunkRanks contributors = ChunkRanks::all;
   ChunkRanks holders = ChunkRanks::all;
@@ -51,29 +50,30 @@ struct CollectiveGoal {
 
 struct CollectiveKindInfo {
   CollectiveKind kind;
-  // In YAML, tables and messages; also the parameter of the section `collectives` that chooses the algorithm.
+  // Name in YAML, tables and messages. It is also the parameter of the section `collectives` that chooses the
+  // algorithm.
   const char* name;
-  // What the bytes of a communication are the size of.
+  // The buffer whose size is the bytes of a communication, in words.
   const char* bytes;
-  // What the root has that other ranks have not; null for a kind without a root.
+  // Role of the root, in words; null for a kind without a root.
   const char* root;
   CollectiveGoal goal;
-  // The "bus bandwidth" of nccl-tests (doc/PERFORMANCE.md there), which compares with a link's rate whatever
-  // the number of ranks; from the algorithm bandwidth, which is bytes / time.
+  // Returns the "bus bandwidth" of nccl-tests (doc/PERFORMANCE.md there) for an algorithm bandwidth, which is
+  // bytes / time. The bus bandwidth compares with the rate of a link for any number of ranks.
   double (*bus_bandwidth)(double algorithm_bandwidth, double ranks);
-  // The value of workload.proto's Collective; 0: no collective of a workload.
+  // The value of workload.proto's Collective; 0: a workload cannot name this kind.
   int protobuf;
-  // "": the configuration names one where it is used; of a barrier: that of all_reduce.
+  // "": the configuration must name an algorithm where the kind is used; a barrier uses that of all_reduce.
   const char* default_algorithm;
 };
 
 namespace bus_bandwidths {
 constexpr double same(double bandwidth, double) { return bandwidth; }
-// There is nothing to count.
+// A collective without data has no bandwidth.
 constexpr double none(double, double) { return 0; }
-// Each rank has 1 / n of the buffer already.
+// Each rank already has 1 / n of the buffer.
 constexpr double others(double bandwidth, double n) { return bandwidth * (n - 1) / n; }
-// A reduce-scatter and an all-gather.
+// An all-reduce moves as much as a reduce-scatter and an all-gather.
 constexpr double others_twice(double bandwidth, double n) { return bandwidth * 2 * (n - 1) / n; }
 }  // namespace bus_bandwidths
 
@@ -170,12 +170,13 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      "barrier",
      "the one element of 4 bytes that stands for nothing",
      nullptr,
-     {ChunkRanks::owner, ChunkRanks::all},  // each rank ends when it has heard of all
+     {ChunkRanks::owner, ChunkRanks::all},  // each rank ends when it knows that all have entered
      bus_bandwidths::none,
      11,
      ""},
-    // The two halves of a layer of experts: an all-gather and a reduce-scatter of which everybody needs a
-    // part. The bytes are DeepEP's counting (tests/test_intranode.py and test_internode.py there).
+    // Dispatch and combine are the two halves of a layer of experts. They are an all-gather and a
+    // reduce-scatter in which each rank needs only a part of the data. The bytes are counted as DeepEP does
+    // (tests/test_intranode.py and test_internode.py there).
     {CollectiveKind::dispatch,
      "dispatch",
      "the most that one rank sends, by the tokens' experts: a token counts once for each host that it goes "
@@ -202,39 +203,42 @@ constexpr const CollectiveKindInfo& info_of(CollectiveKind kind) {
 }
 constexpr const char* to_string(CollectiveKind kind) { return info_of(kind).name; }
 constexpr bool has_root(CollectiveKind kind) { return info_of(kind).root != nullptr; }
-// Whether a rank has a part of the buffer as its own, so that the chunks are a multiple of the ranks.
+// Returns whether each rank owns a part of the buffer, so that the number of chunks is a multiple of the
+// ranks.
 constexpr bool has_parts(CollectiveKind kind) {
   const auto one_each = [](ChunkRanks ranks) {
     return ranks == ChunkRanks::owner || ranks == ChunkRanks::source || ranks == ChunkRanks::destination;
   };
   return one_each(info_of(kind).goal.contributors) || one_each(info_of(kind).goal.holders);
 }
-// Whether its blocks have sizes of their own (block_counts.h) instead of being equal parts of the bytes.
+// Returns whether the blocks have individual sizes (block_counts.h) instead of being equal parts of the
+// bytes.
 constexpr bool has_counts(CollectiveKind kind) {
   return kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::dispatch ||
          kind == CollectiveKind::combine;
 }
-// Whether its blocks are tokens on their way to experts, or back (TokenBytes in block_counts.h).
+// Returns whether the blocks are tokens on their way to experts or back (TokenBytes in block_counts.h).
 constexpr bool has_tokens(CollectiveKind kind) {
   return kind == CollectiveKind::dispatch || kind == CollectiveKind::combine;
 }
-// What a barrier moves where it is an all-reduce: PyTorch's (ProcessGroupNCCL::barrier) is one of a single
-// float, because NCCL has none.
+// Bytes of a barrier that runs as an all-reduce. PyTorch's barrier (ProcessGroupNCCL::barrier) reduces a
+// single float, because NCCL has no barrier.
 inline constexpr Bytes kBarrierBytes = 4;
-// Whether the workload says how many bytes it has.
+// Returns whether the workload gives the number of bytes.
 constexpr bool has_bytes(CollectiveKind kind) { return !has_counts(kind) && kind != CollectiveKind::barrier; }
-// What a collective moves, as NCCL deals the channels of a kernel out by it (ncclFuncTrafficPerByte in
-// src/include/info.h): an all-reduce its bytes twice.
+// Returns the traffic by which NCCL shares out the channels of a kernel among collectives
+// (ncclFuncTrafficPerByte in src/include/info.h). An all-reduce counts its bytes twice.
 constexpr Bytes traffic_of(CollectiveKind kind, Bytes bytes) {
   return kind == CollectiveKind::all_reduce ? 2 * bytes : bytes;
 }
-// Where a collective stands in a grouped call: the traffic of those of the same communicator that are called
-// before it, and of all of them. 0 of all: it is called alone.
+// GroupedTraffic: the position of a collective in a grouped call. `before` is the traffic of the collectives
+// of the same communicator that are called before it. `all` is the traffic of all of them; 0: the collective
+// is called alone.
 struct GroupedTraffic {
   Bytes before = 0, all = 0;
   auto operator<=>(const GroupedTraffic&) const = default;
 };
-// Of a group that calls it together; not the send and receive of two ranks.
+// Returns whether a whole group calls it together, unlike the send and receive of two ranks.
 constexpr bool is_collective(CollectiveKind kind) { return kind != CollectiveKind::point_to_point; }
 
 namespace collective_kind_checks {

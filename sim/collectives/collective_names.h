@@ -1,4 +1,4 @@
-// The collectives by name, for parameters that choose one: all kinds but point-to-point.
+// Returns all collective kinds but point-to-point with their names, for parameters that choose one.
 #pragma once
 
 #include <string>

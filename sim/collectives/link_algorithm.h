@@ -11,8 +11,8 @@ namespace netsim {
 class LinkAlgorithm {
  public:
   virtual ~LinkAlgorithm() = default;
-  // Returns the same algorithm for ranks of which each has a link to the ones so many further on. It lives as
-  // long as this; any thread may ask.
+  // Returns the same algorithm for ranks that each have a link to the ranks at these distances (`jumps`). The
+  // result lives as long as this. Any thread may call it.
   virtual const CollectiveAlgorithm& along(const std::vector<std::uint32_t>& jumps) const = 0;
 };
 

@@ -1,5 +1,4 @@
-// OwnAlgorithm: what runs a collective for which the workload, and not the configuration, names the
-// algorithm.
+// OwnAlgorithm: an algorithm that the workload, not the configuration, names for a collective.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +11,16 @@
 namespace netsim {
 
 struct OwnAlgorithm {
-  std::string name;  // for tables; of several in one workload each has another one
+  std::string name;  // name in tables, unique within a workload
   std::unique_ptr<CollectiveAlgorithm> algorithm;
-  Place place = {};  // where the workload names it
+  Place place = {};  // position in the workload file
 };
 
-// What a workload names for a collective of `kind`. ConfigError at the node for an unknown algorithm, a wrong
-// parameter of one, or one that does not do that kind.
+// Makes the algorithm that a workload names for a collective of `kind`. Throws ConfigError at the node for an
+// unknown algorithm, a wrong parameter, or an algorithm that does not support the kind.
 OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node);
-// Whether it does so for so many ranks, as far as that does not depend on where they are; `root`: of a kind
-// that has one. InputError at its place.
+// Checks that the algorithm supports this number of ranks, as far as that does not depend on their placement.
+// `root` is used by rooted kinds only. Throws InputError at the algorithm's place.
 void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root);
 
 }  // namespace netsim

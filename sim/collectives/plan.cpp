@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Each rank has chunks() / ranks() of the pieces as its own, where this is so.
+// Returns whether each rank owns chunks() / ranks() of the pieces in this buffer.
 bool has_part_in(const Plan& plan, Buffer buffer) {
   const CollectiveGoal& goal = info_of(plan.kind()).goal;
   if (buffer == Buffer::input) return goal.contributors == ChunkRanks::owner;
@@ -20,7 +20,7 @@ const char* to_string(Step::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-// In a combine the receiver's tokens come back.
+// A combine returns the receiver's tokens, so the receiver is their owner.
 Counted Plan::counted(std::uint32_t rank, const Step& step) const {
   const bool out = sends(step.kind), back = kind() == CollectiveKind::combine;
   const std::uint32_t partner = out ? step.to.rank : step.from.rank;

@@ -15,7 +15,8 @@ namespace {
 using proof::BlockAt;
 using proof::Blocks;
 
-// When each step of an execution begins, whatever the order in which it goes through the thread blocks.
+// Clock: finds when each step of an execution begins. The result does not depend on the order in which the
+// execution visits the thread blocks.
 class Clock final : public proof::StepListener {
  public:
   Clock(const Plan& plan, PlanSchedule& schedule)
@@ -44,10 +45,10 @@ class Clock final : public proof::StepListener {
   }
 
  private:
-  // From a thread block to another, first in, first out.
+  // Connection: messages from one thread block to another, first in, first out.
   struct Connection {
-    std::vector<std::size_t> messages;  // in the schedule
-    std::vector<std::uint32_t> freed;   // when the slot of each one that was taken was free again
+    std::vector<std::size_t> messages;  // indices in PlanSchedule::messages
+    std::vector<std::uint32_t> freed;   // for each message taken, the time at which its slot was free again
   };
   Connection& connection(std::uint32_t from, std::uint32_t to) {
     return connections_[std::uint64_t{from} << 32 | to];
@@ -59,7 +60,7 @@ class Clock final : public proof::StepListener {
     if (step.after_block == kNoIndex) return begin;
     return std::max(begin, ends_[blocks_.id(at.rank, step.after_block)][step.after_step]);
   }
-  // The messages that a step takes: several, where switches add them up.
+  // Visits the messages that a step takes. They are several where switches add them up.
   template <class Visit>
   void each_awaited(std::uint32_t id, BlockAt at, const Step& step, Visit visit) {
     connection_ends_.each_received(id, at, step.from,
@@ -92,8 +93,8 @@ class Clock final : public proof::StepListener {
   Blocks blocks_;
   proof::ConnectionEnds connection_ends_;
   PlanSchedule& schedule_;
-  std::vector<std::vector<std::uint32_t>> ends_;               // of the steps of each thread block
-  std::unordered_map<std::uint64_t, Connection> connections_;  // looked up only
+  std::vector<std::vector<std::uint32_t>> ends_;               // end time of each step, by thread block
+  std::unordered_map<std::uint64_t, Connection> connections_;  // never iterated
 };
 
 auto order_of(const ScheduledStep& step) { return std::tuple(step.time, step.rank, step.block, step.index); }

@@ -1,9 +1,11 @@
-// PlanSchedule: who sends what to whom when, for drawings of a plan. Time counts messages: each travels for
-// one unit, and nothing else takes any. A step begins when the one before it in its thread block, the step
-// that it waits for and its message are there, and where a slot is free for what it sends; so a thread block
-// sends one message at a time, and a plan of n messages each of which needs the one before takes n.
+// PlanSchedule: which rank sends what to which rank and when, for drawings of a plan. The unit of time is one
+// message: each message travels for one unit, and nothing else takes time.
 //
-// The steps are those of the proof's execution. A plan that is wrong has a schedule up to where that stops.
+// A step begins when the step before it in its thread block has ended and its message
+// has arrived. The step that it waits for must have ended too. A step that sends also needs a free slot. So a
+// thread block sends one message at a time, and a chain of n dependent messages takes n units.
+//
+// The steps are those of the proof's execution. The schedule of a wrong plan ends where that execution stops.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +16,19 @@
 
 namespace netsim {
 
-// A step of a thread block.
+// ScheduledStep: a step of a thread block with the time at which it begins.
 struct ScheduledStep {
   std::uint32_t time = 0;
   std::uint32_t rank = 0, block = 0, index = 0;
   Step step;
 };
 
-// What a fan carries is a message for each member. It travels from `sender.time` to the next unit.
-// `receiver.rank` is kNoIndex where the schedule stops before it is received; what it is received for is in
-// receiver.step.
+// ScheduledMessage: a message that travels from `sender.time` to the next unit. A multicast is one message
+// per member. `receiver.step` is the step that receives the message; `receiver.rank` is kNoIndex where the
+// schedule ends before that.
 struct ScheduledMessage {
   ScheduledStep sender, receiver;
-  bool added = false;  // to others by switches on the way, or to what its receiver has
+  bool added = false;  // added to other data: by switches on the way, or by the receiver
 };
 
 struct PlanSchedule {
@@ -34,18 +36,19 @@ struct PlanSchedule {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t ranks = 0, chunks = 0;
   bool in_place = false;
-  std::uint32_t times = 0;                 // when the last message has come
-  std::vector<ScheduledMessage> messages;  // by time, then sender's rank, then thread block
+  std::uint32_t times = 0;                 // arrival time of the last message
+  std::vector<ScheduledMessage> messages;  // sorted by time, then sender's rank, then thread block
   std::vector<ScheduledStep> local;        // copies and reductions within a rank, in the same order
-  std::string wrong;                       // prove()'s verdict
+  std::string wrong;                       // result of prove(); empty for a correct plan
 };
 
-// More than anybody looks at.
+// Largest number of steps of a plan for which a schedule is made.
 inline constexpr std::uint64_t kMostScheduledSteps = std::uint64_t{1} << 20;
 
-// InputError for a plan of more steps than that.
+// Makes the schedule. Throws InputError for a plan with more than kMostScheduledSteps steps.
 PlanSchedule schedule_of(const Plan& plan);
-// The same InputError, where `what` would be made of the plan ("a schedule").
+// Throws InputError for a plan with more than kMostScheduledSteps steps. `what` names the result that was
+// asked for ("a schedule").
 void refuse_many_steps(const Plan& plan, const char* what);
 
 }  // namespace netsim

@@ -12,10 +12,10 @@ namespace {
 
 constexpr const char* kAllStreams = "all";
 constexpr const char* kNoStream = "none";
-// Those on which a GPU runs kernels that communicate.
+// The streams on which a GPU runs communication kernels.
 constexpr std::array kKernelStreams{Stream::tp, Stream::cp, Stream::ep, Stream::pp, Stream::dp, Stream::io};
 
-// A bit for each stream that is named; kNoStream is a name only where it is the default.
+// Returns a bit mask of the named streams. The name kNoStream is accepted only where it is the default.
 std::uint32_t named_streams(const ConfigNode& names, const std::string& default_name) {
   const auto bit = [](Stream stream) { return 1U << static_cast<unsigned>(stream); };
   if (names.is_sequence() && names.items().empty())
@@ -130,7 +130,7 @@ void ComputeDevices::change_communications(std::uint32_t number, Stream stream, 
   if (holds(stream)) gpu.held += static_cast<std::uint32_t>(channels);
   const Amount now = slower(gpu);
   if (now == gpu.slower) return;
-  if (!gpu.running.empty()) settle(gpu);  // at the rate until now
+  if (!gpu.running.empty()) settle(gpu);  // settles at the old rate
   gpu.slower = now;
   if (!gpu.running.empty()) plan(number);
 }
@@ -149,7 +149,7 @@ void ComputeDevices::compute_done(const Event& event) {
   listener_->compute_done(ended.gpu, ended.job, ended.handle);
 }
 
-// What was done since the last change of rate.
+// Subtracts the work done since the last change of rate.
 void ComputeDevices::settle(Gpu& gpu) const {
   const Time now = gpu.loop->now();
   if (!gpu.running.empty()) {
@@ -168,12 +168,12 @@ void ComputeDevices::plan(std::uint32_t number) {
                      ++gpu.generation);
 }
 
-// Full rate by the rate of each task, in 2^-16.
+// Returns the full rate divided by the rate of each task, in 2^-16.
 ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
   return gpu.slower * static_cast<Amount>(gpu.running.size());
 }
 
-// Gpu::slower as its communications and held multiprocessors make it, in 2^-16.
+// Returns the value of Gpu::slower for the GPU's communications and held SMs, in 2^-16.
 ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu) const {
   const Amount factor = gpu.communications > 0 ? slowdown_ : kFullRate;
   if (gpu.held == 0) return factor;
@@ -181,7 +181,7 @@ ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu) const {
   return factor * gpu.multiprocessors / std::max(1U, left);
 }
 
-// Rounded up.
+// Returns the time that `work` takes at the present rate, rounded up.
 Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
   if (work <= 0) return 0;
   const Amount unit = Amount{1} << (kAmountShift + kFactorShift);

@@ -1,14 +1,15 @@
-// ComputeDevices: the GPUs as far as they compute. A compute task is work with a current rate: alone on its
-// GPU it runs at full rate; tasks that share a GPU (jobs may, where their placements say so) each have an
-// equal part of it; and while kernels of a communication run beside it, of any stream or of those that the
-// configuration names, it is slower by a factor, because they take SMs and memory bandwidth from it, or has
-// the SMs only that they leave.
+// ComputeDevices: simulates the GPUs as far as they compute. A compute task is an amount of work that is done
+// at a rate. Alone on its GPU it runs at full rate; tasks that share a GPU get equal parts of that rate.
 //
-// The CPUs of a host are one more device, which ranks on its GPUs share alike; communication does not disturb
-// them.
+// While communication kernels run on a GPU, compute tasks there are slower. They take longer by a
+// configured factor, because the kernels take SMs and memory bandwidth. If the kernels also hold SMs, the
+// compute tasks get only the SMs that are left.
 //
-// Whenever the rate of a GPU changes, what its tasks have done is settled and the next end planned anew. Work
-// is counted in 2^-20 ps, rounded so that no task ends early.
+// The CPUs of a host are one more device. The ranks on its GPUs share it in equal parts; communication does
+// not slow it down.
+//
+// Whenever the rate of a device changes, the work done so far is subtracted and the next end is scheduled
+// anew. Work is counted in 2^-20 ps and rounded so that no task ends early.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +21,31 @@
 
 namespace netsim {
 
-// The section `gpus` of the configuration.
+// GpuParameters: the section `gpus` of the configuration.
 struct GpuParameters {
-  // While communication kernels run on a GPU, computing there takes so many times as long: they take SMs and
-  // memory bandwidth. How much depends on kernels and channels and has to be measured; 1: the two do not
-  // disturb each other.
+  // Factor by which compute tasks take longer while communication kernels run on their GPU. Those kernels
+  // take SMs and memory bandwidth. The factor depends on kernels and channels and has to be measured; 1 means
+  // no effect.
   double slowdown_beside_communication = 1;
-  // Streams whose kernels do so, a name or a list of tp, cp, ep, pp, dp and io; all unless given. So kernels
-  // that hold SMs of their own (those of dispatch and combine) can be told from others that the factor is not
-  // about (a receive from another stage of a pipeline that waits is a kernel that runs, too).
+  // Streams whose kernels cause `slowdown_beside_communication`: a name or a list of tp, cp, ep, pp, dp and
+  // io. The default is all of them. Leave out a stream whose running kernels the measured factor does not
+  // include, such as a pipeline stage's waiting receive.
   ConfigNode slowing_streams{};
-  // Streams whose kernels hold one SM for each of their channels, none unless given. NCCL runs each channel
-  // as one CUDA block, so that fewer channels leave a GPU more to compute with (its user guide, environment
-  // variables, NCCL_MAX_NCHANNELS), and a block that waits for the network keeps its SM. While they run, what
-  // computes has the others: it takes SMs / (SMs - held) times as long. At least one is left.
+  // Streams whose kernels hold one SM for each of their channels while they run; none by default. NCCL runs
+  // each channel as one CUDA block, and a block that waits for the network keeps its SM (NCCL user guide,
+  // environment variables, NCCL_MAX_NCHANNELS). Compute tasks then take SMs / (SMs - held) times as long; at
+  // least one SM is left to them.
   ConfigNode channels_hold_multiprocessors{};
-  // Standard deviations of the time that computing takes, as shares of it, among GPUs and among tasks: see
-  // gpu_variation.h.
+  // Standard deviations of compute time, as shares of it: among GPUs and among tasks (gpu_variation.h).
   double variation = 0, jitter = 0;
-  // Jobs may need more memory than their GPUs have.
+  // Allows jobs that need more memory than their GPUs have.
   bool overcommit_memory = false;
   ConfigNode stragglers{};
-  ConfigNode failures{};  // of hosts
+  ConfigNode failures{};  // host failures
 };
 const Parameters<GpuParameters>& gpu_parameters();
 
-// Who is told that a task ended, at now() of the GPU's loop.
+// ComputeListener: is called when a compute task ends, at now() of the GPU's loop.
 class ComputeListener {
  public:
   virtual ~ComputeListener() = default;
@@ -54,10 +54,12 @@ class ComputeListener {
 
 class ComputeDevices {
  public:
-  // GPU g runs in loops[set_of_gpu[g]], on host host_of_gpu[g] (empty: nobody computes on hosts). Handles
-  // EventKind::compute_done of the loops; origins first_origin + gpu are its own, and behind those one a
-  // host. `multiprocessors`: of each GPU, 0 or left out where nobody knows. ConfigError for a stream that is
-  // none, and where channels are to hold multiprocessors of a GPU that has an unknown number.
+  // GPU g runs in loops[set_of_gpu[g]] and is in host host_of_gpu[g]; an empty `host_of_gpu` means that no
+  // task runs on CPUs. The constructor sets the loops' handler of EventKind::compute_done. It uses the
+  // origins from first_origin on, one for each GPU and then one for each host.
+  //
+  // `multiprocessors` holds the number of SMs by GPU, 0 or missing where it is unknown. Throws ConfigError
+  // for an unknown stream, and where channels are to hold SMs of a GPU whose number of SMs is unknown.
   ComputeDevices(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
                  const GpuParameters& parameters, std::uint32_t first_origin,
                  const std::vector<std::uint32_t>& host_of_gpu = {},
@@ -67,44 +69,45 @@ class ComputeDevices {
 
   void set_listener(ComputeListener* listener) { listener_ = listener; }
 
-  // All below concern one GPU and are called at now() of its loop, from its set.
+  // All methods below concern one GPU. They are called from its set at now() of its loop, drop() excepted.
 
-  // A task of `work` at full rate begins. The listener is given back job and handle when it ends.
+  // Begins a task of `work`, its time at full rate in ps. The listener gets `job` and `handle` when the task
+  // ends.
   void begin(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
     begin(gpu, {job, handle, gpu, 0}, work);
   }
-  // The same on the CPUs of its host.
+  // Begins a task on the CPUs of the GPU's host.
   void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
-  // The job's tasks on the GPU, and on its host's CPUs for it, are gone, and the listener hears of none of
-  // them. While no set runs.
+  // Removes the job's tasks from the GPU, and those that it runs for this GPU on the host's CPUs. The
+  // listener is not called for them. Must be called while no set runs.
   void drop(std::uint32_t gpu, std::uint32_t job);
-  // Kernels of one communication, with so many channels, begin or end to run beside the tasks.
+  // The kernels of one communication, with `channels` channels, begin or end on the GPU.
   void communication_begins(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
     change_communications(gpu, stream, 1, static_cast<int>(channels));
   }
   void communication_ends(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
     change_communications(gpu, stream, -1, -static_cast<int>(channels));
   }
-  // When a task that is running will end if no rate changes.
+  // Returns the time at which a running task ends if no rate changes.
   Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
 
  private:
-  using Amount = Int128;  // of work, in 2^-20 ps at full rate
+  using Amount = Int128;  // work in 2^-20 ps at full rate
   static constexpr int kAmountShift = 20, kFactorShift = 16;
   static constexpr Amount kFullRate = Amount{1} << kFactorShift;
   struct Running {
     std::uint32_t job, handle, gpu;
-    Amount left;  // as of Gpu::updated
+    Amount left;  // work left at the time Gpu::updated
   };
   struct alignas(64) Gpu {
     Origin origin;
     EventLoop* loop = nullptr;
     Time updated = 0;
-    std::uint32_t generation = 0;       // of the planned end: an event of another one means nothing
-    std::uint32_t communications = 0;   // that slow down what computes
-    std::uint32_t held = 0;             // multiprocessors
-    std::uint32_t multiprocessors = 0;  // 0: not known
-    Amount slower = kFullRate;          // by these computing takes so many times as long
+    std::uint32_t generation = 0;       // number of the scheduled end; events with another number are ignored
+    std::uint32_t communications = 0;   // running communications whose stream slows computing down
+    std::uint32_t held = 0;             // SMs held by communication kernels
+    std::uint32_t multiprocessors = 0;  // number of SMs; 0: unknown
+    Amount slower = kFullRate;          // factor in 2^-16 by which compute tasks take longer
     std::vector<Running> running;       // in the order in which they began
   };
 
@@ -119,11 +122,11 @@ class ComputeDevices {
   Amount slower(const Gpu& gpu) const;
   Time time_for(const Gpu& gpu, Amount work) const;
 
-  std::vector<Gpu> gpus_;                   // and behind them the CPUs of each host
-  std::vector<std::uint32_t> cpus_of_gpu_;  // by GPU, in gpus_
-  Amount slowdown_;                         // in 2^-16
-  std::uint32_t slowing_;                   // a bit for each Stream whose kernels slow computing down
-  std::uint32_t holding_;                   // the same of those whose channels hold multiprocessors
+  std::vector<Gpu> gpus_;                   // the GPUs, followed by the CPUs of each host
+  std::vector<std::uint32_t> cpus_of_gpu_;  // index in gpus_ of the CPUs of each GPU's host
+  Amount slowdown_;                         // `slowdown_beside_communication` in 2^-16
+  std::uint32_t slowing_;                   // bit mask of the streams whose kernels slow computing down
+  std::uint32_t holding_;                   // bit mask of the streams whose channels hold SMs
   ComputeListener* listener_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// ComputeModel: the time a kernel takes on an accelerator. One .cpp per model; GPUs are configurations of
-// one.
+// ComputeModel: gives the time that a kernel takes on an accelerator. Each model has one .cpp file; each GPU
+// is a configuration of a model.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ class ComputeModel {
  public:
   static constexpr const char* kComponentKind = "compute_model";
   virtual ~ComputeModel() = default;
-  // Why the model has no time for this kernel; empty: it has.
+  // Returns why the model cannot time this kernel, or an empty string if it can.
   virtual std::string objection(const Kernel& kernel) const = 0;
-  // Of a kernel that it does not object to.
+  // Returns the kernel's time in ps. The model must have no objection to the kernel.
   virtual Time duration(const Kernel& kernel) const = 0;
-  // Peak dense half-precision rate in FLOP/s, for "percent of peak".
+  // Returns the peak dense half-precision rate in FLOP/s, for "percent of peak".
   virtual double peak_flops() const = 0;
-  // Of the accelerator; 0: nobody said.
+  // Returns the accelerator's memory in bytes; 0: unknown.
   virtual Bytes memory() const { return 0; }
-  // SMs, or what else runs a thread block; 0: nobody said.
+  // Returns the number of SMs or other units that run a thread block; 0: unknown.
   virtual std::uint32_t multiprocessors() const { return 0; }
   // Returns notes on the model for the user, when the run is over. `kernels` are those of the workload that
   // have no duration of their own.

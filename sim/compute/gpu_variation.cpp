@@ -44,7 +44,7 @@ const Parameters<FailureEntry>& failure_parameters() {
   return p;
 }
 
-// Those that the entry names.
+// Returns the GPUs that the entry names.
 std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, const Cluster& cluster) {
   if (entry.gpu.empty() == entry.host.empty()) node.fail("one of 'gpu' and 'host' is needed, and not both");
   const bool whole = entry.gpu.empty();
@@ -67,14 +67,14 @@ std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, c
              (near.empty() ? "" : ", did you mean '" + near + "'?") + " (names are those of links.csv)");
 }
 
-// Of mean 0 and variance 1, as VaryingTimes has it.
+// Returns a random number with mean 0 and variance 1, as described at VaryingTimes.
 double deviate(RandomStream random) {
   double z = -6;
   for (int i = 0; i < 12; ++i) z += random.uniform();
   return z;
 }
 
-// c[0] + c[1] x + c[2] x^2 ...
+// Returns c[0] + c[1] x + c[2] x^2 ...
 template <std::size_t size>
 double polynomial(const std::array<double, size>& c, double x) {
   double value = 0;
@@ -82,7 +82,7 @@ double polynomial(const std::array<double, size>& c, double x) {
   return value;
 }
 
-// Of which a normal distribution has the share p, 0 < p < 1, below (PPND7 of AS 241, to seven digits).
+// Returns the quantile p of the normal distribution, 0 < p < 1 (PPND7 of AS 241, to seven digits).
 double normal_quantile(double p) {
   const double q = p - 0.5;
   if (q >= -0.425 && q <= 0.425) {
@@ -103,8 +103,8 @@ double normal_quantile(double p) {
 
 std::vector<double> slowness_of_gpus(std::uint32_t gpus, double deviation, std::uint64_t seed) {
   std::vector<double> slowness;
-  for (std::uint64_t more = 1; slowness.size() < gpus;
-       more *= 2) {  // in the middle of all gaps that there are
+  // Each round adds one quantile in the middle of every gap between the quantiles so far.
+  for (std::uint64_t more = 1; slowness.size() < gpus; more *= 2) {
     const std::size_t first = slowness.size();
     for (std::uint64_t j = 0; j < more; ++j)
       slowness.push_back(1 + deviation *

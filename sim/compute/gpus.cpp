@@ -1,22 +1,23 @@
-// GPUs by name: the roofline model with their data sheets. Rates for dense matrices; where a data sheet has
-// only those with 2:4 sparsity, half of them.
+// GPUs by name: the roofline model with the values of their data sheets. Rates are for dense matrices. Where
+// a data sheet gives only rates with 2:4 sparsity, they are halved.
 //
-// `sustained` is the highest rate that anybody measured of a GEMM, as a share of the peak, so that it has
-// clocks under the power limit in it (mamf-finder, Bekman, Machine Learning Engineering Open Book, chapter
-// Accelerators), but for:
+// `sustained` is the highest GEMM rate that was measured, as a share of the peak, and so includes clocks
+// under the power limit. The source is mamf-finder (Bekman, Machine Learning Engineering Open Book, chapter
+// Accelerators), with two exceptions:
 //
-// - a100_80gb: 0.72, calibrated on rows 1 and 10 of table 1 of Narayanan et al. (SC'21, PTD-P: 1.7B and 1008B
-//   parameters), see docs/validation.md, which also shows what it predicts for other rows. So the clocks of
-//   training are in it. A GEMM alone does better: 271.2 TFLOP/s, 0.87, there; NVIDIA's CUTLASS profiler
-//   documentation has 235.1 for 3456 x 4096 x 8192, four whole waves of 256 x 128, which would be 0.765 here.
+// - a100_80gb: 0.72, calibrated on rows 1 and 10 of table 1 of Narayanan et al. (SC'21, PTD-P: 1.7B and
+//   1008B parameters). It therefore includes the clocks of training; docs/validation.md shows the
+//   predictions for other rows. A GEMM alone is faster: mamf-finder measured 271.2 TFLOP/s (0.87). NVIDIA's
+//   CUTLASS profiler documentation has 235.1 for 3456 x 4096 x 8192, four whole waves of 256 x 128, which
+//   would be 0.765 here.
 // - v100_sxm2: the highest rate that Markidis et al. (arXiv 1803.04014) measured, 83 TFLOP/s.
 //
-// Memory: what data sheets call GB are GiB, because HBM comes in powers of two: 80 GB of an A100 are 85.9
-// 10^9 bytes (nvidia-smi: 81920 MiB). Driver and firmware keep some for themselves (an H100 shows 81559 MiB),
-// which is not taken off here.
+// Memory: the GB of data sheets are GiB, because HBM is sold in powers of two. The 80 GB of an A100 are 85.9
+// 10^9 bytes (nvidia-smi: 81920 MiB). Driver and firmware keep a part (an H100 shows 81559 MiB), which is not
+// subtracted here.
 //
-// Attention: 0.6 of the peak everywhere (roofline.h), but for mi300x, whose GEMMs reach less than that: the
-// same share of its GEMM rate as on an h100_sxm. That is no measurement.
+// Attention: 0.6 of the peak everywhere (roofline.h), except for mi300x, whose GEMMs reach less than that.
+// The mi300x gets the same share of its GEMM rate as an h100_sxm, which is an assumption, not a measurement.
 #include <string>
 
 #include "sim/compute/roofline.h"
@@ -31,7 +32,7 @@ constexpr BitRate kGBps = 8 * kGbps;
 constexpr RooflineParameters kA100{};
 // NVIDIA A100 40GB SXM data sheet: the same chip with less and slower memory.
 constexpr RooflineParameters kA100With40{.hbm_bandwidth = 1555 * kGBps, .memory = 40 * kGibibyte};
-// NVIDIA V100 data sheet: SXM2, of 16 or 32 GB. Its tensor cores know half precision only.
+// NVIDIA V100 data sheet: SXM2, with 16 or 32 GB. Its tensor cores support half precision only.
 constexpr RooflineParameters kV100{.peak_tflops = 125,
                                    .fp32_tflops = 15.7,
                                    .tf32_tflops = 0,
@@ -48,9 +49,10 @@ constexpr RooflineParameters kH100{.peak_tflops = 989.4,
                                    .sustained = 794.5 / 989.4,
                                    .fp8_sustained = 1402.6 / 1978.9,
                                    .hbm_bandwidth = 3350 * kGBps};
-// The same chip with fewer NVLinks: its data sheet for matrices and memory.
+// The H800 is the same chip with fewer NVLinks. Its data sheet has the same rates and memory.
 constexpr RooflineParameters kH800 = kH100;
-// The same chip with more and faster memory (NVIDIA H200 data sheet).
+// Returns the parameters of the same chip with other memory. The H200 has more and faster memory than the
+// H100 (NVIDIA H200 data sheet).
 constexpr RooflineParameters with_memory(RooflineParameters gpu, BitRate bandwidth, Bytes memory) {
   gpu.hbm_bandwidth = bandwidth;
   gpu.memory = memory;
@@ -58,8 +60,8 @@ constexpr RooflineParameters with_memory(RooflineParameters gpu, BitRate bandwid
 }
 constexpr RooflineParameters kH200 = with_memory(kH100, 4800 * kGBps, 141 * kGibibyte);
 // NVIDIA H20, SXM5: its data sheet as SemiAnalysis printed it (9 November 2023). MegaScale-Infer (Zhu et al.,
-// SIGCOMM 2025, table 3) has the same rate and memory. Geekbench reports 78 SMs. Nobody published what its
-// GEMMs sustain; assumed are the H100's shares.
+// SIGCOMM 2025, table 3) has the same rate and memory. Geekbench reports 78 SMs. The sustained rates of its
+// GEMMs are not published; the H100's shares are assumed.
 constexpr RooflineParameters kH20{.peak_tflops = 148,
                                   .fp32_tflops = 44,
                                   .tf32_tflops = 74,
@@ -80,7 +82,7 @@ constexpr RooflineParameters kB200{.peak_tflops = 2250,
                                    .fp8_sustained = 3432.5 / 4500,
                                    .hbm_bandwidth = 7700 * kGBps,
                                    .memory = 180 * kGibibyte};
-// The same data sheet, a GPU of GB200 NVL72; 152 SMs. MAMF 1822 and 3615.6 TFLOP/s.
+// A GPU of GB200 NVL72, from the same data sheet; 152 SMs. MAMF 1822 and 3615.6 TFLOP/s.
 constexpr RooflineParameters kGb200{.peak_tflops = 2500,
                                     .fp32_tflops = 80,
                                     .tf32_tflops = 1250,
@@ -91,7 +93,7 @@ constexpr RooflineParameters kGb200{.peak_tflops = 2500,
                                     .fp8_sustained = 3615.6 / 5000,
                                     .hbm_bandwidth = 8000 * kGBps,
                                     .memory = 186 * kGibibyte};
-// AMD MI300X data sheet; compute units stand for SMs. MAMF 668.4 TFLOP/s (bf16); taken for fp8 too.
+// AMD MI300X data sheet; compute units count as SMs. MAMF 668.4 TFLOP/s (bf16), also used for fp8.
 constexpr RooflineParameters kMi300x{.peak_tflops = 1307.4,
                                      .fp32_tflops = 163.4,
                                      .tf32_tflops = 653.7,
@@ -103,7 +105,7 @@ constexpr RooflineParameters kMi300x{.peak_tflops = 1307.4,
                                      .hbm_bandwidth = 5300 * kGBps,
                                      .memory = 192 * kGibibyte};
 
-// The parameters with the GPU's values as defaults.
+// GpuDefaults: the roofline parameters with the values of `gpu` as defaults.
 template <const RooflineParameters& gpu>
 struct GpuDefaults : RooflineParameters {
   GpuDefaults() : RooflineParameters(gpu) {}

@@ -1,12 +1,12 @@
-// measured: kernels as somebody timed them, by a table:
+// The compute model `measured`: a table of measured kernel times.
 //
 //   kernel,m,n,k,batch,precision,time_us
 //   qkv_gemm,2048,4608,12288,1,half,982.4
 //   flash_attention,,,,,,1310
 //
-// A row fits a kernel if the kernel is as all the row's cells say; an empty cell, or a column that is not
-// there, says nothing. The first row that fits counts. What no row fits `otherwise` times, another compute
-// model.
+// A row matches a kernel if all its cells agree with the kernel; an empty cell or a missing column matches
+// anything. The first matching row gives the time. Kernels that match no row are timed by the compute model
+// `otherwise`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,13 +30,13 @@ namespace {
 constexpr Range<std::int64_t> kSizes{0, 1LL << 50};
 constexpr Range<Time> kTimes{0, 1'000'000 * kSecond};
 
-// What a row says of a kernel.
+// Row: a row of the table, without a value for each empty cell.
 struct Row {
   std::string kernel;
   std::optional<Precision> precision;
   std::array<std::optional<std::int64_t>, 5> sizes;  // m, n, k, batch, bytes
   Time time = 0;
-  int line = 0;  // in the file
+  int line = 0;  // line in the file
 
   bool fits(const Kernel& k) const {
     if (!kernel.empty() && kernel != k.name) return false;
@@ -123,7 +123,7 @@ class Measured final : public ComputeModel {
     return row != nullptr ? row->time : otherwise_->duration(kernel);
   }
   using ComputeModel::duration;
-  // Rows that timed no kernel.
+  // Returns a note for each row that timed no kernel.
   std::vector<std::string> notes(const std::vector<const Kernel*>& kernels) const override {
     constexpr std::size_t kMost = 5;
     std::set<const Row*> used;
@@ -179,7 +179,7 @@ const Registration<ComputeModel> kMeasured{
       return std::make_unique<Measured>(path, read_rows(path), std::move(otherwise));
     }};
 
-// The first line names columns, of ours only, and one of them is a time.
+// Returns whether the first line consists of known column names only, with a time among them.
 bool is_table_of_kernels(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
   const auto is_ours = [](std::string_view cell) {

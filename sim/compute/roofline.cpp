@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-// Our reading of figure 3 of the guide.
+// Tile shapes and their rates, read from figure 3 of the guide (roofline.h).
 struct Tile {
   std::int64_t m, n;
   double rate;  // share of `sustained`
@@ -67,7 +67,8 @@ class Roofline final : public ComputeModel {
   }
   double memory_time(double bytes) const { return bytes / bytes_per_ps_; }
 
-  // Each operand once: caches and tiles reuse the rest; or what the kernel says.
+  // Returns the bytes that the kernel moves: its own `bytes` if given. Otherwise each operand counts once,
+  // because caches and tiles reuse it.
   static double traffic(const Kernel& g) {
     if (g.bytes > 0) return static_cast<double>(g.bytes);
     const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);

@@ -1,21 +1,25 @@
-// Roofline with tile and wave quantisation: a kernel takes as long as its arithmetic or its memory traffic
-// needs, whichever is longer, plus its launch.
+// Roofline model with tile and wave quantisation: a kernel takes its launch plus the longer of its arithmetic
+// and its memory traffic.
 //
-// GEMM arithmetic (NVIDIA, Matrix Multiplication Background User's Guide, sections 2.3, 3.1, 3.2): the output
-// is cut into tiles, one thread block each; partial tiles cost as much as full ones (tile quantisation), and
-// the blocks run in waves of one per SM, the last as long as the others (wave quantisation). The library
-// picks the tile shape that is fastest. A tile costs its multiply-adds at the SM's rate, and a fill and drain
-// of the pipeline worth `pipeline_depth` more of k; that takes the same time in every precision. Smaller
-// tiles reuse less of what they load and run at a smaller share of the rate.
+// GEMM arithmetic follows NVIDIA's Matrix Multiplication Background User's Guide, sections 2.3, 3.1, 3.2. The
+// output is divided into tiles, one thread block each; partial tiles cost as much as full ones (tile
+// quantisation). The blocks run in waves of one block per SM, and the last wave takes as long as the others
+// (wave quantisation).
 //
-// Results are written while the next tile is multiplied; with `exposed_epilogue` no SM multiplies meanwhile,
-// as in kernels whose accumulators fill the registers (DeepGEMM's first release, which adds up FP8 products
-// in fp32 on CUDA cores): what they take of the memory comes on top. A GEMM that adds its results to those
-// that are there reads these while it multiplies (DeepGEMM's kernels for gradients of weights fetch them
-// behind the last operands: fp8_wgrad_gemm.cuh, pull request 95).
+// The library picks the fastest tile shape. A tile costs its multiply-adds at the SM's rate. Filling and
+// draining the pipeline costs another `pipeline_depth` steps of k, which take the same time in every
+// precision. Smaller tiles reuse less of the data they load and run at a smaller share of the rate.
 //
-// Fused attention (FlashAttention-2: Dao, arXiv 2307.08691) computes inside the SMs: its arithmetic runs at
-// `attention_efficiency` of the peak, its backward at a share of its own, or its `bytes` take longer.
+// A tile's results are written while the next tile is multiplied. With `exposed_epilogue` no SM multiplies
+// meanwhile, and the time of the writes is added. Such kernels have accumulators that fill the registers
+// (DeepGEMM's first release adds up FP8 products in fp32 on CUDA cores).
+//
+// A GEMM that adds to existing results reads them while it multiplies. DeepGEMM's kernels for weight
+// gradients fetch them behind the last operands (fp8_wgrad_gemm.cuh, pull request 95).
+//
+// Fused attention (FlashAttention-2: Dao, arXiv 2307.08691) computes inside the SMs. Its arithmetic runs at
+// `attention_efficiency` of the peak, backward at `attention_backward_efficiency`. Its `bytes` may take
+// longer.
 #pragma once
 
 #include <memory>
@@ -26,37 +30,42 @@
 
 namespace netsim {
 
-// The defaults are an A100's (gpus.cpp). Rates in TFLOP/s are those of data sheets for dense matrices; 0: the
-// accelerator has no such arithmetic, and a kernel that needs it is refused.
+// RooflineParameters: the defaults are those of an A100 (gpus.cpp). Rates in TFLOP/s are those of data sheets
+// for dense matrices. A rate of 0 means that the accelerator lacks such arithmetic; a kernel that needs it is
+// refused.
 struct RooflineParameters {
   double peak_tflops = 312;  // half precision
   double fp32_tflops = 19.5, tf32_tflops = 156, fp8_tflops = 0, fp4_tflops = 0;
   std::int64_t multiprocessors = 108;
-  // The share of the peak that an SM keeps up inside a large tile: clocks under the power limit times issue
-  // efficiency. 8 and 4 bits draw more power a second, so theirs is a number of its own.
+  // Shares of the peak that an SM sustains inside a large tile: clocks under the power limit times issue
+  // efficiency. FP8 and FP4 have a share of their own because they draw more power.
   double sustained = 0.72, fp8_sustained = 0.72;
-  // What a training job leaves of that, where it runs hotter than a GEMM alone. 1: nothing is lost.
+  // Share of `sustained` that is left in a training job, which runs hotter than a GEMM alone. 1 means no
+  // loss.
   double clock = 1;
   std::int64_t pipeline_depth = 128;
-  // FlashAttention-2 reaches 50 to 73 % of an A100's peak (abstract there); FlashAttention-3 740 TFLOP/s, 75
-  // %, forward on an H100 (Shah et al., arXiv 2407.08608), and less backward.
+  // Share of the peak that fused attention reaches forward. FlashAttention-2 reaches 50 to 73 % on an A100
+  // (its abstract). FlashAttention-3 reaches 740 TFLOP/s, 75 %, forward on an H100 (Shah et al., arXiv
+  // 2407.08608), and less backward.
   double attention_efficiency = 0.6;
-  // Its backward; 0: the same. FlashAttention-3 on an H100, head size 128, 4,096 tokens, no mask: 542
-  // TFLOP/s, where its forward has 638, and 579 with a causal mask (figures 5 and 6 there).
+  // Share of the peak that fused attention reaches backward; 0: the same as forward. FlashAttention-3 on an
+  // H100 reaches 542 TFLOP/s backward and 638 forward (head size 128, 4,096 tokens, no mask). With a causal
+  // mask it reaches 579 backward (figures 5 and 6).
   double attention_backward_efficiency = 0;
-  // `fp8_sustained` of GEMMs of gradients of weights; 0: the same. Where both operands are scaled for each
-  // 128 elements of a row, CUDA cores multiply each sum by two scales: DeepGEMM's take 0.63 on an H800
-  // (docs/compute.md).
+  // `fp8_sustained` of GEMMs that compute weight gradients; 0: the same. Where both operands are scaled per
+  // 128 elements of a row, CUDA cores multiply each sum by two scales. DeepGEMM's kernels reach 0.63 on an
+  // H800 (docs/compute.md).
   double fp8_wgrad_sustained = 0;
   bool exposed_epilogue = false;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;
-  // Streaming kernels (BabelStream copy and triad) reach 85 to 90 % of an A100's peak bandwidth.
+  // Share of the bandwidth that kernels reach. Streaming kernels (BabelStream copy and triad) reach 85 to 90
+  // % of an A100's peak bandwidth.
   double hbm_efficiency = 0.85;
   Bytes memory = 80 * kGibibyte;
   Time launch = 2 * kMicrosecond;  // back-to-back empty kernels of one stream take about 2 us each
 };
 
-// Declares the parameters for a struct that is derived from RooflineParameters, or that itself.
+// Declares the parameters. `P` is RooflineParameters or a struct derived from it.
 template <class P>
 Parameters<P> roofline_parameters() {
   return Parameters<P>()

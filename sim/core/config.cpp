@@ -42,7 +42,7 @@ std::string shortened(std::string_view text) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-// The place of byte `offset` of a text.
+// Returns the place of byte `offset` of a text.
 Place place_of(const std::string& name, std::string_view text, std::size_t offset) {
   Place place{name, 1, 1, ""};
   for (std::size_t i = 0; i < offset; ++i) {
@@ -56,13 +56,14 @@ Place place_of(const std::string& name, std::string_view text, std::size_t offse
   return place;
 }
 
-// yaml-cpp takes byte 4 for the end of the file and replaces what is not UTF-8 without a word.
+// Refuses control characters and bytes that are not UTF-8. yaml-cpp takes byte 4 for the end of the file and
+// silently replaces bytes that are not UTF-8.
 void check_characters(std::string_view text, const std::string& name) {
   if (const auto found = find_not_text(text); found)
     throw ConfigError(place_of(name, text, found->offset), found->what);
 }
 
-// '%' lines before the document, which yaml-cpp skips.
+// Refuses lines with '%' before the document, which yaml-cpp skips.
 void check_directives(std::string_view text, const std::string& name) {
   std::string_view rest = text;
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
@@ -76,7 +77,7 @@ void check_directives(std::string_view text, const std::string& name) {
   }
 }
 
-// Line `line` (from 1) of a text, without its end.
+// Returns line `line` (from 1) of a text, without its end.
 std::string_view line_of(std::string_view text, int line) {
   for (; line > 1; --line) {
     const std::size_t end = text.find('\n');
@@ -91,7 +92,8 @@ bool tab_in_indentation(std::string_view line) {
   return line.substr(0, end).find('\t') != std::string_view::npos;
 }
 
-// yaml-cpp's complaint in our notation. It often reports the consequence of a tab, a line or two later.
+// Returns yaml-cpp's error in netsim's notation. yaml-cpp often reports a tab's consequence one or two lines
+// later.
 ConfigError syntax_error(const YAML::Exception& error, const std::string& text, const std::string& name) {
   Place place{name, error.mark.line + 1, error.mark.column + 1, ""};
   for (int line = place.line; line > 0 && line >= place.line - 1; --line) {
@@ -105,10 +107,11 @@ ConfigError syntax_error(const YAML::Exception& error, const std::string& text, 
 
 }  // namespace
 
-// Builds the tree from yaml-cpp's events; what the header refuses is refused at the event that shows it.
+// ConfigLoader: builds the tree from yaml-cpp's events. Content that config.h excludes is refused at the
+// event that shows it.
 class ConfigLoader : public YAML::EventHandler {
  public:
-  // `base`: dotted path of the root. Lines and columns are kept only for files.
+  // `base` is the dotted path of the root. Lines and columns are kept only for files.
   ConfigLoader(std::string name, std::string base, bool is_file)
       : name_(std::move(name)), base_(std::move(base)), is_file_(is_file) {}
 
@@ -151,7 +154,7 @@ class ConfigLoader : public YAML::EventHandler {
   };
   struct Frame {
     ConfigNode node;
-    std::optional<Key> key;                  // read, its value is to come
+    std::optional<Key> key;                  // key whose value has not been read
     std::map<std::string, YAML::Mark> seen;  // keys so far
   };
 
@@ -225,7 +228,8 @@ void ConfigLoader::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML
   add(std::move(node));
 }
 
-// yaml-cpp lets a quote without its end run to the end of the file, if that ends with a line break.
+// Refuses a quote without its end. yaml-cpp lets it run to the end of the file, if that ends with a line
+// break.
 void ConfigLoader::check_closed(const YAML::Mark& mark) const {
   auto i = static_cast<std::size_t>(mark.pos);
   const char quote = i < text_.size() ? text_[i] : ' ';
@@ -263,7 +267,7 @@ ConfigNode ConfigLoader::start(ConfigNode::Kind kind, const YAML::Mark& mark) {
   node.key_line_ = key.line;
   node.key_column_ = key.column;
   if (kind == ConfigNode::Kind::null && !says_null(mark))
-    node.place_ = node.key_place();  // nothing is there: yaml-cpp reports the next token's place
+    node.place_ = node.key_place();  // an empty value, for which yaml-cpp reports the next token's place
   return node;
 }
 
@@ -411,7 +415,7 @@ ConfigNode parse_config(const std::string& text, const std::string& name) {
 
 // ---- --set ----
 
-// One assignment: where to, and the value.
+// ConfigOverlay: one assignment with its path and value.
 class ConfigOverlay {
  public:
   explicit ConfigOverlay(const std::string& assignment) : assignment_(assignment) {
@@ -477,7 +481,8 @@ class ConfigOverlay {
     }
     return sequence.items_[index];
   }
-  // A bare component name `dcqcn` is short for `{kind: dcqcn}`, to which parameters can be added.
+  // Returns the entry of a node. A bare component name `dcqcn` becomes `{kind: dcqcn}`, so that parameters
+  // can be added.
   ConfigNode& entry(ConfigNode& node, const std::string& component, const std::string& path) const {
     if (node.is_scalar()) {
       ConfigNode kind = node;
@@ -505,7 +510,7 @@ void overlay_config(ConfigNode& root, const std::string& assignment) {
 
 namespace {
 
-// Conservative: what is surely the same text when read back unquoted.
+// Returns whether the text certainly reads back as the same text without quotes.
 bool plain(const std::string& text) {
   constexpr std::string_view kInside =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-% ()";
@@ -533,7 +538,7 @@ std::string quoted(const std::string& text) {
 
 void write_yaml(const ConfigNode& node, std::size_t indent, bool in_line, std::string& out);
 
-// The value after "key:" or "-": on the same line, or below, indented.
+// Writes the value after "key:" or "-": on the same line, or below, indented.
 void write_value(const ConfigNode& node, std::size_t indent, bool after_dash, std::string& out) {
   const bool block = !node.entries().empty() || !node.items().empty();
   if (block && !after_dash) {
@@ -545,7 +550,7 @@ void write_value(const ConfigNode& node, std::size_t indent, bool after_dash, st
   }
 }
 
-// `in_line`: the first line's indentation is already there.
+// `in_line` means that the first line's indentation is already written.
 void write_yaml(const ConfigNode& node, std::size_t indent, bool in_line, std::string& out) {
   if (node.entries().empty() && node.items().empty()) {
     if (node.is_null()) out += "null";
@@ -581,7 +586,7 @@ std::string to_yaml(const ConfigNode& node) {
 
 namespace {
 
-// Edit distance with swaps of neighbours (optimal string alignment), blind to case.
+// Returns the edit distance with swaps of neighbours (optimal string alignment), ignoring case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;

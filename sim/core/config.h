@@ -1,9 +1,9 @@
-// Config: a YAML file as a tree of values that know their place, plus --set overlays.
+// Config: a YAML file as a tree of values with their places, plus --set overlays.
 //
-// yaml-cpp stays inside config.cpp. The loader throws ConfigError for duplicate keys, aliases, anchors, merge
-// keys and more than one document. It also refuses documents over 4 MiB, depth over 64 and more than 100,000
-// nodes. Scalars stay text; the typed readings below refuse nan, inf, octal (`010`), `yes`/`no` and units of
-// the wrong kind.
+// yaml-cpp is used in config.cpp only. The loader throws ConfigError for duplicate keys, aliases, anchors,
+// merge keys and more than one document. It also refuses documents over 4 MiB, depth over 64 and more than
+// 100,000 nodes. Scalars stay text; the typed readings below refuse nan, inf, octal (`010`), `yes`/`no` and
+// units of the wrong kind.
 #pragma once
 
 #include <string>
@@ -68,7 +68,8 @@ class ConfigNode {
   std::vector<ConfigNode> items_;
 };
 
-// Reads a file. Throws IoError if it cannot be read, and ConfigError for what YAML or the guards refuse.
+// Reads a file. Throws IoError if it cannot be read, and ConfigError if it is invalid YAML or exceeds a limit
+// above.
 ConfigNode load_config(const std::string& path);
 // Reads a string; `name` stands for the file in messages.
 ConfigNode parse_config(const std::string& text, const std::string& name);
@@ -82,7 +83,8 @@ std::string to_yaml(const ConfigNode& node);
 // length.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// Typed readings of one scalar. Each throws ConfigError with the place, the text given and what is allowed.
+// Typed readings of one scalar. Each throws ConfigError with the place, the given text and the allowed
+// values.
 bool read_bool(const ConfigNode& node);             // true | false
 std::int64_t read_integer(const ConfigNode& node);  // decimal, no leading zeros
 double read_real(const ConfigNode& node);   // decimal; also a ratio "1/8" and a percentage "20 %"; finite

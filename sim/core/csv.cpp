@@ -55,7 +55,7 @@ void CsvReader::split() {
   }
 }
 
-// Returns where the next cell begins.
+// Reads a quoted cell into `text` and returns where the next cell begins.
 std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
   std::size_t at = begin + 1;
   for (; at < line_.size(); ++at) {

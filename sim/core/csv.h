@@ -1,6 +1,6 @@
-// Tables of comma-separated values: a line that names the columns, in any order, then rows; or rows alone.
-// Lines that begin with # and empty ones do not count; a quoted cell may hold commas and, doubled, quotes;
-// white space around a cell is not part of it.
+// CsvReader: reads tables of comma-separated values. A table has a line of column names, in any order, and
+// rows, or rows alone. Lines that begin with # and empty lines are skipped. A quoted cell may contain commas
+// and doubled quotes, and white space around a cell is removed.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,29 @@ namespace netsim {
 
 class CsvReader {
  public:
-  // `text` must outlive the reader; `file` stands for it in messages.
+  // `text` must outlive the reader; `file` names it in messages.
   CsvReader(std::string_view text, const std::string& file);
 
-  // The line that names the columns, once, before any row: for each column of the file which of `names` it
-  // is. InputError for another name, one that comes twice, and where one of the first `required` is missing.
+  // Reads the line of column names; called once, before any row. Returns for each column of the file its
+  // index in `names`. Throws InputError for an unknown or repeated name, or if one of the first `required`
+  // names is missing.
   const std::vector<std::size_t>& header(const std::vector<std::string>& names, std::size_t required);
-  // Of `names`: the column it is; kNone where the file has none.
+  // Returns the column of a name given by its index in `names`, or kNone if the file has no such column.
   static constexpr std::size_t kNone = SIZE_MAX;
   std::size_t column(std::size_t name) const;
-  // Moves to the next row; false at the end. InputError where it has not as many cells as the header, if
-  // there was one.
+  // Moves to the next row; returns false at the end. Throws InputError if the row's number of cells differs
+  // from the header's, if there is a header.
   bool next();
-  // Of the row, in the order of the header. Valid until next().
+  // Returns the cells of the row in the order of the header. Valid until next().
   const std::vector<Word>& cells() const { return cells_; }
-  // Number of the line that was read last, from 1.
+  // Returns the number of the line that was read last, from 1.
   int line() const { return number_; }
-  // At least as many as there are rows left.
+  // Returns an upper bound of the number of rows left.
   std::size_t most() const;
 
-  // Readings of cells, and errors at them.
+  // Returns the reader of cells, which also reports errors at them.
   const TextReader& reader() const { return reader_; }
-  // An InputError at the beginning of the line that was read last.
+  // Throws an InputError at the beginning of the line that was read last.
   [[noreturn]] void fail(const std::string& message) const { reader_.fail({"", number_, 1}, message); }
 
  private:
@@ -48,7 +49,7 @@ class CsvReader {
   int number_ = 0;
   TextReader reader_;
   std::vector<std::size_t> columns_;
-  std::vector<std::string> texts_;  // of the cells, which look into them
+  std::vector<std::string> texts_;  // storage of the cells' texts
   std::vector<Word> cells_;
 };
 

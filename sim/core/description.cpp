@@ -8,8 +8,9 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kLeastDoc = 36;   // columns of the last column; with less there is no table
-constexpr std::size_t kMostRange = 36;  // columns of allowed values that others make room for
+constexpr std::size_t kLeastDoc = 36;  // least width of the last column; with less there is no table
+// Greatest width of the allowed values for which other columns make space.
+constexpr std::size_t kMostRange = 36;
 
 struct Row {
   std::string name, type, standard, range, doc;
@@ -49,7 +50,7 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
-// Widths of the columns.
+// Layout: the widths of the columns.
 struct Layout {
   std::size_t name = 0, type = 0, standard = 0, range = 0;
 
@@ -73,7 +74,7 @@ std::string table_of(const std::vector<Row>& rows, const Layout& layout, std::si
     const std::string doc = wrapped(row.doc, layout.indent(), layout.indent(), width);
     if (start.size() <= layout.indent() || start.size() + kLeastDoc <= width) {
       result += without_trailing_blanks(start + doc) + "\n";
-    } else {  // the allowed values need the place of what it is, which comes below
+    } else {  // the allowed values take the space of the description, which follows below
       result += before + wrapped(row.range, before.size(), before.size(), width) + "\n";
       if (!doc.empty()) result += std::string(layout.indent(), ' ') + doc + "\n";
     }
@@ -81,7 +82,7 @@ std::string table_of(const std::vector<Row>& rows, const Layout& layout, std::si
   return result;
 }
 
-// "  mtu: bytes, default 4 KiB, 64 B to 64 KiB", and below it what it is.
+// Returns "  mtu: bytes, default 4 KiB, 64 B to 64 KiB", and below it the description.
 std::string paragraph_of(const Row& row, std::size_t width) {
   std::string facts = row.name + ": " + row.type;
   if (!row.standard.empty()) facts += row.standard == "required" ? ", required" : ", default " + row.standard;

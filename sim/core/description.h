@@ -9,12 +9,12 @@
 
 namespace netsim {
 
-// A title, what it is, and the parameters; parameters of sections have dotted names. A table where the lines
-// have room for one, otherwise a paragraph for each parameter: nothing is left out.
+// Returns a title, its description, and the parameters; parameters of sections have dotted names. The
+// parameters are a table if the lines are wide enough, otherwise a paragraph each. Nothing is omitted.
 std::string describe(const std::string& title, const std::string& doc, const ParameterTable& parameters,
                      std::size_t width);
 std::string describe(const ComponentInfo& component, std::size_t width);
-// The parameters alone.
+// Returns the parameters alone.
 std::string describe_parameters(const ParameterTable& table, std::size_t width);
 
 }  // namespace netsim

@@ -15,12 +15,12 @@
 namespace netsim {
 namespace {
 
-// A window of fewer events than this is not worth waking the other threads: as long as a barrier takes.
+// Least number of events in a window for which other threads are woken. Fewer take no longer than a barrier.
 constexpr std::uint64_t kWorthSharing = 200;
 constexpr std::uint64_t kShareOutEvery = 512;  // windows
-// How long a thread looks before it parks: some 40 us. It never yields: where other programs want the cores
-// too, that gives each of them its whole turn (milliseconds a window), while a thread that slept is served
-// soon.
+// Number of checks before a waiting thread sleeps: about 40 us. It never yields. If other programs use the
+// cores, each yield gives them a whole time slice (milliseconds a window). A sleeping thread is scheduled
+// soon after it is woken.
 constexpr unsigned kSpins = 2000;
 
 Time add(Time a, Time b) { return a >= kNever - b ? kNever : a + b; }
@@ -31,8 +31,8 @@ void relax() {
 #endif
 }
 
-// std::atomic's wait() yields several times before it sleeps, so this is Linux's own: sleeps while `word` is
-// `value`; may come back without a reason.
+// Sleeps while `word` is `value`; it may return without a reason. std::atomic's wait() yields several times
+// before it sleeps, so this uses Linux's futex.
 void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
   static_assert(sizeof(word) == sizeof(value));
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
@@ -41,8 +41,8 @@ void wake_all(const std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Waits until done(word). `sleepers` tells who changes the word whether anybody has to be woken: it is raised
-// before the word is looked at for the last time, and they look at it after the change.
+// Waits until done(word). `sleepers` counts sleeping threads, so that writers of the word wake only if
+// needed. It is raised before the last check of the word, and writers read it after the change.
 template <class Done>
 void wait(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleepers, unsigned spins,
           Done done) {
@@ -53,7 +53,7 @@ void wait(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sl
   sleepers.fetch_sub(1);
 }
 
-// Ends a run that would go on later than times can be added up.
+// Throws an error if the next event is later than kLastTime, beyond which sums of times could overflow.
 void refuse_late(Time next, Time until) {
   if (next <= kLastTime || next > until || next >= kNoEvent) return;
   throw InputError(
@@ -62,7 +62,7 @@ void refuse_late(Time next, Time until) {
       "shorter, repeat it less often, or end before (--until)");
 }
 
-// Lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
+// Returns the lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
 std::vector<Time> closure(std::vector<Time> reach, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) reach[i * n + i] = kNever;
   for (std::size_t via = 0; via < n; ++via) {
@@ -96,7 +96,7 @@ Engine::Engine(const Plan& plan) {
   try {
     for (std::uint32_t thread = 1; thread < threads; ++thread)
       workers_.emplace_back([this, thread] { work(thread); });
-  } catch (...) {  // the system has no more threads; those that there are wait
+  } catch (...) {  // the system has no more threads; the existing ones wait
     leave_ = true;
     begin_window();
     for (std::thread& worker : workers_) worker.join();
@@ -142,7 +142,7 @@ Time Engine::first_event() const {
   return first < kNoEvent ? first : kNever;
 }
 
-// The earliest event on its way to `set`; kNoEvent: notices only.
+// Returns the time of the earliest remote event on its way to `set`; kNoEvent: notices only.
 Time Engine::first_mail(const LogicalProcess& set) const {
   Time first = kNever;
   for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set.id_].first);
@@ -161,14 +161,14 @@ Time Engine::next_time() const {
 
 std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
   const std::uint64_t before = executed();
-  for (auto& set : sets_) set->next_ = set->first();  // what was scheduled meanwhile
+  for (auto& set : sets_) set->next_ = set->first();  // events may have been scheduled since the last run
   for (std::uint64_t done = 0; done < count && !stopped_; done = executed() - before) {
     if (!step(count - done, until)) break;
   }
   return executed() - before;
 }
 
-// A window or a call. False: nothing is left up to `until`.
+// Executes a window or a call. Returns false if nothing is left up to `until`.
 bool Engine::step(std::uint64_t count, Time until) {
   if (call_delay_ != kNever) take_requests();
   Time first = kNever;
@@ -197,8 +197,8 @@ bool Engine::step(std::uint64_t count, Time until) {
   return true;
 }
 
-// Sets that could go on for longer than the shortest lookahead do not while others have work as well: they
-// would take turns, each waiting for what the other has not reached yet.
+// Sets the horizons of the next window. If several sets have work, no set goes beyond the shortest lookahead.
+// Otherwise they would take turns, each waiting for times that the other has not reached yet.
 void Engine::set_horizons(Time first, Time limit) {
   const std::size_t n = sets_.size();
   const Time together = add(first, least_reach_);
@@ -242,8 +242,8 @@ void Engine::work(std::uint32_t thread) {
   }
 }
 
-// Its own sets first, then what others have not come to: which sets have work changes from window to window,
-// faster than sets are shared out.
+// Runs the thread's own sets first, then sets that other threads have not taken. The sets with work change
+// from window to window, faster than sets are redistributed.
 void Engine::run_thread(std::uint32_t thread, std::uint32_t window) {
   const std::size_t threads = shares_.size();
   for (std::size_t i = 0; i < threads; ++i) {
@@ -298,8 +298,8 @@ const LogicalProcess* Engine::first_failed() const {
   return first;
 }
 
-// Throws what `failed` threw, after what had been written before it. Not yet where another set still has
-// something to do up to that time: it may throw something earlier.
+// Throws the exception of `failed`, after all earlier journal records were read. It returns if another set
+// has pending work up to that time, because that set may throw an earlier one.
 void Engine::rethrow(const LogicalProcess& failed) {
   for (const auto& set : sets_) {
     if (set->error_) continue;
@@ -312,8 +312,8 @@ void Engine::rethrow(const LogicalProcess& failed) {
   std::rethrow_exception(error);
 }
 
-// Gives each set to the thread that had it unless that one has more than its part of the work: a set's state
-// lies in its thread's cache.
+// Gives each set to the thread that had it, unless that thread has more than its share of the work. A set's
+// state is in its thread's cache.
 void Engine::share_out() {
   windows_ = 0;
   std::uint64_t total = 0;
@@ -362,7 +362,8 @@ void LogicalProcess::ask_call(Time time, Origin& origin, std::uint32_t reader,
   requests_.push_back({time, origin.next_key(), reader, {record.begin(), record.end()}});
 }
 
-// What sets asked for, in windows, calls or from outside, since this was last done.
+// Inserts the calls that sets have requested since the last call of this function, in windows, calls or from
+// outside.
 void Engine::take_requests() {
   for (auto& set : sets_) {
     for (LogicalProcess::Request& request : set->requests_) {
@@ -388,7 +389,8 @@ void Engine::set_monitor(Time interval, Monitor monitor) {
   monitor_interval_ = monitor_next_ = interval;
 }
 
-// Calls the monitor for the time up to `first`, where nothing is executed. True: it stopped the engine.
+// Calls the monitor for times up to `first`, at which nothing is executed. Returns true if it stopped the
+// engine.
 bool Engine::look_around(Time first) {
   while (first < kNoEvent && monitor_next_ <= first) {
     const Time time = monitor_next_;
@@ -408,7 +410,7 @@ std::uint32_t Engine::add_reader(JournalReader& reader) {
   return static_cast<std::uint32_t>(readers_.size() - 1);
 }
 
-// What was written before `end`; with one set, all, which is in order.
+// Reads the journal records before `end`. With one set it reads all, which are in order.
 void Engine::read_journals(LogicalProcess::Order end) {
   if (sets_.size() == 1) {
     LogicalProcess& set = *sets_.front();

@@ -2,8 +2,8 @@
 //
 // It is a conservative parallel simulation (Chandy and Misra, CACM 1981) with windows (Lubachevsky, CACM
 // 1989). A set executes its events up to a horizon before which no event of another set can reach it. The
-// delay of the links between sets (lookahead) gives that horizon. Then the sets exchange remote events and the
-// next window begins; a window starts at the earliest pending event.
+// delay of the links between sets (lookahead) gives that horizon. Then the sets exchange remote events and
+// the next window begins; a window starts at the earliest pending event.
 //
 // An event depends on its atom alone, and the order of events does not depend on the thread that executes
 // them. Therefore any number of sets and threads gives the same run. Sets that fit into a core's cache also

@@ -5,8 +5,8 @@
 namespace netsim {
 namespace {
 
-// Messages quote what the user wrote, which may hold line breaks or terminal escapes: they are shown, not
-// obeyed.
+// Returns the message with its place. A message quotes the user's text, which may contain line breaks or
+// terminal escapes; they are shown as text.
 std::string message_at(const Place& place, const std::string& message) {
   const std::string where = place.to_string();
   return printable(where.empty() ? message : where + ": " + message);

@@ -1,6 +1,6 @@
-// Errors: exceptions for the user's mistakes, which say where, what was given and what is allowed (law 6). A
-// bug of netsim fails a NETSIM_CHECK, which throws too, because the library never ends the process. Every
-// exception knows the exit code that main() returns for it.
+// Errors: exceptions for the user's mistakes. A message names the place, the given value and the allowed
+// values (law 6). A bug of netsim fails a NETSIM_CHECK, which throws too, because the library never ends the
+// process. Every exception holds the exit code that main() returns for it.
 #pragma once
 
 #include <stdexcept>
@@ -14,7 +14,7 @@ enum class ExitCode : int {
   usage = 2,    // command line or configuration
   input = 3,    // workload or other input data
   io = 4,       // a file could not be read or written
-  stalled = 5,  // no event is left but tasks are; the report says what waits for what
+  stalled = 5,  // no event is left but tasks are; the report lists what each waits for
   limit = 6,    // --until or another limit reached
   interrupted = 130
 };

@@ -7,8 +7,8 @@
 
 namespace netsim {
 
-// The kind selects the handler in the event loop. One list for the whole house, because a kind is part of the
-// event's plain data (a message to another process is the event itself).
+// EventKind: selects the handler of an event in the event loop. One list holds the kinds of all folders,
+// because a kind is part of the event's plain data. A message to another process is the event itself.
 enum class EventKind : std::uint32_t {
   arrival,           // target: egress port that the packet wants next, argument: packet
   receive,           // target: queue pair at the destination's NIC, argument: packet
@@ -20,17 +20,17 @@ enum class EventKind : std::uint32_t {
   pace,              // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number
   retransmission,    // target: queue pair, argument: 0; or argument: 1 + the timer's place in the TimerLine
-  ideal_delivery,    // target: rank's endpoint, argument: message
-  executor,          // target: rank, argument: see the collectives' executor
-  compute_done,      // target: rank, argument: see the job
-  job,               // target: job, argument: see the job
-  notice,            // remote events only: what the far end of a queue pair is to know; target: queue pair
+  ideal_delivery,    // target: destination GPU, argument: message
+  executor,          // target: GPU, argument: see ExecutorEvents
+  compute_done,      // target: device of ComputeDevices, argument: number of the scheduled end
+  job,               // target: rank of the run, argument: slot of the task in its job
+  notice,            // remote events only: information for the far end of a queue pair; target: queue pair
   count
 };
 
 struct Event {
   Time time;
-  std::uint64_t key;  // origin << 40 | sequence: order law 2 within one time
+  std::uint64_t key;  // origin << 40 | sequence; gives the order within one time (law 2)
   std::uint32_t target;
   EventKind kind;
   std::uint64_t argument;
@@ -41,8 +41,8 @@ inline bool before(const Event& a, const Event& b) {
   return a.time < b.time || (a.time == b.time && a.key < b.key);
 }
 
-// The source of the (origin, sequence) keys of one entity, and the digest of what happened to it. Every
-// entity that schedules events holds one; `origin` < 2^24 and unique among entities.
+// Origin: gives out the (origin, sequence) keys of one entity. Every entity that schedules events holds one.
+// Its id is below 2^24 and unique among entities.
 class Origin {
  public:
   Origin() = default;

@@ -12,21 +12,23 @@ namespace {
 
 bool later(const Event& a, const Event& b) { return before(b, a); }
 
-// The width is halved above and doubled below these mean numbers of events a bucket, looked at every so many
-// buckets. It is doubled for good where more than one event in kFarShare lay beyond the fine calendar: moving
-// them costs more than longer buckets (with 8,192 busy hosts most packets on links were there).
+// The bucket width is halved above kManyEvents and doubled below kFewEvents, both mean events per bucket,
+// checked every kAdaptEvery buckets. It is doubled permanently if more than one event in kFarShare was beyond
+// the fine calendar. Moving these costs more than longer buckets do (with 8,192 busy hosts most packets on
+// links were there).
 constexpr std::uint64_t kFarShare = 4;
 constexpr std::uint64_t kAdaptEvery = 512, kFewEvents = 4, kManyEvents = 12;
 constexpr int kMinShift = 6;
 constexpr int kMaxShift = 34;
 
-// What kinds without arrays prefetch: so that no event has to ask whether its kind has any.
+// Target of prefetches of kinds without arrays, so that no event has to check whether its kind has any.
 alignas(64) constexpr char kNothing[64] = {};
 constexpr const char* kNowhere = kNothing;
 
-// A network of comparisons for `Size` numbers (Batcher, Sorting networks and their applications, AFIPS 1968):
-// no branches, which with random times would be mispredicted for every other event. Where `Size` is no power
-// of two it is that of the next one without what would meet the missing numbers, which are the largest.
+// SortingNetwork: sorts `Size` numbers by a fixed network of comparisons (Batcher, Sorting networks and their
+// applications, AFIPS 1968). It has no branches, which with random times would be mispredicted for every
+// other event. If `Size` is no power of two, it is the next one's network without the comparisons with
+// missing numbers, which are the largest.
 template <std::size_t Size>
 struct SortingNetwork {
   struct Pair {
@@ -95,7 +97,7 @@ EventLoop::EventLoop()
   fine_.buckets.resize(kBuckets);
   coarse_.buckets.resize(kBuckets);
   current_.resize(64);
-  free_chunk_ = kChunk;  // chunk 0 would look like none
+  free_chunk_ = kChunk;  // an index of 0 means no chunk
   const Prefetch none{&kNowhere, 0};
   prefetch_.fill({none, none, none, none, 0, &kNowhere, 0, 0});
 }
@@ -131,7 +133,7 @@ void EventLoop::prefetch_behind(EventKind kind, std::size_t offset, const void* 
 
 // ---- Lists of events
 
-// A chunk in front of the list that the bucket holds; returns where the next event goes.
+// Adds a chunk in front of the bucket's list and returns where the next event goes.
 std::uint32_t EventLoop::add_chunk(std::uint32_t bucket) {
   if (free_chunk_ == 0) add_memory();
   const std::uint32_t chunk = free_chunk_;
@@ -211,10 +213,10 @@ inline bool EventLoop::in_order(std::uint64_t a, std::uint64_t b) const {
   return before(event_of(a), event_of(b));
 }
 
-// Of the bucket that is being executed what has been, but for the running event. A bucket may go on for as
-// long as a run does, where nothing takes time.
+// Releases the executed events of the current bucket, except the running event. A bucket may last as long as
+// the run if no event takes time.
 void EventLoop::forget_executed() {
-  order_key();  // while the events are there
+  order_key();  // while the events exist
   const std::size_t gone = cursor_ - 1;
   for (std::size_t i = 0; i < gone; ++i) spare_.push_back(place_in(current_[i]));
   const auto begin = current_.begin();
@@ -223,7 +225,7 @@ void EventLoop::forget_executed() {
   cursor_ = ordered_ = 1;
 }
 
-// Into the bucket that is being executed.
+// Inserts an event into the current bucket.
 void EventLoop::insert_current(const Event& event) {
   constexpr std::size_t kMany = 4096;
   if (cursor_ >= kMany && cursor_ >= count_ / 2) [[unlikely]]
@@ -254,16 +256,16 @@ void EventLoop::insert_current(const Event& event) {
   *place = number;
 }
 
-// ---- What comes next
+// ---- Next event
 
-// The first bucket from `first` on that holds events; INT64_MAX: none.
+// Returns the first bucket from `first` on that holds events, or INT64_MAX if there is none.
 std::int64_t EventLoop::next_occupied(const Calendar& calendar, std::int64_t first) {
   const std::size_t start = static_cast<std::size_t>(first) & (kBuckets - 1);
   std::size_t word = start / 64;
   std::uint64_t bits = calendar.occupied[word] & ~0ULL << (start % 64);
   if (bits == 0) {
     if (calendar.words == 0) return INT64_MAX;
-    // The word itself comes last: then what lies before `start` in it counts.
+    // The word itself comes last; then its bits before `start` count.
     const auto skip =
         static_cast<std::size_t>(std::countr_zero(std::rotr(calendar.words, static_cast<int>(word) + 1)));
     word = (word + 1 + skip) % (kBuckets / 64);
@@ -282,7 +284,7 @@ Time EventLoop::earliest(const Calendar& calendar, std::int64_t bucket) const {
   return first;
 }
 
-// Of what is not in the fine calendar.
+// Returns the time of the earliest event outside of the fine calendar.
 Time EventLoop::earliest_far() const {
   const Time first = far_.empty() ? kNever : far_.front().time;
   const std::int64_t coarse = next_occupied(coarse_, fine_end_ >> kCoarse);
@@ -317,11 +319,11 @@ std::uint64_t EventLoop::order_key() const {
 
 // ---- From bucket to bucket
 
-// GCC 12 takes a function that only prefetches for one without effect and drops the calls; not so one with
-// this in it.
+// Prevents GCC 12 from dropping the calls of a function that only prefetches, which it takes for one without
+// effect.
 inline void has_effect() { __asm__ volatile(""); }
 
-// What an event will touch.
+// Prefetches the memory that an event will use.
 inline void EventLoop::prefetch(const Event& event) const {
   has_effect();
   const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
@@ -335,7 +337,7 @@ inline void EventLoop::prefetch(const Event& event) const {
   __builtin_prefetch(high + 64, 1);
 }
 
-// When what prefetch() asked for is there.
+// Prefetches the array behind the argument's element, once that element has arrived from prefetch().
 inline void EventLoop::prefetch_behind(const Event& event) const {
   has_effect();
   const PrefetchSlot& slot = prefetch_[static_cast<std::size_t>(event.kind)];
@@ -347,7 +349,7 @@ inline void EventLoop::prefetch_behind(const Event& event) const {
 }
 
 void EventLoop::leave_bucket() {
-  order_key();  // while the events are there
+  order_key();  // while the events exist
   release(current_events_);
   current_events_ = 0;
   spare_.clear();
@@ -375,7 +377,8 @@ bool EventLoop::next_bucket(Time until) {
   return true;
 }
 
-// Asks for what the events of the bucket after `bucket` touch, and for the events of the one after that.
+// Prefetches the memory that the events of the bucket after `bucket` use, and the events of the bucket after
+// that.
 void EventLoop::look_ahead(std::int64_t bucket) const {
   const std::int64_t next = next_occupied(fine_, bucket + 1);
   if (next == INT64_MAX) return;
@@ -391,7 +394,7 @@ void EventLoop::look_ahead(std::int64_t bucket) const {
   for (std::uint32_t i = (end - 1) / kChunk * kChunk; i < end; i += kLine) __builtin_prefetch(&events_[i]);
 }
 
-// The fine calendar begins at `bucket`: takes what now belongs into it.
+// Lets the fine calendar begin at `bucket` and moves the events that it now covers into it.
 void EventLoop::move_horizon(std::int64_t bucket) {
   const std::int64_t coarse_end = (bucket + kBuckets) >> kCoarse;
   std::int64_t coarse = fine_end_ >> kCoarse;
@@ -413,7 +416,7 @@ void EventLoop::move_horizon(std::int64_t bucket) {
   }
 }
 
-// Makes the list the current bucket, in order.
+// Makes the list the current bucket and sorts it.
 void EventLoop::load(std::uint32_t bucket) {
   current_events_ = bucket;
   const Time start = current_bucket_ << shift_;
@@ -439,7 +442,7 @@ void EventLoop::sort_current() {
   for (std::size_t i = 1; i < count_; ++i) {
     if ((numbers[i] ^ numbers[i - 1]) >> kPlaceBits != 0) [[likely]]
       continue;
-    std::size_t end = i + 1;  // of those that the numbers do not tell apart
+    std::size_t end = i + 1;  // end of the entries with equal numbers, which need the full comparison
     while (end < count_ && (numbers[i] ^ numbers[end]) >> kPlaceBits == 0) ++end;
     std::sort(numbers + i - 1, numbers + end,
               [this](std::uint64_t a, std::uint64_t b) { return in_order(a, b); });
@@ -464,7 +467,7 @@ void EventLoop::adapt() {
   adapt_buckets_ = adapt_events_ = adapt_far_ = 0;
 }
 
-// Only between buckets: there are no current events.
+// Changes the bucket width. Called between buckets only, when there are no current events.
 void EventLoop::rescale(int shift) {
   std::vector<Event> all;
   all.swap(far_);

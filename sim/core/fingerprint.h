@@ -1,5 +1,5 @@
-// Fingerprints: order-independent sums of 64-bit hashes, so that tables can be streamed and threads can add
-// theirs.
+// Fingerprint: a sum of 64-bit hashes that does not depend on their order. Tables can therefore be streamed,
+// and threads can add their own sums.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Fingerprint {
   void add(std::uint64_t hash) { sum_ += hash; }
   void add(std::uint64_t a, std::uint64_t b, std::uint64_t c) { sum_ += hash_combine(hash_combine(a, b), c); }
   std::uint64_t value() const { return sum_; }
-  std::string hex() const;  // 16 lower-case digits
+  std::string hex() const;  // 16 lower-case hexadecimal digits
 
  private:
   std::uint64_t sum_ = 0;

@@ -1,4 +1,4 @@
-// Things in arenas are named by 32-bit indices (law 9); this one names nothing.
+// The index that stands for no element. Elements of arenas are named by 32-bit indices (law 9).
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ std::string shown(std::string_view text) {
   return "'" + std::string(text.substr(0, kMax)) + (text.size() > kMax ? "...'" : "'");
 }
 
-// digits * 10^exponent.
+// Decimal: the number digits * 10^exponent.
 struct Decimal {
   std::string digits;  // no leading zeros; empty: 0
   std::int64_t exponent = 0;
@@ -80,7 +80,8 @@ Place place_in(std::string_view text, std::size_t offset, const std::string& fil
 }
 
 std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t factor) {
-  // A double's 17 digits and more; what is behind them cannot change a rounding that anybody means.
+  // Significant digits that are kept: the 17 of a double and two more. Later digits cannot change the
+  // rounding of a realistic value.
   constexpr std::size_t kDigits = 19;
   std::optional<Decimal> decimal = parse_decimal(text);
   if (!decimal) return std::nullopt;
@@ -113,7 +114,7 @@ void TextReader::skip_space() {
   }
 }
 
-// At a word's first character.
+// Reads the word at the present position, which must be its first character.
 Word TextReader::take_word() {
   const std::size_t begin = at_;
   while (at_ < text_.size() && !is_space(text_[at_])) ++at_;

@@ -1,5 +1,5 @@
-// Text files in the notations of other tools: these functions find them and split them into words that know
-// their place.
+// Text files in the notations of other tools: these functions find them and split them into words with
+// their places.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace netsim {
 
 // Returns the path of the file that `name` means in the file `named_in` ("" or "--set" stand for no file). An
-// absolute path is taken as it is. A relative one is looked for in the folder of `named_in`, in its parent
-// (tools are often started there), and in the working directory. Throws IoError with the places looked at.
+// absolute path is taken as it is. A relative one is searched in the folder of `named_in`, in its parent
+// (tools are often started there), and in the working directory. Throws IoError with the places searched.
 std::string find_input_file(const std::string& name, const std::string& named_in);
 
 // Returns text * factor, computed exactly and rounded to the nearest integer. The text has decimal digits, at
@@ -50,12 +50,12 @@ class TextReader {
   Place place(const Word& word) const { return {file_, word.line, word.column, ""}; }
   [[noreturn]] void fail(const Word& word, const std::string& message) const;
 
-  // These read a word as a value; `what` names it in messages.
+  // Read a word as a value; `what` names it in messages.
   std::int64_t integer(const Word& word, const std::string& what, Range<std::int64_t> range) const;
   double real(const Word& word, const std::string& what, Range<double> range) const;
   // Reads a number of units of `unit`, rounded to picoseconds: "2.5" with kSecond is 2.5 s.
   Time time_in(const Word& word, const std::string& what, Time unit, Range<Time> range) const;
-  // These read values with their unit in the word: "1us", "100Gbps".
+  // Read values with their unit in the word: "1us", "100Gbps".
   Time time(const Word& word, const std::string& what, Range<Time> range) const;
   BitRate rate(const Word& word, const std::string& what, Range<BitRate> range) const;
 
@@ -69,7 +69,7 @@ class TextReader {
   int line_ = 1;
 };
 
-// These throw a ConfigError's message as an InputError and the reverse, for readings that both kinds of files
+// Throw a ConfigError's message as an InputError and the reverse, for readings that both kinds of files
 // share.
 template <class Read>
 auto as_input(Read read) {

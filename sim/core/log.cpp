@@ -43,7 +43,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::off;
 }
 
-// The place of `word` among the names. ConfigError, with the nearest one, where it is none of them.
+// Returns the index of `word` among the names. Throws ConfigError with the nearest name if it is none of
+// them.
 template <class Names>
 std::size_t find_name(const std::string& word, const Names& names, const char* what) {
   const std::vector<std::string> all(names.begin(), names.end());
@@ -90,7 +91,7 @@ struct Log::State {
   std::set<std::tuple<Room, LogLevel, std::string>> warned;
 };
 
-// The loggers are this log's own: none is in spdlog's registry, which is global.
+// The loggers belong to this log alone: none is in spdlog's registry, which is global.
 Log::Log(const LogLevels& levels, bool to_stderr) : state_(std::make_unique<State>()) {
   state_->levels = levels;
   const auto kept = std::make_shared<spdlog::sinks::ostream_sink_st>(state_->lines);

@@ -1,9 +1,9 @@
-// Log: the decisions of a run, for people who ask why it is as it is. It names the chosen components, sets,
-// threads, defaults that depend on other values, placements and algorithms.
+// Log: the decisions of a run, for users who ask for the reasons of its results. It names the chosen
+// components, sets, threads, defaults that depend on other values, placements and algorithms.
 //
 // A line has a level and the folder of the source that it is about. No log is global: the code that makes a
-// simulation makes its log too, so two simulations may have two. The packet path never writes here. spdlog
-// stays inside log.cpp.
+// simulation makes its log too, so two simulations may have two. The packet path never writes here. spdlog is
+// used in log.cpp only.
 #pragma once
 
 #include <array>

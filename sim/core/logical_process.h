@@ -21,7 +21,8 @@
 
 namespace netsim {
 
-// An event for another set with 32 bytes of payload. More payload may be attached (`LogicalProcess::attach`).
+// RemoteEvent: an event for another set with 32 bytes of payload. More payload may be attached
+// (`LogicalProcess::attach`).
 struct alignas(64) RemoteEvent {
   Event event;
   std::array<std::byte, 32> data;
@@ -40,7 +41,7 @@ class JournalReader {
   virtual void read(std::span<const std::byte> record) = 0;
 };
 
-// JournalOf: hands records of type T to a method of `owner`.
+// JournalOf: passes records of type T to a method of `owner`.
 template <class T, class Owner>
 class JournalOf final : public JournalReader {
  public:
@@ -57,7 +58,7 @@ class JournalOf final : public JournalReader {
   Method method_;
 };
 
-// JournalInParts: hands records that were written with parts to a method of `owner`.
+// JournalInParts: passes records that were written with parts to a method of `owner`.
 template <class T, class Part, class Owner>
 class JournalInParts final : public JournalReader {
  public:
@@ -80,8 +81,8 @@ class JournalInParts final : public JournalReader {
 
 class alignas(64) LogicalProcess {
  public:
-  // Accepts remote events: copies its payload into the set's arenas and schedules its event in the set's loop.
-  // `attached` points to the attached payload, or is null where there is none.
+  // Accepts a remote event: copies its payload into the set's arenas and schedules it in the set's loop.
+  // `attached` points to the attached payload, or is null if there is none.
   using RemoteEventHandler = void (*)(void* context, const RemoteEvent& remote_event,
                                       const std::byte* attached);
 
@@ -93,8 +94,8 @@ class alignas(64) LogicalProcess {
   EventLoop& loop() { return loop_; }
   const EventLoop& loop() const { return loop_; }
 
-  // Registers the handler for remote events of `kind`. RemoteEvent of a kind without a handler is an event
-  // without payload.
+  // Registers the handler for remote events of `kind`. A remote event of a kind without a handler has no
+  // payload.
   void set_mail_handler(EventKind kind, RemoteEventHandler handler, void* context) {
     mail_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
@@ -138,7 +139,7 @@ class alignas(64) LogicalProcess {
     records_.insert(records_.end(), bytes.begin(), bytes.end());
   }
 
-  // Asks the engine to hand `record` to its reader `reader` at `time`, between events (Engine::call_at).
+  // Asks the engine to pass `record` to its reader `reader` at `time`, between events (Engine::call_at).
   // `time` is at least now plus the engine's call delay. Calls of one time are ordered by keys of `origin`,
   // the origin of the entity that asks.
   template <class T>
@@ -153,18 +154,19 @@ class alignas(64) LogicalProcess {
     RemoteEventHandler call = nullptr;
     void* context = nullptr;
   };
-  // The remote events that all sets of one thread send in one window, grouped by receiving set.
+  // Outbox: the remote events that all sets of one thread send in one window, grouped by receiving set.
   struct Outbox {
     struct alignas(64) Box {
       std::vector<RemoteEvent> remote_events;  // only the first `count` are valid
       std::size_t count = 0;
       std::vector<std::byte> attached;
-      Time first = kNever;  // time of the earliest event in `remote events`
+      Time first = kNever;  // time of the earliest event in `remote_events`
     };
     explicit Outbox(std::uint32_t sets) : boxes(sets) {}
     std::vector<Box> boxes;  // by receiving set
   };
-  // The position of a journal record or of an exception in the order of all events (EventLoop::order_key()).
+  // Order: the position of a journal record or of an exception in the order of all events
+  // (EventLoop::order_key()).
   struct Order {
     Time time;
     std::uint64_t key;
@@ -199,13 +201,13 @@ class alignas(64) LogicalProcess {
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;
-  std::vector<Request> requests_;        // calls asked for that the engine has not seen yet
-  Time call_delay_ = kNever;             // minimum time from now to a call that is asked for
+  std::vector<Request> requests_;        // requested calls that the engine has not seen yet
+  Time call_delay_ = kNever;             // minimum time from now to a requested call
   Time next_ = kNever;                   // time of the earliest pending event, as of the last window
   Time horizon_ = 0;                     // events before this time may be executed in this window
   std::uint64_t load_ = 0;               // events executed since threads were last given their sets
   std::atomic<std::uint32_t> taken_{0};  // number of the last shared window in which a thread ran this set
-  std::exception_ptr error_;             // what an event has thrown; the set executes nothing afterwards
+  std::exception_ptr error_;             // exception thrown by an event; the set executes nothing afterwards
 };
 
 }  // namespace netsim

@@ -6,7 +6,8 @@
 
 namespace netsim {
 
-// x with number * x = 1 modulo `modulus`, with which `number` has no common divisor: by Euclid's algorithm.
+// Returns x with number * x = 1 modulo `modulus`, by Euclid's algorithm. `number` and `modulus` must have no
+// common divisor.
 inline std::uint32_t inverse_modulo(std::uint32_t number, std::uint32_t modulus) {
   std::int64_t a = number, b = modulus, x = 1, y = 0;
   while (b != 0) {

@@ -1,4 +1,4 @@
-// The parameter `file` of components that read one: how the file is found, read and told from others.
+// The parameter `file` of components that read a file: how the file is found, read and recognised.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace netsim {
 
-// Larger than any description that people write; of other files read_file() refuses to read more.
+// Limit of a description file, larger than any that people write. read_file() refuses larger files.
 inline constexpr std::uint64_t kLargestDescription = 16 << 20;
 
 struct InputText {
@@ -20,7 +20,7 @@ struct InputText {
   std::string text;
 };
 
-// The file that the entry `file` of a component's configuration names (find_input_file()).
+// Reads the file that the entry `file` of a component's configuration names (find_input_file()).
 inline InputText read_named_file(const ConfigNode& where, std::uint64_t largest = kLargestDescription) {
   const ConfigNode& named = *where.find("file");
   InputText input;
@@ -28,7 +28,7 @@ inline InputText read_named_file(const ConfigNode& where, std::uint64_t largest 
   input.text = read_file(input.path, largest);
   return input;
 }
-// The same; InputError where it is recognised as something else than `format`.
+// Reads the file. Throws InputError if it is recognised as another format than `format`.
 inline InputText read_named_file(const ConfigNode& where, const std::string& format,
                                  std::uint64_t largest = kLargestDescription) {
   InputText input = read_named_file(where, largest);
@@ -36,7 +36,7 @@ inline InputText read_named_file(const ConfigNode& where, const std::string& for
   return input;
 }
 
-// Adds `file`; `what` it is (P has the member).
+// Adds the parameter `file` to P, which must have the member. `what` describes the file.
 template <class P>
 Parameters<P>&& with_file(Parameters<P>&& parameters, const std::string& what) {
   parameters.text("file", &P::file, what + ", relative to this configuration").required();

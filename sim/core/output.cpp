@@ -34,7 +34,7 @@ constexpr const char* kLockFile = ".netsim.lock";
   fail(path, what, std::generic_category().message(error));
 }
 
-// Where the bytes of `path` really go: through symbolic links, so that renaming does not replace a link.
+// Returns the path after all symbolic links, so that renaming does not replace a link.
 fs::path destination(const std::string& path) {
   constexpr int kLinks = 40;
   fs::path real = path;
@@ -48,7 +48,7 @@ fs::path destination(const std::string& path) {
 }
 
 // Creates a file `partial` beside `name` that no other OutputFile of any process has. It is registered before
-// it exists, so that no signal leaves it behind.
+// it exists, so that it is removed at any signal.
 std::FILE* create_beside(int directory, const std::string& name, std::string& partial,
                          std::optional<TemporaryFile>& registered) {
   static std::atomic<unsigned> made{0};
@@ -72,7 +72,7 @@ std::FILE* create_beside(int directory, const std::string& name, std::string& pa
 bool rename_new(int directory, const char* from, const char* to) {
   if (::renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
-  struct stat there {};  // a file system that does not know the flag
+  struct stat there {};  // a file system without support for the flag
   if (::fstatat(directory, to, &there, AT_SYMLINK_NOFOLLOW) == 0) {
     errno = EEXIST;
     return false;
@@ -118,7 +118,7 @@ bool is_input(const struct stat& status) {
   return S_ISREG(status.st_mode) && ReadLog::has_read({status.st_dev, status.st_ino});
 }
 
-// Reads a whole file; `path` stands for it in messages.
+// Reads a whole file; `path` names it in messages.
 std::string read_descriptor(const Descriptor& file, const std::string& path, std::uint64_t limit,
                             const struct stat& status) {
   const auto too_large = [&] {
@@ -277,8 +277,8 @@ OutputDirectory::~OutputDirectory() {
   if (holds_lock()) ::unlinkat(directory_.number(), kLockFile, 0);
 }
 
-// Locks the lock file. A run that ends removes the file; then the lock is of no use, and the loop tries the
-// file that lies there now.
+// Locks the lock file. A run that ends removes the file, which makes the lock useless. Then the loop tries
+// the file that has the name now.
 void OutputDirectory::claim() {
   do {
     lock_ = Descriptor(::openat(directory_.number(), kLockFile,
@@ -368,7 +368,7 @@ void OutputDirectory::remove(const std::string& name) const {
 void OutputDirectory::remove_partial_files() const {
   const int copy = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
-  if (entries == nullptr) return;  // it may be written and not be read
+  if (entries == nullptr) return;  // a directory may be writable but not readable
   while (const dirent* entry = ::readdir(entries.get())) {
     struct stat status {};
     const bool partial = std::any_of(names_.all.begin(), names_.all.end(), [&](const std::string& name) {

@@ -1,5 +1,5 @@
-// Files: those we write appear under their names when they are complete, so that nobody ever sees half a
-// file; those we read are regular files of a limited size.
+// Files. Output files get their names when they are complete, so that no reader sees a partial file. Input
+// files are regular files of limited size.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace netsim {
 
-// A file descriptor that is closed at the end.
+// Descriptor: a file descriptor that is closed at the end.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -31,81 +31,85 @@ class Descriptor {
 
 class OutputDirectory;
 
-// A file that appears under its name only at commit(); destroyed without commit it leaves nothing. Every
-// failure (open, write, full disk, rename) is an IoError with the path and the reason. Buffered; write() is
-// cheap. Until commit() the bytes are in a file of its own beside it, ".NAME.PROCESS-NUMBER.partial".
+// OutputFile: a file that gets its name only at commit(); destroyed without commit, it leaves nothing. Every
+// failure (open, write, full disk, rename) throws an IoError with the path and the reason. Writes are
+// buffered.
+//
+// Until commit() the bytes are in a file beside it, ".NAME.PROCESS-NUMBER.partial".
 class OutputFile {
  public:
-  // A file that the user has named: it replaces what has that name, through symbolic links; a device or a
-  // pipe is written directly. IoError where the file is an input, read while a ReadLog of this thread lives.
+  // Opens a file that the user has named. It replaces an existing file, also through symbolic links; a device
+  // or a pipe is written directly. Throws IoError if the file is an input, read while a ReadLog of this
+  // thread lives.
   explicit OutputFile(std::string path);
-  // A file of a run, in the directory that the run holds, which must outlive it. commit() replaces nothing.
+  // Opens a file of a run in the directory that the run holds, which must outlive it. commit() replaces
+  // nothing.
   OutputFile(const OutputDirectory& directory, const std::string& name);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   void write(std::string_view text);
   void write_integer(std::int64_t value);
-  // Writes out what is buffered and returns the size in bytes. Afterwards only commit() is allowed.
+  // Writes out the buffer and returns the size in bytes. Afterwards only commit() is allowed.
   std::uint64_t complete();
   void commit();
-  // The file's name without its directory.
+  // Returns the file's name without its directory.
   const std::string& name() const { return name_; }
 
  private:
   void create_partial();
   void discard();
   std::string path_, name_;  // path_: for messages
-  Descriptor parent_;        // of a file that the user has named
-  int directory_ = -1;       // where name_ is
+  Descriptor parent_;        // directory of a file that the user has named
+  int directory_ = -1;       // directory of name_
   bool replaces_ = true;
-  std::string partial_;  // empty where a device or pipe is written directly, and after the end
+  std::string partial_;  // empty after the end, and if a device or pipe is written directly
   std::optional<TemporaryFile> registered_;
   std::FILE* file_ = nullptr;
 };
 
-// A file that a manifest names as written by its run.
+// WrittenFile: a file that a manifest names as written by its run.
 struct WrittenFile {
   std::string name;
-  std::optional<std::uint64_t> bytes;  // nothing: of any size
+  std::optional<std::uint64_t> bytes;  // empty: any size
 };
 
-// The files that runs write into their directories.
+// OutputNames: the files that runs write into their directories.
 struct OutputNames {
   std::vector<std::string> all;
-  std::string manifest;  // one of them, which names those that its run wrote
-  // Returns the files that a manifest with this text names; nothing if no run wrote the manifest.
+  std::string manifest;  // the name in `all` of the file that lists the files written by its run
+  // Returns the files that a manifest with this text names, or nothing if no run wrote the manifest.
   std::function<std::optional<std::vector<WrittenFile>>(const std::string& text)> read_manifest;
 };
 
-// The directory of one run's files, this run's while the object lives: another run (of this process or
-// another) is refused with one IoError. The claim is a lock of the file `.netsim.lock` in it, which ends with
-// the process, however it ends; on a file system without locks there is no claim, and files are still never
-// torn.
+// OutputDirectory: the directory of one run's files. While the object lives, any other run, of this process
+// or another, is refused with an IoError. A lock of the file `.netsim.lock` in the directory ensures this,
+// and ends with the process. On a file system without locks runs are not refused, and files are still never
+// partial.
 //
-// The directory is kept open, so that files go with it where it is moved. Where it is removed, and perhaps
-// made anew by another run, nothing is written, and an IoError says so.
+// The directory is kept open, so that files follow it when it is moved. If it is removed, and perhaps made
+// anew by another run, nothing is written and an IoError is thrown.
 class OutputDirectory {
  public:
-  // Creates the directory (and parents) if needed and removes partial files that killed runs left. IoError if
-  // it cannot be written or belongs to another run, or if require_own() refuses it.
+  // Creates the directory (and parents) if needed and removes partial files that killed runs left. Throws
+  // IoError if it cannot be written, belongs to another run, or require_own() refuses it.
   OutputDirectory(std::string path, OutputNames names);
   ~OutputDirectory();
   OutputDirectory(const OutputDirectory&) = delete;
   OutputDirectory& operator=(const OutputDirectory&) = delete;
 
-  // Throws an IoError if something that netsim did not write has one of the names. A file is netsim's if it
-  // is regular and the manifest names it with its size. An input, read while a ReadLog of this thread lives,
-  // is refused in any case.
+  // Throws an IoError if a file that netsim did not write has one of the names. A file is netsim's if it is
+  // regular and the manifest names it with its size. An input, read while a ReadLog of this thread lives, is
+  // always refused.
   void require_own() const;
-  // IoError unless the directory is still there and still held.
+  // Throws IoError unless the directory still exists and is still locked.
   void require_held() const;
-  // Removes the files of earlier runs in the order of the names, the manifest last, and nothing else. So what
-  // lies there later is of this run, and a run that is killed leaves no summary.
+  // Removes the files of earlier runs in the order of the names, the manifest last, and nothing else. Later
+  // files are therefore of this run, and a killed run leaves no summary.
   void clear() const;
 
   int descriptor() const { return directory_.number(); }
-  // The path of the file `name`, for messages.
+  // Returns the path of the file `name`, for messages.
   std::string file(const std::string& name) const;
 
  private:
@@ -120,17 +124,17 @@ class OutputDirectory {
   std::optional<TemporaryFile> registered_;
 };
 
-// A CSV cell: quoted when it holds a comma, a quote or a line break.
+// Returns a CSV cell, quoted if it holds a comma, a quote or a line break.
 std::string csv_cell(std::string_view text);
 
-// No input is larger: 1 GiB.
+// Largest size of an input file: 1 GiB.
 inline constexpr std::uint64_t kMaxInputFile = std::uint64_t{1} << 30;
 
-// Reads a whole regular file. IoError, at once, if it cannot be read, is something else (a pipe, a device, a
-// directory: inputs are read more than once, and would have no end) or is larger than `limit` bytes.
+// Reads a whole regular file. Throws IoError if it cannot be read or is larger than `limit` bytes. Pipes,
+// devices and directories are refused too: inputs are read more than once, and those might have no end.
 std::string read_file(const std::string& path, std::uint64_t limit = kMaxInputFile);
 
-// 64-bit content hash in hex, for manifests.
+// Returns a 64-bit content hash in hexadecimal, for manifests.
 std::string content_hash(std::string_view bytes);
 
 }  // namespace netsim

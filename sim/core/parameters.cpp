@@ -34,7 +34,8 @@ void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
   for (const char* type : {"section", "sections", "list", "components"}) {
     if (parameter.type == type) return;
   }
-  // Nothing is where its key is; a null that is written has a place of its own, one of --set has none.
+  // A null that was not written has the place of its key. A written null has a place of its own, and a null
+  // of --set has none.
   const Place& given = node.place();
   const Place key = node.key_place();
   if (!node.is_null() || given.line == 0 || given.line != key.line || given.column != key.column) return;

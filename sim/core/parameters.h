@@ -26,7 +26,7 @@
 
 namespace netsim {
 
-// Inclusive limits of a numeric parameter.
+// Range: the inclusive limits of a numeric parameter.
 template <class T>
 struct Range {
   T minimum;
@@ -57,7 +57,7 @@ ParameterInfo component_info(std::string name, std::string component_kind, std::
                              std::string doc);
 
 ParameterInfo names_info(std::string name, std::string default_name, std::string doc);
-// Returns the names that a parameter of type `names` holds, as nodes that know their places.
+// Returns the names that a parameter of type `names` holds, as nodes with their places.
 std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name);
 
 // Throws ConfigError at a key that has no value. A section may be empty: its parameters then have their
@@ -72,7 +72,7 @@ std::string shown_limit(const std::string& type, const std::string& limit);
 // Returns the exact text of a real, for defaults and ranges.
 std::string format_real(double value);
 
-// NoParameters: stands for the parameters of a component without any, `Parameters<NoParameters>()`.
+// NoParameters: the parameters of a component without any, `Parameters<NoParameters>()`.
 struct NoParameters {};
 
 template <class P>
@@ -99,8 +99,8 @@ class Parameters {
   Parameters&& rate(std::string name, BitRate P::*member, Range<BitRate> range, std::string doc) {
     return add<BitRate>(std::move(name), "rate", member, range, std::move(doc), read_rate, format_rate);
   }
-  // These declare parameters whose default depends on other parameters or on the network. An absent key
-  // leaves the member empty, and `computed` says in words which value is then used.
+  // Declare parameters whose default depends on other parameters or on the network. An absent key leaves the
+  // member empty; `computed` describes the value that is then used.
   Parameters&& integer(std::string name, std::optional<std::int64_t> P::*member, Range<std::int64_t> range,
                        std::string computed, std::string doc) {
     return compute(add<std::int64_t>(std::move(name), "integer", member, range, std::move(doc), read_integer,
@@ -259,7 +259,7 @@ Parameters<P>&& Parameters<P>::section(std::string name, S P::*member, const Par
                                        std::string doc) {
   table_.push_back(section_info(std::move(name), nested.table(), std::move(doc)));
   bindings_.push_back({[member, nested](P& p, const ConfigNode& node) { p.*member = nested.parse(node); },
-                       [](P&) {},  // an empty section says nothing
+                       [](P&) {},  // an empty section changes nothing
                        [member, nested](P& p, const ConfigNode& node) {
                          p.*member = nested.parse_over(std::move(p.*member), node);
                        }});

@@ -28,8 +28,8 @@ std::string bytes_of(const std::string& path) {
   }
 }
 
-// The interface that the plugin in `bytes` was made with: a line of text behind a mark. Other files may hold
-// the mark, too, as netsim itself does.
+// Returns the interface version that the plugin in `bytes` was made with: a line of text behind a mark. Other
+// files may contain the mark too, as netsim itself does.
 std::string interface_of(const std::string& path, const std::string& bytes) {
   constexpr std::size_t kLongest = 80;
   for (std::size_t mark = bytes.find(kMark); mark != std::string::npos; mark = bytes.find(kMark, mark + 1)) {
@@ -54,7 +54,7 @@ Plugin load_plugin(const std::string& path) {
                      ": build it anew with these");
   if (Catalogue::instance().frozen())
     refuse(path, "comes too late: plugins are loaded before the first component is made");
-  // By its whole path: dlopen() looks for a mere name elsewhere.
+  // The whole path is needed, because dlopen() searches elsewhere for a mere name.
   if (dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     refuse(path, std::string("cannot be loaded: ") + dlerror());
   Catalogue::instance().check();

@@ -1,4 +1,4 @@
-// Loads plugins: shared libraries with components (sim/core/plugin.h says what makes one).
+// Loads plugins: shared libraries with components (see sim/core/plugin.h).
 #pragma once
 
 #include <string>

@@ -14,21 +14,21 @@
 namespace netsim {
 namespace {
 
-// Redraw at most 5 times a second on a terminal; in a log first after 2 s, then every half minute.
+// Seconds between lines: 0.2 on a terminal; in a log 2 before the first line, then 30.
 constexpr double kTerminalPeriod = 0.2;
 constexpr double kPlainFirst = 2, kPlainPeriod = 30;
-// Speeds are those of about so many seconds, so that the ETA follows phases but does not flicker.
+// Seconds over which speeds are averaged, so that the ETA follows phases but does not flicker.
 constexpr double kMemory = 10;
-// Before that nothing is promised.
+// No ETA is shown before this time in seconds and fraction done.
 constexpr double kFirstPromise = 1, kLeastFraction = 0.002;
 constexpr double kLongestPromise = 1000 * 3600.0;
 
 struct Part {
   std::string text;
-  int expendable;  // the highest is left out first
+  int expendable;  // parts with the highest number are left out first
 };
 
-// The parts that have room in `width` columns, in their order.
+// Returns the parts that fit into `width` columns, in their order.
 std::string joined_parts(std::vector<Part> parts, std::size_t width) {
   const auto length = [&parts] {
     std::size_t sum = 0;

@@ -1,6 +1,6 @@
-// Progress: tells a waiting person how far a run is, by the wall clock.
+// Progress: shows the user how far a run is, by the wall clock.
 //
-// On a terminal one line is redrawn at most 5 times a second; it leaves out what has no room, so it never
+// On a terminal one line is redrawn at most 5 times a second; it omits parts that do not fit, so it never
 // wraps. Elsewhere (a log file) a plain line is printed after 2 s and then every half minute. Nothing here
 // may influence a result.
 #pragma once
@@ -24,14 +24,14 @@ class Progress {
   // Returns the columns of the terminal; called before every line.
   using Width = std::function<std::size_t()>;
 
-  // `out` is not owned. `clock` and `width` are injected by tests; the defaults are the monotonic clock and
-  // what the terminal says.
+  // `out` is not owned. Tests pass `clock` and `width`; the defaults are the monotonic clock and the
+  // terminal's width.
   explicit Progress(Style style, std::FILE* out = stderr, Clock clock = wall_clock(), Width width = {});
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // terminal if `out` is one, otherwise plain; quiet if asked.
+  // Returns terminal if `out` is a terminal, otherwise plain; quiet if requested.
   static Style style_for(std::FILE* out, bool quiet);
   static Clock wall_clock();
 

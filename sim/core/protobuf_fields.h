@@ -1,4 +1,4 @@
-// ProtobufFields: takes a protobuf message apart as far as it goes, without its schema (wire format:
+// ProtobufFields: divides a protobuf message into its fields without its schema (wire format:
 // protobuf.dev/programming-guides/encoding).
 #pragma once
 
@@ -15,14 +15,14 @@ class ProtobufFields {
     std::uint64_t number = 0;
     unsigned type = 0;        // 0 varint, 1 eight bytes, 2 bytes, 5 four bytes
     std::uint64_t value = 0;  // of a varint
-    std::string_view
-        content;  // of four, eight or more bytes; what there is of them (value: how many there are)
+    // Bytes of a field of type 1, 2 or 5, as many as exist of them. `value` is the number announced.
+    std::string_view content;
   };
 
   explicit ProtobufFields(std::string_view bytes) : rest_(bytes) {}
 
   bool at_end() const { return rest_.empty(); }
-  // Nothing for what is no field, and at the end.
+  // Returns the next field. Returns nothing at the end, or if the bytes are no field.
   std::optional<Field> next() {
     Field field;
     const auto tag = varint();
@@ -46,7 +46,7 @@ class ProtobufFields {
     }
     return std::nullopt;
   }
-  // As many bytes as there are, up to `count`.
+  // Returns the next `count` bytes, or as many as are left.
   std::string_view take(std::uint64_t count) {
     const std::string_view taken = rest_.substr(0, count);
     rest_.remove_prefix(taken.size());

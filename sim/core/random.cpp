@@ -8,7 +8,7 @@
 namespace netsim {
 namespace {
 
-// ln 2 in two parts: the high one has 21 trailing zero bits, so that exponent * high is exact.
+// ln 2 in two parts. The high part has 21 trailing zero bits, so that exponent * high is exact.
 constexpr double kLn2High = 0x1.62e42fee00000p-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52) - 1;
@@ -32,8 +32,8 @@ Parts split(double x) {
   return {mantissa, exponent};
 }
 
-// ln m = 2 atanh(s) with s = (m - 1) / (m + 1): 2 s (1 + s^2/3 + s^4/5 + ...). |s| <= 0.1716, so the first
-// term left out is below 1e-18 of the sum.
+// Returns ln m = 2 atanh(s) with s = (m - 1) / (m + 1), which is 2 s (1 + s^2/3 + s^4/5 + ...). |s| <=
+// 0.1716, so the first omitted term is below 1e-18 of the sum.
 double log_of_mantissa(double m) {
   static constexpr std::array<double, 12> kSeries = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,
                                                      1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,

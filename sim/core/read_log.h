@@ -1,7 +1,7 @@
-// ReadLog: which files a run was made of, with what was in them, for its manifest.
+// ReadLog: lists the files from which a run was made, with a hash of their content, for its manifest.
 //
-// It lists what read_file() has read, whoever asked for it, so that no reader can forget a file that a file
-// names. This is the one thing that a thread knows beside its stack: results never depend on it.
+// It lists every file that read_file() has read, so that no reader can omit a file that another file names.
+// It is the only thread-local state; results never depend on it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,16 +12,16 @@
 
 namespace netsim {
 
-// Logs what its thread reads while it lives: each file once per content, in the order of reading. Logs nest:
-// a file is listed by the innermost one only.
+// ReadLog: logs the files that its thread reads while it lives, each once per content, in the order of
+// reading. Logs nest: a file is listed by the innermost one only.
 class ReadLog {
  public:
   struct File {
-    std::string path;  // as it was opened
-    std::string hash;  // content_hash() of the bytes that were read, not of what lies there later
+    std::string path;  // path as it was opened
+    std::string hash;  // content_hash() of the bytes that were read
   };
 
-  // The file itself, whatever its name.
+  // Identity: the file itself, independent of its name.
   struct Identity {
     ::dev_t device = 0;
     ::ino_t inode = 0;
@@ -34,9 +34,9 @@ class ReadLog {
   ReadLog& operator=(const ReadLog&) = delete;
 
   const std::vector<File>& files() const { return files_; }
-  // For read_file(): tells the log of this thread, if there is one.
+  // Adds a file to the log of this thread, if there is one. Called by read_file().
   static void note(const std::string& path, std::string_view bytes, Identity identity);
-  // Whether a log of this thread, the innermost or one around it, knows that the file was read.
+  // Returns whether a log of this thread, the innermost or one around it, contains the file.
   static bool has_read(Identity identity);
 
  private:

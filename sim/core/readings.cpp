@@ -1,4 +1,5 @@
-// The typed readings of config.h and their writers: decimal text to integers, exactly, in 128-bit arithmetic.
+// The typed readings of config.h and their writers. They convert decimal text to integers exactly, in 128-bit
+// arithmetic.
 #include <array>
 #include <charconv>
 #include <limits>
@@ -16,13 +17,13 @@ struct Unit {
   std::int64_t factor;
 };
 
-// One dimension: its units, the ones that messages list and writers use first.
+// Dimension: a kind of quantity with its units, first those that messages list and writers use.
 struct Dimension {
   std::string_view what;     // "a time"
   std::string_view allowed;  // for messages
   const Unit* units;
   std::size_t count;
-  std::size_t written;  // the first ones are used by format()
+  std::size_t written;  // number of units that format() uses, from the first
   std::string_view smallest;
 };
 
@@ -102,8 +103,8 @@ std::size_t count_digits(std::string_view text) {
   return count;
 }
 
-// The length of the decimal number (digits, at most one point between or before digits) that `text` starts
-// with.
+// Returns the length of the decimal number at the start of `text`: digits, with at most one point between or
+// before digits.
 std::size_t number_length(std::string_view text) {
   const std::size_t whole = count_digits(text);
   if (whole == text.size() || text[whole] != '.') return whole;
@@ -127,7 +128,8 @@ const Unit* find_unit(const Dimension& dimension, std::string_view name) {
   return nullptr;
 }
 
-// "gbps" is Gbps misspelt; "GBps" is not: B is 8 b. For sizes "mb" can only be meant as MB.
+// Returns whether the unit differs from the word only in case. "gbps" is Gbps misspelt; "GBps" is not,
+// because B is 8 b. For sizes "mb" can only mean MB.
 bool differs_only_in_case(std::string_view unit, std::string_view word) {
   if (unit.size() != word.size()) return false;
   const bool rate = unit.ends_with("s");
@@ -138,7 +140,7 @@ bool differs_only_in_case(std::string_view unit, std::string_view word) {
   return true;
 }
 
-// A unit that differs from the word only in case, if there is exactly one.
+// Returns the unit that differs from the word only in case, if there is exactly one.
 std::optional<std::string_view> same_but_case(const Dimension& dimension, std::string_view word) {
   std::optional<std::string_view> found;
   for (std::size_t i = 0; i < dimension.count; ++i) {
@@ -168,7 +170,7 @@ std::string format(const Dimension& dimension, std::int64_t value);
 
 enum class Trouble { none, digits, finer, too_large };
 
-// The digits of a decimal without its point; false if they do not fit.
+// Reads the digits of a decimal without its point. Returns false if they do not fit.
 bool read_digits(std::string_view whole, std::string_view fraction, UInt128& mantissa) {
   for (const std::string_view part : {whole, fraction}) {
     for (const char c : part) {
@@ -179,7 +181,7 @@ bool read_digits(std::string_view whole, std::string_view fraction, UInt128& man
   return true;
 }
 
-// value = number * factor, exactly.
+// Computes value = number * factor exactly.
 Trouble scale(std::string_view number, std::int64_t factor, std::int64_t& value) {
   const std::size_t point = std::min(number.find('.'), number.size());
   const std::string_view whole = number.substr(0, point);
@@ -207,7 +209,7 @@ bool looks_like_exponent(std::string_view unit) {
          (is_digit(unit[1]) || unit[1] == '-' || unit[1] == '+');
 }
 
-// What the unit's name stands for; `number` is what stands before it. 0 needs none.
+// Returns the factor of a unit. `number` is the text before the unit; 0 needs no unit.
 std::int64_t unit_factor(const ConfigNode& node, const Dimension& dimension, std::string_view number,
                          std::string_view unit) {
   const std::string allowed(dimension.allowed);
@@ -244,7 +246,7 @@ std::int64_t read_quantity(const ConfigNode& node, const Dimension& dimension) {
   return value;
 }
 
-// value / factor as a decimal, exactly; "" if it does not end within 12 digits.
+// Returns value / factor as an exact decimal, or "" if it does not end within 12 digits.
 std::string decimal(std::uint64_t value, std::uint64_t factor) {
   std::string result = std::to_string(value / factor);
   std::uint64_t rest = value % factor;
@@ -258,7 +260,7 @@ std::string decimal(std::uint64_t value, std::uint64_t factor) {
   return rest == 0 ? result : "";
 }
 
-// The shortest exact text; of equally long ones that with the largest unit.
+// Returns the shortest exact text; of equally long texts, the one with the largest unit.
 std::string format(const Dimension& dimension, std::int64_t value) {
   if (value == 0) return "0 " + std::string(dimension.smallest);
   const std::uint64_t size =
@@ -275,7 +277,7 @@ std::string format(const Dimension& dimension, std::int64_t value) {
   return (value < 0 ? "-" : "") + best;
 }
 
-// Decimal text that is known to be well-formed.
+// Converts decimal text that is known to be well-formed.
 double real_of(const ConfigNode& node, const std::string& text) {
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -303,7 +305,7 @@ double read_ratio(const ConfigNode& node, const std::string& text, std::size_t s
   return value;
 }
 
-// The length of an exponent "e-12" at the start of `text`, or 0.
+// Returns the length of an exponent "e-12" at the start of `text`, or 0.
 std::size_t exponent_length(std::string_view text) {
   if (text.empty() || (text[0] != 'e' && text[0] != 'E')) return 0;
   const std::size_t sign = text.size() > 1 && (text[1] == '+' || text[1] == '-') ? 1 : 0;

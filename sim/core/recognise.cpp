@@ -16,8 +16,8 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kLines = 8;       // of an excerpt
-constexpr std::size_t kMostKeys = 256;  // of an object
+constexpr std::size_t kLines = 8;       // lines of an excerpt
+constexpr std::size_t kMostKeys = 256;  // keys of an object
 
 bool is_json_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b\x08"); }
 
-// As much as there is, up to kExcerpt bytes.
+// Unpacks as much as there is, up to kExcerpt bytes.
 std::string unpack(std::string_view packed) {
   std::string result(kExcerpt, '\0');
   z_stream stream{};
@@ -51,15 +51,16 @@ std::string_view without_mark(std::string_view text) {
   return text;
 }
 
-// Every byte may stand in a text of any encoding that goes beyond ASCII, but for control characters.
+// Returns whether the bytes have no control characters. Any other byte can occur in a text, because text may
+// have any encoding that extends ASCII.
 bool looks_like_text(std::string_view bytes) {
   return std::none_of(bytes.begin(), bytes.end(), [](char c) {
     return (static_cast<unsigned char>(c) < 0x20 && !is_json_blank(c) && c != '\f' && c != '\v') || c == 0x7f;
   });
 }
 
-// Keys of the object that a JSON text begins with, alone or first in a list; also of YAML's {key: value}.
-// Whatever is not closed ends where the text does.
+// JsonKeys: finds the keys of the object with which a JSON text begins, alone or first in a list; also those
+// of YAML's {key: value}. Brackets that are not closed end with the text.
 class JsonKeys {
  public:
   explicit JsonKeys(std::string_view text) : text_(text) {}
@@ -90,7 +91,7 @@ class JsonKeys {
     ++at_;
     return true;
   }
-  // Quoted or bare.
+  // Reads a quoted or bare word.
   std::string_view word() {
     if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) return quoted();
     const std::size_t begin = at_;
@@ -106,7 +107,7 @@ class JsonKeys {
     take(quote);
     return inside;
   }
-  // Up to the comma or bracket behind a value.
+  // Skips a value, up to the comma or bracket behind it.
   void skip_value() {
     for (int depth = 0; at_ < text_.size();) {
       const char c = text_[at_];
@@ -125,7 +126,7 @@ class JsonKeys {
   std::size_t at_ = 0;
 };
 
-// The key of "key: value" or "key:", or "".
+// Returns the key of "key: value" or "key:", or "".
 std::string_view yaml_key(std::string_view line) {
   if (line.empty() || is_json_blank(line.front()) ||
       std::string_view("-#{[<").find(line.front()) != std::string_view::npos)
@@ -140,7 +141,7 @@ std::string_view yaml_key(std::string_view line) {
   return {};
 }
 
-// Behind a prolog, comments and a document type.
+// Returns the first element after a prolog, comments and a document type.
 std::string_view outermost_element(std::string_view text) {
   while (true) {
     text = trimmed(text);

@@ -1,9 +1,9 @@
 // Recognises the format of a file by its content, with one table of formats. Each reader adds its formats;
-// sim/workload/readers/unread_formats.cpp adds those that netsim does not read yet. Code that is given a file
-// asks here before reading it, and names the format in its refusal of a wrong file.
+// sim/workload/readers/unread_formats.cpp adds those that netsim does not read yet. Code that reads a file
+// recognises it first, and names the format when it refuses a wrong file.
 //
-// A format looks at the beginning of the file only (kExcerpt bytes, unpacked where it is gzip). Where several
-// formats match, the file's name decides, then the order of the formats' names.
+// A format is matched with the beginning of the file only (kExcerpt bytes, unpacked if it is gzip). If
+// several formats match, the file's name decides, then the order of the formats' names.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,16 @@ class Excerpt {
   bool is_text() const { return is_text_; }
   bool contains(std::string_view part) const { return bytes_.find(part) != std::string_view::npos; }
 
-  // For text: the first lines that are neither empty nor comments (#, //), without white space around them.
+  // Return the first lines of a text that are neither empty nor comments (#, //), without white space around
+  // them.
   std::size_t lines() const { return lines_.size(); }
   std::string_view line(std::size_t i) const;  // "" beyond them
   // Return the words of a line, and its cells between `separator`s.
   std::vector<std::string_view> words(std::size_t line) const;
   std::vector<std::string_view> cells(std::size_t line, char separator) const;
 
-  // For text: the keys of a JSON object (the first one of a JSON list), or of a YAML map in block or flow
-  // notation.
+  // Return facts on the keys of a text. The keys are those of a JSON object (the first one of a JSON list),
+  // or of a YAML map in block or flow notation.
   bool has_key(std::string_view key) const;
   bool has_keys(std::initializer_list<std::string_view> keys) const;
   bool has_any_key(std::initializer_list<std::string_view> keys) const;
@@ -68,7 +69,8 @@ bool is_integer_word(std::string_view word);  // decimal digits, at least one
 bool is_number_word(std::string_view word);   // 1, 2.5, 1e-6, -1
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words);
 
-// A group of equal hosts that a file describes: the parameters of its host component, and their number.
+// HostsOfFile: a group of equal hosts that a file describes, with the parameters of its host component and
+// its size.
 struct HostsOfFile {
   std::vector<std::pair<std::string, std::string>> parameters;
   std::uint32_t count = 1;
@@ -87,10 +89,10 @@ struct Format {
   Use use = Use::none;
   bool (*matches)(const Excerpt& file) = nullptr;
   std::string component;             // the reader's name ("" for netsim's own), or the topology's kind
-  std::string advice;                // what the user can do with the file; "" for the advice of its use
+  std::string advice;                // advice to the user on the file; "" for the advice of its use
   std::vector<std::string> endings;  // endings of file names, for the tie break
-  // For topologies: returns a group for each kind of host in the order of the fabric's ports, or nothing
-  // where all hosts are alike. `component` is {kind: ..., file: ...}. Throws InputError for a wrong file.
+  // Topologies only: returns a group for each kind of host in the order of the fabric's ports, or nothing if
+  // all hosts are alike. `component` is {kind: ..., file: ...}. Throws InputError for a wrong file.
   std::vector<HostsOfFile> (*groups)(const ConfigNode& component) = nullptr;
 };
 

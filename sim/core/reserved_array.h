@@ -22,7 +22,7 @@ namespace netsim {
 template <class T>
 class ReservedArray {
  public:
-  // Reserves space for at most so many elements, fewer where the process may not use much address space.
+  // Reserves space for at most `capacity` elements, or fewer if the process may not use much address space.
   explicit ReservedArray(std::size_t capacity)
       : capacity_(std::min(capacity, address_space_share() / sizeof(T))),
         bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// number, blanks, unit; or a zero without one.
+// Returns the pattern of a number, blanks and a unit, or of a zero without a unit.
 Json quantity(const std::string& units) {
   Json text = {{"type", "string"},
                {"pattern", R"(^((0|[1-9][0-9]*)(\.[0-9]+)?|\.[0-9]+) *()" + units + ")$"}};
@@ -29,7 +29,7 @@ Json json_real(const std::string& text) {
   return value;
 }
 
-// Adds minimum and maximum where they limit anything.
+// Adds minimum and maximum if they limit the type's values.
 template <class Convert>
 void add_limits(Json& schema, const ParameterInfo& info, Convert convert) {
   if (!shown_limit(info.type, info.minimum_text).empty()) schema["minimum"] = convert(info.minimum_text);
@@ -92,7 +92,7 @@ Json type_schema(const ParameterInfo& info) {
   }
   if (info.type == "list")
     return {{"type", {"array", "string", "number", "boolean"}}};  // a single item may stand alone
-  // Text: YAML's own idea of its type does not matter.
+  // The type that YAML assigns to a text does not matter.
   Json text = {{"type", {"string", "number", "boolean"}}};
   if (info.type != "names") return text;
   Json list = {{"type", "array"}, {"items", text}};
@@ -138,8 +138,8 @@ Json table_schema(const ParameterTable& table) {
   return schema;
 }
 
-// One component's parameters, with `kind` allowed but not required: where it is the default it may be left
-// out.
+// Returns the schema of one component's parameters. `kind` is allowed but not required, because it may be
+// omitted where the component is the default.
 Json component_definition(const ComponentInfo& component) {
   Json schema = table_schema(component.parameters);
   schema["description"] = component.summary;
@@ -147,7 +147,7 @@ Json component_definition(const ComponentInfo& component) {
   return schema;
 }
 
-// Any component of a kind: a bare name, or one of the maps with its `kind`.
+// Returns the schema of any component of a kind: a bare name, or one of the maps with its `kind`.
 Json kind_definition(const std::string& kind, const Catalogue& catalogue) {
   const std::vector<std::string> names = catalogue.names(kind);
   Json alternatives = Json::array({{{"enum", names}}});
@@ -166,8 +166,8 @@ Json definitions(const Catalogue& catalogue) {
   return result;
 }
 
-// A reference to what this program does not have would make the whole schema invalid: anything is allowed
-// there.
+// Adds definitions that allow anything for kinds that this program does not have. A reference to a missing
+// definition would make the whole schema invalid.
 void add_missing(const ParameterTable& table, Json& definitions) {
   for (const ParameterInfo& info : table) {
     add_missing(info.children, definitions);

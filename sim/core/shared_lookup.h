@@ -1,6 +1,6 @@
-// SharedLookup: what one set of atoms has found in a cache that all sets share, so that asking again needs no
-// lock. The cache has `key(parts...)`, which names an entry, and `get(parts...)`, whose result lives as long
-// as the cache; any thread may call get().
+// SharedLookup: remembers results of a cache that all sets share, so that one set needs no lock to ask again.
+// The cache has `key(parts...)`, which names an entry, and `get(parts...)`, whose result lives as long as the
+// cache. Any thread may call get().
 #pragma once
 
 #include <map>

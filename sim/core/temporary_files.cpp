@@ -18,7 +18,7 @@ struct Slot {
   std::array<char, NAME_MAX + 1> name{};
 };
 
-// A handler can reach nothing but static memory.
+// Static, because a signal handler can access globals only.
 std::array<Slot, 64> slots;
 
 }  // namespace

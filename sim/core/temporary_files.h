@@ -6,8 +6,8 @@
 
 namespace netsim {
 
-// Registers a file while the object lives. The file itself is the owner's business. At most 64 files are
-// registered at a time; more are simply not removed by remove_temporary_files().
+// TemporaryFile: registers a file while the object lives; its owner creates and removes the file. At most 64
+// files are registered at a time. remove_temporary_files() does not remove any more than these.
 class TemporaryFile {
  public:
   // `name` is relative to the open directory `directory`, which the owner keeps open as long as this lives.

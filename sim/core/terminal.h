@@ -1,4 +1,4 @@
-// Terminals: how wide the lines of a stream may be.
+// Terminals: the width of a stream's lines.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace netsim {
 
-// Columns of the terminal that `out` is; of no terminal, or one that does not know: those of the
-// environment's COLUMNS, or kDefaultWidth. At least 10. Asked anew for each text, since windows change.
+// Returns the columns of the terminal `out`, at least 10. If `out` is no terminal, or its width is unknown,
+// returns the environment's COLUMNS or kDefaultWidth. It is called for each text, because windows change.
 std::size_t line_width(std::FILE* out);
 
-// Whether `out` is a terminal whose lines can be drawn anew (TERM=dumb cannot).
+// Returns whether `out` is a terminal whose lines can be redrawn (not with TERM=dumb).
 bool redraws_lines(std::FILE* out);
 
 }  // namespace netsim

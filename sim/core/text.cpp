@@ -11,7 +11,7 @@
 namespace netsim {
 namespace {
 
-// Three significant digits: 1.23, 12.3, 123.
+// Formats with three significant digits: 1.23, 12.3, 123.
 std::string three_digits(double value) {
   const double size = std::abs(value);
   return fmt::format("{:.{}f}", value, size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
@@ -31,7 +31,7 @@ unsigned byte_at(std::string_view text, std::size_t i) {
 
 bool continues(std::string_view text, std::size_t i) { return (byte_at(text, i) & 0xc0) == 0x80; }
 
-// Length of the UTF-8 character at byte `i`; 0 if there is none.
+// Returns the length of the UTF-8 character at byte `i`, or 0 if there is none.
 std::size_t character_length(std::string_view text, std::size_t i) {
   const unsigned first = byte_at(text, i), second = byte_at(text, i + 1);
   if (first < 0x80) return 1;
@@ -48,7 +48,7 @@ std::size_t character_length(std::string_view text, std::size_t i) {
   return 0;
 }
 
-// The control character at byte `i`, or 256.
+// Returns the control character at byte `i`, or 256.
 unsigned control_character(std::string_view text, std::size_t i) {
   const unsigned first = byte_at(text, i);
   if (first < 0x20 || first == 0x7f) return first;
@@ -73,7 +73,8 @@ std::optional<NotText> find(std::string_view text, bool lines) {
   return std::nullopt;
 }
 
-// The blank behind the word at `begin`: words that end with a digit take the next one along ("p50 1.10 KB").
+// Returns the position of the blank after the word at `begin`. A word that ends with a digit includes the
+// next one ("p50 1.10 KB").
 std::size_t end_of_word(std::string_view text, std::size_t begin) {
   std::size_t end = text.find(' ', begin);
   while (end != std::string_view::npos && end > begin && text[end - 1] >= '0' && text[end - 1] <= '9')
@@ -101,7 +102,7 @@ bool says_one_thing(const TableColumn& column) {
 
 bool less_expendable(const TableColumn& a, const TableColumn& b) { return a.expendable < b.expendable; }
 
-// Takes columns out that one line says as well, as many as need be; the line.
+// Moves columns with equal cells out of the table, as many as needed, and returns the line that states them.
 std::string say_once(std::vector<TableColumn>& table, std::size_t indent, std::size_t width) {
   std::vector<std::size_t> taken;
   for (std::size_t i = 0; i < table.size(); ++i)
@@ -186,7 +187,7 @@ std::size_t columns(std::string_view text) {
 std::string wrapped(std::string_view text, std::size_t at, std::size_t indent, std::size_t width) {
   std::string result;
   std::size_t column = at;
-  bool begins = true;  // a line, where no blank goes before the word
+  bool begins = true;  // the word begins a line, so no blank goes before it
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = end_of_word(text, begin);
     const std::string_view word = text.substr(begin, end - begin);

@@ -13,7 +13,7 @@ namespace netsim {
 // Columns of a line where the width of the terminal is unknown.
 inline constexpr std::size_t kDefaultWidth = 80;
 
-// These format with three significant digits: 0.00123 -> "1.23 ms"; 1234567 -> "1.23 M".
+// Format with three significant digits: 0.00123 -> "1.23 ms"; 1234567 -> "1.23 M".
 std::string human_seconds(double seconds);
 std::string human_count(double count);
 std::string human_bytes(double bytes);  // decimal: "1.23 GB"
@@ -36,7 +36,8 @@ std::optional<NotText> find_not_text(std::string_view text);
 // Finds the first such byte in a name or another text of one line, where tabs and line breaks count too.
 std::optional<NotText> find_not_name(std::string_view text);
 
-// Returns `text` as one line without control characters: a line break is shown as \n, others as \x1b.
+// Returns `text` as one line without control characters. A line break becomes \n, others become \x1b and the
+// like.
 std::string printable(std::string_view text);
 
 // Returns the columns that `text` takes: the number of its UTF-8 characters.
@@ -49,12 +50,12 @@ std::string wrapped(std::string_view text, std::size_t at, std::size_t indent, s
 
 struct TableColumn {
   std::string title;
-  // Where the lines are too long, columns with the highest number are left out first, those with 0 never.
+  // If the lines are too long, columns with the highest number are omitted first; those with 0 never.
   int expendable = 0;
-  bool left = false;  // where its cells stand
+  bool left = false;  // cells are aligned to the left
   std::vector<std::string> cells;
-  // Before that, a column whose cells are all equal moves into a line above the titles ("ranks 8, protocol
-  // LL128"). Columns with the lowest number move first.
+  // Before columns are omitted, a column whose cells are all equal moves into a line above the titles ("ranks
+  // 8, protocol LL128"). Columns with the lowest number move first.
   bool said_once = false;
 };
 // Returns a line of titles and one for each row, indented and each with its line break.

@@ -12,7 +12,7 @@ using Time = std::int64_t;     // picoseconds
 using Bytes = std::int64_t;    // bytes
 using BitRate = std::int64_t;  // bit/s
 
-// For products of them that are divided again. A compiler's extension, without which there is none.
+// 128-bit integers, for products of these types that are divided again. They are a compiler extension.
 __extension__ using Int128 = __int128;
 __extension__ using UInt128 = unsigned __int128;
 
@@ -27,12 +27,12 @@ inline constexpr Bytes kKilobyte = 1'000, kMegabyte = 1'000'000, kGigabyte = 1'0
 inline constexpr Bytes kKibibyte = 1 << 10, kMebibyte = 1 << 20, kGibibyte = 1 << 30;
 inline constexpr BitRate kMbps = 1'000'000, kGbps = 1'000'000'000;
 
-// ceil(bytes * 8 * 10^12 / rate): the time that `bytes` occupy a link of `rate`. At most 1 ps too long, never
-// too short. bytes >= 0, rate > 0.
+// Returns ceil(bytes * 8 * 10^12 / rate), the time in ps that `bytes` occupy a link of `rate`. It is at most
+// 1 ps too long, never too short. bytes >= 0, rate > 0.
 constexpr Time transmission_time(Bytes bytes, BitRate rate) {
   constexpr std::int64_t kPicosecondBits = 8 * kSecond;
   if (bytes <= INT64_MAX / kPicosecondBits) {
-    // Without a sign there is room for any rate.
+    // Unsigned integers, because the sum below may exceed the range of signed ones.
     const auto bits = static_cast<std::uint64_t>(bytes * kPicosecondBits),
                by = static_cast<std::uint64_t>(rate);
     return static_cast<Time>((bits + by - 1) / by);
@@ -42,7 +42,7 @@ constexpr Time transmission_time(Bytes bytes, BitRate rate) {
       static_cast<UInt128>(rate));
 }
 
-// The double nearest to the time in seconds (a division: 1e-12 is not a double).
+// Returns the double nearest to the time in seconds. It divides, because 1e-12 is not a double.
 constexpr double to_seconds(Time time) { return static_cast<double>(time) / 1e12; }
 
 }  // namespace netsim

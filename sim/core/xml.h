@@ -1,5 +1,5 @@
-// A file in XML as elements that know their place, so that whoever reads one can say where it is wrong.
-// pugixml stays inside xml.cpp.
+// XmlFile: an XML file as elements with their places, so that errors can name them. pugixml is used in
+// xml.cpp only.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace netsim {
 
 class XmlFile;
 
-// An element of an XmlFile, which must outlive it. One that was made without an element is false, and has
-// neither attributes nor children.
+// XmlElement: an element of an XmlFile, which must outlive it. One constructed without an element converts to
+// false, and has neither attributes nor children.
 class XmlElement {
  public:
   XmlElement() = default;
@@ -31,21 +31,22 @@ class XmlElement {
 
   std::string name() const;
   bool has(const char* attribute) const;
-  // "" where there is no such attribute.
+  // Returns the attribute's text, or "" if there is no such attribute.
   std::string text(const char* attribute) const;
-  // InputError where it is no integer in the range, or absent and no value stands for that.
+  // Returns the attribute as an integer in the range, or `absent` if it is missing. Throws InputError if it
+  // is no such integer, or is missing without a value for `absent`.
   std::int64_t integer(const char* attribute, Range<std::int64_t> range,
                        std::optional<std::int64_t> absent = std::nullopt) const;
 
-  // The first child of that name.
+  // Returns the first child with that name.
   XmlElement child(const char* name) const;
-  // Elements only, in the order of the file; all of them, or those of that name.
+  // Return the child elements in the order of the file: all of them, or those with that name.
   std::vector<XmlElement> children() const;
   std::vector<XmlElement> children(const char* name) const;
 
-  // Where it begins, for messages about it later on.
+  // Returns where the element begins, for later messages about it.
   Place place() const;
-  // The InputError "file:line:column: <name>: message".
+  // Throws the InputError "file:line:column: <name>: message".
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
@@ -58,15 +59,15 @@ class XmlElement {
 
 class XmlFile {
  public:
-  // InputError for what is no XML; `path` stands for it in messages.
+  // Throws InputError if `text` is no XML; `path` names it in messages.
   XmlFile(std::string text, std::string path);
   ~XmlFile();
   XmlFile(const XmlFile&) = delete;
   XmlFile& operator=(const XmlFile&) = delete;
 
-  // The outermost element; InputError where it has another name.
+  // Returns the outermost element. Throws InputError if it has another name.
   XmlElement root(const char* name) const;
-  // The InputError at a byte of the text.
+  // Throws an InputError at a byte of the text.
   [[noreturn]] void fail(std::ptrdiff_t offset, const std::string& message) const;
   Place place(std::ptrdiff_t offset) const;
 

@@ -23,18 +23,18 @@
 namespace netsim {
 namespace {
 
-// Constants that the model has in its code (switch-mmu.cc, qbb-header, rdma-hw.cc of HPCC's simulator).
+// Constants in the source of HPCC's simulator (switch-mmu.cc, qbb-header, rdma-hw.cc).
 constexpr Bytes kReserve = 4096, kResumeOffset = 3072, kPfcFrame = 31, kTimestamp = 8;
-// INT of five hops (8 B each) and its length field; in ACKs what goes beyond the 14 B that their 48 B have
-// for it.
+// Bytes of INT for five hops (8 B each) and its length field. An ACK adds only the bytes beyond the 14 B that
+// its 48 B have for INT.
 constexpr Bytes kIntOfData = 42, kIntOfAck = 28;
 constexpr const char* kAlpha = "1/8";
 constexpr std::int64_t kHeadroomFactor = 3;
-// LINK_DOWN counts from here.
+// Simulated time from which LINK_DOWN counts.
 constexpr Time kLinkDownOrigin = 2 * kSecond;
 
-// Keys that say something, and those that only name or time output (or, DATA_RATE, LINK_DELAY, PAUSE_TIME,
-// USE_DYNAMIC_PFC_THRESHOLD, L2_CHUNK_SIZE, PINT_*: change nothing in what is modelled).
+// Keys with an effect. kWithoutEffect holds keys that only name or time output, and keys that change nothing
+// in the model (DATA_RATE, LINK_DELAY, PAUSE_TIME, USE_DYNAMIC_PFC_THRESHOLD, L2_CHUNK_SIZE, PINT_*).
 constexpr std::array kKeys = {"TOPOLOGY_FILE",
                               "FLOW_FILE",
                               "SIMULATOR_STOP_TIME",
@@ -93,7 +93,7 @@ enum class Mode : std::int64_t {
   off = 12
 };
 
-// The lines by key, and typed readings of them. All errors are ConfigErrors.
+// Settings: the lines by key, with typed readings. All errors are ConfigErrors.
 class Settings {
  public:
   Settings(std::string_view text, const std::string& path) : reader_(text, path), whole_{path, 0, 0, ""} {
@@ -104,7 +104,7 @@ class Settings {
   }
 
   bool has(const std::string& key) const { return lines_.count(key) != 0; }
-  // Where the key stands, or the file.
+  // Returns the place of the key, or of the file if the key is missing.
   Place place(const std::string& key) const {
     const auto it = lines_.find(key);
     return it != lines_.end() ? reader_.place(it->second.front()) : whole_;
@@ -127,7 +127,7 @@ class Settings {
   BitRate rate(const std::string& key) const {
     return as_config([&] { return reader_.rate(only(key), key, {0, kLinkRates.maximum}); });
   }
-  // Those of `KEY n (bps value)*`.
+  // Returns the values by link rate of a line `KEY n (bps value)*`.
   std::map<BitRate, double> by_rate(const std::string& key) const {
     if (!has(key)) fail(key, "'" + key + "' is missing: its value for each link speed");
     const std::vector<Word>& words = lines_.at(key);
@@ -145,7 +145,7 @@ class Settings {
       return result;
     });
   }
-  // The `count` values of a key.
+  // Returns the `count` values of a key.
   std::vector<Word> values(const std::string& key, std::size_t count) const {
     const std::vector<Word>& words = lines_.at(key);
     if (words.size() != count + 1) fail(key, fmt::format("{} values are expected", count));
@@ -155,7 +155,7 @@ class Settings {
 
  private:
   void add(std::vector<Word> words) {
-    // config_doc.txt explains values in braces.
+    // Values may be explained in braces, as in config_doc.txt.
     const auto comment = std::find_if(words.begin(), words.end(), [](const Word& word) {
       return word.text.starts_with('{') || word.text.starts_with('#');
     });
@@ -182,11 +182,11 @@ class Settings {
 
   TextReader reader_;
   Place whole_;
-  std::map<std::string, std::vector<Word>> lines_;  // the key, then its values
+  std::map<std::string, std::vector<Word>> lines_;  // by key: the key and its values
 };
 
-// What the tool works out from the topology (third.cc, CalculateRoute): round trips in whole nanoseconds on
-// shortest paths, data one way, without headers.
+// PathFigures: the values that the tool computes from the topology (third.cc, CalculateRoute). Round trips
+// are in whole nanoseconds on shortest paths, with data one way, without headers.
 struct PathFigures {
   std::int64_t max_rtt_ns = 0;
   Bytes max_bdp = 0, min_bdp = INT64_MAX;
@@ -202,7 +202,7 @@ class PathSearch {
       links_[link.a].push_back({link.b, &link});
       links_[link.b].push_back({link.a, &link});
     }
-    // The tool walks neighbours in the order of their nodes.
+    // The tool visits neighbours in the order of their nodes.
     for (auto& neighbours : links_) std::stable_sort(neighbours.begin(), neighbours.end(), by_node);
     for (const std::uint32_t host : topology.hosts) search(host);
   }
@@ -235,7 +235,7 @@ class PathSearch {
         if (is_host_[neighbour.node]) {
           take(to);
         } else {
-          queue.push_back(neighbour.node);  // hosts pass nothing on
+          queue.push_back(neighbour.node);  // hosts do not forward
         }
       }
     }
@@ -294,8 +294,8 @@ class Translation {
  private:
   using Path = std::vector<const char*>;
 
-  // That of the overrides where they name one: all that is worked out from the topology is worked out from
-  // the one that is played.
+  // Returns the topology file of the overrides, if they name one. All values computed from the topology must
+  // use the one that is simulated.
   std::string topology_file(const RunOverrides& overrides) {
     ConfigNode asked = ConfigNode::map(Place{"--set", 0, 0, ""});
     for (const std::string& assignment : overrides.assignments) {
@@ -352,7 +352,7 @@ class Translation {
     return std::find(modes.begin(), modes.end(), mode_) != modes.end();
   }
 
-  // Priority groups become data classes, in their order.
+  // Translates the flows. Priority groups become data classes, in their order.
   void translate_flows() {
     run_.workload = workload_;
     if (workload_.empty() && !settings_.has("FLOW_FILE")) return;
@@ -389,7 +389,7 @@ class Translation {
     }
   }
 
-  // Of the first host, which the tool takes for all.
+  // Returns the link rate of the first host, which the tool assumes for all hosts.
   BitRate host_rate() const {
     for (const Ns3Topology::Link& link : topology_.links) {
       if (link.a == topology_.hosts.front() || link.b == topology_.hosts.front()) return link.rate;
@@ -433,7 +433,8 @@ class Translation {
     set("TOPOLOGY_FILE", {"network", "switch", "marker", "reference_rate"}, format_rate(reference));
     set("", {"network", "switch", "marker", "at"}, "dequeue");
   }
-  // Without a range between them nothing is random, whatever PMAX_MAP says.
+  // Translates marking with one threshold. Without a range between KMIN and KMAX nothing is random, whatever
+  // PMAX_MAP is.
   void translate_step(double threshold, BitRate reference) {
     set("KMAX_MAP", {"network", "switch", "marker", "kind"}, "step");
     set("KMAX_MAP", {"network", "switch", "marker", "threshold"}, kilobytes(threshold));
@@ -442,7 +443,7 @@ class Translation {
   }
   static std::string kilobytes(double value) { return format_bytes(static_cast<Bytes>(value * 1000 + 0.5)); }
 
-  // Error rates of links and LINK_DOWN.
+  // Translates the error rates of links and LINK_DOWN.
   void translate_faults() {
     ConfigNode faults = ConfigNode::sequence(Place{path_, 0, 0, "network.faults"});
     const LinkList names = topology_.list(LinkKind::ethernet, 0);
@@ -477,7 +478,7 @@ class Translation {
         const auto a = static_cast<std::uint32_t>(reader.integer(words[1], "a node", nodes));
         const auto b = static_cast<std::uint32_t>(reader.integer(words[2], "a node", nodes));
         if (time == 0) return;  // none
-        // The tool keeps one interface for each neighbour: that of the last link (nbr2if and TakeDownLink in
+        // The tool keeps one interface for each neighbour, that of the last link (nbr2if and TakeDownLink in
         // scratch/third.cc of the HPCC simulator).
         const std::uint32_t all = cables[std::minmax(a, b)].first;
         fault(a, b, all > 1 ? all : 0, "down", format_time(kLinkDownOrigin + time),
@@ -492,7 +493,7 @@ class Translation {
     set("PACKET_PAYLOAD_SIZE", {"transport", "mtu"}, format_bytes(payload_));
     set("", {"transport", "framing"}, "ns3");
     set("", {"transport", "ecn_echo"}, "ack");
-    // By the code the interval is bytes, whatever the documentation says.
+    // In the tool's code the interval is bytes, although its documentation differs.
     const std::int64_t interval = settings_.integer("L2_ACK_INTERVAL", 1, {0, 1 << 30});
     const std::int64_t packets = std::clamp<std::int64_t>((interval + payload_ - 1) / payload_, 1, 65536);
     const auto every = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(packets)));
@@ -581,7 +582,7 @@ class Translation {
     set_rate("RATE_AI", "rate_ai");
     set_rate("RATE_HAI", "rate_hai");
     set_minimum_rate();
-    set_control("CC_MODE", "cnp_interval", "0 s");  // every marked packet's ACK says so
+    set_control("CC_MODE", "cnp_interval", "0 s");  // every ACK of a marked packet carries the mark
   }
 
   void translate_hpcc() {
@@ -601,7 +602,7 @@ class Translation {
 
   void translate_end() {
     if (!settings_.has("SIMULATOR_STOP_TIME")) return;
-    // Beyond what a time can be: no limit.
+    // A time that is too large for Time means no limit.
     const double seconds = settings_.real("SIMULATOR_STOP_TIME", 0, {0, 1e300});
     if (seconds > 9e6) return;
     run_.until = settings_.time("SIMULATOR_STOP_TIME", kSecond, {1, kNever - 1});
@@ -660,7 +661,7 @@ const FormatRegistration kConfiguration{{.name = "netsim_configuration",
 
 constexpr std::uint64_t kMostText = 4 << 20;
 
-// The section that takes the format's component from the file.
+// Returns the section with the format's component, which reads the file.
 ConfigNode component_of_file(const Format& format, const std::string& path, const std::string& section) {
   ConfigNode node = ConfigNode::map(Place{path, 0, 0, section});
   node.at_or_add("kind") = ConfigNode::scalar(format.component, Place{path, 0, 0, section + ".kind"});
@@ -669,7 +670,7 @@ ConfigNode component_of_file(const Format& format, const std::string& path, cons
   return node;
 }
 
-// A group of each kind of hosts.
+// Returns a host group for each kind of host.
 ConfigNode groups_of_file(const ConfigNode& host, const std::vector<HostsOfFile>& groups) {
   const std::string& file = host.place().file;
   ConfigNode list = ConfigNode::sequence(Place{file, 0, 0, "hosts"});
@@ -683,7 +684,7 @@ ConfigNode groups_of_file(const ConfigNode& host, const std::vector<HostsOfFile>
   return list;
 }
 
-// A file that describes the hosts too has a host kind of its topology's name.
+// Reads the configuration. A file that also describes its hosts uses the host kind with its topology's name.
 ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
   const Format* format = recognise_file(path);
   const auto refuse = [&](const std::string& message) { throw ConfigError(Place{path, 0, 0, ""}, message); };

@@ -1,14 +1,15 @@
-// Ids of communications: every member computes the id from the match key of its own task, and all get the
-// same, whatever happens first. Ids of different jobs may be equal.
+// Ids of communications. Every member computes the id from the match key of its own task, and all get the
+// same id, in any order of events. Ids of different jobs may be equal.
 //
-//   bits 63-62   what follows
+//   bits 63-62   the other bits
 //   00           collective: group and sequence on it, 31 bits each
 //   10           message: sender and receiver 15 bits each, tag and sequence 16 bits each
 //   01           message of a larger job, the only one of its tag: sender and receiver 20 bits, tag 22 bits
-//   11           whatever does not fit: a 62-bit hash of its match key
+//   11           anything that does not fit: a 62-bit hash of its match key
 //
-// All but the last are exact. With k hashed communications alive, two of them share an id with a probability
-// below k^2 / 2^63 (1e-7 for a million): the job's statistics see that and end the run with an error.
+// All but the last are exact. If k hashed communications are alive, two of them share an id with a
+// probability below k^2 / 2^63 (1e-7 for a million). The job's statistics detect that and end the run with an
+// error.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace netsim {
 
-// One point-to-point operation: number `number` of its sender, receiver and tag.
+// MessageKey: identifies a point-to-point operation as message `number` of its sender, receiver and tag.
 struct MessageKey {
   std::uint32_t sender = 0, receiver = 0, tag = 0, number = 0;
   bool operator==(const MessageKey&) const = default;
@@ -34,7 +35,8 @@ constexpr std::uint64_t collective_id(std::uint32_t group, std::uint32_t number)
          hash_combine(hash_name("collective"), static_cast<std::uint64_t>(group) << 32 | number) >> 2;
 }
 
-// Of what concerns a rank alone, its task `id`: the message that it could send to itself, but never does.
+// Returns the key of an operation of one rank alone, its task `id`. It is the key of a message to itself,
+// which no rank sends.
 constexpr MessageKey own_message(std::uint32_t rank, std::uint32_t id) {
   return {rank, rank, id >> 16, id & 0xFFFF};
 }

@@ -69,7 +69,7 @@ PathStep::Kind step_kind(TaskKind kind) {
   return kind == TaskKind::circuits ? PathStep::Kind::circuits : PathStep::Kind::communication;
 }
 
-// A transfer spent its time at these ports, and what is left at its sender.
+// Divides a transfer's time among these ports; the rest is the time at its sender.
 void divide(PathStep& transfer, std::span<const PortDelay> ports) {
   transfer.transmission = transfer.queueing = transfer.paused = 0;
   for (const PortDelay& delay : ports) {
@@ -83,7 +83,7 @@ void divide(PathStep& transfer, std::span<const PortDelay> ports) {
   NETSIM_CHECK(transfer.at_sender >= 0, "a message has waited longer than it took");
 }
 
-// To what of the step is within [begin, end]; of a transfer, what it waited goes first.
+// Cuts the step to [begin, end]. A transfer loses waiting time first.
 void cut(PathStep& step, std::vector<PortDelay>& ports, Time begin, Time end) {
   Time less = step.end - step.begin;
   step.begin = std::max(step.begin, begin);
@@ -131,7 +131,7 @@ std::uint32_t CriticalPath::Links::add(std::uint32_t before, const Link& step,
   return number;
 }
 
-// With all before it that nothing else holds.
+// Frees the link and all links before it that have no other holder.
 void CriticalPath::Links::forget(std::uint32_t link) {
   do {
     const Link& over = links_[link];
@@ -151,7 +151,7 @@ void CriticalPath::Links::forget_before(Time time) {
   }
 }
 
-// The slowest port is the first, as it was told.
+// Lists the ports with the slowest first, as they were given to add().
 void CriticalPath::Links::ports_of(std::uint32_t number, std::vector<PortDelay>& ports) const {
   const Link& link = links_[number];
   ports.clear();
@@ -201,7 +201,7 @@ PathStep CriticalPath::step_of(std::uint32_t number) const {
   return step;
 }
 
-// Before a message: what the library costs. Before all else nothing ran.
+// The gap before a message is the library's overhead. Before any other step nothing ran.
 PathStep CriticalPath::gap_of(std::uint32_t number) const {
   const Link& link = steps_[number];
   PathStep gap;
@@ -242,7 +242,8 @@ void CriticalPath::begins(const JobRecord& record) {
   rank.running.push_back(std::move(running));
 }
 
-// A member's chain goes on from the last one's request; all have asked when the first one ends.
+// Continues a member's chain from the request of the member that asked last. All members have asked when the
+// first one ends.
 void CriticalPath::light(Running& member) {
   replace(member.released_by, communications_[member.communication].asked);
   member.begin = end_of(member.released_by);
@@ -257,7 +258,7 @@ CriticalPath::Running& CriticalPath::running(const JobRecord& record) {
   return *at;
 }
 
-// A receiver that came after the message waited for nobody.
+// A receiver that came after the message has waited for no other rank.
 void CriticalPath::ends(const JobRecord& record, Time end) {
   Running& over = running(record);
   if (over.kind == PathStep::Kind::circuits) light(over);
@@ -300,7 +301,7 @@ void CriticalPath::forget(std::uint32_t rank, Running& over) {
 
 // ---- Releases
 
-// The rank's part in a communication that is not over.
+// Returns the rank's part in a communication that is not over.
 CriticalPath::Running& CriticalPath::member(std::uint32_t rank, std::uint64_t communication) {
   std::vector<Running>& all = ranks_[rank].running;
   const auto at = std::find_if(all.begin(), all.end(), [&](const Running& running) {
@@ -310,7 +311,7 @@ CriticalPath::Running& CriticalPath::member(std::uint32_t rank, std::uint64_t co
   return *at;
 }
 
-// The chain by which the message was sent, and the message, up to now.
+// Adds a release: the chain by which the message was sent, extended by the message, up to now.
 void CriticalPath::released(const TransferRecord& record, std::span<const PortDelay> ports) {
   const bool delivered = record.kind == TransferRecord::Kind::delivered;
   Link step;

@@ -1,14 +1,17 @@
-// CriticalPath: what the end of each iteration of a job waited for: a chain of steps, each of which began
-// when the one before it ended, from the end of the iteration before (the arrival of the job, for the first).
-// Together they take exactly as long as the iteration.
+// CriticalPath: finds what the end of each iteration of a job waited for. The path is a chain of steps, each
+// of which began when the one before it ended. It starts at the end of the iteration before, or at the job's
+// arrival. The steps together take exactly as long as the iteration.
 //
-// It is found while the job is played, from the statistics' records, which come in order of time. Each task
-// that is under way holds the chain that released it: that of the task whose end made it ready; for circuits,
-// that of the member that asked last. Each release of a member of a communication (transfer_record.h) makes a
-// chain: that by which the message's sender sent it, and the message; the member ends with its last one.
-// Chains share their beginnings. Releases are kept until the last member ends, because a message may name
-// them until then, and what nothing holds any more is forgotten: so memory follows what is under way and not
-// the length of the job.
+// The path is found while the job runs, from the statistics' records, which come in order of time. Each
+// running task holds the chain that released it. That is the chain of the task whose end made it ready; for
+// circuits, the chain of the member that asked last.
+//
+// Each release of a member of a communication (transfer_record.h) makes a chain. It consists of the chain by
+// which the sender sent the message, and the message. The member ends with its last release.
+//
+// Chains share their beginnings. Releases are kept until the last member ends, because a message may refer to
+// them until then. A chain without holders is freed, so memory follows the work in progress and not the
+// length of the job.
 #pragma once
 
 #include <cstdint>
@@ -31,28 +34,28 @@ struct TransferRecord;  // execution/transfer_record.h
 
 class CriticalPath {
  public:
-  // `gpus`: by rank.
+  // `gpus` holds the GPU of each rank.
   explicit CriticalPath(const std::vector<std::uint32_t>& gpus);
 
-  // The job arrives; nothing may be told before.
+  // Sets the job's arrival. Must be called before any record.
   void open(Time begin);
-  // Records in the order in which the statistics apply them.
+  // Take the records in the order in which the statistics apply them.
   void begins(const JobRecord& record);
-  // `end`: of the task; a message's sender is told later than that, when it is acknowledged.
+  // `end` is the task's end. The record of a message's sender comes later, when the message is acknowledged.
   void ends(const JobRecord& record, Time end);
-  // Of the operations of this job; before the record of a task that ended with it. `ports`: as of
-  // TransferTrace.
+  // Takes a release of an operation of this job, before the record of a task that ended with it. `ports` is
+  // as in TransferTrace.
   void released(const TransferRecord& record, std::span<const PortDelay> ports);
-  // All members of a communication, or of circuits that were asked for, have ended.
+  // Frees a communication, or a circuit request, when all its members have ended.
   void is_over(std::uint64_t communication);
-  // The iteration is over: visits its path, in order of time, cut where it reaches beyond [begin, end]. What
-  // was before `begin` is forgotten. Iterations are closed in order, each once.
+  // Closes an iteration and visits the steps of its path in order of time, cut to [begin, end]. Chains before
+  // `begin` are freed. Iterations must be closed in order, each once.
   using Visitor = std::function<void(const PathStep&)>;
   PathSummary close_iteration(std::uint32_t iteration, Time begin, Time end, const Visitor& visit);
   std::size_t steps_held() const { return steps_.used(); }
 
  private:
-  // What the steps of one task have in common.
+  // TaskCell: the fields that the steps of one task have in common.
   struct TaskCell {
     std::uint64_t id = 0;
     std::uint32_t rank = 0, task = 0, name = 0;
@@ -60,22 +63,23 @@ class CriticalPath {
     Stream stream = Stream::compute;
     CollectiveKind collective = CollectiveKind::point_to_point;
   };
-  // A step of a chain, which is its last step; each holds the one before. There are as many as what is under
-  // way has come by since the iteration began, so they are small. The time since the one before is a step of
-  // its own that is not kept: see gap_of().
+  // Link: the last step of a chain. Each link holds the link before it. Links are small, because all steps of
+  // the iteration that led to running work are kept. The time between two links is a step that is not stored;
+  // see gap_of().
   struct alignas(64) Link {
     Time begin = 0, end = 0;
-    Time propagation = 0, transmission = 0;                   // of a transfer, and
-    PortId slowest = kNoId;                                   // where it was transmitted,
-    std::uint32_t waits = kNoIndex;                           // and the last port at which it waited
-    std::uint32_t source = kNoIndex, destination = kNoIndex;  // of a transfer, an acknowledgement
+    Time propagation = 0, transmission = 0;  // transfers only: propagation and transmission time
+    // Transfers only: the port at which the message was transmitted, and the last port at which it waited.
+    PortId slowest = kNoId;
+    std::uint32_t waits = kNoIndex;
+    std::uint32_t source = kNoIndex, destination = kNoIndex;  // GPUs of a transfer or an acknowledgement
     std::uint32_t before = kNoIndex;
     std::uint32_t task = kNoIndex;
     std::uint32_t holders = 0;
     PathStep::Kind kind = PathStep::Kind::held;
   };
   static_assert(sizeof(Link) == 64);
-  // All of them, by number.
+  // Links: all links, by number.
   class Links {
    public:
     std::uint32_t add_task(const TaskCell& task);
@@ -84,20 +88,20 @@ class CriticalPath {
       if (--tasks_[task].holders == 0) tasks_.release(task);
     }
 
-    // `ports`: where a transfer waited, in order, with the slowest first.
+    // Adds a link. `ports` lists the ports at which a transfer waited, in order, with the slowest first.
     std::uint32_t add(std::uint32_t before, const Link& step, std::span<const PortDelay> ports);
     const Link& operator[](std::uint32_t link) const { return links_[link]; }
     void hold(std::uint32_t link) {
       if (link != kNoIndex) ++links_[link].holders;
     }
-    // It will be held or released soon.
+    // Prefetches a link that will soon be held or released.
     void prefetch(std::uint32_t link) const {
       if (link != kNoIndex) links_.prefetch(link);
     }
     void release(std::uint32_t link) {
       if (link != kNoIndex && --links_[link].holders == 0) forget(link);
     }
-    // Chains begin with the step in which `time` is, or behind which it is.
+    // Shortens all chains so that they begin with the step that contains `time` or is the first after it.
     void forget_before(Time time);
     // Overwrites `ports` with those of the transfer, transmission included.
     void ports_of(std::uint32_t link, std::vector<PortDelay>& ports) const;
@@ -116,24 +120,26 @@ class CriticalPath {
     PagedArena<TaskCell> tasks_;
     std::size_t used_ = 0;
   };
-  // A task from its begin, and a member of a communication until that is over.
+  // Running: a task from its begin to its end, or a member of a communication until the communication is
+  // over.
   struct Running {
     std::uint64_t communication = 0;
-    std::uint32_t task = 0;                // cell; of a task that has not ended
+    std::uint32_t task = 0;                // index of its TaskCell; valid until the task ends
     std::uint32_t released_by = kNoIndex;  // chain
     Time begin = 0;
     PathStep::Kind kind = PathStep::Kind::compute;
     bool ended = false;
-    std::vector<std::uint32_t> releases;  // their chains
-    // After a release; 0: after its begin.
+    std::vector<std::uint32_t> releases;  // chains of the member's releases
+    // Returns the chain after release number `release`, counted from 1; 0 gives the chain that began the
+    // member.
     std::uint32_t chain(std::uint32_t release) const {
       return release == 0 ? released_by : releases[release - 1];
     }
   };
-  // Or circuits that were asked for; until it is over.
+  // Communication: a communication or circuit request that is not over.
   struct Communication {
-    std::vector<std::uint32_t> ranks;  // that have begun
-    std::uint32_t asked = kNoIndex;    // for circuits: chain of the member that asked last
+    std::vector<std::uint32_t> ranks;  // ranks that have begun
+    std::uint32_t asked = kNoIndex;    // circuits only: chain of the member that asked last
   };
   struct Rank {
     std::vector<Running> running;   // in any order
@@ -141,10 +147,10 @@ class CriticalPath {
   };
 
   Time end_of(std::uint32_t chain) const { return chain != kNoIndex ? steps_[chain].end : begin_; }
-  // The chain with a step more. Nothing is added where no time has passed since.
+  // Returns the chain with one more step. Returns the chain itself if no time has passed since its end.
   std::uint32_t extend(std::uint32_t chain, const Link& step, std::span<const PortDelay> ports = {});
   PathStep step_of(std::uint32_t link) const;
-  // What fills the time between the step before and this one.
+  // Returns the step that fills the time between the link's predecessor and the link.
   PathStep gap_of(std::uint32_t link) const;
   void replace(std::uint32_t& place, std::uint32_t chain);
   void light(Running& member);
@@ -154,9 +160,9 @@ class CriticalPath {
   void note_tip(std::size_t iteration, std::uint32_t chain, Time end);
 
   Links steps_;
-  std::vector<std::uint32_t> rank_of_gpu_;  // kNoIndex: of none
+  std::vector<std::uint32_t> rank_of_gpu_;  // kNoIndex: no rank of the job
   std::vector<Rank> ranks_;
-  std::unordered_map<std::uint64_t, Communication> communications_;  // by id; looked up only
+  std::unordered_map<std::uint64_t, Communication> communications_;  // by id; looked up only, never iterated
   struct Tip {
     std::uint32_t chain = kNoIndex;
     Time end = 0;

@@ -21,13 +21,13 @@ namespace {
 
 // ---- State
 
-// A group as the executor wants it, and each rank's place in it.
+// Group: the GPUs of a group as the executor takes them, and the index of each rank in it.
 struct Group {
   std::vector<std::uint32_t> gpus;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (rank, index), by rank
 };
 
-// A task that its rank has been handed and that has not ended.
+// Active: a task that its rank has received from the source and that has not ended.
 struct Active {
   enum class State : std::uint8_t { free, held_back, ready, pausing, launched };
   Task task;
@@ -35,27 +35,28 @@ struct Active {
   std::uint32_t rank = 0;
   Time posted = 0, start = 0;
   std::uint64_t communication = 0;
-  std::uint32_t place = 0;     // in RankState::active
-  std::uint32_t index = 0;     // in the group
-  std::uint32_t channels = 0;  // of its kernel, where it is a communication
+  std::uint32_t place = 0;     // index in RankState::active
+  std::uint32_t index = 0;     // index of the rank in the group
+  std::uint32_t channels = 0;  // channels of the kernel of a communication
   const Group* group = nullptr;
 };
 
 struct Membership {
   const Group* group = nullptr;
   std::uint32_t index = 0;
-  std::uint32_t reached = 0;  // collectives of the group, and circuits, that the rank has launched
+  // Number of the group's collectives and circuit requests that the rank has launched.
+  std::uint32_t reached = 0;
 };
 
-// Tasks of one stream of a rank: launched one after the other.
+// StreamQueue: the tasks of one stream of a rank, which are launched one after the other.
 struct StreamQueue {
-  std::uint32_t under_way = 0;       // tasks of one place
-  std::uint32_t next_place = 0;      // before it all were launched
+  std::uint32_t under_way = 0;       // running tasks, all of one place
+  std::uint32_t next_place = 0;      // all tasks of earlier places were launched
   std::vector<std::uint32_t> ready;  // slots of SetState::active, by place
   std::vector<std::uint32_t> early;  // places after next_place that were launched, ascending
 };
 
-// Of one rank, and touched by its set only.
+// RankState: the state of one rank, used by its set only.
 struct alignas(64) RankState {
   Origin origin;
   std::uint32_t set = 0;
@@ -65,22 +66,23 @@ struct alignas(64) RankState {
   std::unordered_map<std::uint32_t, Membership> memberships;  // by group; looked up only, never iterated
 };
 
-// What the ranks of one set share.
+// SetState: the state that the ranks of one set share.
 struct alignas(64) SetState {
   explicit SetState(EventLoop& event_loop) : loop(event_loop) {}
   EventLoop& loop;
   std::vector<Active> active;  // arena
-  // The two ends of a point-to-point task, by slot of `active`. Addresses hold: the executor keeps them.
+  // The two GPUs of each point-to-point task, by slot of `active`. A deque keeps their addresses, which the
+  // executor stores.
   std::deque<std::vector<std::uint32_t>> pairs;
   std::vector<std::uint32_t> free_active;
-  std::vector<Task> ready;                             // scratch
-  std::vector<std::uint32_t> posted;                   // scratch
-  std::vector<ReadyTask> candidates;                   // scratch
-  std::vector<std::size_t> candidate_of;               // of each the place in StreamQueue::ready; scratch
-  JobRecord::Cause cause = JobRecord::Cause::arrival;  // of what begins in the present event
+  std::vector<Task> ready;                // scratch
+  std::vector<std::uint32_t> posted;      // scratch
+  std::vector<ReadyTask> candidates;      // scratch
+  std::vector<std::size_t> candidate_of;  // position in StreamQueue::ready of each candidate; scratch
+  JobRecord::Cause cause = JobRecord::Cause::arrival;  // cause of the tasks that begin in the present event
 };
 
-// "rank 3", "ranks 3, 5, 7, 8 and 4 more"
+// Returns "rank 3" or "ranks 3, 5, 7, 8 and 4 more".
 std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kNamed = 4;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -89,10 +91,11 @@ std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
   return ranks.size() > kNamed ? text + fmt::format(" and {} more", ranks.size() - kNamed) : text;
 }
 
-// The run of a job is rank-local: ready tasks to timers and communications, completions back to the source.
-// It touches the state of the rank and of its set; what was decided before (GPUs, durations, groups) is
-// shared. What happens is told to the statistics, directly or by way of a journal, and never asked of them
-// but for answers between the events.
+// SourceJob: runs the tasks of a source, rank by rank. It turns ready tasks into timers and communications
+// and returns completions to the source. It changes the state of the rank and its set only; GPUs, durations
+// and groups are fixed before and shared.
+//
+// Records go to the statistics, directly or through a journal. The statistics are read between events only.
 class SourceJob final : public TaskJob {
  public:
   SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
@@ -170,7 +173,7 @@ class SourceJob final : public TaskJob {
   const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
   CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
                                std::uint32_t slot) const;
-  // A GPU's copy engines copy to and from its host.
+  // Returns whether the task runs kernels on its GPU. Copies to and from the host use the GPU's copy engines.
   static bool runs_kernels(const Task& task) {
     return is_communication(task) && !task.raw && !is_of_host(task);
   }
@@ -197,15 +200,15 @@ class SourceJob final : public TaskJob {
   std::string describe_point_to_point(const Active& active) const;
 
   JobRun run_;
-  std::uint32_t number_;      // of the job, in its run
-  std::uint32_t first_rank_;  // of the run's ranks: EventKind::job's target is this plus the rank
+  std::uint32_t number_;      // number of the job in its run
+  std::uint32_t first_rank_;  // among the run's ranks: the target of EventKind::job is this plus the rank
   JobPlan plan_;
-  const Resumable* resumable_;  // the source; null: it cannot go on from a checkpoint
+  const Resumable* resumable_;  // the source; null: it cannot resume from a checkpoint
   JobStatistics statistics_;
-  CircuitRequests circuits_;  // between events only
+  CircuitRequests circuits_;  // used between events only
   std::vector<SetState> sets_;
   std::vector<RankState> ranks_;
-  // Filled by whichever rank first names a group. Entries stay where they are and never change.
+  // By group. The first rank that uses a group adds it; entries never move and never change.
   std::map<std::uint32_t, Group> groups_;
   std::mutex groups_mutex_;
 };
@@ -243,9 +246,10 @@ void SourceJob::start() {
   }
 }
 
-// ---- From handed out to ready
+// ---- From released to ready
 
-// All of them take their places before the first is launched, so that a scheduler sees them all.
+// Posts tasks that the source released. All of them enter their queues before the first is launched, so that
+// a scheduler sees them all.
 void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
   SetState& set = set_of(rank);
   std::vector<std::uint32_t> slots = std::move(set.posted);
@@ -258,7 +262,7 @@ void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
   set.posted = std::move(slots);
 }
 
-// Its slot if it is ready; kNoIndex if it has to wait for its earliest start.
+// Returns the task's slot if it is ready, or kNoIndex if it must wait for its earliest start.
 std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& task) {
   validate(rank, task);
   const std::uint32_t slot = open_active(set, rank, task);
@@ -272,7 +276,7 @@ std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& tas
   return slot;
 }
 
-// The earliest start of a task has come, or its circuits are lit, or its group is complete and has paused.
+// Resumes a task: its earliest start has come, its circuits are up, or its group is complete and has paused.
 void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
   SetState& set = set_of(rank);
@@ -332,8 +336,8 @@ void SourceJob::close_active(SetState& set, std::uint32_t slot) {
   set.free_active.push_back(slot);
 }
 
-// What no reader of workloads can have checked for all sources alike: a task that cannot be played is the
-// user's.
+// Refuses a task that cannot run. Readers of workloads cannot check this for all sources, so such a task is
+// the user's error.
 void SourceJob::validate(std::uint32_t rank, const Task& task) const {
   if (const auto iterations = source().iterations(); iterations && task.iteration >= *iterations) {
     refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, *iterations));
@@ -422,7 +426,7 @@ Group SourceJob::make_group(std::uint32_t rank, const Task& task) const {
 
 // ---- From ready to launched
 
-// Into its queue, if it is of one.
+// Marks a task as ready and inserts it into its queue, if it has one.
 void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::ready;
@@ -437,7 +441,7 @@ void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
   ready.insert(behind, slot);
 }
 
-// Launches what has become ready, or what of its queue goes first.
+// Launches a task that has become ready, or the first one of its queue.
 void SourceJob::go_on(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   if (active.task.queue == Task::kUnordered) {
@@ -447,7 +451,7 @@ void SourceJob::go_on(SetState& set, std::uint32_t slot) {
   }
 }
 
-// Launches the next task of the queue, if there is one and none is under way.
+// Launches the next task of the queue, if there is one and no task of the queue is running.
 void SourceJob::serve(SetState& set, std::uint32_t rank, std::uint32_t number) {
   StreamQueue& queue = ranks_[rank].queues[number];
   if (queue.under_way > 0 || queue.ready.empty()) return;
@@ -469,20 +473,21 @@ void SourceJob::serve(SetState& set, std::uint32_t rank, std::uint32_t number) {
   for (const std::uint32_t slot : slots) launch(set, slot);
 }
 
-// Whether all tasks of the place that begins there are ready.
+// Returns whether all tasks of the place that begins at `first` are ready.
 bool SourceJob::is_whole(const SetState& set, const StreamQueue& queue, std::size_t first) {
   const Task& task = set.active[queue.ready[first]].task;
   const std::size_t last = first + task.together - 1;
   return last < queue.ready.size() && set.active[queue.ready[last]].task.place == task.place;
 }
 
-// The one hook between ready and launched.
+// Returns the index in `ready` of the task to launch, or ready.size() to wait. This is the only decision
+// between ready and launched.
 std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
   if (plan_.scheduler == nullptr) {
     const bool next = set.active[queue.ready.front()].task.place == queue.next_place;
     return next && is_whole(set, queue, 0) ? 0 : queue.ready.size();
   }
-  // Of a grouped call the scheduler sees the first task, when all are ready.
+  // The scheduler sees the first task of a grouped call, once all its tasks are ready.
   set.candidates.clear();
   set.candidate_of.clear();
   for (std::size_t i = 0; i < queue.ready.size(); ++i) {
@@ -522,7 +527,7 @@ void SourceJob::launch(SetState& set, std::uint32_t slot) {
   }
 }
 
-// It begins when the others have come, too. Until then the rank does nothing that anybody has to hear of.
+// Pauses a task until all members of its group have paused too. No record is written for the pause.
 void SourceJob::pause(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::pausing;
@@ -554,7 +559,7 @@ void SourceJob::begin(SetState& set, std::uint32_t slot) {
                       plan_.times->duration(active.rank, compute_request(active.task)));
 }
 
-// The statistics hear of it first: they refuse members that disagree.
+// Launches a communication. Its record comes first, because the statistics refuse members that disagree.
 void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   if (active.task.kind == TaskKind::collective && active.task.pause == 0)
@@ -565,7 +570,7 @@ void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, active.channels);
 }
 
-// Its request is on its way, and nothing runs meanwhile.
+// Sends a request for circuits to the switches; the rank runs nothing for this task meanwhile.
 void SourceJob::ask_for_circuits(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   ++membership(active.rank, active.task).reached;
@@ -580,12 +585,12 @@ void SourceJob::circuits_asked(const CircuitRequest& request) {
   const std::size_t size = active.group->places.size();
   std::vector<CircuitRequest> members = circuits_.add(active.communication, request, size);
   if (members.size() < size) return;
-  if (active.state == Active::State::pausing) return wake(members);  // the last one's pause is over
+  if (active.state == Active::State::pausing) return wake(members);  // the last member's pause is over
   run_.circuits->control->configure(circuits_.configuration(active.task.circuits),
                                     [this, members = std::move(members)] { wake(members); });
 }
 
-// The members go on in events of their own.
+// Resumes the members, each in an event of its own.
 void SourceJob::wake(const std::vector<CircuitRequest>& members) {
   for (const CircuitRequest& member : members) {
     EventLoop& loop = set_of(member.rank).loop;
@@ -594,7 +599,7 @@ void SourceJob::wake(const std::vector<CircuitRequest>& members) {
   }
 }
 
-// GPUs in the order of the group, at an address that holds until the task ends.
+// Returns the GPUs in group order. The address is valid until the task ends.
 const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_t slot) const {
   const Active& active = set.active[slot];
   if (active.group != nullptr) return active.group->gpus;
@@ -632,7 +637,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
 
 // ---- From launched to ended
 
-// Halts the rank. Nothing that it computes or communicates takes anything of its GPU any more.
+// Halts the rank. Its computations and communications no longer use its GPU.
 void SourceJob::release_gpu(std::uint32_t rank) {
   if (ranks_[rank].halted) return;
   ranks_[rank].halted = true;
@@ -703,10 +708,10 @@ JobRecord SourceJob::record_of(const SetState& set, const Active& active, JobRec
   return record;
 }
 
-// ---- Answers, between the events: the statistics and the run are equally far
+// ---- Queries between events, when the statistics are as far as the run
 
-// First what is under way, which is what the others wait for, then the first task of each stream that is not.
-// A halted rank waits for nothing.
+// Lists first the running tasks, for which the others wait, then the first waiting task of each stream. A
+// halted rank waits for nothing.
 std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -790,7 +795,7 @@ std::string SourceJob::describe_pause(const Active& active) const {
   return fmt::format(" begins when all have come to it, and waits for {}", some_ranks(ranks));
 }
 
-// Members that have not reached it, ascending.
+// Returns the members that have not reached the communication, in ascending order.
 std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
   std::vector<std::uint32_t> ranks;
   for (const auto& [rank, index] : active.group->places) {
@@ -799,8 +804,8 @@ std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
   return ranks;
 }
 
-// Whether the rank has launched the collective: it is under way there, or as many of the group as come before
-// it and one more were.
+// Returns whether the rank has launched the communication. Either it is running there, or the rank has
+// launched more of the group's operations than come before it.
 bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
   const std::vector<Active>& all = set_of(rank).active;
   for (const std::uint32_t slot : ranks_[rank].active) {

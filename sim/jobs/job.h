@@ -1,6 +1,8 @@
-// Job: plays a TaskSource on GPUs: ready tasks to timers and communications, completions back to the source;
-// and keeps the statistics (job_statistics.h): what was computed, in flight, exposed and idle at every rank,
-// in integer picoseconds. A run has one or several (job_set.h), which know nothing of each other.
+// Job: runs the tasks of a TaskSource on GPUs. It turns ready tasks into timers and communications and
+// returns completions to the source. It keeps the statistics of every rank (job_statistics.h): time computed,
+// in flight, exposed and idle, in integer picoseconds.
+//
+// A run has one or several jobs (job_set.h), which do not depend on each other.
 #pragma once
 
 #include <array>
@@ -21,20 +23,21 @@
 
 namespace netsim {
 
-// A task that ended. For a point-to-point communication start is when its sender started it, end when it was
-// delivered.
+// TaskRecord: a task that ended. A point-to-point communication starts when its sender starts it and ends at
+// delivery.
 struct TaskRecord {
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
   Task task;
-  // CommunicationRecord::id; what members that ask for circuits have in common; nothing for a compute task.
+  // CommunicationRecord::id, or the id shared by the members of a circuit request; 0 for a compute task.
   std::uint64_t communication = 0;
-  Time posted = 0;  // the rank reached it
+  Time posted = 0;  // the rank reached the task
   Time start = 0;   // work or transfer began
   Time end = 0;
 };
 
-// A collective or point-to-point operation as a whole, when its last rank is done.
+// CommunicationRecord: a collective or point-to-point operation as a whole. It is written when the last rank
+// is done.
 struct CommunicationRecord {
   std::uint32_t job = 0;
   std::uint64_t id = 0;
@@ -42,86 +45,95 @@ struct CommunicationRecord {
   Stream stream = Stream::tp;
   std::uint32_t name = 0;
   std::uint32_t ranks = 0;
-  std::uint32_t first_rank = 0;  // group order
-  std::uint32_t group = 0;       // of a collective: TaskSource::group()
-  std::uint32_t root = 0;        // of a collective: Task::root
+  std::uint32_t first_rank = 0;  // in group order
+  std::uint32_t group = 0;       // collectives only: TaskSource::group()
+  std::uint32_t root = 0;        // collectives only: Task::root
   Bytes bytes = 0;
-  const OwnAlgorithm* algorithm = nullptr;        // of a collective: Task::algorithm
-  std::uint32_t series = 0;                       // of a collective: Task::series
-  GroupedTraffic grouped;                         // of a collective: Task::grouped
-  const BlockCounts* counts = nullptr;            // of a collective: Task::counts
-  Time first_start = 0, last_start = 0, end = 0;  // first and last rank's arrival, last rank's end
+  const OwnAlgorithm* algorithm = nullptr;        // collectives only: Task::algorithm
+  std::uint32_t series = 0;                       // collectives only: Task::series
+  GroupedTraffic grouped;                         // collectives only: Task::grouped
+  const BlockCounts* counts = nullptr;            // collectives only: Task::counts
+  Time first_start = 0, last_start = 0, end = 0;  // first and last rank's start, last rank's end
 };
 
-// One rank's iteration, or whole run: compute + exposed (all kinds) + idle = end - begin, exactly.
+// RankTimes: the times of one rank over an iteration or the whole run, in ps. Exactly, compute + exposed (all
+// kinds) + idle = end - begin.
 struct RankTimes {
   Time compute = 0;
-  Time communication = 0;  // at least one in flight
-  Time exposed = 0;        // in flight and no compute task running
+  Time communication = 0;  // at least one communication in flight
+  Time exposed = 0;        // a communication in flight and no compute task running
   Time idle = 0;
-  std::array<Time, kStreams> exposed_by{};  // adds up to exposed; split equally, remainder in Stream order
+  // Exposed time by stream, which adds up to `exposed`. Time shared by several streams is split equally, with
+  // the remainder in Stream order.
+  std::array<Time, kStreams> exposed_by{};
 };
 
-// An iteration that ranks have passed (Resumable::passed_iterations).
+// PassedIteration: an iteration that ranks have passed (Resumable::passed_iterations).
 struct PassedIteration {
-  std::uint32_t ranks = 0;  // that have passed it
-  Time last = 0;            // when the last of these did
-  Time storage_wait = 0;    // what the one that had waited longest for storage until it passed had waited
+  std::uint32_t ranks = 0;  // number of ranks that have passed it
+  Time last = 0;            // time at which the last of these passed it
+  Time storage_wait = 0;    // largest total wait for storage of any rank when it passed
 };
 
-// What a job is to its run: what it plays, where, and from when on.
+// JobPlan: describes a job to its run: its tasks, its GPUs and its arrival.
 struct JobPlan {
-  std::string name;                     // in tables and messages
-  TaskSource* source = nullptr;         // outlives the job
-  const ComputeTimes* times = nullptr;  // outlives the job
-  std::vector<std::uint32_t> gpus;      // by rank, a different one each
+  std::string name;                     // used in tables and messages
+  TaskSource* source = nullptr;         // must outlive the job
+  const ComputeTimes* times = nullptr;  // must outlive the job
+  std::vector<std::uint32_t> gpus;      // by rank, all different
   Time arrival = 0;
-  std::uint8_t priority = 0;           // of its messages (TransferTraits)
-  TaskScheduler* scheduler = nullptr;  // outlives the job; null: tasks are launched in program order
+  std::uint8_t priority = 0;           // of the job's messages (TransferTraits)
+  TaskScheduler* scheduler = nullptr;  // must outlive the job; null: tasks are launched in program order
 };
 
-// Who is told of a job. The functions may be empty.
+// JobObserver: functions that are called about a job's progress. Each may be empty.
 struct JobObserver {
-  std::function<void(const TaskRecord&)> task;                    // in order of end at each rank
-  std::function<void(const CommunicationRecord&)> communication;  // when the last rank is done
-  // All ranks have done all of an iteration, and of those before it; `end`: when the last task of it ended.
+  std::function<void(const TaskRecord&)> task;                    // called in order of end at each rank
+  std::function<void(const CommunicationRecord&)> communication;  // called when the last rank is done
+  // Called when all ranks have done all of an iteration and of those before it. `end` is the time at which
+  // the last task of it ended.
   std::function<void(std::uint32_t job, std::uint32_t iteration, Time end)> iteration;
-  // The steps of an iteration's critical path, in order of time, before `iteration` is called. Where this is
-  // empty none is recorded.
+  // Called for each step of an iteration's critical path, in order of time, before `iteration` is called. If
+  // it is empty, no paths are recorded.
   std::function<void(std::uint32_t job, std::uint32_t iteration, const PathStep& step)> path;
-  // The memory of a rank has changed: of the first ranks of roles (MemoryLedger), where the source knows.
+  // Called when the memory of a rank changes, for the first rank of each role (MemoryLedger). The source must
+  // know its tasks' memory.
   std::function<void(const MemoryRecord&)> memory = {};
 };
 
-// Between events: while no set runs and all records are applied. Running a job throws InputError for a task
-// that cannot be played: a peer, group, work, iteration or circuits that do not exist, no bytes, members that
-// disagree. Task::not_before counts from the start of the job.
+// Job: the interface to a job. Its methods are called between events, while no set runs and all records are
+// applied. Task::not_before counts from the start of the job.
+//
+// Running a job throws InputError for an invalid task. Its peer, group, work, iteration or circuits do not
+// exist, it has no bytes, or members disagree.
 class Job {
  public:
   virtual ~Job() = default;
   virtual const JobPlan& plan() const = 0;
   virtual bool begun() const = 0;
   virtual bool done() const = 0;
-  virtual Time begin_time() const = 0;  // its arrival
-  virtual Time end_time() const = 0;    // of the last task that ended; valid when done
+  virtual Time begin_time() const = 0;  // the job's arrival
+  virtual Time end_time() const = 0;    // end of the last task; valid when done
   virtual std::uint64_t tasks_done() const = 0;
-  // Books over [begin, until], one entry a rank. Valid at any time, for an `until` that is not before the
-  // last event: loop.now() or later for a job under way, end_time() for a finished one.
+  // Returns the statistics over [begin, until], one entry for each rank. May be called at any time; `until`
+  // must not be before the last event. It is loop.now() or later for a running job and end_time() for a
+  // finished one.
   virtual std::vector<RankTimes> rank_times(Time until) const = 0;
-  // Ends of the iterations that are done at all ranks, in order.
+  // Returns the ends of the iterations that are done at all ranks, in order.
   virtual const std::vector<Time>& iteration_ends() const = 0;
-  // By iteration, of a job that can go on from a checkpoint; else empty.
+  // Returns the passed iterations of a job that can resume from a checkpoint; otherwise an empty list.
   virtual const std::vector<PassedIteration>& passed_iterations() const = 0;
-  // Returns how long the rank has waited that has waited longest for storage (Resumable::waits_for_storage).
-  // `until` is not before the last event.
+  // Returns the longest total wait of any rank for storage (Resumable::waits_for_storage). `until` must not
+  // be before the last event.
   virtual Time storage_wait(Time until) const = 0;
-  // Where warm-up iterations are done (TaskSource::warm_up()): rank_times() at that moment; else empty.
+  // Returns rank_times() at the end of the warm-up iterations (TaskSource::warm_up()), or an empty list
+  // before.
   virtual const std::vector<RankTimes>& warm_up_times() const = 0;
-  // Null: the source does not know what memory its tasks need.
+  // Returns null if the source does not know the memory of its tasks.
   virtual const MemoryLedger* memory() const = 0;
-  // The critical path of each of them, added up; empty where JobObserver::path is.
+  // Returns the summed critical path of each ended iteration; empty if JobObserver::path is empty.
   virtual const std::vector<PathSummary>& paths() const = 0;
-  // What unfinished ranks wait for, one line each: for stall reports.
+  // Returns one line for each wait of an unfinished rank, at most `limit`, for stall reports.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
 };
 

@@ -31,7 +31,7 @@ const Job& JobSet::add(JobPlan plan) {
   return *jobs_.back();
 }
 
-// What happens at the start goes into the statistics in the order of ranks, all else in that of events.
+// The records of the start go to the statistics in the order of ranks; all others in the order of events.
 void JobSet::start(std::uint32_t job) {
   JobJournal journal = std::exchange(journal_, nullptr);
   TransferJournal transfers = std::exchange(transfer_journal_, nullptr);

@@ -1,6 +1,5 @@
-// JobSet: the jobs of one run. It tells each job what concerns it, and nothing of the others: a job's ids,
-// random streams and events do not depend on who else is there, only on the GPUs, links and queues they
-// share.
+// JobSet: the jobs of one run. It passes each job its own events only. A job's ids, random streams and events
+// do not depend on the other jobs, except through the GPUs, links and queues that they share.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +16,46 @@ namespace netsim {
 
 class JobSet final : private CommunicationListener, private ComputeListener {
  public:
-  // GPU g runs in loops[set_of_gpu[g]]; both vectors are copied. Handles EventKind::job of the loops, and is
-  // the listener of executor and devices. Origins first_origin + rank, over all ranks of all jobs, are its
-  // own.
+  // GPU g runs in loops[set_of_gpu[g]]; both vectors are copied. The constructor sets the loops' handler of
+  // EventKind::job and becomes the listener of executor and devices. It uses the origins first_origin + rank,
+  // over all ranks of all jobs.
   JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Executor& executor,
          ComputeDevices& devices, std::uint32_t first_origin, JobObserver observer);
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
 
-  // Jobs may ask for optical circuits, and pause, from now on. Before the first job is added.
+  // Allows jobs to ask for optical circuits and to pause. Must be called before the first job is added.
   void set_circuits(CircuitAccess access) { circuits_ = std::move(access); }
-  // A request that CircuitAccess::ask was given has come to the switches, or its pause is over.
+  // Continues a request of CircuitAccess::ask when it has arrived at the switches or its pause is over.
   void circuits_asked(const CircuitRequest& request) { jobs_[request.job]->circuits_asked(request); }
 
-  // Adds a job; its number is that of the calls before. Between events. InputError for circuits that
-  // there are not.
+  // Adds a job and returns it; jobs are numbered in order of the calls. Must be called between events. Throws
+  // InputError for circuits that do not exist.
   const Job& add(JobPlan plan);
-  // The job begins, at its arrival: now() of all loops is that time, and no set runs.
+  // Begins the job at its arrival: now() of all loops is that time, and no set runs.
   void start(std::uint32_t job);
 
-  // A rank stops, or a whole job, which is over then, at `now`: between events, as start(). `complete`:
-  // nothing of the job has to be done again. A rank that is halted before start() never begins.
+  // Stop a rank, or a whole job, which is then over, at time `now`. Must be called between events, like
+  // start(). `complete` means that no part of the job has to be repeated. A rank that is halted before
+  // start() never begins.
   void halt(std::uint32_t job, std::uint32_t rank, Time now) { jobs_[job]->halt(rank, now); }
   void stop(std::uint32_t job, Time now, bool complete) { jobs_[job]->stop(now, complete); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(jobs_.size()); }
   const Job& job(std::uint32_t number) const { return *jobs_[number]; }
-  // Ranks of all jobs.
+  // Returns the number of ranks of all jobs.
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(rank_of_.size()); }
   bool done() const;
   std::uint64_t tasks_done() const;
-  Time end_time() const;  // of the last task of any job
+  Time end_time() const;  // end of the last task of any job
 
-  // From now on what happens goes to the journal, and not to the statistics: whoever keeps the journals gives
-  // the records of all sets to apply(), in order of time and of events, while no set runs. Without a journal
-  // all sets must run in one thread, event by event in order.
+  // Sends all further records to the journal instead of the statistics. The owner of the journals passes the
+  // records of all sets to apply(), in order of time and of events, while no set runs. Without a journal all
+  // sets must run in one thread, event by event in order.
   void set_journal(JobJournal journal) { journal_ = std::move(journal); }
   void apply(const JobRecord& record) { jobs_[record.job]->apply(record); }
-  // The same for the executor's trace of transfers, where JobObserver::path asks for critical paths. It is
-  // told of in the same order.
+  // Sends the executor's records of transfers to a journal too, if JobObserver::path asks for critical paths.
+  // They are passed to apply_transfer() in the same order.
   using TransferJournal =
       std::function<void(std::uint32_t set, const TransferRecord& record, std::span<const PortDelay> ports)>;
   void set_transfer_journal(TransferJournal journal) { transfer_journal_ = std::move(journal); }
@@ -63,7 +63,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
     jobs_[record.job]->apply(record, ports);
   }
 
-  // What unfinished ranks wait for, one line each, with the job's name where there are several.
+  // Returns one line for each wait of an unfinished rank, with the job's name if there are several jobs.
   std::vector<std::string> waiting(std::size_t limit) const;
 
  private:
@@ -83,7 +83,8 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   JobRun run_;
   JobObserver observer_;
   std::vector<std::unique_ptr<TaskJob>> jobs_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> rank_of_;  // of the run: job, and rank there
+  // The job and the rank in that job of each rank of the run.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> rank_of_;
 };
 
 }  // namespace netsim

@@ -15,7 +15,7 @@ CollectiveKind kind_of(const Task& task) {
   return is_point_to_point(task) ? CollectiveKind::point_to_point : task.collective;
 }
 
-// Nothing in it for a collective.
+// Returns the record's message key; an empty one for a collective.
 MessageKey message_of(const JobRecord& record) {
   if (!is_point_to_point(record.task)) return {};
   return message_of(record.rank, record.task);
@@ -102,9 +102,11 @@ void JobStatistics::apply(const JobRecord& record) {
   }
 }
 
-// A collective is in flight at a rank from the rank's own start, and circuits count as one; a point-to-point
-// operation at both ends from the sender's, and the receiver's statistics have the sender's kind; tables its
-// name. What concerns a rank and its host is nobody else's.
+// A collective or circuit request is in flight at a rank from the rank's own start. A point-to-point
+// operation is in flight at both ends from the sender's start. The receiver's statistics count it under the
+// sender's stream; tables use its name.
+//
+// A task between a rank and its host concerns no other rank.
 void JobStatistics::begin_communication(const JobRecord& record) {
   if (is_of_host(record.task)) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
@@ -124,7 +126,7 @@ void JobStatistics::begin_communication(const JobRecord& record) {
   }
 }
 
-// The operation of the record, opened by its first member.
+// Returns the operation of the record. Its first member opens it.
 JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
   const auto [it, first] = live_.try_emplace(record.communication, 0);
   if (first && free_operations_.empty()) {
@@ -170,7 +172,7 @@ JobStatistics::Operation JobStatistics::describe(const JobRecord& record) const 
   return operation;
 }
 
-// What the first member said must be what the others say: else the executor would wait for ever, or worse.
+// Checks that the members' tasks agree with the first member's. Otherwise the executor could wait for ever.
 void JobStatistics::require_agreement(const Operation& operation, const JobRecord& record) const {
   const Task &first = operation.task, &task = record.task;
   const auto refuse = [&](const std::string& here, const std::string& there) {
@@ -227,8 +229,8 @@ void JobStatistics::end_communication(const JobRecord& record) {
   if (over && path_) path_->is_over(record.communication);
 }
 
-// The first end to report knows best: a receiver that waited is told at the delivery, a sender a little
-// later.
+// Ends the operation at both ranks at the first reported end. A waiting receiver reports at the delivery, the
+// sender a little later.
 void JobStatistics::deliver(Operation& operation, Time now) {
   if (operation.delivered != kNever) return;
   operation.delivered = now;
@@ -310,14 +312,14 @@ void JobStatistics::note_storage(std::uint32_t rank, bool waits, Time now) {
   wait.since = waits ? now : kNever;
 }
 
-// Returns what the rank that has waited longest for storage has waited until then.
+// Returns the longest time that any rank has waited for storage until then.
 Time JobStatistics::storage_wait(Time until) const {
   Time longest = 0;
   for (const StorageWait& wait : storage_waits_) longest = std::max(longest, wait.until(until));
   return longest;
 }
 
-// Closes the iterations that no rank is in any more, nor in one before.
+// Closes the iterations in which, and before which, no rank has an open task.
 void JobStatistics::close_iterations(Time now) {
   while (iteration_ends_.size() < last_ends_.size()) {
     const std::size_t iteration = iteration_ends_.size();

@@ -1,10 +1,9 @@
-// JobStatistics: all that looks at more than one rank of a job: what was computed, in flight and exposed at
-// every rank, the operations that ranks share, the ends of iterations and of the job, and who is told of what
-// ended.
+// JobStatistics: the statistics that need more than one rank of a job. They keep each rank's times, the
+// operations that ranks share, and the ends of iterations and of the job. They call the observer.
 //
-// The statistics know nothing of the run but the records they are given, in order of what happened (time,
-// then the order of the events), and the run never asks them anything: so ranks may run ahead of the
-// statistics, each with a journal of its own, which are put in order later.
+// The statistics know only the records they are given, ordered by time and then by the order of events. The
+// run never queries them while it executes. Ranks may therefore run ahead of the statistics, each set with
+// its own journal; the journals are merged in order later.
 #pragma once
 
 #include <cstddef>
@@ -25,29 +24,29 @@
 
 namespace netsim {
 
-// What happened to one task of one rank. Plain data: a journal is an array of them.
+// JobRecord: an event of one task of one rank. It is plain data, because a journal is an array of records.
 struct JobRecord {
   enum class Kind : std::uint8_t {
     compute_begins,
     compute_ends,
-    // The rank enters the operation, asks for circuits, copies to or from its host or has its CPUs compute.
+    // The rank enters the operation, asks for circuits, copies to or from its host, or computes on its CPUs.
     communication_begins,
-    // The rank's part is done (a point-to-point sender's: acknowledged), or circuits are lit.
+    // The rank's part is done (a point-to-point sender's when acknowledged), or circuits are up.
     communication_ends
   };
-  // What let a task begin, at the time of the record.
+  // Cause: the reason why a task begins at the time of the record.
   enum class Cause : std::uint8_t {
-    arrival,         // of its job
-    earliest_start,  // Task::not_before, or Task::pause
-    task_ended       // the task of its rank whose end is the last record of it before this one
+    arrival,         // the job's arrival
+    earliest_start,  // Task::not_before or Task::pause
+    task_ended       // end of the task with the rank's last record before this one
   };
   Kind kind = Kind::compute_begins;
-  Cause cause = Cause::arrival;  // begins only
+  Cause cause = Cause::arrival;  // set in records of begins only
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
   // Ends only: the rank's first iteration with a task that has not ended (TaskSource::open_iteration).
   std::uint32_t open_iteration = 0;
-  // Ends only, in a job that can go on from a checkpoint: Resumable::passed_iterations, waits_for_storage.
+  // Ends only, in a job that can resume from a checkpoint: Resumable::passed_iterations, waits_for_storage.
   std::uint32_t passed_iterations = 0;
   bool waits_for_storage = false;
   Time time = 0;
@@ -58,7 +57,7 @@ struct JobRecord {
 };
 static_assert(std::is_trivially_copyable_v<JobRecord>);
 
-// The message that a send or receive of `rank` stands for.
+// Returns the key of the message that a send or receive of `rank` transfers.
 inline MessageKey message_of(std::uint32_t rank, const Task& task) {
   const bool sending = task.kind == TaskKind::send;
   return {sending ? rank : task.peer, sending ? task.peer : rank, task.tag, task.sequence};
@@ -66,59 +65,61 @@ inline MessageKey message_of(std::uint32_t rank, const Task& task) {
 
 class JobStatistics {
  public:
-  // `source` is asked for groups and names, and at the beginning which ranks have anything to do. `job`: its
-  // number in the run, for records.
-  // `gpus`: by rank, for critical paths.
+  // `source` provides groups and names, and at the beginning the ranks that have tasks. `job` is the job's
+  // number in the run, for records. `gpus` holds the GPU of each rank, for critical paths.
   JobStatistics(const TaskSource& source, std::uint32_t job, JobObserver observer,
                 const std::vector<std::uint32_t>& gpus = {});
 
-  // The time of all ranks starts here.
+  // Starts the time of all ranks.
   void open(Time begin);
-  // Records of one rank, and of the ranks of one operation, come in order of time. InputError where members
-  // of an operation disagree.
+  // Applies a record. The records of one rank, and of the ranks of one operation, come in order of time.
+  // Throws InputError where members of an operation disagree.
   void apply(const JobRecord& record);
-  // The rank does nothing from now on.
+  // Ends the time of a rank, which does nothing from now on.
   void halt(std::uint32_t rank, Time now);
-  // The job is over, whatever is left of it. `complete`: nothing of it has to be done again, so all its
-  // iterations end. One that ranks were still in ends with the last of its tasks that has ended.
+  // Ends the job. `complete` means that no part of it has to be repeated, so all its iterations end. An
+  // iteration with unfinished ranks ends with the last task of it that has ended.
   void stop(Time now, bool complete);
-  // Only where critical paths are asked for; in the order of what happened, before what it caused.
+  // Applies a transfer, before the records that it causes. Only called if critical paths are enabled.
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) {
     path_->released(record, ports);
   }
 
-  // Every rank has ended all its tasks. False before open().
+  // Returns whether every rank has ended all its tasks. False before open().
   bool done() const { return opened_ && ranks_left_ == 0; }
   bool opened() const { return opened_; }
   std::uint64_t tasks_done() const { return tasks_done_; }
   Time begin_time() const { return begin_; }
   Time end_time() const { return end_; }
-  // Up to what a rank was told last where that is later: it may be ahead of the end of an iteration.
+  // Returns the times up to `until`. A rank whose last record is later is counted up to that record, because
+  // it may be ahead of the end of an iteration.
   std::vector<RankTimes> rank_times(Time until) const;
-  // Of the iterations that all ranks have done, in order: the last end of a task of it or one before.
+  // Returns the ends of the iterations that all ranks have done, in order. An end is the last end of a task
+  // of that iteration or one before.
   const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
   const std::vector<PassedIteration>& passed_iterations() const { return passed_; }
   Time storage_wait(Time until) const;
   const std::vector<RankTimes>& warm_up_times() const { return warm_up_times_; }
   const MemoryLedger* memory() const { return memory_ ? &*memory_ : nullptr; }
-  // By iteration, where JobObserver::path asks for it; else empty.
+  // Returns the path summaries by iteration; empty if JobObserver::path is empty.
   const std::vector<PathSummary>& paths() const { return paths_; }
-  // Point-to-point: false for one that waits for its sender, or that the statistics do not have.
+  // Returns whether the sender of a point-to-point operation has begun. Returns false for an unknown
+  // operation.
   bool sender_began(std::uint64_t communication) const;
 
  private:
-  // A communication, or circuits that are asked for, from its first member's start to its last member's end.
+  // Operation: a communication or circuit request, from its first member's start to its last member's end.
   struct Operation {
     std::uint64_t id = 0;
     CollectiveKind kind = CollectiveKind::all_reduce;
     Stream stream = Stream::tp;
     std::uint32_t name = 0;
     std::uint32_t ranks = 0, first_rank = 0;
-    std::uint32_t finished = 0;  // members
-    std::uint32_t opener = 0;    // the rank that came first,
-    Task task;                   // and its task, with which the others have to agree
+    std::uint32_t finished = 0;  // members that have finished
+    std::uint32_t opener = 0;    // the member that began first
+    Task task;                   // the opener's task, with which the tasks of the other members must agree
     Time first_start = 0, last_start = 0;
-    // Point-to-point only.
+    // The following three are for point-to-point operations only.
     MessageKey message;
     Time sender_start = kNever;
     Time delivered = kNever;
@@ -145,24 +146,25 @@ class JobStatistics {
   std::vector<RankLedger> ledgers_;    // by rank
   std::vector<Operation> operations_;  // arena
   std::vector<std::uint32_t> free_operations_;
-  std::unordered_map<std::uint64_t, std::uint32_t> live_;  // communication id to operation; looked up only
-  std::vector<std::uint32_t> open_iteration_;              // by rank
-  std::vector<std::uint32_t> ranks_in_;                    // by iteration: ranks whose first open one it is
-  std::vector<Time> last_ends_;       // by iteration: the last end of a task of it so far
-  std::vector<Time> iteration_ends_;  // of those that are done
-  // How long a rank has waited for storage, and since when it does so now.
+  // Index in operations_ by communication id; looked up only, never iterated.
+  std::unordered_map<std::uint64_t, std::uint32_t> live_;
+  std::vector<std::uint32_t> open_iteration_;  // by rank
+  std::vector<std::uint32_t> ranks_in_;        // by iteration: number of ranks whose open_iteration_ it is
+  std::vector<Time> last_ends_;                // by iteration: the latest end of a task of it so far
+  std::vector<Time> iteration_ends_;           // of the iterations that are done
+  // StorageWait: the time that a rank has waited for storage, and the begin of its present wait.
   struct StorageWait {
     Time waited = 0, since = kNever;
     Time until(Time now) const { return waited + (since == kNever ? 0 : now - since); }
   };
   std::vector<StorageWait> storage_waits_;  // by rank
-  const Resumable* resumable_;              // the source; null: it cannot go on from a checkpoint
-  std::vector<PassedIteration> passed_;     // by iteration, from the first rank that passed it
-  std::vector<std::uint32_t> passed_by_;    // by rank: iterations that it has passed
-  std::uint32_t ranks_left_ = 0;            // with tasks that have not ended
+  const Resumable* resumable_;              // the source; null: it cannot resume from a checkpoint
+  std::vector<PassedIteration> passed_;     // by iteration, if at least one rank passed it
+  std::vector<std::uint32_t> passed_by_;    // by rank: number of iterations that it has passed
+  std::uint32_t ranks_left_ = 0;            // ranks with tasks that have not ended
   std::uint64_t tasks_done_ = 0;
   bool opened_ = false;
-  std::optional<CriticalPath> path_;  // if somebody wants to know
+  std::optional<CriticalPath> path_;  // set if critical paths are enabled
   std::vector<PathSummary> paths_;    // by iteration
   std::optional<MemoryLedger> memory_;
   std::vector<RankTimes> warm_up_times_;

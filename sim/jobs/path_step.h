@@ -1,4 +1,4 @@
-// PathStep: a step of a critical path, and PathSummary, the steps of an iteration added up. See
+// PathStep: a step of a critical path. PathSummary: the sum of the steps of an iteration. See
 // critical_path.h.
 #pragma once
 
@@ -15,38 +15,39 @@ namespace netsim {
 struct PathStep {
   enum class Kind : std::uint8_t {
     compute,
-    launch,           // what the library costs before a message leaves: base latency, latency of a hop
+    launch,           // library overhead before a message leaves: base latency and latency of a hop
     transfer,         // a message, from its sender's endpoint to its receiver
-    acknowledgement,  // a message and its acknowledgement: the end of a point-to-point sender
-    circuits,         // from the last member's request for optical circuits until they are lit
-    communication,    // not known in parts: from the last member's arrival, or the sender's start, to the end
-    held              // nothing ran: an earliest start, a task scheduler
+    acknowledgement,  // a message and its acknowledgement, which end a point-to-point sender
+    circuits,         // from the last member's request for optical circuits until they are up
+    communication,    // not known in parts: from the last member's or the sender's start to the end
+    held              // nothing ran: an earliest start, or a task scheduler's decision
   };
   Kind kind = Kind::held;
   Stream stream = Stream::compute;
-  CollectiveKind collective = CollectiveKind::point_to_point;  // of a communication
-  std::uint32_t rank = 0;                                      // where it ended
-  std::uint32_t task = 0;                                      // there
+  CollectiveKind collective = CollectiveKind::point_to_point;  // kind of a communication
+  std::uint32_t rank = 0;                                      // rank at which it ended
+  std::uint32_t task = 0;                                      // task id at that rank
   std::uint32_t name = 0;                                      // TaskSource::name()
-  std::uint64_t id = 0;                                        // of a communication
+  std::uint64_t id = 0;                                        // id of a communication
   std::uint32_t source = kNoIndex, destination = kNoIndex;     // GPUs of a transfer or an acknowledgement
   Time begin = 0, end = 0;
-  // What of a transfer is what: see PortDelay and MessageDelays; at_sender: all that those do not name. They
-  // add up to its duration.
+  // Parts of a transfer's duration, which add up to it (PortDelay, MessageDelays). `at_sender` is the rest
+  // that those do not cover.
   Time propagation = 0, transmission = 0, queueing = 0, paused = 0, at_sender = 0;
-  // transmission, queueing and paused by port; as long as the call lasts that is given the step.
+  // Transmission, queueing and paused time by port. The span is valid only during the call that is given the
+  // step.
   std::span<const PortDelay> ports;
 };
 
 const char* to_string(PathStep::Kind kind);
 
-// The path of one iteration, added up. The times add up to its duration.
+// PathSummary: the path of one iteration, added up. The times add up to the iteration's duration.
 struct PathSummary {
   void add(const PathStep& step);
 
   Time compute = 0, held = 0;
-  std::array<Time, kStreams> communication{};  // by stream: all that is neither
-  // The same by what it was.
+  std::array<Time, kStreams> communication{};  // by stream: all time that is neither of those
+  // The time of `communication`, divided by its cause.
   Time launch = 0, propagation = 0, transmission = 0, queueing = 0, paused = 0, at_sender = 0;
   Time acknowledgement = 0, circuits = 0, undivided = 0;
   std::uint64_t steps = 0;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t index(Stream stream) { return static_cast<std::size_t>(stream); }
 
-// `total` in equal parts for the kinds of the set; the remainder, one each, for the first kinds in Stream
-// order.
+// Splits `total` into equal parts for the kinds of the set. The remainder goes to the first kinds in Stream
+// order, 1 ps each.
 void split(Time total, std::size_t set, std::array<Time, kStreams>& parts) {
   const Time kinds = std::popcount(set);
   Time remainder = total % kinds;

@@ -1,9 +1,8 @@
-// RankLedger: the statistics of one rank. What computes and what is in flight is told as it begins and ends,
-// in order of time, and is folded into sums at once: the statistics of a rank take the same few hundred bytes
-// after any number of tasks.
+// RankLedger: the statistics of one rank. It takes the begins and ends of tasks in order of time and adds
+// them to sums at once. Therefore it needs the same few hundred bytes after any number of tasks.
 //
-// Time with communications of several kinds exposed at once is kept per set of kinds and split when it is
-// asked for, so the split does not depend on how often something began or ended meanwhile.
+// Time during which communications of several kinds are exposed together is kept per set of kinds. It is
+// split when the times are read, so the split does not depend on the number of begins and ends.
 #pragma once
 
 #include <array>
@@ -17,20 +16,20 @@ namespace netsim {
 
 class RankLedger {
  public:
-  // The rank's time starts here; nothing may be told before.
+  // Starts the rank's time. Must be called before all others.
   void open(Time begin) { begin_ = last_ = begin; }
 
   void compute_begins(Time now);
   void compute_ends(Time now);
   void communication_begins(Stream kind, Time now);
   void communication_ends(Stream kind, Time now);
-  // Nothing runs from now on, and what is told later does not count.
+  // Ends all running work at `now`. Later calls have no effect.
   void halt(Time now);
 
-  // Books over [begin, until]; what has not ended counts up to `until`, which is not before the last thing
-  // told.
+  // Returns the times over [begin, until]. Work that has not ended counts up to `until`, which must not be
+  // before told().
   RankTimes times(Time until) const;
-  // The last time that anything was told.
+  // Returns the time of the last call that changed the ledger.
   Time told() const { return last_; }
 
  private:
@@ -38,7 +37,7 @@ class RankLedger {
   struct Sums {
     Time compute = 0;
     Time communication = 0;
-    std::array<Time, kSets> exposed{};  // by the set of kinds exposed together, bit = Stream
+    std::array<Time, kSets> exposed{};  // by set of kinds exposed together, bit = Stream
   };
 
   void advance(Time now);

@@ -49,7 +49,8 @@ void BackPressure::return_credit(PortId port, std::uint32_t priority, Bytes byte
                             EventKind::link_control, static_cast<std::uint64_t>(due) << 8 | message});
 }
 
-// Credits are totals in InfiniBand's frames: what one that is lost would have given, a later one gives.
+// Adds a lost frame's credit to what is owed. InfiniBand's frames carry totals, so a later frame makes up for
+// a lost one.
 void BackPressure::frame_lost(PortId port, const Packet& frame) {
   if (frame.psn != 0) buffers_.owe_credit(port ^ 1U, frame.message >> 2, frame.psn);
 }
@@ -76,13 +77,13 @@ void BackPressure::receive_pause(PortId port, std::uint32_t priority) {
   fabric::Pauses& pauses = state_.pauses_of(port);
   if (pauses.abandoned) return;
   const bool held = ports_.is_held(port, priority);
-  if (held && (pauses.unheard >> priority & 1) == 0) return;  // said again
+  if (held && (pauses.unheard >> priority & 1) == 0) return;  // a repeated pause
   pauses.unheard = static_cast<std::uint8_t>(pauses.unheard & ~(1U << priority));
   ++pauses.count;
   ports_.hold(port, priority);
 }
 
-// Time that a port waited only to hear of its far end is not counted as a pause.
+// Ends a hold. Time during which the port only waited for the far end's state is not counted as a pause.
 void BackPressure::release(PortId port, std::uint32_t priority) {
   if (!ports_.is_held(port, priority)) return;
   fabric::Pauses& pauses = state_.pauses_of(port);

@@ -1,6 +1,6 @@
-// BackPressure: what the two ends of a link say to each other so that nothing is lost for want of room: PFC
-// pauses and resumes, and credits. Sends the frames, obeys those that come, and brings both ends together
-// again after an outage. The account behind it is SwitchBuffers'.
+// BackPressure: flow control between the two ends of a link, by PFC pause and resume frames or by credits.
+// Sends these frames, obeys those that arrive, and makes both ends agree again after an outage. SwitchBuffers
+// keeps the account of buffer space behind it.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,24 @@ class BackPressure {
                RemotePacketEvents& remote_event)
       : loop_(loop), state_(state), buffers_(buffers), ports_(ports), remote_event_(remote_event) {}
 
-  // To the sender whose port is `port`, over that link's other direction.
+  // Sends a PFC pause for `priority` to the sender whose port is `port`, over the other direction of that
+  // link.
   void pause_sender(PortId port, std::uint32_t priority);
   void resume_sender(PortId port, std::uint32_t priority);
-  // `bytes` that came over `port`'s link have left this end's buffer, or never entered it.
+  // Called when `bytes` that arrived over `port`'s link have left the buffer at its far end or never entered
+  // it. Sends credits back when enough are due.
   void return_credit(PortId port, std::uint32_t priority, Bytes bytes);
-  // `port` has begun to send a packet over a link with credits.
+  // Called when `port` begins to send a packet over a link with credits.
   void use_credit(PortId port, std::uint32_t priority, Bytes bytes);
-  // A link control frame that `port` sends is lost on the link.
+  // Called when a link control frame that `port` sends is lost on the link.
   void frame_lost(PortId port, const Packet& frame);
   void on_link_control(const Event& event);
 
-  // Between events. The link is known to be down: nobody will say that the port may go on, so what waits
-  // there is sent, and lost.
+  // Called between events when the link is known to be down. No resume or credit can arrive, so the port
+  // sends the waiting packets and they are lost.
   void abandon(PortId port);
-  // The link is whole again: says anew what this end holds of the far end's packets, and until the far end
-  // has said so too, holds back what is lossless.
+  // Called between events when both directions of the link are up again. This end repeats its pause state and
+  // credits for the far end's packets. Lossless classes wait until the far end has done the same.
   void come_up(PortId port);
 
  private:

@@ -10,9 +10,9 @@
 namespace netsim {
 namespace {
 
-// Packet buffers of switch chips by the bandwidth of all their ports: Broadcom's Trident 3 (which HPCC's
-// simulations have too), Tomahawk 2, 3, 4 and 5 (data sheets of switches made of them, as collected by J.
-// Warner, UC Santa Cruz, people.ucsc.edu/~warner/buffer.html).
+// Packet buffers of switch chips by the bandwidth of all their ports. The chips are Broadcom's Trident 3
+// (also used in HPCC's simulations), Tomahawk 2, 3, 4 and 5. The source is data sheets of switches with these
+// chips, collected by J. Warner, UC Santa Cruz (people.ucsc.edu/~warner/buffer.html).
 struct Chip {
   BitRate bandwidth;
   Bytes buffer;
@@ -20,12 +20,12 @@ struct Chip {
 constexpr std::array kChips{Chip{3'200 * kGbps, 32 * kMegabyte}, Chip{6'400 * kGbps, 42 * kMegabyte},
                             Chip{12'800 * kGbps, 64 * kMegabyte}, Chip{25'600 * kGbps, 113 * kMegabyte},
                             Chip{51'200 * kGbps, 165 * kMegabyte}};
-// InfiniBand's flow control packet: 6 B and a delimiter at both ends (InfiniBand Architecture
+// InfiniBand's flow control packet has 6 B and a delimiter at both ends (InfiniBand Architecture
 // Specification 1.4, volume 1, section 7.9.4).
 constexpr Bytes kCreditFrameBytes = 8;
 
-// That of the smallest chip with this switch's bandwidth. Of circuits those that are lit at the start count:
-// there are as many ports.
+// Returns the buffer of the smallest chip with this switch's bandwidth. Only circuits that are up at the
+// start count, because there are as many ports.
 Bytes chip_buffer(const FabricState& state, NodeId node) {
   BitRate bandwidth = 0;
   for (const PortId port : state.graph.ports_of(node)) {
@@ -72,12 +72,12 @@ void build_buffer(FabricState& state, NodeId id) {
        .credits = rules.credits()});
 }
 
-// Of the switch that the link leads into, which what is on its way to it has yet to pass.
+// Returns the latency of the switch that the link leads into. Packets on their way to it must still pass it.
 Time latency_behind(const FabricState& state, PortId port) {
   return state.of_switch(state.graph.port(port).peer_node).latency;
 }
 
-// Bit per priority.
+// Returns a bit per priority.
 std::uint32_t lossless_of(const FabricState& state, const SwitchParameters& switches) {
   const ConfigNode& given = switches.lossless;
   if (switches.flow_control != FlowControl::pfc) {
@@ -98,8 +98,8 @@ std::uint32_t lossless_of(const FabricState& state, const SwitchParameters& swit
   return lossless;
 }
 
-// A round trip's worth, with a packet in the way at each end; a quarter more, because credits come back a
-// quarter of the buffer at a time.
+// Returns the default credit buffer: a round trip's worth, with a packet in the way at each end. It is a
+// third larger, because a quarter of the buffer is always returned at once.
 Bytes computed_credits(const FabricState& state, PortId port, Bytes largest) {
   const LinkSpec& link = state.graph.port(port).link;
   const LinkSpec& back = state.graph.port(port ^ 1U).link;
@@ -112,11 +112,12 @@ Bytes computed_credits(const FabricState& state, PortId port, Bytes largest) {
 
 }  // namespace
 
-// What can still arrive after the pause is decided: the pause frame waits for one packet that is being sent
-// the other way, takes its own time and the link's; meanwhile and until its last bit has come the sender
-// fills the link; and the sender finishes the packet it had begun. C (2 t_prop + t_response) + 2 MTU + PFC
-// frame: the terms of IEEE 802.1Qbb's annex on buffer requirements; in bytes as buffers count them, plus the
-// packet that crossed the threshold.
+// The headroom holds all bytes that can still arrive after the pause is decided. The pause frame waits for
+// one packet that is being sent in its direction, then takes its own time and the link's. Until its last bit
+// has arrived the sender fills the link, and it finishes the packet it had begun.
+//
+// This gives C (2 t_prop + t_response) + 2 MTU + PFC frame, the terms of IEEE 802.1Qbb's annex on buffer
+// requirements. Bytes are counted as in buffers. The packet that crossed the threshold is added.
 Bytes computed_headroom(const FabricState& state, PortId port) {
   const Graph& graph = state.graph;
   const SwitchRules& rules = state.rules_at(port);

@@ -1,20 +1,22 @@
-// How large buffers are: those of switches with their headroom, and the credits of links. Made once, before
-// the first packet.
+// Sizes of buffers: switch buffers with their PFC headroom, and credit buffers of links. They are computed
+// once, before the first packet.
 #pragma once
 
 #include "sim/network/fabric_state.h"
 
 namespace netsim {
 
-// All by the rules of the port's or switch's fabric. ConfigError for what does not fit together.
+// All functions follow the rules of the port's or switch's fabric. They throw ConfigError for values that
+// contradict each other.
 
-// Which classes are lossless.
+// Determines which classes are lossless.
 void build_classes(FabricState& state);
-// Of switches, when the classes are known.
+// Sizes the buffers of switches. build_classes() must have run.
 void build_buffers(FabricState& state);
-// Of links into switches, where the network works so, and of links that bring their own (NVLink).
+// Sizes the credit buffers of links into switches under flow control by credits, and of links that have
+// credits of their own (NVLink).
 void build_credits(FabricState& state);
-// PFC headroom of the link into `port ^ 1`'s node.
+// Returns the PFC headroom, in bytes, of the link on which `port` transmits.
 Bytes computed_headroom(const FabricState& state, PortId port);
 
 }  // namespace netsim

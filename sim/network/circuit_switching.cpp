@@ -13,14 +13,15 @@ namespace {
 
 constexpr Range<Time> kCircuitTimes{0, 1'000'000 * kSecond};
 
-// Circuits of `some` that are none of `others`; both rise.
+// Returns the circuits of `some` that are not in `others`. Both are ascending.
 std::vector<PortId> ports_without(const std::vector<PortId>& some, const std::vector<PortId>& others) {
   std::vector<PortId> result;
   std::set_difference(some.begin(), some.end(), others.begin(), others.end(), std::back_inserter(result));
   return result;
 }
 
-// Its place among those of the switch; none: its size.
+// Returns the index of a configuration among those of the switch, or their number if there is none of that
+// name.
 std::size_t place_of(const OpticalSwitch& one, const std::string& name) {
   const auto& all = one.configurations;
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& c) { return c.name == name; });
@@ -74,7 +75,7 @@ CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
         [this] { rotate(); });
 }
 
-// ---- When
+// ---- When configurations change
 
 void CircuitSwitching::after(Time delay, std::function<void()> call) {
   ++own_calls_;
@@ -84,7 +85,8 @@ void CircuitSwitching::after(Time delay, std::function<void()> call) {
   });
 }
 
-// A rotation ends with what else there is to do; what waits for a circuit is to be done.
+// Returns whether events other than own calls are pending or packets wait for a circuit. The rotation ends
+// when neither is so.
 bool CircuitSwitching::anything_to_come() const {
   if (engine_.pending() > own_calls_) return true;
   for (const Switch& one : switches_) {
@@ -184,7 +186,7 @@ void CircuitSwitching::configure(std::uint32_t configuration, std::function<void
   ask(all, names_[configuration], std::move(lit));
 }
 
-// Of those switches the ones that have the configuration.
+// Asks those of the switches that have the configuration.
 void CircuitSwitching::ask(const std::vector<std::uint32_t>& ids, const std::string& configuration,
                            std::function<void()> lit) {
   auto request = std::make_shared<Request>();
@@ -205,7 +207,7 @@ void CircuitSwitching::enqueue(std::uint32_t id, std::uint32_t configuration,
   if (switches_[id].steps.size() == 1) begin(id);
 }
 
-// ---- A change
+// ---- A change of configuration
 
 void CircuitSwitching::begin(std::uint32_t id) {
   Switch& one = switches_[id];
@@ -229,7 +231,7 @@ void CircuitSwitching::begin(std::uint32_t id) {
   });
 }
 
-// Until what was sent last is at the far end.
+// Returns the longest time until a packet sent last on one of the circuits reaches the far end.
 Time CircuitSwitching::drain_time(const std::vector<PortId>& circuits) const {
   Time longest = 0;
   for (const PortId circuit : circuits) {

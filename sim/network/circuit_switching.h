@@ -1,19 +1,22 @@
-// CircuitSwitching: optical switches while the simulation runs. Which circuits they can make is the
-// topology's business (OpticalSwitch in graph.h); here they change from one configuration to another.
+// CircuitSwitching: optical switches while the simulation runs. The topology says which circuits they can
+// make (OpticalSwitch in graph.h). This class changes them from one configuration to another.
 //
-// A change takes three steps. The circuits that go are drained: their ends stop sending, until what is under
-// way has arrived, which takes as long as the longest of them and the largest packet. Then the mirrors move
-// (`reconfiguration`), the ends find each other again (`guard`), and what is new carries packets. Circuits
-// that both configurations have carry them all the while. Under the law `lose` nobody tells the ends: what is
-// under way when the mirrors move is lost, as on a link that fails.
+// A change takes three steps. First the old circuits are drained: their ends stop sending until all packets
+// in flight have arrived. That takes as long as the longest circuit and the largest packet need.
 //
-// Packets that do not wait for dark circuits (OpticalSwitch::waits) go by the configuration that is coming,
-// from the moment it was asked for: each switch finds their next hop when they are there, and what waits for
-// a circuit that goes is led on by another way.
+// Then the mirrors move (`reconfiguration`) and the ends synchronise (`guard`). After that the new circuits
+// carry packets. Circuits that are part of both configurations carry packets all the time.
 //
-// Configurations come in turn, every `rotation` (RotorNet: Mellette et al., SIGCOMM 2017; `stagger`: one
-// switch after the other, as Opera: Mellette et al., NSDI 2020); by a schedule; or because a job asks
-// (transport/circuit_control.h).
+// With `law: lose` the ends are not warned. Packets in flight when the mirrors move are lost, as on a link
+// that fails.
+//
+// Packets that do not wait for a circuit that is down (OpticalSwitch::waits is false) follow the next
+// configuration from the moment it was requested. Each switch chooses their next hop when they arrive.
+// Packets that wait for a circuit of the old configuration are rerouted.
+//
+// Configurations change in turn every `rotation` (RotorNet: Mellette et al., SIGCOMM 2017). With `stagger`
+// one switch changes after the other (Opera: Mellette et al., NSDI 2020). They also change by a schedule, or
+// when a job asks for it (transport/circuit_control.h).
 #pragma once
 
 #include <cstdint>
@@ -31,36 +34,37 @@
 
 namespace netsim {
 
-// What has happened, of all optical switches together.
+// Counts over all optical switches.
 struct CircuitCounters {
-  std::uint64_t changes = 0;  // of a switch's configuration, completed
-  Time changing = 0;          // that switches have spent on them, drains included
+  std::uint64_t changes = 0;  // completed changes of a switch's configuration
+  Time changing = 0;          // total time that switches spent on changes, drains included
 };
 
 class CircuitSwitching {
  public:
-  // `node`: the section `network`, for messages. ConfigError for configurations that there are not, and for
-  // a rotation too fast for circuits to be lit.
+  // `node` is the section `network`, used in messages. Throws ConfigError for unknown configurations and for
+  // a rotation so fast that no circuit is ever up.
   CircuitSwitching(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
                    const CircuitParameters& parameters, const ConfigNode& node);
   CircuitSwitching(const CircuitSwitching&) = delete;
   CircuitSwitching& operator=(const CircuitSwitching&) = delete;
 
-  // Whether packets find their ways by what is lit, and that may change.
+  // Returns whether packets are routed by the circuits that are up, and these may change.
   static bool moves_packets(const Graph& graph);
-  // Called when other circuits than before are to be avoided.
+  // Registers the function that is called when the set of circuits to avoid changes.
   void on_routes_changed(std::function<void()> call) { routes_changed_ = std::move(call); }
-  // By port: dark circuits that packets do not wait for; empty where there are no optical switches.
+  // Returns, by port, the circuits that are down and that packets do not wait for. Empty without optical
+  // switches.
   const std::vector<bool>& avoided() const { return avoided_; }
   const CircuitCounters& counters() const { return counters_; }
 
-  // As of CircuitControl.
+  // These implement CircuitControl (transport/circuit_control.h).
   const std::vector<std::string>& configurations() const { return names_; }
   Time request_latency() const { return parameters_.request_latency; }
   void configure(std::uint32_t configuration, std::function<void()> lit);
 
  private:
-  // A request; over when every switch that takes part has come to it.
+  // A request for a configuration. It is done when every switch that has the configuration has reached it.
   struct Request {
     std::uint32_t left = 0;
     std::function<void()> lit;
@@ -71,9 +75,9 @@ class CircuitSwitching {
   };
   struct Switch {
     const OpticalSwitch* spec = nullptr;
-    std::uint32_t present = 0;  // or coming
+    std::uint32_t present = 0;  // index of the present configuration, or of the next one during a change
     std::vector<PortId> going, coming;
-    std::deque<Step> steps;  // the first one is being carried out
+    std::deque<Step> steps;  // the first one is in progress
     Time since = 0;
   };
 
@@ -101,11 +105,11 @@ class CircuitSwitching {
   const std::vector<std::unique_ptr<FabricShard>>& parts_;
   CircuitParameters parameters_;
   std::vector<Switch> switches_;
-  std::vector<std::string> names_;  // of all configurations, each once
+  std::vector<std::string> names_;  // names of all configurations, each once
   std::vector<bool> avoided_;
   std::function<void()> routes_changed_;
-  std::uint32_t turn_ = 0;     // of the rotation
-  std::size_t own_calls_ = 0;  // to come
+  std::uint32_t turn_ = 0;     // number of changes made by a staggered rotation
+  std::size_t own_calls_ = 0;  // number of pending engine calls made by this class
   CircuitCounters counters_;
 };
 

@@ -1,5 +1,5 @@
-// ClassArbiter: carries out a DisciplinePlan at the ports of a network: which of the data classes that may
-// send goes next; and which of the class's virtual channels, round robin, where there are several.
+// ClassArbiter: carries out a DisciplinePlan at the ports of a network. It chooses the data class that a port
+// sends next. Within the class it takes the virtual channels round robin.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class ClassArbiter {
   }
   DisciplinePlan::Kind kind() const { return plan_.kind; }
 
-  // `ready`: bit per class, at least one; `head(c)`: bytes of the packet at the head of ready class c. The
-  // packet is taken to be sent.
+  // Returns the class whose packet `port` sends next, and counts that packet as sent. `ready` has a bit per
+  // class, at least one set. `head(c)` returns the bytes of the packet at the head of ready class c.
   template <class Head>
   std::uint32_t select_class(std::size_t port, std::uint32_t ready, Head head) {
     if (plan_.kind == DisciplinePlan::Kind::strict)
@@ -32,7 +32,8 @@ class ClassArbiter {
     if (plan_.kind == DisciplinePlan::Kind::deficit_round_robin) return deficit_round_robin(s, ready, head);
     return vl_arbitration(s, ready, head);
   }
-  // The same of data queues: `ready`, bit per class in channel 0, then in channel 1, ...; `head(q)`.
+  // Returns the data queue that `port` serves next. `ready` has a bit per queue: first all classes of channel
+  // 0, then those of channel 1, and so on. `head(q)` is as for select_class().
   template <class Head>
   std::uint32_t select(std::size_t port, std::uint32_t ready, Head head) {
     if (channels_ == 1) return select_class(port, ready, head);
@@ -45,8 +46,8 @@ class ClassArbiter {
     turns_[port][c] = static_cast<std::uint8_t>(queue / classes_ + 1);
     return queue;
   }
-  // A data queue has nothing left, or `others` do (bit per queue): what a class saved up is lost when it has
-  // nothing left in any channel.
+  // Called when a data queue becomes empty. `others` has a bit per data queue that still holds packets. A
+  // class loses its deficit when it has no packet left in any channel.
   void emptied(std::size_t port, std::uint32_t queue, std::uint32_t others) {
     if (plan_.kind != DisciplinePlan::Kind::deficit_round_robin) return;
     for (std::uint32_t q = queue % classes_; q < classes_ * channels_; q += classes_) {
@@ -62,11 +63,12 @@ class ClassArbiter {
   };
   struct State {
     std::array<Bytes, kMaxClasses> deficit{};
-    Table high, low;  // deficit round robin: low.turn
+    Table high, low;  // deficit round robin uses low.turn alone
     Bytes high_sent = 0;
   };
 
-  // Of the class's queues, one of which is ready, the first from its turn on.
+  // Returns the first ready queue of the class, counted from the channel whose turn it is. At least one must
+  // be ready.
   std::uint32_t next_queue(std::size_t port, std::uint32_t of_class, std::uint32_t ready) const {
     for (std::uint32_t channel = turns_[port][of_class];; ++channel) {
       const std::uint32_t queue = channel % channels_ * classes_ + of_class;
@@ -94,7 +96,8 @@ class ClassArbiter {
     return mask;
   }
 
-  // The present entry goes on while something of its weight is left, as the specification has it.
+  // The present entry stays selected while part of its weight is left, as the InfiniBand specification has
+  // it.
   template <class Head>
   static std::uint32_t from_table(const std::vector<DisciplinePlan::Share>& shares, Table& table,
                                   std::uint32_t ready, Head head) {
@@ -126,7 +129,8 @@ class ClassArbiter {
   std::uint32_t classes_ = 1, channels_ = 1;
   std::vector<State> states_;
   std::vector<std::array<std::uint8_t, kMaxClasses>>
-      turns_;  // by port and class: the channel whose turn it is
+      // The channel whose turn it is, by port and class.
+      turns_;
 };
 
 }  // namespace netsim

@@ -17,11 +17,12 @@ bool DeadlockSearch::look(Time now, bool idle) {
   std::uint64_t held = 0;
   for (const auto& part : parts_) held += part->held_back();
   if (held == 0 || (!idle && !any_due(now))) return false;
-  // A resume or a credit may still be on its way to what was held back only now.
+  // A resume or credit may still be in flight to a queue that was held back only now.
   return find(now, idle ? now : now - watch_after_ / 2);
 }
 
-// Ports of hosts cannot be part of a circle.
+// Returns whether a switch port has been held back for watch_after_. Ports of hosts cannot be part of a
+// cycle.
 bool DeadlockSearch::any_due(Time now) const {
   for (PortId id = 0; id < state_.ports.size(); ++id) {
     if (state_.ports[id].pressed == 0 || !state_.at_switch(id)) continue;
@@ -35,8 +36,8 @@ bool DeadlockSearch::any_due(Time now) const {
   return false;
 }
 
-// The queues of the node behind the link of `queue`'s port that hold packets which came over it in that
-// queue's class and channel.
+// Returns the queues for which `queue` waits. They belong to the node at the link's far end and hold packets
+// that came over the link in that queue's class and channel.
 std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
   const PortId port = state_.port_of_queue(queue);
   const std::uint32_t came_in = state_.priority_of_queue(queue);
@@ -54,14 +55,14 @@ std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
   return result;
 }
 
-// What is held back in an adaptive channel may leave by another one.
+// Returns whether packets may leave the queue by another channel, because it is an adaptive one.
 bool DeadlockSearch::escapes(std::size_t queue) const {
   const std::uint32_t priority = state_.priority_of_queue(queue);
   return priority >= kDataPriority && state_.channel_of(priority) == state_.adaptive_channel;
 }
 
-// Held-back queues all of whose blockers are such queues themselves: nothing in them can move any more. The
-// largest such set, by taking away those that have a blocker outside.
+// Returns the held-back queues that wait only for such queues, so that nothing in them can move. It is the
+// largest such set, found by removing queues that wait for one outside.
 std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
   std::vector<bool> stuck(state_.queues.size(), false);
   std::vector<std::size_t> members;
@@ -91,7 +92,7 @@ std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
 }
 
 bool DeadlockSearch::find(Time now, Time paused_before) {
-  if (faults_.any_after(now)) return false;  // a link that goes down sets free what waits for it
+  if (faults_.any_after(now)) return false;  // a link that goes down frees the packets that wait for it
   const std::vector<bool> stuck = stuck_queues(paused_before);
   const auto first = std::find(stuck.begin(), stuck.end(), true);
   if (first == stuck.end()) return false;

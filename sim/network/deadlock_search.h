@@ -1,6 +1,6 @@
-// DeadlockSearch: looks for ports that wait for each other in a circle, so that no packet in them can ever
-// move. Between events, while ports have been held back for a while and not only when nothing is left to do,
-// so that timers that go on do not hide it.
+// DeadlockSearch: finds ports that wait for each other in a cycle, so that no packet in them can ever move.
+// It runs between events while ports have been held back for some time. It does not wait until nothing is
+// pending, because periodic timers would then hide a deadlock.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@ class DeadlockSearch {
   DeadlockSearch(const FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
                  const LinkFaults& faults);
 
-  // How often to look().
+  // Returns the interval at which look() is to be called.
   Time interval() const { return watch_after_ / 2; }
-  // Whether there is one now. `idle`: nothing is left to do, so that whatever is held back stays so.
+  // Returns whether there is a deadlock now. `idle` means that no event is pending, so whatever is held back
+  // stays so.
   bool look(Time now, bool idle);
-  // Its ports, each held back until the next one moves; empty if there is none.
+  // Returns the ports of the cycle, each held back until the next one moves. Empty without a deadlock.
   const std::vector<PortId>& circle() const { return circle_; }
 
  private:
@@ -35,7 +36,8 @@ class DeadlockSearch {
   const FabricState& state_;
   const std::vector<std::unique_ptr<FabricShard>>& parts_;
   const LinkFaults& faults_;
-  // A port that has been held back for so long is looked at: longer than any resume or credit is on its way.
+  // A port that has been held back for this long is examined. It is longer than a resume or a credit can be
+  // in flight.
   Time watch_after_ = 1 * kMillisecond;
   std::vector<PortId> circle_;
 };

@@ -14,7 +14,7 @@
 namespace netsim {
 namespace {
 
-// Hops to look at: some tenths of a second.
+// Limit on the hops that a search for cycles examines; it takes some tenths of a second.
 constexpr std::uint64_t kEffort = 4'000'000;
 
 }  // namespace
@@ -60,7 +60,7 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
   });
 }
 
-// Of both that know of ports to avoid.
+// Combines the ports to avoid by faults and by circuits.
 void Fabric::gather_down() {
   down_ = faults_.known_down();
   const std::vector<bool>& dark = circuits_.avoided();
@@ -153,7 +153,7 @@ void Fabric::build_parts(const Partition& partition) {
     const PortSpec& spec = graph_.port(id);
     state_.far_set[id] = partition.set_of(spec.peer_node);
     if (state_.far_set[id] != partition.set_of(spec.node)) state_.ports[id].flags |= fabric::kLeavesSet;
-    // A GPU hears of a message that the NIC has received when its last packet is there.
+    // A message that the NIC has received is complete for the GPU when its last packet has arrived.
     if (spec.link.kind == LinkKind::pcie && graph_.node(spec.peer_node).kind == NodeKind::gpu)
       state_.ports[id].flags |= fabric::kOnlyLast;
   }
@@ -187,7 +187,8 @@ void Fabric::set_routes(const Routes* routes) {
     circles_.push_back("while links were down, or circuits had changed, " + found);
 }
 
-// What can wait in a circle; "": nothing, or it is not looked for.
+// Returns a description of a cycle in which lossless packets can wait. Empty if there is none or the check is
+// off.
 std::string Fabric::find_circles() const {
   if (deadlock_check_ == DeadlockCheck::off || state_.routes == nullptr) return "";
   const std::vector<bool> lossy = state_.lossy_links();
@@ -245,7 +246,7 @@ std::uint32_t Fabric::route_step(NodeId destination, std::uint64_t flow) {
   return make_step(StepKind::route, static_cast<std::uint32_t>(index));
 }
 
-// The step is read again at every hop.
+// The step's index is read again at every hop.
 void Fabric::set_route_step(std::uint32_t step, std::uint32_t index) {
   state_.routed[step & ((1U << kStepShift) - 1)].step = index;
 }

@@ -1,30 +1,33 @@
 // Fabric: ports, links and output-queued shared-buffer switches, packet by packet.
 //
-// A packet that meets an idle port starts its transmission at once and costs one event a hop; one that waits
-// costs a second, when the port is free again. A packet leaves queue, shared buffer and ingress count when
-// its transmission starts; what is decided at dequeue (ECN, INT) sees what remains then.
+// A packet that finds its port idle starts transmission at once and costs one event per hop. A packet that
+// waits costs a second event, when the port becomes free. A packet leaves the queue, the shared buffer and
+// the ingress count when its transmission starts; decisions at dequeue (ECN, INT) see what remains.
 //
-// Switches (per atom of kind fabric_switch) have one of three kinds of flow control:
-//  pfc      one shared buffer; a lossless class's packets count against the link they came from: first its
-//           reserve, then the shared pool up to alpha x what is free there (dynamic threshold, Choudhury and
-//           Hahne, ToN 1998), then its headroom. Crossing the threshold sends a PFC pause (IEEE 802.1Qbb)
-//           upstream, ahead of all waiting packets; falling `resume_offset` below it sends the resume. Pauses
-//           last until resumed.
-//  credits  a buffer for each link and class; a sender transmits only what it holds credits for and gets them
-//           back when packets leave the buffer (InfiniBand Architecture Specification 1.4, volume 1,
-//           section 7.9). Nothing is ever dropped.
-//  none     classes share the pool per egress queue and are dropped above the threshold, as are the classes
-//           that are not lossless under pfc.
+// Each switch (an atom of kind fabric_switch) has one of three kinds of flow control.
 //
-// Ports outside switches (NICs, GPUs, NVSwitch stages) have room for everything, unless their links carry
+// pfc: All ports share one buffer. Packets of a lossless class count against the link they came from. They
+// use first its reserve, then the shared pool up to alpha x its free space, then the link's headroom.
+//
+// This limit is a dynamic threshold (Choudhury and Hahne, ToN 1998). Crossing it sends a PFC pause (IEEE
+// 802.1Qbb) upstream, ahead of all waiting packets. Falling `resume_offset` below it sends the resume; pauses
+// last until then.
+//
+// credits: Each link and class has its own buffer. A sender transmits only what it holds credits for, and
+// gets them back when packets leave the buffer. Nothing is ever dropped (InfiniBand Architecture
+// Specification 1.4, volume 1, section 7.9).
+//
+// none: Classes share the pool per egress queue, and packets above the threshold are dropped. Classes that
+// are not lossless under pfc are handled in the same way.
+//
+// Ports outside switches (NICs, GPUs, NVSwitch stages) have unlimited buffer space, unless their links have
 // credits.
 //
-// A FabricShard for each set of atoms does all that happens in events; the Fabric builds and joins them and
-// does what concerns the whole, between events: faults, the search for deadlocks, reports.
+// A FabricShard for each logical process handles the events. The Fabric builds and joins the shards. Between
+// events it handles what concerns all of them: faults, the search for deadlocks, reports.
 //
-// Read on in fabric_shard.h (what happens in events, and by which object) and fabric_state.h (the arrays they
-// work on). Others are buffer_plan.h (sizes of buffers), link_faults.h, deadlock_search.h, ideal_time.h and
-// spread_time.h.
+// fabric_shard.h lists the objects that handle events, and fabric_state.h holds the arrays they work on. See
+// also buffer_plan.h (sizes of buffers), link_faults.h, deadlock_search.h, ideal_time.h and spread_time.h.
 #pragma once
 
 #include <algorithm>
@@ -56,12 +59,16 @@ namespace netsim {
 
 class Fabric {
  public:
-  // `node`: the section that `parameters` were read from, for messages. `largest_packet`: payload and headers
-  // of the largest packet that the transport makes. `scopes`: the packet fabrics that the graph has, if their
-  // switches may differ. `routes`: those of set_routes() while all links are up;
-  // null: packets have paths that someone else made. ConfigError for what does not fit together (headroom and
-  // reserves beyond the buffer, unknown links in `faults`, routes on which lossless packets can come to wait
-  // for each other in a circle).
+  // `node` is the section that `parameters` were read from, used in messages. `largest_packet` is the payload
+  // and headers, in bytes, of the transport's largest packet. `scopes` lists the graph's packet fabrics if
+  // their switches may differ.
+  //
+  // `routes` are the next hops while all links are up; null means that every packet follows a path made by
+  // the caller.
+  //
+  // Throws ConfigError for values that do not fit together. Examples are headroom beyond the
+  // buffer, unknown links in `faults`, and routes on which lossless packets can wait for each other in a
+  // cycle.
   Fabric(Engine& engine, const Graph& graph, const Routes* routes, const Partition& partition,
          const FabricParameters& parameters, const ConfigNode& node, Bytes largest_packet, std::uint64_t seed,
          std::span<const FabricScope> scopes = {});
@@ -69,88 +76,97 @@ class Fabric {
   Fabric& operator=(const Fabric&) = delete;
 
   FabricShard& part(std::uint32_t set) { return *parts_[set]; }
-  // Next hops for packets that are routed one by one; must outlive the fabric or the next call. Where
-  // lossless packets can come to wait for each other in a circle on them, a note says so; the first eight
-  // routes are looked at.
+  // Sets the next hops for packets that are routed one by one. `routes` must outlive the fabric or the next
+  // call. A note is written if lossless packets can wait for each other in a cycle; the first eight routes
+  // are checked.
   void set_routes(const Routes* routes);
-  // Called when a link went down or came back `detection_delay` ago, or other circuits of optical switches
-  // are to carry packets: down_ports() tells which are to be avoided.
+  // Registers the function that is called `detection_delay` after a link went down or came back. It is also
+  // called when other circuits of optical switches are to carry packets. down_ports() then returns the ports
+  // to avoid.
   void on_routes_changed(std::function<void()> call);
-  // Switches of the fabrics that want it write INT into data packets from now on; before the first packet.
+  // Makes the switches of fabrics with telemetry write INT into data packets. Must be called before the first
+  // packet.
   void enable_telemetry();
-  // Packets have a place for time stamps only.
+  // Gives packets a place for a Telemetry without any switch writing INT, for time stamps only.
   void enable_timestamps();
-  // Packets have a place for a PacketTrace from now on; before the first packet.
+  // Gives packets a place for a PacketTrace. Must be called before the first packet.
   void enable_traces();
 
   std::uint32_t classes() const { return state_.classes; }
-  // Virtual channels of each link; `ordered`: without the one that packets escape from.
+  // Returns the number of virtual channels of each link. ordered_channels() leaves out the adaptive channel,
+  // from which packets escape.
   std::uint32_t channels() const { return state_.channels; }
   std::uint32_t ordered_channels() const { return std::min(state_.channels, state_.adaptive_channel); }
   Bytes overhead(PortId port) const { return state_.ports[port].overhead; }
-  // Adds a path: successive steps; returns the index of its first. Ports first, then what becomes of the
-  // packet. Several parts may at once.
+  // Adds a path and returns the index of its first step. The steps are ports first, then the step at the
+  // destination. Several shards may call it at the same time.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps);
-  // Writes other steps, not more, over a path that no packet is on or will take.
+  // Overwrites the steps of a path with at most as many others. No packet may be on the path or take it
+  // later.
   void replace_path(std::uint32_t first, const std::vector<std::uint32_t>& steps);
   bool path_begins_with(std::uint32_t first, const std::vector<std::uint32_t>& steps) const;
-  // Of all paths.
+  // Returns the number of steps of all paths.
   std::size_t path_steps() const { return state_.paths.size(); }
-  // The ports at the beginning of the path that begins at `first`, which names no channels.
+  // Returns the ports at the beginning of the path that begins at `first`. The path must not contain virtual
+  // channels.
   std::span<const PortId> ports_of_path(std::uint32_t first) const;
-  // The same of one that may name channels.
+  // Returns the ports at the beginning of a path that may contain virtual channels.
   std::vector<PortId> ports_of_hops(std::uint32_t first) const;
-  // A step after which every switch chooses the next hop of every packet, until the NIC `destination`, where
-  // the steps after this one follow. The path has the source's port before it. set_route_step() says where in
-  // the paths the step lies, before a packet takes it. Only where routes_packets().
-  // `flow`: of the packets, for policies that keep flows together.
+  // Returns a step that makes every switch choose the packet's next hop, up to the NIC `destination`. The
+  // path has the source's port before it, and the steps after it apply at the destination. Only if
+  // routes_packets().
+  //
+  // set_route_step() stores the step's index in the paths; it must be called before a packet takes the step.
+  // `flow` identifies the flow for policies that keep a flow on one way.
   std::uint32_t route_step(NodeId destination, std::uint64_t flow);
   void set_route_step(std::uint32_t step, std::uint32_t index);
   bool routes_packets() const { return state_.routes_packets; }
-  // The same for acknowledgements: while circuits come and go no path holds.
+  // Returns whether acknowledgements are routed one by one too. They are while circuits come and go, because
+  // then no path stays valid.
   bool routes_acknowledgements() const { return circuits_move_; }
-  // Whether packets of a flow may take different ways at the same time.
+  // Returns whether packets of a flow may take different ways at the same time.
   bool spreads_flows() const { return state_.routing.per_packet(); }
 
-  // Of a switch.
+  // Returns the parameters of a switch, with those of its tier.
   const SwitchParameters& switch_parameters(NodeId node) const { return state_.of_switch(node); }
-  // What the routing policy's choices depend on besides the flow; each switch combines it with its
-  // Graph::node_number().
+  // Returns the seed of the routing policy's choices. Each switch combines it with its Graph::node_number().
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
-  // Ports that are known to carry no traffic: because their link, or where classes have flow control one
-  // direction of it, is down, or because they are circuits that are dark and that packets do not wait for.
+  // Returns, by port, whether it is known to carry no traffic. Either its link is down (with flow control:
+  // one direction of it), or it is a circuit that is down and not waited for.
   const std::vector<bool>& down_ports() const { return down_; }
   std::vector<bool> failing_ports() const { return faults_.failing(); }
   CircuitSwitching& circuits() { return circuits_; }
   const CircuitSwitching& circuits() const { return circuits_; }
-  // As of ideal_time.h.
+  // Returns the time of a message alone in the network; see ideal_time.h.
   Time ideal_time(std::span<const PortId> path, const PacketTrain& train, std::span<Time> waits = {}) const {
     return netsim::ideal_time(state_, path, train, waits);
   }
-  // Makes the object that one set of atoms asks; no other set may.
+  // Creates an object for one logical process; no other one may use it.
   SpreadTimes spread_times() const { return SpreadTimes(state_); }
-  // Whether packets take detours, or circuits come and go, so that a packet may take any link of the fabric.
+  // Returns whether a packet may take any link of the fabric, because of detours or circuits that come and
+  // go.
   bool leads_anywhere() const { return state_.routing.detours() || circuits_move_; }
   Time now() const { return engine_.now(); }
-  // While it stays the same, so do all answers of ideal_time().
+  // Returns a number that changes whenever answers of ideal_time() may change.
   std::uint64_t passage_changes() const { return state_.passage_changes; }
   bool at_switch(PortId port) const { return state_.at_switch(port); }
   BitRate rate(PortId port) const { return graph_.port(port).link.rate; }
 
-  // Counters and state, for tables, laws and reports: between events.
+  // Counters and state for tables, laws and reports. They may be called only between events.
   PortCounters counters(PortId port) const;
   Bytes queued(PortId port) const { return state_.queued(port); }
-  // Data classes of the port that PFC pauses now.
+  // Returns the number of data classes of the port that PFC pauses now.
   std::uint32_t pfc_paused(PortId port) const;
   std::uint64_t events_fingerprint() const;
-  // PFC headroom of the link into `port ^ 1`'s node, by the formula in buffer_plan.cpp.
+  // Returns the PFC headroom, in bytes, of the link on which `port` transmits, by the formula in
+  // buffer_plan.cpp.
   Bytes computed_headroom(PortId port) const { return netsim::computed_headroom(state_, port); }
   std::vector<std::string> notes() const;
   std::vector<std::string> waiting(std::size_t limit) const;
-  // Ports that wait for each other in a circle, so that no packet in them can ever move; empty while there
-  // are none. Found at most 1.5 ms (or 6 times the longest link's delay) after the last of them was paused,
-  // when the engine is stopped.
+  // Returns ports that wait for each other in a cycle, so that no packet in them can ever move; empty without
+  // a deadlock. It is found at most 1.5 ms (or 6 times the longest link's delay) after the last port was
+  // paused. The engine is then stopped.
   const std::vector<PortId>& deadlock() const { return deadlock_.circle(); }
 
  private:
@@ -161,7 +177,7 @@ class Fabric {
   void build_choices(std::uint64_t seed);
   void build_ports(std::uint64_t seed);
   void build_port(PortId port, const Marker& marker);
-  // Markers of rules, by tier.
+  // Markers of a fabric's switches, common and by tier.
   struct Markers {
     std::unique_ptr<Marker> common;
     std::map<int, std::unique_ptr<Marker>> tiers;
@@ -175,8 +191,8 @@ class Fabric {
   std::unique_ptr<RoutingPolicy> routing_;
   DeadlockCheck deadlock_check_;
   bool circuits_move_;                  // CircuitSwitching::moves_packets
-  std::vector<std::string> circles_;    // notes
-  std::uint32_t routes_looked_at_ = 0;  // for such circles, besides those of the start
+  std::vector<std::string> circles_;    // notes about cycles in which lossless packets can wait
+  std::uint32_t routes_looked_at_ = 0;  // number of set_routes() checked for such cycles
   FabricState state_;
   std::vector<std::unique_ptr<FabricShard>> parts_;
   LinkFaults faults_;

@@ -38,7 +38,8 @@ const Parameters<CircuitParameters>& circuits() {
   return p;
 }
 
-// Of an entry of `tiers`: one that the switches have, which are among the nodes from `first` to `end`.
+// Reads the key `tier` of an entry of `tiers`. It must be a tier of the switches among the nodes from `first`
+// to `end` - 1.
 int read_tier(const ConfigNode& entry, const Graph& graph, NodeId first, NodeId end) {
   const ConfigNode* node = entry.find("tier");
   if (node == nullptr) entry.fail("'tier' is missing: 0 is next to the hosts");
@@ -53,8 +54,8 @@ int read_tier(const ConfigNode& entry, const Graph& graph, NodeId first, NodeId 
 
 const Parameters<SwitchParameters>& switch_parameters() {
   using S = SwitchParameters;
-  // Alpha, reserve and resume offset as in HPCC's ns-3 switch (Li et al., SIGCOMM 2019; switch-mmu.cc):
-  // dynamic threshold free/8, 4 KB reserve, resume 3 KB below.
+  // Alpha, reserve and resume offset are those of HPCC's ns-3 switch (Li et al., SIGCOMM 2019;
+  // switch-mmu.cc). The dynamic threshold is free/8, the reserve 4 KB, and resume comes 3 KB below.
   static const auto switches =
       Parameters<S>()
           .bytes(
@@ -125,8 +126,8 @@ ParameterTable without(ParameterTable table, std::initializer_list<std::string_v
   return table;
 }
 
-// What a fabric may have of its own: all of a switch but what queue pairs, workloads and paths of the whole
-// run go by.
+// Returns the parameters that a fabric may set for itself. Queue pairs, workloads and paths of the whole run
+// depend on the others.
 const ParameterTable& switch_table_of_fabric() {
   static const ParameterTable table =
       without(switch_parameters().table(), {"classes", "scheduler", "routing"});
@@ -150,7 +151,7 @@ const ParameterTable& table_of_fabric() {
   return table;
 }
 
-// By tier: `switches` and what the list says otherwise.
+// Returns the parameters by tier: `switches` with the changes of the list.
 std::map<int, SwitchParameters> read_tiers(const ConfigNode& list, const SwitchParameters& switches,
                                            const Graph& graph, NodeId first, NodeId end) {
   std::map<int, SwitchParameters> tiers;
@@ -230,7 +231,7 @@ SwitchRules fabric_rules(const FabricParameters& parameters, const SwitchRules& 
     check_fabric_keys(*own, switch_parameters().table(), switch_table_of_fabric(), "network.switch");
     rules.switches = switch_parameters().parse_over(common.switches, *own);
     rules.where = *own;
-    // What the common section says for its own flow control only.
+    // Values of the common section that apply only to its own flow control are dropped.
     const bool pfc = rules.switches.flow_control == FlowControl::pfc;
     if (!pfc && own->find("lossless") == nullptr) rules.switches.lossless = ConfigNode();
     if (rules.credits() && own->find("queue_limit") == nullptr) rules.switches.queue_limit = 0;

@@ -1,4 +1,4 @@
-// The sections `network` and `network.switch` of the configuration.
+// Parameters of the sections `network` and `network.switch` of the configuration.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace netsim {
 
-// How switches hold their senders back: see fabric.h.
+// Flow control of a switch; see fabric.h.
 enum class FlowControl : std::uint8_t { pfc, credits, none };
-// What becomes of routes on which lossless packets can come to wait for each other in a circle.
+// Reaction to routes on which lossless packets can wait for each other in a cycle.
 enum class DeadlockCheck : std::uint8_t { error, note, off };
-// When a switch passes a packet on.
+// The moment at which a switch forwards a packet: when all of it has arrived, or after its header.
 enum class Switching : std::uint8_t { store_and_forward, cut_through };
 
-// The section `network.switch`; what each says stands in fabric_parameters.cpp.
+// The section `network.switch`. fabric_parameters.cpp describes each key.
 struct SwitchParameters {
   Bytes buffer = 0;
   double alpha = 0.125;
@@ -44,12 +44,12 @@ struct SwitchParameters {
   std::int64_t aggregation_outstanding = 0;
 };
 
-// What becomes of packets on optical circuits that go: see circuit_switching.h.
+// Treatment of packets on optical circuits that are taken down; see circuit_switching.h.
 enum class CircuitLaw : std::uint8_t { drain, lose };
 
 // The section `network.circuits`.
 struct CircuitParameters {
-  // Of switches with mirrors: milliseconds (TPU v4: Jouppi et al., ISCA 2023, section 2).
+  // The default holds for switches with mirrors: milliseconds (TPU v4: Jouppi et al., ISCA 2023, section 2).
   Time reconfiguration = 10 * kMillisecond;
   Time guard = 0;
   CircuitLaw law = CircuitLaw::drain;
@@ -73,30 +73,32 @@ struct FabricParameters {
 
 const Parameters<FabricParameters>& fabric_parameters();
 
-// One of several packet fabrics, as far as its switches may work otherwise than others'.
+// One of several packet fabrics, whose switches may have rules of their own.
 struct FabricScope {
-  NodeId first_switch = 0, end_switch = 0;  // the nodes from the one up to before the other
-  const ConfigNode* section = nullptr;      // of `network.fabrics`; null: there is none
-  Bytes largest_packet = 0;                 // payload and headers of the largest one that its transport makes
-  bool telemetry = false;                   // its congestion control wants INT
+  NodeId first_switch = 0, end_switch = 0;  // the switches are nodes first_switch to end_switch - 1
+  const ConfigNode* section = nullptr;      // entry of `network.fabrics`; null if there is none
+  Bytes largest_packet = 0;  // payload and headers of the largest packet of its transport, bytes
+  bool telemetry = false;    // whether its congestion control needs INT
 };
 
-// What holds at the switches and ports of a fabric.
+// Rules of the switches and ports of a fabric.
 struct SwitchRules {
   SwitchParameters switches;
-  std::map<int, SwitchParameters> tiers;  // by tier (0: next to the hosts): `switches` and what differs there
-  ConfigNode where;                       // the section that says so, for messages
+  std::map<int, SwitchParameters>
+      tiers;         // by tier (0 is next to the hosts): `switches` with the tier's changes
+  ConfigNode where;  // the section that the rules come from, used in messages
   Bytes largest_packet = 0;
-  bool telemetry = true;       // where INT is written at all
-  std::uint32_t lossless = 0;  // bit per priority: build_classes()
+  bool telemetry = true;       // whether INT is written, if it is written at all
+  std::uint32_t lossless = 0;  // bit per priority, set by build_classes()
 
   bool credits() const { return switches.flow_control == FlowControl::credits; }
-  // Packets may wait for each other without end.
+  // Returns whether packets may wait for each other without limit.
   bool holds_back() const { return lossless != 0 || credits(); }
 };
-// Of `network.switch`, `where`, and `network.tiers`. ConfigError.
+// Returns the rules from `network.switch` and `network.tiers`. `where` is the section, used in messages.
+// Throws ConfigError.
 SwitchRules common_rules(const FabricParameters& parameters, const ConfigNode& where, const Graph& graph);
-// The same with what the scope's section says otherwise.
+// Returns the common rules with the changes that the scope's section makes. Throws ConfigError.
 SwitchRules fabric_rules(const FabricParameters& parameters, const SwitchRules& common,
                          const FabricScope& scope, const Graph& graph);
 

@@ -1,4 +1,4 @@
-// What the fabric tells about itself: counters, notes, what waits.
+// Reports of the fabric: counters, notes, waiting packets.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ std::uint32_t Fabric::pfc_paused(PortId port) const {
 
 std::vector<std::string> Fabric::notes() const {
   std::vector<std::string> notes = circles_;
-  std::map<Bytes, Bytes> needed;  // by the headroom that was given
+  std::map<Bytes, Bytes> needed;  // largest headroom needed, by the headroom given
   for (PortId id = 0; id < state_.ports.size(); ++id) {
     if ((state_.ports[id].flags & fabric::kBuffered) == 0 || state_.rules_at(id).lossless == 0) continue;
     const Bytes given = state_.of_switch(graph_.port(id).node).headroom;

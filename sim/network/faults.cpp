@@ -18,14 +18,15 @@ const ConfigNode* given(const ConfigNode& fault, const char* key) {
   return node != nullptr && !node->is_null() ? node : nullptr;
 }
 
-// Nothing repairs what is lost within a host.
+// Returns whether the link belongs to the fabric. Nothing repairs losses inside a host.
 bool of_fabric(const PortSpec& port, const Graph& graph) {
   return graph.node(port.node).kind == NodeKind::fabric_switch ||
          graph.node(port.peer_node).kind == NodeKind::fabric_switch;
 }
 
-// Returns the ports of the fabric that "a->b" means, or both of "a-b". A bundle means all its cables, "#2"
-// behind it one. Names may themselves hold a dash, so names are compared, not cut apart.
+// Returns the ports of the fabric that "a->b" means, or both ports of "a-b". A bundle means all its cables;
+// with "#2" behind the name it means the second. Names may contain a dash, so names are compared rather than
+// split.
 std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
   const std::string name = read_text(node);
   std::vector<PortId> ports;
@@ -52,7 +53,7 @@ std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
   return ports;
 }
 
-// All ports to and from the switch of that name.
+// Returns all ports to and from the switch of that name.
 std::vector<PortId> ports_of_switch(const ConfigNode& node, const Graph& graph) {
   const std::string name = read_text(node);
   std::vector<std::string> names;
@@ -91,10 +92,11 @@ Time read_moment(const ConfigNode& node) {
 
 struct Outage {
   PortId port;
-  Time begin, end;  // kNever: it does not come back
+  // `end` is kNever if the link does not come back.
+  Time begin, end;
 };
 
-// A link is down while any of its outages lasts: those that overlap or meet are one.
+// Merges outages of a port that overlap or meet. A link is down while any of its outages lasts.
 std::vector<Outage> united(std::vector<Outage> outages) {
   const auto order = [](const Outage& o) { return std::tuple(o.port, o.begin, o.end); };
   std::sort(outages.begin(), outages.end(),

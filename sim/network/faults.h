@@ -1,5 +1,5 @@
-// Faults of links and switches over time, as the section `network.faults` gives them: loss rates, links that
-// go down and come back, rates that change.
+// Fault schedule of links and switches, read from the section `network.faults`: loss rates, links that go
+// down and come back, rates that change.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct LinkChange {
   Time at = 0;
   PortId port = 0;
   Kind kind = Kind::down;
-  BitRate rate = 0;  // Kind::rate
+  BitRate rate = 0;  // new rate, for Kind::rate
 };
 
 struct FaultPlan {
@@ -25,13 +25,16 @@ struct FaultPlan {
     double probability;
   };
   std::vector<Loss> losses;
-  std::vector<LinkChange> changes;  // `detected` follows every down and up, which alternate for each port
+  // Every down and up is followed by a `detected`. Down and up alternate for each port.
+  std::vector<LinkChange> changes;
 };
 
-// `faults`: a list of {link: "a-b" (both directions) or "a->b", or switch: NAME for all links of a switch;
-// then any of loss: 0..1, down: TIME, up: TIME and rate: RATE with at: TIME}; null: none. A switch that is
-// down takes with it what waits in it. Outages of one link may overlap: it is down while any of them lasts.
-// `detection_delay`: from a link's going down or coming up until routes know.
+// Reads `faults`, a list of entries; null means no faults. An entry names a link, "a-b" for both directions
+// or "a->b" for one, or a switch, for all its links. It has any of loss: 0..1, down: TIME, up: TIME, and
+// rate: RATE with at: TIME.
+//
+// A switch that is down loses the packets that wait in it. Outages of one link may overlap; it is down while
+// any of them lasts. `detection_delay` is the time from a link's change until the routes follow.
 FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay);
 
 }  // namespace netsim

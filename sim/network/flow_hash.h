@@ -1,5 +1,5 @@
-// A flow's choice among equal next hops by hash, which policies fall back on where they leave a flow
-// together.
+// choose_by_hash(): chooses one of `count` equal next hops by a flow's hash. Policies use it for flows
+// without a choice of their own.
 #pragma once
 
 #include "sim/core/random.h"

@@ -9,8 +9,8 @@
 namespace netsim {
 namespace {
 
-// What a full packet and the last one of a message take on a link: on its wire, and from their start there to
-// that on the next one.
+// Times of a full packet and of the last one on a link. `full_wire` is the time on its wire; `full` and
+// `last` reach from their start on the link to their start on the next one.
 struct Passages {
   Time full_wire, full, last;
 };
@@ -37,10 +37,12 @@ Time passage_time(const FabricState& state, PortId port, Bytes bytes, Time on_wi
   return head + state.ports[port].delay;
 }
 
-// When the last packet starts on each link in turn: when it is there and the one before it has been sent.
-// That one, the last of a train of equal packets behind the first, starts when the longest of these chains
-// ends: the first packet up to some link, the second from there on, and the others all at the slowest link
-// between there and here (a tandem of queues as a longest path: Glynn and Whitt, Departures from many queues
+// The last packet starts on each link when it has arrived and the packet before it has been sent. That packet
+// is the last of a train of equal packets behind the first. It starts when the longest of the following
+// chains ends.
+//
+// A chain has the first packet up to some link, the second from there on, and the others all at the slowest
+// link in between. This is a tandem of queues as a longest path (Glynn and Whitt, Departures from many queues
 // in series, Annals of Applied Probability, 1991).
 Time ideal_time(const FabricState& state, std::span<const PortId> path, const PacketTrain& train,
                 std::span<Time> waits) {
@@ -55,9 +57,9 @@ Time ideal_time(const FabricState& state, std::span<const PortId> path, const Pa
     links[link].full_wire = wire_time(state, port, train.full);
     links[link].full = passage_time(state, port, train.full, links[link].full_wire);
   }
-  // `behind`: how much later than a packet of the last one's size, sent with the first, the last one is; by
-  // link it can only grow, by what it waits there.
-  Time first = 0, alone = 0, behind = 0;  // first, alone: when these two are at the present link
+  // `behind` is the delay of the last packet relative to one of its size that is sent with the first. It only
+  // grows from link to link, by the wait there.
+  Time first = 0, alone = 0, behind = 0;  // arrival of these two packets at the present link
   std::fill(waits.begin(), waits.end(), 0);
   const auto is_behind = [&](std::size_t link, Time later) {
     behind = std::max(behind, later);

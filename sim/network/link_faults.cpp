@@ -84,7 +84,7 @@ void LinkFaults::change(const LinkChange& planned) {
   }
 }
 
-// Also the links into the port's node may pass packets on otherwise than before: the port may be outrun now.
+// Also updates the links into the port's node. They may cut through only if no port of the node is faster.
 void LinkFaults::change_rate(PortId port, BitRate rate) {
   set_rate(state_, port, rate);
   set_passage(state_, port);
@@ -92,7 +92,7 @@ void LinkFaults::change_rate(PortId port, BitRate rate) {
     set_passage(state_, next ^ 1U);
 }
 
-// One of the link's directions has changed.
+// Updates both directions of a link after one of them has changed.
 void LinkFaults::update_link(PortId port) {
   fabric::Link& one = state_.links[port];
   fabric::Link& other = state_.links[port ^ 1U];
@@ -104,7 +104,7 @@ void LinkFaults::update_link(PortId port) {
   part_of(port ^ 1U).come_up(port ^ 1U);
 }
 
-// Routes follow a link as it is now.
+// Makes routes follow the link's present state.
 void LinkFaults::learn_of_link(PortId port) {
   bool news = false;
   for (const PortId id : {port, port ^ 1U}) {

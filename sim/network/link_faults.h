@@ -1,15 +1,19 @@
-// Links that lose packets, go down, come back or change their rate. A port whose link is down goes on
-// transmitting into nothing until that is known: that is what a switch does before it knows. What is held
-// back stays so; when the link is known to be down, routes avoid it and what waits for it is lost.
+// LinkFaults: links that lose packets, go down, come back or change their rate. A port whose link is down
+// continues to transmit, and loses, until the outage is detected, as a real switch does. What flow control
+// holds back stays so.
 //
-// One direction may be down alone. Classes without flow control go by their direction; the others need both,
-// because pauses and credits come back over the other one, so while one is down they are lost on either. So
-// do real links as a whole: an Ethernet port that receives nothing stops sending and tells the far end, which
-// stops too (link fault signalling, IEEE 802.3 clause 46.3.4); an InfiniBand link is trained in both
-// directions or down (InfiniBand Architecture Specification, volume 2, link initialisation).
+// When the link is known to be down, routes avoid it, and the packets that wait for it are lost.
 //
-// When a link is whole again both ends say anew what they hold of each other: what was said before may be
-// lost. Until a port has heard that, it holds back its lossless classes.
+// One direction may be down alone. Classes without flow control depend on their direction only. Classes with
+// flow control need both, because pauses and credits return over the other direction; with one down they are
+// lost on either.
+//
+// Real links behave so as a whole. An Ethernet port that receives nothing stops sending and signals that to
+// the far end, which stops too (link fault signalling, IEEE 802.3 clause 46.3.4). An InfiniBand link is
+// trained in both directions or down (InfiniBand Architecture Specification, volume 2, link initialisation).
+//
+// When both directions are up again, both ends repeat their pause state and credits, because earlier frames
+// may be lost. Until a port has received that state, it holds back its lossless classes.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +28,23 @@
 
 namespace netsim {
 
-// Carries the fault plan out, between events.
+// Carries out the fault schedule, between events.
 class LinkFaults {
  public:
-  // `parts`: by set, of the fabric; they may be made after this.
+  // `parts` holds the fabric's shards by logical process. They may be created after this object.
   LinkFaults(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
              FaultPlan plan, std::uint64_t seed);
   LinkFaults(const LinkFaults&) = delete;
   LinkFaults& operator=(const LinkFaults&) = delete;
 
-  // Called when a link went down or came back `detection_delay` ago.
+  // Registers the function that is called `detection_delay` after a link went down or came back.
   void on_routes_changed(std::function<void()> call) { routes_changed_ = std::move(call); }
-  // By port: known to carry no traffic, because its link, or where classes have flow control one direction of
-  // it, is down.
+  // Returns, by port, whether its link is known to be down. For links with flow control one direction is
+  // enough.
   const std::vector<bool>& known_down() const { return known_down_; }
-  // By port: what the plan takes down at some time.
+  // Returns, by port, whether the schedule takes it down at any time.
   std::vector<bool> failing() const;
-  // Whether something happens to a link after `now`.
+  // Returns whether the schedule changes any link after `now`.
   bool any_after(Time now) const;
 
  private:

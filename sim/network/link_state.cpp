@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Of many packets; less than a picosecond short of the sum of their times for each.
+// Returns the time of many packets. It is less than 1 ps per packet below the sum of their times.
 Time time_at_rate(Bytes wire, BitRate rate) {
   return static_cast<Time>(static_cast<Int128>(wire) * 8 * kSecond / rate);
 }
@@ -72,7 +72,7 @@ void set_passage(FabricState& state, PortId port) {
   if (link.header != 0) p.flags |= fabric::kReadsHeader;
 }
 
-// Where times are rounded (transmission_resolution) a link may carry a little more than its rate.
+// With rounded times (transmission_resolution) a link may carry slightly more than its rate.
 Time busy_time(const FabricState& state, PortId port) {
   const fabric::Port& p = state.ports[port];
   const fabric::Link& link = state.links[port];

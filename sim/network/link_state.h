@@ -1,5 +1,5 @@
-// LinkState: the links of a part's ports: how long a packet is on its way, and whether the link is up. What
-// happens to links between events, by the fault plan, is LinkFaults' (link_faults.h).
+// LinkState: the links of a shard's ports, with their transmission time, delay and losses. LinkFaults
+// (link_faults.h) changes them between events by the fault schedule.
 #pragma once
 
 #include "sim/network/fabric_state.h"
@@ -14,10 +14,12 @@ class LinkState {
   BitRate rate(PortId port) const { return links_[port].rate; }
   Time delay(PortId port) const { return links_[port].delay; }
   Time header_time(PortId port, Bytes bytes) const { return state_.header_time(port, bytes); }
-  // Returns whether a packet is lost whose transmission begins now, and counts it if so. The link is one of
-  // the fault schedule or a circuit that nobody drains. `wire` is the packet's bytes on the wire.
-  // The schedule is known, so a packet that would be on the link when it goes down, before `arrival`, is
-  // already lost here.
+  // Returns whether a packet whose transmission begins now is lost, and counts it if so. The link must be
+  // part of the fault schedule or a circuit that changes without draining. `wire` is the packet's bytes on
+  // the wire.
+  //
+  // The schedule is known in advance. So a packet that would still be on the link when it goes down, before
+  // `arrival`, is lost already here.
   bool loses(PortId port, const Packet& packet, std::int64_t wire, Time arrival);
 
  private:
@@ -25,13 +27,14 @@ class LinkState {
   fabric::Link* links_;
 };
 
-// Between events. The link's rate from now on; what has been sent counts at the rates it was sent at.
+// Sets the link's rate from now on. Bytes sent before keep counting at their former rate. Called between
+// events.
 void set_rate(FabricState& state, PortId port, BitRate rate);
-// How long after its transmission's end, start or header a packet from `port` may go on at the far end: anew
-// when the rate of this link or of another one into or out of that node has changed.
+// Computes the delay of packets from `port` to the far end, and whether that end forwards them after their
+// header. Called between events, again when the rate of this link or of a link of the far end's node changes.
 void set_passage(FabricState& state, PortId port);
-// Returns the time that the port has been transmitting, also what its link did not carry, up to the end of
-// its last transmission.
+// Returns the port's total time of transmission up to the end of its last one. Includes transmissions that
+// the link did not carry.
 Time busy_time(const FabricState& state, PortId port);
 
 }  // namespace netsim

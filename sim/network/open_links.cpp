@@ -20,7 +20,7 @@ std::span<const PortId> OpenLinks::toward(PortId entry, NodeId nic) {
   ++search_;
   ports_.clear();
   queue_.assign(1, {entry, 0});
-  // Where hops do not depend on how a packet came, a switch is looked at once.
+  // If hops do not depend on how a packet arrived, each switch is examined once.
   const bool by_node = state_.channels == 1 ||
                        (state_.adaptive_channel != kNoId && state_.routes->adaptive_channel() != kNoId);
   for (std::size_t i = 0; i < queue_.size(); ++i) {
@@ -36,7 +36,7 @@ std::span<const PortId> OpenLinks::toward(PortId entry, NodeId nic) {
   return ports_;
 }
 
-// Fills hops_ with what PacketForwarding::choose() may choose from.
+// Fills hops_ with the hops that PacketForwarding::choose() may choose from.
 void OpenLinks::add_hops(const Hop& came, NodeId at, NodeId nic) {
   hops_.clear();
   if (state_.channels == 1) {

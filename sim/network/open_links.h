@@ -17,13 +17,13 @@ class OpenLinks {
   std::span<const PortId> toward(PortId entry, NodeId nic);
 
  private:
-  // Returns whether the search sees this for the first time.
+  // Marks `index` as seen by this search and returns whether it was not seen before.
   bool is_new(std::vector<std::uint32_t>& seen, std::size_t index) const;
   void add_hops(const Hop& came, NodeId at, NodeId nic);
 
   const FabricState& state_;
   std::uint32_t search_ = 0;
-  // The number of the last search that came to each node, port, and port x channel.
+  // Number of the last search that reached each node, port, and pair of port and channel.
   std::vector<std::uint32_t> seen_nodes_, seen_ports_, seen_hops_;
   std::vector<Hop> queue_, hops_;
   std::vector<PortId> ports_;

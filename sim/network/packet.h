@@ -1,4 +1,4 @@
-// Packet: 32 bytes, addressed by index, linked intrusively in FIFOs.
+// Packet: 32 bytes, addressed by index, linked intrusively in FIFO queues.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,40 @@ namespace netsim {
 
 enum class PacketKind : std::uint8_t { data, ack, nack, cnp, link_control };
 
-// Of link control, and of what a switch has copied or added up (switch_fans.h).
+// Ingress queue of packets that take no buffer space: link control, and packets that a switch has copied or
+// summed (switch_fans.h).
 inline constexpr std::uint8_t kNoRoom = 0;
 
 struct alignas(32) Packet {
-  std::uint32_t next;     // in a queue
-  std::uint32_t step;     // where it goes after its present port, read from the path while it waits
+  std::uint32_t next;     // next packet in the same queue
+  std::uint32_t step;     // step after the packet's present port, read from the path while the packet waits
   std::uint32_t psn;      // packet sequence number; ack: next expected one; link control: bytes of credit
-  std::uint32_t bytes;    // as buffers, PFC and ECN count them: payload + headers
-  std::uint32_t path;     // index in Fabric's paths of where the packet goes after its present port
-  std::uint32_t ingress;  // the port that it was last transmitted from: who is paused if it has to wait
-  // Data on its way from a NIC to its GPU, where order is restored: messages that it completes; ack: marks it
-  // echoes; nack: the psn that arrived; link control: see LinkControl.
+  std::uint32_t bytes;    // payload and headers, as buffers, PFC and ECN count them
+  std::uint32_t path;     // index in the fabric's paths of the step after the packet's present port
+  std::uint32_t ingress;  // port that last transmitted the packet, which is paused if the packet must wait
+  // Meaning by kind. Data between a NIC and its GPU, where order is restored: number of messages it
+  // completes. Ack: marks it echoes. Nack: psn that arrived. Link control: see LinkControl.
   std::uint32_t message;
   PacketKind kind;
-  std::uint8_t priority;  // queue, 0 is served first
-  // The queue that it was last transmitted from: whose room it takes if it has to wait; kNoRoom: that of
-  // none.
+  std::uint8_t priority;  // queue of its port; 0 is served first
+  // The data queue that last transmitted the packet, whose buffer space it takes if it waits. kNoRoom if it
+  // takes none.
   std::uint8_t came_in;
-  bool marked : 1;       // ECN congestion experienced
-  bool last : 1;         // of its message
-  bool ack_request : 1;  // data: the sender asks for an ACK (InfiniBand's AckReq); of a fan: its message ends
-  bool traced : 1;       // writes a PacketTrace
+  bool marked : 1;  // ECN: congestion experienced
+  bool last : 1;    // last packet of its message
+  // Data: the sender asks for an ACK (InfiniBand's AckReq). Multicast or reduction: last packet of its
+  // message.
+  bool ack_request : 1;
+  bool traced : 1;  // records a PacketTrace
 
-  // Its queue at all ports of a way that has no virtual channels.
+  // Sets the packet's queue at all ports of a way without virtual channels.
   void set_priority(std::uint8_t value) { priority = came_in = value; }
 };
 static_assert(sizeof(Packet) == 32);
 
-// All packets of one set of atoms; freed slots are used again, last freed first. Free slots are numbers in a
-// stack and not a list through the packets: a list would have to wait for one cold packet after the other.
+// PacketArena: all packets of one logical process. Freed slots are reused, the last freed first. Free slots
+// are kept in a stack rather than a list through the packets, because a list would miss the cache at every
+// packet.
 class PacketArena {
  public:
   std::uint32_t allocate() {
@@ -60,20 +64,23 @@ class PacketArena {
   void release(std::uint32_t index) { free_.push_back(index); }
   Packet& operator[](std::uint32_t index) { return packets_[index]; }
   const Packet& operator[](std::uint32_t index) const { return packets_[index]; }
-  // From now on every packet has a place for telemetry. Before the first allocate().
+  // Gives every packet a place for telemetry. Must be called before the first allocate().
   void enable_telemetry() { has_telemetry_ = true; }
   Telemetry& telemetry(std::uint32_t index) { return telemetry_[index]; }
-  // The same for intermediates: where a packet is led before its destination (Waypoint::via).
+  // Gives every packet a place for the intermediate of its detour (Waypoint::via). Must be called before the
+  // first allocate().
   void enable_detours() { has_detours_ = true; }
   std::uint32_t& via(std::uint32_t index) { return via_[index]; }
-  // The same for traces.
+  // Gives every packet a place for a trace. Must be called before the first allocate().
   void enable_traces() { has_traces_ = true; }
   PacketTrace& trace(std::uint32_t index) { return traces_[index]; }
-  // Null where the packet writes none. Also of one that has been released, until the next allocate().
+  // Returns the packet's trace, or null if it records none. It stays valid after the packet is released,
+  // until the next allocate().
   const PacketTrace* trace_of(std::uint32_t index) const {
     return packets_[index].traced ? &traces_[index] : nullptr;
   }
-  // For EventLoop::set_prefetch: there is always an element 0 to look at.
+  // Returns the address of the array's pointer, for EventLoop::set_prefetch. The array always has an element
+  // 0.
   const void* const* base() const { return &base_; }
 
  private:
@@ -82,7 +89,7 @@ class PacketArena {
   std::vector<std::uint32_t> via_;
   std::vector<PacketTrace> traces_;
   bool has_telemetry_ = false, has_detours_ = false, has_traces_ = false;
-  static constexpr std::size_t kAhead = 4;  // allocations
+  static constexpr std::size_t kAhead = 4;  // number of allocations that a free slot is prefetched ahead
   std::vector<std::uint32_t> free_;
   static constexpr Packet kNoPacket{};
   const void* base_ = &kNoPacket;

@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// The least load; among equals the first from `first` on.
+// Returns the hop with the least load. Of equal ones it takes the first, counted from `first`.
 template <class T, class Load>
 T least_loaded(std::span<const T> hops, std::uint32_t first, Load load) {
   T best = hops[first];
@@ -41,7 +41,8 @@ Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketAr
     hop = choose_hop(at, state_.routing.detours() ? packets.via(index) : straight, packet.priority, ports,
                      route);
     if (hop.port == kNoId) return hop;
-    hop.channel = std::min(hop.channel, state_.channels - 1);  // it may have come by other routes
+    // An earlier hop may have used routes with more channels.
+    hop.channel = std::min(hop.channel, state_.channels - 1);
   }
   packet.path = route.step + (state_.graph.port(hop.port).peer_node == route.destination ? 1 : 0);
   return hop;
@@ -53,7 +54,7 @@ Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint
     const Hop hop = choose_adaptive(packet, priority, ports);
     if (hop.port != kNoId) return hop;
   }
-  // What may escape is routed the same wherever it comes from.
+  // Packets that may escape are routed the same wherever they come from.
   if (state_.adaptive_channel != kNoId && state_.routes->adaptive_channel() != kNoId) packet.came = {};
   const bool first = packet.came.port != kNoId && !state_.at_switch(packet.came.port);
   if (state_.routing.detours()) {
@@ -74,13 +75,16 @@ Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint
                        : choose_among(packet.at, std::span<const Hop>(hops_), priority, ports, &route);
 }
 
-// Any shortest way that is not held back. Where all are, the escape if its queue is empty, or else the wait
-// is in an adaptive channel, which let_escape() looks after. None: the routes have no such ways here.
+// Returns one of the shortest hops that are not held back. If all are, it returns the escape hop if that
+// queue is empty. Otherwise the packet waits in an adaptive channel, from which let_escape() moves it;
+// without such hops here the port is kNoId.
 //
-// A packet that came by an escape channel keeps its room in that channel's buffer while it waits here. It
-// must not wait behind packets that escape by other ports than it would: with them its room would wait for
-// escape channels that may themselves wait for this one. So it takes an adaptive channel only where nothing
-// waits in it, and else its own escape, behind what is there.
+// A packet that came by an escape channel keeps its space in that channel's buffer while it waits here. It
+// must not wait behind packets that escape by other ports. Their escape channels may themselves wait for its
+// space.
+//
+// So it takes an adaptive channel only if no packet waits in it. Otherwise it takes its own escape channel,
+// behind the packets there.
 Hop PacketForwarding::choose_adaptive(const Waypoint& packet, std::uint8_t priority,
                                       const PortArbiter& ports) {
   hops_.clear();
@@ -115,7 +119,7 @@ Hop PacketForwarding::escape_hop(const Packet& packet) {
   return other_hops_.empty() ? Hop{} : other_hops_.front();
 }
 
-// ---- Detours: one intermediate of all, by chance; at one of the packet's ends it is none.
+// ---- Detours: a random intermediate out of all. The packet goes straight if one of its ends passes it.
 
 void PacketForwarding::take_via(Waypoint& packet, std::uint8_t priority, const PortArbiter& ports) {
   const std::uint32_t count = state_.routes->intermediates();
@@ -141,7 +145,7 @@ bool PacketForwarding::detour_is_shorter(const Waypoint& straight, const Waypoin
   return cost(detour, state_.routing.bias) < cost(straight, 0);
 }
 
-// To the destination, by way of the intermediate if there is one.
+// Returns the number of hops to the destination, by way of the intermediate if there is one.
 std::uint32_t PacketForwarding::hops_left(Waypoint packet) {
   std::uint32_t hops = 0;
   while (packet.at != packet.destination && hops < 64) {

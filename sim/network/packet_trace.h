@@ -1,5 +1,5 @@
-// PacketTrace: where a packet waited on its way. Lies in an array beside the packets, by packet index, and
-// only where somebody asks for it; the sender says which packets write one (Packet::traced).
+// PacketTrace: the ports at which a packet waited, and for how long. Traces lie in an array beside the
+// packets, by packet index, and only if enabled. The sender sets which packets record one (Packet::traced).
 #pragma once
 
 #include <array>
@@ -13,33 +13,36 @@ namespace netsim {
 
 class PacketTrace {
  public:
-  // Of one port.
+  // Wait of the packet at one port.
   struct Wait {
-    PortId port = kNoId;  // kNoId: of several ports, for which there was no place
+    PortId port = kNoId;  // kNoId: sum of the ports for which there was no place
+    // Total time, and the part of it in which the port must not send the packet's priority.
     Time all = 0;
-    Time held_back = 0;  // of it, while the port might not send the packet's priority
+    Time held_back = 0;
   };
-  // As many ports as a packet can wait at in a fat tree of three tiers between hosts with PCIe.
+  // The largest number of ports that a packet can wait at in a fat tree of three tiers between hosts with
+  // PCIe.
   static constexpr std::uint32_t kPlaces = 8;
 
-  // The packet is made at `now`.
+  // Starts the trace of a packet that is created at `now`.
   void begin(Time now) {
     ready_ = now;
     count_ = 0;
   }
-  // What was waited for before the packet was made; counts as if the packet had.
+  // Records a wait before the packet was created as if the packet had waited itself.
   void waited_before(PortId port, Time held_back) { add({port, held_back, held_back}); }
-  // It joins the queue of its present port, whose priority had been held back for `held` in all by now.
+  // Records that the packet joins the queue of its present port. `held` is the total time for which the
+  // port's priority has been held back so far.
   void queued(Time held) { held_ = held; }
-  // The port sends it at `now`, and it will be at the next one at `arrival`. `held`: as of queued(); asked
-  // only where the packet waited.
+  // Records that the port sends the packet at `now`, to reach the next one at `arrival`. `held()` returns the
+  // time of queued() as of now; it is called only if the packet waited.
   template <class Held>
   void sent(PortId port, Time now, Time arrival, Held held) {
     if (now > ready_) add({port, now - ready_, held() - held_});
     ready_ = arrival;
   }
 
-  // In the order of the way.
+  // Returns the waits in the order of the ports on the way.
   std::span<const Wait> waits() const { return {waits_.data(), count_}; }
 
  private:
@@ -52,7 +55,7 @@ class PacketTrace {
     last = {kNoId, last.all + wait.all, last.held_back + wait.held_back};
   }
 
-  Time ready_ = 0;  // when it is at its present port
+  Time ready_ = 0;  // time at which the packet arrived at its present port
   Time held_ = 0;
   std::uint32_t count_ = 0;
   std::array<Wait, kPlaces> waits_;

@@ -12,7 +12,8 @@
 namespace netsim {
 namespace {
 
-// The policy's prepare() has seen to it that there is one.
+// Returns the port of `from` whose link leads to the node `to`. The policy's prepare() has checked that it
+// exists.
 PortId find_port(const Graph& graph, NodeId from, const std::string& to) {
   const PortId port = port_to(graph, from, to);
   NETSIM_CHECK(port != kNoId, "no link from " + graph.node(from).name + " to " + to);
@@ -31,14 +32,16 @@ std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,
   return path;
 }
 
-// Of the branch, whose seed is the fabric's.
+// Returns the index of the branch's port that the flow takes. The branch's seed is the fabric's, not yet the
+// switch's.
 std::uint32_t take(const Graph& graph, const RoutingPolicy& policy, Branch branch) {
   if (branch.ports.size() == 1) return 0;
   branch.seed = hash_combine(branch.seed, graph.node_number(branch.at));
   return policy.choose(branch);
 }
 
-// A flow that always makes a detour: its intermediate, by its hash; kNoId: it goes straight.
+// Returns the intermediate of a flow that always makes a detour, chosen by its hash. kNoId means that it goes
+// straight.
 std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const RoutingPolicy& policy,
                            std::uint64_t flow) {
   const RoutingPlan plan = policy.compile();
@@ -48,8 +51,8 @@ std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const R
   return routes.passes(from, via) || routes.passes(to, via) ? kNoId : via;
 }
 
-// Hop after hop, each in its virtual channel, from the NIC's port `first` on. `packet` has its destination,
-// intermediate and choice; take_one(packet, hops) returns the index of a hop.
+// Returns the steps from the NIC's port `first` on, hop by hop, each in its virtual channel. `packet` has its
+// destination, intermediate and choice. take_one(packet, hops) returns the index of a hop.
 template <class Take>
 std::vector<std::uint32_t> walk(const Graph& graph, const Routes& routes, PortId first, Waypoint packet,
                                 Take take_one) {
@@ -142,7 +145,7 @@ std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps) {
   return steps;
 }
 
-// Of equal ways over a fabric each pair of GPUs keeps to one.
+// Each pair of GPUs keeps to one of the equal ways over a fabric.
 std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
   if (cluster.way(from, to) != WayKind::nvlink_fabric) return cluster.way_inside(from, to);
   std::vector<PortId> path;

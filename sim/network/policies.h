@@ -1,6 +1,8 @@
-// Per-packet policies as components. Each is compiled at build-up to plain data in the port, so that a packet
-// pays no virtual call: a marker becomes a RED line, a queue discipline a plan, a routing policy choices when
-// a path is made, or a plan that switches follow for each packet.
+// Policies that apply to each packet, as components: markers, queue disciplines and routing policies. Each is
+// compiled to plain data before the run, so that packets cost no virtual call.
+//
+// A marker becomes a RED line in the port, a queue discipline a DisciplinePlan. A routing policy chooses when
+// a path is made, or becomes a RoutingPlan that switches follow for each packet.
 #pragma once
 
 #include <array>
@@ -16,13 +18,14 @@
 
 namespace netsim {
 
-// ECN marking of one port: probability 0 up to kmin, rising linearly to pmax at kmax, 1 above. Queue lengths
-// in bytes of the priority's queue, without the packet in question. kmin = INT64_MAX: never.
+// ECN marking of one port. The probability is 0 up to kmin, rises linearly to pmax at kmax, and is 1 above.
+// Lengths are bytes of the priority's queue without the packet itself; kmin = INT64_MAX never marks.
 struct RedLine {
   Bytes kmin = INT64_MAX;
   Bytes kmax = INT64_MAX;
   double pmax = 0;
-  bool at_enqueue = false;  // decided when the packet joins the queue; false: when it leaves, on what remains
+  // True: decided when the packet joins the queue. False: decided when it leaves, by the bytes that remain.
+  bool at_enqueue = false;
 };
 
 class Marker {
@@ -32,27 +35,28 @@ class Marker {
   virtual RedLine compile(BitRate rate) const = 0;
 };
 
-// How packets find their ways, as plain data.
+// The way packets choose their hops, as plain data.
 struct RoutingPlan {
-  // Among the hops that a packet may take.
+  // The choice among the hops that a packet may take.
   enum class Choice : std::uint8_t {
-    per_flow,     // not packet by packet: a flow takes the path that choose() or fixed_path() gives
-    random,       // a hop by chance
+    per_flow,     // not packet by packet: a flow takes the path of choose() or fixed_path()
+    random,       // a random hop
     round_robin,  // the hops in turn, packet by packet, per switch
-    least_loaded  // that with the fewest bytes before it; ties in turn
+    least_loaded  // the hop with the least PortArbiter::load(); equal ones in turn
   };
-  // Whether they are led over an intermediate first (Routes::intermediates).
+  // Whether packets first go to an intermediate (Routes::intermediates).
   enum class Detour : std::uint8_t {
     never,
-    always,     // one by chance
-    if_shorter  // one by chance, where queue x hops that way are fewer than straight on, at the first switch
+    always,  // a random one
+    // A random one, if queue x hops is smaller that way than on the direct way, at the first switch.
+    if_shorter
   };
   Choice choice = Choice::per_flow;
   Detour detour = Detour::never;
-  Bytes bias = 0;  // Detour::if_shorter: added to the detour's queue
+  Bytes bias = 0;  // bytes added to the detour's queue, for Detour::if_shorter
 
   bool per_packet() const { return choice != Choice::per_flow; }
-  // Whether packets have to remember an intermediate.
+  // Returns whether packets must carry an intermediate.
   bool detours() const { return per_packet() && detour != Detour::never; }
   Freedom freedom() const {
     if (detour != Detour::never) return Freedom::detours;
@@ -60,13 +64,14 @@ struct RoutingPlan {
   }
 };
 
-// Where equal next hops are open to a flow.
+// A place at which a flow may take any of several equal next hops.
 struct Branch {
-  NodeId at = kNoId;                   // a fabric switch, or the NIC that sends
-  NodeId destination = kNoId;          // the NIC that receives
-  std::uint64_t flow = 0;              // hash of what identifies the flow on the wire (the five-tuple)
-  std::uint64_t seed = 0;              // the switch's own
-  std::span<const PortId> ports = {};  // of the hops, at least one; twice where two channels of it are open
+  NodeId at = kNoId;           // a fabric switch, or the NIC that sends
+  NodeId destination = kNoId;  // the NIC that receives
+  std::uint64_t flow = 0;      // hash of the flow's identity on the wire (the five-tuple)
+  std::uint64_t seed = 0;      // the switch's own seed
+  // Ports of the hops, at least one. A port appears twice if two channels of it may be used.
+  std::span<const PortId> ports = {};
 };
 
 class RoutingPolicy {
@@ -74,40 +79,44 @@ class RoutingPolicy {
   static constexpr const char* kComponentKind = "routing_policy";
   virtual ~RoutingPolicy() = default;
   virtual RoutingPlan compile() const { return {}; }
-  // Takes from the graph what choices need; ConfigError where what was prescribed does not fit it. Called
+  // Reads from the graph what choices need. Throws ConfigError if prescribed paths do not fit it. Called
   // once, before any flow.
   virtual void prepare(const Graph& /*graph*/) {}
-  // Which of the branch's hops the flow takes; also what acknowledgements take where packets are spread.
-  // Called by several threads.
+  // Returns the index of the branch's hop that the flow takes. Acknowledgements use it too where packets are
+  // spread. Several threads call it.
   virtual std::uint32_t choose(const Branch& branch) const {
     return choose_by_hash(branch.flow, branch.seed, static_cast<std::uint32_t>(branch.ports.size()));
   }
-  // Names of the switches on a prescribed way between two NICs, in order; nullptr: choose() decides.
+  // Returns the names of the switches, in order, on a prescribed way between two NICs. nullptr means that
+  // choose() decides.
   virtual const std::vector<std::string>* fixed_path(const std::string& /*from*/,
                                                      const std::string& /*to*/) const {
     return nullptr;
   }
-  // The two ends of all prescribed ways.
+  // Returns the two ends of all prescribed ways.
   virtual std::vector<std::pair<std::string, std::string>> fixed_ends() const { return {}; }
-  // Whether a flow leaves its prescribed way, for one that choose() gives, while a link of it is known to be
-  // down.
+  // Returns whether a flow leaves its prescribed way while a link of it is known to be down. It then takes
+  // the way that choose() gives.
   virtual bool leaves_fixed_path() const { return false; }
 };
 
-// Data classes of a network (priorities of Ethernet, virtual lanes of InfiniBand).
+// Largest number of data queues of a port: data classes (priorities of Ethernet, virtual lanes of InfiniBand)
+// times virtual channels.
 inline constexpr std::uint32_t kMaxClasses = 6;
 
-// How a port chooses among its data classes. Link control and congestion notifications always go first.
+// The order in which a port serves its data classes. Link control and congestion notifications always go
+// first.
 struct DisciplinePlan {
   enum class Kind : std::uint8_t { strict, deficit_round_robin, vl_arbitration };
   struct Share {
     std::uint8_t traffic_class = 0;
-    Bytes bytes = 0;  // that it may send in a turn
+    Bytes bytes = 0;  // bytes that the class may send in a turn
   };
   Kind kind = Kind::strict;
-  std::vector<Share> shares;       // of deficit round robin; of vl_arbitration's low-priority table
-  std::vector<Share> high_shares;  // vl_arbitration: its high-priority table
-  Bytes high_limit = INT64_MAX;  // vl_arbitration: high-priority bytes after which a low-priority packet goes
+  std::vector<Share> shares;       // for deficit_round_robin; for vl_arbitration the low-priority table
+  std::vector<Share> high_shares;  // for vl_arbitration: the high-priority table
+  // For vl_arbitration: high-priority bytes after which a waiting low-priority packet is served.
+  Bytes high_limit = INT64_MAX;
 };
 
 class QueueDiscipline {

@@ -37,7 +37,8 @@ void PortArbiter::prefetch() {
     loop_.prefetch_behind(kind, offsetof(Packet, path), forwarding_.base());
 }
 
-// What only some ports have: faults, credits, telemetry. False: the packet was lost on the link.
+// Handles what only some ports have: faults, credits, telemetry. Returns false if the packet was lost on the
+// link.
 bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival) {
   Port& p = ports_[port];
   Packet& k = packets_[packet];
@@ -71,7 +72,8 @@ void PortArbiter::trace_sent(PortId port, std::uint32_t packet, Time arrival) {
                               [&] { return held_time(port, packets_[packet].priority); });
 }
 
-// The credit last: its frame may leave by the same port and then comes after the packet.
+// Transmits the packet, then returns its credit. In this order a credit frame that leaves by the same port
+// follows the packet.
 void PortArbiter::transmit_and_return_credit(PortId port, std::uint32_t packet) {
   const Packet k = packets_[packet];
   transmit(port, packet);
@@ -96,7 +98,7 @@ void PortArbiter::on_route(const Event& event) {
   enqueue(hop.port, packet);
 }
 
-// A packet of a multicast or reduction is at a switch.
+// Handles a packet of a multicast or reduction at a switch.
 void PortArbiter::on_fan(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
   const std::uint32_t fan = event.target & (kFanTarget - 1);
@@ -107,7 +109,8 @@ void PortArbiter::on_fan(const Event& event) {
   if (!at.from.empty() && !fans_.completes(fan, k.ingress)) return discard(packet);
   back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
   if (!at.branches.empty()) return copy(at, packet);
-  const Packet& sum = packets_[packet];  // only now: a frame may have been made
+  // Read only now: return_credit() may have made a frame, which moves packets.
+  const Packet& sum = packets_[packet];
   leave(packet, {port_of_step(forwarding_.next_step(sum)), sum.path + 1}, at.latency);
 }
 
@@ -122,7 +125,7 @@ void PortArbiter::copy(const SwitchFans::At& at, std::uint32_t packet) {
   leave(packet, branches[0], at.latency);
 }
 
-// What leaves came from nowhere: its room in the buffer has been given back.
+// Sends a copy or sum to a port. It takes no buffer space: the space of its packets has been released.
 void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch, Time latency) {
   packets_[packet].path = branch.path;
   packets_[packet].ingress = branch.port;
@@ -132,7 +135,7 @@ void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch, 
   loop_.schedule(loop_.now() + latency, ports_[branch.port].origin, EventKind::arrival, branch.port, packet);
 }
 
-// What was added up is lost for all members: there is no one who would send it again.
+// Ends the run with an error: a lost sum or copy is lost for all members, and no sender would send it again.
 void PortArbiter::lose_of_fan(PortId port) {
   throw InputError(
       fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective "
@@ -140,7 +143,7 @@ void PortArbiter::lose_of_fan(PortId port) {
                   state_.graph.port_name(port), format_time(loop_.now())));
 }
 
-// It leaves the switch without having waited there.
+// Releases a packet that leaves the switch without having waited in a queue.
 void PortArbiter::discard(std::uint32_t packet) {
   const Packet& k = packets_[packet];
   back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
@@ -169,11 +172,11 @@ void PortArbiter::release(PortId port, std::uint32_t priority) {
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port, 0);
 }
 
-// ---- Escape (Duato, IEEE TPDS 1993): what waits in an adaptive channel that is held back takes its way in
-// the channels of Routes::add_hops() as soon as the queue there is empty. So nothing waits for good but in
-// those channels, which do not run in circles.
+// ---- Escape (Duato, IEEE TPDS 1993). A packet waits in an adaptive channel that is held back. It moves to
+// its hop in the channels of Routes::add_hops() as soon as the queue there is empty. So packets wait without
+// limit only in those channels, which contain no cycles.
 
-// From the front of the queue, which is held back.
+// Moves packets from the front of the held-back queue while their escape queues are empty.
 void PortArbiter::escape_all(PortId port, std::uint32_t priority) {
   while (queue(port, priority).head != kNoIndex) {
     const Hop hop = forwarding_.escape_hop(packets_[queue(port, priority).head]);
@@ -185,7 +188,8 @@ void PortArbiter::escape_all(PortId port, std::uint32_t priority) {
   }
 }
 
-// The queue `priority` of `port` is empty: one that waits at this switch for want of it may come.
+// Called when the queue `priority` of `port` becomes empty. Moves one packet of this switch that waits for
+// that queue into it.
 void PortArbiter::let_escape(PortId port, std::uint32_t priority) {
   if (priority < kDataPriority || may_escape(port, priority)) return;
   const std::uint32_t adaptive = state_.in_channel[state_.adaptive_channel][priority];
@@ -200,12 +204,12 @@ void PortArbiter::let_escape(PortId port, std::uint32_t priority) {
   }
 }
 
-// The first packet of a queue goes to the empty queue `into` of `by`.
+// Moves the first packet of a queue to the empty queue `into` of `by`.
 void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into) {
   join(by, into, take_first(port, priority));
 }
 
-// ---- From one queue of a switch to another, in which a packet keeps its room in the buffer.
+// ---- Moves between queues of a switch. The packet keeps its buffer space.
 
 std::uint32_t PortArbiter::take_first(PortId port, std::uint32_t priority) {
   Queue& from = queue(port, priority);
@@ -258,7 +262,7 @@ void PortArbiter::reroute(PortId port) {
   }
 }
 
-// False: the packet follows a path, or there is no other way for it.
+// Moves a packet to another port. Returns false if it follows a path or has no other hop.
 bool PortArbiter::lead_on(PortId port, std::uint32_t packet) {
   Packet& k = packets_[packet];
   if (k.step >> kStepShift != static_cast<std::uint32_t>(StepKind::route) ||

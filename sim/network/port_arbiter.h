@@ -1,7 +1,8 @@
-// PortArbiter: the ports of one set of atoms: what waits in their queues, which packet goes next and when,
-// and its transmission. A packet's whole walk through a switch is in this file and switch_buffers.h: it
-// arrives (on_arrival), is sent at once or joins a queue (enqueue), its turn comes (on_departure), and it is
-// on its way to the next port (transmit).
+// PortArbiter: the ports of one logical process. It keeps their queues, chooses which packet goes next and
+// when, and transmits it. This file and switch_buffers.h contain a packet's whole way through a switch.
+//
+// The packet arrives (on_arrival). It is transmitted at once or joins a queue (enqueue). When its turn comes
+// (on_departure), it is transmitted to the next port (transmit).
 #pragma once
 
 #include <algorithm>
@@ -21,20 +22,20 @@
 
 namespace netsim {
 
-// Who makes packets for a port on demand (a NIC).
+// PacketSource: creates packets for a port on demand (a NIC).
 class PacketSource {
  public:
   virtual ~PacketSource() = default;
-  // The port could transmit and nothing waits in it: transmit() one packet, then wake() the port if there are
-  // more.
+  // Called when the port could transmit and its queues are empty. The source must transmit() one packet, then
+  // wake() the port if there are more.
   virtual void port_free(PortId port) = 0;
-  // A data packet left the port `port`, which was marked with set_departure_hook().
+  // Called when a data packet leaves `port`, if set_departure_hook() was called for the port.
   virtual void departed(PortId port, Bytes bytes) = 0;
 };
 
 class PortArbiter {
  public:
-  // Owns the packets of its set. `back_pressure` and `remote events` may be made after it.
+  // Owns the packets of its logical process. `back_pressure` and `remote_event` may be constructed after it.
   PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back_pressure,
               RemotePacketEvents& remote_event);
   PortArbiter(const PortArbiter&) = delete;
@@ -47,26 +48,26 @@ class PortArbiter {
   Origin& origin(PortId port) { return ports_[port].origin; }
 
   void set_source(PacketSource* source) { source_ = source; }
-  // Whether the source has packets for this port: only then it is asked, whenever the port has nothing else
-  // to send.
+  // Sets whether the source has packets for this port. Only then it is asked for one, whenever the port has
+  // nothing else to send.
   void set_source_ready(PortId port, bool ready) {
     Port& p = ports_[port];
     p.flags = ready ? p.flags | fabric::kHasSource : p.flags & ~fabric::kHasSource;
   }
   void set_departure_hook(PortId port) { ports_[port].flags |= fabric::kTellsDepartures; }
 
-  // A packet that is at `port`'s node: transmitted at once if it may, else queued (or dropped). Takes the
-  // packet over. packet.path must index the step after `port`.
+  // Takes over a packet that is at `port`'s node. Transmits it at once if the port may, else queues or drops
+  // it. packet.path must be the index of the step after `port`.
   void enqueue(PortId port, std::uint32_t packet);
-  // Transmits a packet made for the free port `port`. Only from PacketSource::port_free.
+  // Transmits a packet made for the free port `port`. Only PacketSource::port_free may call it.
   void transmit(PortId port, std::uint32_t packet) {
     transmit(port, packet, forwarding_.next_step(packets_[packet]));
   }
-  // Makes sure that the port asks for work as soon as it is free. `next`: what it will probably send, to
-  // prefetch: a packet, or in the high half the queue pair that will make one.
+  // Schedules the port's next departure for as soon as it is free, unless one is pending. `next` is what it
+  // will probably send, to be prefetched: a packet, or in the high half the queue pair that will make one.
   void wake(PortId port, std::uint64_t next) { wake(port, next, ports_[port].origin); }
-  // In the order of another port's doings: ports that it wakes for the same time come in the order in which
-  // it does.
+  // As wake(), with the event's key taken from `by`. Ports that another port wakes for the same time are then
+  // served in the order of these calls.
   void wake(PortId port, std::uint64_t next, Origin& by) {
     Port& p = ports_[port];
     if (p.wake) return;
@@ -74,37 +75,39 @@ class PortArbiter {
     loop_.schedule(std::max(loop_.now(), p.busy_until), by, EventKind::departure, port, next);
   }
 
-  // A priority of the port may not be sent from now on; counts anew how long, if it might not before.
+  // Holds a priority of the port back from now on. If it was held already, its time up to now is added to
+  // held_time and counted anew.
   void hold(PortId port, std::uint32_t priority);
-  // It may be sent again. It was held.
+  // Ends the hold of a priority, which must be held.
   void release(PortId port, std::uint32_t priority);
   bool is_held(PortId port, std::uint32_t priority) const {
     return (ports_[port].pressed >> priority & 1) != 0;
   }
-  // Whether it may not be sent, for that reason or because its circuit is dark.
+  // Returns whether the priority must not be sent, because it is held or because the port's circuit is down.
   bool is_stopped(PortId port, std::uint32_t priority) const {
     return (ports_[port].paused >> priority & 1) != 0;
   }
-  // Between events. The circuit goes dark: nothing leaves by it, link control neither; or carries light
-  // again.
+  // Called between events when the port's circuit goes down or comes up. While it is down nothing leaves, not
+  // even link control.
   void darken(PortId port);
   void light(PortId port);
-  // Between events. What waits there for a switch's choice is led on by other ways, if there are any.
+  // Called between events. Moves waiting packets that switches route to other ports, if they have other hops.
   void reroute(PortId port);
-  // For how long it has been held back, in all.
+  // Returns the total time for which the priority has been held back.
   Time held_time(PortId port, std::uint32_t priority) const {
     const std::size_t index = queue_index(port, priority);
     return state_.held_time[index] + (is_held(port, priority) ? loop_.now() - state_.paused_since[index] : 0);
   }
-  // Queues of switches that are held back now.
+  // Returns the number of switch queues that are held back now.
   std::uint64_t held_back() const { return held_back_; }
 
-  // What adaptive routing compares: held back or not, the bytes that wait, the time until the port is free.
+  // Returns the values that adaptive routing compares, in this order. They are: whether the priority is
+  // stopped, the bytes that wait, and the time until the port is free.
   std::tuple<bool, Bytes, Time> load(PortId port, std::uint32_t priority) const {
     return {is_stopped(port, priority), state_.queued(port),
             std::max<Time>(ports_[port].busy_until - loop_.now(), 0)};
   }
-  // The event is part of what happened at the port.
+  // Adds the event to the port's digest.
   void witness(PortId port, const Event& event) {
     ports_[port].digest = event_digest(ports_[port].digest, event);
   }
@@ -114,7 +117,7 @@ class PortArbiter {
     enqueue(event.target, static_cast<std::uint32_t>(event.argument));
   }
   void on_departure(const Event& event);
-  // A packet is at a switch that chooses its next hop.
+  // Handles a packet at a switch that chooses its next hop, or copies or sums it.
   void on_route(const Event& event);
 
  private:
@@ -154,12 +157,12 @@ class PortArbiter {
   EventLoop& loop_;
   FabricState& state_;
   PacketSource* source_ = nullptr;
-  // The state's, as far as every packet needs them.
+  // Copies of values in the state that every packet uses.
   const std::size_t port_count_;
   Port* ports_;
   Queue* queues_;
   const void* ports_base_;
-  const void* data_queues_base_;  // of class 0
+  const void* data_queues_base_;  // queues of class 0
   PacketArena packets_;
   PacketForwarding forwarding_;
   SwitchFans fans_;
@@ -186,14 +189,15 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   Queue& q = queue(port, priority);
   if ((p.flags & fabric::kBuffered) != 0 && !find_room(port, packet, q)) [[unlikely]]
     return;
-  Packet& k = packets_[packet];  // only now: find_room() may have made a PFC frame
+  Packet& k = packets_[packet];  // read only now: find_room() may have added a PFC frame, which moves packets
   if ((p.flags & fabric::kMarksAtEnqueue) != 0 && q.bytes > q.mark_above && k.kind == PacketKind::data) {
     buffers_.mark(port, k, q.bytes);
   }
   if (k.traced) [[unlikely]]
     trace_queued(port, packet);
   k.next = kNoIndex;
-  k.step = forwarding_.next_step(k);  // nothing waits for it here; at the departure the next event would
+  // Read here, where nothing waits for the load. At departure the next event would wait for it.
+  k.step = forwarding_.next_step(k);
   if (q.head == kNoIndex) {
     q.head = q.tail = packet;
     p.waiting = static_cast<std::uint8_t>(p.waiting | 1U << priority);
@@ -205,12 +209,12 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   q.bytes += k.bytes;
   Bytes waiting = q.bytes;
   if ((p.waiting & (p.waiting - 1)) != 0) [[unlikely]]
-    waiting = state_.queued(port);  // of several priorities
+    waiting = state_.queued(port);  // the port has packets of several priorities
   if (waiting > q.max_bytes) q.max_bytes = waiting;
   if (!p.wake && (p.waiting & ~p.paused) != 0) wake(port, packet);
 }
 
-// Room in the switch's buffer, or else the packet is dropped.
+// Takes space in the switch's buffer for the packet, or drops it. Returns whether there was space.
 inline bool PortArbiter::find_room(PortId port, std::uint32_t packet, const Queue& queue) {
   const Packet& k = packets_[packet];
   const SwitchBuffers::Admission admission = buffers_.admit(ports_[port].buffer, queue, k);
@@ -235,7 +239,7 @@ inline void PortArbiter::on_departure(const Event& event) {
     if ((p.flags & fabric::kHasSource) != 0) source_->port_free(port);
     return;
   }
-  // dequeue() may queue a frame here: this departure serves it.
+  // dequeue() may queue a frame at this port; this departure then serves it.
   const std::uint32_t packet = dequeue(port, next_priority(port, ready));
   p.wake = false;
   transmit(port, packet, packets_[packet].step);
@@ -256,7 +260,7 @@ inline std::uint32_t PortArbiter::next_priority(PortId port, std::uint32_t ready
   });
 }
 
-// Takes the first packet out of the queue and the buffer.
+// Takes the first packet out of the queue and releases its buffer space.
 inline std::uint32_t PortArbiter::dequeue(PortId port, std::uint32_t priority) {
   Port& p = ports_[port];
   Queue& q = queue(port, priority);
@@ -316,7 +320,7 @@ inline void PortArbiter::transmit(PortId port, std::uint32_t packet, std::uint32
                    step & ((1U << kStepShift) - 1), packet);
     return;
   }
-  if ((p.flags & fabric::kOnlyLast) != 0 && !k.last) {  // nothing would happen when it is there
+  if ((p.flags & fabric::kOnlyLast) != 0 && !k.last) {  // the packet's arrival would have no effect
     packets_.release(packet);
     return;
   }

@@ -1,4 +1,5 @@
-// Queue thresholds that are given for one link speed, at another: markers scale them linearly.
+// scale_with_rate(): converts a queue threshold given for one link speed to another speed, linearly. Markers
+// use it.
 #pragma once
 
 #include "sim/core/units.h"

@@ -26,7 +26,8 @@ void RemotePacketEvents::post(PortId port, std::uint32_t packet, Time arrival, s
   remote_event.event.target = step & ((1U << kStepShift) - 1);
   remote_event.event.kind = static_cast<EventKind>(step >> kStepShift);
   std::memcpy(remote_event.data.data(), &packets_[packet], sizeof(Packet));
-  // In place of the link to the next packet of a queue: it is in none.
+  // The intermediate takes the place of the link to the next packet of a queue, because the packet is in
+  // none.
   if (state_.routing.detours())
     std::memcpy(remote_event.data.data() + offsetof(Packet, next), &packets_.via(packet),
                 sizeof(Packet::next));
@@ -44,7 +45,7 @@ void RemotePacketEvents::take(const RemoteEvent& remote_event, const std::byte* 
   if (state_.routing.detours()) packets_.via(index) = packets_[index].next;
   if (state_.telemetry) {
     std::memcpy(&packets_.telemetry(index), attached + remote_event.event.argument, sizeof(Telemetry));
-    attached += sizeof(Telemetry);  // the trace is behind it
+    attached += sizeof(Telemetry);  // the trace follows the telemetry
   }
   if (packets_[index].traced)
     std::memcpy(&packets_.trace(index), attached + remote_event.event.argument, sizeof(PacketTrace));

@@ -1,5 +1,5 @@
-// RemotePacketEvents: packets and link control between the sets of atoms. What crosses to another set is
-// remote events by value; the sender's packet is free then.
+// RemotePacketEvents: sends packets and link control to other logical processes and receives them. A packet
+// travels by value in a remote event; its slot at the sender becomes free.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ namespace netsim {
 
 class RemotePacketEvents {
  public:
-  // Takes the remote events of all events that packets cause.
+  // Registers handlers for the remote events of all event kinds that packets cause.
   RemotePacketEvents(LogicalProcess& set, FabricState& state, PacketArena& packets);
   RemotePacketEvents(const RemotePacketEvents&) = delete;
   RemotePacketEvents& operator=(const RemotePacketEvents&) = delete;
 
-  // The packet goes to the far end of `port`, in another set; `step` is what happens there at `arrival`.
-  // Releases it here.
+  // Sends the packet to the far end of `port`, in another logical process, and releases it here. `step` is
+  // executed there at `arrival`.
   void post(PortId port, std::uint32_t packet, Time arrival, std::uint32_t step);
-  // An event at the far end of `port`, in this set or another, which carries nothing else.
+  // Sends an event without a packet to the far end of `port`, in this logical process or another.
   void send_event(PortId port, const Event& event);
 
  private:

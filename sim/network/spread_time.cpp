@@ -102,8 +102,8 @@ SpreadTimes::Known& SpreadTimes::known(const PacketTrain& train) {
   }
   Known& k = known_.emplace_back();
   k.largest = largest;
-  // Times on a wire are rounded, by a picosecond at most or to the resolution. What is kept here is rounded
-  // the other way: passages down, wires up.
+  // Times on a wire are rounded, by 1 ps at most or to the resolution. The times stored here are rounded the
+  // other way, passages down and wires up, so that they give a lower bound.
   const Time rounding = std::max<Time>(state_.resolution / 2, 1);
   for (PortId port = 0; port < state_.graph.port_count(); ++port) {
     LinkTimes& times = k.links.emplace_back();
@@ -151,7 +151,8 @@ void SpreadTimes::set_links(std::span<const PortId> ports) {
 
 // ---- Ways over given links
 
-// `most`: cuts of this rate or more cannot bound a message.
+// Analyses the ways from `first` to `last` over links_. Cuts of rate `most` or more are left out, because
+// they cannot bound a message.
 SpreadTimes::Passage SpreadTimes::passage(const Known& known, NodeId first, NodeId last, BitRate most) {
   Passage result;
   const std::uint32_t from = number(first), to = number(last);
@@ -168,8 +169,8 @@ SpreadTimes::Passage SpreadTimes::passage(const Known& known, NodeId first, Node
   return result;
 }
 
-// Finds links and least times from the first node and to the last one. Links come nearest first, so one round
-// is mostly enough.
+// Finds the least numbers of links and least times from the first node and to the last one. The nearest links
+// come first, so one round is mostly enough.
 void SpreadTimes::spread(const Known& known, std::uint32_t first, std::uint32_t last) {
   reached_[first].from_first = 0;
   reached_[last].to_last = 0;
@@ -206,7 +207,7 @@ void SpreadTimes::spread(const Known& known, std::uint32_t first, std::uint32_t 
   }
 }
 
-// Every way goes from each distance to the next one at least once.
+// Adds a cut for each distance from one end. Every way goes from each distance to the next at least once.
 void SpreadTimes::add_cuts(const Known& known, Passage& passage, std::uint32_t length,
                            bool from_first) const {
   std::vector<Cut> cuts(length);
@@ -286,7 +287,8 @@ SpreadTimes::Passage SpreadTimes::passage_anywhere(Known& known, NodeId first, N
   for (const PortId back : graph.ports_of(last)) {
     if (is_switch(graph.port(back).peer_node)) last_switches.push_back(graph.port(back).peer_node);
   }
-  const auto before = [&](NodeId at, PortId port) {  // to the port of a switch next to the end
+  // Returns the least time to the port of a switch next to the end.
+  const auto before = [&](NodeId at, PortId port) {
     TwoSizes time = times_to(known, at)[switch_number_[first]];
     if (port != kNoId) {
       for (std::size_t i = 0; i < kSizes; ++i)
@@ -321,7 +323,8 @@ SpreadTimes::Passage SpreadTimes::passage_anywhere(Known& known, NodeId first, N
 
 // ---- Bounds
 
-// The packets leave the shared ports one behind the other, and cross every cut; each gives a bound.
+// Returns the largest of the bounds. The packets leave the shared ports one behind the other and then cross
+// every cut.
 Time SpreadTimes::bound(const Known& known, const Shared& shared, const Passage& passage,
                         const PacketTrain& train) const {
   const auto alone = [&](std::span<const PortId> ports, Bytes bytes) {
@@ -335,7 +338,8 @@ Time SpreadTimes::bound(const Known& known, const Shared& shared, const Passage&
   };
   Time least = ideal_time(state_, shared.before, train) + chord(passage.time, train.last) +
                alone(shared.behind, train.last);
-  const Bytes leading = train.count == 1 ? train.last : train.first;  // size of the packet that is sent first
+  // Size of the packet that is sent first.
+  const Bytes leading = train.count == 1 ? train.last : train.first;
   const Bytes smallest = std::min(leading, train.last);
   // The first packet is the first at a cut, unless the last one is smaller and overtakes it.
   const auto head = [&](const TwoSizes& before) {

@@ -1,10 +1,13 @@
 // SpreadTimes: the least time of a message alone in the network where its packets may take different ways.
 //
-// A cut is a set of links of which every packet has to cross one. It bounds the time from below by three
-// parts. The first packet needs the shortest way to the cut. All packets cross it at no more than the sum of
-// its rates. The last one has the shortest way from there before it. The links at one distance from either
-// end are cuts, and so is each link that all ways share. The largest of these bounds is the message's ideal
-// time.
+// A cut is a set of links of which every packet must cross one. It bounds the time from below by three parts.
+// The first packet needs at least the shortest way to the cut.
+//
+// All packets cross the cut at no more than the sum of its rates. The last one needs at least the shortest
+// way from the cut to its destination.
+//
+// The links at one distance from either end form a cut, and so does each link that all ways share. The
+// largest of these bounds is the message's ideal time.
 #pragma once
 
 #include <array>
@@ -23,30 +26,32 @@ class SpreadTimes {
  public:
   explicit SpreadTimes(const FabricState& state);
 
-  // `way`: any way from GPU to GPU over switches of the fabric. Switches route the packets one by one, on the
-  // routes that are the same as long as `routes` is. Exact where they leave one way only.
+  // Returns the ideal time where switches route packets one by one. `way` is any way from GPU to GPU over the
+  // fabric's switches. `routes` is a number that changes with the routes. The result is exact if the routes
+  // leave one way only.
   Time over_routes(std::span<const PortId> way, const PacketTrain& train, std::uint64_t routes);
   // Returns the ideal time where packets may take any links of the fabric.
   Time anywhere(std::span<const PortId> way, const PacketTrain& train);
-  // Packets may change from any of these ways to another one wherever two meet. All have the same ends.
+  // Returns the ideal time where packets may change from any of these ways to another wherever two meet. All
+  // ways have the same ends.
   Time over_ways(std::span<const std::vector<PortId>> ways, const PacketTrain& train);
 
  private:
   // Times of the smallest and of the largest packet. The least time over several ways is a concave function
-  // of the size. So a size between the two takes at least what the chord says.
+  // of the packet's size. So a size between the two takes at least the linear interpolation of their times.
   using TwoSizes = std::array<Time, 2>;
   struct LinkTimes {
     TwoSizes wire{}, passage{};
   };
   struct Cut {
-    BitRate rate = 0, fastest = 0;  // all its links together, and the fastest one
+    BitRate rate = 0, fastest = 0;  // sum over its links, and the fastest link
     Bytes overhead = 0;             // least overhead of a packet
-    TwoSizes before{}, behind{};    // least time to the cut, and from the end of a transmission on it
+    TwoSizes before{}, behind{};  // least time to the cut, and from the end of transmission on it to the end
     bool operator==(const Cut&) const = default;
   };
-  // The part of the ways that differs.
+  // The part between the first and the last port that all ways share.
   struct Passage {
-    TwoSizes time{};  // of one packet
+    TwoSizes time{};  // least time of one packet
     std::vector<Cut> cuts;
     bool one_way = false;
   };
@@ -55,11 +60,11 @@ class SpreadTimes {
     std::uint32_t from, to;  // numbers of nodes
   };
   struct Reached {
-    std::uint32_t from_first = kNoId, to_last = kNoId;  // links
+    std::uint32_t from_first = kNoId, to_last = kNoId;  // numbers of links
     TwoSizes before{}, behind{};
   };
   struct Known {
-    Bytes largest = 0;             // packet
+    Bytes largest = 0;             // largest packet in bytes
     std::vector<LinkTimes> links;  // by port
     std::uint64_t routes = 0;      // number of the routes that `passages` belong to
     std::map<std::pair<NodeId, NodeId>, Passage> passages, anywhere;  // by first switch and last NIC

@@ -1,4 +1,4 @@
-// Step marking: every packet above one threshold, none below (DCTCP: Alizadeh et al., SIGCOMM 2010,
+// Step marking: marks every packet above one threshold and none below (DCTCP: Alizadeh et al., SIGCOMM 2010,
 // section 3.1).
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
@@ -13,8 +13,8 @@ struct StepParameters {
   bool at_enqueue = true;
 };
 
-// Default threshold: HPCC's simulation set-up for DCTCP (Li et al., SIGCOMM 2019, run.py): 30 KB at 10 Gb/s,
-// linear in speed, which is 300 KB at 100 Gb/s. DCTCP's switches decide when a packet arrives.
+// The default threshold is from HPCC's simulation set-up for DCTCP (Li et al., SIGCOMM 2019, run.py). It is
+// 30 KB at 10 Gb/s and linear in speed, so 300 KB at 100 Gb/s. DCTCP's switches decide when a packet arrives.
 Parameters<StepParameters> step_parameters() {
   return Parameters<StepParameters>()
       .bytes("threshold", &StepParameters::threshold, {0, 1000 * kGigabyte},

@@ -7,7 +7,7 @@ namespace netsim {
 void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
   fabric::Marking& marking = state_.marking[port];
   const RedLine& red = marking.red;
-  if (queue_bytes <= red.kmin) return;  // a threshold beyond 4 GB
+  if (queue_bytes <= red.kmin) return;  // kmin is beyond the 4 GB that mark_above can hold
   bool marked = queue_bytes > red.kmax || red.kmin == red.kmax;
   if (!marked) {
     const double probability =
@@ -19,7 +19,8 @@ void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
   ++state_.tallies[port].marks;
 }
 
-// What is not lossless: with credits there is room, by the sender's account; else up to the threshold.
+// Admits a packet of a class that is not lossless. With credits there is always space, by the sender's
+// account. Else it must stay below the threshold.
 SwitchBuffers::Admission SwitchBuffers::admit_other(Buffer& buffer, const fabric::Queue& queue,
                                                     const Packet& packet) {
   if (buffer.credits) {
@@ -55,7 +56,7 @@ bool SwitchBuffers::add_credit(PortId port, std::uint32_t priority, Bytes bytes)
 
 std::uint32_t SwitchBuffers::free_credit(PortId port, std::uint32_t priority, Bytes bytes) {
   if (priority < kDataPriority || state_.credits.empty()) return 0;
-  // Of its limits only: what is left is the far end's business.
+  // Only the limits may be read here; `left` belongs to the far end.
   const fabric::Credits& credits = state_.credits[class_index(port, priority)];
   if (credits.quantum == 0) return 0;
   Bytes& owed = ingress_[class_index(port, priority)].headroom_used;

@@ -1,6 +1,6 @@
-// SwitchBuffers: who may wait in a switch. Keeps the account of shared buffers, of each link's part in them,
-// of credit buffers and of ECN; says what follows from it, and leaves it to the PortArbiter and BackPressure
-// to do it. Which rules hold is said in fabric.h.
+// SwitchBuffers: admission of packets to switch buffers. It keeps the account of shared buffers, of each
+// link's share in them and of credit buffers, and decides ECN marks. PortArbiter and BackPressure act on its
+// results; fabric.h describes the rules.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace netsim {
 class SwitchBuffers {
  public:
   enum class Admission : std::uint8_t {
-    refused,          // there is no room: the packet is lost
-    admitted,         // it has its room
-    admitted_as_last  // so it has, and the sender that it came from is to be paused
+    refused,          // there is no space; the packet is lost
+    admitted,         // the packet has its space
+    admitted_as_last  // the packet has its space, and its sender must be paused
   };
 
   explicit SwitchBuffers(FabricState& state)
@@ -26,8 +26,8 @@ class SwitchBuffers {
         ingress_(state.ingress.data()),
         buffers_(state.buffers.data()) {}
 
-  // A packet that joins `queue` of a port of switch buffer `buffer`. Link control takes none of its room, and
-  // neither does what the switch has copied or added up.
+  // Admits a packet that joins `queue` of a port of switch buffer `buffer`. Link control takes no space, and
+  // neither do packets that the switch has copied or summed.
   Admission admit(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet) {
     if (packet.came_in == kNoRoom) return Admission::admitted;
     Buffer& pool = buffers_[buffer];
@@ -35,8 +35,8 @@ class SwitchBuffers {
     if ((pool.lossless >> packet.priority & 1) == 0) return admit_other(pool, queue, packet);
     return admit_lossless(pool, packet);
   }
-  // A packet that has waited in switch buffer `buffer` is sent. True: the sender that it came from is to be
-  // resumed.
+  // Releases the space of a packet that waited in switch buffer `buffer` and is sent now. Returns whether its
+  // sender must be resumed.
   bool leave(std::uint32_t buffer, const Packet& packet) {
     if (packet.came_in == kNoRoom) return false;
     Buffer& pool = buffers_[buffer];
@@ -44,32 +44,32 @@ class SwitchBuffers {
     leave_other(pool, packet);
     return false;
   }
-  // ECN: marks the data packet, or not, by the bytes in its queue.
+  // Decides by the bytes in its queue whether the data packet gets an ECN mark.
   void mark(PortId port, Packet& packet, Bytes queue_bytes);
 
-  // Whether the node behind `port` has paused it for want of room.
+  // Returns whether the node at the far end of `port` has paused it.
   bool is_pausing(PortId port, std::uint32_t priority) const {
     return ingress_[class_index(port, priority)].pausing;
   }
 
-  // Credits of a link, from its sender's side: `port` transmits on it. False: what is left is not enough for
-  // another packet.
+  // Sender's side of a link with credits. use_credit() is called when `port` transmits; add_credit() when
+  // credits arrive. Both return whether the credits left are enough for another packet.
   bool use_credit(PortId port, std::uint32_t priority, Bytes bytes);
   bool add_credit(PortId port, std::uint32_t priority, Bytes bytes);
   bool has_credit(PortId port, std::uint32_t priority) const {
     const fabric::Credits& credits = state_.credits[class_index(port, priority)];
     return credits.left >= credits.largest;
   }
-  // From its receiver's side: `bytes` that came over `port`'s link have left the buffer there. Bytes of
-  // credit that are due to the sender now; 0: none yet.
+  // Receiver's side: `bytes` that arrived over `port`'s link have left the buffer at its far end. Returns the
+  // bytes of credit to send now, or 0 if they are not due yet.
   std::uint32_t free_credit(PortId port, std::uint32_t priority, Bytes bytes);
-  // All that is owed to the sender, due or not.
+  // Returns all credit owed to the sender, due or not, and clears it.
   std::uint32_t take_owed_credit(PortId port, std::uint32_t priority);
-  // What was on its way to the sender is lost: it is owed again.
+  // Adds credit that was lost on its way to the sender to what it is owed.
   void owe_credit(PortId port, std::uint32_t priority, Bytes bytes) {
     ingress_[class_index(port, priority)].headroom_used += bytes;
   }
-  // Size of the frame that returns credit; 0: it is carried along, at no cost.
+  // Returns the bytes of the frame that returns credit. 0 means that it is returned at no cost.
   Bytes credit_frame(PortId port, std::uint32_t priority) const {
     return state_.credits[class_index(port, priority)].frame;
   }
@@ -87,7 +87,7 @@ class SwitchBuffers {
   void leave_other(Buffer& buffer, const Packet& packet);
 
   FabricState& state_;
-  // The state's, as far as every packet needs them.
+  // Copies of values in the state that every packet uses.
   const std::size_t port_count_;
   const std::uint32_t data_queues_;
   Ingress* ingress_;
@@ -99,7 +99,8 @@ inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, co
   const Bytes size = packet.bytes;
   const Bytes threshold = buffer.threshold();
   const Bytes beyond = std::max<Bytes>(in.used + size - buffer.reserve, 0);
-  const Bytes more = beyond - std::max<Bytes>(in.used - buffer.reserve, 0);  // of the shared pool
+  // Bytes taken from the shared pool.
+  const Bytes more = beyond - std::max<Bytes>(in.used - buffer.reserve, 0);
   if (in.headroom_used == 0 && beyond <= std::max<Bytes>(threshold, 0) && more <= buffer.free()) [[likely]] {
     buffer.shared_used += more;
     in.used += size;

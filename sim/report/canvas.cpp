@@ -10,8 +10,8 @@
 namespace netsim {
 namespace {
 
-constexpr double kLetter = 6.2;  // as wide as one is, of kPictureFont
-constexpr double kHead = 7;      // length of an arrow's head, and its circle's diameter
+constexpr double kLetter = 6.2;  // width of a letter in kPictureFont
+constexpr double kHead = 7;      // length of an arrow's head, and diameter of its circle
 
 constexpr const char* fill(Style style) {
   switch (style) {

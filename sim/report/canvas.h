@@ -1,5 +1,5 @@
-// Canvas: the elements of a picture as an SVG document (pugixml stays inside canvas.cpp). Lengths are pixels,
-// y grows downward; lines lie behind everything else, and what is added later before what was added earlier.
+// Canvas: builds a picture as an SVG document (pugixml is used in canvas.cpp only). Lengths are pixels, and y
+// grows downward. Lines lie behind everything else, and later elements lie in front of earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ struct Point {
 
 inline constexpr double kBoxHeight = 22, kWidestBox = 90, kPictureFont = 10;
 
-// What stands for something in a picture.
+// Box: a rectangle for a node of the picture.
 struct Box {
   Point centre;
   double width = kWidestBox;
 };
 
-// By what a box is: switches, GPUs, NICs.
+// Style: the kind of node that a box shows: switches, GPUs, NICs.
 enum class Style { network, gpu, nic, other };
 
 class Canvas {
@@ -28,20 +28,20 @@ class Canvas {
   Canvas();
   ~Canvas();
 
-  // As thick as so many links; `bend`: how far the middle is from the straight line, to its right. Titles are
-  // shown where the mouse is.
+  // Draws a line with a thickness for `links` links. `bend` is the distance of its middle from the straight
+  // line, to its right. Titles are shown under the mouse pointer.
   void line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title,
             double bend = 0);
-  // A straight line of this width with a head at its end: a triangle, or a circled plus sign.
+  // Draws a straight line of this width with a head at its end: a triangle, or a circled plus sign.
   enum class Head { triangle, plus };
   void arrow(Point from, Point to, const std::string& colour, double width, Head head,
              const std::string& title);
-  // With its name, in smaller letters where the box is narrow.
+  // Draws a box with its name, in smaller letters if the box is narrow.
   void box(const Box& box, Style style, const std::string& name, const std::string& title);
   void text(Point at, const std::string& words, double font = kPictureFont, const char* anchor = "start",
             const std::string& colour = "");
 
-  // The document, of which this much is seen.
+  // Returns the document with this visible size.
   std::string finish(double width, double height);
 
  private:

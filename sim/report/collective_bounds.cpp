@@ -9,7 +9,7 @@
 namespace netsim {
 namespace {
 
-// What every part has to hear of.
+// Returns whether every part needs data of another part.
 bool tells_all(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -75,7 +75,7 @@ Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector
       most = std::max(most, static_cast<double>(level.parts[number].members));
     }
     const auto m = static_cast<double>(found_.size());
-    // By all links of a part at once.
+    // Bounds the time by sending `part_bytes` over all links of a part at once.
     const auto take = [&](double part_bytes, double rate) {
       if (rate > 0) seconds = std::max(seconds, part_bytes * 8 / rate);
     };
@@ -100,7 +100,7 @@ Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector
     }
     if (servers) break;
   }
-  // Each of the messages of a run may be rounded up by a picosecond, none down.
+  // Allows for rounding: each message of a run may be rounded up by a picosecond, and none is rounded down.
   return std::max(bounded_time(seconds * 1e12 * (1 - 1e-9)), delay);
 }
 

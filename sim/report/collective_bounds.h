@@ -1,20 +1,25 @@
-// CollectiveBounds: what no collective can be faster than (law 7). However an algorithm deals its data out,
-// what goes from one part of the cluster to the others goes over the links between them, and over no more
-// than all of them at once.
+// CollectiveBounds: the lower bound of a collective's time (law 7). With any algorithm, data from
+// one part of the cluster to the others crosses the links between them. Its rate is at most that of all these
+// links together.
 //
-// Parts are the GPUs; the hosts; and what switches of the lower tiers join when those of the upper ones are
-// taken away (racks, pods): cuts of the network, of which the narrowest decides. Of p ranks and n bytes
-// (CollectiveKindInfo::bytes) a part with k of them sends, or gets, at least
-//   all-reduce                       n, the busiest of m parts 2n(m-1)/m; n where switches or servers add up
+// Parts are the GPUs, the hosts, and the groups that lower-tier switches connect when upper tiers are removed
+// (racks, pods). Each is a cut of the network; the narrowest cut decides. With p ranks and n bytes
+// (CollectiveKindInfo::bytes), a part with k ranks sends or receives at least:
+//
+//   all-reduce                       n, the busiest of m parts 2n(m-1)/m; n if switches or servers reduce
 //   reduce-scatter, all-gather       n(p-k)/p
-//   gather, scatter                  n(p-k)/p, that of the root
+//   gather, scatter                  n(p-k)/p, for the root
 //   all-to-all                       n k(p-k)/p
 //   broadcast, reduce                n
-// (Patarasuk & Yuan, J. of Parallel and Distributed Computing 69, 2009, of an all-reduce's ranks)
-// from the first member's start to the last one's end, and where every part has to hear of another one, no
-// less than the delay of its nearest link. Servers that contribute nothing need nothing either: with them
-// only GPUs are looked at, and of these the fastest. Other kinds have no bound here: how much they move is
-// not told by their kind.
+//
+// (Patarasuk & Yuan, J. of Parallel and Distributed Computing 69, 2009, for the ranks of an all-reduce).
+//
+// The time counts from the first member's start to the last member's end. If every part needs data of
+// another, it is at least the delay of the part's nearest link.
+//
+// Aggregation servers without data of their own need to receive nothing. With them only GPUs are considered,
+// and of these the fastest. Other kinds have no bound here, because their kind does not determine their data
+// volume.
 #pragma once
 
 #include <cstdint>
@@ -30,27 +35,27 @@ namespace netsim {
 class CollectiveBounds {
  public:
   explicit CollectiveBounds(const Cluster& cluster);
-  // `members`: GPUs, two and more.
+  // Returns the least time in ps. `members` holds at least two GPUs.
   Time least(CollectiveKind kind, Bytes bytes, const std::vector<std::uint32_t>& members,
              LibraryChoice::Help help);
 
  private:
-  // All links between a part and others, in the direction that has more.
+  // Part: all links between a part and the others, in the direction with the higher rate.
   struct Part {
     double rate = 0;
-    Time delay = kNever;        // of the nearest one
-    std::uint32_t members = 0;  // of the collective that is looked at; 0 between calls
+    Time delay = kNever;        // of the nearest link
+    std::uint32_t members = 0;  // members of the present collective in this part; 0 between calls
   };
-  // A way to cut the cluster into parts.
+  // Level: a division of the cluster into parts.
   struct Level {
     std::vector<Part> parts;
     std::vector<std::uint32_t> part_of;  // by GPU
   };
-  // Parts by node.
+  // Adds a level with the given part of each node.
   void add_level(const Cluster& cluster, const std::vector<std::uint32_t>& part_of_node);
 
-  std::vector<Level> levels_;         // GPUs, hosts, from the lowest tier on
-  std::vector<std::uint32_t> found_;  // parts with members, of the level that is looked at
+  std::vector<Level> levels_;         // GPUs, hosts, then tiers from the lowest up
+  std::vector<std::uint32_t> found_;  // parts with members in the present level
 };
 
 }  // namespace netsim

@@ -45,8 +45,8 @@ ParameterInfo fabrics_info() {
   return info;
 }
 
-// The two networks are no components with a factory (their makers need the cluster), but are listed and
-// described as such.
+// Registers the two networks for --list and --describe. They are no components with a factory, because their
+// makers need the cluster.
 bool add_network_kinds() {
   Catalogue& catalogue = Catalogue::instance();
   catalogue.add({"network", "packet", "plays every packet through NICs, links and switches",
@@ -75,16 +75,16 @@ ParameterTable make_table() {
       section_info("engine", engine_parameters().table(), "how the simulation itself runs")};
 }
 
-// Where a component's name stands: in its `kind`, or as a bare name.
+// Returns the node of a component's name: its `kind`, or a bare name.
 const ConfigNode* kind_of(const ConfigNode* given) {
   if (given == nullptr || given->is_scalar()) return given;
   return given->find("kind");
 }
 
-// Writes a parameter table with the values of a configuration as YAML.
+// Resolver: writes a parameter table with the values of a configuration as YAML.
 class Resolver {
  public:
-  // What is different about a section of `sections`, of this name, from the others.
+  // Fit: changes the table of one section of `sections`, with this name, where it differs from the others.
   using Fit = std::function<void(ParameterTable& section, const std::string& name)>;
   void set_fit(Fit fit) { fit_ = std::move(fit); }
 
@@ -115,7 +115,7 @@ class Resolver {
   std::string take() { return std::move(text_); }
 
  private:
-  // Each with all its values: what one leaves out is as `common` says.
+  // Writes each section with all its values. A value that a section omits is taken from `common`.
   void write_sections(const ParameterInfo& info, const ConfigNode& given, const ConfigNode* common,
                       int depth) {
     open(info.name, depth);
@@ -185,8 +185,8 @@ class Resolver {
   Fit fit_;
 };
 
-// Its default depends on the cluster and on congestion control: the value that holds, and why. `transport`:
-// the table of the section, or of that of a fabric.
+// Shows the value of `acknowledging`, whose default depends on the cluster and on congestion control, and the
+// reason. `transport` is the table of the section, or of a fabric's section.
 void show_acknowledging(ParameterTable& transport, const ConfigNode* given, const Cluster& cluster,
                         const std::string& fabric = "") {
   const Acknowledging holds =
@@ -200,7 +200,7 @@ void show_acknowledging(ParameterTable& transport, const ConfigNode* given, cons
   }
 }
 
-// What the common section says for its own flow control is nothing to a fabric that has another one.
+// Removes the common section's settings of its flow control for a fabric that has another flow control.
 void leave_out_others(ParameterTable& network, const ConfigNode& root, const std::string& fabric) {
   const std::string flow_control = configured_in(root, fabric, "network", "switch.flow_control");
   const ConfigNode* own = root.find("network");
@@ -222,16 +222,17 @@ std::string known_names() {
   return text;
 }
 
-// Something that --describe knows: a place in the configuration or a component, and all that it may be
-// called.
+// Subject: anything that --describe knows, a place in the configuration or a component, with all its names.
 struct Subject {
-  std::vector<std::string> paths;  // "transport.congestion_control.alpha_timer"; ends of them are names too
-  std::string way;                 // the shortest path that begins at the top of the configuration; "": none
+  // "transport.congestion_control.alpha_timer"; ends of the paths are names too
+  std::vector<std::string> paths;
+  std::string way;                           // shortest path from the top of the configuration; "": none
   const ParameterInfo* parameter = nullptr;  // null for components
-  const ComponentInfo* component = nullptr;  // itself, or the one whose parameter it is; null: a section's
+  // The component itself, or the component of the parameter. It is null for a section's parameter.
+  const ComponentInfo* component = nullptr;
 };
 
-// All subjects: each parameter once, however many ways lead to it.
+// Subjects: all subjects, each parameter once, by whatever paths it can be reached.
 class Subjects {
  public:
   Subjects() {
@@ -247,7 +248,8 @@ class Subjects {
     subjects_.push_back({{path}, "", nullptr, &info});
     add_parameters(info, path + ".");
   }
-  // A component may hold one of its own kind, which is followed; what that one holds of the kind is not.
+  // Adds the parameters of a component. A component inside one of its own kind is followed, but a third level
+  // of that kind is not.
   void add_parameters(const ComponentInfo& info, const std::string& prefix) {
     const auto of_kind = std::count_if(inside_.begin(), inside_.end(),
                                        [&](const ComponentInfo* outer) { return outer->kind == info.kind; });
@@ -260,7 +262,7 @@ class Subjects {
     for (const ParameterInfo& info : table) {
       const std::string path = prefix + info.name;
       add(info, path, of);
-      if (info.type == "sections") continue;  // of what all share
+      if (info.type == "sections") continue;  // parameters that all sections share
       add_table(info.children, path + ".", of);
       if (info.type != "component") continue;
       for (const ComponentInfo* component : Catalogue::instance().all()) {
@@ -291,7 +293,8 @@ bool ends_with_path(const std::string& path, const std::string& name) {
   return path == name || path.ends_with("." + name);
 }
 
-// Those that are called exactly so, in whole or, where none is, in part.
+// Returns the subjects with exactly this name. Only if there is none, it returns those for which the name is
+// the end of a path.
 std::vector<Subject> subjects_called(const std::string& name) {
   std::vector<Subject> whole, part;
   for (const Subject& subject : subjects()) {
@@ -315,7 +318,7 @@ std::vector<std::string> subject_names() {
   return {names.begin(), names.end()};
 }
 
-// Returns the way through the configuration, where there is one. Several components may share it.
+// Returns the subject's path through the configuration, if there is one. Several components may share it.
 std::string title_of(const Subject& subject) {
   const bool shared = subject.component != nullptr && subject.paths.size() > 1;
   return (subject.way.empty() ? subject.paths.front() : subject.way) +
@@ -327,7 +330,7 @@ bool is_given(const ConfigNode& root, const char* name) {
   return node != nullptr && !node->is_null();
 }
 
-// One of two forms of the same, where the other one was given.
+// Returns whether the setting has two forms and the other one was given.
 bool said_otherwise(const ConfigNode& root, const std::string& name) {
   const bool fabrics = is_given(root, "fabrics");
   if (name == "topology" || name == "fabrics") return (name == "topology") == fabrics;
@@ -387,7 +390,7 @@ std::string configured(const ConfigNode& root, const std::string& path) {
     if (node != nullptr && node->is_null()) node = nullptr;
     std::string text = info->default_text;
     table = &info->children;
-    if (info->type == "sections" && dot != std::string::npos) {  // the next name is that of one of them
+    if (info->type == "sections" && dot != std::string::npos) {  // the next name is that of one section
       const std::size_t end = path.find('.', dot + 1);
       if (end == std::string::npos) return "";
       if (node != nullptr) node = node->find(path.substr(dot + 1, end - dot - 1));

@@ -1,6 +1,5 @@
-// The configuration as a whole: which sections there are and what may stand in them, for --list, --describe,
-// --schema,
-// --print-config and the manifest. The sections themselves are read by the rooms that own them.
+// The configuration as a whole: its sections and their allowed content, for --list, --describe, --schema,
+// --print-config and the manifest. The folders that own the sections read them.
 #pragma once
 
 #include <cstddef>
@@ -14,45 +13,43 @@
 
 namespace netsim {
 
-// `network: ideal` or `network: {kind: ideal, delay: 1 us}`; `network: {kind: packet, ...}` is
-// PacketNetwork's.
+// IdealParameters: `network: ideal` or `network: {kind: ideal, delay: 1 us}`. PacketNetwork reads `network:
+// {kind: packet, ...}`.
 struct IdealParameters {
   Time delay = 0;
 };
 const Parameters<IdealParameters>& ideal_parameters();
 
-// Every section of the file, one entry each.
+// Returns the table of all sections, one entry each.
 const ParameterTable& configuration_table();
-// ConfigError for a section that does not exist (with the nearest name).
+// Throws ConfigError for a section that does not exist, with the nearest name.
 void check_sections(const ConfigNode& root);
-// "packet" or "ideal"; ConfigError for anything else.
+// Returns "packet" or "ideal". Throws ConfigError for anything else.
 std::string network_kind(const ConfigNode& root);
 
-// The model of the GPU that all hosts name; "" where they differ, and each has its own.
+// Returns the GPU model that all hosts name, or "" if hosts have different models.
 std::string common_gpu_model(const Cluster& cluster);
 
-// What the configuration holds at a dotted path ("transport.congestion_control"): the name of a component,
-// the text of another scalar, also where it is a default; "" for lists, maps and what does not exist.
+// Returns the value at a dotted path ("transport.congestion_control"), also if it is a default. That is the
+// name of a component or the text of another scalar. Returns "" for lists, maps and paths that do not exist.
 std::string configured(const ConfigNode& root, const std::string& path);
-// The same in a packet fabric: `section` is "network" or "transport", in which `path` ("mtu") stands for all
-// fabrics, and under `fabrics` for one.
+// Returns the value that holds in a packet fabric. `section` is "network" or "transport", and `path` is a key
+// in it ("mtu"). The section holds for all fabrics; an entry under `fabrics` holds for one.
 std::string configured_in(const ConfigNode& root, const std::string& fabric, const std::string& section,
                           const std::string& path);
 
-// The configuration with all defaults filled in, as YAML; a comment behind every value says where it comes
-// from. Only for a configuration that is known to be good; `cluster`: what was built of it, which some
-// defaults depend on.
+// Returns the configuration with all defaults filled in, as YAML, with a comment behind every value about its
+// origin. `root` must be a valid configuration; `cluster` is built from it, and some defaults depend on it.
 std::string resolved_configuration(const ConfigNode& root, const Cluster& cluster);
 
-// The JSON schema of the file, for editors.
+// Returns the JSON schema of the file, for editors.
 std::string configuration_schema();
 
-// Components by kind, or those of one kind. ConfigError for an unknown kind.
+// Returns the components by kind, or those of one kind. Throws ConfigError for an unknown kind.
 std::string list_components(const std::string& kind, std::size_t width = kDefaultWidth);
-// Text about whatever --list shows or a configuration may hold: a section or key by its path
-// ("transport.mtu") or the end of it ("mtu"), a component ("dcqcn", "congestion_control.dcqcn") or a
-// parameter of it ("dcqcn.alpha_timer"), a kind. All that are called so, if there are several. ConfigError if
-// there is none.
+// Returns text about everything called `name`. The name is the path of a section or key ("transport.mtu") or
+// its end ("mtu"), or a kind. It may also be a component ("dcqcn", "congestion_control.dcqcn") or a parameter
+// of one ("dcqcn.alpha_timer"). Throws ConfigError if nothing has that name.
 std::string describe_subject(const std::string& name, std::size_t width = kDefaultWidth);
 
 }  // namespace netsim

@@ -24,9 +24,9 @@ namespace {
 constexpr double kWidth = 1200, kMargin = 40, kRow = 120, kReach = 2 * kMargin;
 constexpr std::size_t kLongestRow = 32, kOfLongerRows = 14;
 constexpr std::size_t kMostPlaced = 2048;  // switches of a drawing that is not by tier
-constexpr std::size_t kMostHostKinds = 4;  // whose inside is shown
+constexpr std::size_t kMostHostKinds = 4;  // number of host kinds whose inside is shown
 
-// From slow to fast; further rates take the last.
+// From slow to fast. All further rates have the last colour.
 constexpr const char* kColours[] = {"#7a8aa0", "#2b7bba", "#2a9d5c", "#e08a1e", "#c8402f", "#7b3fa0"};
 constexpr std::size_t kColourCount = std::size(kColours);
 
@@ -61,7 +61,7 @@ class Picture {
   }
 
  private:
-  // ---- What there is
+  // ---- Parts of the cluster
 
   void find_hosts() {
     host_of_atom_.assign(graph_.atom_count(), kNoId);
@@ -98,9 +98,9 @@ class Picture {
     return name.substr(0, name.find('/'));
   }
 
-  // ---- Where it lies
+  // ---- Layout
 
-  // Entries of a row: numbers from 0 to count, with a gap (nothing) where some are left out.
+  // Returns the entries of a row: numbers from 0 to count, with an empty entry where some are omitted.
   static std::vector<std::optional<std::size_t>> shown(std::size_t count) {
     std::vector<std::optional<std::size_t>> entries;
     const std::size_t first = count <= kLongestRow ? count : kOfLongerRows;
@@ -112,7 +112,7 @@ class Picture {
     return entries;
   }
 
-  // Calls draw(number, box) for what is shown of a row.
+  // Calls draw(number, box) for the shown entries of a row.
   template <class Draw>
   void row(std::size_t count, double y, Draw draw) {
     const auto entries = shown(count);
@@ -136,7 +136,7 @@ class Picture {
                 fmt::format("{}: {} ports", node.name, graph_.ports_of(id).size()));
   }
 
-  // One box for some hosts that follow one another.
+  // Draws one box for some consecutive hosts.
   void draw_hosts(const std::vector<std::uint32_t>& hosts, const Box& box) {
     const Box* kept = keep(box);
     for (const std::uint32_t host : hosts) box_of_host_[host] = kept;
@@ -145,7 +145,8 @@ class Picture {
     canvas_.box(box, Style::gpu, name, hosts.size() == 1 ? first : first + " to " + host_name(hosts.back()));
   }
 
-  // Hosts that are joined to the same switches, in the order of the first of each; one by one where they fit.
+  // Returns groups of hosts that are connected to the same switches, in the order of their first hosts. Hosts
+  // are single groups if they all fit.
   std::vector<std::vector<std::uint32_t>> host_groups() const {
     std::vector<std::set<NodeId>> joined(cluster_.host_count);
     for (const HostPort& port : cluster_.nics)
@@ -172,8 +173,9 @@ class Picture {
     bottom_ = y + kBoxHeight;
   }
 
-  // A switch in a host's atom is the host. Other hosts lie behind their switch, seen from `centre`, at most
-  // kReach away: the outermost switches have no more room beside them.
+  // Draws switches with their hosts. A switch in a host's atom is drawn as the host. Other hosts lie behind
+  // their switch as seen from `centre`, at most kReach away, because the outermost switches have no more
+  // space.
   void draw_with_hosts(const std::vector<Point>& places, double space, Point centre) {
     const double behind = std::min(0.5 * space, kReach);
     const double width = std::min(kWidestBox, 0.6 * space);
@@ -249,7 +251,7 @@ class Picture {
     return host != box_of_host_.end() ? host->second : nullptr;
   }
 
-  // Parallel links between two boxes are one line.
+  // Draws parallel links between two boxes as one line.
   void draw_links() {
     struct Bundle {
       std::uint64_t links = 0;
@@ -278,8 +280,8 @@ class Picture {
     }
   }
 
-  // Links between boxes of a row, or in a grid of a column, not neighbours, would hide behind those between
-  // them.
+  // Returns the bend of a link. Links between boxes of a row, or of a grid's column, that are not neighbours
+  // would hide behind those between neighbours.
   double bend_of(const Box& from, const Box& to) const {
     const double across = std::abs(from.centre.x - to.centre.x), down = std::abs(from.centre.y - to.centre.y);
     const bool straight = down < 1 || (columns_ && across < 1);
@@ -297,8 +299,8 @@ class Picture {
 
   // ---- Inside hosts
 
-  // What two hosts of a kind have in common: their nodes' kinds and links, by place in the host. Routers that
-  // stand in a host are the fabric's.
+  // Returns a text that is equal for hosts of one kind: their nodes' kinds and links, by position in the
+  // host. Routers in a host belong to the fabric.
   std::string signature(std::uint32_t host) const {
     std::string text;
     const std::vector<NodeId>& nodes = nodes_of_host_[host];
@@ -325,7 +327,8 @@ class Picture {
     }
   }
 
-  // NVSwitches above, GPUs, PCIe switches, NICs, CPUs; without PCIe switches CPUs lead to the NICs.
+  // Returns the row of a node: NVSwitches on top, then GPUs, PCIe switches, NICs, CPUs. Without PCIe switches
+  // CPUs connect to the NICs.
   static int row_of(NodeKind kind) {
     switch (kind) {
       case NodeKind::scale_up_switch:
@@ -390,7 +393,7 @@ class Picture {
 
   const Cluster& cluster_;
   const Graph& graph_;
-  std::vector<std::uint32_t> host_of_atom_;  // kNoId: of a switch
+  std::vector<std::uint32_t> host_of_atom_;  // kNoId: the atom of a switch
   std::vector<std::vector<NodeId>> nodes_of_host_;
   std::vector<NodeId> switches_;
   std::map<int, std::vector<NodeId>> tiers_;
@@ -400,7 +403,7 @@ class Picture {
   std::map<std::uint32_t, const Box*> box_of_host_;
   Canvas canvas_;
   double bottom_ = 0;
-  bool columns_ = false;  // boxes stand in columns, not only in rows
+  bool columns_ = false;  // boxes are in columns, not only in rows
 };
 
 }  // namespace

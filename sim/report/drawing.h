@@ -1,4 +1,4 @@
-// A picture of a cluster for --draw: the fabric with its hosts, and what is inside a host of each kind.
+// A picture of a cluster for --draw: the fabric with its hosts, and the inside of a host of each kind.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 
 namespace netsim {
 
-// An SVG document. Switches are laid out by tier, hosts below; where there is one tier only, on a circle, or
-// where the topology puts them (Graph::draw_at). Links are coloured by rate. Of rows too long for the page
-// the first ones and the last one are shown, with a note of how many are left out.
+// Returns an SVG document. Switches are laid out by tier, with hosts below. With one tier only they are on a
+// circle, or where the topology puts them (Graph::draw_at). Links are coloured by rate.
+//
+// A row too long for the page shows its first entries and its last, with the number of omitted ones.
 std::string draw_cluster(const Cluster& cluster);
 
 }  // namespace netsim

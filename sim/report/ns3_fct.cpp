@@ -11,9 +11,10 @@ namespace netsim {
 namespace {
 
 constexpr std::uint32_t kFirstPort = 10'000;
-constexpr Bytes kHeaders = 48;  // PPP as 14 B, IPv4 20, UDP 8, sequence and group 6, without telemetry
+// 14 B for PPP, 20 for IPv4, 8 for UDP, 6 for sequence and group; without telemetry
+constexpr Bytes kHeaders = 48;
 
-// 11.0.0.1 and the node's number in the two bytes between.
+// Returns the address 11.x.x.1, where x.x is the node's number in two bytes.
 std::uint32_t address(std::uint32_t node) { return 0x0b000001U + ((node & 0xffffU) << 8); }
 
 }  // namespace

@@ -15,30 +15,32 @@
 namespace netsim {
 namespace {
 
-// What a hop and a task cost beside a packet's hop over Ethernet: rough, by events (of a packet and its ACK,
-// of a piece, of what the executor does for a message). They matter only as far as the rest of a run is
-// composed differently from its calibrated part.
+// Cost of a hop and of a task, relative to a packet's hop over Ethernet. They are rough numbers of events:
+// for a packet with its ACK, a piece, and the executor's work for a message. They matter only where the rest
+// of a run has another composition than its calibrated part.
 constexpr std::array<double, kLinkKinds> kHopWeights{1, 1, 0.7, 0.8};  // by LinkKind
 constexpr double kTaskWeight = 3;
-// Where a calibration did nothing that could be counted: measured with P1024 on one core,
-// docs/performance.md.
+// Used if a calibration did nothing that can be counted. Measured with P1024 on one core
+// (docs/performance.md).
 constexpr double kWorkPerSecond = 3.5e6;
-// What a flow leaves behind (Recorder): its time, and its slowdown, while those are kept one by one.
+// Bytes that the Recorder keeps for each flow: its time and, for the first kSlowdownsKept flows, its
+// slowdown.
 constexpr std::uint64_t kMemoryPerFlow = 8, kMemoryPerSlowdown = 8;
 constexpr std::uint64_t kSlowdownsKept = std::uint64_t{1} << 20;
-// A queue pair's two ends, its congestion control, its paths, its place in the table of its source, half as
-// much again for growing arrays.
+// Bytes of a queue pair: its two ends, congestion control, paths and entry in the source's table. Half as
+// much again is added for growing arrays.
 constexpr std::uint64_t kMemoryPerQueuePair = 700;
-// The retransmission timer of a flow on a queue pair of its own, until it ends.
+// Bytes of the retransmission timer of a flow on a queue pair of its own, until the timer expires.
 constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerLine::Timer);
 
-// A job's source, and where its ranks are.
+// PlacedSource: a job's task source and the GPUs of its ranks.
 struct PlacedSource {
   const TaskSource& source;
   const std::vector<std::uint32_t>& gpus;  // by rank
 };
 
-// `members`: room for the GPUs of the request's group.
+// Returns the request that the rank makes for a task. `members` is storage for the GPUs of the request's
+// group.
 CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, const Task& task,
                                 std::vector<std::uint32_t>& members) {
   CommunicationRequest request;
@@ -68,8 +70,8 @@ CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, con
   return request;
 }
 
-// What one rank's call of a communication costs, by `ask(request)`; the same calls come again and again, but
-// those of flows, which would be as many sizes as flows.
+// RankCalls: caches the cost of one rank's communication calls, which `ask(request)` computes. The same calls
+// recur, except those of flows, which may have as many sizes as there are flows.
 template <class Cost>
 class RankCalls {
  public:
@@ -103,8 +105,8 @@ void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
   for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += times * more[kind];
 }
 
-// Way counts the links that packets of a message cross: exactly, or on average over the intermediates that
-// they may draw.
+// Way: counts the links that the packets of a message cross. The count is exact, or an average over the
+// intermediate switches that packets may draw.
 struct Way {
   explicit Way(const MessageCost& cost)
       : payload(cost.payload),
@@ -113,7 +115,7 @@ struct Way {
         least_of(cost.always ? cost.detours : 1),
         most_of(std::max(cost.detours, 1U)) {}
   Bytes payload;
-  HopCounts least, most;  // of so many packets
+  HopCounts least, most;  // links crossed by `least_of` and `most_of` packets
   std::uint64_t least_of, most_of;
 };
 
@@ -124,10 +126,10 @@ void add_packets(Volume& volume, const Way& way, std::uint64_t packets) {
   }
 }
 
-// Fans live as long as the run, and all their members ask about them.
+// Aggregation and multicast groups live as long as the run, and all their members use the same entry.
 using FanWays = std::map<std::pair<const SwitchFan*, FanUse>, Way>;
 
-// What one rank will send.
+// RankVolume: computes the volume of the messages that one rank sends.
 class RankVolume {
  public:
   RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
@@ -142,7 +144,7 @@ class RankVolume {
         gpu_(job.gpus[rank]),
         calls_(job, rank) {}
 
-  // Adds the rank's to `volume`.
+  // Adds the rank's volume to `volume`.
   void add_to(Volume& volume) {
     const auto visit = [&](const Task& task) {
       ++volume.tasks;
@@ -156,7 +158,7 @@ class RankVolume {
 
  private:
   void add_task(const Task& task, Volume& volume) {
-    if (!is_communication(task)) return;  // a receiver sends credits
+    if (!is_communication(task)) return;  // receivers count too, because they send credits
     if (is_copy(task.kind)) return add_copy(task, volume);
     const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
     volume.scale_out_bytes += cost.scale_out_bytes;
@@ -171,7 +173,7 @@ class RankVolume {
     }
   }
 
-  // Between the GPU and its host's memory: over the same links whichever way.
+  // Adds a copy between the GPU and its host's memory. Both directions cross the same links.
   void add_copy(const Task& task, Volume& volume) {
     SendRequest message;
     message.source = message.destination = gpu_;
@@ -205,7 +207,8 @@ class RankVolume {
     return cost;
   }
 
-  // The links that packets of all members share count for the first member.
+  // Adds a message to an aggregation or multicast group. The links that packets of all members share are
+  // counted at the first member.
   void add_fan(const MessageBatch& batch, Volume& cost) {
     const auto known = fan_ways_.find({batch.fan, batch.fan_use});
     const Way& way = known != fan_ways_.end() ? known->second
@@ -219,8 +222,8 @@ class RankVolume {
     if (multicast || batch.fan->members.front() == gpu_) add_packets(cost, way, packets);
     for (std::uint32_t i = 0; i < batch.channels; ++i) {
       const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
-      // A multicast has a queue pair into the switch and one out of it to each member. A tree has one at each
-      // of its members.
+      // A multicast has a queue pair into the switch and one from it to each member. A tree has one at each
+      // member.
       const std::size_t pairs = multicast ? batch.fan->members.size() + 1
                                 : batch.fan->others.size() > batch.fan->members.size()
                                     ? batch.fan->others.size()
@@ -267,7 +270,8 @@ class RankVolume {
     return network_->transport_figures(cluster_.packet_fabric(gpu_, destination)).queue_pairs;
   }
 
-  // Holds destination, class and channel; for a fan the number of the queue pair, the use and the channel.
+  // Lane: a queue pair of the rank. It holds destination, traffic class and channel. For a group it holds the
+  // number of the queue pair, the use and the channel.
   using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t, const SwitchFan*>;
 
   PlacedSource job_;
@@ -278,7 +282,7 @@ class RankVolume {
   FanWays& fan_ways_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Way> ways_;  // by destination, and class and channel
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Way> ways_;  // by destination, and by class and channel
   std::vector<Lane> lanes_;
 };
 
@@ -290,9 +294,9 @@ double weighted_hops(const Volume& volume) {
   return sum;
 }
 
-// Half of a packet's work is done as it moves from link to link; the other half, its acknowledgement's way
-// back, after it is delivered. So packets under way, of which a run has most at its beginning, do not count
-// for more than they are. `all`: of what `done` is a part.
+// Returns the work in weighted hops and tasks. Half of a packet's work is done on its way, the other half
+// after delivery, on the way of its acknowledgement. Packets in flight, of which a run has most at its
+// beginning, therefore do not count too much. `done` is a part of `all`.
 double work(const Volume& done, const Volume& all) {
   const double moved = weighted_hops(done);
   double delivered = moved;
@@ -306,7 +310,8 @@ constexpr std::uint64_t left(std::uint64_t total, std::uint64_t done) {
   return total > done ? total - done : 0;
 }
 
-// By the speed at the end of the calibration, when the caches are what they will be.
+// Returns the seconds that the rest takes at the speed at the end of the calibration, when the caches are
+// warm.
 double seconds_left(const Volume& volume, const Calibration& calibration) {
   const double done = work(calibration.end.done, volume);
   const double lately = done - work(calibration.early.done, volume);
@@ -319,7 +324,7 @@ std::uint64_t sum_of(const HopCounts& hops) {
   return std::accumulate(hops.begin(), hops.end(), std::uint64_t{0});
 }
 
-// Packets make as many of the detours that they may make as those that are `done`.
+// Returns the volume in which the share of possible detours is that of the packets in `done`.
 Volume with_detours(Volume volume, const Volume& done) {
   const std::uint64_t least = sum_of(volume.packet_hops), most = sum_of(volume.most_hops);
   if (most <= least || done.packets == 0 || volume.packets == 0) return volume;
@@ -335,7 +340,8 @@ Volume with_detours(Volume volume, const Volume& done) {
   return volume;
 }
 
-// How many flows' timers there are at most when so many flows are over, at the speed of the calibration.
+// Returns the largest number of flow timers alive when `flows` flows have ended, at the speed of the
+// calibration.
 std::uint64_t timers(std::uint64_t flows, const Volume& all, const Calibration& calibration) {
   if (all.flows == 0) return 0;
   const double own = static_cast<double>(all.single_flows) / static_cast<double>(all.flows);
@@ -347,7 +353,7 @@ std::uint64_t timers(std::uint64_t flows, const Volume& all, const Calibration& 
   return static_cast<std::uint64_t>(own * most);
 }
 
-// What is left behind between two states of a run.
+// Returns the bytes that flows, queue pairs and timers leave allocated between two states of a run.
 std::uint64_t memory_left_behind(const Volume& before, const Volume& after, const Volume& all,
                                  const Calibration& calibration) {
   const std::uint64_t flows = left(after.flows, before.flows);
@@ -357,8 +363,9 @@ std::uint64_t memory_left_behind(const Volume& before, const Volume& after, cons
              kMemoryPerTimer;
 }
 
-// What is in flight, and not left behind: its peak grows ever more slowly, and is taken to grow as much with
-// each doubling of the work as it did on average since the early mark.
+// Returns by how many bytes the memory of messages in flight will still grow. Its peak grows ever more
+// slowly. It is assumed to grow as much with each doubling of the work as it did on average since the early
+// mark.
 std::uint64_t growth_in_flight(const Volume& volume, const Calibration& calibration) {
   const Calibration::Mark &early = calibration.early, &end = calibration.end;
   const double begun = work(early.done, volume), done = work(end.done, volume), all = work(volume, volume);
@@ -374,7 +381,7 @@ std::uint64_t memory_to_come(const Volume& volume, const Calibration& calibratio
          memory_left_behind(calibration.end.done, volume, volume, calibration);
 }
 
-// What the system tells of this process under `name`, bytes.
+// Returns the value that the system reports for this process under `name`, in bytes.
 std::uint64_t process_status(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

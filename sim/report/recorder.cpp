@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Keeps equal numbers of different sorts apart.
+// Start values of the hashes, so that equal numbers of different kinds of record hash differently.
 constexpr std::uint64_t kTask = hash_name("task"), kCommunication = hash_name("communication"),
                         kFlow = hash_name("flow"), kLink = hash_name("link"), kLost = hash_name("lost"),
                         kNoRoute = hash_name("no route"), kNetwork = hash_name("network"),
@@ -46,8 +46,9 @@ void Recorder::record(const CommunicationRecord& communication, const LibraryCho
   if (tables_ != nullptr) tables_->add(communication, choice);
 }
 
-// One that is called behind another one of its series takes what it adds to the time of all of them: so they
-// add up to the time from the start of the first to the end of the last.
+// Returns the duration of a communication. A communication called behind another one of its series counts
+// only the time that it adds. So the durations add up to the time from the start of the first to the end of
+// the last.
 Time Recorder::time_of(const CommunicationRecord& communication) {
   const Time alone = times_of(communication).time;
   if (communication.series == 0) return alone;
@@ -139,7 +140,7 @@ Slowdowns Recorder::slowdowns(std::size_t bin) const {
 
 std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
                                     const std::vector<LinkResult>& links) const {
-  // Of several jobs, which of them ended what counts too.
+  // With several jobs the hash also depends on which job ended when.
   Fingerprint all = ends_.front();
   for (std::size_t job = 1; job < ends_.size(); ++job) all.add(hash_all(kJob, job, ends_[job].value()));
   for (std::size_t port = 0; port < links.size(); ++port) {

@@ -13,7 +13,8 @@ namespace {
 constexpr double kFullLink = 0.95;     // utilisation from which a Note names a link
 constexpr double kLongTimeouts = 0.1;  // share of the run from which a Note names timeouts
 
-// Mean over ranks of one member of RankTimes, in seconds. Doubles: a report, not a result.
+// Returns the mean over ranks of one member of RankTimes, in seconds. It computes in doubles because it is a
+// report, not a result.
 template <class Get>
 double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
   double sum = 0;
@@ -21,7 +22,8 @@ double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
   return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size()) / per;
 }
 
-// A knob that could not act: marks that nobody made, marks that nobody heard. `where`: before the note.
+// Notes marking without effect: no marks were set, or the congestion control ignores them. `where` is put
+// before the note.
 void note_marks(const Knobs& knobs, std::uint64_t marks, bool any_traffic, const std::string& where,
                 std::vector<std::string>& notes) {
   if (knobs.hears_marks && any_traffic && marks == 0) {
@@ -106,7 +108,8 @@ void note_timeouts(const Results& results, std::vector<std::string>& notes) {
                                                      : "transport.retransmission_timeout"));
 }
 
-// Messages of a job have one priority, and a queue pair has the messages of one job.
+// Notes that `priority` has no effect. The messages of a job have one priority, and a queue pair carries
+// messages of one job only.
 void note_priorities(const Results& results, std::vector<std::string>& notes) {
   std::string names;
   for (const JobResult& job : results.jobs) {
@@ -119,7 +122,8 @@ void note_priorities(const Results& results, std::vector<std::string>& notes) {
                   "network.switch.scheduler puts one traffic before another");
 }
 
-// Communication took longer than the order of the program lets expect.
+// Notes that a GPU needs more memory than it has. This happens when communication took longer than the
+// program order assumes.
 void note_memory(const Results& results, std::vector<std::string>& notes) {
   for (const JobResult& job : results.jobs) {
     if (!job.memory || job.memory->capacity == 0 || job.memory->use.total() <= job.memory->capacity) continue;
@@ -206,7 +210,7 @@ std::int64_t slowdown_millionths(const FlowRecord& flow) {
 
 JobSummary summarise(const JobResult& job) {
   JobSummary summary;
-  // Without warm-up: from its end on, if one more iteration ended.
+  // Excludes the warm-up, from whose end on it counts, if one more iteration ended.
   const std::size_t all = job.done && job.iterations ? *job.iterations : job.iteration_ends.size();
   const bool warm = job.warm_up > 0 && all > job.warm_up && !job.warm_up_times.empty();
   const std::size_t ended = warm ? all - job.warm_up : all;

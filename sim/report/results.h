@@ -1,5 +1,5 @@
-// Results: what a run answers, as plain data. The simulation fills it; the writers of this room only read it,
-// so that the screen, summary.json and the tables cannot disagree.
+// Results: the results of a run as plain data. The simulation fills it and the writers in sim/report only
+// read it. Therefore the screen, summary.json and the tables cannot disagree.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class Outcome : std::uint8_t { done, stalled, limit, interrupted };
 const char* to_string(Outcome outcome);
 ExitCode exit_code(Outcome outcome);
 
-// What tasks of one name and kind took of the critical paths of all iterations.
+// PathShare: the time that tasks of one name and kind took on the critical paths of all iterations.
 struct PathShare {
   PathStep::Kind kind = PathStep::Kind::compute;
   Stream stream = Stream::compute;
@@ -32,44 +32,44 @@ struct PathShare {
   Time time = 0;
 };
 
-// What messages from one GPU to another took of them, acknowledgements included.
+// PathWay: the time that messages from one GPU to another took on the critical paths, acknowledgements
+// included.
 struct PathWay {
   std::uint32_t source = 0, destination = 0;  // GPUs
   std::uint64_t steps = 0;
   Time time = 0;
 };
 
-// What ports took of them.
+// PathPort: the delay of transfers at one port on the critical paths.
 struct PathPort {
   std::string name;         // "edge1->agg2"
-  std::uint64_t steps = 0;  // transfers that it took some of
-  PortDelay delay;          // added up
+  std::uint64_t steps = 0;  // transfers that the port delayed
+  PortDelay delay;          // sum over these transfers
 };
 
-// The memory of a job's GPUs, where the workload knows what its tasks need.
+// JobMemory: the memory of a job's GPUs, where the workload gives the memory of its tasks.
 struct JobMemory {
-  MemoryUse planned;  // the most of any rank, in the order of the program
-  // The rank whose GPU is fullest at some time, when, and with what.
+  MemoryUse planned;  // largest use of any rank, in program order
+  // The rank whose GPU is fullest at any time, the time, and the use then.
   std::uint32_t rank = 0;
   Time time = 0;
   MemoryUse use;
-  Bytes capacity = 0;            // of that GPU; 0: not known
-  Bytes host = 0;                // of the host of which its ranks use most: their peaks together
-  std::vector<Bytes> rank_peak;  // by rank, as is the next
+  Bytes capacity = 0;            // of that GPU, bytes; 0: unknown
+  Bytes host = 0;                // largest use of any host's memory, bytes: the sum of its ranks' peaks
+  std::vector<Bytes> rank_peak;  // peak by rank, bytes
   std::vector<Time> rank_time;
 };
 
-// What became of a job whose hosts failed: it was stopped and begun again, as jobs of their own in the
-// report.
+// JobRecovery: the restarts of a job whose hosts failed. Each restart is a job of its own in the report.
 struct JobRecovery {
   std::uint32_t restarts = 0;
-  std::uint32_t repeated =
-      0;  // iterations that all ranks had passed before a failure and that were not saved
-  // In integer picoseconds, none of them below 0: whole = useful + lost + down + io.
-  Time whole = 0;  // from the first begin to the end of the last
-  Time lost = 0;   // from when the last rank had passed what is saved, or the begin, to the failure
+  // Iterations that all ranks had completed before a failure and that were not saved.
+  std::uint32_t repeated = 0;
+  // Times in integer picoseconds, each at least 0: whole = useful + lost + down + io.
+  Time whole = 0;  // from the first begin to the end of the last job
+  Time lost = 0;   // from the last rank's passing of the saved iteration, or the begin, to the failure
   Time down = 0;   // from the failure until the job began again, or was found to be complete
-  Time io = 0;     // what the rank that waited longest for storage waited, in what is not lost
+  Time io = 0;     // longest wait of any rank for storage, outside of the lost time
   Time useful() const { return whole - lost - down - io; }
   double goodput() const {
     return whole > 0 ? static_cast<double>(useful()) / static_cast<double>(whole) : 0;
@@ -78,63 +78,63 @@ struct JobRecovery {
 
 struct JobResult {
   std::string name;
-  std::optional<std::uint32_t> iterations =
-      1;              // asked for; nothing: as many as the workload turns out to have
-  bool begun = true;  // it arrived before the run ended
+  // Requested number of iterations; empty: the workload decides it while it runs.
+  std::optional<std::uint32_t> iterations = 1;
+  bool begun = true;  // false: the run ended before the job arrived
   bool done = false;
-  bool stopped = false;                 // by a failure, and begun again under another name
-  std::optional<JobRecovery> recovery;  // of the last of the jobs that it became
+  bool stopped = false;                 // stopped by a failure and restarted under another name
+  std::optional<JobRecovery> recovery;  // only in the last of the jobs of a restarted job
   std::uint8_t priority = 0;
   Time arrival = 0;
-  Time begin = 0;                      // its ranks began
-  Time end = 0;                        // of the last task; of the run if the job is not done
-  std::vector<Time> iteration_ends;    // of the iterations that ended
-  std::vector<std::uint32_t> gpus;     // of each rank
-  std::vector<RankTimes> rank_times;   // of each rank, over [begin, end]
-  std::vector<PathSummary> paths;      // of the iterations that ended, where critical paths were asked for
-  std::vector<PathWay> path_ways;      // between which GPUs, the largest first
-  std::vector<PathPort> path_ports;    // at which ports, the largest first
-  std::vector<PathShare> path_shares;  // what was on them, the largest first
-  // The first iterations, which means leave out, and the times of each rank up to their end; empty: it has
-  // not come.
+  Time begin = 0;                      // start of its ranks
+  Time end = 0;                        // end of the last task, or of the run if the job is not done
+  std::vector<Time> iteration_ends;    // by iteration, those that ended
+  std::vector<std::uint32_t> gpus;     // by rank
+  std::vector<RankTimes> rank_times;   // by rank, over [begin, end]
+  std::vector<PathSummary> paths;      // by ended iteration, if critical paths are enabled
+  std::vector<PathWay> path_ways;      // by pair of GPUs, the largest first
+  std::vector<PathPort> path_ports;    // by port, the largest first
+  std::vector<PathShare> path_shares;  // by task name and kind, the largest first
+  // The number of first iterations that means leave out, and the times of each rank up to their end. The
+  // vector is empty if that end was not reached.
   std::uint32_t warm_up = 0;
   std::vector<RankTimes> warm_up_times;
   std::optional<JobMemory> memory;
   std::uint64_t tasks_done = 0;
-  std::optional<std::uint64_t> tasks_total;  // nothing: unknown before the end
+  std::optional<std::uint64_t> tasks_total;  // empty: unknown before the end
   bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training
   double model_flops = 0;  // per iteration, all ranks; 0 = unknown
   double peak_flops = 0;   // per GPU; 0 = unknown
 };
 
-// Collectives of one kind, size and number of ranks that run alike, of all jobs together: a row of
-// nccl-tests' table.
+// CollectiveTimes: the times of all collectives of one kind, size, number of ranks and algorithm, over all
+// jobs. It is a row in the table of nccl-tests.
 struct CollectiveTimes {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t ranks = 0;
-  Bytes bytes = 0;  // as the kind's CollectiveKindInfo says
+  Bytes bytes = 0;  // as defined by the kind's CollectiveKindInfo
   LibraryChoice choice;
   std::uint64_t count = 0;
-  // Of all of them, each from its last rank's start to its last rank's end; of those that are called back to
-  // back (Task::series) from the end of the one before.
+  // Sum of the durations in ps. A duration lasts from the last rank's start to the last rank's end. For
+  // collectives called back to back (Task::series) it begins at the end of the one before.
   Time time = 0;
 
   double mean_s() const { return to_seconds(time) / static_cast<double>(count); }
-  // bytes / mean time, in B/s, and that times the kind's factor (nccl-tests, doc/PERFORMANCE.md); 0 where
-  // they take no time.
+  // Returns bytes / mean time in B/s, or 0 if the collectives take no time. The bus bandwidth is that times
+  // the kind's factor (nccl-tests, doc/PERFORMANCE.md).
   double algorithm_bandwidth() const;
   double bus_bandwidth() const;
-  // nccl-tests counts elements, floats unless it is told otherwise: of the buffer, or of a rank's part of it
-  // where each has an equal one.
+  // Size of an element, by default a float in nccl-tests. It counts elements of the buffer, or of a rank's
+  // part where all ranks have equal parts.
   static constexpr Bytes kElement = 4;
   Bytes elements() const { return bytes / kElement / (has_parts(kind) && !has_counts(kind) ? ranks : 1); }
-  // Its name of the operation that reduces, "sum" or "none".
+  // Returns the reduction as nccl-tests names it: "sum" or "none".
   const char* reduction() const;
 };
-// Of one alone.
+// Returns the times of a single communication.
 CollectiveTimes times_of(const CommunicationRecord& record);
 
-// One direction of a link.
+// LinkResult: one direction of a link.
 struct LinkResult {
   std::string name;  // "edge7->agg2"
   LinkKind kind = LinkKind::ethernet;
@@ -142,8 +142,8 @@ struct LinkResult {
   PortCounters counters;
 };
 
-// Flow completion times. Quantiles are nearest-rank: the smallest time that at least q of the flows do not
-// exceed, of many flows up to 0.1 % more (quantiles.h).
+// FlowTimes: flow completion times. A quantile is nearest-rank: the smallest time that at least a share q of
+// the flows do not exceed. With many flows it is up to 0.1 % larger (quantiles.h).
 struct FlowTimes {
   std::uint64_t count = 0;
   double mean = 0;  // ps
@@ -151,38 +151,40 @@ struct FlowTimes {
 };
 FlowTimes flow_times(const Quantiles& times);
 
-// Slowdowns: completion times over what the same flow takes in an idle network; of the flows whose ideal time
-// is known. Quantiles as above, rounded to millionths.
+// Slowdowns: completion times divided by the time of the same flow in an idle network. Only flows with a
+// known ideal time count. Quantiles are as in FlowTimes, rounded to millionths.
 struct Slowdowns {
   std::uint64_t count = 0;
   double mean = 0, p50 = 0, p95 = 0, p99 = 0;
 };
-// Millionths; 0 where the ideal time is unknown.
+// Returns the flow's slowdown in millionths, or 0 where the ideal time is unknown.
 std::int64_t slowdown_millionths(const FlowRecord& flow);
 
-// Flows by size: each bin holds those below its limit and not below the one before.
+// Upper limits of the flow size bins in bytes. A bin holds the flows that are below its limit and not below
+// the limit before.
 inline constexpr std::array<Bytes, 3> kSizeBins{30 * kKilobyte, 1 * kMegabyte, INT64_MAX};
 
-// Lengths of queues that were not empty, over all sampled ports and times.
+// QueueStatistics: lengths in bytes of queues that were not empty, over all sampled ports and times.
 struct QueueStatistics {
   std::uint64_t count = 0;
   double mean = 0;
   Bytes p50 = 0, p95 = 0, p99 = 0, maximum = 0;
 };
 
-// What of the configuration the Notes speak of.
+// Knobs: the settings that the Notes mention.
 struct Knobs {
   std::string congestion_control;  // names of components and choices; "" where there is none
   std::string marker, flow_control, reliability;
-  bool hears_marks = false;  // whether ECN marks mean anything to the congestion control
-  bool window = false;  // whether the transport limits what is in flight, whatever congestion control does
+  bool hears_marks = false;  // true: the congestion control reacts to ECN marks
+  // True if the transport limits the bytes in flight, with any congestion control.
+  bool window = false;
 };
 
-// One of several packet fabrics, whose knobs may differ.
+// FabricResult: one of several packet fabrics, whose settings may differ.
 struct FabricResult {
   std::string name;
   Knobs knobs;
-  // Of the ports of its switches, and of those into them.
+  // Sums over the ports of its switches and the ports that lead into them.
   std::uint64_t packet_hops = 0, ecn_marks = 0, drops = 0, pauses = 0, credit_stalls = 0;
 };
 
@@ -193,11 +195,11 @@ struct Fingerprints {
 inline constexpr std::size_t kCollectiveTimes = 4096;
 
 struct Results {
-  std::vector<std::string> gpu_names;  // as nodes of links.csv
+  std::vector<std::string> gpu_names;  // by GPU, named as the nodes of links.csv
   Outcome outcome = Outcome::done;
-  bool deadlocked = false;           // stalled: ports wait for each other in a circle
-  std::vector<std::string> waiting;  // stalled: what waits for what
-  Time simulated = 0;                // end of the last job, or where the run ended
+  bool deadlocked = false;           // outcome stalled: ports wait for each other in a cycle
+  std::vector<std::string> waiting;  // outcome stalled: a line for each wait
+  Time simulated = 0;                // end of the last job, or of the run, ps
   std::uint64_t events = 0;
   bool packet_network = true;  // false: `network: ideal`
   NetworkCounters network;
@@ -205,20 +207,20 @@ struct Results {
   FlowTimes flows;
   Slowdowns slowdowns;
   std::array<Slowdowns, kSizeBins.size()> slowdowns_by_size;
-  std::optional<QueueStatistics> sampled_queues;  // if queues were sampled
-  Knobs knobs;                                    // of all fabrics
-  std::vector<FabricResult> fabrics;              // where there are several packet fabrics
+  std::optional<QueueStatistics> sampled_queues;  // only if queues are sampled
+  Knobs knobs;                                    // settings of all fabrics
+  std::vector<FabricResult> fabrics;              // only where there are several packet fabrics
   std::vector<JobResult> jobs;
-  // By kind, then ranks, then bytes; the first kCollectiveTimes that were met.
+  // Sorted by kind, ranks and bytes; only the first kCollectiveTimes that occurred.
   std::vector<CollectiveTimes> collectives;
   std::vector<LinkResult> links;  // by port id; empty for `network: ideal`
   std::vector<std::string> notes;
-  double wall_seconds = 0;  // of the run itself; not part of the answer
+  double wall_seconds = 0;  // duration of the run itself; not part of the results
 };
 
-// A job's times as a person asks for them: seconds, means over ranks, per iteration behind warm-up. A job
-// that is not done has no jct; its other times are those of the iterations that ended (iteration_time,
-// tflops; none if none ended) or the totals so far (compute, communication, exposed, idle).
+// JobSummary: a job's times in seconds, as means over ranks, per iteration after warm-up. A job that is not
+// done has no jct. Its iteration_time and tflops are those of the ended iterations, if any; compute,
+// communication, exposed and idle are totals so far.
 struct JobSummary {
   std::optional<double> jct_s, iteration_time_s, tflops_per_gpu;
   double compute_s = 0, communication_s = 0, exposed_s = 0, idle_s = 0;
@@ -226,20 +228,21 @@ struct JobSummary {
 };
 JobSummary summarise(const JobResult& job);
 
-// "3 of 8", or "3" where nobody knows of how many.
+// Returns "3 of 8", or "3" if the total is unknown.
 std::string out_of(std::uint64_t done, std::optional<std::uint64_t> all);
 
-// Share of the run in which the link was transmitting, 0..1. The run lasts until `simulated`, for a link that
-// had something left to send then (acknowledgements, repeats) until it had sent it.
+// Returns the share of the run, 0 to 1, in which the link was transmitting. The run lasts until `simulated`.
+// A link that still had acknowledgements or retransmissions to send then counts until it had sent them.
 double utilisation(const LinkResult& link, Time simulated);
 
-// Nothing but traffic: no job computes.
+// Returns whether no job computes, so that the run is only traffic.
 bool only_traffic(const Results& results);
 
-// One line on why a run did not end: what waits, the limit, the interruption. "" for a run that is done.
+// Returns one line on why the run did not end: the waits, the limit or the interruption. Returns "" for a run
+// that is done.
 std::string explain(const Results& results);
 
-// What the numbers say that one could overlook: knobs that could not act, full links, losses (law 8).
+// Returns the Notes for the user: settings that could not act, full links, losses (law 8).
 std::vector<std::string> derive_notes(const Results& results);
 
 }  // namespace netsim

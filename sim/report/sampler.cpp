@@ -27,7 +27,7 @@ void add_called(const Graph& graph, const ConfigNode& wanted, std::vector<PortId
               " (all, switches, or names as in links.csv)");
 }
 
-// The ports that the names stand for, in the order of their ids.
+// Returns the ports with the given names, in the order of their ids.
 std::vector<PortId> select(const Graph& graph, const std::vector<ConfigNode>& wanted) {
   const bool all = has(wanted, "all"), switches = has(wanted, "switches");
   std::vector<PortId> ports;

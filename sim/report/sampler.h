@@ -1,8 +1,8 @@
-// Sampler: looks at the packet network every interval and writes what it sees into the tables; keeps the
-// distribution of the queues' lengths for the summary.
+// Sampler: samples the packet network every interval and writes the samples into the tables. It keeps the
+// distribution of queue lengths for the summary.
 //
-// It only reads, and it is not an event: the simulation stops between two events, so that a run with samples
-// is the same run, down to its number of events, its stalls and its end.
+// It only reads, and it is no event: the simulation stops between two events. A run with samples is therefore
+// the same run, with the same number of events, stalls and end.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,20 @@ namespace netsim {
 
 class Sampler {
  public:
-  // Interval > 0. `tables` may be null. Network, graph and tables must outlive the sampler. ConfigError for a
-  // port that does not exist.
+  // The interval must be above 0, and `tables` may be null. Network, graph and tables must outlive the
+  // sampler. Throws ConfigError for a port that does not exist.
   Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph, Tables* tables);
 
-  // When to look next.
+  // Returns the time of the next sample.
   Time next() const { return last_ + parameters_.interval; }
-  // Looks. To be called when all events up to next() and none after it have been executed.
+  // Takes a sample. Must be called when all events up to next() and none after it have been executed.
   void sample() { look(next()); }
-  // The last look found nothing going on, so nothing can be seen before the next event.
+  // Returns whether the last sample found no activity, so that none can follow before the next event.
   bool quiet() const { return quiet_; }
-  // Only when quiet(): the first event since then has happened, at `now`. Afterwards next() >= now.
+  // Skips the idle time up to `now`, when the first event since the last sample has happened. Requires
+  // quiet(). Afterwards next() >= now.
   void skip_to(Time now);
-  // The run was cut at `end`: looks at what there is of the last interval.
+  // Takes a sample of the last, partial interval when the run was cut at `end`.
   void finish(Time end);
 
   QueueStatistics queues() const;
@@ -40,13 +41,13 @@ class Sampler {
  private:
   struct SampledPort {
     PortId id;
-    std::string name;  // as a cell
-    Bytes queued = 0;  // at the last look
+    std::string name;  // formatted as a table cell
+    Bytes queued = 0;  // bytes at the last sample
     PortCounters counters;
   };
 
   struct SampledPair {
-    Bytes acknowledged = 0;  // at the last look
+    Bytes acknowledged = 0;  // bytes at the last sample
     std::uint32_t use = 0;   // QueuePairView::use
   };
 
@@ -60,7 +61,7 @@ class Sampler {
   Tables* tables_;
   std::vector<SampledPort> ports_;
   std::vector<SampledPair> pairs_;  // by queue pair
-  Quantiles lengths_;               // of queues that are not empty
+  Quantiles lengths_;               // of queues that are not empty, bytes
   Time last_ = 0;
   bool quiet_ = false;
 };

@@ -1,5 +1,5 @@
-// Samples: what is looked at over time (section `output.sample` of the configuration), as plain data. One
-// sample stands for the interval that ends at its time.
+// Samples: the quantities sampled over time (section `output.sample` of the configuration), as plain data. A
+// sample covers the interval that ends at its time.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,31 @@ namespace netsim {
 struct SampleParameters {
   Time interval = 0;  // 0: no samples
   bool queues = true, links = true, flows = true;
-  ConfigNode ports;  // names; "switches" if absent
+  ConfigNode ports;  // names; "switches" if missing
 };
 const Parameters<SampleParameters>& sample_parameters();
 inline constexpr const char* kDefaultSampledPorts = "switches";
 
 struct QueueSample {
   Time time = 0;
-  std::string_view port;  // name, ready as a cell; the same below
-  Bytes bytes = 0;        // waiting at `time`
+  std::string_view port;  // name, formatted as a table cell, here and below
+  Bytes bytes = 0;        // queued at `time`
 };
 
 struct LinkSample {
   Time time = 0;
   std::string_view port;
-  Bytes wire_bytes = 0;    // of transmissions that began in the interval
+  Bytes wire_bytes = 0;    // bytes of transmissions that began in the interval
   double utilisation = 0;  // share of the interval in which the link transmitted
   std::uint64_t pauses = 0, credit_stalls = 0, ecn_marks = 0, drops = 0, no_route = 0;
 };
 
 struct FlowSample {
   Time time = 0;
-  std::uint32_t source = 0, destination = 0, queue_pair = 0;  // GPUs, number among the pairs of these two
-  BitRate delivered = 0;                                      // payload acknowledged in the interval
-  BitRate allowed = 0;                                        // by congestion control at `time`
+  // GPUs, and number among the queue pairs of these two.
+  std::uint32_t source = 0, destination = 0, queue_pair = 0;
+  BitRate delivered = 0;  // rate of payload acknowledged in the interval
+  BitRate allowed = 0;    // rate allowed by congestion control at `time`
 };
 
 }  // namespace netsim

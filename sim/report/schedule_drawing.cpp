@@ -15,13 +15,13 @@ namespace {
 
 // ---- Words
 
-// Where a message is put, or what it is added to.
+// Returns the chunk into which a message is stored or reduced.
 ChunkAt received_at(const ScheduledMessage& message) {
   return writes_destination(message.receiver.step.kind) ? message.receiver.step.destination
                                                         : message.receiver.step.source;
 }
 bool is_received(const ScheduledMessage& message) { return message.receiver.rank != kNoIndex; }
-// kNoIndex where it goes to a fan and is never received.
+// Returns the receiving rank, or kNoIndex if the message goes to an aggregation group and is never received.
 std::uint32_t receiver_of(const ScheduledMessage& message) {
   return is_received(message) ? message.receiver.rank : message.sender.step.to.rank;
 }
@@ -39,13 +39,13 @@ class Words {
     }
   }
 
-  // "3", "3-5"; with the buffer's letter where there are several buffers.
+  // Returns "3" or "3-5", with the buffer's letter if there are several buffers.
   std::string chunks(ChunkAt at, std::uint32_t count) const {
     const char* letter = several_buffers() ? kLetters[static_cast<std::size_t>(at.buffer)] : "";
     return count == 1 ? fmt::format("{}{}", letter, at.chunk)
                       : fmt::format("{}{}-{}", letter, at.chunk, at.chunk + count - 1);
   }
-  // "3>1", "i3+>1:s0".
+  // Returns the text of a message: "3>1", "i3+>1:s0".
   std::string of(const ScheduledMessage& message) const {
     const Step& step = message.sender.step;
     const ChunkAt sent = what_is_sent(step);
@@ -57,7 +57,7 @@ class Words {
     text += fmt::format("{}>{}", message.added ? "+" : "", receiver_of(message));
     return same ? text : text + ":" + chunks(put, step.count);
   }
-  // "o1=i1", "o1+=s0".
+  // Returns the text of a local step: "o1=i1", "o1+=s0".
   std::string of(const ScheduledStep& local) const {
     const Step& step = local.step;
     return fmt::format("{}{}={}", chunks(step.destination, step.count), reduces(step.kind) ? "+" : "",
@@ -80,12 +80,12 @@ std::string schedule_headline(const PlanSchedule& schedule) {
 
 // ---- The table
 
-constexpr std::size_t kMostLines = 400;  // of all tables together
+constexpr std::size_t kMostLines = 400;  // lines of all tables together
 constexpr std::uint32_t kFirstTimes = 40, kLastTimes = 8;
 constexpr std::size_t kMostInCell = 8;
-constexpr std::size_t kBetween = 2;  // columns between columns, as text_table() has them
+constexpr std::size_t kBetween = 2;  // space between columns, as in text_table()
 
-// What each rank does at each time.
+// Cells: the messages and local steps of each rank at each time.
 class Cells {
  public:
   explicit Cells(const PlanSchedule& schedule) : words_(schedule) {
@@ -108,7 +108,7 @@ class Cells {
     const auto found = cells_.find({time, rank});
     return found == cells_.end() ? none : found->second;
   }
-  // The lines of a cell that are shown, and each of them; the last may say how many there are more.
+  // Return the number of lines shown of a cell, and each of them. The last may say how many more there are.
   static std::size_t shown_of(const std::vector<std::string>& lines) {
     return std::min(kMostInCell + 1, lines.size());
   }
@@ -120,7 +120,7 @@ class Cells {
   std::uint32_t times() const { return cells_.empty() ? 0 : cells_.rbegin()->first.first + 1; }
   std::size_t widest() const { return widest_; }
 
-  // What the signs mean that there are, a line each.
+  // Returns the meaning of the signs that occur, a line each.
   std::string legend() const {
     const bool letters = words_.several_buffers();
     const std::string from = letters ? "i3" : "3", to = letters ? "o5" : "5";
@@ -148,7 +148,7 @@ class Cells {
   bool adds_ = false, local_ = false, lost_ = false, moves_ = false;
 };
 
-// Numbers from 0 to count, of which some may be left out: kNoIndex stands in their place.
+// Shown: numbers from 0 to count. kNoIndex stands for omitted numbers.
 using Shown = std::vector<std::uint32_t>;
 Shown shown(std::uint32_t count, std::uint32_t first, std::uint32_t last) {
   Shown numbers;
@@ -239,11 +239,11 @@ class ScheduleTable {
 
 // ---- The picture
 
-constexpr std::uint32_t kMostDrawn = 64;  // ranks, and times
+constexpr std::uint32_t kMostDrawn = 64;  // limit for ranks, and for times
 constexpr double kMargin = 50, kTop = 70, kRow = 46, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
 constexpr std::uint64_t kMostLabels = 600;
 
-// Colours that differ as far as those before them let them: the hue goes on by the golden ratio.
+// Returns a colour that differs well from those of earlier chunks: the hue advances by the golden ratio.
 std::string colour_of(std::uint32_t chunk) {
   constexpr double kGolden = 0.618033988749895;
   const double turns = kGolden * chunk,
@@ -324,7 +324,7 @@ class SchedulePicture {
                   message.added ? Canvas::Head::plus : Canvas::Head::triangle,
                   fmt::format("{}: {}", place(sender), words_.of(message)));
     if (drawn_ > kMostLabels) return;
-    // Near the sender, where arrows have not met yet; each a little off its line.
+    // The text is near the sender, where arrows do not yet cross, and a little off its line.
     constexpr double kAlong = 0.3;
     canvas_.text({from.x + kAlong * (to.x - from.x) + 3, from.y + kAlong * (to.y - from.y)},
                  words_.chunks(chunk, sender.step.count), 9, "start", colour_of(chunk.chunk));
@@ -339,7 +339,7 @@ class SchedulePicture {
   Words words_;
   std::uint32_t ranks_, times_;
   double step_;
-  std::uint64_t drawn_ = 0;  // messages
+  std::uint64_t drawn_ = 0;  // number of messages drawn
   Canvas canvas_;
 };
 

@@ -1,4 +1,4 @@
-// Drawings of a plan's schedule, for --show-schedule: a table for the terminal, and a picture.
+// Drawings of a plan's schedule for --show-schedule: a table for the terminal, and a picture.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 
 namespace netsim {
 
-// A table in which time goes down and ranks stand side by side, in lines of at most `width` columns: "3>1" is
-// a message of chunk 3 to rank 1, "3+>1" one that rank 1 adds to what it has. Ranks that do not fit follow in
-// another table. Of what is too much the first and the last is shown, and how much was left out.
+// Returns a table of at most `width` columns in which time goes down and ranks are side by side. "3>1" is a
+// message of chunk 3 to rank 1; "3+>1" is one that rank 1 reduces with its own data. Ranks that do not fit
+// follow in another table. Of a long table only the first and last rows are shown, with the number of omitted
+// ones.
 std::string render_schedule(const PlanSchedule& schedule, std::size_t width);
 
-// An SVG document: a line for each rank from above to below, and an arrow for each message in the colour of
-// its chunk, which ends in a plus sign where the message is added. Of more than 64 ranks or times the
-// first 64.
+// Returns an SVG document with a vertical line for each rank and an arrow for each message in the colour of
+// its chunk. The arrow ends in a plus sign if the message is reduced. At most the first 64 ranks and times
+// are shown.
 std::string draw_schedule(const PlanSchedule& schedule);
 
 }  // namespace netsim

@@ -16,13 +16,13 @@ constexpr std::size_t kBusiestLinks = 5;
 
 using Text = std::back_insert_iterator<std::string>;
 
-// "  label     text", the text wrapped beside the label.
+// Writes "  label     text", with the text wrapped beside the label.
 void labelled(Text out, const char* label, const std::string& text, std::size_t width,
               std::size_t indent = 12) {
   fmt::format_to(out, "  {:<{}}{}\n", label, indent - 2, wrapped(text, indent, indent, width));
 }
 
-// A cell that is not there: a job that ended no iteration.
+// Returns "-" for a missing value, such as those of a job that ended no iteration.
 std::string or_dash(const std::optional<double>& value, std::string (*format)(double)) {
   return value ? format(*value) : "-";
 }
@@ -57,7 +57,7 @@ std::string of_capacity(Bytes capacity) {
   return capacity > 0 ? " of " + gibibytes(capacity) : std::string();
 }
 
-// The fullest GPU.
+// Writes the memory of the fullest GPU.
 void memory(Text out, const JobResult& job, std::size_t width) {
   if (!job.memory) return;
   const JobMemory& memory = *job.memory;
@@ -87,7 +87,7 @@ void bar(Text out, const std::string& label, double seconds, double whole, std::
                  length > 0 ? "  " : "", std::string(std::min(length, longest), '#'));
 }
 
-// Compute, what stayed exposed by kind, idle: they add up to the iteration time.
+// Writes compute, exposed communication by stream, and idle time. They add up to the iteration time.
 void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
   const double whole = summary.compute_s + summary.exposed_s + summary.idle_s;
   if (whole <= 0) return;
@@ -108,7 +108,7 @@ void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::s
                  human_seconds(summary.communication_s), human_seconds(hidden));
 }
 
-// Names what the sender may have waited for in this configuration.
+// Returns the possible reasons for waiting at the sender in this configuration.
 std::string at_sender(const Results& results) {
   bool controlled = results.knobs.congestion_control != "none", window = results.knobs.window;
   for (const FabricResult& fabric : results.fabrics) {
@@ -122,7 +122,7 @@ std::string at_sender(const Results& results) {
   return text;
 }
 
-// Of all iterations together, the largest first.
+// Returns the parts of the critical paths of all iterations together, the largest first.
 std::vector<std::pair<std::string, Time>> path_parts(const Results& results, const JobResult& job) {
   std::vector<std::pair<std::string, Time>> parts{
       {"compute", 0},          {"library latency", 0},    {"transmission", 0},     {"propagation", 0},
@@ -152,7 +152,7 @@ std::string share_text(const PathShare& share) {
                      to_string(share.stream));
 }
 
-// The ports that took most of the iterations' paths.
+// Writes the ports that took most of the iterations' critical paths.
 void path_ports(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
   constexpr std::size_t kPorts = 5;
   if (job.path_ports.empty()) return;
@@ -173,8 +173,8 @@ void path_ports(Text out, const JobResult& job, const JobSummary& summary, std::
   fmt::format_to(out, "\n{}", text_table({name, time, transmission, queueing, paused, without}, 2, width));
 }
 
-// What the iterations' paths consist of, and what an iteration could take at least without each of the
-// largest causes: another path may be longer then.
+// Writes the parts of the iterations' critical paths, and how short an iteration could be without each of the
+// largest. That is a lower bound, because another path may be longer then.
 void critical_path(Text out, const Results& results, const JobResult& job, const JobSummary& summary,
                    std::size_t width) {
   constexpr std::size_t kCauses = 5;
@@ -297,7 +297,7 @@ std::string bin_name(std::size_t bin) {
   return limit(bin - 1) + " to " + limit(bin);
 }
 
-// A table with a line for each size that there is, if there are two.
+// Writes a table with a line for each flow size bin, if at least two bins have flows.
 void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
   TableColumn size{"slowdown of flows", 0, true, {}}, flows{"flows", 1, false, {}},
       mean{"mean", 0, false, {}}, p50{"p50", 0, false, {}}, p95{"p95", 2, false, {}},
@@ -318,14 +318,14 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
   fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
 }
 
-// "tree", and where the workload's algorithm chose that one itself "nccl: tree".
+// Returns the algorithm: "tree", or "nccl: tree" if the workload's algorithm nccl chose it.
 std::string algorithm_text(const LibraryChoice& choice) {
   return choice.own.empty() || choice.own == choice.algorithm ? choice.algorithm
                                                               : choice.own + ": " + choice.algorithm;
 }
 
-// The columns of nccl-tests, with the algorithm where the workload names some; one row where it has two,
-// because in place or not is the same here.
+// Writes the columns of nccl-tests, and the algorithm if the workload names any. There is one row where
+// nccl-tests has two, because in place and out of place are the same here.
 void collectives(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kRows = 1000;
   if (results.collectives.empty()) return;
@@ -376,7 +376,7 @@ std::string throughput_text(const Results& results) {
                      n.flows_done < n.flows_started ? " in complete flows" : "", human_bytes(bytes));
 }
 
-// A line for each of several jobs.
+// Writes a line for each of several jobs.
 void jobs(Text out, const Results& results, std::size_t width) {
   fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), to_string(results.outcome));
   TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
@@ -401,7 +401,7 @@ void jobs(Text out, const Results& results, std::size_t width) {
                  text_table({name, gpus, arrival, time, iteration, compute, exposed, idle, state}, 2, width));
 }
 
-// Where nothing is computed: how the flows fared, then what the network did.
+// Writes the results of a run without computation: the flows, then the network.
 void traffic(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kIndent = 19;
   const NetworkCounters& n = results.network;

@@ -1,4 +1,4 @@
-// The screen at the end of a run: one page of plain text that a person likes to read.
+// The summary on the screen at the end of a run: one page of plain text.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace netsim {
 
-// Lines of at most `width` columns: tables leave out what matters least, sentences are wrapped. A run of
-// traffic only is about flows, any other about iterations.
+// Returns lines of at most `width` columns: tables omit their least important columns, and sentences are
+// wrapped. A run with traffic only is described by its flows, any other by its iterations.
 std::string render_screen(const Results& results, std::size_t width = kDefaultWidth);
-// What --dry-run says about a run of `prediction` on `gpus` GPUs.
+// Returns the text of --dry-run for a run of `prediction` on `gpus` GPUs.
 std::string render_prediction(const Prediction& prediction, std::uint32_t gpus);
 
 }  // namespace netsim

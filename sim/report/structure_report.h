@@ -1,4 +1,4 @@
-// What --dry-run says about a cluster's shape.
+// The report of --dry-run on a cluster's structure.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace netsim {
 
-// Lines of at most `width` columns.
+// Returns lines of at most `width` columns.
 std::string render_structure(const Structure& structure, std::size_t width = kDefaultWidth);
 
 }  // namespace netsim

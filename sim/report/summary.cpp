@@ -29,7 +29,7 @@ Json hops_json(const HopCounts& hops) {
   return json;
 }
 
-// Means over the iterations that ended; null where paths were not asked for.
+// Returns means over the iterations that ended, or null if critical paths are not enabled.
 Json critical_path_json(const JobResult& job) {
   if (job.paths.empty()) return nullptr;
   const double iterations = static_cast<double>(job.paths.size());

@@ -34,7 +34,7 @@ void ValueList::sort_pieces() const {
   sorted_ = size_;
 }
 
-// By halving the range of values.
+// Searches by halving the range of values.
 std::int64_t ValueList::smallest(std::span<const ValueList* const> lists, std::uint64_t rank) {
   std::vector<std::span<const std::int64_t>> pieces;
   for (const ValueList* list : lists) {

@@ -1,5 +1,5 @@
-// ValueList: integers to take quantiles of: 8 bytes each, in pieces, so that no growth needs room for all of
-// them twice, and looking at them none at all.
+// ValueList: a list of integers for quantiles, 8 bytes each. It is stored in pieces, so that growing never
+// copies all values, and reading a quantile needs no extra memory.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class ValueList {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void for_each(const std::function<void(std::int64_t)>& visit) const;  // in any order
-  // The rank-th smallest of all values of the lists; rank from 1 to as many as there are.
+  // Returns the rank-th smallest of all values of the lists; `rank` is from 1 to the number of values.
   static std::int64_t smallest(std::span<const ValueList* const> lists, std::uint64_t rank);
 
  private:
@@ -33,11 +33,11 @@ class ValueList {
   using Piece = std::array<std::int64_t, kPiece>;
 
   std::span<std::int64_t> piece(std::size_t i) const;
-  void sort_pieces() const;  // each for itself
+  void sort_pieces() const;  // each piece by itself
 
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::size_t size_ = 0;
-  mutable std::size_t sorted_ = 0;  // values, when the pieces were last sorted
+  mutable std::size_t sorted_ = 0;  // number of values when the pieces were last sorted
 };
 
 }  // namespace netsim

@@ -1,5 +1,5 @@
-// Placement: which GPU each rank of a job runs on. A component kind; a job says which one in its `placement`,
-// the configuration's section `placement` says it for jobs that do not.
+// Placement: selects the GPU of each rank of a job. It is a component kind. A job names one in its
+// `placement`; for other jobs the configuration's section `placement` does.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace netsim {
 
-// What a placement may look at. All of it belongs to the caller.
+// PlacementView: the information that a placement may use. All of it belongs to the caller.
 struct PlacementView {
   const Cluster& cluster;
-  // By GPU: taken by a job that does not share it with this one.
+  // By GPU: taken by a job that does not share it with this job.
   const std::vector<bool>& taken;
   std::uint32_t ranks = 0;
-  // The grid that the ranks are numbered by, first axis fastest; empty: a plain list.
+  // Axes of the grid by which the ranks are numbered, the first axis fastest; empty: a plain list.
   std::vector<std::pair<std::string, std::uint32_t>> axes;
-  std::string job;         // its name, by which random draws are made
-  std::uint64_t seed = 1;  // of the run
+  std::string job;         // name of the job, which seeds random draws
+  std::uint64_t seed = 1;  // seed of the run
 };
 
 class Placement {
@@ -31,16 +31,18 @@ class Placement {
   static constexpr const char* kComponentKind = "placement";
   explicit Placement(bool shares) : shares_(shares) {}
   virtual ~Placement() = default;
-  // Whether its GPUs may be those of other jobs: each computes at an equal part of the GPU's rate then.
+  // Returns whether the job may share its GPUs with other jobs. Each then computes at an equal part of the
+  // GPU's rate.
   bool shares() const { return shares_; }
-  // GPUs by rank, each at most once and none that is taken. ConfigError where the ranks do not fit.
+  // Returns the GPU of each rank, all different and none of them taken. Throws ConfigError if the ranks do
+  // not fit.
   virtual std::vector<std::uint32_t> place(const PlacementView& view) const = 0;
 
  private:
   bool shares_;
 };
 
-// What the parameters of every placement begin with.
+// PlacementParameters: the parameters that every placement has first.
 struct PlacementParameters {
   bool share = false;
 };
@@ -51,18 +53,19 @@ Parameters<P> placement_parameters() {
                               "the GPU's rate each");
 }
 
-// The GPUs that are not taken, in order.
+// Returns the GPUs that are not taken, in order.
 std::vector<std::uint32_t> free_gpus(const PlacementView& view);
-// The same if they are enough for all ranks; ConfigError at `where` if not.
+// Returns free_gpus(). Throws ConfigError at `where` if there are fewer than ranks.
 std::vector<std::uint32_t> enough_gpus(const PlacementView& view, const Place& where);
 
-// The GPUs of a job's ranks. `shared`: its placement lets others use them too.
+// PlacedRanks: the GPU of each rank of a job. `shared` means that other jobs may use them too.
 struct PlacedRanks {
   std::vector<std::uint32_t> gpus;
   bool shared = false;
 };
-// By the placement that `node` names (null: packed). `view.taken`: GPUs that a job has for itself; `shared`:
-// by GPU, those that some jobs have together, which only a placement that shares may take too. ConfigError.
+// Places the ranks by the placement that `node` names (null: packed). `view.taken` marks the GPUs that one
+// job has for itself, and `shared` those that jobs share. Only a placement that shares may use shared GPUs.
+// Throws ConfigError.
 PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view, const std::vector<bool>& shared);
 
 }  // namespace netsim

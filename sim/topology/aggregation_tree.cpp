@@ -35,7 +35,8 @@ class TreeBuilder {
   bool is_up(PortId port) const { return !down_[port] && !down_[port ^ 1U]; }
   PortId of_turn(const std::vector<PortId>& ports) const { return ports[number_ % ports.size()]; }
 
-  // The NIC's port into the fabric.
+  // Selects the NIC's port into the fabric. Returns false, and sets the reason, where it has none that can be
+  // used.
   bool join(NodeId nic) {
     std::vector<PortId> ports;
     for (const PortId port : graph_.ports_of(nic)) {
@@ -60,7 +61,7 @@ class TreeBuilder {
     return false;
   }
 
-  // Links from a switch to each other one, over switches that add up.
+  // Returns the number of links from a switch to each other one, over switches that reduce.
   std::vector<std::uint32_t> distances(NodeId from) const {
     std::vector<std::uint32_t> links(graph_.node_count(), kNoId);
     std::vector<NodeId> reached{from};
@@ -101,7 +102,7 @@ class TreeBuilder {
     return nearest.empty() ? kNoId : nearest[number_ % nearest.size()];
   }
 
-  // Climbs from each NIC's switch to the root.
+  // Adds the switches on the routes from each NIC's switch up to the root, then numbers them.
   void hang(NodeId root) {
     const std::vector<std::uint32_t> links = distances(root);
     std::vector<PortId> up(graph_.node_count(), kNoId);

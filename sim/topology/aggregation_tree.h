@@ -1,11 +1,11 @@
-// AggregationTree: which switches of a fabric add up what some NICs send, and on which links (Graham et al.,
-// Scalable Hierarchical Aggregation Protocol (SHArP), COMHPC 2016, section III: a tree of aggregation nodes
-// in the switches, laid on the links of the fabric).
+// AggregationTree: the switches and links of a fabric that reduce what a group of NICs sends. Its aggregation
+// nodes are switches, and its edges are links of the fabric. (Graham et al., Scalable Hierarchical
+// Aggregation Protocol (SHArP), COMHPC 2016, section III.)
 //
-// The root is the switch from which the farthest NIC's switch is nearest, of these the one with the fewest
-// links to all of them together; of equal ones the trees take one after the other, by number. From there
-// every switch hangs on one that is a link nearer to the root, of equal links by number too. So the same
-// fabric, NICs, outages and number make the same tree, and trees of several numbers spread over the fabric.
+// The root is the switch with the least distance to the farthest NIC's switch, and of these one with the
+// least sum of distances. Among equal ones, the tree's number selects one in turn. Every other switch has as
+// parent a switch one link nearer to the root; the tree's number selects among equal links too. So the same
+// fabric, NICs, outages and number give the same tree, and trees of several numbers spread over the fabric.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,23 @@ namespace netsim {
 struct AggregationTree {
   struct Switch {
     NodeId node = kNoId;
-    std::uint32_t parent = kNoId;  // its number in `switches`; kNoId: it is the root
-    PortId up = kNoId;             // to the parent
-    std::vector<PortId> down;      // to its children, switches and NICs, by port
+    std::uint32_t parent = kNoId;  // its index in `switches`; kNoId: this is the root
+    PortId up = kNoId;             // port to the parent
+    std::vector<PortId> down;      // ports to its children, switches and NICs, in ascending order
   };
-  std::vector<Switch> switches;     // the root first, each behind its parent
-  std::vector<PortId> nic_ports;    // by NIC: into the tree
-  std::vector<std::uint32_t> leaf;  // by NIC: the number of the switch that it is at
-  std::string refused;              // why there is no tree, in words; empty: there is one
+  std::vector<Switch> switches;     // the root is first, and each switch comes after its parent
+  std::vector<PortId> nic_ports;    // by NIC: its port into the tree
+  std::vector<std::uint32_t> leaf;  // by NIC: index of the switch that it is joined to
+  std::string refused;              // reason why there is no tree; empty: there is one
 
-  // From a NIC up to the root, and from there down to it.
+  // Returns the ports from a NIC up to the root, or from the root down to it.
   std::vector<PortId> way_up(std::size_t nic) const;
   std::vector<PortId> way_down(std::size_t nic) const;
 };
 
-// Of different NICs, one at least. `down`: by port, those that are known to be down. `adds_up`: whether a
-// switch of the fabric can. A switch that belongs to a host (as the routers of a torus do) never does.
+// Builds the tree of at least one NIC; the NICs must differ. `down` holds, by port, the ports that are known
+// to be down. `adds_up` returns whether a switch of the fabric can reduce. A switch that belongs to a host,
+// such as the router of a torus, is never part of a tree.
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
                                  const std::vector<bool>& down, const std::function<bool(NodeId)>& adds_up,
                                  std::uint32_t number);

@@ -45,8 +45,8 @@ class Dependencies {
     return {static_cast<PortId>(vertex / channels_), static_cast<std::uint32_t>(vertex % channels_)};
   }
 
-  // Switches that links join. Routes are asked for no ways from one part to another, which may be of fabrics
-  // that have nothing to do with each other.
+  // Finds the switches that links join. Routes between two such parts are never requested, because the parts
+  // may be fabrics that nothing joins.
   void find_parts() {
     part_.assign(graph_.node_count(), kNoId);
     std::vector<NodeId> reached;
@@ -72,8 +72,8 @@ class Dependencies {
     });
   }
 
-  // Of NICs at the same switch one stands for all: their ways differ in the last link only. That is not so of
-  // a NIC with several links.
+  // Collects the NICs' ports into the fabric, and the destinations. One NIC represents all NICs at its
+  // switch, because their routes differ in the last link only. A NIC with several links represents itself.
   void find_ends() {
     std::vector<bool> has_nic(graph_.node_count(), false);
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
@@ -92,7 +92,7 @@ class Dependencies {
     }
   }
 
-  // 0, ..., count - 1, so that the first few are far apart.
+  // Returns 0, ..., count - 1 in an order in which the first few are far apart.
   static std::vector<std::size_t> spread(std::size_t count) {
     std::vector<std::size_t> order(count);
     std::size_t step = std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(count) * 0.618));
@@ -123,13 +123,14 @@ class Dependencies {
     seen = round_;
     open_.push_back(packet);
   }
-  // The packet as its source sends it, at its first switch.
+  // Returns the packet at its first switch, as its source sends it.
   Waypoint entering(PortId port, NodeId destination, std::uint32_t choice) const {
     return {
         .at = graph_.port(port).peer_node, .came = {port, 0}, .destination = destination, .choice = choice};
   }
 
-  // From all that is open; those that have passed their intermediate are put aside.
+  // Follows all routes from the open packets. Packets that have reached their intermediate are stored in
+  // turned_.
   void follow() {
     while (!open_.empty()) {
       const Waypoint packet = open_.back();
@@ -159,7 +160,7 @@ class Dependencies {
     turned_.push_back(packet);
   }
 
-  // On the ways to all intermediates, from all NICs. Where they lead does not depend on the destination.
+  // Follows the routes from all NICs to all intermediates. They do not depend on the destination.
   void follow_detours() {
     const std::uint64_t half = left_ / 2;
     const std::uint32_t count = routes_.intermediates();
@@ -201,7 +202,7 @@ class Dependencies {
     }
   }
 
-  // Every escape hop, with those that may follow it after any adaptive hops.
+  // Adds the dependencies of every escape hop on those that may follow it after any adaptive hops.
   void follow_escapes(NodeId destination) {
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
       if (!is_switch(id) || !is_joined(id, destination)) continue;
@@ -236,11 +237,11 @@ class Dependencies {
     return reached;
   }
 
-  // By depth-first search.
+  // Returns a cycle, by depth-first search; empty: there is none.
   std::vector<Hop> circle() const {
     enum class Mark : std::uint8_t { fresh, on_way, done };
     std::vector<Mark> marks(next_.size(), Mark::fresh);
-    std::vector<std::pair<std::size_t, std::size_t>> way;  // vertex, number of its next successor
+    std::vector<std::pair<std::size_t, std::size_t>> way;  // vertex, and index of its next successor
     for (std::size_t start = 0; start < next_.size(); ++start) {
       if (marks[start] != Mark::fresh) continue;
       way.emplace_back(start, 0);
@@ -275,11 +276,11 @@ class Dependencies {
   std::uint64_t left_;
   const std::vector<bool>& lossy_;
   std::uint32_t channels_ = 1;
-  std::vector<NodeId> part_;                      // by node: of switches, one of those that it is joined to
-  std::vector<PortId> entries_;                   // of NICs into the fabric
+  std::vector<NodeId> part_;                      // by node of a switch: a switch that represents its part
+  std::vector<PortId> entries_;                   // ports of NICs into the fabric
   std::vector<NodeId> destinations_;              // NICs
   std::vector<std::vector<std::uint32_t>> next_;  // by vertex
-  std::vector<std::uint32_t> seen_;               // by vertex and turned: the round
+  std::vector<std::uint32_t> seen_;  // by vertex and Waypoint::turned: the last round that saw it
   std::uint32_t round_ = 0;
   std::vector<Waypoint> open_, turned_;
   std::vector<Hop> hops_;

@@ -48,7 +48,8 @@ class CircuitTopology final : public Topology {
     link.cut_through = true;
     return link;
   }
-  // A circuit that several configurations have is one link; one that a configuration has twice is two.
+  // Adds an optical switch and its circuits. A circuit that several configurations have is one link; one that
+  // a configuration has twice is two links.
   void add_optical(Graph& graph, NodeId first, const CircuitFabric::Optical& one) const {
     OpticalSwitch optical{.name = one.name, .configurations = {}, .waits = fabric_.waits};
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<PortId>> known;
@@ -74,8 +75,8 @@ class CircuitTopology final : public Topology {
   std::uint32_t channels_;
 };
 
-// The switches as they are joined when every optical switch is at its configuration of that number, or at its
-// last one; all that they can make: kNoId.
+// Returns the switches as joined when each optical switch has the configuration `number`, or its last one if
+// it has fewer. kNoId joins all circuits that they can make.
 SwitchGraph joined_circuits(const CircuitFabric& fabric, bool packets, std::uint32_t number) {
   SwitchGraph graph;
   graph.switches = fabric.switches + (packets ? 1 : 0);
@@ -91,7 +92,8 @@ SwitchGraph joined_circuits(const CircuitFabric& fabric, bool packets, std::uint
   return graph;
 }
 
-// Links between switches of the longest way, in any configuration that joins all.
+// Returns the number of links between switches on the longest route, in any configuration that joins all
+// switches.
 std::uint32_t longest_circuit_way(const CircuitFabric& fabric, bool packets) {
   if (fabric.waits) return joined_circuits(fabric, packets, kNoId).diameter();
   std::size_t most = 0;

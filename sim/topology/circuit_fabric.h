@@ -1,6 +1,6 @@
-// CircuitFabric: switches alike, each with some host ports, joined by optical switches only, or also by a
-// packet switch in the middle (hybrids, as Helios: Farrington et al., SIGCOMM 2010; c-Through: Wang et al.,
-// SIGCOMM 2010). What topologies with optical switches have in common.
+// CircuitFabric: identical switches, each with some host ports, joined by optical switches. All topologies
+// with optical switches use it. A packet switch in the middle may join the switches as well, in a hybrid.
+// (Helios: Farrington et al., SIGCOMM 2010; c-Through: Wang et al., SIGCOMM 2010.)
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace netsim {
 
-// Pairs of switches that a configuration joins: (a, b) is the link from a to b and back; twice: two links.
+// Pairs of switches that a configuration joins. (a, b) is a link from a to b and back; a pair that occurs
+// twice is two links.
 using Circuits = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 struct CircuitFabricParameters : EthernetParameters {
   std::optional<BitRate> switch_rate, packet_rate;
   std::int64_t channels = 0;
 };
-// Adds what such topologies have in common for the user (P derives from CircuitFabricParameters).
+// Adds the parameters that all such topologies have (P derives from CircuitFabricParameters).
 template <class P>
 Parameters<P>&& with_circuit_fabric(Parameters<P>&& parameters) {
   parameters.rate("packet_rate", static_cast<std::optional<BitRate> P::*>(&P::packet_rate), kLinkRates,
@@ -50,21 +51,21 @@ struct CircuitFabric {
   std::uint32_t hosts_per_switch = 1;
   std::vector<Optical> optical;
   bool waits = false;  // OpticalSwitch::waits
-  // Whether each switch is the part of its one host that forwards: packets pass between the two at the rate
-  // of so many circuits and without delay. 0: it is not.
+  // Above 0: each switch is the forwarding part of its one host. Packets pass between the two without delay,
+  // at the rate of `server_ports` circuits. 0: switches are separate from hosts.
   std::uint32_t server_ports = 0;
 };
 
-// Circuits that join all pairs of `switches` in as few configurations as can be, each a matching: the rounds
-// of a tournament, switches - 1 of an even number (the circle method; Lucas, Recreations mathematiques,
-// 1883), `switches` of an odd one, in each of which one is left out.
+// Returns circuits that join all pairs of `switches` in as few configurations as possible, each a matching.
+// They are the rounds of a tournament (the circle method; Lucas, Recreations mathematiques, 1883). An even
+// number has switches - 1 rounds; an odd number has `switches` rounds, and one switch is idle in each.
 std::vector<Circuits> round_robin(std::uint32_t switches);
-// A circuit from each switch to the one `jump` further on: rings, one if jump and switches have no divisor in
-// common.
+// Returns a circuit from each switch to the switch `jump` further on. They form rings; there is one ring if
+// `jump` and `switches` have no common divisor.
 Circuits jumps(std::uint32_t switches, std::uint32_t jump);
 
-// ConfigError at `where` for a fabric that falls apart, in its first configuration if packets do not wait, or
-// with all that it can make if they do.
+// Creates the topology. Throws a ConfigError at `where` if the fabric is not connected. If packets wait for
+// circuits, all circuits count; otherwise those of the first configuration.
 std::unique_ptr<Topology> circuit_fabric(CircuitFabric fabric, const CircuitFabricParameters& parameters,
                                          const ConfigNode& where);
 

@@ -27,13 +27,13 @@ std::string in_words(std::uint32_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// A fabric of the configuration while hosts are dealt out to it.
+// A fabric of the configuration, and how many of its host ports are taken, while hosts are assigned to it.
 struct FabricPlan {
   std::string name;
   std::unique_ptr<Topology> topology;
   std::uint32_t taken = 0;  // host ports
   std::uint32_t left() const { return topology->host_ports() - taken; }
-  // "the topology has 16 host ports", "fabric rack has 8 of its 72 host ports left"
+  // Returns "the topology has 16 host ports" or "fabric rack has 8 of its 72 host ports left".
   std::string room(bool only) const {
     const std::string ports = in_words(topology->host_ports(), "host port");
     const std::string who = only ? "the topology" : "fabric " + name;
@@ -82,7 +82,7 @@ class ClusterBuilder {
     }
     if (!several->is_map() || several->entries().empty())
       several->fail("expected fabrics by name, {scale_out: {kind: ..., its parameters}, ...}");
-    constexpr std::size_t kMostFabrics = 200;  // nodes and ports have their number in a byte
+    constexpr std::size_t kMostFabrics = 200;  // the number of a fabric is stored in one byte
     if (several->entries().size() > kMostFabrics) {
       several->fail(std::to_string(several->entries().size()) + " fabrics; allowed: 1 to " +
                     std::to_string(kMostFabrics));
@@ -107,13 +107,13 @@ class ClusterBuilder {
 
   // ---- Hosts
 
-  // One group of the configuration. `where`: what is wrong with it, is wrong there.
+  // One group of hosts of the configuration. `where` is the place of errors about it.
   struct GroupPlan {
     std::string kind;
     std::unique_ptr<Host> host;
     const ConfigNode* where;
-    const ConfigNode* count;   // null: as many as there is room for
-    const ConfigNode* fabric;  // null: its fabrics are called as the host calls them
+    const ConfigNode* count;   // null: as many hosts as fit
+    const ConfigNode* fabric;  // null: its fabrics have the names that the host gives
   };
 
   static GroupPlan group_plan(const ConfigNode& node, const ConfigNode& where, const ConfigNode* count,
@@ -150,7 +150,7 @@ class ClusterBuilder {
     }
   }
 
-  // Fabrics that a kind of host goes to, as configured. ConfigError where one is not there.
+  // Returns the configured fabrics of a group's hosts. Throws a ConfigError where one does not exist.
   std::vector<std::pair<FabricPlan*, HostFabric>> fabrics_of(const GroupPlan& group) {
     std::vector<std::pair<FabricPlan*, HostFabric>> result;
     for (const HostFabric& fabric : group.host->fabrics()) {
@@ -169,8 +169,8 @@ class ClusterBuilder {
     return result;
   }
 
-  // What the group says which fabric that is: `fabric: NAME`, for what its hosts call scale_out, or `fabric:
-  // {rack: NAME, ...}`. Null: nothing.
+  // Returns the group's entry for a fabric of its hosts: `fabric: NAME` for scale_out, or `fabric: {rack:
+  // NAME, ...}`. Null: there is none.
   static const ConfigNode* chosen_fabric(const GroupPlan& group, const std::string& name) {
     if (group.fabric == nullptr) return nullptr;
     const std::vector<HostFabric> own = group.host->fabrics();
@@ -193,7 +193,7 @@ class ClusterBuilder {
     return given(*group.fabric, name.c_str());
   }
 
-  // Hosts of the kind that the host ports that are left hold; without any ports, one.
+  // Returns how many hosts of the group fit into the free host ports. A group without ports gets one host.
   std::uint32_t room_for(const GroupPlan& group) {
     std::uint32_t room = kNoId;
     for (const auto& [plan, fabric] : fabrics_of(group)) {
@@ -202,7 +202,7 @@ class ClusterBuilder {
     return room == kNoId ? 1 : room;
   }
 
-  // What fits, in words.
+  // Returns in words how many hosts fit.
   std::string capacity(const GroupPlan& group, std::uint32_t room) {
     std::string text;
     for (const auto& [plan, fabric] : fabrics_of(group)) {
@@ -265,7 +265,7 @@ class ClusterBuilder {
     }
   }
 
-  // What the file of the first packet fabric calls the next host's ports there.
+  // Returns the numbers of the next host's ports in the file of the first packet fabric.
   std::span<const std::uint32_t> numbers_for(const GroupPlan& group) {
     if (cluster_.host_numbers.empty()) return {};
     for (const auto& [plan, fabric] : fabrics_of(group)) {
@@ -275,7 +275,8 @@ class ClusterBuilder {
     return {};
   }
 
-  // The nearest of a packet fabric, of scale_out where it has one.
+  // Returns the GPU's nearest NIC in scale_out, or in the first packet fabric if it has none there. Without
+  // NICs it is the GPU's node.
   NodeId default_nic(const GroupPlan& plan, const HostGroup& group, const HostPlace& place,
                      std::uint32_t local, NodeId gpu) const {
     NodeId nic = kNoId;
@@ -293,15 +294,15 @@ class ClusterBuilder {
     return kind == LinkKind::ethernet || kind == LinkKind::infiniband;
   }
 
-  // A NIC whose own rate is known.
+  // A NIC with a rate of its own.
   struct NicRate {
     NodeId node;
     BitRate rate;
     std::uint32_t group;
   };
 
-  // Lowers the links of NICs whose own rate is known and lower: the two ends of a link agree on a rate. A
-  // note tells where they differ, once for a group.
+  // Lowers the rate of links to NICs whose own rate is lower, because both ends of a link agree on one rate.
+  // Adds one note for each group where the rates differ.
   void limit_nics() {
     std::vector<bool> told(cluster_.groups.size(), false);
     for (const NicRate& nic : nic_rates_) {
@@ -315,7 +316,8 @@ class ClusterBuilder {
     }
   }
 
-  // Returns what the fabric gave the NIC. Several links share its rate; circuits of light carry it in turns.
+  // Returns the rate that the fabric gave the NIC. Several links share the NIC's rate; optical circuits carry
+  // it in turns.
   BitRate limit(const NicRate& nic) {
     Graph& graph = cluster_.graph;
     std::vector<PortId> links;
@@ -342,10 +344,10 @@ class ClusterBuilder {
     plans_[fabric].taken += static_cast<std::uint32_t>(nodes.size());
   }
 
-  // ---- Both together
+  // ---- Fabrics and hosts together
 
-  // Of several fabrics: which one's routes lead to a destination, or go on from a switch. Where a number of
-  // them all is asked for, the greatest; each takes it as one of its own.
+  // Routes of several fabrics: each destination or switch has the routes of its own fabric. A number common
+  // to all fabrics is the greatest of theirs, and each fabric reduces it to its own.
   class JoinedRoutes final : public Routes {
    public:
     JoinedRoutes(const Cluster& cluster, std::vector<std::unique_ptr<Routes>> routes)
@@ -368,13 +370,14 @@ class ClusterBuilder {
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
       if (in_one(packet)) of(packet.at).add_hops(own(packet), hops);
     }
-    // One channel of the network is the adaptive one: there is none where fabrics have different ones, or one
-    // has another use for it.
+    // Returns the adaptive channel. It is common to all fabrics: there is none if fabrics differ in it, or if
+    // one uses that channel otherwise.
     std::uint32_t adaptive_channel() const override { return adaptive_; }
     void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
       if (in_one(packet) && adaptive_ != kNoId) of(packet.at).add_adaptive_hops(own(packet), hops);
     }
-    // What is drawn below it is, modulo the number of a fabric, what that fabric would draw alone.
+    // Returns the least common multiple. A draw below it, modulo a fabric's own number, equals that fabric's
+    // own draw.
     std::uint32_t choices() const override {
       std::uint32_t common = 1;
       for (const auto& routes : routes_) common = std::lcm(common, routes->choices());
@@ -407,7 +410,7 @@ class ClusterBuilder {
     }
 
    private:
-    // The same fabrics with other routes.
+    // Creates the same fabrics with other routes.
     JoinedRoutes(const JoinedRoutes& other, std::vector<std::unique_ptr<Routes>> routes)
         : routes_(std::move(routes)),
           fabric_of_(other.fabric_of_),
@@ -425,7 +428,8 @@ class ClusterBuilder {
     }
 
     const Routes& of(NodeId node) const { return *routes_[fabric_of_[node]]; }
-    // No way leads from one fabric to another. Without a destination it leads to an intermediate.
+    // Returns whether the packet stays in its fabric, because no route leads from one fabric to another. A
+    // packet without a destination goes to an intermediate.
     bool in_one(const Waypoint& packet) const {
       return packet.destination == kNoId || fabric_of_[packet.destination] == fabric_of_[packet.at];
     }
@@ -443,8 +447,8 @@ class ClusterBuilder {
     }
 
     std::vector<std::unique_ptr<Routes>> routes_;
-    std::vector<std::uint8_t> fabric_of_;  // by node: of a switch its own, of a NIC the one it is joined to
-    std::vector<std::string> names_;       // of the fabrics
+    std::vector<std::uint8_t> fabric_of_;  // by node: fabric of a switch, or fabric that a NIC is joined to
+    std::vector<std::string> names_;       // names of the fabrics
     std::uint32_t adaptive_ = kNoId;
   };
 
@@ -469,7 +473,7 @@ class ClusterBuilder {
                                          : std::make_unique<JoinedRoutes>(cluster_, std::move(routes));
   }
 
-  // GPUs that the fabric's switches, the nodes from first_switch on, join.
+  // Sets the domain of the GPUs that the fabric joins. Its switches are the nodes from first_switch on.
   void find_domains(const ClusterFabric& fabric, NodeId first_switch) {
     std::vector<std::uint32_t> gpu_of(cluster_.graph.node_count(), kNoId);
     for (std::uint32_t gpu = 0; gpu < cluster_.gpus.size(); ++gpu) gpu_of[cluster_.gpus[gpu].node] = gpu;
@@ -492,10 +496,11 @@ class ClusterBuilder {
     }
   }
 
-  // Islands are called by their first fabric; a group without any is one of its own.
+  // Finds the islands. An island's number is that of its first fabric; a group without fabrics is an island
+  // of its own.
   void find_islands() {
     const std::size_t fabrics = cluster_.fabrics.size(), groups = cluster_.groups.size();
-    std::vector<std::uint32_t> island(fabrics + groups);  // of fabrics, then of groups
+    std::vector<std::uint32_t> island(fabrics + groups);  // by fabric, then by group
     std::iota(island.begin(), island.end(), 0U);
     for (bool more = true; more;) {
       more = false;
@@ -514,7 +519,7 @@ class ClusterBuilder {
       number_in_islands(island);
   }
 
-  // `island`: of fabrics, then of groups.
+  // Numbers nodes, ports and GPUs within their islands. `island` is by fabric, then by group.
   void number_in_islands(const std::vector<std::uint32_t>& island) {
     Graph& graph = cluster_.graph;
     std::vector<std::uint32_t> of_node(graph.node_count());
@@ -543,7 +548,7 @@ class ClusterBuilder {
     graph.set_numbers(std::move(node_numbers), std::move(port_numbers));
   }
 
-  // Every GPU has a way to every other one of its island's: within its host, or by NICs.
+  // Checks that every GPU has a route to every other GPU of its island, within its host or over NICs.
   void check_joined() const {
     const auto of_first = [this](const Gpu& gpu) {
       return gpu.domain != kNoId && gpu.domain == cluster_.gpus.front().domain;
@@ -567,7 +572,7 @@ class ClusterBuilder {
     }
   }
 
-  // Of each packet fabric that its host goes to.
+  // Returns whether the GPU has a NIC in each packet fabric of its host, at least in one.
   bool has_nics(const HostGroup& group, std::uint32_t gpu) const {
     bool any = false;
     for (std::uint32_t i = 0; i < group.fabrics.size(); ++i) {
@@ -591,7 +596,7 @@ class ClusterBuilder {
 
 Cluster build_cluster(const ConfigNode& root) { return ClusterBuilder(root).build(); }
 
-// ---- Ways
+// ---- Routes
 
 WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
   if (from == to) return WayKind::pcie;
@@ -665,7 +670,7 @@ Cluster::NicEnd Cluster::nic_end(std::uint32_t gpu, NodeId nic, const std::vecto
   return end;
 }
 
-// Whether the fabric has a way from one NIC to the other while all links are up.
+// Returns whether the fabric has a route between two NICs while all links are up.
 bool Cluster::joins(NodeId from, NodeId to) const {
   const auto hops = routes->next_hops(from, to);
   if (hops.empty()) return false;
@@ -746,16 +751,17 @@ BitRate Cluster::nic_rate(NodeId nic) const {
       graph, nic, [](LinkKind kind) { return kind == LinkKind::ethernet || kind == LinkKind::infiniband; });
 }
 
-// Where the nearest NICs of the receiver are on a network that the sender is not on, as those into a network
-// of its own GPUs: the nearest of its NICs that some of the sender's are joined to, by the number of links,
-// and of those the nearest.
+// Returns the ends where the sender is not joined to the network of the receiver's nearest NICs. That network
+// may join the receiver's own GPUs only. The receiver takes its nearest NIC, by the number of links, that a
+// NIC of the sender is joined to. The sender takes the nearest of its NICs that are joined to that one.
 Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
                                          std::uint32_t lane) const {
   const auto here = nic_ways(from, fabric).first, there = nic_ways(to, fabric).first;
   const auto nic = [this](std::uint32_t gpu, const HostWays::NicWay& way) {
     return hosts[gpus[gpu].host].first_node + way.nic;
   };
-  // Those of `ways` that `fits`, as far as they have as few links as the first; then the lane's turn.
+  // Returns the `lane`-th way, cyclically, of those that `fits` accepts and that have as few links as the
+  // first of these. Null: there is none.
   const auto nearest = [&](std::span<const HostWays::NicWay> ways, auto fits) {
     std::vector<const HostWays::NicWay*> near;
     for (const HostWays::NicWay& way : ways) {

@@ -1,6 +1,6 @@
-// ColumnsOnDemand: a list of columns of routes, each of which is made when it is first asked for, by
-// whichever thread asks, while others that want one wait. A column stays where it is; asking again costs one
-// atomic load.
+// ColumnsOnDemand: a list of columns of routes. Each column is computed at the first request, by the thread
+// that makes it; other threads that need a column wait meanwhile. A column never moves in memory, and later
+// requests cost one atomic load.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@ namespace netsim {
 template <class Column>
 class ColumnsOnDemand {
  public:
-  // Once, before any is asked for.
+  // Sets the number of columns. Must be called once, before the first get().
   void resize(std::size_t count) { slots_ = std::vector<Slot>(count); }
 
-  // `make`: the column, by value; what it makes depends on the number only.
+  // Returns a column. `make` returns it by value; its result may depend on the number only.
   template <class Make>
   const Column& get(std::uint32_t number, Make make) {
     Slot& slot = slots_[number];

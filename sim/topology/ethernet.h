@@ -1,5 +1,4 @@
-// What the links of every switched fabric have in common, for the topologies: parameters and the link they
-// describe.
+// Parameters and links of all switched fabrics.
 #pragma once
 
 #include <optional>
@@ -10,24 +9,26 @@
 
 namespace netsim {
 
-// Preamble and start delimiter (8 B) and inter-frame gap (12 B) of IEEE 802.3: on the wire, in no buffer.
+// Bytes of a frame that are on the wire, but in no buffer: preamble and start delimiter (8 B), inter-frame
+// gap (12 B); IEEE 802.3.
 inline constexpr Bytes kEthernetGap = 20;
 inline constexpr Range<BitRate> kLinkRates{1 * kMbps, 100'000 * kGbps};
-// Between atoms every delay is at least 1 ns (law 3).
+// Every delay between atoms is at least 1 ns (law 3).
 inline constexpr Range<Time> kFabricDelays{1 * kNanosecond, 1 * kSecond};
 inline constexpr Range<Bytes> kLinkOverheads{0, 10 * kKilobyte};
-// More host ports than any cluster has; keeps a slip of the pen from eating the memory.
+// Limit of the host ports of a fabric, above any existing cluster. It keeps a typing error from exhausting
+// the memory.
 inline constexpr std::int64_t kMaxHostPorts = 1 << 20;
 
-// InfiniBand's packets have all that they cost on the wire in their own framing (IBTA 1.7, section 7.8: idle
-// symbols between packets are not needed).
+// Returns the bytes on the wire of each packet in addition to its frame. InfiniBand's framing already
+// includes all of them (IBTA 1.7, section 7.8: idle symbols between packets are not needed).
 constexpr Bytes usual_overhead(LinkKind kind) { return kind == LinkKind::ethernet ? kEthernetGap : 0; }
 
 struct EthernetParameters {
   BitRate rate = 100 * kGbps;
   Time delay = 1 * kMicrosecond;
   LinkKind link_kind = LinkKind::ethernet;
-  std::optional<Bytes> overhead;  // usual_overhead()
+  std::optional<Bytes> overhead;  // bytes per packet; by default usual_overhead()
 
   LinkSpec link() const { return link(rate); }
   LinkSpec link(BitRate at_rate) const {
@@ -50,7 +51,7 @@ Parameters<P>&& with_link_kind(Parameters<P>&& parameters) {
   return std::move(parameters);
 }
 
-// Adds rate and delay as well (P derives from EthernetParameters).
+// Adds `rate` and `delay` as well (P derives from EthernetParameters).
 template <class P>
 Parameters<P>&& with_ethernet(Parameters<P>&& parameters) {
   parameters.rate("rate", &P::rate, kLinkRates, "rate of a link, each way");

@@ -1,6 +1,6 @@
-// Sections of single fabrics: `network.fabrics` and `transport.fabrics` of the configuration,
-// {rack: {...}, storage: {...}}. Each is laid over the section that all packet fabrics share: it has the same
-// keys, as far as they may differ from fabric to fabric, and what it leaves out is as that section says.
+// Sections for single fabrics: `network.fabrics` and `transport.fabrics` of the configuration, {rack: {...},
+// storage: {...}}. Each section has the keys of the section for all packet fabrics that may differ between
+// fabrics. A key that it omits has the value of that section.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace netsim {
 
-// What such a map says of each fabric, by number in Cluster::fabrics; null: nothing. The nodes are those of
-// the map. ConfigError where a name is none of the cluster's packet fabrics; says which there are.
+// Returns the section of each fabric, by index in Cluster::fabrics; null: there is none. The nodes belong to
+// `map`. Throws a ConfigError with the allowed names where a name is not one of the cluster's packet fabrics.
 std::vector<const ConfigNode*> fabric_sections(const ConfigNode& map, const Cluster& cluster);
 
-// ConfigError where `section` has a key that is none of `of_fabric`; one of `of_all` is common to all
-// fabrics. `path`: where it stands then ("network.switch").
+// Throws a ConfigError where `section` has a key that `of_fabric` does not have. A key of `of_all` is common
+// to all fabrics; the error then names `path`, the section it belongs to ("network.switch").
 void check_fabric_keys(const ConfigNode& section, const ParameterTable& of_all,
                        const ParameterTable& of_fabric, const std::string& path);
 

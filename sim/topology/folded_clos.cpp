@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::uint64_t kMaxSwitches = 1 << 20;
 
-// A place of a NIC: its plane, and its number among the host ports there.
+// A NIC's plane, and its number among the host ports of that plane.
 struct SwitchPlace {
   std::uint32_t plane = kNoId;
   std::uint32_t number = 0;
 };
 
-// Numbers in a plane: switch s of tier t is copy s mod copies(t) above subtree s / copies(t), and subtree a
-// holds the host ports from a x below(t) on.
+// Numbers of a plane's switches and host ports. Switch s of tier t is copy s % copies(t) above subtree s /
+// copies(t). Subtree a holds the host ports from a x below(t) on.
 struct Numbers {
   explicit Numbers(const ClosShape& shape) {
     std::uint32_t below = 1, copies = 1, first = 0;
@@ -43,7 +43,7 @@ struct Numbers {
     std::uint32_t below, copies, down, links, uplinks;
   };
   std::vector<Tier> tiers;
-  std::uint32_t switches = 0;  // of a plane
+  std::uint32_t switches = 0;  // number of switches in a plane
 };
 
 class ClosRoutes final : public Routes {
@@ -92,9 +92,9 @@ class ClosRoutes final : public Routes {
 
   Numbers numbers_;
   NodeId first_switch_;
-  std::vector<SwitchPlace> place_;              // by node: of NICs
-  std::vector<Access> access_;                  // by node: of NICs
-  std::vector<std::span<const PortId>> ports_;  // by node: the graph's own lists, which stay where they are
+  std::vector<SwitchPlace> place_;              // by node of a NIC
+  std::vector<Access> access_;                  // by node of a NIC
+  std::vector<std::span<const PortId>> ports_;  // by node: the graph's own lists, which never move
 };
 
 class FoldedClos final : public Topology {
@@ -161,8 +161,8 @@ class FoldedClos final : public Topology {
                 std::to_string(shape_.rails) + " rails");
   }
 
-  // The links inside subtree `subtree` of tier t, and before them those inside its children: every switch has
-  // its links downward first, in the order of what they lead to, then those upward; ClosRoutes relies on it.
+  // Adds the links inside subtree `subtree` of tier t, after those inside its children. ClosRoutes relies on
+  // the order: each switch has its links downward first, by child, then those upward.
   void join_children(Graph& graph, NodeId plane, std::size_t t, std::uint32_t subtree) const {
     if (t == 0) return;
     for (std::uint32_t child = 0; child < shape_.tiers[t].down; ++child) {
@@ -204,7 +204,7 @@ std::uint64_t ClosShape::switches(std::size_t tier) const {
 }
 
 void ClosShape::check(const ConfigNode& where) const {
-  // In steps, so that no product runs over.
+  // The products are checked in steps, so that none overflows.
   std::uint64_t ports = planes, switches_here = planes;
   for (std::size_t t = 0; t < tiers.size(); ++t) {
     ports *= tiers[t].down;

@@ -12,7 +12,7 @@ namespace {
 
 using Adjacency = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
-// Links from `from` to every vertex; kNoId where there is no way.
+// Returns the number of links from `from` to every vertex; kNoId: it cannot be reached.
 std::vector<std::uint32_t> search(const Adjacency& adjacency, NodeId from) {
   std::vector<std::uint32_t> distance(boost::num_vertices(adjacency), kNoId);
   distance[from] = 0;

@@ -1,9 +1,9 @@
-// Graph: an immutable description of the cluster: nodes, directed ports, links. It knows neither time nor
-// ranks.
+// Graph: an immutable description of the cluster: nodes, directed ports and links. It holds neither the times
+// of a run nor ranks.
 //
-// A link joins two nodes and is two ports, one at each end: port p transmits from its node over the link to
-// peer_node; the opposite direction is port p ^ 1. Port ids are dense and stable: they index every per-port
-// array.
+// A link joins two nodes and consists of two ports, one at each end. Port p transmits from its node over the
+// link to peer_node; port p ^ 1 transmits in the opposite direction. Port ids are dense and stable, so they
+// index every per-port array.
 #pragma once
 
 #include <cstdint>
@@ -24,41 +24,43 @@ using AtomId = std::uint32_t;
 inline constexpr std::uint32_t kNoId = UINT32_MAX;
 
 enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch, pcie_switch, cpu };
-// pcie: also what joins CPUs with each other and, beside PCIe, with GPUs (UPI, Infinity Fabric, NVLink-C2C).
-// nvlink: also what AMD calls xGMI.
+// `pcie` includes links other than PCIe between CPUs, or between a CPU and a GPU (UPI, Infinity Fabric,
+// NVLink-C2C). `nvlink` includes AMD's xGMI.
 enum class LinkKind : std::uint8_t { ethernet, infiniband, pcie, nvlink };
 inline constexpr int kLinkKinds = 4;
 const char* to_string(LinkKind kind);
 
-// What a switch does to the packets of a multicast or reduction besides passing them on: it copies them, or
-// adds them up.
+// The ability of a switch to process a multicast or reduction: it copies the packets of a multicast, and adds
+// up those of a reduction.
 struct Combining {
-  double efficiency = 0;  // part of a port's rate at which such packets go through it; 0: it does neither
-  Bytes piece = 0;        // largest one, on scale-up links
+  // Fraction of a port's rate at which such packets pass the switch. 0: the switch can do neither.
+  double efficiency = 0;
+  Bytes piece = 0;  // largest such packet on scale-up links, bytes
 };
 
 struct Node {
   NodeKind kind;
-  AtomId atom;       // a host with all that is in it, or one fabric switch (law 3)
+  AtomId atom;       // a host with everything inside it, or one fabric switch (law 3)
   std::string name;  // "host3/gpu5", "edge7", "agg2", "core0"
-  int tier = 0;      // fabric switches: 0 = next to the hosts, upward
+  int tier = 0;      // fabric switches: 0 is next to the hosts, and tiers count upward
   Combining combining = {};
 };
 
 struct LinkSpec {
   LinkKind kind = LinkKind::ethernet;
   BitRate rate = 100 * kGbps;
-  Time delay =
-      1 * kMicrosecond;      // from the end of the transmission (or its start: cut_through) to the arrival
-  Bytes mtu = 4096;          // scale-up links: largest piece of a message; scale-out: transport.mtu decides
-  Bytes overhead = 0;        // bytes that each packet costs on the wire beyond those it is counted with
-  bool cut_through = false;  // the far end may go on `delay` after the transmission's start
-  Bytes credits =
-      0;  // room of the receiver's buffer for this link, by credits that it returns; 0: no credits of
-          // its own (what the fabric's switches do for their links is the network's business)
+  // Time from the end of the transmission to the arrival; with cut_through, from its start.
+  Time delay = 1 * kMicrosecond;
+  // Scale-up links: largest piece of a message, in bytes. On scale-out links transport.mtu decides.
+  Bytes mtu = 4096;
+  Bytes overhead = 0;        // bytes on the wire per packet, in addition to the packet's size
+  bool cut_through = false;  // the peer may forward a packet `delay` after the transmission's start
+  // Bytes of the receiver's buffer that are reserved for this link. The receiver returns them as credits. 0:
+  // no credits belong to the link; the network model decides about flow control between fabric switches.
+  Bytes credits = 0;
 };
 
-// Where a drawing puts a node, in units of the distance of neighbours; y grows downward.
+// The position of a node in a drawing, in units of the distance between neighbours; y grows downward.
 struct DrawnAt {
   double x = 0, y = 0;
 };
@@ -69,17 +71,17 @@ struct PortSpec {
   LinkSpec link;
 };
 
-// A switch of light (MEMS mirrors, a patch panel, a rotor): it joins the fibres of nodes two by two, without
-// buffers and without looking at packets. The links that it can make, its circuits, all stand in the graph;
-// those of its present configuration carry packets, the others are dark.
+// An optical circuit switch (MEMS mirrors, a patch panel, a rotor) joins the fibres of nodes in pairs. It has
+// no buffers and does not read packets. The graph holds the links of all circuits that it can make; those of
+// its present configuration are up, the others are down.
 struct OpticalSwitch {
   struct Configuration {
     std::string name;
-    std::vector<PortId> circuits;  // one port of each link, the even one; rising
+    std::vector<PortId> circuits;  // the even port of each link, in ascending order
   };
   std::string name;
-  std::vector<Configuration> configurations;  // the first one stands at the start
-  // Whether packets wait for a circuit that is dark. If not, they go by what is lit.
+  std::vector<Configuration> configurations;  // the first one is set at the start
+  // True: packets wait for a circuit that is down. False: they are routed over circuits that are up.
   bool waits = false;
 };
 
@@ -88,16 +90,17 @@ class Graph {
   NodeId add_node(NodeKind kind, AtomId atom, const std::string& name, int tier = 0);
   AtomId add_atom() { return atoms_++; }
   void set_combining(NodeId id, const Combining& combining) { nodes_[id].combining = combining; }
-  // Stands before the names of the nodes that are added from now on.
+  // Sets the prefix of the names of all nodes that are added from now on.
   void set_name_prefix(std::string prefix) { prefix_ = std::move(prefix); }
-  // Adds a link and returns the port from `a` to `b`; the port back is the returned id ^ 1.
+  // Adds a link and returns the port from `a` to `b`. The port from `b` to `a` is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
-  // Gives a link another rate, in both directions, before a network is made of the graph.
+  // Sets a link's rate in both directions. Must be called before a network is built from the graph.
   void set_rate(PortId id, BitRate rate) { ports_[id].link.rate = ports_[id ^ 1U].link.rate = rate; }
 
-  // What a node or port is called where something is drawn at random or hashed for it: its id, or where the
-  // graph falls into islands its number within its island, so that no island feels that there are others.
+  // Sets the numbers that identify nodes and ports where a random draw or a hash depends on them. Without a
+  // call the ids are used. A cluster with several islands counts within each island, so that one island's
+  // draws do not depend on the others.
   void set_numbers(std::vector<std::uint32_t> of_nodes, std::vector<std::uint32_t> of_ports) {
     node_numbers_ = std::move(of_nodes);
     port_numbers_ = std::move(of_ports);
@@ -107,12 +110,12 @@ class Graph {
 
   void add_optical_switch(OpticalSwitch one) { optical_.push_back(std::move(one)); }
   const std::vector<OpticalSwitch>& optical_switches() const { return optical_; }
-  // By port, at the start: circuits that carry nothing, or of them only those that packets do not wait for;
-  // empty: there are none.
+  // Returns, by port, true for circuits that are down at the start. avoided() leaves out those that packets
+  // wait for. Both are empty without optical switches.
   std::vector<bool> dark() const { return dark(false); }
   std::vector<bool> avoided() const { return dark(true); }
 
-  // For drawings only: nodes without a place are laid out by tier, or on a circle.
+  // Sets a node's position, for drawings only. Nodes without one are drawn by tier, or on a circle.
   void draw_at(NodeId id, DrawnAt place) { drawn_at_[id] = place; }
   const DrawnAt* drawn_at(NodeId id) const {
     const auto found = drawn_at_.find(id);
@@ -124,15 +127,16 @@ class Graph {
   std::size_t atom_count() const { return atoms_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const PortSpec& port(PortId id) const { return ports_[id]; }
-  // Egress ports of a node in the order in which its links were added. Valid until a link is added to the
-  // node, also when the graph is moved.
+  // Returns the egress ports of a node, in the order in which its links were added. The span stays valid
+  // until a link is added to the node, also when the graph is moved.
   std::span<const PortId> ports_of(NodeId id) const { return node_ports_[id]; }
-  // "edge7->agg2"
+  // Returns the port's name, "edge7->agg2".
   std::string port_name(PortId id) const;
-  // Links from `from` to every node by breadth-first search (Boost.Graph); kNoId where there is no way.
+  // Returns the number of links from `from` to every node, by breadth-first search (Boost.Graph). kNoId: the
+  // node cannot be reached.
   std::vector<std::uint32_t> distances(NodeId from) const;
-  // The same over fabric switches and the links between them only: packets of the fabric do not pass through
-  // hosts.
+  // Returns the same over fabric switches and the links between them only, because packets of the fabric do
+  // not pass through hosts.
   std::vector<std::uint32_t> fabric_distances(NodeId from) const;
 
  private:
@@ -145,7 +149,7 @@ class Graph {
   std::string prefix_;
   std::map<NodeId, DrawnAt> drawn_at_;
   std::vector<OpticalSwitch> optical_;
-  std::vector<std::uint32_t> node_numbers_, port_numbers_;  // empty: the ids
+  std::vector<std::uint32_t> node_numbers_, port_numbers_;  // empty: the ids are used
 };
 
 inline bool is_switch(const Graph& graph, NodeId node) {

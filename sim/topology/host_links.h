@@ -1,5 +1,4 @@
-// What the links inside hosts have in common, for the host kinds: NVLink and PCIe, their parameters and the
-// links they describe.
+// Parameters and links that several host kinds have inside hosts: NVLink and PCIe.
 #pragma once
 
 #include <cstddef>
@@ -16,45 +15,47 @@ namespace netsim {
 
 inline constexpr Range<Time> kHostDelays{0, 1 * kMillisecond};
 
-// How often ConnectX NICs are asked for acknowledgements: their Linux driver sets the QP context's
-// log_ack_req_freq to MLX5_IB_ACK_REQ_FREQ = 8 (drivers/infiniband/hw/mlx5/qp.c), a logarithm: every 256
-// packets. Libraries that make their own queue pairs for GPUs set 0, every packet (NVSHMEM's IBGDA); NCCL
-// uses the driver's.
+// Number of packets after which ConnectX NICs request an acknowledgement. Their Linux driver sets the QP
+// context's log_ack_req_freq, a logarithm, to MLX5_IB_ACK_REQ_FREQ = 8: every 256 packets
+// (drivers/infiniband/hw/mlx5/qp.c). NCCL uses the driver's value. Libraries that create their own queue
+// pairs for GPUs set 0, every packet (NVSHMEM's IBGDA).
 inline constexpr std::int64_t kConnectXAcknowledgeEvery = 1 << 8;
 
-// Usable part of an NVLink, each way, by what NCCL counts of it (src/graph/topo.h, SM*_NVLINK_BW): 18 of 20
-// GB/s (NVLink1, P100), 20 of 25 (NVLink2 and 3, V100 and A100), 20.6 of 25 (NVLink4, H100), 40.1 of 50
-// (NVLink5, B200). RCCL counts 48 of MI300X's 64 GB/s (GFX94X_XGMI_WIDTH).
+// Usable fraction of an NVLink's raw rate, each way, from NCCL's rates (src/graph/topo.h, SM*_NVLINK_BW).
+// NVLink1 (P100) has 18 of 20 GB/s; NVLink2 and 3 (V100 and A100) have 20 of 25. NVLink4 (H100) has 20.6 of
+// 25, NVLink5 (B200) 40.1 of 50. RCCL counts 48 of MI300X's 64 GB/s (GFX94X_XGMI_WIDTH).
 inline constexpr double kNvlink1 = 0.9, kNvlink2 = 0.8, kNvlink3 = 0.8, kNvlink4 = 0.824, kNvlink5 = 0.802;
 inline constexpr double kXgmiMi300 = 0.75;
 
-// PCIe, raw, each way: lanes x GT/s x 128/130 (PCI Express Base Specification, Gen3 and later).
+// Raw PCIe rates, each way: lanes x GT/s x 128/130 (PCI Express Base Specification, Gen3 and later).
 inline constexpr BitRate kPcieGen3x16 = 126 * kGbps, kPcieGen4x16 = 252 * kGbps, kPcieGen5x16 = 504 * kGbps;
 
-// - nvlink_efficiency: of what is raw; see above. Bulk copies move in pieces of nvlink_piece, which an
-// NVSwitch
-//   passes on cut-through and a GPU in between when it has the whole piece.
-// - nvlink_credits: NVLink has credit-based flow control; NVIDIA publishes no buffer size. Assumed: four
-//   pieces, with which a link is never idle for want of credits while its pieces leave, and a GPU whose
-//   pieces nobody takes stops. GPUs have room for what comes: their memory.
-// - nvlink_delay: 25 ns, what SimAI's topology generator takes for an NVLink (gen_Topo_Template.py, 0.000025
-//   ms).
-// - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
-//   chip of the same generation (Broadcom PEX88000: 105 ns between two x16 ports). Collectives do not feel
-//   it: a hop's latency in NCCL's tables (tuning.cc) has it (collectives/execution/latency_model.h).
-// - nvls_efficiency: NVSwitches since the third generation (H100) copy and add up what goes through them
-//   (NVLink SHARP: Elster and Haugdahl, "Nvidia Hopper GPU and Grace CPU Highlights", CiSE 2022; Ishii et
-//   al., "The NVLink-Network Switch", Hot Chips 34, 2022), those before it do not: 0. Of a port's usable rate
-//   NCCL counts 0.85 for such traffic on Hopper and 0.74 on Blackwell (src/graph/tuning.cc, nvlsEfficiency).
-// - nvls_piece: assumed. Ports take such traffic from all GPUs at once, in packets of 128 bytes; pieces of
-//   16 KiB take turns every 50 ns on H100; with 4 KiB an all-reduce of 1 MiB to 1 GiB takes 1 to 4 % more.
+// Fraction of a port's usable rate that NCCL counts for NVLS traffic, on Hopper and on Blackwell
+// (src/graph/tuning.cc, nvlsEfficiency).
 inline constexpr double kNvlsHopper = 0.85, kNvlsBlackwell = 0.74;
-// Returns the share of a port's rate that NVLS gets, by the compute capability of the GPUs (NCCL's `sm`).
+// Returns that fraction for GPUs of a compute capability (NCCL's `sm`); 0: their NVSwitches have no NVLS.
 constexpr double nvls_efficiency_of(std::int64_t compute_capability) {
   if (compute_capability >= 100) return kNvlsBlackwell;
   return compute_capability >= 90 ? kNvlsHopper : 0;
 }
 
+// Parameters of NVLinks and NVSwitches.
+// - nvlink_efficiency: usable fraction of nvlink_rate, as above.
+// - nvlink_piece: bulk copies move in pieces of this size. An NVSwitch forwards them cut-through; a GPU in
+//   between forwards a piece when it has received all of it.
+// - nvlink_credits: NVLink has credit-based flow control; NVIDIA publishes no buffer size. Four pieces are
+//   assumed: a link is then never idle for lack of credits while its pieces leave the switch. A GPU whose
+//   pieces are not taken stops. GPUs accept all pieces that arrive, because their memory is the buffer.
+// - nvlink_delay: 25 ns, as in SimAI's topology generator (gen_Topo_Template.py, 0.000025 ms).
+// - nvswitch_latency: NVIDIA publishes no figure. 100 ns is an assumption, the order of a cut-through switch
+//   chip of the same generation (Broadcom PEX88000: 105 ns between two x16 ports). It does not affect
+//   collectives: the latency per hop in NCCL's tables (tuning.cc) includes it
+//   (collectives/execution/latency_model.h).
+// - nvls_efficiency: NVSwitches since the third generation (H100) multicast and reduce (NVLink SHARP: Elster
+//   and Haugdahl, "Nvidia Hopper GPU and Grace CPU Highlights", CiSE 2022; Ishii et al., "The NVLink-Network
+//   Switch", Hot Chips 34, 2022). Earlier ones do not: 0.
+// - nvls_piece: assumed. Ports take such traffic from all GPUs at once, in packets of 128 bytes. Pieces of 16
+//   KiB alternate every 50 ns on H100. With 4 KiB an all-reduce of 1 MiB to 1 GiB takes 1 to 4 % more time.
 struct NvlinkParameters {
   BitRate nvlink_rate = 8 * 300 * kGbps;
   double nvlink_efficiency = kNvlink3;
@@ -67,7 +68,7 @@ struct NvlinkParameters {
 
   Combining combining() const { return {nvls_efficiency, nvls_piece}; }
 
-  // `links` of nvlink_rate as one.
+  // Returns a link that stands for `links` NVLinks of nvlink_rate.
   LinkSpec nvlink(std::int64_t links = 1) const {
     const double usable = static_cast<double>(nvlink_rate) * nvlink_efficiency;
     return {.kind = LinkKind::nvlink,
@@ -75,7 +76,7 @@ struct NvlinkParameters {
             .delay = nvlink_delay,
             .mtu = nvlink_piece};
   }
-  // The same into an NVSwitch.
+  // Returns such a link from a GPU into an NVSwitch.
   LinkSpec into_nvswitch(std::int64_t links = 1) const {
     LinkSpec link = nvlink(links);
     link.delay += nvswitch_latency;
@@ -85,8 +86,8 @@ struct NvlinkParameters {
   }
 };
 
-// Adds rate, efficiency, piece and delay (P derives from NvlinkParameters). `rate_doc`: what nvlink_rate is
-// of.
+// Adds rate, efficiency, piece and delay (P derives from NvlinkParameters). `rate_doc` documents which links
+// nvlink_rate counts.
 template <class P>
 Parameters<P>&& with_nvlink(Parameters<P>&& parameters, const std::string& rate_doc) {
   parameters.rate("nvlink_rate", &P::nvlink_rate, kLinkRates, rate_doc)
@@ -98,7 +99,7 @@ Parameters<P>&& with_nvlink(Parameters<P>&& parameters, const std::string& rate_
   return std::move(parameters);
 }
 
-// Adds what NVSwitches have as well.
+// Adds with_nvlink() and the parameters of NVSwitches.
 template <class P>
 Parameters<P>&& with_nvswitch(Parameters<P>&& parameters, const std::string& rate_doc) {
   return with_nvlink(std::move(parameters), rate_doc)
@@ -109,7 +110,7 @@ Parameters<P>&& with_nvswitch(Parameters<P>&& parameters, const std::string& rat
             "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
 }
 
-// Adds those of NVSwitches that copy and add up.
+// Adds the parameters of NVSwitches that multicast and reduce (NVLS).
 template <class P>
 Parameters<P>&& with_nvls(Parameters<P>&& parameters) {
   parameters
@@ -121,13 +122,14 @@ Parameters<P>&& with_nvls(Parameters<P>&& parameters) {
   return std::move(parameters);
 }
 
+// Parameters of PCIe.
 // - pcie_rate: raw, each way. Every pcie_tlp_payload bytes cost pcie_tlp_overhead more (Gen3 and later: 4 B
-//   framing, 16 B header with 64-bit address, 4 B LCRC); the link's rate is what that leaves. Not modelled: a
-//   last, shorter TLP, flow-control and acknowledgement DLLPs, read requests.
-// - pcie_delay: 300 ns = a PCIe switch's 105 ns (PEX88000, Linley Newsletter, 2019-09-24) and, an assumption,
-//   100 ns for each of the two end points. Half a DMA read's round trip, the order measured in "Understanding
-//   PCIe performance for end host networking" (SIGCOMM 2018). Where switches and CPUs are nodes of their own
-//   each link has half of it: an end point and its half of the switch.
+//   framing, 16 B header with 64-bit address, 4 B LCRC). The link's rate is what remains. A last, shorter
+//   TLP, flow-control and acknowledgement DLLPs, and read requests are not modelled.
+// - pcie_delay: 300 ns = a PCIe switch's 105 ns (PEX88000, Linley Newsletter, 2019-09-24) and an assumed 100
+//   ns for each of the two end points. It is half a DMA read's round trip, of the order measured in
+//   "Understanding PCIe performance for end host networking" (SIGCOMM 2018). Where switches and CPUs are
+//   nodes of their own, each link has half of it: an end point and half of the switch.
 struct PcieParameters {
   BitRate pcie_rate = kPcieGen4x16;
   Bytes pcie_tlp_payload = 256;
@@ -152,18 +154,19 @@ Parameters<P>&& with_pcie(Parameters<P>&& parameters) {
   return std::move(parameters);
 }
 
-// PCIe where its switches and CPUs are nodes, which carries messages between GPUs too, in pieces.
-// - pcie_piece: assumed. PCIe mixes the traffic of several senders TLP by TLP; pieces of 16 KiB hold up a
-// NIC's
-//   packets for half a microsecond at Gen4 x16, less than the NIC has in store (transport.nic_buffer).
-// - cpu_rate: between CPUs, usable, each way: NCCL counts 10 GB/s for Skylake's UPI (src/graph/topo.h,
-//   SKL_QPI_BW) and 16 for AMD; cpu_delay is an assumption of the order of a remote memory access.
+// Parameters of PCIe whose switches and CPUs are nodes. It carries messages between GPUs as well, in pieces.
+// - pcie_piece: assumed. PCIe interleaves the traffic of several senders TLP by TLP. A piece of 16 KiB delays
+//   a NIC's packets by half a microsecond at Gen4 x16, less than the NIC's buffer holds
+//   (transport.nic_buffer).
+// - cpu_rate: usable rate between CPUs, each way. NCCL counts 10 GB/s for Skylake's UPI (src/graph/topo.h,
+//   SKL_QPI_BW) and 16 for AMD.
+// - cpu_delay: an assumption, of the order of a remote memory access.
 struct PcieTreeParameters : PcieParameters {
   Bytes pcie_piece = 16 * kKibibyte;
   BitRate cpu_rate = 8 * 10 * kGbps;
   Time cpu_delay = 150 * kNanosecond;
 
-  // One of the two links that a way through a switch is made of.
+  // Returns one of the two links that make up a route through a switch.
   LinkSpec pcie_link() const {
     LinkSpec link = pcie();
     link.delay = pcie_delay / 2;
@@ -184,7 +187,8 @@ Parameters<P>&& with_pcie_tree(Parameters<P>&& parameters) {
       .time("cpu_delay", &P::cpu_delay, kHostDelays, "between CPUs (assumed)");
 }
 
-// "host3/gpu5"; "host3/nic1(9)" where the file of the fabric calls the host port 9.
+// host_name() returns "host3". nic_name() returns "host3/nic1", or "host3/nic1(9)" where the fabric's file
+// gives the host port the number 9.
 inline std::string host_name(std::uint32_t host_index) { return "host" + std::to_string(host_index); }
 inline std::string nic_name(const std::string& host, std::size_t nic,
                             std::span<const std::uint32_t> numbers) {

@@ -10,7 +10,8 @@
 namespace netsim {
 namespace {
 
-// What a way is judged by, less is better. A NIC passes PCIe traffic on only where nothing else does.
+// The criteria by which routes are compared; less is better. A NIC forwards PCIe traffic only where nothing
+// else does.
 struct Cost {
   std::uint32_t crossings = 0;  // from CPU to CPU
   std::uint32_t links = 0;
@@ -21,8 +22,8 @@ struct Cost {
   bool operator==(const Cost& other) const { return key() == other.key(); }
 };
 
-// Ways from one node of a host to all others over links of one kind, by Dijkstra's algorithm; a host has few
-// nodes.
+// Computes the routes from one node of a host to all others over links of one kind, by Dijkstra's algorithm.
+// A host has few nodes.
 class Search {
  public:
   Search(const Graph& graph, NodeId first_node, NodeId from, LinkKind kind)
@@ -94,8 +95,8 @@ class Search {
   const Graph& graph_;
   NodeId first_node_;
   LinkKind kind_;
-  std::vector<Cost> costs_;  // by node, from the first
-  std::vector<PortId> by_;   // the last port of the way
+  std::vector<Cost> costs_;  // by node, counted from the first
+  std::vector<PortId> by_;   // by node: the last port of its route
   std::vector<bool> done_;
   std::vector<NodeId> reached_;
 };
@@ -106,7 +107,7 @@ std::vector<Search> searches(const Graph& graph, const HostBuild& host, NodeId f
   return result;
 }
 
-// The other GPU by way of which NVLink joins two that it does not join otherwise; kNoId: there is none.
+// Returns the GPU that forwards between two GPUs which NVLink does not join otherwise; kNoId: there is none.
 std::uint32_t forwarder(const std::vector<Search>& nvlink, const HostBuild& host, std::uint32_t from,
                         std::uint32_t to) {
   std::vector<std::uint32_t> best;
@@ -147,7 +148,7 @@ HostWays::GpuWay gpu_way(const std::vector<Search>& nvlink, const std::vector<Se
   return {};
 }
 
-// To the nearest CPU.
+// Returns the route to the nearest CPU.
 HostWays::GpuWay cpu_way(const Graph& graph, const Search& pcie, NodeId gpu, NodeId first_node) {
   NodeId nearest = kNoId;
   for (auto node = first_node; node < graph.node_count(); ++node) {
@@ -158,8 +159,8 @@ HostWays::GpuWay cpu_way(const Graph& graph, const Search& pcie, NodeId gpu, Nod
   return {HostWayKind::pcie, pcie.way(gpu, nearest)};
 }
 
-// How the messages of a GPU get to a host port that its PCIe reaches. Less is nearer; the order of the kinds
-// is NCCL's (PATH_PXB, PATH_PXN, PATH_PHB).
+// A route from a GPU to a host port that its PCIe reaches. Less is nearer; the order of the kinds is NCCL's
+// (PATH_PXB, PATH_PXN, PATH_PHB).
 struct NicChoice {
   enum class Kind : std::uint8_t { pcie, by_gpu, over_cpu };
   NodeId node = 0;
@@ -173,15 +174,15 @@ struct NicChoice {
   bool as_near_as(const NicChoice& other) const { return kind == other.kind && cost == other.cost; }
 };
 
-// The searches from all GPUs of a host, and what is asked of them.
+// Finds the routes to host ports from the searches of all GPUs of a host.
 class NicSearch {
  public:
   NicSearch(const Graph& graph, const HostBuild& host, const std::vector<Search>& nvlink,
             const std::vector<Search>& pcie)
       : graph_(graph), host_(host), nvlink_(nvlink), pcie_(pcie) {}
 
-  // Returns the fabric's host ports that the GPU's PCIe reaches, the nearest first. A GPU that is a port
-  // itself is no port of others.
+  // Returns the fabric's host ports that the GPU's PCIe reaches, the nearest first. A GPU that is a host port
+  // itself serves no other GPU.
   std::vector<NicChoice> choices(std::uint32_t gpu, std::uint32_t fabric) const {
     std::vector<NicChoice> choices;
     for (const NodeId node : host_.ports[fabric]) {
@@ -220,8 +221,8 @@ class NicSearch {
             .back = direct.back};
   }
 
-  // Returns the GPU nearest to the NIC if NVLink joins it and its own way is better. That way has no CPU on
-  // it, and the direct one passes a CPU or is narrower. kNoId: there is none.
+  // Returns the GPU nearest to the NIC, if NVLink joins it and its route is better than the direct one. That
+  // holds if its route passes no CPU, while the direct one passes a CPU or is narrower. kNoId: there is none.
   std::uint32_t relay(std::uint32_t gpu, const NicChoice& direct) const {
     std::uint32_t nearest = kNoId;
     for (std::uint32_t other = 0; other < host_.gpus.size(); ++other) {
@@ -240,7 +241,8 @@ class NicSearch {
   const std::vector<Search>&nvlink_, &pcie_;
 };
 
-// Ways to the host ports that the GPU's PCIe does not reach, over NVLink to the GPU that is nearest to each.
+// Returns the routes to the host ports that the GPU's PCIe does not reach, over NVLink to the GPU nearest to
+// each.
 std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
                                              const std::vector<Search>& pcie, const HostBuild& host,
                                              std::uint32_t gpu, std::uint32_t fabric) {
@@ -264,7 +266,7 @@ std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
   return ways;
 }
 
-// How many of the ways, which stand in the order of their links, are as short as the first.
+// Returns how many of the routes, in ascending order of their links, are as short as the first.
 std::uint32_t equally_short(const std::vector<HostWays::NicWay>& ways) {
   const auto as_first = [&](const HostWays::NicWay& way) {
     return way.ports.size() == ways.front().ports.size();

@@ -13,7 +13,7 @@
 namespace netsim {
 namespace {
 
-// A row is a switch of the fabric, by its number among them.
+// A row is the number of a switch among the switches of the fabric.
 class LayeredRoutes final : public Routes {
  public:
   LayeredRoutes(const Graph& graph, std::span<const HostPort> nics, const std::vector<bool>& down)
@@ -25,12 +25,12 @@ class LayeredRoutes final : public Routes {
   }
 
   void set_layers(std::uint32_t layers) { layers_ = layers; }
-  // As few as leave every way a shortest one, two at least, and at most so many.
+  // Sets as few layers as keep all routes shortest, at least two and at most `most`.
   void find_layers(std::uint32_t most) {
     count_turns();
     layers_ = std::clamp(static_cast<std::uint32_t>(ways_.size()), 2U, most);
   }
-  // Whether no shortest way turns up again, whichever it is.
+  // Returns whether no shortest route turns up again.
   bool never_turns() const {
     const auto turns = [this](std::uint32_t target) { return some_way_turns(target); };
     return std::none_of(targets_.begin(), targets_.end(), turns);
@@ -85,7 +85,7 @@ class LayeredRoutes final : public Routes {
   }
 
  private:
-  // Of a NIC: its port into the fabric and the number of the switch at its other end among the targets.
+  // A NIC's port into the fabric, and the column of the switch at its other end.
   struct Access {
     PortId port;
     std::uint32_t column;
@@ -95,17 +95,17 @@ class LayeredRoutes final : public Routes {
     std::uint32_t row;
     bool up = false;
   };
-  // A packet's channel, and whether its last hop in it led down.
+  // A packet's layer, and whether its last hop in it led down.
   struct State {
     std::uint32_t layer;
     bool down;
   };
   static constexpr std::uint16_t kNoWay = UINT16_MAX;
-  // All ways to one switch.
+  // All routes to one switch.
   struct Column {
-    std::vector<std::uint16_t> links;     // by row and state: how many are left
-    std::vector<std::uint32_t> begin{0};  // by row: range of hops
-    std::vector<PortId> hops;             // of a packet that begins there
+    std::vector<std::uint16_t> links;     // by row and state: number of links left
+    std::vector<std::uint32_t> begin{0};  // by row: start of its range of `hops`
+    std::vector<PortId> hops;             // next hops of a packet that starts there
   };
 
   void index_switches(const Graph& graph) {
@@ -153,7 +153,7 @@ class LayeredRoutes final : public Routes {
 
   // ---- The order
 
-  // The rows of one that are joined to `from`, breadth first, and the one that each was reached from.
+  // Returns the rows joined to `from`, breadth first, and sets the row from which each was reached.
   std::vector<std::uint32_t> reach(std::uint32_t from, std::vector<std::uint32_t>& parent) const {
     std::vector<std::uint32_t> reached{from};
     std::fill(parent.begin(), parent.end(), kNoId);
@@ -168,7 +168,7 @@ class LayeredRoutes final : public Routes {
     return reached;
   }
 
-  // The middle of the way between two that are far apart.
+  // Returns the middle of the route between two rows that are far apart.
   std::uint32_t middle(std::uint32_t of, std::vector<std::uint32_t>& parent) const {
     const std::uint32_t end = reach(reach(of, parent).back(), parent).back();
     std::vector<std::uint32_t> way{end};
@@ -176,8 +176,8 @@ class LayeredRoutes final : public Routes {
     return way[way.size() / 2];
   }
 
-  // Each but the first of those that are joined has a neighbour before it: so there is a way up, then down,
-  // between any two.
+  // Orders the rows. In each connected part, every row but the first has a neighbour before it. So a route
+  // up, then down, joins any two rows.
   void put_in_order() {
     std::vector<std::uint32_t> place(rows_, kNoId), parent(rows_);
     std::uint32_t placed = 0;
@@ -195,7 +195,7 @@ class LayeredRoutes final : public Routes {
 
   // ---- The layers
 
-  // After one more hop, up or down; false: no layer is left for it.
+  // Advances the state by one hop, up or down. Returns false if no layer is left for it.
   bool step(State& state, bool up) const {
     if (up && state.down) ++state.layer;
     state.down = !up;
@@ -209,7 +209,7 @@ class LayeredRoutes final : public Routes {
     return (std::size_t{row} * layers_ + state.layer) * 2 + (state.down ? 1 : 0);
   }
 
-  // Rows in the order of their distance from one, over shortest ways.
+  // Distances of rows over shortest routes, and the rows in ascending order of distance.
   struct Distances {
     std::vector<std::uint32_t> links, reached;
     bool nearer(std::uint32_t row, std::uint32_t than) const {
@@ -241,7 +241,7 @@ class LayeredRoutes final : public Routes {
     });
   }
 
-  // How often the shortest ways between switches with NICs turn up again, at least.
+  // Counts the pairs of switches with NICs by the least number of turns up on a shortest route between them.
   void count_turns() {
     for (const std::uint32_t target : targets_) {
       const Distances from = distances(target);
@@ -255,7 +255,7 @@ class LayeredRoutes final : public Routes {
       }
     }
   }
-  using Turns = std::array<std::uint32_t, 2>;  // of a packet that came by a hop up, or down
+  using Turns = std::array<std::uint32_t, 2>;  // of a packet that arrived by a hop up, or down
   Turns fewest_turns(std::uint32_t row, const Distances& from, const std::vector<Turns>& turns) const {
     Turns fewest{kNoId, kNoId};
     for (const Neighbour& next : neighbours_[row]) {
@@ -273,7 +273,7 @@ class LayeredRoutes final : public Routes {
     return columns_.get(column, [&] { return search(targets_[column]); });
   }
 
-  // Breadth first from the target, hop by hop back.
+  // Computes a column, breadth first from the target, hop by hop backward.
   Column search(std::uint32_t target) const {
     Column column;
     column.links.assign(std::size_t{rows_} * layers_ * 2, kNoWay);
@@ -302,7 +302,8 @@ class LayeredRoutes final : public Routes {
     return column;
   }
 
-  // In one layer the hops do not depend on where a packet comes from: down wherever it can go on down only.
+  // Adds the next hops of packets that start at each row. With one layer they must not depend on the arrival:
+  // where a route that only goes down exists, it is taken.
   void add_hops_from(Column& column) const {
     for (std::uint32_t row = 0; row < rows_; ++row) {
       State state{0, false};
@@ -321,13 +322,13 @@ class LayeredRoutes final : public Routes {
   enum class Way : std::uint8_t { none, up, down };
 
   std::uint32_t layers_ = 1;
-  std::vector<std::uint64_t> ways_;  // between switches with NICs, by the turns of the one with fewest
+  std::vector<std::uint64_t> ways_;  // pairs of switches with NICs, by the fewest turns of a shortest route
   std::vector<HostPort> nics_;
   std::vector<bool> down_ports_;
   std::uint32_t rows_ = 0;
-  std::vector<std::uint32_t> row_;                  // by node; kNoId for other than switches of the fabric
+  std::vector<std::uint32_t> row_;  // by node; kNoId for nodes that are not switches of the fabric
   std::vector<std::vector<Neighbour>> neighbours_;  // by row, over links between switches
-  std::vector<Way> way_;                            // by port, of those links
+  std::vector<Way> way_;                            // by port of those links
   std::vector<std::uint32_t> column_;               // row -> column; kNoId for switches without NICs
   std::vector<std::uint32_t> targets_;              // column -> row
   std::vector<Access> access_;                      // by node

@@ -6,7 +6,7 @@
 namespace netsim {
 namespace {
 
-// Returns whether the name is the bundle's, or that of this cable of it.
+// Returns whether `name` is the bundle's name, or that of this cable of it.
 bool means(const Graph& graph, PortId port, const std::string& bundle, const std::string& name) {
   if (!name.starts_with(bundle)) return false;
   if (name.size() == bundle.size()) return true;

@@ -1,4 +1,5 @@
-// GPUs that are neighbours in a fabric without packet switches of its own: a torus, servers joined directly.
+// GPUs that are neighbours in a fabric without packet switches of its own, such as a torus or directly joined
+// servers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace netsim {
 
-// Endpoints that know such neighbours implement this, too.
+// Interface of endpoints that know such neighbours.
 class KnowsLinkedGpus {
  public:
   virtual ~KnowsLinkedGpus() = default;
@@ -16,8 +17,8 @@ class KnowsLinkedGpus {
   virtual std::vector<std::vector<std::uint32_t>> linked_gpus() const = 0;
 };
 
-// Returns, by GPU, those at whose fabric switch a link from its own fabric switch ends, in rising order. Only
-// switches with the NIC of one GPU each count; circuits count as they are at the start.
+// Returns, for each GPU, the GPUs in ascending order whose fabric switch is linked to its own fabric switch.
+// Only switches with the NIC of exactly one GPU count. Circuits count as they are at the start.
 std::vector<std::vector<std::uint32_t>> linked_gpus(const Cluster& cluster);
 
 }  // namespace netsim

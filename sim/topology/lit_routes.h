@@ -1,4 +1,4 @@
-// Routes of a graph some of whose links carry nothing: links that are down, circuits that are dark.
+// Routes of a graph in which some links carry nothing: links that are down, and circuits that are down.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace netsim {
 
-// The shortest ways without the ports that are `avoided`. Where there is no way, and the graph has optical
-// switches, the shortest of all that they can make: packets wait there until it is lit.
+// Returns the shortest routes without the ports that are `avoided`. Where there is none, and the graph has
+// optical switches, it returns the shortest over all circuits that they can make. Packets then wait for the
+// circuit.
 std::unique_ptr<Routes> lit_routes(const Graph& graph, std::span<const HostPort> nics,
                                    const std::vector<bool>& avoided);
 

@@ -10,8 +10,8 @@
 namespace netsim {
 namespace {
 
-// Boost's blossoms own one another in circles and are never freed: some hundred bytes for each odd circle
-// that a matching meets, once for each topology that is built. The leak checker does not count them.
+// Disables the leak checker. Boost's blossoms own one another in cycles and are never freed: some hundred
+// bytes for each odd cycle that a matching meets. This happens once for each topology that is built.
 struct BlossomsMayLeak {
 #ifdef __SANITIZE_ADDRESS__
   __lsan::ScopedDisabler disabler;
@@ -26,7 +26,7 @@ using WeightedPairs =
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> heaviest_matching(std::uint32_t count,
                                                                        const PairWeights& weights) {
-  if (weights.empty()) return {};  // Boost doubles the largest weight, and has none then
+  if (weights.empty()) return {};  // Boost doubles the largest weight, which does not exist then
   WeightedPairs pairs(count);
   for (const auto& [ends, weight] : weights) boost::add_edge(ends.first, ends.second, Weight(weight), pairs);
   std::vector<boost::graph_traits<WeightedPairs>::vertex_descriptor> mate(count);

@@ -1,5 +1,5 @@
-// Matchings of the largest weight (Edmonds, Paths, Trees, and Flowers, Canadian Journal of Mathematics, 1965;
-// Boost.Graph's maximum_weighted_matching).
+// Matchings of maximum weight (Edmonds, Paths, Trees, and Flowers, Canadian Journal of Mathematics, 1965), by
+// Boost.Graph's maximum_weighted_matching.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace netsim {
 
-// Weights of pairs (smaller, larger) of 0 .. count - 1, above 0.
+// Weights, above 0, of pairs (smaller, larger) of the numbers 0 to count - 1.
 using PairWeights = std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t>;
 
-// Pairs that have no member in common and the largest sum of weights, rising.
+// Returns the pairs, in ascending order, that have no member in common and the largest sum of weights.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> heaviest_matching(std::uint32_t count,
                                                                        const PairWeights& weights);
 

@@ -26,11 +26,12 @@ class Grid {
   std::uint32_t coordinate(std::uint32_t node, std::size_t d) const {
     return node / strides_[d] % dimensions_[d].size;
   }
-  // The same node but for one coordinate.
+  // Returns the node that differs in one coordinate.
   std::uint32_t moved(std::uint32_t node, std::size_t d, std::uint32_t coordinate_there) const {
     return node + (coordinate_there - coordinate(node, d)) * strides_[d];
   }
-  // Nodes that differ in this dimension only are a group; groups are numbered by their first nodes.
+  // Returns the group of a node. Nodes that differ in this dimension only are a group; groups are numbered by
+  // their first nodes.
   std::uint32_t group(std::uint32_t node, std::size_t d) const {
     return node / (strides_[d] * dimensions_[d].size) * strides_[d] + node % strides_[d];
   }
@@ -43,8 +44,8 @@ class Grid {
   std::uint32_t nodes_ = 1;
 };
 
-// Whether a way round a ring from `at` to `to` goes upward: the shorter side, and of equal ones upward from
-// even places.
+// Returns whether the route along a ring from `at` to `to` goes upward. It takes the shorter side, and for
+// equal ones goes upward from even coordinates.
 bool goes_up(std::uint32_t at, std::uint32_t to, std::uint32_t size) {
   const std::uint32_t up = (to + size - at) % size;
   return 2 * up < size || (2 * up == size && at % 2 == 0);
@@ -74,7 +75,8 @@ class GridRoutes final : public Routes {
     up_[nic] = up;
     down_[node] = up ^ 1U;
   }
-  // Way `way` of a node along d: 0 and 1 down and up a ring, in a full mesh the coordinate, 0 to a switch.
+  // Sets port `way` of a node along d. In a ring 0 is down and 1 up; in a full mesh it is the peer's
+  // coordinate; 0 leads to a switch.
   void add(std::size_t d, std::uint32_t node, std::size_t way, PortId port) {
     ports_[d][node * ways_[d] + way] = port;
   }
@@ -127,7 +129,8 @@ class GridRoutes final : public Routes {
     const std::uint32_t start = group / stride * stride * grid_.dimension(d).size + group % stride;
     return {&back_[d][grid_.moved(start, d, grid_.coordinate(to, d))], 1};
   }
-  // 0 on the way to the place where a ring closes and over it, 1 where it need not be crossed any more.
+  // Returns 0 before the dateline of a ring and on the link across it, and 1 where the route need not cross
+  // it any more.
   std::uint32_t channel(NodeId at, std::uint32_t to) const {
     if (at < first_router_ || at >= first_router_ + grid_.nodes()) return 0;
     const std::uint32_t node = at - first_router_;
@@ -141,13 +144,13 @@ class GridRoutes final : public Routes {
 
   Grid grid_;
   NodeId first_router_;
-  std::vector<std::uint32_t> number_;                     // by node of a NIC
-  std::vector<PortId> up_;                                // by node of a NIC: to its router
-  std::vector<PortId> down_;                              // by number: from the router to its NIC
-  std::vector<std::size_t> ways_;                         // by dimension: ways of a node along it
-  std::vector<std::vector<PortId>> ports_;                // by dimension, node x ways
-  std::vector<std::vector<PortId>> back_;                 // by dimension, of switches: to a node
-  std::vector<std::pair<NodeId, std::size_t>> switches_;  // first switch of a dimension
+  std::vector<std::uint32_t> number_;       // by node of a NIC: its router's number
+  std::vector<PortId> up_;                  // by node of a NIC: its port to the router
+  std::vector<PortId> down_;                // by router's number: its port to the NIC
+  std::vector<std::size_t> ways_;           // by dimension: number of ports of a node along it
+  std::vector<std::vector<PortId>> ports_;  // by dimension, then node x ways
+  std::vector<std::vector<PortId>> back_;   // by dimension, then node: port from the switch to the node
+  std::vector<std::pair<NodeId, std::size_t>> switches_;  // first switch of a dimension, and the dimension
 };
 
 class MultiDimensional final : public Topology {
@@ -158,7 +161,7 @@ class MultiDimensional final : public Topology {
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
     const auto first = static_cast<NodeId>(graph.node_count());
     std::vector<std::uint32_t> sizes;
-    bool has_switches = false;  // which are drawn above
+    bool has_switches = false;  // switches are drawn above the grid
     for (std::size_t d = 0; d < grid_.dimensions(); ++d) {
       sizes.push_back(grid_.dimension(d).size);
       has_switches = has_switches || grid_.dimension(d).shape == Shape::star;
@@ -176,7 +179,8 @@ class MultiDimensional final : public Topology {
   }
 
  private:
-  // Between a node and its own router, which is a part of it: it takes no time and holds nothing back.
+  // Returns the link between a node and its own router, which is a part of it. The link takes no time and
+  // never limits the rate.
   LinkSpec inner_link() const {
     LinkSpec link = grid_.dimension(0).link;
     link.rate = 0;
@@ -203,7 +207,7 @@ class MultiDimensional final : public Topology {
     }
   }
 
-  // Two nodes are joined once.
+  // Joins the rings of a dimension. A ring of two nodes has one link.
   void join_ring(Graph& graph, GridRoutes& routes, NodeId first, std::size_t d) const {
     const GridDimension& dimension = grid_.dimension(d);
     for (std::uint32_t node = 0; node < grid_.nodes(); ++node) {

@@ -12,9 +12,9 @@
 namespace netsim {
 namespace {
 
-constexpr std::uint64_t kEffort = 4'000'000;  // hops that the search for circles looks at
+constexpr std::uint64_t kEffort = 4'000'000;  // limit of the hops that the search for cycles examines
 
-// Links between the two switches with NICs that are farthest apart.
+// Returns the number of links between the two switches with NICs that are farthest apart.
 std::uint32_t longest_way(const Graph& graph, std::span<const HostPort> nics) {
   std::set<NodeId> access;
   for (const HostPort& nic : nics) {

@@ -1,5 +1,5 @@
-// Shortest ways on any graph in virtual channels, for fabrics whose shape does not say how lossless packets
-// keep from waiting for each other in a circle: which of the two rules for channels, and how many.
+// Shortest routes on any graph in virtual channels, for fabrics whose shape does not exclude deadlocks of
+// lossless packets. The parameters select one of two rules for channels, and their number.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace netsim {
 
-// As many channels as a port has data queues.
+// A port has this many data queues.
 inline constexpr std::int64_t kMostOrderedChannels = 6;
 
 enum class ChannelOrder : std::uint8_t {
-  automatic,  // hops where there are channels enough for the longest way, else layers
+  automatic,  // `hops` where the channels suffice for the longest route, else `layers`
   hops,       // hop_ordered_routes.h
   layers      // layered_routes.h
 };
@@ -25,7 +25,7 @@ struct ChannelParameters {
   std::int64_t channels = 0;
   ChannelOrder channel_order = ChannelOrder::automatic;
 };
-// Adds them to the parameters of a topology (P derives from ChannelParameters).
+// Adds these parameters to those of a topology (P derives from ChannelParameters).
 template <class P>
 Parameters<P>&& with_channels(Parameters<P>&& parameters) {
   parameters.integer(
@@ -41,12 +41,12 @@ Parameters<P>&& with_channels(Parameters<P>&& parameters) {
   return std::move(parameters);
 }
 
-// ConfigError where the fabric has more switches than layers are found for, and layers are asked for.
+// Throws a ConfigError where layers are requested for more than kMostLayeredSwitches switches.
 void check_channels(const ChannelParameters& parameters, std::size_t switches, const ConfigNode& where);
 
-// The shortest ways on the graph, in channels. `longest`: links between the switches that are farthest apart;
-// 0: it is looked for, and where the ways have no circle one channel is enough. Above kMostLayeredSwitches
-// `automatic` is hops, as far as there are channels.
+// Returns the shortest routes on the graph, in channels. `longest` is the number of links between the two
+// switches that are farthest apart. 0: it is measured, and one channel is enough if the shortest routes have
+// no cycle. Above kMostLayeredSwitches `automatic` means `hops`, with at most the allowed channels.
 std::unique_ptr<Routes> ordered_routes(const Graph& graph, std::span<const HostPort> nics,
                                        const ChannelParameters& parameters, std::uint32_t longest = 0);
 

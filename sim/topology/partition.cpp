@@ -8,22 +8,24 @@ namespace netsim {
 namespace {
 
 constexpr Time kShortestCut = 100 * kNanosecond;
-// Above this the ports, queues and packets of a set no longer stay in the caches that a core has for itself
-// and remote event costs less than what is fetched from farther away (measured: docs/performance.md).
+// Limit of a set's ports. Above it the ports, queues and packets of a set no longer fit into a core's private
+// caches. Then remote events cost less than fetching data from farther away (measured: docs/performance.md).
 constexpr std::uint64_t kPortsPerSet = 6200;
-constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be evened out
+constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be balanced
 
-// What sets need of each other grows with the square of their number, and finding it out with the cube.
+// Limit of the sets. The lookaheads between sets grow with the square of their number, and their computation
+// with the cube.
 constexpr std::uint32_t kMostSets = 512;
 
-// Messages over NVLink are not acknowledged: their sender learns of the delivery at once, in its own set.
+// Returns whether a link must not be cut. Messages over NVLink are not acknowledged, so their sender learns
+// of the delivery at once, in its own set.
 bool stays_whole(const LinkSpec& link) { return link.delay < kShortestCut || link.kind == LinkKind::nvlink; }
 
-// Atoms that stay together.
+// Atoms that are in one set because links between them must not be cut.
 struct AtomGroup {
   std::uint64_t ports = 0;
-  std::uint32_t level = kNoId;            // links to the nearest host
-  std::uint32_t first = kNoId, last = 0;  // of the hosts below it, in a line of all hosts
+  std::uint32_t level = kNoId;            // number of links to the nearest host
+  std::uint32_t first = kNoId, last = 0;  // range of the hosts below it, in the order of all hosts
 };
 
 class Partitioner {
@@ -40,8 +42,9 @@ class Partitioner {
     for (std::uint32_t level = 0; climb(level); ++level) continue;
   }
 
-  // Into a multiple of `unit` sets, at least `least`, at most twice as many: so many that the fewest links
-  // between the hosts and switches of neighbouring sets are cut, and pods stay whole.
+  // Divides the groups into a multiple of `unit` sets, at least `least` and at most twice as many. It selects
+  // the number that cuts the fewest links between hosts and switches of neighbouring sets, so that pods stay
+  // whole.
   Partition divide(std::uint32_t least, std::uint32_t unit) {
     least = (least + unit - 1) / unit * unit;
     std::vector<std::uint32_t> local, wide;
@@ -78,7 +81,7 @@ class Partitioner {
   std::uint32_t near_end(PortId id) { return root(graph_.node(graph_.port(id).node).atom); }
   std::uint32_t far_end(PortId id) { return near_end(id ^ 1U); }
 
-  // Hosts in the order of their atoms, which is that of their numbers.
+  // Numbers the hosts in the order of their atoms, which is that of their host numbers.
   void find_hosts() {
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
       if (graph_.node(id).kind != NodeKind::gpu && graph_.node(id).kind != NodeKind::nic) continue;
@@ -89,7 +92,8 @@ class Partitioner {
     }
   }
 
-  // What is one link above `level` gets the hosts below it. False: nothing is.
+  // Assigns hosts to the groups one link above `level`: those below them. Returns false if there is no such
+  // group.
   bool climb(std::uint32_t level) {
     bool any = false;
     for (PortId id = 0; id < graph_.port_count(); ++id) {
@@ -104,8 +108,8 @@ class Partitioner {
     return any;
   }
 
-  // Whether the hosts below a switch are those of several sets: the upper tiers of a large network. Such
-  // switches are dealt out to all sets.
+  // Returns whether the hosts below a switch belong to several sets, as in the upper tiers of a large
+  // network. Such switches are divided among all sets.
   bool is_wide(const AtomGroup& c, std::uint32_t sets) const {
     if (c.level == kNoId) return true;
     return c.level > 0 && (c.last - c.first + std::uint64_t{1}) * sets > hosts_;
@@ -117,7 +121,7 @@ class Partitioner {
     return sum;
   }
 
-  // Cuts the line of groups into `parts` of about equal weight.
+  // Cuts the sequence of groups into `parts` of about equal weight.
   void cut(const std::vector<std::uint32_t>& line, std::uint32_t parts) {
     const std::uint64_t total = std::max<std::uint64_t>(weight(line), 1);
     std::uint64_t before = 0;
@@ -136,7 +140,7 @@ class Partitioner {
     return links;
   }
 
-  // Sets that got nothing do not exist.
+  // Numbers the sets and computes their lookaheads. Sets without atoms are dropped.
   Partition describe(std::uint32_t sets_cut) {
     std::vector<std::uint32_t> number(sets_cut, kNoId);
     Partition p;
@@ -158,9 +162,9 @@ class Partitioner {
   }
 
   const Graph& graph_;
-  std::vector<std::uint32_t> parent_;  // of atoms that stay together
-  std::vector<AtomGroup> groups_;      // by the atom that stands for it
-  std::vector<std::uint32_t> set_of_;  // likewise
+  std::vector<std::uint32_t> parent_;  // union-find forest of the atoms that share a set
+  std::vector<AtomGroup> groups_;      // by the atom that represents the group
+  std::vector<std::uint32_t> set_of_;  // by the atom that represents the group
   std::uint32_t hosts_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Parts of a network that its lower switches join: racks and pods, where the upper tiers are taken away.
+// Parts of a network that its lower switches join, such as racks and pods, with the upper tiers removed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace netsim {
 
-// Of each node the part that it is in, by the number of one of its nodes: nodes are in one part where links
+// Returns, for each node, its part, identified by one of the part's nodes. Two nodes are in one part if links
 // join them without a fabric switch of tier `tier` or higher. Such a switch is a part of its own.
 std::vector<std::uint32_t> parts_below(const Graph& graph, int tier);
 

@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Of `things` that are dealt out in blocks to `owners`, whose `thing` is.
+// Returns the owner of a thing, where `things` are divided among `owners` in blocks.
 std::uint32_t owner(std::uint32_t thing, std::uint32_t things, std::uint32_t owners) {
   return static_cast<std::uint32_t>(std::uint64_t{thing} * owners / things);
 }

@@ -38,7 +38,7 @@ void RankedRoutes::add_hops(const Waypoint& packet, std::vector<Hop>& hops) cons
   for (const PortId port : ports) hops.push_back({port, channel(packet.came, port)});
 }
 
-// Links of hosts lie before the first port.
+// Returns the channel of the hop to `next`. Links of hosts come before first_port_.
 std::uint32_t RankedRoutes::channel(const Hop& came, PortId next) const {
   if (next < first_port_ || came.port == kNoId || came.port < first_port_) return 0;
   const std::uint32_t channel = came.channel + (rank(next) <= rank(came.port) ? 1 : 0);

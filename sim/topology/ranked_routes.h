@@ -1,7 +1,7 @@
-// Routes of fabrics whose links have ranks: a packet keeps its virtual channel as long as it goes on to links
-// of higher rank, and takes the next channel with every hop that does not. So channel and rank together rise
-// all along a way, and no circle of packets can wait for each other, whatever the ways, while there are
-// channels enough.
+// Routes of fabrics whose links have ranks. A packet keeps its virtual channel as long as the next link has a
+// higher rank, and takes the next channel with every other hop. So the pair (channel, rank) rises along a
+// route, and no cycle of packets can wait for each other while there are enough channels. This holds for any
+// routes.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,18 @@ class RankedRoutes : public Routes {
   void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const final;
 
  protected:
-  // When all links are there. The switches are the nodes from first_switch on; `ranks`: of all ports between
-  // them, which are the graph's last ones. `given_channels`: 0: as many as are needed.
+  // Must be called when all links have been added. The switches are the nodes from first_switch on. `ranks`
+  // are those of all ports between them, which must be the last ports of the graph. `given_channels` = 0: as
+  // many channels as needed.
   RankedRoutes(const Graph& graph, NodeId first_switch, std::span<const HostPort> nics,
                std::vector<std::uint8_t> ranks, std::uint32_t given_channels);
 
-  // Next hops to another switch, the destination's or at the intermediate, by their numbers; in a stable
-  // place.
+  // Return the next hops to another switch: the destination's, or those of the intermediate `via`. Switches
+  // are counted from first_switch. The spans must stay valid.
   virtual std::span<const PortId> hops_to(std::uint32_t at, std::uint32_t to) const = 0;
   virtual std::span<const PortId> hops_to_via(std::uint32_t at, std::uint32_t via) const = 0;
 
-  // Of a switch, or of the one that a NIC is at.
+  // Returns the number of a switch, or of the switch that a NIC is joined to.
   std::uint32_t switch_of(NodeId node) const {
     return node < first_switch_ ? switch_of_[node] : node - first_switch_;
   }
@@ -43,8 +44,8 @@ class RankedRoutes : public Routes {
   PortId first_port_;
   std::uint32_t given_;
   std::vector<std::uint8_t> ranks_;
-  std::vector<std::uint32_t> switch_of_;  // by node of a NIC
-  std::vector<PortId> up_, down_;         // likewise: to its switch, and back
+  std::vector<std::uint32_t> switch_of_;  // by node, of NICs
+  std::vector<PortId> up_, down_;         // by node, of NICs: the port to its switch, and back
 };
 
 }  // namespace netsim

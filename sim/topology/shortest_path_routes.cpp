@@ -1,6 +1,6 @@
-// Next hops of any fabric: a breadth-first search from a switch that has NICs, when the first packet or path
-// asks for a way there. Memory: switches that are destinations x switches x equal-cost ports, so arithmetic
-// routes are the better choice for large regular shapes.
+// Next hops of any fabric, by a breadth-first search from a switch with NICs at the first request for a route
+// to it. The memory is destination switches x switches x equal-cost ports. For large regular topologies,
+// routes by arithmetic are better.
 #include <memory>
 
 #include "sim/core/errors.h"
@@ -31,14 +31,14 @@ class ShortestPathRoutes final : public Routes {
   }
 
  private:
-  // Of a NIC: its port into the fabric and the number of the switch at its other end among those with NICs.
+  // A NIC's port into the fabric, and the column of the switch at its other end.
   struct Access {
     PortId port;
     std::uint32_t column;
   };
-  // Next hops of all switches towards one of them.
+  // The next hops of all switches towards one switch.
   struct Column {
-    std::vector<std::uint32_t> begin{0};  // by row: range of hops
+    std::vector<std::uint32_t> begin{0};  // by row: start of its range of `hops`
     std::vector<PortId> hops;
   };
 
@@ -70,7 +70,8 @@ class ShortestPathRoutes final : public Routes {
 
   bool usable(PortId port) const { return down_ports_.empty() || !down_ports_[port]; }
 
-  // Links between a switch and `target` over switches and links that are up; kNoId where there is no way.
+  // Returns the number of links between each switch and `target` over links that are up; kNoId: there is no
+  // route.
   std::vector<std::uint32_t> distances(NodeId target) const {
     std::vector<std::uint32_t> distance(ports_.size(), kNoId);
     std::vector<NodeId> reached{target};
@@ -90,7 +91,7 @@ class ShortestPathRoutes final : public Routes {
     return columns_.get(column, [&] { return search(access_switches_[column]); });
   }
 
-  // The next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
+  // Returns the next hops of every switch towards `target`: the ports to neighbours that are one link nearer.
   Column search(NodeId target) const {
     const std::vector<std::uint32_t> distance = distances(target);
     Column column;
@@ -105,12 +106,12 @@ class ShortestPathRoutes final : public Routes {
     return column;
   }
 
-  // By node and port: the graph may be moved, but its lists stay where they are.
+  // By node and by port. The graph may be moved, but its lists of ports stay where they are.
   std::vector<std::span<const PortId>> ports_;
   std::vector<NodeId> peer_;
   std::vector<bool> down_ports_;
   std::vector<NodeId> switches_;         // row -> node
-  std::vector<std::uint32_t> row_;       // node -> row; kNoId for other than fabric switches
+  std::vector<std::uint32_t> row_;       // node -> row; kNoId for nodes that are not fabric switches
   std::vector<std::uint32_t> column_;    // row -> column; kNoId for switches without NICs
   std::vector<NodeId> access_switches_;  // column -> node
   std::vector<Access> access_;           // by node

@@ -11,10 +11,10 @@
 namespace netsim {
 namespace {
 
-// Switches to search from; more are taken as a sample.
+// Limit of the switches from which distances are measured; more are sampled.
 constexpr std::size_t kMostSearches = 512;
 
-// Of each NIC its port into the fabric; kNoId where it has none.
+// Returns the NIC's port into the fabric; kNoId: it has none.
 PortId access_port(const Graph& graph, NodeId nic) {
   for (const PortId port : graph.ports_of(nic)) {
     if (is_switch(graph, graph.port(port).peer_node)) return port;
@@ -22,7 +22,7 @@ PortId access_port(const Graph& graph, NodeId nic) {
   return kNoId;
 }
 
-// NICs by the switch they are at.
+// Returns the number of NICs at each switch.
 std::map<NodeId, std::uint64_t> nics_by_switch(const Graph& graph, std::span<const HostPort> nics) {
   std::map<NodeId, std::uint64_t> count;
   for (const HostPort& port : nics) {
@@ -32,10 +32,10 @@ std::map<NodeId, std::uint64_t> nics_by_switch(const Graph& graph, std::span<con
   return count;
 }
 
-// Of a list by port that may be empty.
+// Reads a list by port that may be empty.
 bool holds(const std::vector<bool>& ports, PortId port) { return !ports.empty() && ports[port]; }
 
-// Links from one switch to all others.
+// Computes the number of links from one switch to all others.
 class Distances {
  public:
   explicit Distances(const Graph& graph)
@@ -64,12 +64,12 @@ class Distances {
   std::vector<NodeId> reached_;
 };
 
-// DistancePairs of NICs that have a way, and the links of all their ways.
+// Number of ordered pairs of NICs that a route joins, and the sum of the links of their routes.
 struct DistancePairs {
   std::uint64_t count = 0, hops = 0;
 };
 
-// Of the NICs of one fabric, by switch.
+// Adds the pairs of the NICs of one fabric. `nics` holds their number by switch.
 void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>& nics, DistancePairs& pairs,
                        Structure& result) {
   Distances distances(graph);
@@ -159,7 +159,7 @@ void add_capacity(FlowGraph& graph, std::size_t from, std::size_t to, BitRate ra
   boost::put(boost::edge_reverse, graph, back, there);
 }
 
-// Rates between neighbouring switches, parallel links together.
+// Returns the rates between neighbouring switches; parallel links count together.
 std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph& graph,
                                                                     const std::vector<bool>& without) {
   std::map<std::pair<NodeId, NodeId>, BitRate> rates;
@@ -200,7 +200,7 @@ BitRate bisection_of(const Graph& graph, std::span<const HostPort> nics, const s
   return least;
 }
 
-// Of all packet fabrics together: nothing joins them.
+// Returns the sum over all packet fabrics, because nothing joins them.
 BitRate find_bisection(const Cluster& cluster, const std::vector<bool>& without = {}) {
   BitRate sum = 0;
   for (const ClusterFabric& fabric : cluster.fabrics) {

@@ -45,7 +45,7 @@ std::vector<std::vector<std::uint32_t>> neighbours_of(const SwitchGraph& graph) 
   return neighbours;
 }
 
-// Links from one switch to all others; kNoId where there is no way.
+// Returns the number of links from one switch to all others; kNoId: it cannot be reached.
 std::vector<std::uint32_t> distances(const std::vector<std::vector<std::uint32_t>>& neighbours,
                                      std::uint32_t from) {
   std::vector<std::uint32_t> distance(neighbours.size(), kNoId), reached{from};

@@ -1,5 +1,5 @@
-// SwitchGraph: fabrics whose switches are all alike and joined as some graph says: random regular graphs, de
-// Bruijn and Kautz graphs, SlimFly. Routes are the shortest paths, in virtual channels (ordered_routes.h).
+// SwitchGraph: fabrics of identical switches, joined as a graph says: random regular graphs, de Bruijn and
+// Kautz graphs, SlimFly. Routes are the shortest paths, in virtual channels (ordered_routes.h).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace netsim {
 
-// What they have in common for the user.
+// The parameters that all these fabrics have.
 struct SwitchGraphParameters : EthernetParameters, ChannelParameters {
   std::optional<BitRate> switch_rate;
 };
-// Adds them to the parameters of a topology (P derives from SwitchGraphParameters).
+// Adds these parameters to those of a topology (P derives from SwitchGraphParameters).
 template <class P>
 Parameters<P>&& with_switch_graph(Parameters<P>&& parameters) {
   parameters.rate("switch_rate", static_cast<std::optional<BitRate> P::*>(&P::switch_rate), kLinkRates,
@@ -29,16 +29,19 @@ Parameters<P>&& with_switch_graph(Parameters<P>&& parameters) {
 struct SwitchGraph {
   std::uint32_t switches = 0;
   std::uint32_t hosts_per_switch = 1;  // host port i is at switch i / hosts_per_switch
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> links;  // both ways; none twice, none to itself
+  // Pairs of switches, each a link in both directions. No pair occurs twice, none joins a switch to itself.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> links;
 
-  // The links with the smaller end first, in order, each once, without those from a switch to itself.
+  // Sorts the links, the smaller switch of each first. Removes duplicates, and links from a switch to itself.
   void tidy();
   bool is_connected() const;
-  // Links between the two switches that are farthest apart; kNoId where they are not all joined.
+  // Returns the number of links between the two switches that are farthest apart; kNoId where the graph is
+  // not connected.
   std::uint32_t diameter() const;
 };
 
-// ConfigError at `where` where the graph falls apart or has more host ports than any cluster.
+// Creates the topology. Throws a ConfigError at `where` where the graph is not connected or has more host
+// ports than the limit.
 std::unique_ptr<Topology> switch_graph(SwitchGraph graph, const SwitchGraphParameters& parameters,
                                        const ConfigNode& where);
 

@@ -1,5 +1,5 @@
-// CircuitControl: who may ask for other circuits while the simulation runs. What circuits are: see
-// sim/network/circuit_switching.h.
+// CircuitControl: lets jobs request other optical circuits while the simulation runs.
+// sim/network/circuit_switching.h describes circuits.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace netsim {
 class CircuitControl {
  public:
   virtual ~CircuitControl() = default;
-  // Names of the configurations that the optical switches have, by number.
+  // Returns the names of the optical switches' configurations, by number.
   virtual const std::vector<std::string>& configurations() const = 0;
-  // How long a request takes from whoever asks to the switches: above 0.
+  // Returns the time that a request takes to reach the switches; above 0.
   virtual Time request_latency() const = 0;
-  // Brings all switches that have the configuration to it; several requests are carried out in their order.
-  // Between events only (Engine::call_at). `lit` is called between events, when its circuits carry packets.
+  // Brings all switches that have the configuration to it. Requests are carried out in their order. May be
+  // called only between events (Engine::call_at). `lit` is called between events, when the circuits carry
+  // packets.
   virtual void configure(std::uint32_t configuration, std::function<void()> lit) = 0;
 };
 

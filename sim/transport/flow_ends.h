@@ -1,4 +1,5 @@
-// The two ends of a flow, as the sets write them into the journal. Private to the packet network.
+// Records of the two ends of a flow that the logical processes write into the journal. Private to the packet
+// network.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct FlowAcknowledged {
   Time acknowledged;
 };
 
-// A message of this queue pair was cancelled before any of it left.
+// Tells that a message of this queue pair was cancelled before any of it left.
 struct FlowVanished {
   std::uint32_t queue_pair;
 };

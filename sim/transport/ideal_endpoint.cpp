@@ -24,7 +24,7 @@ MessageHandle IdealEndpoint::send(const SendRequest& request) {
   return request.fan == nullptr ? MessageHandle{request.source, index, generations_} : MessageHandle{};
 }
 
-// The first open sum that the sender has no part in yet.
+// Adds the message to the first open sum without a message of this sender.
 void IdealEndpoint::join(const SendRequest& request) {
   const auto open = std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) {
     const SendRequest& one = sum.parts.front();
@@ -63,7 +63,7 @@ void IdealEndpoint::start(std::uint32_t index) {
 
 void IdealEndpoint::deliver(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument);
-  if (slots_[index].starts != event.argument >> 32) return;  // held or cancelled since
+  if (slots_[index].starts != event.argument >> 32) return;  // it was held or cancelled meanwhile
   SendRequest request = slots_[index].request;
   request.delays = &told_;
   if (request.fan != nullptr) {

@@ -1,5 +1,5 @@
-// `network: ideal`: every transfer is delivered a constant delay after it starts, 0 by default. Schedules and
-// pipelines are tested on it. With delay 0 all GPUs form one atom.
+// IdealEndpoint (`network: ideal`): every transfer is delivered a constant delay after it starts, 0 by
+// default. It serves to test schedules and pipelines. With delay 0 all GPUs form one atom.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,29 @@ namespace netsim {
 
 class IdealEndpoint final : public Endpoint {
  public:
-  // Handles EventKind::ideal_delivery of `loop`. `first_origin`: origins first_origin + gpu are its own.
+  // Handles EventKind::ideal_delivery of `loop`. It uses the origins from first_origin to first_origin + gpus
+  // - 1.
   IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, std::uint32_t first_origin);
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   MessageHandle send(const SendRequest& request) override;
-  // It has no switches, and so none that cannot.
+  // Returns no objection, because there are no switches.
   std::string objection(const SwitchFan&) const override { return ""; }
   bool hold(const MessageHandle& message) override;
   bool release(const MessageHandle& message) override;
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
   Bytes cancel(const MessageHandle& message) override;
-  void tell_delays() override {}  // there is only the delay, always told
+  void tell_delays() override {}  // only the delay itself exists, and it is always reported
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     return source == destination ? Reach::self : Reach::ideal;
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
 
  private:
-  // A slot outlives its messages: `starts` goes on counting, so that the event of a delivery that was held or
-  // cancelled since finds another count and does nothing.
+  // A slot outlives its messages. `starts` counts on, so the delivery event of a message that was held or
+  // cancelled meanwhile finds another count and does nothing.
   struct Slot {
     SendRequest request;
-    std::vector<SendRequest> parts;  // of a reduction: its messages, of which `request` came last
+    std::vector<SendRequest> parts;  // messages of a reduction, of which `request` came last
     std::uint64_t generation = 0;    // 0: free
     std::uint32_t starts = 0;
     bool held = false;
@@ -52,7 +53,7 @@ class IdealEndpoint final : public Endpoint {
 
   EventLoop& loop_;
   Time delay_;
-  // A message takes its delay.
+  // Reports the constant delay as propagation.
   struct Delay final : DelayTeller {
     explicit Delay(Time delay_in) : delay(delay_in) {}
     MessageDelays tell() override { return {delay, {}}; }
@@ -62,7 +63,7 @@ class IdealEndpoint final : public Endpoint {
   MessageListener* listener_ = nullptr;
   std::vector<Origin> origins_;
   std::vector<Slot> slots_;
-  std::vector<Sum> sums_;  // open ones
+  std::vector<Sum> sums_;  // those that still wait for members
   std::vector<std::uint32_t> free_;
   std::uint64_t generations_ = 0;
 };

@@ -12,7 +12,7 @@ class IdleKeys {
  public:
   IdleKeys(const ConfigNode& section, std::string path) : section_(section), path_(std::move(path)) {}
 
-  // Adds a Note on those of the keys that the user gave.
+  // Adds a note on those of the keys that the user gave.
   void note(std::initializer_list<const char*> keys, const std::string& why) {
     std::string given;
     std::size_t count = 0;
@@ -27,7 +27,8 @@ class IdleKeys {
   std::vector<std::string> take() { return std::move(notes_); }
 
  private:
-  // A translation of another simulator's file gives values without keys of their own.
+  // Returns whether the user wrote the value. Translations of other simulators' files give values without
+  // keys of their own.
   static bool by_user(const ConfigNode& value) {
     const Place& at = value.place();
     const Place key = value.key_place();

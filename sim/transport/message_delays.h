@@ -1,5 +1,5 @@
-// MessageDelays: what the time of a message is made of, from send() to its last byte at the destination. Told
-// at its delivery, where Endpoint::tell_delays() asked for it.
+// MessageDelays: the parts of a message's time from send() to its last byte at the destination. They are
+// reported at delivery after Endpoint::tell_delays().
 #pragma once
 
 #include <span>
@@ -9,33 +9,34 @@
 
 namespace netsim {
 
-// What a message spent at one port, its link included.
+// Time that a message spent at one port, its link included.
 struct PortDelay {
-  PortId port = kNoId;  // kNoId: several ports further on the way, taken together
-  // Of the message's bytes, in an idle network: all at the slowest port of its way.
+  PortId port = kNoId;  // kNoId: several ports further on the way together
+  // Transmission time of the message's bytes in an idle network, all at the slowest port of its way.
   Time transmission = 0;
-  // Of its last packet, behind other packets; what it waits for packets of its own message in an idle network
-  // too is transmission.
+  // Wait of the message's last packet behind other packets. A wait for packets of the same message that an
+  // idle network has too is not included; it is part of transmission.
   Time queueing = 0;
-  // Of its last packet, while the far end held its class back: PFC pauses, no credits. At the port to the
-  // wire also of the message as a whole, before that packet left its sender.
+  // Wait of the last packet while the far end held its class back, by PFC pauses or lack of credits. At the
+  // port to the wire it includes such waits of the whole message before that packet left the sender.
   Time paused = 0;
 
   Time sum() const { return transmission + queueing + paused; }
 };
 
-// They add up to the message's time, or less: the rest it waited at its sender, for its window, its pace,
-// what the sender sent before it, or a retransmission.
+// The delays add up to the message's time or less. The rest is time at the sender: for its window or pacing,
+// for earlier messages, or for a retransmission.
 struct MessageDelays {
-  Time propagation = 0;              // of its first byte, in an idle network
-  std::span<const PortDelay> ports;  // until the next delivery; the slowest first, then by the way
+  Time propagation = 0;  // of the first byte in an idle network
+  // Valid until the next delivery. The slowest port comes first, then the others in the order of the way.
+  std::span<const PortDelay> ports;
 };
 
-// Who can tell of the message that is being delivered. It costs something only if it is asked.
+// DelayTeller: computes the delays of the message that is being delivered. It costs time only if it is asked.
 class DelayTeller {
  public:
   virtual ~DelayTeller() = default;
-  // At the beginning of message_delivered(), before anything is sent.
+  // Returns the delays. It must be called at the beginning of message_delivered(), before anything is sent.
   virtual MessageDelays tell() = 0;
 };
 

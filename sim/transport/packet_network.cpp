@@ -17,7 +17,8 @@ const ConfigNode& switch_section(const ConfigNode& network_node) {
   return section != nullptr ? *section : network_node;
 }
 
-// Of all packet fabrics, where there are several or one has a section of its own; nothing: all is common.
+// Returns the scopes of all packet fabrics. Empty if all are alike, because no fabric has a section of its
+// own.
 std::vector<FabricScope> fabric_scopes(const TransportState& state, const FabricParameters& parameters) {
   const std::vector<const ConfigNode*> sections = fabric_sections(parameters.fabrics, state.cluster);
   std::vector<FabricScope> scopes;
@@ -177,7 +178,7 @@ PathObjection PacketNetworkImpl::worst_path(std::size_t transport) const {
   return worst;
 }
 
-// By a packet fabric.
+// Returns whether a packet fabric uses the transport.
 bool PacketNetworkImpl::is_used(std::size_t transport) const {
   for (std::size_t i = 0; i < cluster_.fabrics.size(); ++i) {
     if (!cluster_.fabrics[i].scale_up && state_.transport_of_fabric[i] == transport) return true;
@@ -192,7 +193,8 @@ std::string PacketNetworkImpl::fabric_with(std::size_t transport) const {
   return cluster_.fabrics[static_cast<std::size_t>(at - of.begin())].name;
 }
 
-// Why nothing of a queue pair arrives: a link on its way, or on its ACKs', that is known to be down.
+// Returns a text that names a link known to be down on the queue pair's way or its ACKs' way; empty if there
+// is none.
 std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
   if (state_.senders[id].scale_up) return "";
   const std::vector<bool>& down = fabric_.down_ports();

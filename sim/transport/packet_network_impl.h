@@ -1,5 +1,5 @@
-// The packet network as a whole: a TransportShard for each set of atoms on a Fabric, and what concerns all of
-// them: connections, flow records, reports. Private to the room.
+// PacketNetworkImpl: a TransportShard for each logical process on a Fabric, with what concerns all of them:
+// connections, flow records and reports. Private to sim/transport.
 #pragma once
 
 #include <cstdint>
@@ -109,13 +109,14 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
 
   Sender& sender_of(std::uint32_t gpu) { return parts_[state_.set_of_gpu[gpu]]->sender(); }
   const Sender& sender_of(std::uint32_t gpu) const { return parts_[state_.set_of_gpu[gpu]]->sender(); }
-  // Of its messages, some are not finished.
+  // Returns whether the queue pair has unfinished messages.
   bool busy(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;
   std::vector<std::string> find_idle_keys(const ConfigNode& network, const ConfigNode& transport) const;
   PathObjection worst_path(std::size_t transport) const;
   bool is_used(std::size_t transport) const;
-  // "storage", of several fabrics; "": of the transport that all share, or there is one fabric only.
+  // Returns the name of the fabric with this transport, for example "storage". Returns "" for the transport
+  // common to all fabrics, or if there is only one.
   std::string fabric_with(std::size_t transport) const;
 
   const Cluster& cluster_;

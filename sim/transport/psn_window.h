@@ -1,5 +1,5 @@
-// PsnWindow: a value for each packet sequence number of a moving window, in a ring that grows with the
-// window.
+// PsnWindow: a value for each packet sequence number of a moving window. The values lie in a ring that grows
+// with the window.
 #pragma once
 
 #include <bit>
@@ -9,17 +9,18 @@
 
 namespace netsim {
 
-// Values outside what was written are `empty`. Sequence numbers wrap at 2^32.
+// Values that were not set are `empty`. Sequence numbers wrap at 2^32.
 template <class T>
 class PsnWindow {
  public:
   explicit PsnWindow(T empty = T{}) : empty_(empty), ring_(kStart, empty) {}
 
-  // `base`: the first number of the window; all before it must have been cleared.
+  // Returns the value of `psn`. `base` is the first number of the window; the values of all numbers before it
+  // must have been cleared.
   T get(std::uint32_t base, std::uint32_t psn) const {
     return psn - base < ring_.size() ? ring_[psn & (ring_.size() - 1)] : empty_;
   }
-  // The value of `psn`, which has been set, is the empty one again.
+  // Resets the value of `psn`, which must have been set, to `empty`.
   void clear(std::uint32_t psn) { ring_[psn & (ring_.size() - 1)] = empty_; }
   void set(std::uint32_t base, std::uint32_t psn, T value) {
     const std::uint32_t span = psn - base + 1;
@@ -36,7 +37,7 @@ class PsnWindow {
     ring_.swap(larger);
   }
   T empty_;
-  std::vector<T> ring_;  // a power of two
+  std::vector<T> ring_;  // its size is a power of two
 };
 
 }  // namespace netsim

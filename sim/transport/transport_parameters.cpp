@@ -19,11 +19,11 @@ const Parameters<AcknowledgeParameters>& acknowledge() {
   return parameters;
 }
 
-// All that a fabric may have of its own.
+// Returns the parameters that a fabric may set for itself.
 Parameters<TransportParameters> parameters_of_fabric() {
   using P = TransportParameters;
-  // Timeout and retry count: InfiniBand local ACK timeout 4.096 us x 2^14 and 7 retries, the usual verbs
-  // defaults.
+  // The defaults of timeout and retry count are those usual for verbs: InfiniBand's local ACK timeout 4.096
+  // us x 2^14, and 7 retries.
   auto parameters =
       Parameters<P>()
           .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
@@ -119,8 +119,8 @@ TransportParameters fabric_transport(const TransportParameters& common, const Co
   return parameters;
 }
 
-// The hosts' NICs decide where the user does not, but not against a congestion control that lives on ACKs,
-// nor where marks would wait for them.
+// Returns the configured value, else that of the hosts' NICs. Each packet is acknowledged if congestion
+// control needs every ACK, or if marks are returned in ACKs.
 Acknowledging acknowledging(const TransportParameters& parameters, const CongestionNeeds& needs,
                             const Cluster& cluster) {
   if (parameters.acknowledge.every) return {*parameters.acknowledge.every, ""};
@@ -147,10 +147,12 @@ ReliabilityPlan reliability_plan(const TransportParameters& parameters) {
   return plan;
 }
 
-// RoCEv2 (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4,
-// FCS 4; RETH 16 in a message's first packet; AETH 4 in an ACK; a CNP carries 16 reserved bytes after the
-// BTH. InfiniBand within a subnet (section 5): LRH 8, BTH 12, ICRC 4, VCRC 2. ns3: PPP 2, IPv4 20, UDP 8,
-// sequence number 6; its ACK is padded to 48 and carries the congestion notification.
+// Framing by kind. RoCEv2 (InfiniBand Architecture Specification 1.4, annex A17): Ethernet 14, IPv4 20, UDP
+// 8, BTH 12, ICRC 4, FCS 4. In addition RETH 16 in a message's first packet, AETH 4 in an ACK, and 16
+// reserved bytes after the BTH in a CNP.
+//
+// InfiniBand within a subnet (section 5): LRH 8, BTH 12, ICRC 4, VCRC 2. ns3: PPP 2, IPv4 20, UDP 8, sequence
+// number 6. Its ACK is padded to 48 bytes and carries the congestion notification.
 Framing framing(FramingKind kind) {
   switch (kind) {
     case FramingKind::roce_v2:

@@ -1,4 +1,5 @@
-// The section `transport` of the configuration, and what is derived from it. Private to the packet network.
+// Parameters of the section `transport` of the configuration, and values derived from them. Private to the
+// packet network.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@
 
 namespace netsim {
 
-// What packets carry besides payload, in bytes as buffers count them.
+// Bytes that packets carry besides payload, as buffers count them.
 struct Framing {
-  std::uint32_t header = 0;        // of every data packet
-  std::uint32_t first_header = 0;  // more in a message's first packet
-  std::uint32_t ack = 0;           // whole ACK or NACK
-  std::uint32_t cnp = 0;           // whole congestion notification
+  std::uint32_t header = 0;        // in every data packet
+  std::uint32_t first_header = 0;  // in addition in a message's first packet
+  std::uint32_t ack = 0;           // a whole ACK or NACK
+  std::uint32_t cnp = 0;           // a whole congestion notification
 };
 
 enum class FramingKind : std::uint8_t { roce_v2, infiniband, ns3 };
@@ -27,12 +28,12 @@ Framing framing(FramingKind kind);
 
 enum class EcnEcho : std::uint8_t { cnp, ack };
 
-// `transport.acknowledge`.
+// The key `transport.acknowledge`.
 struct AcknowledgeParameters {
-  std::optional<std::int64_t> every;  // a power of two; PacketNetwork::acknowledging() has the default
+  std::optional<std::int64_t> every;  // a power of two; PacketNetwork::acknowledging() gives the default
 };
 
-// The `transport` section.
+// The section `transport`.
 struct TransportParameters {
   Bytes mtu = 4096;
   std::int64_t queue_pairs = 4;
@@ -52,17 +53,17 @@ struct TransportParameters {
   ConfigNode fabrics;
 };
 
-// What the section accepts.
+// Returns the keys that the section accepts.
 const ParameterTable& transport_parameter_table();
-// ConfigError where the section is wrong.
+// Reads the section. Throws ConfigError.
 TransportParameters read_transport(const ConfigNode& section);
-// Those of a fabric: `common`, those of all, and what the fabric's section in `transport.fabrics` says
-// otherwise; null: nothing.
+// Returns the parameters of a fabric: `common` with the changes of the fabric's section in
+// `transport.fabrics`. `section` may be null for no changes.
 TransportParameters fabric_transport(const TransportParameters& common, const ConfigNode* section);
-// The components that the parameters name. The plan is complete: with the transport's timeouts and retries.
+// Create the components that the parameters name. The plan contains the transport's timeouts and retries.
 std::unique_ptr<CongestionControl> make_congestion_control(const TransportParameters& parameters);
 ReliabilityPlan reliability_plan(const TransportParameters& parameters);
-// See PacketNetwork::acknowledging().
+// Implements PacketNetwork::acknowledging().
 Acknowledging acknowledging(const TransportParameters& parameters, const CongestionNeeds& needs,
                             const Cluster& cluster);
 

@@ -1,6 +1,6 @@
-// TransportShard: the transport of one set of atoms, made of a receiver and a sender. The sender's half of a
-// queue pair belongs to its source's set, the receiver's to its destination's; they know of each other by
-// packets and notices only. Private to the packet network.
+// TransportShard: the transport of one logical process, made of a receiver and a sender. The sender's half of
+// a queue pair belongs to the logical process of its source, the receiver's half to that of its destination.
+// They communicate only by packets and notices. Private to the packet network.
 #pragma once
 
 #include "sim/core/logical_process.h"
@@ -24,7 +24,7 @@ class TransportShard {
   const Sender& sender() const { return sender_; }
   const Receiver& receiver() const { return receiver_; }
   FanLanes& fans() { return fans_; }
-  // Of this set only.
+  // Returns the counters of this logical process only.
   const NetworkCounters& counts() const { return counts_; }
 
  private:
@@ -44,9 +44,9 @@ class TransportShard {
   Receiver receiver_;
   Sender sender_;
   FanLanes fans_;
-  // What the loop prefetches from.
+  // Addresses of the arrays' pointers for EventLoop::set_prefetch.
   const void* senders_base_;
-  const void* second_lines_base_;  // of the senders
+  const void* second_lines_base_;  // second cache lines of the senders
   const void* receivers_base_;
 };
 

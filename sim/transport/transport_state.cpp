@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-// Address space is set aside for so many.
+// Number of queue pairs for which address space is reserved.
 constexpr std::size_t kMaxQueuePairs = std::size_t{1} << 26;
 
 std::vector<std::uint8_t> ask_shifts(const TransportParameters& parameters, const CongestionNeeds& needs,
@@ -24,7 +24,7 @@ std::vector<std::uint8_t> ask_shifts(const TransportParameters& parameters, cons
   return shifts;
 }
 
-// `of_fabric`: by fabric, the number of its own; those of the others are 0.
+// Returns the transports. `of_fabric` gets, by fabric, the index of its transport; 0 is the common one.
 std::vector<FabricTransport> make_transports(const ConfigNode& node, const Cluster& cluster,
                                              std::vector<std::uint8_t>& of_fabric) {
   const TransportParameters common = read_transport(node);

@@ -1,5 +1,5 @@
-// TransportState: what the sets of atoms share of the transport: values that do not change, and arrays by
-// queue pair. Private to the packet network.
+// TransportState: the transport's data that the logical processes share: constant values, and arrays by queue
+// pair. Private to the packet network.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 
 namespace netsim {
 
-// How queue pairs of a fabric work: one section of the configuration, and what follows from it.
+// FabricTransport: the transport of a fabric's queue pairs, made from one section of the configuration.
 struct FabricTransport {
   FabricTransport(TransportParameters parameters_in, const Cluster& cluster);
 
-  Framing framing;  // with what congestion control adds
+  Framing framing;  // with the bytes that congestion control adds
   CongestionNeeds needs;
   bool echo_in_acks = false, stamps = false;
   std::unique_ptr<CongestionControl> congestion_control;
@@ -33,56 +33,56 @@ struct FabricTransport {
 };
 
 struct TransportState {
-  // `node`: the section `transport`.
+  // `node` is the section `transport`.
   TransportState(const Cluster& cluster_in, const ConfigNode& node);
 
   const Cluster& cluster;
-  // First that of all fabrics, then those of fabrics that have their own. Queue pairs have their number
-  // there.
+  // Transport 0 is common to all fabrics; the others belong to fabrics with a section of their own. Queue
+  // pairs store their index in `transports`.
   std::vector<std::uint8_t> transport_of_fabric;  // by number in Cluster::fabrics
   std::vector<FabricTransport> transports;
-  bool selective = false;  // in any of them
-  // Of queue pairs between two GPUs whose way is WayKind::packets.
+  bool selective = false;  // whether any of them uses selective repeat
+  // Returns the transport of queue pairs between two GPUs whose way is WayKind::packets.
   std::uint8_t transport_between(std::uint32_t from, std::uint32_t to) const {
     return transports.size() == 1 ? std::uint8_t{0} : transport_of_fabric[cluster.packet_fabric(from, to)];
   }
   const FabricTransport& of(const SenderState& s) const { return transports[s.transport]; }
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
-  bool traced = false;    // deliveries are told with their delays: last packets write traces
+  bool traced = false;    // deliveries are reported with delays: last packets record traces
   std::uint32_t delivered_reader = 0, acknowledged_reader = 0, vanished_reader = 0;
   std::vector<std::uint32_t> set_of_gpu;
-  // By queue pair.
+  // The following arrays are indexed by queue pair.
   ReservedArray<SenderState> senders;
   ReservedArray<ReceiverState> receivers;
   ReservedArray<QueuePairRecord> records;
   ReservedArray<IdealMessage> ideal_messages;
-  ReservedArray<Outstanding> outstanding;  // for those that are counted
-  ReservedArray<PaceLimits> pace_limits;   // for those that are limited
-  // For selective repeat only.
+  ReservedArray<Outstanding> outstanding;  // for queue pairs with `counted`
+  ReservedArray<PaceLimits> pace_limits;   // for queue pairs with `limited`
+  // Only for selective repeat.
   ReservedArray<SelectiveSender> selective_senders;
   ReservedArray<SelectiveReceiver> selective_receivers;
   std::size_t state_stride;
-  ReservedArray<std::byte> congestion;  // state_stride bytes each
+  ReservedArray<std::byte> congestion;  // PathConstants and congestion state, state_stride bytes each
   PathConstants& path_constants(std::size_t id) {
     return reinterpret_cast<PathConstants&>(congestion[id * state_stride]);
   }
   const PathConstants& path_constants(std::size_t id) const {
     return reinterpret_cast<const PathConstants&>(congestion[id * state_stride]);
   }
-  // What congestion control keeps of a queue pair, behind the constants.
+  // Returns the state that congestion control keeps for a queue pair, behind the constants.
   std::byte* congestion_state(std::size_t id) {
     return &congestion[id * state_stride] + sizeof(PathConstants);
   }
-  std::uint64_t route_changes = 0;  // how often routes have changed
-  Time routes_changed_at = -1;      // the last time
-  // Holds the ports of the ways that queue pairs had before routes changed, for ideal times.
+  std::uint64_t route_changes = 0;  // number of changes of routes
+  Time routes_changed_at = -1;      // time of the last change
+  // The ports of the ways that queue pairs had before routes changed, for ideal times.
   struct FormerWays {
     std::uint32_t use = 0;  // QueuePairIdentity::use
     std::vector<std::vector<PortId>> ways;
   };
   std::map<std::uint32_t, FormerWays> former_ways;
-  // By port; the numbers are those of Injectors of the port's set.
+  // By port. The numbers are indices in the Injectors of the port's logical process.
   std::vector<std::uint32_t> injector_of_port, gate_of_port;
 };
 

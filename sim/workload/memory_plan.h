@@ -1,10 +1,10 @@
-// MemoryPlan: what a workload knows of the memory of its ranks' GPUs: what lies there all the time, and what
-// each task allocates when it begins and releases when it ends; and of the host's memory, if it is used. So
-// the memory over time follows the times of the simulation, and in the order of the program it can be told
-// before anything is run.
+// MemoryPlan: the memory of the ranks' GPUs as far as a workload knows it. It has the memory in use
+// throughout, and the memory that each task allocates when it begins and releases when it ends. It also
+// covers the host's memory, if that is used. The use over time follows from the times of the simulation; in
+// the order of the program it is known before anything runs.
 //
-// Counted are tensors, in bytes of their elements. Not counted: what an allocator loses to fragmentation,
-// workspaces of kernels, the context of the driver and of libraries.
+// Tensors are counted, in bytes of their elements. Not counted are fragmentation by the allocator, workspaces
+// of kernels, and the context of the driver and of libraries.
 #pragma once
 
 #include <array>
@@ -18,8 +18,9 @@ namespace netsim {
 
 struct Task;
 
-// `host`: in the memory of the host, not of the GPU. `gathered`: parameters of other ranks, while a layer is
-// computed (ZeRO-3, FSDP). `communication`: buffers of what is gathered or passed on between ranks.
+// MemoryKind: the use of memory. `host` is in the memory of the host, not of the GPU. `gathered` are
+// parameters of other ranks, while a layer is computed (ZeRO-3, FSDP). `communication` are buffers of data
+// that is gathered or passed on between ranks.
 enum class MemoryKind : std::uint8_t {
   parameters,
   gradients,
@@ -32,28 +33,28 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::size_t kMemoryKinds = 7;
 const char* to_string(MemoryKind kind);
 
-// "61.20 GiB": how the memory of GPUs is counted.
+// Returns a size as "61.20 GiB", the unit in which GPU memory is counted.
 std::string gibibytes(Bytes bytes);
 
-// Bytes by kind, of one rank.
+// MemoryUse: bytes in use on one rank, by kind.
 class MemoryUse {
  public:
   Bytes& operator[](MemoryKind kind) { return bytes_[static_cast<std::size_t>(kind)]; }
   Bytes operator[](MemoryKind kind) const { return bytes_[static_cast<std::size_t>(kind)]; }
-  // Of the GPU: without what lies in its host's memory.
+  // Returns the bytes in the GPU's memory, without those in the host's.
   Bytes total() const;
   MemoryUse& operator+=(const MemoryUse& other);
   bool operator==(const MemoryUse&) const = default;
-  // "61.20 GiB: parameters 12.00 GiB, activations 49.20 GiB; host 100.00 GiB"; kinds without bytes are left
-  // out.
+  // Returns "61.20 GiB: parameters 12.00 GiB, activations 49.20 GiB; host 100.00 GiB". Kinds without bytes
+  // are left out.
   std::string text() const;
 
  private:
   std::array<Bytes, kMemoryKinds> bytes_{};
 };
 
-// Bytes that are allocated, or released where they are less than 0; `each` for every row of the rank in a
-// table of the program (copies of tokens that its experts get).
+// MemoryChange: bytes that are allocated, or released if negative. `each` bytes are added for every row of
+// the rank in a table of the program (copies of tokens for its experts).
 struct MemoryChange {
   MemoryKind kind = MemoryKind::activations;
   Bytes bytes = 0;
@@ -63,30 +64,31 @@ struct MemoryChange {
   MemoryChange reversed() const { return {kind, -bytes, -each, table_plus_one}; }
 };
 
-// Of one task.
+// TaskMemory: the changes of memory when a task begins and when it ends.
 struct TaskMemory {
   std::vector<MemoryChange> begin, end;
   bool empty() const { return begin.empty() && end.empty(); }
   auto operator<=>(const TaskMemory&) const = default;
 };
 
-// The most that ranks which play the same role need at once.
+// MemoryPeak: the greatest use at one time of the ranks that have the same role.
 struct MemoryPeak {
-  std::uint32_t rank = 0;  // the first of them
+  std::uint32_t rank = 0;  // the first rank of the role
   MemoryUse use;
 };
 
 class MemoryPlan {
  public:
   virtual ~MemoryPlan() = default;
-  // What a rank has all the time.
+  // Returns the memory that a rank uses throughout.
   virtual const MemoryUse& resident(std::uint32_t rank) const = 0;
-  // Adds what the beginning, or the end, of a task changes to `use`. False where it changes nothing.
+  // Adds the changes at the beginning or end of a task to `use`. Returns false where the task changes
+  // nothing.
   virtual bool change(std::uint32_t rank, const Task& task, bool begins, MemoryUse& use) const = 0;
-  // Which of planned() a rank's is.
+  // Returns the index in planned() that belongs to a rank.
   virtual std::uint32_t role(std::uint32_t rank) const = 0;
-  // By role, where tasks begin and end in the order of the program, and communication lasts until the next
-  // one of its stream queue: what is known before the times are.
+  // Returns the peaks by role, as known before any times are. Tasks are assumed to begin and end in the order
+  // of the program. A communication lasts until the next one of its stream queue.
   virtual std::vector<MemoryPeak> planned() const = 0;
 };
 

@@ -169,20 +169,20 @@ class TaskSource {
   // Returns what is known of the memory that tasks need, or null.
   virtual const MemoryPlan* memory() const { return nullptr; }
 
-  // ---- The census: facts that are known before the job is played
+  // ---- The census: facts that are known before the job is simulated
 
-  // Returns the number of iterations, or nothing where only playing the job tells.
+  // Returns the number of iterations, or nothing where only simulating the job tells.
   virtual std::optional<std::uint32_t> iterations() const = 0;
   // Returns how many of the first iterations means leave out, fewer than all. In these the queues and windows
   // of the network, or the offsets between pipeline stages, have not reached their steady state.
   virtual std::uint32_t warm_up() const { return 0; }
-  // Returns the number of tasks of all ranks and iterations, or nothing where only playing the job tells.
+  // Returns the number of tasks of all ranks and iterations, or nothing where only simulating the job tells.
   virtual std::optional<std::uint64_t> total_tasks() const = 0;
   // Calls `visit` for every task that the rank will have, in program order, for predictions. Returns false,
-  // without a call, where only playing the job tells.
+  // without a call, where only simulating the job tells.
   virtual bool for_each_task(std::uint32_t rank, const Visitor& visit) const = 0;
 
-  // ---- Playing
+  // ---- The run
 
   // Sets how many tasks of one stream queue may be handed out before the first of them has ended. It is 1
   // unless a task scheduler asks for more. Must be called before the first start().
@@ -225,7 +225,7 @@ class FirstOfStreams {
 
 // Returns "rank 3, stream tp: all_reduce 'dense' (task 7)", for reports and errors.
 std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task);
-// Throws InputError: the task cannot be played.
+// Throws InputError because the task cannot be simulated.
 [[noreturn]] void refuse_task(const TaskSource& source, std::uint32_t rank, const Task& task,
                               const std::string& message);
 

@@ -1,6 +1,6 @@
 // TaskWindow: which tasks of one rank have ended, for sources whose ids are dense and in program order. It
-// holds what lies between the oldest task that has not ended and the last one that has: a few hundred bits,
-// however long the program is.
+// stores the range from the oldest task that has not ended to the last one that has. That is a few hundred
+// bits, however long the program is.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace netsim {
 
 class TaskWindow {
  public:
-  // All tasks before it have ended.
+  // Returns the first task that has not ended.
   std::uint32_t base() const { return base_; }
   bool ended(std::uint32_t id) const {
     return id < base_ || (id - base_ < ended_.size() - head_ && ended_[head_ + (id - base_)]);
   }
-  // It has not ended before.
+  // Marks a task as ended. It must not have ended before.
   void end(std::uint32_t id) {
     const std::size_t at = head_ + (id - base_);
     if (at >= ended_.size()) ended_.resize(at + 1, false);
@@ -29,7 +29,7 @@ class TaskWindow {
 
  private:
   static constexpr std::size_t kKept = 64;
-  std::vector<bool> ended_;  // from head_ on: of tasks base_, base_ + 1, ...
+  std::vector<bool> ended_;  // from head_ on: ended tasks among base_, base_ + 1, ...
   std::size_t head_ = 0;
   std::uint32_t base_ = 0;
 };

@@ -29,7 +29,8 @@ std::string read_workload_file(const std::string& path) {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Text does not begin with control characters other than white space; every other file is taken for binary.
+// Returns whether a file is text. Text does not begin with control characters other than white space; every
+// other file counts as binary.
 bool is_text(std::string_view bytes) {
   constexpr std::size_t kBeginning = 64;
   const std::string_view beginning = bytes.substr(0, kBeginning);
@@ -42,7 +43,7 @@ bool is_text(std::string_view bytes) {
   throw InputError(Place{path, 0, 0, ""}, message);
 }
 
-// What stands in a text file may come back in tables and on terminals.
+// Refuses a text with control characters, because parts of it may appear in tables and on terminals.
 void check_text(std::string_view text, const std::string& path) {
   const auto found = find_not_text(text);
   if (!found) return;
@@ -52,7 +53,7 @@ void check_text(std::string_view text, const std::string& path) {
   throw InputError(Place{path, static_cast<int>(line) + 1, static_cast<int>(column) + 1, ""}, found->what);
 }
 
-// The names of a job and its tasks stand in tables and on the screen.
+// Refuses names of a job and its tasks that cannot appear in tables and on the screen.
 void check_names(const TaskSource& source, const std::string& path) {
   const auto check = [&](const std::string& name) {
     if (const auto found = find_not_name(name); found)
@@ -62,14 +63,16 @@ void check_names(const TaskSource& source, const std::string& path) {
   for (const std::string& name : source.names()) check(name);
 }
 
-// Null for what no format knows.
+// Returns the format if it is that of a workload; null if no format matched. Throws InputError for other
+// formats.
 const Format* workload_format(const Format* format, const std::string& path) {
   if (format != nullptr && format->use != Format::Use::workload) refuse(path, refusal(*format));
   if (format != nullptr && is_packed(path)) refuse(path, "is " + format->what + ", packed: unpack it first");
   return format;
 }
 
-// The file's bytes and what they are. What is no workload is refused before it is read as a whole.
+// WorkloadFile: the file's bytes and their format. A file that is not a workload is refused before all of it
+// is read.
 struct WorkloadFile {
   explicit WorkloadFile(const std::string& path) {
     workload_format(recognise_file(path), path);
@@ -87,7 +90,7 @@ ConfigNode parse_overlaid(const std::string& text, const std::string& path,
   return root;
 }
 
-// Those that are given where there is no description to lay them over.
+// Refuses assignments if there is no description to which they apply.
 void refuse_assignments(const std::vector<std::string>& assignments, const std::string& path) {
   if (assignments.empty()) return;
   refuse(path, "--set workload." + assignments.front() +
@@ -151,7 +154,7 @@ const Parameters<JobParameters>& job_parameters() {
   return parameters;
 }
 
-// A workload written where it is used, or the name of its file.
+// Returns a workload that is written in place, or reads the one whose file is named.
 std::unique_ptr<TaskSource> job_source(const ConfigNode& node, const WorkloadContext& context,
                                        std::string& file) {
   if (!node.is_scalar()) return Registry<WorkloadKind>::instance().create(node, "")->tasks(context);
@@ -194,7 +197,8 @@ std::vector<JobDescription> read_jobs(const ConfigNode& root, const WorkloadCont
   return jobs;
 }
 
-// Whatever is wrong in a description is the workload's fault, also what is read as configurations are.
+// Reads a text workload. Every error in a description is an InputError of the workload, also in parts that
+// are read as configurations.
 std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const std::string& path,
                                                const WorkloadContext& context) {
   if (file.format == nullptr || file.format->component.empty())

@@ -1,15 +1,17 @@
-// AggregationPlan: what plans over hosts whose network adds up have in common: aggregation trees in the
+// AggregationPlan: the common part of plans for hosts whose network aggregates. Aggregation trees run in the
 // switches of the fabric (Graham et al., Scalable Hierarchical Aggregation Protocol (SHArP), COMHPC 2016).
 //
-// The ranks of a host follow each other, and all hosts have as many. The buffer, or each host's part of it
-// where ranks have parts of their own (an all_gather, a reduce_scatter), is a row of lanes, which are shared
-// out to the ranks of a host as evenly as may be: the rank of a lane is its head. Heads of a lane of all
-// hosts are the members of a tree, one for each chunk. What goes up it and comes down is the kind's: of an
-// all_reduce the sum of all hosts to all, of a reduce_scatter and a reduce the sum to one of them, of an
-// all_gather and a broadcast what one has to all. In a single host there is none.
+// The ranks of a host are consecutive, and all hosts have the same number. The buffer is a row of lanes, its
+// aggregation sessions. In an all_gather and a reduce_scatter, where ranks own parts, each host's part is a
+// row. The lanes are shared out to the ranks of a host as evenly as possible; the rank that has a lane is its
+// head.
 //
-// A plan that derives from it says which thread blocks of a head send to the trees and receive from them, and
-// what is done in the hosts. The switches' thread blocks come behind its own.
+// The heads of a lane in all hosts are the members of a tree, one tree for each chunk. In an all_reduce the
+// sum of all hosts goes to all of them; in a reduce_scatter and a reduce it goes to one. In an all_gather and
+// a broadcast the data of one host goes to all. A single host has no tree.
+//
+// A derived plan defines which thread blocks of a head send to the trees and receive from them, and what
+// happens within the hosts. The thread blocks of the switches come after its own.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +23,7 @@ namespace netsim {
 
 class AggregationPlan : public RegularPlan {
  public:
-  // Whether ranks have parts of their own.
+  // Returns whether ranks own parts of the buffer, so that each host has a row.
   static bool has_rows(CollectiveKind kind) {
     return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
   }
@@ -34,7 +36,8 @@ class AggregationPlan : public RegularPlan {
   }
 
  protected:
-  // `group`: ranks of a host, of which there are a multiple. `own_blocks`: thread blocks of each rank.
+  // `group` is the number of ranks of a host and divides `ranks`. `own_blocks` is the number of thread blocks
+  // of each rank.
   AggregationPlan(const char* algorithm, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
                   std::uint32_t group, std::uint32_t lanes, std::uint32_t own_blocks)
       : RegularPlan(algorithm, kind, ranks, root),
@@ -45,13 +48,13 @@ class AggregationPlan : public RegularPlan {
         own_blocks_(own_blocks) {
     check_chunks(algorithm, kind, ranks, std::uint64_t{rows_} * lanes_);
   }
-  // The thread block of a lane's heads that sends to its tree, and the one that receives.
+  // Return the thread block of a lane's heads that sends to its tree, and the one that receives from it.
   virtual std::uint32_t up_of(std::uint32_t lane) const = 0;
   virtual std::uint32_t down_of(std::uint32_t lane) const = 0;
 
   bool over_trees() const { return hosts_ > 1; }
   std::uint32_t host_of(std::uint32_t rank) const { return rank / group_; }
-  // Of a lane, the head's number in its host; and the first of the lanes of such a number.
+  // Return the number in its host of a lane's head, and the first lane of the head with such a number.
   std::uint32_t local_of(std::uint32_t lane) const {
     return static_cast<std::uint32_t>(std::uint64_t{lane} * group_ / lanes_);
   }
@@ -60,7 +63,7 @@ class AggregationPlan : public RegularPlan {
   }
   std::uint32_t chunk_of(std::uint32_t row, std::uint32_t lane) const { return row * lanes_ + lane; }
 
-  // Whether the host's heads send up the trees of a row, and get what comes down.
+  // Return whether the host's heads send up the trees of a row, and whether they get the result.
   bool sends_up(std::uint32_t host, std::uint32_t row) const {
     if (kind_ == CollectiveKind::all_gather) return host == row;
     return kind_ != CollectiveKind::broadcast || host == host_of(root_);
@@ -78,7 +81,7 @@ class AggregationPlan : public RegularPlan {
   Partner adding(std::uint32_t chunk) const { return Partner::of_fan(chunk); }
   Partner copying(std::uint32_t chunk) const { return Partner::of_fan(chunks() + chunk); }
 
-  // Fans of the trees come before all others, those that add up first.
+  // The Fans of the trees come before all others: first those that add up, then those that copy.
   std::uint32_t tree_fans() const { return over_trees() ? 2 * chunks() : 0; }
   Fan tree_fan(std::uint32_t number) const {
     const std::uint32_t row = number % chunks() / lanes_, lane = number % lanes_, local = local_of(lane);
@@ -96,7 +99,7 @@ class AggregationPlan : public RegularPlan {
     return fan;
   }
 
-  // The switches' thread blocks, one for each lane of the rank in its host's row.
+  // The thread blocks of the switches, one for each lane of the rank in its host's row.
   std::uint32_t turn(std::uint32_t number) const { return own_blocks_ + number; }
   std::uint32_t turn_steps(std::uint32_t rank, std::uint32_t block) const {
     return turns(rank, block - turn(0)) ? 1 : 0;

@@ -1,6 +1,6 @@
-// Bidirectional ring: half of the buffer goes around the ring of ranks and the other half the other way
-// (Jain & Sabharwal, ICS 2010), on links that the ring uses in one direction only. p-1 or 2(p-1)
-// steps of n / 2p in each direction.
+// Bidirectional ring: half of the buffer goes around the ring of ranks and the other half in the opposite
+// direction (Jain & Sabharwal, ICS 2010). Thus it uses links in both directions, of which the ring uses one.
+// It takes p-1 or 2(p-1) steps of n / 2p in each direction.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/ring_plan.h"
 #include "sim/core/registry.h"

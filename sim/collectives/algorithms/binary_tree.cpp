@@ -1,8 +1,7 @@
 // Pipelined binary tree (Hoefler & Moor, Supercomputing Frontiers and Innovations 1, 2014, section 3). It is
 // a complete binary tree: position i has the children 2i+1 and 2i+2, counted from the root. The rounds of a
-// large buffer follow each other through it. With h = floor(log2 p) levels and k rounds it takes
-// 2 (h + k - 1) steps of n/k on one port. Every inner rank sends or receives each round twice, one after the
-// other.
+// large buffer follow each other through it. With h = floor(log2 p) levels and k rounds it takes 2 (h + k -
+// 1) steps of n/k on one port. Every inner rank sends or receives each round twice, one after the other.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/tree_plan.h"
 #include "sim/core/registry.h"

@@ -1,13 +1,15 @@
 // Binomial tree (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005).
-// Section 4 has the tree. Place i, counted from the root, has the parent i without its lowest bit, and the
-// children i + 1, i + 2, i + 4, ... below that bit. It takes ceil(log2 p) steps. A step moves n bytes in a
-// broadcast and a reduce, and a subtree's bytes in a gather and a scatter. An all-reduce is a reduce and a
-// broadcast. Sends are MPI's blocking ones: a rank sends to one child after the other.
+// Section 4 has the tree. Place i, counted from the root, has the parent i without its lowest bit. Its
+// children are i + 1, i + 2, i + 4, ... below that bit.
 //
-// Gather and scatter: the subtree of place i is the places from i to i + its lowest bit, so its ranks follow
-// each other, but for the end of the numbers. A rank collects them in its scratch, at the number that the
-// rank would have if numbers went on behind p-1; only at the root those that do not cross the end are in its
-// buffer at once.
+// It takes ceil(log2 p) steps. A step moves n bytes in a broadcast and a reduce, and a subtree's bytes in a
+// gather and a scatter. An all-reduce is a reduce and a broadcast. Sends are MPI's blocking ones: a rank
+// sends to one child after the other.
+//
+// In a gather and a scatter, the subtree of place i is the places from i to i + its lowest bit. So its ranks
+// are consecutive, except where they wrap around from p-1 to 0. A rank collects them in its scratch, at the
+// numbers that they would have if numbers continued after p-1. At the root, subtrees that do not wrap around
+// go directly to its buffer.
 #include <algorithm>
 #include <bit>
 
@@ -18,11 +20,11 @@
 namespace netsim {
 namespace {
 
-// Bits below this one are those of the places in the subtree.
+// Returns the lowest bit of a place. The bits below it are those of the places in the subtree.
 std::uint32_t lowest_bit(std::uint32_t place, std::uint32_t ranks) {
   return place == 0 ? std::bit_ceil(ranks) : place & (~place + 1);
 }
-// Children of a place, those with the largest subtrees first.
+// Returns the number of children of a place.
 std::uint32_t child_count(std::uint32_t place, std::uint32_t ranks) {
   std::uint32_t count = 0;
   for (std::uint32_t bit = lowest_bit(place, ranks) / 2; bit != 0; bit /= 2) {
@@ -30,7 +32,8 @@ std::uint32_t child_count(std::uint32_t place, std::uint32_t ranks) {
   }
   return count;
 }
-// The last child is place + 1, the one before it place + 2, ...
+// Returns child `index`, the one with the largest subtree first. The last child is place + 1, the one before
+// it place + 2, and so on.
 std::uint32_t child_at(std::uint32_t place, std::uint32_t ranks, std::uint32_t index) {
   return place + (1U << (child_count(place, ranks) - 1 - index));
 }
@@ -51,7 +54,7 @@ class BinomialTreePlan final : public TreePlan {
   }
 };
 
-// Gather or scatter.
+// BinomialPartsPlan: the plan of a gather or a scatter.
 class BinomialPartsPlan final : public RegularPlan {
  public:
   BinomialPartsPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)
@@ -63,7 +66,7 @@ class BinomialPartsPlan final : public RegularPlan {
     const bool none = size == 1 || (size == ranks_ && root_ == 0);
     return none ? 0 : rank + size;
   }
-  // Of the root's first child, or its second one.
+  // The largest message is that of the root's first or second child.
   std::uint32_t largest_count() const override {
     const std::uint32_t half = std::bit_ceil(ranks_) / 2;
     return std::max({1U, half / 2, ranks_ - half});
@@ -86,9 +89,9 @@ class BinomialPartsPlan final : public RegularPlan {
   }
 
  private:
-  // `count` chunks that a gather gets from a rank, or sends to one, or copies.
+  // Transfer: `count` chunks that a gather receives from a rank, sends to a rank, or copies.
   struct Transfer {
-    ChunkAt near, far;  // here, and where they were (of a copy; `buffer` input means the user's own)
+    ChunkAt near, far;  // chunks at this rank; for a copy, where they were (Buffer::input is the user's)
     std::uint32_t count = 1;
     std::uint32_t from = kNoIndex, to = kNoIndex;
   };
@@ -96,13 +99,13 @@ class BinomialPartsPlan final : public RegularPlan {
   std::uint32_t subtree(std::uint32_t place) const {
     return std::min(lowest_bit(place, ranks_), ranks_ - place);
   }
-  // Whether the ranks of a subtree are some at the end of the numbers and some at their beginning.
+  // Returns whether the ranks of a subtree wrap around from the last rank to the first.
   bool crosses_end(std::uint32_t place) const {
     const std::uint32_t first = from_rank_0(place);
     return first + subtree(place) > ranks_;
   }
-  // The number of the root's child whose subtree does, in the order in which a gather takes them; there is at
-  // most one.
+  // Returns the number of the root's child whose subtree wraps around, in the order in which a gather
+  // receives them. There is at most one.
   std::uint32_t crossing_child() const {
     const std::uint32_t children = child_count(0, ranks_);
     for (std::uint32_t i = 0; i < children; ++i) {
@@ -111,7 +114,8 @@ class BinomialPartsPlan final : public RegularPlan {
     return kNoIndex;
   }
 
-  // All that a rank gets, then, but for the root, sends.
+  // at_root() and elsewhere() return step `index` of a rank: first it receives, then every rank but the root
+  // sends.
   Transfer at_root(std::uint32_t index) const {
     const std::uint32_t children = child_count(0, ranks_);
     if (index == 0) return {{Buffer::output, root_}, {Buffer::input, 0}, 1, kNoIndex, kNoIndex};
@@ -120,7 +124,7 @@ class BinomialPartsPlan final : public RegularPlan {
     const Buffer buffer = crosses_end(child) ? Buffer::scratch : Buffer::output;
     return {{buffer, first}, {}, subtree(child), first, kNoIndex};
   }
-  // Of the subtree that crosses the end, its ranks before the end and those after it.
+  // Copies a part of the subtree that wraps around: the ranks before the wrap, or those after it.
   Transfer out_of_scratch(std::uint32_t part) const {
     const std::uint32_t child = 1U << crossing_child(), first = from_rank_0(child);
     if (part == 0)
@@ -156,7 +160,7 @@ class BinomialPartsPlan final : public RegularPlan {
     }
     return step;
   }
-  // The root's output is then its input, and a rank's own input its output.
+  // In a scatter the root's output is its input, and a rank's own input is its output.
   static ChunkAt other_way(ChunkAt at) {
     if (at.buffer == Buffer::scratch) return at;
     return {at.buffer == Buffer::input ? Buffer::output : Buffer::input, at.chunk};

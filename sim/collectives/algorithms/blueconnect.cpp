@@ -1,7 +1,7 @@
-// BlueConnect (Cho, Finkler, Serrano, Kung, Hunter, IBM J. of Research and Development 63, 2019): for a
-// factorisation p = p_0 p_1 ... of the ranks, reduce-scatters around rings of p_0 neighbours, then of p_1
-// ranks p_0 apart, and so on, and the all-gathers back. Level i costs 2 (p_i - 1) steps and sends
-// 2 (p_i - 1)/p_i n / (p_0 ... p_(i-1)) bytes: the nearest and fastest links carry the most.
+// BlueConnect (Cho, Finkler, Serrano, Kung, Hunter, IBM J. of Research and Development 63, 2019) for a
+// factorisation p = p_0 p_1 ... of the ranks. It runs reduce-scatters around rings of p_0 neighbours, then of
+// p_1 ranks at distance p_0, and so on, and the all-gathers in reverse order. Level i takes 2 (p_i - 1) steps
+// and sends 2 (p_i - 1)/p_i n / (p_0 ... p_(i-1)) bytes: the nearest and fastest links carry the most.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/ring_plan.h"
 #include "sim/core/registry.h"

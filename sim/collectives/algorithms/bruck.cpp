@@ -1,17 +1,17 @@
-// Bruck (Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE Trans. on Parallel and Distributed Systems 8, 1997):
-// ceil(log2 p) steps for any p, in which ranks count chunks from themselves on.
+// Bruck (Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE Trans. on Parallel and Distributed Systems 8, 1997). It
+// takes ceil(log2 p) steps for any p. Ranks count chunks from themselves on.
 //
-// All-gather: rank r collects the chunks r, r+1, ... In step k it sends the first 2^k of them, or what is
-// still missing, to r - 2^k, and gets the next ones from r + 2^k: n(p-1)/p bytes. It collects them in scratch
-// where numbers go on behind p-1, and at the end copies them to their places.
+// All-gather: rank r collects the chunks r, r+1, ... In step k it sends the first 2^k of them, or those still
+// missing, to r - 2^k, and gets the next ones from r + 2^k. Together it sends n(p-1)/p bytes. It collects
+// them in scratch, where numbers continue after p-1, and at the end copies them to their places.
 //
-// Barrier: the same, of chunks of nothing, is the dissemination barrier (Hensgen, Finkel, Manber, Int. J. of
-// Parallel Programming 17, 1988): after step k a rank has heard of 2^(k+1).
+// Barrier: the same with empty chunks is the dissemination barrier (Hensgen, Finkel, Manber, Int. J. of
+// Parallel Programming 17, 1988). After step k a rank knows of 2^(k+1) ranks that have entered.
 //
-// All-to-all: slot i of a rank holds what has i ranks to go, counted in the numbers of ranks. In step k the
-// slots whose number has bit k go to rank r + 2^k, all in one message, and into the same slots there; at the
-// end slot i has what rank r - i sent. About p/2 blocks a step: (n/2) log2 p bytes. What is sent is packed
-// in scratch by copies, and what comes unpacked.
+// All-to-all: slot i of a rank holds the block that still has to travel i ranks. In step k the slots whose
+// number has bit k go to the same slots of rank r + 2^k, all in one message. At the end slot i has the block
+// from rank r - i. A step sends about p/2 blocks, together (n/2) log2 p bytes. Copies pack the blocks to send
+// in scratch and unpack the received ones.
 #include <algorithm>
 #include <bit>
 
@@ -46,7 +46,7 @@ class BruckGatherPlan final : public RegularPlan {
   bool in_place() const override { return false; }
   bool serial_sends() const override { return true; }  // MPI_Sendrecv
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
-  // A copy, the exchanges, and a copy or two.
+  // A rank copies, exchanges, and copies once or twice.
   std::uint32_t steps(std::uint32_t rank, std::uint32_t) const override {
     return 1 + 2 * steps_of(ranks_) + (rank == 0 ? 1 : 2);
   }
@@ -81,9 +81,9 @@ class BruckAllToAllPlan final : public RegularPlan {
   explicit BruckAllToAllPlan(std::uint32_t ranks) : RegularPlan("bruck", CollectiveKind::all_to_all, ranks) {}
 
   std::uint32_t chunks() const override { return ranks_; }
-  // The slots, then what is sent, then what has come.
+  // Scratch holds the slots, then the blocks to send, then the received ones.
   std::uint32_t scratch_chunks(std::uint32_t) const override { return 2 * ranks_; }
-  std::uint32_t largest_count() const override { return ranks_ / 2; }  // slots with bit 0
+  std::uint32_t largest_count() const override { return ranks_ / 2; }  // the slots with bit 0
   bool in_place() const override { return false; }
   bool serial_sends() const override { return true; }  // MPI_Sendrecv
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
@@ -104,20 +104,20 @@ class BruckAllToAllPlan final : public RegularPlan {
   }
 
  private:
-  // Slots with bit k come in runs of 2^k, the last of which may end early.
+  // The slots with bit k form runs of 2^k slots; the last run may be shorter.
   std::uint32_t runs(std::uint32_t k) const { return (ranks_ - 1 + (1U << k)) >> (k + 1); }
   std::uint32_t run_at(std::uint32_t k, std::uint32_t run) const { return (2 * run + 1) << k; }
   std::uint32_t run_size(std::uint32_t k, std::uint32_t run) const {
     return std::min(1U << k, ranks_ - run_at(k, run));
   }
   std::uint32_t slots_with(std::uint32_t k) const { return ((runs(k) - 1) << k) + run_size(k, runs(k) - 1); }
-  // Packing, a send, a receive, unpacking.
+  // The steps are packing, a send, a receive and unpacking.
   std::uint32_t steps_in(std::uint32_t k) const { return 2 * runs(k) + 2; }
   static ChunkAt slot(std::uint32_t number) { return {Buffer::scratch, number}; }
   ChunkAt packed(std::uint32_t number) const { return {Buffer::scratch, ranks_ + number}; }
   ChunkAt arrived(std::uint32_t number) const { return {Buffer::scratch, ranks_ + ranks_ / 2 + number}; }
 
-  // The user's blocks, from the rank's own on, to the slots.
+  // Copies the user's blocks to the slots, from the rank's own block on.
   static std::uint32_t fills(std::uint32_t rank) { return rank == 0 ? 1 : 2; }
   Step fill(std::uint32_t rank, std::uint32_t index) const {
     if (index == 0) return copy_of({Buffer::input, rank}, slot(0), ranks_ - rank);

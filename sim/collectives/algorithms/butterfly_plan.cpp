@@ -14,14 +14,14 @@ ButterflyPlan::ButterflyPlan(const char* algorithm, CollectiveKind kind, std::ui
   check_chunks(algorithm, kind, ranks, std::uint64_t{ranks} * slices);
 }
 
-// An all_reduce has equal parts for its members; otherwise each rank owns a chunk, and a member acts for the
-// chunks of one or two.
+// An all_reduce has equal parts for its members. In other kinds each rank owns a chunk, and a member acts for
+// the chunks of one or two ranks.
 std::uint32_t ButterflyPlan::chunks() const {
   if (exchange_ == Exchange::whole) return 1;
   return kind_ == CollectiveKind::all_reduce ? slices_ << bits_ : ranks_;
 }
 
-// Everything goes to and from those that stand aside.
+// The ranks that are no members exchange all chunks with their neighbour.
 std::uint32_t ButterflyPlan::largest_count() const {
   if (exchange_ == Exchange::whole) return 1;
   return pairs() > 0 ? chunks() : 1U << (bits_ - 1);
@@ -67,7 +67,8 @@ ButterflyPlan::Chunks ButterflyPlan::handed_back(std::uint32_t aside) const {
   return kind_ == CollectiveKind::reduce_scatter ? Chunks{aside, 1} : everything();
 }
 
-// Between one that stands aside and the member that acts for it, at the beginning or `back` at the end.
+// Returns the step between a rank that is no member and the member that acts for it, at the beginning, or at
+// the end (`back`).
 Step ButterflyPlan::with_neighbour(std::uint32_t rank, std::uint32_t neighbour, bool back) const {
   const std::uint32_t aside = std::min(rank, neighbour);
   const Chunks what = back ? handed_back(aside) : handed_over(aside);
@@ -85,7 +86,8 @@ Step ButterflyPlan::with_neighbour(std::uint32_t rank, std::uint32_t neighbour, 
   return step;
 }
 
-// Doublings, and exchanges of the whole, go to the nearest partners first; halvings to the farthest.
+// Doublings, and exchanges of the whole buffer, begin with the nearest partners; halvings begin with the
+// farthest.
 Step ButterflyPlan::exchange_step(std::uint32_t member, std::uint32_t slice, std::uint32_t index) const {
   const std::uint32_t number = index / 2;
   const bool halving = halves() && number < bits_;

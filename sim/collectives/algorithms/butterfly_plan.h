@@ -1,16 +1,17 @@
-// ButterflyPlan: log2(p) exchanges between pairs of ranks, the pattern of recursive halving and doubling
-// (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005, sections 4.1,
-// 4.4, 4.5) and of swing.
+// ButterflyPlan: log2(p) exchanges between pairs of ranks, the pattern of recursive halving and doubling and
+// of swing. The source is Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19,
+// 2005, sections 4.1, 4.4, 4.5.
 //
-// Each of 2^k members has a position of k bits; its partner of exchange e has the same first e bits and the
-// other bit e. In a halving, the two of exchange e hold sums of the part of the buffer that belongs to their
-// e bits; each sends the half that belongs to the other and adds what it gets to its own. A doubling is the
-// same backwards, with copies. Or they exchange the whole buffer.
+// Each of 2^k members has a position of k bits. Its partner in exchange e has the same first e bits and the
+// other bit e. In a halving, both partners hold sums of the part of the buffer that belongs to their first e
+// bits. Each sends the half that belongs to the other and adds the received half to its own. A doubling is
+// the same backwards, with copies. Alternatively they exchange the whole buffer.
 //
-// Other numbers of ranks: of the first 2 (p - 2^k) ranks the even ones hand their part to the next rank, a
-// member that acts for both, and get the result from it: two more steps of up to the whole buffer each.
+// With other numbers of ranks, the even ones of the first 2 (p - 2^k) ranks are no members. Each sends its
+// part to the next rank, which acts for both, and gets the result from it. That takes two more steps of up to
+// the whole buffer each.
 //
-// One thread block for each slice of the buffer; its steps are a send and a receive an exchange.
+// Each slice of the buffer has one thread block. Its steps are a send and a receive for each exchange.
 #pragma once
 
 #include "sim/collectives/algorithms/regular_plan.h"
@@ -19,7 +20,7 @@ namespace netsim {
 
 class ButterflyPlan : public RegularPlan {
  public:
-  // How an all_reduce is done: by halving and doubling, or by exchanges of the whole buffer.
+  // Exchange: an all_reduce by halving and doubling (`parts`), or by exchanges of the whole buffer (`whole`).
   enum class Exchange : std::uint8_t { parts, whole };
 
   ButterflyPlan(const char* algorithm, CollectiveKind kind, std::uint32_t ranks, Exchange exchange,
@@ -28,16 +29,16 @@ class ButterflyPlan : public RegularPlan {
   std::uint32_t chunks() const override;
   std::uint32_t largest_count() const override;
   bool in_place() const override { return true; }
-  // One slice: MPI's, which exchanges with one rank at a time (MPI_Sendrecv). Slices are made for several
-  // ports.
+  // With one slice this is MPI's algorithm, which exchanges with one rank at a time (MPI_Sendrecv). Several
+  // slices use several ports.
   bool serial_sends() const override { return slices_ == 1; }
   std::uint32_t blocks(std::uint32_t) const override { return slices_; }
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override;
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override;
 
  protected:
-  // Both of members 0 to 2^bits - 1. Where they are not those of a hypercube, all_reduce of 2^bits ranks is
-  // the only kind.
+  // Return the position of member 0 to 2^bits - 1, and its partner in an exchange. A plan with other
+  // positions and partners than those of a hypercube supports only an all_reduce of 2^bits ranks.
   virtual std::uint32_t position(std::uint32_t /*slice*/, std::uint32_t member) const { return member; }
   virtual std::uint32_t partner(std::uint32_t /*slice*/, std::uint32_t member, std::uint32_t exchange) const {
     return member ^ 1U << (bits_ - 1 - exchange);

@@ -1,7 +1,7 @@
-// Chain: the buffer passes from rank to rank along a ring, as NCCL's broadcast and reduce pass its rings,
-// each channel another one. Broadcast goes root, root+1, ..., root-1; reduce goes root+1, root+2, ..., root,
-// and every rank adds its own. One chunk a round; the rounds of a large buffer follow each other down the
-// chain: (p - 2 + rounds) steps of one slice.
+// Chain: the buffer passes from rank to rank along a ring, as in NCCL's broadcast and reduce. Each channel
+// uses another ring. A broadcast goes root, root+1, ..., root-1. A reduce goes root+1, root+2, ..., root, and
+// every rank adds its own contribution. A round has one chunk; the rounds of a large buffer follow each other
+// down the chain. This takes (p - 2 + rounds) steps of one slice.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"
@@ -38,7 +38,7 @@ class ChainPlan final : public RegularPlan {
     return last ? Kind::receive : Kind::receive_copy_send;
   }
 
-  std::uint32_t first_;  // rank of the chain; the last one is the rank before it
+  std::uint32_t first_;  // first rank of the chain; the last one is the rank before it
 };
 
 class Chain final : public CollectiveAlgorithm {

@@ -1,7 +1,9 @@
-// C-Cube's chained trees (Cho et al., C-Cube, HPCA 2023): an all-reduce over binary trees in which a chunk
-// comes down as soon as its sum is at the root, while the sums of later chunks still go up, in the other
-// direction of the same links. With k chunks and h levels a tree takes 2h + k - 1 slots; 2 (h + k - 1) where
-// the broadcast waits for all sums (`chained: false`). Two trees share the buffer: the second one counts the
+// C-Cube's chained trees (Cho et al., C-Cube, HPCA 2023): an all-reduce over binary trees. A chunk comes down
+// as soon as its sum is at the root. Meanwhile the sums of later chunks still go up, in the other direction
+// of the same links.
+//
+// With k chunks and h levels a tree takes 2h + k - 1 message times. It takes 2 (h + k - 1) where the
+// broadcast waits for all sums (`chained: false`). Two trees share the buffer. The second one counts the
 // ranks backwards, so that the inner ranks of one are leaves of the other.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/tree_plan.h"

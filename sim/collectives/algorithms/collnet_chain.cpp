@@ -1,20 +1,22 @@
-// CollNetChain: NCCL's all-reduce over hosts whose network adds up, along chains (src/device/all_reduce.h,
-// NCCL_ALGO_COLLNET_CHAIN). In each host a chain of its ranks leads to the one at a NIC: each adds what it
-// has to what comes and passes the sum on. The last one sends it up an aggregation tree of the fabric's
-// switches, whose members are those of all hosts, and what comes back goes along the chain again, the other
-// way round. So n leave a host by its NICs and n come in, as with `sharp`; over NVLink n pass from rank to
-// rank each way. Hosts without NVSwitches can do it, and two ranks that follow each other need a link only.
+// CollNetChain: NCCL's all-reduce along chains, over hosts whose network aggregates (src/device/all_reduce.h,
+// NCCL_ALGO_COLLNET_CHAIN). In each host a chain of its ranks leads to the rank at a NIC. Each rank adds its
+// contribution to the received sum and passes it on. The last rank sends the sum up an aggregation tree of
+// the fabric's switches, whose members are the last ranks of all hosts. The result goes along the chain in
+// the opposite direction.
 //
-// Chains are one for each NIC near a host's ranks, on a part of the buffer each: chain c begins at rank
-// c k / C of the k in the host, and passes the others in the order of the group, around.
+// So n bytes leave a host by its NICs and n come in, as with `sharp`. Over NVLink n bytes pass from rank to
+// rank in each direction. Hosts need no NVSwitches; two consecutive ranks only need a link.
 //
-// Thread blocks: for each chain one that passes sums on to the NIC, and one that passes the result on from
-// there; the last ones are the switches'.
+// There is a chain for each NIC near a host's ranks, each with a part of the buffer. Chain c begins at rank c
+// k / C of the k in the host, and passes the others in the order of the group, cyclically.
+//
+// Each chain has a thread block that passes sums on to the NIC, and one that passes the result on from there.
+// The switches' thread blocks come last.
 //
 // - latencies: NCCL's model (tuning.cc, hwLatencies, CollNetChain) has 2.8 us for each rank of the chain, up
-//   and down, and 30 us for the network, there and back; nothing before.
+//   and down, and 30 us for the network in both directions. The base latency is 0.
 // - chunk: 256 KiB, less where fewer than 64, 8 or 1 of them would come for each channel and rank of a chain
-//   (calcCollChunking in src/enqueue.cc: 128, 64, 32 KiB). NCCL_STEPS = 8 of them fit.
+//   (calcCollChunking in src/enqueue.cc: 128, 64, 32 KiB). The buffer holds NCCL_STEPS = 8 of them.
 #include <algorithm>
 #include <string>
 
@@ -58,7 +60,7 @@ class CollnetChainPlan final : public AggregationPlan {
  private:
   std::uint32_t up_of(std::uint32_t lane) const override { return lane; }
   std::uint32_t down_of(std::uint32_t lane) const override { return lanes_ + lane; }
-  // Ranks of the chain between this one and the NIC, and the rank so far from it.
+  // Return the number of ranks of the chain between this one and the NIC, and the rank at such a distance.
   std::uint32_t place(std::uint32_t rank, std::uint32_t lane) const {
     return (rank % group_ + group_ - local_of(lane)) % group_;
   }
@@ -81,7 +83,7 @@ class CollnetChainPlan final : public AggregationPlan {
                             : Step::Kind::receive_reduce_copy;
     return step;
   }
-  // The result overwrites what has gone up.
+  // The result overwrites the sum that went up.
   Step go_down(std::uint32_t rank, std::uint32_t lane) const {
     Step step = about(chunk_of(0, lane));
     const std::uint32_t mine = place(rank, lane);
@@ -113,7 +115,7 @@ class CollnetChain final : public CollectiveAlgorithm {
     return over(kind, ranks, p_.group_size(shape, "collnet_chain", kind, ranks), shape.nics);
   }
   std::optional<KernelModel> own_kernels(const Load& load) const override {
-    // A host is taken to have a NIC for each of its ranks where nothing else is said.
+    // Where the number of NICs is not known, a host is assumed to have one for each of its ranks.
     const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
     return collnet_kernels(p_, load.bytes, length * chains);
   }

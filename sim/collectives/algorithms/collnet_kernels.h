@@ -1,5 +1,5 @@
-// What NCCL's kernels over a fabric that adds up have in common (sharp, collnet_chain): what can be
-// configured of them, and how they run.
+// The common part of NCCL's kernels for a fabric that aggregates (sharp, collnet_chain): their parameters and
+// KernelModel.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace netsim {
 
 struct CollnetParameters : HostGroupParameters {
   Time base_latency = 0;
-  Time hop_latency = 0;      // of each message within a host
-  Time hop_latency_net = 0;  // of each that goes up a tree
+  Time hop_latency = 0;      // latency of each message within a host
+  Time hop_latency_net = 0;  // latency of each message that goes up a tree
   Bytes chunk = 0;
   std::int64_t slots = 8;
 };
 
-// `P` derives from CollnetParameters. `name`: as NCCL's tuning.cc has the algorithm; `of_chunk`: what the
-// documentation says of it besides.
+// Returns the parameters of `P`, which derives from CollnetParameters. `name` is the algorithm's name in
+// NCCL's tuning.cc. `of_chunk` is added to the documentation of `chunk`.
 template <class P>
 Parameters<P> collnet_parameters(const std::string& name, const std::string& of_chunk) {
   const Range<Time> latency{0, kSecond};
@@ -42,9 +42,9 @@ Parameters<P> collnet_parameters(const std::string& name, const std::string& of_
                "messages of a connection that the receiver has room for (NCCL_STEPS)");
 }
 
-// `at_once`: messages that are on their way together, of an operation of `bytes`. Where fewer than 64, 8 or 1
-// of them would come for each, they are halved, to 128, 64 and 32 KiB (calcCollChunking in NCCL's
-// src/enqueue.cc).
+// Returns the KernelModel of an operation of `bytes`. `at_once` is the number of messages in flight together.
+// Messages are halved, down to 128, 64 and 32 KiB, where fewer than 64, 8 or 1 would come for each of these.
+// The source is calcCollChunking in NCCL's src/enqueue.cc.
 inline KernelModel collnet_kernels(const CollnetParameters& parameters, Bytes bytes, Bytes at_once) {
   Bytes chunk = parameters.chunk;
   for (const auto& [fewest, most] : {std::pair<Bytes, Bytes>{64, 128}, {8, 64}, {1, 32}}) {

@@ -1,16 +1,21 @@
-// DeepEP's normal kernels (csrc/kernels/internode.cu and intranode.cu in DeepSeek's DeepEP, v1): each token
-// crosses the fabric once for each host that has experts of its own, from its GPU to the GPU of the same
-// number there, which passes it on over NVLink to the GPUs that have these experts. A combine is the way
-// back, with a sum wherever ways meet: at the GPU that passes on, and at the token's own.
+// DeepEP's normal kernels (csrc/kernels/internode.cu and intranode.cu in DeepSeek's DeepEP, v1). Each token
+// crosses the fabric once for each host that has experts of its own. It goes from its GPU to the GPU with the
+// same number there, which forwards it over NVLink to the GPUs that have these experts. A combine takes the
+// opposite routes, with a sum wherever they meet: at the forwarding GPU, and at the token's own.
 //
-// Ranks follow each other host by host. With N hosts of k ranks thread blocks of a dispatch are, t counting
-// hosts: N - 1 that send to host t + 1 behind the own one; N - 1 that take what comes from host t + 1 before
-// it; for each host and each other rank of the own one a block that passes on (last of all for the own host,
-// out of the input), and as many that take that. What passes through a GPU goes on in the rounds in which it
-// came. Of a combine each of them is its counterpart.
+// Ranks are consecutive host by host. With N hosts of k ranks a dispatch has the following thread blocks,
+// with t from 0 to N - 2:
 //
-// A channel is two thread blocks of CUDA there, with a warp for each connection; here each connection is a
-// thread block.
+// - N - 1 thread blocks send to host t + 1 after the rank's own.
+// - N - 1 thread blocks receive from host t + 1 before the rank's own.
+// - For each host and each other rank of the own host, one forwards and one receives forwarded data. The own
+//   host comes last; its data is taken from the input.
+//
+// Forwarded data is sent in the rounds in which it arrived. Each thread block of a combine is the counterpart
+// of one of these.
+//
+// In DeepEP a channel is two thread blocks of CUDA, with a warp for each connection; here each connection is
+// a thread block.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/each_peer_plan.h"
 #include "sim/collectives/algorithms/grouping.h"
@@ -19,25 +24,27 @@
 namespace netsim {
 namespace {
 
-// - channels, chunk, buffer: 24 SMs, two a channel, RDMA chunks of 16 tokens in a buffer of 128 are what
-//   tests/test_internode.py of DeepEP begins with; it then takes the best of chunks of 4 to 32.
-// - hop_latency, hop_latency_net: what DeepSeek measured of 64 bytes, from end to end ("Insights into
-//   DeepSeek-V3", ISCA 2025, table 5: NVLink 3.33 us; InfiniBand in a leaf 2.8 us). The fabric's own delays
-//   come on top here, a microsecond between hosts.
-// - barriers: a kernel before the main one makes all GPUs meet twice, between hosts and then within
-//   (cached_notify in internode.cu), or once where there is only one (intranode.cu).
-// - warp_rate: between hosts what passes through a GPU is copied token by token by one warp for each channel
-//   and each GPU of the host (kRDMAAndNVLForwarder of a dispatch, kNVLSender of a combine), and how fast that
-//   goes does not depend on NVLink: on two hosts of H20, whose NVLink is 2.25 times that of H800, all 96
-//   warps move 147.3 GB/s, the own host's and GPU's tokens among them (pull request 181 and issue 137 of
-//   DeepEP; as fast on two hosts of H200: 145.2 in a combine, issue 493). Within one host there are two warps
-//   and more for each GPU, which reach 337 GB/s on H20 and so more than the NVLink of H800: no limit there.
+// - channels, chunk, buffer: 24 SMs, two a channel, RDMA chunks of 16 tokens in a buffer of 128.
+//   tests/test_internode.py of DeepEP begins with these values; it then takes the best of chunks of 4 to 32.
+// - hop_latency, hop_latency_net: DeepSeek's measurements of 64 bytes, end to end ("Insights into
+//   DeepSeek-V3", ISCA 2025, table 5: NVLink 3.33 us; InfiniBand in a leaf 2.8 us). Here the fabric's own
+//   delays are added, a microsecond between hosts.
+// - barriers: a kernel before the main one lets all GPUs meet twice, between hosts and then within
+//   (cached_notify in internode.cu). With one host they meet once (intranode.cu).
+// - warp_rate, between hosts: forwarded data is copied token by token by one warp for each channel and each
+//   GPU of the host (kRDMAAndNVLForwarder of a dispatch, kNVLSender of a combine). Its rate does not depend
+//   on NVLink.
+// - Measured on two hosts of H20, whose NVLink is 2.25 times that of H800: all 96 warps move 147.3 GB/s,
+//   including the own host's and GPU's tokens (pull request 181 and issue 137 of DeepEP). Two hosts of H200
+//   are as fast: 145.2 GB/s in a combine (issue 493).
+// - warp_rate, within one host: two or more warps for each GPU reach 337 GB/s on H20, more than the NVLink of
+//   H800. So there is no limit there.
 // - nvlink_share: where all ranks are in one host NVLink is the bottleneck, and the kernels get less of it
-//   than NCCL counts, on H800 and H20 alike two thirds of the raw rate. Each connection stores its part, of
-//   all channels and peers, of this share of what the GPU's links carry. 0.9 makes netsim's H20 as fast as
-//   the one of issue 16: 337 GB/s, the own rank's tokens among them. Why is not published; stores of 64
-//   bytes, each with a flit of header and one of answer, would get two thirds of a link, as those of 128
-//   bytes get the four fifths that NCCL counts.
+//   than NCCL counts: two thirds of the raw rate on H800 and H20 alike. Each connection stores its part, over
+//   all channels and peers, at this share of the rate of the GPU's links. 0.9 makes netsim's H20 as fast as
+//   the one of issue 16: 337 GB/s, including the own rank's tokens.
+// - The cause of that share is not published. Stores of 64 bytes, each with a flit of header and one of
+//   answer, would get two thirds of a link; those of 128 bytes get the four fifths that NCCL counts.
 struct DeepepParameters : GroupParameters {
   std::int64_t channels = 12;
   std::int64_t chunk = 16;
@@ -81,14 +88,14 @@ class ForwardingPlan : public RegularPlan {
   std::uint32_t host_of(std::uint32_t rank) const { return rank / group_; }
   std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
   std::uint32_t rank_of(std::uint32_t host, std::uint32_t inside) const { return host * group_ + inside; }
-  // Turn t is about the host t + 1 behind, or before; the last turn about the own one.
+  // Index `turn` stands for host turn + 1 after or before the own one; the last index for the own host.
   std::uint32_t counterpart_behind(std::uint32_t rank, std::uint32_t turn) const {
     return rank_of((host_of(rank) + turn + 1) % hosts(), inside(rank));
   }
   std::uint32_t counterpart_before(std::uint32_t rank, std::uint32_t turn) const {
     return rank_of((host_of(rank) + hosts() - 1 - turn) % hosts(), inside(rank));
   }
-  // The rank `distance` behind, or before, in the own host.
+  // Return the rank at a distance after or before this one in its own host.
   std::uint32_t peer_behind(std::uint32_t rank, std::uint32_t distance) const {
     return rank_of(host_of(rank), (inside(rank) + distance) % group_);
   }
@@ -97,7 +104,7 @@ class ForwardingPlan : public RegularPlan {
   }
   bool same_host(std::uint32_t a, std::uint32_t b) const { return host_of(a) == host_of(b); }
 
-  // Of what `owner` has for a rank of a host, between that and another rank of the host.
+  // The size of the part of a token block that is exchanged between two ranks of one host.
   static Counted in_host(std::uint32_t owner, std::uint32_t rank) {
     return {Counted::What::block, owner, rank, true};
   }
@@ -135,7 +142,8 @@ class DispatchPlan final : public ForwardingPlan {
   }
 
  private:
-  // The first thread block about turn t that takes from another host, passes on, takes what is passed on.
+  // Return the first thread block of index `turn` that receives from another host, forwards, or receives
+  // forwarded data.
   std::uint32_t comes(std::uint32_t turn) const { return hosts() - 1 + turn; }
   std::uint32_t passes(std::uint32_t turn) const { return 2 * (hosts() - 1) + turn * (group_ - 1); }
   std::uint32_t takes(std::uint32_t turn) const { return passes(hosts()) + turn * (group_ - 1); }
@@ -176,9 +184,9 @@ class DispatchPlan final : public ForwardingPlan {
   }
 };
 
-// Thread blocks of turn t: the ones that give to the peers of the own host what is for their counterparts
-// before, and one that adds up what these give for the own counterpart, sends it there, and of the own host
-// goes on with what comes from the others.
+// Thread blocks of index `turn`: those that send to the peers of the own host what is for their counterparts,
+// and one that adds up. The latter sums what the peers send for the own counterpart and sends it there. For
+// the own host it continues with what comes from the other hosts.
 class CombinePlan final : public ForwardingPlan {
  public:
   CombinePlan(std::uint32_t ranks, std::uint32_t group)
@@ -188,7 +196,8 @@ class CombinePlan final : public ForwardingPlan {
   std::uint32_t blocks(std::uint32_t) const override { return adds(hosts()); }
   std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
     if (block < adds(0)) return 1;
-    // Its own contribution, those of the peers, and then to the other host, or from them.
+    // The steps are the own contribution, those of the peers, and then a send to the other host, or receives
+    // from the others.
     return group_ + (is_own(block - adds(0)) ? hosts() - 1 : 1);
   }
   Counted counted(std::uint32_t rank, const Step& step) const override {

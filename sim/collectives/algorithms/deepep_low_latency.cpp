@@ -1,7 +1,7 @@
-// DeepEP's low-latency kernels (csrc/kernels/internode_ll.cu in DeepSeek's DeepEP, v1): a message for each
-// token and expert, straight to the expert's GPU, over NVLink where that is in the same host and by RDMA
-// else. Nothing is taken together and nothing waits for room: buffers are there for all that may come. All
-// messages of a token are sent at once by warps of their own.
+// DeepEP's low-latency kernels (csrc/kernels/internode_ll.cu in DeepSeek's DeepEP, v1). Each token and expert
+// has a message that goes directly to the expert's GPU, over NVLink in the same host and by RDMA otherwise.
+// Messages are not merged and never wait for a slot: buffers have room for all messages that may come. All
+// messages of a token are sent at once by separate warps.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/each_peer_plan.h"
 #include "sim/core/registry.h"
@@ -9,10 +9,12 @@
 namespace netsim {
 namespace {
 
-// Latencies of messages as in deepep.cpp. What the kernels do besides - cast the tokens, meet at a grid
-// barrier between sending and receiving, wait for the slowest GPU, copy what came to where the experts want
-// it - nobody has published. base_latency is what it takes to make the smallest figure right that DeepEP's
-// README has, a dispatch of 128 tokens over 8 H800 in 77 us; all others follow from it (docs/validation.md).
+// Latencies of messages are those of deepep.cpp. The other costs of the kernels are not published. They cast
+// the tokens and meet at a grid barrier between sending and receiving. They also wait for the slowest GPU,
+// and copy the received data for the experts.
+//
+// base_latency is fitted to the smallest figure of DeepEP's README, a dispatch of 128 tokens over 8 H800 in
+// 77 us. All others follow from it (docs/validation.md).
 struct LowLatencyParameters {
   Time base_latency = 32 * kMicrosecond;
   Time hop_latency = 3'330 * kNanosecond;

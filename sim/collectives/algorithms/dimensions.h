@@ -1,4 +1,4 @@
-// The parameter `dimensions` of algorithms that see the ranks of a group as a grid.
+// The parameter `dimensions` of algorithms that arrange the ranks of a group in a grid.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace netsim {
 
-// Sizes; the first dimension varies fastest in the numbers of ranks.
+// Dimensions: the sizes of the grid. The first dimension varies fastest in the numbers of ranks.
 using Dimensions = std::vector<std::uint32_t>;
 
 struct DimensionsParameters {
   ConfigNode dimensions;
 };
-// With what the sizes are if they are not given.
+// Returns the parameter. `otherwise` documents the default sizes.
 Parameters<DimensionsParameters> dimensions_parameters(const std::string& otherwise);
 
-// Empty where the user gave none. ConfigError for anything else than a list of `minimum` to `maximum` sizes
-// from 1 to 2^20.
+// Returns the sizes; empty where the user gave none. Throws ConfigError for anything but a list of `minimum`
+// to `maximum` sizes from 1 to 2^20.
 Dimensions read_dimensions(const DimensionsParameters& parameters, std::size_t minimum, std::size_t maximum);
 
-// The sizes of the grid of `ranks` ranks: those that the user gave, or else `otherwise`. InputError where
-// their product is not the number of ranks.
+// Returns the sizes of the grid of `ranks` ranks: those of the user, or else `otherwise`. Throws InputError
+// where their product is not the number of ranks.
 Dimensions dimensions_of(const Dimensions& given, const Dimensions& otherwise, const char* algorithm,
                          CollectiveKind kind, std::uint32_t ranks);
 
-// The prime factors of a number, smallest first.
+// Returns the prime factors of a number, smallest first.
 Dimensions prime_factors(std::uint32_t number);
-// The two factors of a number that are nearest to each other, the larger one first.
+// Returns the two factors of a number that are nearest to each other, the larger one first.
 Dimensions nearest_factors(std::uint32_t number);
 
 }  // namespace netsim

@@ -1,17 +1,19 @@
-// Direct, also called all-pairs (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing
-// Applications 19, 2005, section 4.3; Cowan et al., MSCCLang, ASPLOS 2023, section 7.1): everybody sends
-// everybody at once what is theirs. One step and n(p-1)/p bytes for all_gather, reduce_scatter and
-// all_to_all, two and twice for all_reduce, which is both. A gather is a send from everybody to the root, a
-// scatter one from the root to everybody, point_to_point one from rank 0 to rank 1.
+// Direct, also called all-pairs: each rank sends to every other rank at once. The sources are Thakur,
+// Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19, 2005, section 4.3, and Cowan et
+// al., MSCCLang, ASPLOS 2023, section 7.1. It takes one step and n(p-1)/p bytes for all_gather,
+// reduce_scatter and all_to_all. An all_reduce is both, with two steps and twice the bytes.
 //
-// All-pairs: thread block 0 sends and 1 receives, so that no send waits for a message: to the ranks behind
-// the own one in their order, and from those before it, nearest first, which is the order in which messages
-// come. The all_gather of an all_reduce has two more: 2 sends once 1 has the sum, and 3, which overwrites
-// what the rank contributed to a chunk, waits until 0 has sent that.
+// A gather is a send from each rank to the root, and a scatter one from the root to each rank. A
+// point_to_point is a send from rank 0 to rank 1.
 //
-// All-to-all-v: a thread block for each rank that something goes to, and one for each that something comes
-// from, so that a rank that is sent much holds up nobody else, as the sends and receives of one group of NCCL
-// calls run at once.
+// All-pairs: thread block 0 sends and 1 receives, so that no send waits for a message. Sends go to the ranks
+// after the own one in their order. Receives come from those before it, nearest first, which is the order in
+// which messages arrive. The all_gather of an all_reduce has two more: 2 sends once 1 has the sum. 3, which
+// overwrites the rank's contribution to a chunk, waits until 0 has sent that.
+//
+// All-to-all-v: a thread block for each rank that it sends to, and one for each that it receives from. So a
+// rank that is sent much data delays no other rank. The sends and receives of one group of NCCL calls run at
+// once too.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/each_peer_plan.h"
 #include "sim/collectives/algorithms/regular_plan.h"
@@ -36,8 +38,8 @@ class PointToPointPlan final : public RegularPlan {
   }
 };
 
-// Gather or scatter: the root has a step with each rank, in their order from itself on, and then copies its
-// own part; the others have one step.
+// RootedPlan: the plan of a gather or a scatter. The root has a step with each rank, in their order from
+// itself on, and then copies its own part. The others have one step.
 class RootedPlan final : public RegularPlan {
  public:
   RootedPlan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root)

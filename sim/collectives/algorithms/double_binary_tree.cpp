@@ -9,7 +9,7 @@
 namespace netsim {
 namespace {
 
-// The first child position to the right of `position` that exists, for a subtree of height `bit`.
+// Returns the first existing child position to the right of `position`, for a subtree of height `bit`.
 std::uint32_t right_child(std::uint32_t count, std::uint32_t position, std::uint32_t bit) {
   for (std::uint32_t step = bit >> 1; step != 0; step >>= 1) {
     if (position + step < count) return position + step;
@@ -17,7 +17,7 @@ std::uint32_t right_child(std::uint32_t count, std::uint32_t position, std::uint
   return kNoIndex;
 }
 
-// Children in NCCL's order.
+// Returns the node of a position, with children in NCCL's order.
 TreeNode node_at(std::uint32_t count, std::uint32_t position) {
   TreeNode node;
   std::uint32_t bit = 1;

@@ -1,8 +1,8 @@
-// EachPeerPlan: a kind with counts, whose blocks go straight to their ranks, all at once: a thread block for
-// each rank that something goes to, and for each that something comes from.
+// EachPeerPlan: a kind with counts whose blocks go directly to their ranks, all at once. A rank has a thread
+// block for each rank that it sends to and one for each that it receives from.
 //
-// Thread block 2 d sends to the rank d + 1 behind the own one, 2 d + 1 receives from the one d + 1 before it.
-// The last one copies what the rank has for itself, and of a combine adds up what has come.
+// Thread block 2 d sends to rank + d + 1, and 2 d + 1 receives from rank - d - 1, modulo the ranks. The last
+// thread block copies what the rank has for itself. In a combine it also adds up the received data.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace netsim {
 
 class EachPeerPlan final : public RegularPlan {
  public:
-  // `what` goes: block or copies.
+  // `what` is the size of the messages: block or copies.
   EachPeerPlan(const char* algorithm, CollectiveKind kind, std::uint32_t ranks,
                Counted::What what = Counted::What::block)
       : RegularPlan(algorithm, kind, ranks), what_(what) {}
@@ -56,7 +56,7 @@ class EachPeerPlan final : public RegularPlan {
  private:
   bool combines() const { return kind_ == CollectiveKind::combine; }
 
-  // What thread block 2 d + 1 has received.
+  // Adds the data that thread block 2 d + 1 has received.
   Step add_up(std::uint32_t rank, std::uint32_t d) const {
     Step step;
     step.kind = Step::Kind::reduce;

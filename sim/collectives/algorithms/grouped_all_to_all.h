@@ -1,5 +1,5 @@
-// What all-to-alls have in common that see the ranks as groups of one size and send between groups what they
-// collected within them (two_step.cpp, three_step.cpp).
+// GroupedAllToAllPlan: the common part of all-to-alls that divide the ranks into groups of one size. They
+// send between groups what they collected within them (two_step.cpp, three_step.cpp).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class GroupedAllToAllPlan : public RegularPlan {
   std::uint32_t group_of_rank(std::uint32_t rank) const { return rank / group_; }
   std::uint32_t inside(std::uint32_t rank) const { return rank % group_; }
   std::uint32_t rank_of(std::uint32_t group, std::uint32_t inside) const { return group * group_ + inside; }
-  // Members of a group are at distances from each other: 0 is the rank itself.
+  // Return the member of the rank's group at a distance after or before it. Distance 0 is the rank itself.
   std::uint32_t inside_behind(std::uint32_t rank, std::uint32_t distance) const {
     return (inside(rank) + distance) % group_;
   }
@@ -30,7 +30,7 @@ class GroupedAllToAllPlan : public RegularPlan {
     return (inside(rank) + group_ - distance) % group_;
   }
 
-  // To the member at that distance, and from the one of which the rank is at that distance.
+  // Sends to the member at that distance after the rank.
   Step give(std::uint32_t rank, std::uint32_t distance, ChunkAt source, std::uint32_t to_block) const {
     Step step;
     step.kind = Step::Kind::send;
@@ -38,7 +38,8 @@ class GroupedAllToAllPlan : public RegularPlan {
     step.to = {rank_of(group_of_rank(rank), inside_behind(rank, distance)), to_block};
     return step;
   }
-  // What the rank has itself, `own`, is copied.
+  // Receives from the member at that distance before the rank. At distance 0 it copies the rank's own chunk,
+  // `own`.
   Step take(std::uint32_t rank, std::uint32_t distance, ChunkAt own, ChunkAt destination,
             std::uint32_t from_block) const {
     Step step;
@@ -56,7 +57,7 @@ class GroupedAllToAllPlan : public RegularPlan {
   std::uint32_t group_;
 };
 
-// The algorithm whose plans are P's, of which kName is the name.
+// GroupedAllToAll: the algorithm whose plans are of type P and whose name is P::kName.
 template <class P>
 class GroupedAllToAll final : public CollectiveAlgorithm {
  public:

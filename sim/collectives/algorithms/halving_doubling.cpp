@@ -1,7 +1,8 @@
 // Recursive halving and doubling (Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp, Int. J. of High
-// Performance Computing Applications 19, 2005, sections 4.1, 4.4, 4.5): an all_reduce is a reduce_scatter by
-// halving, in which partners come nearer and the parts that they exchange become smaller, and an all_gather
-// by doubling. p = 2^k: 2k steps and 2n(p-1)/p bytes, as few as a ring's. Other p: two steps of up to n more.
+// Performance Computing Applications 19, 2005, sections 4.1, 4.4, 4.5). An all_reduce is a reduce_scatter by
+// halving and an all_gather by doubling. In the halving partners come nearer and the parts that they exchange
+// become smaller. For p = 2^k it takes 2k steps and 2n(p-1)/p bytes, as few as a ring's. Any other p takes
+// two more steps of up to n bytes.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/butterfly_plan.h"
 #include "sim/core/registry.h"

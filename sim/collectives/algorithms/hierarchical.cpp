@@ -1,10 +1,13 @@
-// Hierarchical all-reduce through leaders (Jia et al., arXiv 1807.11205, section 3.3): groups of k ranks are
-// reduced to their first ranks, these go around a ring, and the result is broadcast in each group. In a group
-// k parts follow each other down a chain of its ranks, which takes 2(k-1) steps of n/k each way; the leaders'
-// ring takes 2(p/k - 1) steps of n/(p/k): 4(k-1) + 2(p/k - 1) steps instead of a ring's 2(p-1), and more
-// bytes.
+// Hierarchical all-reduce through leaders (Jia et al., arXiv 1807.11205, section 3.3). Groups of k ranks are
+// reduced to their first ranks, the leaders. The leaders run a ring, and the result is broadcast in each
+// group.
 //
-// One thread block: the three phases follow each other. Chunks: p, so that parts and the ring's are whole.
+// In a group k parts follow each other down a chain of its ranks, which takes 2(k-1) steps of n/k in each
+// direction. The leaders' ring takes 2(p/k - 1) steps of n/(p/k). That is 4(k-1) + 2(p/k - 1) steps instead
+// of a ring's 2(p-1), and more bytes.
+//
+// One thread block executes the three phases one after the other. There are p chunks, so that parts and the
+// ring's chunks are whole ones.
 #include <algorithm>
 
 #include "sim/collectives/algorithm.h"
@@ -37,7 +40,7 @@ class HierarchicalPlan final : public RegularPlan {
   }
 
  private:
-  // Of a group's chain: none where a rank is alone.
+  // Returns the number of parts in a group's chain; 0 where a rank is alone in its group.
   std::uint32_t parts() const { return group_ == 1 ? 0 : group_; }
   std::uint32_t leaders() const { return ranks_ / group_; }
   std::uint32_t leader_steps() const {

@@ -1,4 +1,4 @@
-// Multi-ring: the buffer in equal slices around several rings at once, none of which uses another's links.
+// Multi-ring: the buffer is cut into equal slices, each on its own ring; no two rings use the same links.
 // Ring i goes from rank r to r + h_i. Where a fabric joins the ranks directly, as `topoopt` does, the h_i are
 // the jumps of its links, in both directions. Further rings, and those of other groups, take the numbers
 // without a common divisor with p, in rising order (p = 5: 1, 2, 3, 4). These are the permutations of Wang et
@@ -41,7 +41,7 @@ std::vector<RingSlice> slices_of(std::uint32_t ranks, std::uint32_t rings,
 
 class MultiRing final : public CollectiveAlgorithm, public LinkAlgorithm {
  public:
-  // `rings` 0: one for each jump, or kRings.
+  // With `rings` 0 there is a ring for each jump, or kRings without jumps.
   explicit MultiRing(std::uint32_t rings, std::vector<std::uint32_t> jumps = {})
       : rings_(rings), jumps_(std::move(jumps)) {}
   RankOrder order() const override { return RankOrder::domains; }

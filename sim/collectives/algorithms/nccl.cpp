@@ -1,11 +1,12 @@
-// What NCCL does: of its algorithms the one that its cost model estimates to take least, by size and group
-// (src/graph/tuning.cc; execution/nccl_tuning.h). All-reduce is a ring or a tree, or where switches add up
-// and copy NVLS in one host, NVLS tree over several; all-gather and reduce-scatter are rings, NVLS, or PAT of
-// groups with one GPU a host, broadcast and reduce the chain that passes a ring. Where a fabric adds up
-// (network.switch.aggregation) there is CollNet besides: straight to the GPUs that have NICs (`sharp`), of an
-// all-reduce also along a chain of each host's GPUs (`collnet_chain`), or by NVLS within the hosts (`sharp`
-// with `nvls`). NCCL's CollNet wants to be turned on (NCCL_COLLNET_ENABLE=1); here the fabric's setting does
-// that.
+// NCCL's choice: the algorithm for which its cost model estimates the lowest time, by size and group
+// (src/graph/tuning.cc; execution/nccl_tuning.h). An all-reduce uses a ring or a tree. Where switches add and
+// copy it may use NVLS in one host, or NVLS tree over several. All-gather and reduce-scatter use rings, NVLS,
+// or PAT for groups with one GPU a host. Broadcast and reduce use a chain along a ring.
+//
+// Where a fabric aggregates (network.switch.aggregation) CollNet is added. It sends directly to the GPUs that
+// have NICs (`sharp`), or by NVLS within the hosts (`sharp` with `nvls`). An all-reduce may also use a chain
+// of each host's GPUs (`collnet_chain`). NCCL enables CollNet only with NCCL_COLLNET_ENABLE=1; here the
+// fabric's setting enables it.
 #include <array>
 
 #include "sim/collectives/algorithm.h"
@@ -52,13 +53,13 @@ class Nccl final : public CollectiveAlgorithm {
   std::uint32_t scale_out_channels() const override {
     return scale_out_channels_ == 0 ? kChannelsOfSearch : scale_out_channels_;
   }
-  // Of the first one that does the kind: where neither size nor group is known.
+  // Without size and group it makes the plan of the first algorithm that supports the kind.
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     return candidates(kind).front()->plan(kind, ranks, root);
   }
 
  private:
-  // What `sharp` does besides, NCCL's CollNetDirect does not.
+  // NCCL's CollNetDirect supports fewer kinds than `sharp`.
   static bool uses(CostFamily family, CollectiveKind kind) {
     return family != CostFamily::collnet_direct ||
            (kind != CollectiveKind::broadcast && kind != CollectiveKind::reduce);

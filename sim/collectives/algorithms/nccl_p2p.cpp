@@ -1,28 +1,28 @@
-// What NCCL makes of an all-to-all, which its users write as a send to each rank and a receive from each in
-// one group: point-to-point operations in rounds, so many at a time, and between hosts by way of another GPU
+// NCCL's all-to-all, which its users write as a send to each rank and a receive from each in one group. NCCL
+// runs point-to-point operations in rounds, several at a time. Between hosts they go through another GPU
 // (PXN).
 //
 // Rounds (p2pSchedule in src/init.cc of NCCL): in each a rank sends to one rank and receives from one. Rounds
-// go from host to host and within a host from rank to rank, by distances that grow by 1, 2, 3, ... modulo the
-// next power of two; distances beyond the number of hosts, or ranks, are left out.
+// go from host to host and within a host from rank to rank. Their distances grow by 1, 2, 3, ... modulo the
+// next power of two. Distances beyond the number of hosts, or ranks, are left out.
 //
 // Channel limits: a channel of NCCL runs up to 8 operations at once (NCCL_MAX_DEV_WORK_P2P_PER_BATCH) and
-// takes the next ones when these have ended, and a peer has `per_peer` of the `channels`, which NCCL derives
-// from the topology (execution/peer_channels.h) or is told (NCCL_MIN_P2P_NCHANNELS, NCCL_MAX_P2P_NCHANNELS,
-// NCCL_NCHANNELS_PER_NET_PEER). So 8 channels / per_peer
-// rounds are under way at once; here each of those is a lane, which takes the rounds in turns.
+// starts the next ones when these have ended. A peer has `per_peer` of the `channels`. NCCL derives both from
+// the topology (execution/peer_channels.h) or from the settings NCCL_MIN_P2P_NCHANNELS,
+// NCCL_MAX_P2P_NCHANNELS and NCCL_NCHANNELS_PER_NET_PEER. So 8 channels / per_peer rounds run at once. Here
+// each of those is a lane; the lanes take the rounds in turn.
 //
-// PXN (NCCL 2.12; Ingvarsson and Jeaugey, "Doubling all2all Performance with NVIDIA Collective Communication
-// Library 2.12", 2022): what goes to a GPU of another host leaves by the NIC of its own rail: the sender
-// writes it over NVLink into the memory of the GPU of the same number in its own host, whose proxy sends it.
-// Nothing crosses from rail to rail outside of hosts.
+// PXN is part of NCCL since 2.12 (Ingvarsson and Jeaugey, "Doubling all2all Performance with NVIDIA
+// Collective Communication Library 2.12", 2022). A message to a GPU of another host leaves by the NIC of that
+// GPU's rail. The sender writes it over NVLink into the memory of the GPU with the same number in its own
+// host, whose proxy sends it. No message crosses from rail to rail outside of hosts.
 //
-// A lone send and receive (point_to_point) is one message chain on the channels of a peer, by PXN too: there
-// the plan is that of `direct`, and the executor passes messages on (execution/outgoing_messages.h).
+// A lone send and receive (point_to_point) is one message chain on the channels of a peer, also by PXN. It
+// has the plan of `direct`, and the executor forwards its messages (execution/outgoing_messages.h).
 //
-// Thread blocks: the lanes, which send; one for each round, which receives; one that copies the own block;
-// and the proxies that pass on, one for each other rank of the host and each other host. A lane begins a
-// round when its round before has ended, in both directions.
+// Thread blocks are the lanes, which send, one for each round, which receives, and one that copies the own
+// block. Then come the proxies that forward, one for each other rank of the host and each other host. A lane
+// begins a round when its round before has ended, in both directions.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -53,7 +53,7 @@ Parameters<NcclP2pParameters> nccl_p2p_parameters() {
                "channels that share what goes to a rank of another host (NCCL_NCHANNELS_PER_NET_PEER)");
 }
 
-// Distances below `count` in the order of NCCL's rounds.
+// Returns the distances below `count` in the order of NCCL's rounds.
 std::vector<std::uint32_t> distances(std::uint32_t count) {
   std::vector<std::uint32_t> all;
   all.reserve(count);
@@ -75,10 +75,10 @@ class NcclP2pPlan final : public RegularPlan {
         distances_(distances(group)) {}
 
   std::uint32_t chunks() const override { return ranks_; }
-  // What passes through is as large as it is in the sender's input.
+  // A forwarded block has the size that it has in the sender's input.
   std::uint32_t scratch_chunks(std::uint32_t) const override { return relays() == 0 ? 0 : group_ * ranks_; }
   bool in_place() const override { return false; }
-  // Chunks say whose block it is, and for whom, wherever it passes.
+  // The chunk number identifies a block's source and destination at each GPU that it passes.
   Counted counted(std::uint32_t rank, const Step& step) const override {
     switch (step.kind) {
       case Step::Kind::send:
@@ -94,7 +94,7 @@ class NcclP2pPlan final : public RegularPlan {
   bool waits_between_blocks() const override { return lanes_ < ranks_ - 1; }
   std::uint32_t blocks(std::uint32_t) const override { return proxies() + relays(); }
   bool is_proxy(std::uint32_t, std::uint32_t block) const override { return block >= proxies(); }
-  // Round 0 is the own block, the others are dealt out to the lanes.
+  // Round 0 is the own block; the others are dealt out to the lanes.
   std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
     return block < lanes_ ? (ranks_ - 1 - block + lanes_ - 1) / lanes_ : 1;
   }
@@ -135,14 +135,15 @@ class NcclP2pPlan final : public RegularPlan {
   bool is_relayed(std::uint32_t from, std::uint32_t to) const {
     return pxn_ && host_of(from) != host_of(to) && inside(from) != inside(to);
   }
-  // The GPU of the host that has the NIC of the receiver's rail, and the thread block that passes on there.
+  // Returns the GPU of the sender's host that has the NIC of the receiver's rail, and its thread block that
+  // forwards.
   Partner relay(std::uint32_t from, std::uint32_t to) const {
     const std::uint32_t by = rank_of(host_of(from), inside(to));
     const std::uint32_t peer = (inside(from) + group_ - inside(by)) % group_ - 1;
     const std::uint32_t host = (host_of(to) + hosts() - host_of(from)) % hosts() - 1;
     return {by, proxies() + peer * (hosts() - 1) + host};
   }
-  // The round in which a rank sends to another.
+  // Returns the round in which a rank sends to another.
   std::uint32_t round_of(std::uint32_t from, std::uint32_t to) const {
     return place(host_distances_, (host_of(to) + hosts() - host_of(from)) % hosts()) * group_ +
            place(distances_, (inside(to) + group_ - inside(from)) % group_);
@@ -199,7 +200,7 @@ class NcclP2p final : public CollectiveAlgorithm {
   bool sends_and_receives() const override { return true; }
   bool uses_pxn() const override { return p_.pxn; }
   bool depends_on_shape() const override { return !p_.channels || !p_.per_peer; }
-  // By itself: as NCCL has it between hosts with eight NICs behind PCIe switches.
+  // Without a shape it has NCCL's channels between hosts with eight NICs behind PCIe switches.
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     GroupShape shape;
     shape.peers_channels = 16;

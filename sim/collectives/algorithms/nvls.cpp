@@ -1,20 +1,24 @@
-// NVLS: NCCL's collectives by NVLink SHARP (src/device/all_reduce.h and its neighbours, from 2.17 on):
-// switches add up and copy. Every rank is the head of 1 / p of the buffer; of an all-reduce of more than 32
+// NVLS: NCCL's collectives by NVLink SHARP (src/device/all_reduce.h and its neighbours, from 2.17 on).
+// Switches add and copy. Every rank is the head of 1 / p of the buffer. In an all-reduce of more than 32
 // ranks the first 32 are heads of 1 / 32. An all-reduce is a reduction of each part to its head and a
-// multicast of the sum to all; an all-gather is the multicast alone, a reduce-scatter the reduction (NCCL has
-// these for up to 32 ranks; here every rank is a head however many there are). What a head contributes and
-// gets goes through the switch as everybody's does. So n(1 + 1/p) bytes go over each GPU's port in each
-// direction for an all-reduce, n and n/p for the others.
+// multicast of the sum to all.
 //
-// Thread blocks, as NCCL's groups of warps: the first ones give every head what they have of its part
-// (scatter). NCCL's fills the buffers of all heads and then tells them all, ahead of the heads, which come
-// for them each in its own time: so there are several, which copy side by side. The next one is the head's:
-// where nothing is added it sends its own part to all; otherwise it takes its part's sum and, of an
-// all-reduce, sends it to all (reduce and broadcast). The last one takes what heads send (gather).
+// An all-gather is the multicast alone, a reduce-scatter the reduction. NCCL has these for up to 32 ranks;
+// here every rank is a head for any number of ranks. A head's own contribution and result pass the switch
+// like all others. So n(1 + 1/p) bytes cross each GPU's port in each direction for an all-reduce, n and n/p
+// for the others.
+//
+// Thread blocks correspond to NCCL's groups of warps. The first ones send their data of each part to its head
+// (scatter). NCCL's warps fill the buffers of all heads in advance and then signal them all; each head reads
+// at its own time. Therefore there are several such thread blocks, which copy in parallel.
+//
+// The next thread block is the head's. Without a reduction it sends its own part to all. Otherwise it
+// receives its part's sum and, in an all-reduce, sends it to all (reduce and broadcast). The last thread
+// block receives what heads send (gather).
 //
 // - latencies, channels and copies: nvls_kernels.h.
-// - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB; 64, 32 or 16 KiB where fewer than 64, 8 or 2 of the size before
-//   would come for each channel and head (src/enqueue.cc).
+// - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB. It is 64, 32 or 16 KiB where fewer than 64, 8 or 2 of the size
+//   before would come for each channel and head (src/enqueue.cc).
 #include <algorithm>
 
 #include "sim/collectives/algorithm.h"
@@ -68,7 +72,7 @@ class NvlsPlan final : public RegularPlan {
     if (block == head_block()) return rank < heads_ ? 1 : 0;
     return block > head_block() ? heads_ : (heads_ - block + scatters_ - 1) / scatters_;
   }
-  // Reductions come first.
+  // Reductions have the first numbers.
   std::uint32_t fans() const override { return heads_ * ((reduces_ ? 1 : 0) + (gathers_ ? 1 : 0)); }
   Fan fan(std::uint32_t number) const override {
     Fan fan;
@@ -111,7 +115,7 @@ class NvlsPlan final : public RegularPlan {
 
   bool reduces_, gathers_;
   std::uint32_t heads_;
-  std::uint32_t scatters_;  // thread blocks
+  std::uint32_t scatters_;  // number of scatter thread blocks
 };
 
 class Nvls final : public CollectiveAlgorithm {

@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// `at_once`: chunks that are on their way together.
+// Returns the chunk size after all limits. `at_once` is the number of chunks in flight together.
 Bytes chunk_of(const NvlsShape& shape, Bytes bytes, Bytes at_once) {
   Bytes chunk = shape.chunk;
   for (const NvlsChunkLimit& limit : shape.limits) {
@@ -20,7 +20,7 @@ KernelModel nvls_kernels(const NvlsParameters& parameters, const CollectiveAlgor
                          const NvlsShape& shape) {
   const std::uint32_t channels = parameters.channels > 0 ? static_cast<std::uint32_t>(parameters.channels)
                                                          : nvls_channels(load.generation, shape.domains);
-  // One pass through the plan is a channel of each tree.
+  // One pass through the plan uses a channel of each tree.
   const std::uint32_t passes = std::max(1U, channels / shape.trees);
   const BitRate copies = parameters.copies ? shape.copy_rate * shape.trees : 0;
   return KernelModel{.base_latency = parameters.base_latency,

@@ -1,17 +1,20 @@
-// NVLS tree: NCCL's all-reduce over several hosts whose NVSwitches add up and copy (src/device/all_reduce.h,
-// NVLS_TREE, from 2.18 on). In each host every rank is the head of its part of the buffer, as with nvls;
-// heads of the same number are joined by two binary trees over the hosts, half of the part each. A sum that
-// the switches have made goes up its tree, the result comes down, and each head's switches copy it to all
-// ranks of its host. So of n bytes n/k cross each NIC of k about once each way, and n(1 + 1/k) each port.
+// NVLS tree: NCCL's all-reduce over several hosts whose NVSwitches add and copy (src/device/all_reduce.h,
+// NVLS_TREE, from 2.18 on). In each host every rank is the head of its part of the buffer, as with nvls. Two
+// binary trees over the hosts join the heads with the same number, each with half of the part.
 //
-// Thread blocks: the first ones give the heads what they have of their parts; then for each tree one that
-// takes the host's sum, adds those of the hosts below and passes it up, and one that passes the result down,
-// to the hosts below and to the host's ranks; the last one takes what heads send.
+// A sum that the switches have made goes up its tree. The result comes down, and each head's switches copy it
+// to all ranks of its host. So of n bytes n/k cross each NIC of k about once in each direction, and n(1 +
+// 1/k) cross each port.
+//
+// Thread blocks: the first ones send their data of each part to its head. Then each tree has one that
+// receives the host's sum, adds those of the hosts below and passes it up. Each tree also has one that passes
+// the result down, to the hosts below and to the host's ranks. The last one receives what heads send.
 //
 // - latencies, channels and copies: nvls_kernels.h; and 20.9 us for each step between hosts (tuning.cc,
 //   hwLatencies, NVLS_TREE).
-// - chunk: NCCL_NVLS_CHUNKSIZE, from four hosts on at most 64 KiB (NCCL_NVLSTREE_MAX_CHUNKSIZE); 64 or 32 KiB
-//   where less than 4 or 1 of them would come for each channel and head (calcCollChunking in src/enqueue.cc).
+// - chunk: NCCL_NVLS_CHUNKSIZE, from four hosts on at most 64 KiB (NCCL_NVLSTREE_MAX_CHUNKSIZE). It is 64 or
+//   32 KiB where fewer than 4 or 1 of them would come for each channel and head (calcCollChunking in
+//   src/enqueue.cc).
 #include <algorithm>
 #include <string>
 
@@ -55,9 +58,9 @@ class NvlsTreePlan final : public RegularPlan {
         group_(group),
         scatters_(scatters_of(group)) {}
   static constexpr std::uint32_t kTrees = 2;
-  // Thread blocks that give heads what they have, of a host of `group`.
+  // Returns the number of thread blocks that send data to the heads, in a host of `group` ranks.
   static std::uint32_t scatters_of(std::uint32_t group) { return std::min(kTrees * group, kMostScatters); }
-  // Of each head one for each tree.
+  // Each head has a chunk for each tree.
   std::uint32_t chunks() const override { return kTrees * group_; }
   bool in_place() const override { return true; }
   std::uint32_t blocks(std::uint32_t) const override { return gather() + 1; }
@@ -67,7 +70,7 @@ class NvlsTreePlan final : public RegularPlan {
     const TreeNode node = node_of(rank, tree_of(block));
     return node.child_count + (node.is_root() ? 1 : 2);
   }
-  // Reductions come first.
+  // Reductions have the first numbers.
   std::uint32_t fans() const override { return 2 * kTrees * ranks_; }
   Fan fan(std::uint32_t number) const override {
     const bool reduces = number < kTrees * ranks_;
@@ -116,12 +119,12 @@ class NvlsTreePlan final : public RegularPlan {
     return Partner::of_fan((ranks_ + head) * kTrees + tree);
   }
 
-  // The node of a rank's host in a tree over all hosts.
+  // Returns the node of a rank's host in a tree over all hosts.
   TreeNode node_of(std::uint32_t rank, std::uint32_t tree) const {
     const std::uint32_t hosts = ranks_ / group_;
     return hosts == 1 ? TreeNode() : double_binary_node(hosts, rank / group_, tree);
   }
-  // The rank of the same number in another host.
+  // Returns the rank with the same number in another host.
   std::uint32_t counterpart(std::uint32_t rank, std::uint32_t host) const {
     return host * group_ + rank % group_;
   }
@@ -140,7 +143,7 @@ class NvlsTreePlan final : public RegularPlan {
     }
     return step;
   }
-  // The result overwrites the sum that has gone up, or is it.
+  // The result overwrites the sum that went up; at the root it is that sum.
   Step go_down(std::uint32_t rank, std::uint32_t tree, std::uint32_t index, Step step) const {
     const TreeNode node = node_of(rank, tree);
     if (index == 0) {
@@ -161,7 +164,7 @@ class NvlsTreePlan final : public RegularPlan {
   }
 
   std::uint32_t group_;
-  std::uint32_t scatters_;  // thread blocks
+  std::uint32_t scatters_;  // number of scatter thread blocks
 };
 
 class NvlsTree final : public CollectiveAlgorithm {

@@ -1,6 +1,6 @@
-// Pairwise exchange: in step i (1 .. p-1) rank r sends its block for rank r+i and takes the block of rank
-// r-i. Each step is a permutation; (p-1) steps of n/p bytes. Its own block it copies. Of an all_to_all_v the
-// blocks have sizes of their own, and the largest of a step holds up the ranks that wait for it.
+// Pairwise exchange: in step i (1 .. p-1) rank r sends its block for rank r+i and receives the block of rank
+// r-i. Each step is a permutation. It takes (p-1) steps of n/p bytes; the own block is copied. In an
+// all_to_all_v blocks have individual sizes, and the largest of a step delays the ranks that wait for it.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/regular_plan.h"
 #include "sim/core/registry.h"

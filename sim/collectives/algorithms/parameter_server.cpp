@@ -1,19 +1,20 @@
-// Parameter server as an all-reduce: workers push what they contribute to the servers, each of which owns a
-// part of the buffer and adds it up, and pull the sums back (Li et al., OSDI 2014; BytePS: Jiang et al., OSDI
-// 2020, section 4.1). Of the members of the group the last `servers` are dedicated ones: they contribute
-// nothing and need no result.
+// Parameter server as an all-reduce: workers push their contributions to the servers and pull the sums back.
+// Each server owns a part of the buffer and adds it up (Li et al., OSDI 2014; BytePS: Jiang et al., OSDI
+// 2020, section 4.1). The last `servers` members of the group are dedicated servers: they contribute nothing
+// and need no result.
 //
-// Which part of the M bytes each owns, with n workers and k servers (B: the rate of a port):
+// The split decides which part of the M bytes each owns, with n workers and k servers (B: the rate of a
+// port):
 //
 //   colocated  each worker M / n, a dedicated server nothing     2 (n-1) M / (n B)
 //   dedicated  each server M / k, a worker nothing               max(M / B, n M / (k B))
 //   optimal    BytePS's: a server 2 (n-1) M / D, a worker (n-k) M / D, with D = n^2 + kn - 2k, which loads
 //              the ports of both alike: 2 n (n-1) M / (D B); from k = n on it is dedicated
 //
-// Owners and workers have numbers among themselves. Thread block i pushes to owner i, block
-// `owners` adds up what comes, in one order, block owners + 1 + j sends the sum to worker j once that is
-// done, and block owners + 1 + workers + i receives that of owner i, once block i has pushed what it
-// overwrites. So a port that is busy holds up nobody else, and rounds overlap.
+// Owners and workers are each numbered from 0. Thread block i pushes to owner i, and block `owners` adds up
+// the pushed data in one order. Block owners + 1 + j sends the sum to worker j once that is done. Block
+// owners + 1 + workers + i receives the sum of owner i, once block i has pushed the data that it overwrites.
+// So a port that is busy delays no other, and rounds overlap.
 #include <algorithm>
 #include <numeric>
 
@@ -26,7 +27,7 @@ namespace {
 
 enum class Split : std::uint8_t { optimal, colocated, dedicated };
 
-// How many chunks each worker and each dedicated server owns.
+// Owned: the number of chunks that each worker and each dedicated server owns.
 struct Owned {
   std::uint32_t worker = 0, server = 0;
 };
@@ -71,11 +72,11 @@ class ParameterServerPlan final : public RegularPlan {
 
  private:
   bool is_owner(std::uint32_t rank) const { return rank - first_owner_ < owners_; }
-  // Thread blocks, by numbers of owners and workers; the first ones push.
+  // Return thread blocks, by numbers of owners and workers; the first ones push.
   std::uint32_t adder() const { return owners_; }
   std::uint32_t send_sum_to(std::uint32_t worker) const { return owners_ + 1 + worker; }
   std::uint32_t receive_sum_from(std::uint32_t owner) const { return send_sum_to(workers_) + owner; }
-  // How many of the first `count` ranks are not this one.
+  // Returns how many of the first `count` ranks are other ranks than this one.
   static std::uint32_t others(std::uint32_t rank, std::uint32_t count) {
     return count - (rank < count ? 1 : 0);
   }
@@ -90,8 +91,8 @@ class ParameterServerPlan final : public RegularPlan {
     return step;
   }
 
-  // What goes to another worker goes in step with what goes to servers: a NIC that takes turns among those
-  // that it sends to would send the small parts of workers first, and leave servers idle meanwhile.
+  // A push to another worker waits for a push to a server. Otherwise a NIC that serves its destinations in
+  // turn would send the small parts of workers first, and leave servers idle meanwhile.
   Step push(std::uint32_t rank, std::uint32_t owner) const {
     Step step = of_part(owner);
     step.kind = Step::Kind::send;
@@ -102,8 +103,8 @@ class ParameterServerPlan final : public RegularPlan {
     }
     return step;
   }
-  // From the workers behind it on, and itself left out. A dedicated server has nothing of its own to add the
-  // first one to.
+  // Adds the data of the workers after this rank, in order, without its own. A dedicated server has no
+  // contribution, so it stores the first one.
   Step add(std::uint32_t rank, std::uint32_t index) const {
     Step step = of_part(rank);
     step.kind = rank >= workers_ && index == 0 ? Step::Kind::receive : Step::Kind::receive_reduce_copy;

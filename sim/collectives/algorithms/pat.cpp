@@ -1,16 +1,17 @@
 // PAT, parallel aggregated trees (Jeaugey, arXiv 2506.20252; NCCL 2.23 and later): all_gather and
-// reduce_scatter in ceil(log2 p) steps for any p, as Bruck's, but farthest partners first, so that the
-// messages over long ways are the small ones. Here the trees of all ranks are aggregated in full, which is
-// what NCCL does while a step's messages fit into its buffers.
+// reduce_scatter in ceil(log2 p) steps for any p. It resembles Bruck's algorithm, but begins with the
+// farthest partners, so that the messages over long distances are the small ones. Here the trees of all ranks
+// are aggregated in full, as NCCL does while a step's messages fit into its buffers.
 //
-// The chunk of rank s spreads over a binomial tree: the rank d behind s gets it from the one that is d
-// without its lowest bit behind s. In the step of bit b, rank r sends to r + 2^b what it has by then, the
-// chunks of the ranks r - d for all multiples d of 2^(b+1), but for the one that would go beyond all ranks:
-// n(p-1)/p bytes in all. A reduce_scatter is the same backwards, with sums.
+// The chunk of rank s spreads over a binomial tree. The rank at distance d after s receives it from the rank
+// whose distance is d without its lowest bit. In the step of bit b, rank r sends to r + 2^b the chunks that
+// it has by then. These are the chunks of ranks r - d for all multiples d of 2^(b+1), except one whose
+// distance would exceed all ranks. Together it sends n(p-1)/p bytes. A reduce_scatter is the same backwards,
+// with sums.
 //
-// A rank keeps the chunks in scratch, ordered by d with its bits reversed: the multiples of 2^(b+1) are then
-// the first ones, and what comes in the step of bit b goes behind them, in the same order. What is left out
-// parts a step's chunks into two messages at most.
+// A rank keeps the chunks in scratch, ordered by d with its bits reversed. The multiples of 2^(b+1) then come
+// first, and the chunks received in the step of bit b follow them, in the same order. The chunk that is left
+// out divides a step's chunks into two messages at most.
 #include <algorithm>
 #include <bit>
 
@@ -33,7 +34,7 @@ class PatPlan final : public RegularPlan {
   }
   bool in_place() const override { return false; }
   std::uint32_t blocks(std::uint32_t) const override { return 1; }
-  // Copies of the rank's own chunk and of all of them, and in between the messages.
+  // The steps are copies of the rank's own chunk and of all chunks, with the messages between them.
   std::uint32_t steps(std::uint32_t, std::uint32_t) const override {
     std::uint32_t steps = 1 + ranks_;
     for (std::uint32_t bit = 0; bit < bits(); ++bit) steps += 2 * runs_of(bit).count();
@@ -51,17 +52,18 @@ class PatPlan final : public RegularPlan {
   }
 
  private:
-  // The chunks of a step: `first` of them, one that is left out, and `second` more; or `first` alone.
+  // Runs: the chunks of a step. `first` chunks come before the one that is left out and `second` after it; or
+  // there are only `first`.
   struct Runs {
     std::uint32_t first = 0, second = 0;
     std::uint32_t count() const { return (first > 0 ? 1U : 0U) + (second > 0 ? 1U : 0U); }
   };
 
   std::uint32_t bits() const { return static_cast<std::uint32_t>(std::bit_width(ranks_ - 1)); }
-  // Multiples of 2^bit below p.
+  // Returns the number of multiples of 2^bit below p.
   std::uint32_t multiples(std::uint32_t bit) const { return ((ranks_ - 1) >> bit) + 1; }
-  // Where the chunk of the rank that is `distance` before one's own lies: behind all distances that have a 0
-  // where it has a 1 first, from the lowest bit on.
+  // Returns the place in scratch of the chunk of the rank at `distance` before the own one. Distances are
+  // compared by their bits from the lowest on; a 0 comes before a 1.
   std::uint32_t place_of(std::uint32_t distance) const {
     std::uint32_t place = 0;
     for (std::uint32_t bit = 0; bit < bits(); ++bit) {
@@ -77,7 +79,7 @@ class PatPlan final : public RegularPlan {
     return {left_out, held - left_out - 1};
   }
 
-  // Of a reduce_scatter the other way.
+  // A reduce_scatter copies in the opposite direction.
   Step copy(ChunkAt user, std::uint32_t place) const {
     const bool in = user.buffer == Buffer::input;
     Step step;
@@ -91,15 +93,15 @@ class PatPlan final : public RegularPlan {
     return copy({user, wrap(std::uint64_t{rank} + ranks_ - distance)}, place_of(distance));
   }
 
-  // What an all_gather sends up to r + 2^bit, a reduce_scatter, whose steps are counted backwards, gets from
-  // there.
+  // An all_gather sends these chunks up to r + 2^bit. A reduce_scatter, whose steps are counted backwards,
+  // receives them from there.
   Step exchange(std::uint32_t rank, std::uint32_t bit, std::uint32_t index) const {
     const Runs runs = runs_of(bit);
     const bool gathers = kind_ == CollectiveKind::all_gather, up = index < runs.count();
     const std::uint32_t run = index % runs.count();
     const bool second = runs.first == 0 || run == 1;
     const std::uint32_t held = multiples(bit + 1);
-    // Here they lie among all multiples, and there, where none is left out, behind them.
+    // At this rank the chunks lie among all multiples. At the peer they follow them, and none is left out.
     const std::uint32_t from_here = second ? runs.first + 1 : 0;
     const std::uint32_t from_there = held + (second ? runs.first : 0);
     const ChunkAt at{Buffer::scratch, up ? from_here : from_there};

@@ -1,7 +1,8 @@
 // Recursive doubling (Thakur, Rabenseifner, Gropp, Int. J. of High Performance Computing Applications 19,
-// 2005, sections 4.1 and 4.5): in step i ranks at a distance of 2^i exchange what they have. An all_reduce
-// exchanges whole buffers, log2(p) steps of n bytes: the lowest latency. An all_gather is that of
-// halving_doubling: log2(p) steps and n(p-1)/p bytes. p other than 2^k: two steps of up to n more.
+// 2005, sections 4.1 and 4.5): in step i ranks at a distance of 2^i exchange their data. An all_reduce
+// exchanges whole buffers, in log2(p) steps of n bytes: the lowest latency. An all_gather is that of
+// halving_doubling: log2(p) steps and n(p-1)/p bytes. A p other than 2^k takes two more steps of up to n
+// bytes.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/butterfly_plan.h"
 #include "sim/core/registry.h"

@@ -1,4 +1,5 @@
-// RegularPlan: what plans that are computed have in common, and how an algorithm refuses a group.
+// RegularPlan: the common part of computed plans, and the errors of an algorithm that does not support a
+// group.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,11 @@ class RegularPlan : public Plan {
   std::uint32_t root() const override { return root_; }
 
  protected:
-  // The place of a rank counted from the root, and back.
+  // Return the place of a rank counted from the root, and the inverse.
   std::uint32_t from_root(std::uint32_t rank) const { return wrap(std::uint64_t{rank} + ranks_ - root_); }
   std::uint32_t from_rank_0(std::uint32_t place) const { return wrap(std::uint64_t{place} + root_); }
   std::uint32_t wrap(std::uint64_t number) const { return static_cast<std::uint32_t>(number % ranks_); }
-  // The one buffer of a plan in place: what an all_gather calls its output is an input elsewhere.
+  // Returns the buffer that an in-place plan uses: the output of an all_gather, the input of other kinds.
   Buffer whole() const { return kind_ == CollectiveKind::all_gather ? Buffer::output : Buffer::input; }
 
   const char* algorithm_;
@@ -35,13 +36,13 @@ class RegularPlan : public Plan {
 
 inline constexpr std::uint32_t kMaxAllToAllRanks = 65'535;  // ranks^2 blocks have 32-bit numbers
 
-// InputError: "all_reduce of 12 ranks: 'swing' REASON".
+// Throws InputError: "all_reduce of 12 ranks: 'swing' REASON".
 [[noreturn]] inline void refuse(const char* algorithm, CollectiveKind kind, std::uint32_t ranks,
                                 const std::string& reason) {
   throw InputError(std::string(to_string(kind)) + " of " + std::to_string(ranks) + " ranks: '" + algorithm +
                    "' " + reason);
 }
-// Refuses more chunks than have 32-bit numbers.
+// Throws InputError for more chunks than have 32-bit numbers.
 inline void check_chunks(const char* algorithm, CollectiveKind kind, std::uint32_t ranks,
                          std::uint64_t chunks) {
   if (chunks > UINT32_MAX)

@@ -1,6 +1,7 @@
-// Ring (Patarasuk & Yuan, J. of Parallel and Distributed Computing 69, 2009; NCCL's ring primitives): rank r
+// Ring (Patarasuk & Yuan, J. of Parallel and Distributed Computing 69, 2009; NCCL's ring primitives). Rank r
 // sends to r+1 and receives from r-1, one chunk of bytes / p a step. Reduce-scatter and all-gather take p-1
-// steps, all-reduce is both: 2(p-1) steps, and no algorithm sends fewer bytes, 2n(p-1)/p per rank.
+// steps. An all-reduce is both and takes 2(p-1) steps. No algorithm sends fewer bytes than its 2n(p-1)/p per
+// rank.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/ring_plan.h"
 #include "sim/core/registry.h"

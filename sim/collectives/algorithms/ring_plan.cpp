@@ -17,7 +17,7 @@ std::uint32_t modulo(std::uint64_t number, std::uint32_t size) {
   return static_cast<std::uint32_t>(number % size);
 }
 
-// The step that completes a sum; 0: none does.
+// Returns the step that completes a sum; 0: no step does.
 std::uint32_t reduced_by(CollectiveKind kind, std::uint32_t size) {
   return kind == CollectiveKind::all_gather ? 0 : size - 1;
 }
@@ -54,7 +54,7 @@ std::uint32_t RingPlan::largest_count() const {
   return largest;
 }
 
-// Without dimensions of one rank.
+// Dimensions of one rank are left out.
 RingPlan::Rings RingPlan::rings_of(const Dimensions& dimensions, const RingSlice& slice) const {
   Rings rings;
   std::uint32_t extent = ranks_;
@@ -79,7 +79,7 @@ std::uint32_t RingPlan::neighbour(const Ring& ring, std::uint32_t rank, std::uin
   return rank + to * ring.stride - from * ring.stride;  // modulo 2^32
 }
 
-// Of the way into the innermost ring, or `back` out of it.
+// Returns the kind that a ring executes on the way into the innermost ring, or `back` out of it.
 CollectiveKind RingPlan::kind_in(const Rings& rings, std::size_t ring, bool back) const {
   if (ring + 1 == rings.size()) return kind_;
   return back ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
@@ -117,8 +117,8 @@ Step RingPlan::ring_step_of(std::uint32_t rank, std::uint32_t block, std::size_t
   return step;
 }
 
-// In an all_reduce the chunks of a slice are together; otherwise those of an owner, which is a rank and not a
-// position.
+// In an all_reduce the chunks of a slice are consecutive. In other kinds the chunks of an owner are; the
+// owner is a rank and not a position.
 std::uint32_t RingPlan::first_chunk(std::uint32_t block, std::uint32_t rank, std::size_t number,
                                     std::uint32_t chunk) const {
   const Rings& rings = slices_[block];

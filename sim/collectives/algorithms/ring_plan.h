@@ -1,19 +1,19 @@
-// RingPlan: chunks that go around rings of ranks (Patarasuk & Yuan, J. of Parallel and Distributed Computing
-// 69, 2009; NCCL's ring primitives), in one dimension or in several nested ones, and for several slices of
-// the buffer at once.
+// RingPlan: chunks that pass around rings of ranks (Patarasuk & Yuan, J. of Parallel and Distributed
+// Computing 69, 2009; NCCL's ring primitives). Rings may be nested over several dimensions, and several
+// slices of the buffer may run at once.
 //
-// In a ring, a rank passes on one chunk a step. Its first step sends a chunk, its last one keeps what
-// arrives, and each one between passes on what it receives: step i of position q is about chunk
-// q - shift - i, which is what q - 1 sends in its step i - 1. The last chunk that a reduce-scatter reduces
-// must be the rank's own: q - shift - (size - 1) = q, hence shift 1 there; all-gather starts with the own
-// chunk, hence shift 0, and so does an all-reduce.
+// In a ring, a rank passes on one chunk a step. Its first step sends a chunk, its last one keeps the received
+// chunk, and each step between passes on what it receives. Step i of position q handles chunk q - shift - i,
+// which q - 1 sends in its step i - 1. The last chunk that a reduce-scatter reduces must be the rank's own: q
+// - shift - (size - 1) = q, so its shift is 1. An all-gather starts with the own chunk, so its shift is 0, as
+// is that of an all-reduce.
 //
-// Nested: an all-reduce over dimensions 1, 2, ..., d is a reduce-scatter over dimension 1, an all-reduce over
-// the others of what the rank then has, and an all-gather over dimension 1 (Jain & Sabharwal, ICS 2010; Cho
-// et al., IBM J. of Research and Development 63, 2019). Sum of 2 (size - 1) steps; the bytes are those of one
-// ring.
+// An all-reduce over nested dimensions 1, 2, ..., d has three parts. They are a reduce-scatter over dimension
+// 1, an all-reduce of the result over the others, and an all-gather over dimension 1. The sources are Jain &
+// Sabharwal, ICS 2010, and Cho et al., IBM J. of Research and Development 63, 2019. It takes the sum of 2
+// (size - 1) steps and sends the bytes of one ring.
 //
-// Each slice of the buffer has a thread block and rings of its own.
+// Each slice of the buffer has its own thread block and rings.
 #pragma once
 
 #include <vector>
@@ -23,26 +23,26 @@
 
 namespace netsim {
 
-// What a rank at `position` of a ring does in one of its steps, and with which chunk.
+// RingStep: the kind and the chunk of a step of the rank at `position` of a ring.
 struct RingStep {
   Step::Kind kind = Step::Kind::nothing;
   std::uint32_t chunk = 0;
 };
-// Steps of a rank; `kind`: all_reduce, reduce_scatter or all_gather.
+// Returns the number of steps of a rank. `kind` is all_reduce, reduce_scatter or all_gather.
 std::uint32_t ring_steps(CollectiveKind kind, std::uint32_t size);
 RingStep ring_step(CollectiveKind kind, std::uint32_t size, std::uint32_t position, std::uint32_t index);
 
-// The ring in one dimension of the grid of ranks: coordinate c sends to c + hop.
+// RingDimension: a ring in one dimension of the grid of ranks; coordinate c sends to c + hop.
 struct RingDimension {
   std::uint32_t dimension = 0;
-  std::uint32_t hop = 1;  // has no common divisor with the size; size - 1: backwards
+  std::uint32_t hop = 1;  // has no common divisor with the size; size - 1 is the opposite direction
 };
-// The outermost first.
+// RingSlice: the rings of a slice, the outermost first.
 using RingSlice = std::vector<RingDimension>;
 
 class RingPlan final : public RegularPlan {
  public:
-  // Kinds other than all_reduce take one dimension.
+  // Kinds other than all_reduce support only one dimension.
   RingPlan(const char* algorithm, CollectiveKind kind, const Dimensions& dimensions,
            const std::vector<RingSlice>& slices);
 
@@ -56,10 +56,10 @@ class RingPlan final : public RegularPlan {
  private:
   struct Ring {
     std::uint32_t size;
-    std::uint32_t stride;   // between the numbers of neighbours in this dimension
-    std::uint32_t hop;      // to the next coordinate
-    std::uint32_t inverse;  // of the hop, modulo the size: to the position from the coordinate
-    std::uint32_t extent;   // chunks of the slice that are one chunk of this ring
+    std::uint32_t stride;   // difference of the ranks of neighbours in this dimension
+    std::uint32_t hop;      // difference of coordinates to the next rank of the ring
+    std::uint32_t inverse;  // inverse of the hop modulo the size; converts a coordinate to a position
+    std::uint32_t extent;   // number of the slice's chunks that form one chunk of this ring
   };
   using Rings = std::vector<Ring>;
 

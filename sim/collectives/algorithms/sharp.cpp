@@ -1,34 +1,41 @@
-// SHARP: collectives over hosts whose network adds up and copies: aggregation trees in the switches of the
-// fabric (Graham et al., Scalable Hierarchical Aggregation Protocol (SHArP), COMHPC 2016; streaming
-// aggregation: Graham et al., ISC High Performance 2020), as NCCL's CollNetDirect uses them
-// (src/device/all_reduce.h and its neighbours, NCCL_COLLNET_ENABLE). In each host every rank is the head of
-// its part of the buffer. Of an all-reduce the others send it theirs and it adds them up. Heads of the same
-// number of all hosts are the members of one tree or several, each over NICs of its own. The sums come back
-// to all of them, and each sends its own to the other ranks of its host. So of n bytes n leave a host by its
-// NICs and n come in, however many hosts there are, where a ring has 2n (N-1)/N; over NVLink 2n (k-1)/k of k
-// ranks leave each rank. With one rank in each host there is the tree alone. In a single host there is none.
+// SHARP: collectives over hosts whose network adds and copies, with aggregation trees in the switches of the
+// fabric. The sources are Graham et al., Scalable Hierarchical Aggregation Protocol (SHArP), COMHPC 2016, and
+// for streaming aggregation Graham et al., ISC High Performance 2020. NCCL's CollNetDirect uses them
+// (src/device/all_reduce.h and its neighbours, NCCL_COLLNET_ENABLE).
 //
-// Other kinds are parts of that: of a reduce-scatter the sum of each rank's part comes down to that rank
-// alone, of a reduce to the heads beside the root, which send it their parts; of an all-gather what each rank
-// has goes up by itself and is copied down to all, of a broadcast what the root has given to the heads beside
-// it. So n go out by a host's NICs and n / N come in, or the other way round; of a reduce n go out of each
-// host and come in at one, of a broadcast the other way round. What NCCL's plug-in has for them
-// (nccl-rdma-sharp-plugins: iallgather, ireducescatter) is SHARPv3's multicast and reduction. Who sends and
-// gets nothing back still hears of each packet.
+// In each host every rank is the head of its part of the buffer. In an all-reduce the others send it their
+// contributions, and it adds them up. The heads with the same number in all hosts are the members of one tree
+// or several, each over different NICs. The sums return to all of them, and each head sends its sum to the
+// other ranks of its host.
 //
-// With `nvls` the hosts' NVSwitches do what is done in a host, as with the algorithm nvls: of an all-reduce
-// n(1 + 1/k) leave each rank, and as many come (NCCL's NVLS with CollNet between hosts); of a reduce-scatter
-// n leave each and n/k come, of an all-gather the other way round. A broadcast or a reduce is not made of
-// that.
+// So n bytes leave a host by its NICs and n come in, for any number of hosts, where a ring has 2n (N-1)/N.
+// Over NVLink 2n (k-1)/k leave each of k ranks. With one rank in each host only the tree is used; in a single
+// host there is no tree.
 //
-// Thread blocks without it: for each other rank of the host, and tree, one that gives it what this rank has
-// of its part; for each tree of the own part one that adds up and sends, and one that takes the sum and sends
-// it on; for each other rank and tree one that takes its sum. The last ones are the switches'.
+// Other kinds are parts of that. In a reduce-scatter the sum of each rank's part comes down to that rank
+// alone. In a reduce it comes down to the heads of the root's host, which send their parts to the root. In an
+// all-gather each rank's data goes up by itself and is copied down to all. In a broadcast the root first
+// gives its data to the heads of its host.
 //
-// - trees: where a host has several times as many NICs as ranks in the group, so many trees a head: each lane
-//   of a GPU takes another one of its nearest NICs.
+// So n bytes leave a host by its NICs and n / N come in, or vice versa. In a reduce n leave each host and
+// come in at one; a broadcast is the opposite. NCCL's plug-in has SHARPv3's multicast and reduction for these
+// kinds (nccl-rdma-sharp-plugins: iallgather, ireducescatter). A sender that gets no result still receives an
+// acknowledgement of each packet.
+//
+// With `nvls` the hosts' NVSwitches add and copy within a host, as in the algorithm nvls. In an all-reduce
+// n(1 + 1/k) leave each rank, and as many come in (NCCL's NVLS with CollNet between hosts). In a
+// reduce-scatter n leave each rank and n/k come in; an all-gather is the opposite. A broadcast or a reduce
+// does not support `nvls`.
+//
+// Without `nvls`, a rank has a thread block for each other rank of the host and each tree. It sends this
+// rank's data of the other rank's part. Each tree of the own part has one that adds up and sends, and one
+// that receives the sum and sends it on. For each other rank and tree one receives its sum. The switches'
+// thread blocks come last.
+//
+// - trees: where a host has several times as many NICs as ranks in the group, each head has so many trees.
+//   Each lane of a GPU uses another one of its nearest NICs.
 // - latencies: NCCL's model (tuning.cc, hwLatencies, CollNetDirect) has 3.7 us over NVLink and 31 us for the
-//   network, there and back; nothing before.
+//   network in both directions. The base latency is 0.
 // - chunk: one of the NCCL_STEPS = 8 slots of NCCL_BUFFSIZE = 4 MiB, less where fewer than 64, 8 or 1 of them
 //   would come for each channel and head (calcCollChunking in src/enqueue.cc: 128, 64, 32 KiB).
 #include <algorithm>
@@ -61,8 +68,9 @@ Parameters<SharpParameters> sharp_parameters() {
             "the hosts' NVSwitches add up and copy what goes to heads and comes from them (NVLink SHARP)");
 }
 
-// Each rank sends the others of its host their parts: for each of them and tree a thread block, and one for
-// what comes back. Where only the root has something, or gets something, it alone sends, or receives.
+// DirectSharp: each rank sends its data directly to the heads of its host. It has a thread block for each
+// other rank and tree that sends, and one that receives the result. Where only the root has data, or gets a
+// result, only the root sends, or receives.
 class DirectSharp final : public AggregationPlan {
  public:
   DirectSharp(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root, std::uint32_t group,
@@ -98,7 +106,7 @@ class DirectSharp final : public AggregationPlan {
     return chunk_of(row, head % group_ * trees_ + tree);
   }
 
-  // Of the other ranks of its host the one of this number, and the other way round.
+  // Return the other rank of the host with this number, and the inverse.
   std::uint32_t peer(std::uint32_t rank, std::uint32_t number) const {
     const std::uint32_t local = rank % group_;
     return rank - local + (number < local ? number : number + 1);
@@ -107,7 +115,7 @@ class DirectSharp final : public AggregationPlan {
     return peer < rank ? peer % group_ : peer % group_ - 1;
   }
 
-  // Whether the rank has something for the other heads of its host, and gets something of them.
+  // Return whether the rank sends data to the other heads of its host, and whether it receives from them.
   bool gives(std::uint32_t rank) const {
     return adds_ || (kind_ == CollectiveKind::broadcast && rank == root_);
   }
@@ -117,8 +125,8 @@ class DirectSharp final : public AggregationPlan {
   }
   bool beside_root(std::uint32_t rank) const { return host_of(rank) == host_of(root_) && rank != root_; }
 
-  // Of a head: rows that it sends up a tree, or has for its host, and what it does of each: it takes what the
-  // others give it, and with the last of that sends the sum, or what there is, to the tree.
+  // Return the number of rows that a head sends up a tree or handles for its host, and the steps for each. It
+  // receives the data of the others, and with the last of that it sends the sum to the tree.
   std::uint32_t rows_sent(std::uint32_t rank) const {
     if (kind_ == CollectiveKind::all_gather) return 1;
     return sends_up(host_of(rank), 0) ? rows_ : 0;
@@ -128,7 +136,8 @@ class DirectSharp final : public AggregationPlan {
     if (adds_) return group_ - 1;
     return kind_ == CollectiveKind::broadcast && beside_root(rank) ? 1 : 0;
   }
-  // Rows that it gets of a tree or has for others of its host, and how many of these.
+  // Return the number of rows that a head receives from a tree or has for other ranks of its host. forwards()
+  // is the number of these ranks.
   std::uint32_t rows_got(std::uint32_t rank) const {
     if (kind_ == CollectiveKind::reduce_scatter) return 1;
     return gets(host_of(rank), 0) ? rows_ : 0;
@@ -138,7 +147,7 @@ class DirectSharp final : public AggregationPlan {
     if (kind_ == CollectiveKind::reduce) return beside_root(rank) ? 1 : 0;
     return kind_ == CollectiveKind::broadcast && beside_root(rank) ? group_ - 2 : group_ - 1;
   }
-  // Number `index` of them.
+  // Returns rank number `index` of these.
   std::uint32_t forwarded(std::uint32_t rank, std::uint32_t index) const {
     if (kind_ == CollectiveKind::reduce) return root_;
     const bool passes_root = kind_ == CollectiveKind::broadcast && beside_root(rank);
@@ -158,7 +167,7 @@ class DirectSharp final : public AggregationPlan {
     step.kind = Step::Kind::receive;
     step.from = {head, down(tree)};
     if (gives(rank)) {
-      step.after_block = block;  // in which what this overwrites was sent
+      step.after_block = block;  // it has sent the data that this overwrites
       step.after_step = row;
     }
     return step;
@@ -203,14 +212,14 @@ class DirectSharp final : public AggregationPlan {
   }
 
   std::uint32_t trees_;
-  bool adds_;                // what heads get of the others is added up
-  std::uint32_t tree_step_;  // 1 where there are trees
+  bool adds_;                // whether heads add up the data of the others
+  std::uint32_t tree_step_;  // 1 where there are trees, otherwise 0
 };
 
-// NVSwitches add up and copy in each host: a few thread blocks give the heads what the rank has of their
-// parts, its own too, and one takes what heads send. Of an all_gather there is nothing to add: a head sends
-// its own up its trees, and its host what comes down them. Of a reduce_scatter each part's sum comes down to
-// the rank whose part it is, and goes no further.
+// NvlsSharp: NVSwitches add and copy in each host. A few thread blocks send the rank's data of each part, its
+// own too, to its head; one receives what heads send. In an all_gather there is no sum: a head sends its own
+// data up its trees, and what comes down to its host. In a reduce_scatter each part's sum comes down to the
+// rank that owns it, and goes no further.
 class NvlsSharp final : public AggregationPlan {
  public:
   NvlsSharp(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group, std::uint32_t trees)
@@ -268,7 +277,7 @@ class NvlsSharp final : public AggregationPlan {
   std::uint32_t head_of(std::uint32_t rank, std::uint32_t lane) const {
     return rank / group_ * group_ + lane / trees_;
   }
-  // Those whose heads thread block `scatter` gives something: every scatters_-th.
+  // Returns the number of lanes whose heads thread block `scatter` sends to: every scatters_-th.
   std::uint32_t lanes_of(std::uint32_t scatter) const {
     return (lanes_ - scatter + scatters_ - 1) / scatters_;
   }
@@ -278,13 +287,13 @@ class NvlsSharp final : public AggregationPlan {
   Partner multicast(std::uint32_t head, std::uint32_t tree) const {
     return Partner::of_fan(tree_fans() + ((adds_ ? ranks_ : 0) + head) * trees_ + tree);
   }
-  // After the rank has given away what it has of a lane's chunk.
+  // Makes the step wait until the rank has sent its data of a lane's chunk.
   void after_scatter(Step& step, std::uint32_t row, std::uint32_t lane) const {
     step.after_block = lane % scatters_;
     step.after_step = row * lanes_of(lane % scatters_) + lane / scatters_;
   }
 
-  // Row by row, as heads come for it.
+  // The order is row by row, as heads receive it.
   Step scatter(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const {
     const std::uint32_t row = index / lanes_of(block), lane = block + index % lanes_of(block) * scatters_;
     Step step = about(chunk_of(row, lane));
@@ -297,14 +306,14 @@ class NvlsSharp final : public AggregationPlan {
     step.kind = Step::Kind::receive;
     step.from = multicast(head_of(rank, lane), lane % trees_);
     if (head_of(rank, lane) == rank) {
-      step.after_block = down(lane % trees_);  // which has put the same there, or sent it
+      step.after_block = down(lane % trees_);  // it has put the same data there, or sent it
       step.after_step = row;
     } else if (adds_) {
       after_scatter(step, row, lane);
     }
     return step;
   }
-  // A host's sum, or of an all_gather what the head has.
+  // Sends a host's sum to the tree; in an all_gather the head's own data.
   Step go_up(std::uint32_t rank, std::uint32_t tree, std::uint32_t index) const {
     const std::uint32_t row = adds_ ? index : host_of(rank), chunk = chunk_of(row, lane(rank, tree));
     Step step = about(chunk);
@@ -338,7 +347,7 @@ class NvlsSharp final : public AggregationPlan {
   }
 
   std::uint32_t trees_, scatters_;
-  bool adds_, copies_;  // the switches of a host
+  bool adds_, copies_;  // whether the switches of a host add, and whether they copy
 };
 
 class Sharp final : public CollectiveAlgorithm {
@@ -363,7 +372,7 @@ class Sharp final : public CollectiveAlgorithm {
     return over(kind, ranks, root, group, shape.nics / group);
   }
   std::optional<KernelModel> own_kernels(const Load& load) const override {
-    // Each of a chunk at a time.
+    // Each head has one chunk in flight at a time.
     const Bytes heads = AggregationPlan::has_rows(load.kind) ? load.ranks : p_.group_size(load);
     return collnet_kernels(p_, load.bytes, heads);
   }

@@ -1,14 +1,16 @@
-// Swing (De Sensi, Bonato, Saam, Hoefler, NSDI 2024): an all_reduce by halving and doubling on a
-// torus, whose partners are near: of exchange s, c + rho(s) for an even coordinate c and c - rho(s) for an
-// odd one, where rho(s) = 1 - 2 + 4 - ... is about 2^s / 3. As many steps and bytes as
-// halving_doubling, but packets cross fewer links. Exchanges take turns in the dimensions, and the buffer has
-// two slices for each: one begins in that dimension, the other is its mirror image, so that
-// every link is used in both directions. Defined here for dimensions that are powers of two.
+// Swing (De Sensi, Bonato, Saam, Hoefler, NSDI 2024): an all_reduce by halving and doubling on a torus, whose
+// partners are near. In exchange s the partner of coordinate c is c + rho(s) for an even c and c - rho(s) for
+// an odd one. There rho(s) = 1 - 2 + 4 - ... is about 2^s / 3. It takes as many steps and bytes as
+// halving_doubling, but packets cross fewer links.
 //
-// Position (what the two halves of an exchange are counted by): a rank is where the exchanges of a set A,
-// done in their order, lead from rank 0, and bit s of its position says whether s is in A. The moves have
-// alternating signs and rho(s) is s + 1 ones in negabinary digits, so an odd c is the negabinary number, and
-// an even c is minus the one, whose bit i says whether an odd number of elements of A are i or more.
+// The exchanges of a slice visit the dimensions in turn. The buffer has two slices for each dimension. One
+// begins in that dimension and the other is its mirror image, so that every link is used in both directions.
+// Here it is defined for dimensions that are powers of two.
+//
+// The position of a rank decides which half of an exchange it takes. A set A of exchanges, done in order,
+// leads from rank 0 to the rank. Bit s of its position says whether s is in A. The moves have alternating
+// signs, and rho(s) has s + 1 ones as a negabinary number. Let bit i of a negabinary number say whether an
+// odd number of elements of A are i or more. An odd c is that number, and an even c is minus that number.
 #include <array>
 #include <bit>
 
@@ -22,13 +24,13 @@ namespace {
 
 constexpr std::size_t kMaxSwingDimensions = 3;
 
-// 1 - 2 + 4 - ...: `terms` of it, modulo 2^32.
+// Returns the sum of the first exchange + 1 terms of 1 - 2 + 4 - ..., modulo 2^32.
 std::uint32_t rho(std::uint32_t exchange) {
   std::uint32_t sum = 0;
   for (std::uint32_t i = 0; i <= exchange; ++i) sum += i % 2 == 0 ? 1U << i : ~(1U << i) + 1;
   return sum;
 }
-// The set of exchanges that lead from 0 to the coordinate of a ring of `size`, as bits.
+// Returns the set of exchanges, as bits, that lead from 0 to the coordinate of a ring of `size`.
 std::uint32_t exchanges_to(std::uint32_t coordinate, std::uint32_t size) {
   constexpr std::uint32_t kOdd = 0xAAAA'AAAA;
   const std::uint32_t number = coordinate % 2 == 1 ? coordinate : ~coordinate + 1;
@@ -55,12 +57,13 @@ class SwingPlan final : public ButterflyPlan {
     for (std::uint32_t i = 0; i < dimension; ++i) rank /= dimensions_[i];
     return rank % dimensions_[dimension];
   }
-  // Of a mirrored slice, the ranks of each ring are counted backwards.
+  // In a mirrored slice, the ranks of each ring are counted backwards.
   std::uint32_t seen(std::uint32_t slice, std::uint32_t coordinate, std::uint32_t dimension) const {
     return mirrored(slice) ? (dimensions_[dimension] - coordinate) % dimensions_[dimension] : coordinate;
   }
 
-  // Calls f(exchange, move) for all of a slice, in order; the dimensions that have exchanges left take turns.
+  // Calls f(exchange, move) for all moves of a slice, in order. The dimensions that have exchanges left take
+  // turns.
   template <class F>
   void for_each_move(std::uint32_t slice, F f) const {
     std::array<std::uint32_t, kMaxSwingDimensions> done{};

@@ -1,20 +1,25 @@
 // Three-step all-to-all, the hierarchical one of MSCCL (msccl-tools, alltoall_a100_three_step; Cowan et al.,
-// MSCCLang, ASPLOS 2023): all that the ranks of one group have for those of another is gathered at one rank,
-// crosses in one message of k^2 blocks, and is scattered in the other group. Between two groups of k ranks
-// there is one message where two_step has k; in return everything crosses the links of both groups.
+// MSCCLang, ASPLOS 2023). All data from the ranks of one group to those of another is gathered at one rank.
+// It crosses in one message of k^2 blocks and is scattered in the other group. Between two groups of k ranks
+// there is one message where two_step has k. In return all data crosses the links of both groups.
 //
-// Which rank does it for which group: a group counts the others in their order, without itself, and number x
-// is that of its rank x mod k, for both directions. So a rank does it for (p/k - 1) / k groups, rounded up or
-// down: all NICs are in use from k + 1 groups on, and equally where k divides the number of other groups.
+// A group numbers the others in their order, without itself. Its rank x mod k serves group number x, in both
+// directions. So a rank serves (p/k - 1) / k groups, rounded up or down. All NICs are used from k + 1 groups
+// on, and equally where k divides the number of other groups.
 //
-// Thread blocks: one sends between groups, one receives there, and one receives what is gathered; then one
-// for each other rank of the group that sends what that one gathers, one for each that sends it what was
-// scattered, one for each, and one for the rank itself, that receives what it scatters; and at last two for
-// what stays in the group, behind what other groups wait for. A gathered message needs the blocks of all
-// ranks, so one thread block takes them in turn; what is scattered comes from several ranks at once, and none
-// of them waits for another. Groups are taken from the next one on, by both ends in one order.
+// The thread blocks are, in this order:
 //
-// What is gathered for a group, and what comes from one, lies in scratch, sender after sender.
+// - One sends between groups, one receives there, and one receives gathered data.
+// - For each other rank of the group, one sends what that rank gathers.
+// - For each other rank of the group, one sends it scattered data.
+// - For each rank of the group, itself included, one receives what that rank scatters.
+// - Two handle the data that stays in the group. They come last, because no other group waits for them.
+//
+// A gathered message needs the blocks of all ranks, so one thread block receives them in turn. Scattered data
+// comes from several ranks at once, and none of them waits for another. Both ends take the groups in one
+// order, from the next one on.
+//
+// The data gathered for a group, and the data from one, lies in scratch, sender after sender.
 #include <algorithm>
 
 #include "sim/collectives/algorithm.h"
@@ -66,7 +71,8 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
 
  private:
   static constexpr std::uint32_t kSendOutside = 0, kReceiveOutside = 1, kGathered = 2;
-  // Of the ranks at distances 1 to k-1, and 0 to k-1; there are none in a single group.
+  // Return the thread block for the rank at a distance: 1 to k-1, or 0 to k-1 for scattered(). A single group
+  // has none.
   static std::uint32_t gather(std::uint32_t distance) { return kGathered + distance; }
   std::uint32_t scatter(std::uint32_t distance) const { return gather(group_) + distance - 1; }
   std::uint32_t scattered(std::uint32_t distance) const { return scatter(group_) + distance; }
@@ -74,13 +80,14 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
   std::uint32_t receive_inside() const { return send_inside() + 1; }
 
   std::uint32_t message() const { return group_ * group_; }  // in blocks
-  // How many other groups with numbers below `limit` are those of the rank at place `inside` of a group.
+  // Returns how many other groups with numbers below `limit` are served by the rank at place `inside` of a
+  // group.
   std::uint32_t others_below(std::uint32_t inside, std::uint32_t limit) const {
     limit = std::min(limit, groups() - 1);
     return limit > inside ? (limit - inside + group_ - 1) / group_ : 0;
   }
   std::uint32_t others_of(std::uint32_t inside) const { return others_below(inside, groups()); }
-  // The group whose number, counted by `group`, is the rank's n-th one, and back.
+  // Return the n-th group that the rank serves, seen from `group`, and the number of a group.
   std::uint32_t other(std::uint32_t group, std::uint32_t inside, std::uint32_t n) const {
     const std::uint32_t number = inside + n * group_;
     return number < group ? number : number + 1;
@@ -89,9 +96,9 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
     return other < group ? other : other - 1;
   }
 
-  // The group that the rank at place `inside` sends to in its turn, the nearest one behind its own first, or
-  // receives from, the nearest one before its own first: then all take messages in the order of the distance
-  // between both groups.
+  // Return the group that the rank at place `inside` sends to in its turn, or receives from. They begin with
+  // the nearest group after, or before, their own. So all take messages in the order of the distance between
+  // both groups.
   std::uint32_t receiver(std::uint32_t group, std::uint32_t inside, std::uint32_t turn) const {
     return other(group, inside, (others_below(inside, group) + turn) % others_of(inside));
   }
@@ -110,7 +117,7 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
     step.after_step = index;
   }
 
-  // To the rank at that distance, its share of what it gathers in its turn.
+  // Sends the rank at that distance its share of what that rank gathers in its turn.
   Step gather_step(std::uint32_t rank, std::uint32_t distance, std::uint32_t turn) const {
     const std::uint32_t to = receiver(group_of_rank(rank), inside_behind(rank, distance), turn);
     Step step = give(rank, distance, {Buffer::input, rank_of(to, 0)}, kGathered);
@@ -143,7 +150,7 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
     step.from = {rank_of(from, number_of(group, from) % group_), kSendOutside};
     return step;
   }
-  // Blocks of one receiver do not lie together, so each is a message.
+  // The blocks of one receiver are not consecutive, so each is a message.
   Step scatter_step(std::uint32_t rank, std::uint32_t distance, std::uint32_t turn,
                     std::uint32_t from) const {
     const std::uint32_t peer = inside_behind(rank, distance);

@@ -1,6 +1,6 @@
-// 2-D torus (Mikami et al., arXiv 1811.05233): reduce-scatter around the rows of X ranks,
-// all-reduce around the columns of Y, all-gather around the rows. 2 (X + Y - 2) steps instead of a ring's
-// 2 (p - 1), and as many bytes.
+// 2-D torus (Mikami et al., arXiv 1811.05233): reduce-scatter around the rows of X ranks, all-reduce around
+// the columns of Y, all-gather around the rows. It takes 2 (X + Y - 2) steps instead of a ring's 2 (p - 1),
+// and sends as many bytes.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/ring_plan.h"
 #include "sim/core/registry.h"

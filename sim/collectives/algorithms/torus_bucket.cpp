@@ -1,8 +1,8 @@
 // Bucket algorithm on a torus of one to three dimensions (Jain & Sabharwal, ICS 2010; Barnett, Littlefield,
-// Payne, van de Geijn, J. of Parallel and Distributed Computing 24, 1995): the rings of one dimension after
-// the other, for 2d slices of the buffer at once. Slice 2i begins in dimension i, and slice 2i+1 goes the
-// other way, so that in each phase each of the 2d links of a rank carries one slice: 2 (sum of sizes - d)
-// steps, and 2d times the bandwidth of one ring.
+// Payne, van de Geijn, J. of Parallel and Distributed Computing 24, 1995). It runs the rings of one dimension
+// after the other, for 2d slices of the buffer at once. Slice 2i begins in dimension i, and slice 2i+1 goes
+// in the opposite direction. So in each phase each of the 2d links of a rank carries one slice. It takes 2
+// (sum of sizes - d) steps and has 2d times the bandwidth of one ring.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/ring_plan.h"
 #include "sim/core/registry.h"

@@ -1,11 +1,13 @@
-// NCCL's tree (src/graph/connect.cc, trees.cc): within each domain (a host, a rack) the ranks are a chain,
-// and the chains are joined by a binary tree. A chain's first rank talks to its parent domain and to the
-// child domain above its position; the one below is the second rank's, so that two NICs share the work
-// (NCCL_TOPO_PATTERN_BALANCED_TREE), unless a graph of NCCL's says that one rank talks to both. Sums go up,
-// the result comes down: an all-reduce of n over N domains of k ranks takes 2 (k - 1 + log2 N) steps.
+// NCCL's tree (src/graph/connect.cc, trees.cc): within each domain (a host, a rack) the ranks form a chain,
+// and a binary tree joins the chains. A chain's first rank talks to its parent domain and to the child domain
+// above its position. The second rank talks to the child domain below, so that two NICs share the work
+// (NCCL_TOPO_PATTERN_BALANCED_TREE). An NCCL graph file may let one rank talk to both.
+//
+// Sums go up and the result comes down. An all-reduce of n over N domains of k ranks takes 2 (k - 1 + log2 N)
+// steps.
 //
 // It is the first tree of a double binary tree. Half of the channels run it over the domains in another
-// order, which makes it the second one (execution/communicator_layout.h): over both, a domain sends at most
+// order, which makes it the second one (execution/communicator_layout.h). Over both, a domain sends at most
 // 2n bytes.
 #include <algorithm>
 
@@ -37,7 +39,7 @@ class NcclTreePlan final : public TreePlan {
            1;
   }
   std::uint32_t size_of(std::uint32_t domain) const { return firsts_[domain + 1] - firsts_[domain]; }
-  // The rank to which child `index` of a domain in a tree belongs. The only child of a root is above it.
+  // Returns the rank that talks to child `index` of a domain in a tree. The only child of a root is above it.
   std::uint32_t rank_for_child(std::uint32_t domain, const TreeNode& in_tree, std::uint32_t index) const {
     const bool below = index == 0 && !in_tree.is_root();
     const bool second = pattern_ == TreePattern::split || (pattern_ == TreePattern::balanced && below);
@@ -63,7 +65,7 @@ class NcclTreePlan final : public TreePlan {
   }
 
   TreePattern pattern_;
-  std::vector<std::uint32_t> firsts_;  // ranks of the domains, and the end
+  std::vector<std::uint32_t> firsts_;  // first rank of each domain, and the number of ranks
 };
 
 class Tree final : public CollectiveAlgorithm {
@@ -71,7 +73,7 @@ class Tree final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   CostFamily cost_family() const override { return CostFamily::tree; }
   RankOrder order() const override { return RankOrder::chains; }
-  // As of a rank a domain.
+  // Without a shape each rank is a domain.
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
     return plan_over(kind, ranks, root, DomainSizes{1});
   }

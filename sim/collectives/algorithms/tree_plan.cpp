@@ -21,7 +21,7 @@ std::uint32_t TreePlan::down(std::uint32_t tree) const {
   return kind_ == CollectiveKind::all_reduce ? 2 * tree + 1 : tree;
 }
 
-// Of one chunk.
+// Return the number of steps for one chunk.
 std::uint32_t TreePlan::steps_up(const TreeNode& node) { return std::max(1U, node.child_count); }
 std::uint32_t TreePlan::steps_down(const TreeNode& node) const {
   if (!node.is_root()) return std::max(1U, node.child_count);
@@ -44,7 +44,7 @@ std::uint32_t TreePlan::child_taken(const TreeNode& node, std::uint32_t index) c
   return node.children[options_.last_child_first ? node.child_count - 1 - index : index];
 }
 
-// Each child's sum is added; the last one's goes on, up, or at the root down.
+// Adds each child's sum. The last step sends the result on: up, or at the root down.
 Step TreePlan::step_up(const TreeNode& node, std::uint32_t tree, std::uint32_t index) const {
   using Kind = Step::Kind;
   const std::uint32_t part = index % steps_up(node);
@@ -63,7 +63,7 @@ Step TreePlan::step_up(const TreeNode& node, std::uint32_t tree, std::uint32_t i
   return step;
 }
 
-// From the parent, and to one child after the other.
+// Receives from the parent, and sends to one child after the other.
 Step TreePlan::step_down(std::uint32_t rank, const TreeNode& at, std::uint32_t tree,
                          std::uint32_t index) const {
   using Kind = Step::Kind;

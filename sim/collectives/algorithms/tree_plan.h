@@ -1,12 +1,13 @@
-// TreePlan: broadcast, reduce and all_reduce over trees of ranks. The buffer is an equal part for each tree;
-// sums go up it to its root, and from the root the result comes down.
+// TreePlan: broadcast, reduce and all_reduce over trees of ranks. Each tree has an equal part of the buffer.
+// Sums go up a tree to its root, and the result comes down from the root.
 //
-// Thread blocks: of an all_reduce, 2t goes up tree t and 2t + 1 down; a reduce or a broadcast has one a tree.
-// The last child's sum, or what comes from the parent, is passed on in the step that takes it. At the root
-// of an all_reduce the sum goes from the thread block that goes up straight down to the first child; other
-// children get it from the one that goes down. Elsewhere the one that goes down waits for the rank's one that
-// goes up: it costs nothing, because what comes down contains what the rank has sent up, but it makes the
-// order of the two provable at the rank.
+// In an all_reduce thread block 2t goes up tree t and 2t + 1 goes down. A reduce or a broadcast has one
+// thread block a tree. The step that receives the last child's sum, or the parent's data, also sends it on.
+//
+// At the root of an all_reduce the thread block that goes up sends the sum directly to the first child. The
+// other children get it from the thread block that goes down. Elsewhere the thread block that goes down waits
+// for the one that goes up. This costs no time, because the data from above contains the data that the rank
+// has sent up. It makes the order of the two provable at the rank.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@
 
 namespace netsim {
 
-// A rank in a tree.
+// TreeNode: a rank's neighbours in a tree.
 struct TreeNode {
-  std::uint32_t parent = kNoIndex;           // kNoIndex: it is the root
-  std::array<std::uint32_t, 32> children{};  // in the order in which they get what comes down
+  std::uint32_t parent = kNoIndex;           // kNoIndex: the rank is the root
+  std::array<std::uint32_t, 32> children{};  // in the order in which they get the data that comes down
   std::uint32_t child_count = 0;
 
   void add_child(std::uint32_t child) { children[child_count++] = child; }
@@ -27,11 +28,12 @@ struct TreeNode {
 
 struct TreeOptions {
   std::uint32_t trees = 1;
-  // Of a tree's part of the buffer, one after the other through the tree.
+  // Number of chunks of a tree's part of the buffer, which pass through the tree one after the other.
   std::uint32_t chunks = 1;
-  // The sums of children are taken in the opposite order.
+  // Whether the sums of children are received in the opposite order.
   bool last_child_first = true;
-  // Of an all_reduce: a chunk comes down as soon as its sum is at the root, not when all of the tree's are.
+  // In an all_reduce, whether a chunk comes down as soon as its sum is at the root. Otherwise all sums of the
+  // tree come first.
   bool chained = true;
   bool serial_sends = false;  // Plan::serial_sends()
 };
@@ -58,7 +60,7 @@ class TreePlan : public RegularPlan {
   std::uint32_t tree_of(std::uint32_t block) const;
   std::uint32_t up(std::uint32_t tree) const;
   std::uint32_t down(std::uint32_t tree) const;
-  // At the root of an all_reduce the step that completes a sum sends it down.
+  // Returns whether, at the root of an all_reduce, the step that completes a sum also sends it down.
   bool turns() const { return kind_ == CollectiveKind::all_reduce && options_.chained; }
   static std::uint32_t steps_up(const TreeNode& node);
   std::uint32_t steps_down(const TreeNode& node) const;

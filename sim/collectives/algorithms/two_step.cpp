@@ -1,12 +1,12 @@
-// Two-step all-to-all (Cowan et al., MSCCLang, ASPLOS 2023, section 2.1): rank i of a group first gives rank
-// j of its group what is for all ranks j of the other groups; each rank then sends its counterpart in each
-// other group all that its own group has for it, in one message. Between two groups of k ranks there are k
+// Two-step all-to-all (Cowan et al., MSCCLang, ASPLOS 2023, section 2.1). First rank i of a group gives rank
+// j of its group the blocks for all ranks j of the other groups. Then each rank sends its counterpart in each
+// other group all blocks from its own group in one message. Between two groups of k ranks there are k
 // messages of k blocks instead of k^2 of one.
 //
-// Thread blocks: 0 sends in the group and 1 receives there, 2 sends to other groups and 3 receives from
-// there. The blocks for group b are collected in scratch from b k on; those of the own group go to the output
-// at once. Groups are taken in their order from the next one on, so that each message to another group
-// leaves when its blocks are there.
+// Thread block 0 sends in the group and 1 receives there. 2 sends to other groups and 3 receives from there.
+// The blocks for group b are collected in scratch from b k on; those of the own group go directly to the
+// output. Groups are taken in their order from the next one on, so that each message to another group leaves
+// when its blocks have arrived.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/grouped_all_to_all.h"
 #include "sim/core/registry.h"
@@ -42,14 +42,15 @@ class TwoStepPlan final : public GroupedAllToAllPlan {
  private:
   static constexpr std::uint32_t kSendInside = 0, kReceiveInside = 1, kSendOutside = 2, kReceiveOutside = 3;
 
-  // Turn t is about group + t + 1; the own group is the last one.
+  // Index `turn` stands for group turn + 1 after or before the own one; the own group is the last one.
   std::uint32_t group_behind(std::uint32_t rank, std::uint32_t turn) const {
     return (group_of_rank(rank) + 1 + turn) % groups();
   }
   std::uint32_t group_before(std::uint32_t rank, std::uint32_t turn) const {
     return (group_of_rank(rank) + groups() - 1 - turn) % groups();
   }
-  // Where blocks for a group are collected, or for the own one, where they belong.
+  // Returns the buffer for blocks to a group: scratch, where they are collected, or the output for the own
+  // group.
   Buffer buffer_for(std::uint32_t rank, std::uint32_t group) const {
     return group == group_of_rank(rank) ? Buffer::output : Buffer::scratch;
   }

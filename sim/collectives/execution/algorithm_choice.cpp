@@ -18,7 +18,7 @@ bool does(const CollectiveAlgorithm& algorithm, CollectiveKind kind) {
          (kind == CollectiveKind::barrier && algorithm.supports(CollectiveKind::all_reduce));
 }
 
-// Whether what an algorithm does depends on parameters that must be given.
+// Returns whether the algorithm has required parameters. The kinds that it supports may then depend on them.
 bool says_by_parameters(const std::string& name) {
   const ParameterTable& table =
       Catalogue::instance().find(CollectiveAlgorithm::kComponentKind, name)->parameters;
@@ -26,7 +26,7 @@ bool says_by_parameters(const std::string& name) {
                      [](const ParameterInfo& parameter) { return parameter.required; });
 }
 
-// Those that do `kind` or may, for messages.
+// Returns the names of the algorithms that support `kind` or may support it, for messages.
 std::string algorithms_for(CollectiveKind kind) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   std::string names;

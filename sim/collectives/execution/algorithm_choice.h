@@ -1,5 +1,6 @@
-// AlgorithmChoice: which algorithm does which kind of collective. Owns the algorithms, as the configuration
-// made them, with the parameters that the user gave them; whoever needs a plan asks these objects.
+// AlgorithmChoice: which algorithm executes which kind of collective. It owns the algorithms, which the
+// configuration made with the user's parameters. The library gets all plans of configured algorithms from
+// these objects.
 #pragma once
 
 #include <array>
@@ -13,12 +14,13 @@
 
 namespace netsim {
 
-// The kind of the plans by which an algorithm does `kind`: a barrier's may be one that does all-reduces, of
-// one element then (as PyTorch's ProcessGroupNCCL::barrier, because NCCL has none).
+// Returns the kind of the plans with which an algorithm executes `kind`. An algorithm that supports no
+// barriers executes one as an all-reduce of one element. PyTorch's ProcessGroupNCCL::barrier does the same,
+// because NCCL has no barrier.
 CollectiveKind plan_kind_of(const CollectiveAlgorithm& algorithm, CollectiveKind kind);
 
-// An entry of `choices` in the section `collectives`: of one kind, from `least` to `most` bytes
-// (CollectiveKindInfo::bytes), both included; nothing: whatever the number.
+// AlgorithmRule: an entry of `choices` in the section `collectives`. It applies to one kind from `least` to
+// `most` bytes (CollectiveKindInfo::bytes), both included. A nullopt matches any number.
 struct AlgorithmRule {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes least = 0, most = 0;
@@ -29,16 +31,18 @@ struct AlgorithmRule {
 
 class AlgorithmChoice {
  public:
-  // ConfigError for an unknown algorithm, a wrong parameter of one, or one that does not do its kind.
+  // Throws ConfigError for an unknown algorithm, a wrong parameter, or an algorithm that does not support its
+  // kind.
   explicit AlgorithmChoice(const CollectivesParameters& parameters);
-  // InputError for a kind that has no default and for which none was chosen. Of a barrier that of all_reduce.
+  // Returns the algorithm of a kind; a barrier without one uses that of all_reduce. Throws InputError for a
+  // kind that has no default and for which none was chosen.
   const CollectiveAlgorithm& of(CollectiveKind kind) const;
-  // The first entry of `choices` that fits; null: none does, and it is that of the kind. `domains`: of the
-  // group.
+  // Returns the first entry of `choices` that matches. Null: none does, and the algorithm of the kind
+  // applies. `domains` is the number of domains of the group.
   const AlgorithmRule* rule(CollectiveKind kind, Bytes bytes, std::size_t ranks, std::uint32_t domains) const;
-  // Whether the configuration names it.
+  // Returns whether the configuration names the algorithm of this kind.
   bool is_configured(CollectiveKind kind) const { return configured_[static_cast<std::size_t>(kind)]; }
-  // Whether one of them leaves something to choose.
+  // Returns whether any algorithm leaves a choice among candidates to the library.
   bool has_candidates() const;
 
  private:

@@ -12,13 +12,14 @@ std::uint32_t levels_of(std::uint32_t domains) {
   return static_cast<std::uint32_t>(std::bit_width(domains)) - 1;
 }
 
-// Halves a chunk while there are fewer than `wanted` of it and it is above `least`.
+// Halves a chunk while the channel has fewer than `wanted` chunks and the chunk is above `least`.
 void halve(Bytes& chunk, Bytes channel_bytes, double wanted, Bytes least) {
-  const auto count = [&] { return channel_bytes / chunk; };  // whole ones
+  const auto count = [&] { return channel_bytes / chunk; };  // counts whole chunks
   while (static_cast<double>(count()) < wanted && chunk > least) chunk /= 2;
 }
 
-// By Simple as many chunks are wanted as are on their way at once; what is said of LL128 NCCL has found out.
+// Returns the chunk of a tree. With Simple the wanted number of chunks is the number in flight at once. The
+// rule for LL128 is NCCL's, found by experiment.
 Bytes tree_chunk(Bytes step, Bytes channel_bytes, const ChunkingInput& cutting) {
   const std::uint32_t levels = levels_of(cutting.domains);
   if (cutting.protocol == Protocol::simple) {
@@ -37,7 +38,7 @@ Bytes tree_chunk(Bytes step, Bytes channel_bytes, const ChunkingInput& cutting) 
   return step;
 }
 
-// The buffer's room stays what it is.
+// Cuts the buffer as NCCL cuts that of its trees. The size of the receiver's buffer does not change.
 void cut_as_tree(Chunking& chunking, Bytes bytes, const ChunkingInput& cutting) {
   const Bytes step = chunking.slots == 0 ? chunking.slice
                                          : chunking.slice * static_cast<Bytes>(chunking.slots) / kBufferSteps;
@@ -47,7 +48,8 @@ void cut_as_tree(Chunking& chunking, Bytes bytes, const ChunkingInput& cutting) 
   if (chunking.slots != 0) chunking.slots = static_cast<std::uint32_t>(kBufferSteps);
 }
 
-// Where share `index` of `parts` begins, as share() has them: of tokens with a whole one; 0: there are none.
+// Returns where share `index` of `parts` begins, cut as by share(). Tokens are not split; `token` 0 means
+// that there are none.
 Bytes first_of_share(Bytes bytes, Bytes token, std::uint64_t parts, std::uint64_t index) {
   const Int128 unit = std::max<Bytes>(token, 1);
   return static_cast<Bytes>(bytes / unit * static_cast<Int128>(index) / static_cast<Int128>(parts) * unit);
@@ -211,7 +213,7 @@ void ChunkSizes::find_counted(std::vector<Size>& sizes, std::uint32_t rank, cons
       for (std::uint64_t round = 0; round < all.rounds; ++round) add_round(round, 1);
       continue;
     }
-    if (all.rounds > 1) add_round(0, all.rounds - 1);  // full ones
+    if (all.rounds > 1) add_round(0, all.rounds - 1);  // full rounds
     if (all.rounds > 0) add_round(all.rounds - 1, 1);
   }
 }

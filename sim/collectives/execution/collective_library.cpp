@@ -19,10 +19,11 @@
 namespace netsim {
 namespace {
 
-// Point-to-point messages up to this go by LL (NCCL_P2P_LL_THRESHOLD).
+// Point-to-point messages of up to this size use LL (NCCL_P2P_LL_THRESHOLD).
 constexpr Bytes kPointToPointLl = 16 * kKibibyte;
 
-// Whether NCCL's cost model knows the kind; what it does not, its users make of sends and receives.
+// Returns whether NCCL's cost model includes the kind. Users of NCCL build other kinds from sends and
+// receives.
 bool is_modelled(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -36,7 +37,7 @@ bool is_modelled(CollectiveKind kind) {
   }
 }
 
-// Whether NCCL's cost model has to choose something.
+// Returns whether NCCL's cost model has anything to choose.
 bool has_a_choice(const CollectivesParameters& parameters, const AlgorithmChoice& algorithms) {
   return !parameters.protocol || algorithms.has_candidates();
 }
@@ -55,11 +56,11 @@ void check_generations(const ConfigNode& section, const CollectiveLibrary& libra
   }
 }
 
-// A graph is of the GPUs of a host, or of several that NVLink joins.
+// Checks that the GPUs of a graph exist in a host, or in several hosts that NVLink joins.
 void check_graph(const CollectiveLibrary& library) {
   if (!library.parameters.nccl_graph) return;
   const NcclGraph::Graph& graph = library.parameters.nccl_graph->graphs.front();
-  std::map<std::uint32_t, std::uint32_t> gpus;  // of hosts
+  std::map<std::uint32_t, std::uint32_t> gpus;  // by host
   for (std::uint32_t gpu = 0; gpu < library.endpoint.gpu_count(); ++gpu)
     ++gpus[library.endpoint.site(gpu).host];
   std::uint32_t most = 0;
@@ -73,7 +74,7 @@ void check_graph(const CollectiveLibrary& library) {
   }
 }
 
-// As given, or else as the hosts say.
+// Returns the configured generation, or else that of the layout's GPUs.
 std::optional<GpuGeneration> generation_in(const CollectivesParameters& parameters,
                                            const CommunicatorLayout& layout) {
   return parameters.gpu_generation ? parameters.gpu_generation
@@ -86,17 +87,18 @@ PeerChannels peer_channels_of(const CollectivesParameters& parameters, const Com
                        generation_in(parameters, layout));
 }
 
-// What runs a collective.
+// Choice: how a collective runs.
 struct Choice {
   const CollectiveAlgorithm* algorithm = nullptr;
   Protocol protocol = Protocol::simple;
-  std::uint32_t of_channels = 1;  // that the group has with the algorithm
-  std::uint32_t channels = 1;     // that are used...
-  std::uint32_t first = 0;        // ... from this one on
+  std::uint32_t of_channels = 1;  // channels of the group with the algorithm
+  std::uint32_t channels = 1;     // number of channels used
+  std::uint32_t first = 0;        // first channel used
   ConfigReason reason;
 };
 
-// What a request runs by, before NCCL's choice, and where that is said; null: it is the default.
+// Named: the algorithm for a request before NCCL's choice, and where it is named; a null place means the
+// default.
 struct Named {
   const CollectiveAlgorithm* algorithm = nullptr;
   const AlgorithmRule* entry = nullptr;
@@ -113,8 +115,8 @@ Named named_for(const CollectiveLibrary& library, const CommunicationRequest& re
   return {&library.algorithms.of(request.kind), nullptr, node.is_null() ? nullptr : &node.place()};
 }
 
-// Of a collective in a group; `layout` is the group's. `asked`: the kind that the configuration speaks of,
-// where the request is another one that does for it.
+// Chooser: chooses how a collective of a group runs. `layout` is the group's. `asked` is the kind in the
+// configuration, where the request has another kind that implements it.
 class Chooser {
  public:
   Chooser(const CollectiveLibrary& library, const CommunicationRequest& request, CollectiveKind asked,
@@ -137,7 +139,7 @@ class Chooser {
   }
 
  private:
-  // As the configuration has them: of a group in one host all, else those of a ring.
+  // Returns the configured number of channels: all channels of a group in one host, else those of a ring.
   std::size_t configured_channels() const {
     if (inside()) return static_cast<std::size_t>(library_.parameters.scale_up_channels);
     if (has_channels_of_search()) {
@@ -169,7 +171,7 @@ class Chooser {
     return static_cast<std::uint32_t>(orders * std::max<std::size_t>(1, each));
   }
 
-  // Protocols that may be chosen, from the least latency to the most bandwidth.
+  // Returns the protocols that may be chosen, from the lowest latency to the highest bandwidth.
   std::vector<Protocol> protocols() const {
     if (library_.parameters.protocol) return {*library_.parameters.protocol};
     std::vector<Protocol> allowed;
@@ -179,7 +181,7 @@ class Chooser {
     return allowed;
   }
 
-  // The configuration names the algorithm, or it is the default.
+  // Returns the choice where the configuration names the algorithm, or it is the default.
   Choice only_one() const {
     Choice choice;
     choice.algorithm = &configured_;
@@ -212,9 +214,9 @@ class Chooser {
     return choice;
   }
 
-  // The collectives of a grouped call take channels one behind the other, each as many as it has of their
-  // traffic, and for each 32 KiB one at the most (scheduleCollTasksToPlan and MinTrafficPerChannel in
-  // src/enqueue.cc). There a channel may have a part of two of them, here it has the larger one.
+  // Deals out channels to the collectives of a grouped call. Each takes consecutive channels in proportion to
+  // its traffic, at most one for each 32 KiB (scheduleCollTasksToPlan and MinTrafficPerChannel in
+  // src/enqueue.cc). In NCCL two collectives may share a channel; here the larger one has it.
   void deal_channels(Choice& choice) const {
     constexpr Bytes kLeastTraffic = 32 * kKibibyte;
     const Bytes each =
@@ -236,7 +238,7 @@ class Chooser {
     return library_.parameters.rules.allows(request_.kind, nccl_algorithm(family));
   }
 
-  // The least of what is allowed; of equal ones the first.
+  // Takes the allowed algorithm and protocol with the lowest estimate; of equal ones the first.
   void ask_model(const std::vector<const CollectiveAlgorithm*>& candidates, Choice& choice) const {
     ConfigReason& reason = choice.reason;
     const bool one = candidates.size() == 1 && candidates.front() == &configured_;
@@ -261,14 +263,14 @@ class Chooser {
     if (reason.estimate) return;
     const NcclRules& rules = library_.parameters.rules;
     const bool lists = rules.lists_algorithms() || rules.lists_protocols();
-    if (!lists || (one && rules.allows(request_.kind, Protocol::simple))) {  // what NCCL would not use
+    if (!lists || (one && rules.allows(request_.kind, Protocol::simple))) {  // NCCL would use none of them
       choice.algorithm = candidates.front();
       choice.protocol = library_.parameters.protocol.value_or(Protocol::simple);
       return;
     }
     std::string message = std::string(to_string(request_.kind)) + " of " + std::to_string(ranks()) +
                           " ranks: NCCL has no algorithm and protocol that the configuration leaves it";
-    // Who asks for PAT by name is told what it does.
+    // A user who asks for PAT by name is informed of its limits.
     constexpr const char* kPat =
         "; PAT, which nccl_algo leaves, does all_gather and reduce_scatter by Simple, for groups with one "
         "GPU a "
@@ -277,7 +279,7 @@ class Chooser {
     throw InputError(message);
   }
 
-  // What the configuration chooses was checked before the run; what a workload names is not known then.
+  // The configuration's choices were checked before the run; a workload's are only known now.
   void check_generation() const {
     if (generation_in(library_.parameters, layout_)) return;
     throw InputError(
@@ -286,7 +288,7 @@ class Chooser {
         "say; collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)");
   }
 
-  // The first rule that fits and that can be done; false: none.
+  // Applies the first rule of the tuner that matches and can be done. Returns false if there is none.
   bool ask_tuner(const std::vector<const CollectiveAlgorithm*>& candidates, Choice& choice) const {
     for (const NcclRules::Line& rule : library_.parameters.rules.tuner()) {
       if (!rule.fits(request_.kind, request_.bytes, layout_.domains, ranks())) continue;
@@ -313,8 +315,8 @@ class Chooser {
   CostFamily family_of_switches() const {
     return layout_.domains == 1 ? CostFamily::nvls : CostFamily::nvls_tree;
   }
-  // Null: switches can do it. They take part in kinds other than all-reduce for so many GPUs at the most
-  // (NCCL_MAX_NVLS_ARITY). Trees join as many heads in each host.
+  // Returns why NVLS cannot be used, or null if it can. Switches support kinds other than all-reduce for a
+  // limited number of GPUs (NCCL_MAX_NVLS_ARITY). Trees need the same number of heads in each host.
   const char* without_nvls() const {
     const bool several = layout_.domains > 1;
     if (!layout_.switches_reduce)
@@ -325,13 +327,13 @@ class Chooser {
     return "more than 32 GPUs";
   }
 
-  // Null: each host has as many of the GPUs, one behind the other.
+  // Returns null if all hosts have the same number of consecutive GPUs of the group; otherwise the reason.
   const char* without_even_hosts() const {
     if (layout_.sizes.size() > 1) return "not as many GPUs of each host";
     return layout_.by_domain ? nullptr : "the GPUs of a host do not follow each other";
   }
 
-  // Null: CollNet can do it, on as many GPUs of each host as there are heads at the most
+  // Returns why CollNet cannot be used, or null if it can. A host may have as many GPUs as there may be heads
   // (NCCL_MAX_DIRECT_ARITY + 1).
   const char* without_collnet() const {
     constexpr std::uint32_t kMostMembers = 8;
@@ -346,7 +348,8 @@ class Chooser {
     TuningCase one{request_.kind, algorithm.cost_family(), request_.bytes, ranks()};
     one.nodes = layout_.domains;
     one.nvlink = layout_.nearest == Reach::scale_up;
-    one.generation = generation_in(library_.parameters, layout_).value();  // checked
+    // check_generation() has checked that it is known.
+    one.generation = generation_in(library_.parameters, layout_).value();
     one.grace = layout_.gpu_model.rfind("gb", 0) == 0;
     one.bandwidth = model_bandwidth(layout_, one.family, one.generation);
     one.channels = by_switches(one.family)    ? nvls_heads(layout_)
@@ -377,12 +380,13 @@ class Chooser {
   const CollectiveAlgorithm& configured_;
 };
 
-// Channels that are timed together move together; rings in a host share its links.
+// Sets the rates of a chunking. Channels that are simulated together share the rates of their sum; rings in a
+// host share its links.
 void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneration> generation,
                const CommunicatorLayout& layout, std::uint32_t channels) {
   if (!generation || layout.farthest == Reach::ideal || by_switches(family)) return;
   const BitRate each = thread_block_rate(family, chunking.protocol, *generation);
-  constexpr Bytes kLine = 120;  // of data, whole lines of any protocol
+  constexpr Bytes kLine = 120;  // bytes of data that fill whole lines of any protocol
   const BitRate on_wire = each / kLine * bytes_on_wire(chunking.protocol, kLine);
   chunking.block_rate = on_wire * (channels / chunking.channels);
   chunking.store_rate =
@@ -392,12 +396,12 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
   chunking.nic_rate = layout.rate_of_nic;
 }
 
-// NCCL's channels; one where the buffer is one message.
+// Returns the number of NCCL's channels; one where the buffer is one message.
 std::uint32_t thread_blocks_of(const Chunking& chunking, const ChunkingInput& cutting) {
   return chunking.slice == 0 ? chunking.channels : cutting.channels;
 }
 
-// From here on channels that are timed together are one.
+// Applies an algorithm's own kernels. From here on channels that are simulated together count as one.
 void use(KernelModel& kernels, Chunking& chunking) {
   const std::uint32_t together = kernels.apart ? 1 : kernels.channels;
   kernels.block_rate *= together;
@@ -411,7 +415,7 @@ void use(KernelModel& kernels, Chunking& chunking) {
   chunking.slots = kernels.slots;
 }
 
-// Whether plan and counts mean the same by a host.
+// Checks that plan and counts have the same number of members in a host.
 void check_host(const Plan& plan, const CommunicationRequest& request) {
   const std::uint32_t host = plan.counted_host();
   if (host == 0 || host == request.counts->tokens().host) return;
@@ -454,7 +458,7 @@ std::string text_of(const ConfigReason& reason) {
   if (reason.rule != nullptr) {
     text = fmt::format("tuner {}:{}", reason.rule->place.file, reason.rule->place.line);
   } else if (reason.estimate) {
-    // What the algorithm's name does not tell.
+    // The algorithm's name does not tell which kind of CollNet it is.
     const char* name = by_fabric(reason.family) ? to_string(nccl_algorithm(reason.family)) : "";
     text +=
         fmt::format("; NCCL's cost model: {}{}{:.1f} us", name, *name == '\0' ? "" : " ", *reason.estimate);

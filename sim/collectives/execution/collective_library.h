@@ -1,5 +1,5 @@
-// CollectiveLibrary: what holds for all communications of a run, decided by the configuration. Read by all
-// sets; only the caches grow, behind their locks.
+// CollectiveLibrary: the state that all communications of a run share, set by the configuration. All logical
+// processes read it. Only its caches grow, protected by locks.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,16 @@
 
 namespace netsim {
 
-// Why it runs so.
+// ConfigReason: why a collective has its configuration.
 struct ConfigReason {
-  // The algorithm is the library's default, or the configuration names it; else NCCL chose it.
+  // True: the algorithm is the library's default or named by the configuration. False: NCCL's choice.
   bool configured = false;
-  const OwnAlgorithm* own = nullptr;     // that the workload names; then neither does
-  const AlgorithmRule* entry = nullptr;  // of `choices`, which names it; then neither does
-  // What NCCL's cost model believed, in microseconds, of which algorithm; nothing where it was not asked.
+  // Algorithm that the workload names. It takes precedence over `configured`.
+  const OwnAlgorithm* own = nullptr;
+  // Entry of `choices` that names the algorithm. It also takes precedence over `configured`.
+  const AlgorithmRule* entry = nullptr;
+  // Time that NCCL's cost model estimates, in microseconds, for the algorithm of `family`; nullopt: the model
+  // was not used.
   std::optional<double> estimate;
   CostFamily family = CostFamily::ring;
   struct Next {
@@ -33,34 +36,35 @@ struct ConfigReason {
     Protocol protocol = Protocol::simple;
     double estimate = 0;
   };
-  std::optional<Next> next;               // the second best
-  const NcclRules::Line* rule = nullptr;  // of a tuner, instead of the model
-  bool graph = false;                     // its orders are those of a graph of NCCL's
-  const char* without_nvls = nullptr;     // why NVLS was no candidate, where it is one of the algorithm's
-  const char* without_collnet = nullptr;  // the same of CollNet, where a fabric adds up
+  std::optional<Next> next;               // the second best estimate
+  const NcclRules::Line* rule = nullptr;  // rule of a tuner that replaced the model's choice
+  bool graph = false;                     // whether the orders of the ranks come from an NCCL graph file
+  const char* without_nvls = nullptr;     // why NVLS was no candidate, where the algorithm has it as one
+  const char* without_collnet = nullptr;  // why CollNet was no candidate, where a fabric aggregates
 };
 std::string text_of(const ConfigReason& reason);
 
-// How a communication runs.
+// CollectiveConfig: how a communication runs.
 struct CollectiveConfig {
   const Plan* plan = nullptr;
   CostFamily family = CostFamily::ring;
-  Reach farthest = Reach::self;  // of a member from the first one
-  // Of NCCL's, each a thread block on every GPU: more than the chunking's where those are timed together.
+  Reach farthest = Reach::self;  // reach from the first member to the farthest one
+  // NCCL's channels, each a thread block on every GPU. They are more than the chunking's where channels are
+  // simulated together.
   std::uint32_t channels = 0;
-  // Of a lone send: the GPU beside the sender that passes its messages on, and the credits for them;
-  // kNoIndex: none does.
+  // For a lone send: the GPU beside the sender that forwards its messages and the credits for them. kNoIndex:
+  // none.
   std::uint32_t passed_by = kNoIndex;
   Chunking chunking;
   ChannelOrders orders;
-  // Of kernels that do not run by the parameters of their protocol; nothing: these do.
+  // Kernels that do not run by the parameters of their protocol; nullopt: the parameters apply.
   std::optional<KernelModel> kernels;
-  double fan_share = 1;  // SwitchFan::share of all fans
+  double fan_share = 1;  // SwitchFan::share of all aggregation groups
   ConfigReason reason;
 };
 
 struct CollectiveLibrary {
-  // `section`: `collectives` of the configuration, may be null. ConfigError.
+  // `section` is `collectives` of the configuration and may be null. Throws ConfigError.
   CollectiveLibrary(const ConfigNode& section, const Endpoint& network);
   CollectiveLibrary(const CollectiveLibrary&) = delete;
   CollectiveLibrary& operator=(const CollectiveLibrary&) = delete;
@@ -72,8 +76,7 @@ struct CollectiveLibrary {
   PlanCache plans;
   FanCache fans;
   const Endpoint& endpoint;
-  // Returns KnowsLinkedGpus::linked_gpus() of the endpoint, which the first call finds. Any thread may call
-  // it.
+  // Returns KnowsLinkedGpus::linked_gpus() of the endpoint. The first call finds them; any thread may call.
   const std::vector<std::vector<std::uint32_t>>& linked_gpus();
 
  private:
@@ -81,14 +84,15 @@ struct CollectiveLibrary {
   std::vector<std::vector<std::uint32_t>> linked_;
 };
 
-// The library as one set asks it: what it has found is found again without a lock.
+// LibraryLookup: one logical process's access to the library. Entries found before are found again without a
+// lock.
 class LibraryLookup {
  public:
   explicit LibraryLookup(CollectiveLibrary& library)
       : library_(library), layouts_(library.layouts), plans_(library.plans) {}
-  // Of a group of two and more.
+  // Returns how a communication of two or more members runs.
   CollectiveConfig collective_config(const CommunicationRequest& request);
-  // As Executor has it.
+  // Returns the text described at Executor::nccl_graph().
   std::string nccl_graph(const std::vector<std::uint32_t>& members);
 
  private:

@@ -147,12 +147,14 @@ void check_slots(const ConfigNode& section, const ProtocolParameters& parameters
 
 }  // namespace
 
-// Slots: of LL a step's buffer is 512 threads x 8 lines of 16 bytes, of LL128 640 threads x 120 words of 8
-// bytes (NCCL_LL_MAX_NTHREADS, NCCL_LL_LINES_PER_THREAD, NCCL_LL128_MAX_NTHREADS, NCCL_LL128_ELEMS_PER_THREAD
-// in src/include/device.h), half of which, or 15 / 16, is data; a chunk is one step, and NCCL_STEPS = 8 fit.
-// Of Simple a buffer of 4 MiB has 8 steps of 512 KiB; a chunk of a ring is 4 of them and travels as 2 slices
-// (ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS), so that 8 / 2 slices fit. A slice is at least 1 / 32 of the
-// largest one (src/device/prims_simple.h).
+// A step's buffer of LL has 512 threads x 8 lines of 16 bytes, half of which is data. That of LL128 has 640
+// threads x 120 words of 8 bytes, 15 / 16 of which is data. (NCCL_LL_MAX_NTHREADS, NCCL_LL_LINES_PER_THREAD,
+// NCCL_LL128_MAX_NTHREADS, NCCL_LL128_ELEMS_PER_THREAD in src/include/device.h.) In both a chunk is one step,
+// and there are NCCL_STEPS = 8 slots.
+//
+// Simple has a buffer of 4 MiB with 8 steps of 512 KiB. A chunk of a ring is 4 of them and travels as 2
+// slices (ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS), so that 8 / 2 slices fit. A slice is at least 1 / 32
+// of the largest one (src/device/prims_simple.h).
 ProtocolParameters nccl_parameters(Protocol protocol) {
   constexpr Time kNs = kNanosecond;
   switch (protocol) {

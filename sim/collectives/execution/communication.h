@@ -1,6 +1,6 @@
-// What the executor is asked to do, and what it tells when that is done.
+// The requests to the executor, and its reports when they are done.
 //
-// A communication is a collective or a point-to-point transfer as a whole, over all members of its group; the
+// A communication is a collective or a point-to-point transfer as a whole, over all members of its group. The
 // operation of a GPU is that GPU's part in it.
 #pragma once
 
@@ -16,35 +16,36 @@ namespace netsim {
 
 struct OwnAlgorithm;
 
-// One rank's call of a collective or of one side of a point-to-point transfer. All members must give the
-// same kind, members, root, bytes, counts and raw: whoever builds requests from user input checks that,
-// though maybe only after the members have met here.
+// CommunicationRequest: one rank's call of a collective or of one side of a point-to-point transfer. All
+// members must give the same kind, members, root, bytes, counts and raw. The code that builds requests from
+// user input checks this, possibly after the members have entered.
 struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  // GPUs in group order; until communication_done(). Of a point-to-point transfer one GPU alone: a copy
-  // between it and its host's memory (traits.from_host), one message, without the library.
+  // GPUs in group order, valid until communication_done(). A point-to-point transfer with one GPU is a copy
+  // between it and its host's memory (traits.from_host). Such a copy is one message, without the library.
   const std::vector<std::uint32_t>* members = nullptr;
-  std::uint32_t index = 0;  // this rank's place in the group
-  std::uint32_t root = 0;   // of kinds that have one: a place in the group
-  Bytes bytes = 0;          // as the kind's CollectiveKindInfo says; > 0
-  // Of kinds with counts, whose `bytes` are counts->busiest(): by the places of the members; until
+  std::uint32_t index = 0;  // index of this rank in the group
+  std::uint32_t root = 0;   // index of the root in the group, for kinds with a root
+  Bytes bytes = 0;          // meaning as in CollectiveKindInfo::bytes; > 0
+  // Counts by index in the group, for kinds with counts; `bytes` is then counts->busiest(). Valid until
   // communication_done().
   const BlockCounts* counts = nullptr;
-  // The same at all members; unique among the communications of its job (traits.job) until the last
-  // acknowledgement.
+  // Number of the communication, the same at all members. It is unique within its job (traits.job) until the
+  // last acknowledgement.
   std::uint64_t communication = 0;
-  std::uint32_t handle = 0;  // the caller's own: CommunicationListener is given it back
+  std::uint32_t handle = 0;  // value of the caller, returned to CommunicationListener
   std::uint32_t name = 0;    // SendRequest::name
-  // Of a collective: it has the channels of its part of the traffic. The same at all members.
-  GroupedTraffic grouped;
-  // Of a collective: what runs it, as long as the executor; null: what the configuration says. The same at
+  // Position of a collective in a grouped call, which decides its share of the channels. It is the same at
   // all members.
+  GroupedTraffic grouped;
+  // Algorithm of a collective, which must live as long as the executor; null: the configuration decides. It
+  // is the same at all members.
   const OwnAlgorithm* algorithm = nullptr;
-  // The members of the collective have rested before it (Task::pause): its queue pairs begin as new ones.
+  // The members paused before this collective (Task::pause), so its queue pairs begin as new ones.
   bool rested = false;
-  // Point-to-point only: one message on one queue pair, no library in between (an RDMA write).
+  // Point-to-point only: the transfer is one message on one queue pair without the library (an RDMA write).
   bool raw = false;
-  // Of its messages. What is not raw has channels of the library's choice.
+  // Traits of its messages. The library chooses the channels unless `raw` is set.
   TransferTraits traits;
 };
 
@@ -55,10 +56,12 @@ inline bool is_copy(const CommunicationRequest& request) {
 class CommunicationListener {
  public:
   virtual ~CommunicationListener() = default;
-  // The operation of GPU `gpu` is done (at now() of the GPU's loop). `request`: what it was started with,
-  // valid during the call. `started`: for the receiver of a point-to-point transfer the instant its sender
-  // started it; otherwise the rank's own start. Called from events of the GPU's set, never from inside
-  // Executor::start(); it may itself start operations.
+  // Reports that the operation of GPU `gpu` is done, at now() of the GPU's loop. `request` is the one given
+  // to start(), valid during the call. `started` is the rank's own start, or its sender's start for the
+  // receiver of a point-to-point transfer.
+  //
+  // The call comes from events of the GPU's logical process, never from inside Executor::start(). It may
+  // itself start operations.
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
 };
 

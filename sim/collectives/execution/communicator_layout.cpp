@@ -10,20 +10,21 @@ namespace {
 
 using Orders = LinkOrders::Orders;
 
-// What says how the members of a group are joined.
+// Sites: how the members of a group are joined.
 struct Sites {
   const std::vector<std::uint32_t>& members;
   const Endpoint& endpoint;
   LinkOrders& orders;
 };
 
-// The members that are in one domain.
+// Domain: the members of a group that are in one domain.
 struct Domain {
-  std::vector<std::uint32_t> places;  // in the group
-  // By NIC: the places whose messages it carries, and those of them by which rings and trees enter and leave.
+  std::vector<std::uint32_t> places;  // indices in the group
+  // For each NIC, the members whose messages it carries (`users`), and those of them by which rings and trees
+  // enter and leave (`near`).
   std::map<std::uint32_t, std::vector<std::uint32_t>> users, near;
-  BitRate local_rate = 0;  // the least of its members
-  BitRate nic_rate = 0;    // of all those NICs
+  BitRate local_rate = 0;  // least rate of its members
+  BitRate nic_rate = 0;    // rate of all those NICs together
 };
 
 Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
@@ -33,13 +34,14 @@ Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& end
   return farthest;
 }
 
-// Keeps the users with the fewest links to their NIC. NCCL's search begins a ring at the GPU that is nearest
-// to the NIC (ncclTopoSearchRecNet in src/graph/search.cc). NICs near the same GPUs share these in blocks.
+// Returns the users of each NIC that have the fewest links to it. NCCL's search begins a ring at the GPU that
+// is nearest to the NIC (ncclTopoSearchRecNet in src/graph/search.cc). NICs near the same GPUs share these in
+// blocks.
 std::map<std::uint32_t, std::vector<std::uint32_t>> nearest_users(
     const std::map<std::uint32_t, std::vector<std::uint32_t>>& users,
     const std::map<std::uint32_t, std::uint32_t>& links_of_place) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> near = users;
-  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> nics;  // by their GPUs
+  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> nics;  // by their nearest GPUs
   for (auto& [nic, places] : near) {
     std::uint32_t fewest = kNoIndex;
     for (const std::uint32_t place : places) fewest = std::min(fewest, links_of_place.at(place));
@@ -59,11 +61,11 @@ std::map<std::uint32_t, std::vector<std::uint32_t>> nearest_users(
   return near;
 }
 
-// Hosts in the order of their first members; hosts behind each other that NVLink joins are one domain.
+// Returns the hosts in the order of their first members. Consecutive hosts that NVLink joins are one domain.
 std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
   std::vector<Domain> domains;
   std::map<std::uint32_t, std::size_t> of_host;
-  std::map<std::uint32_t, std::uint32_t> links_of_place;  // to its NICs
+  std::map<std::uint32_t, std::uint32_t> links_of_place;  // number of links to its NICs
   for (std::uint32_t place = 0; place < members.size(); ++place) {
     const GpuSite site = endpoint.site(members[place]);
     const auto [known, fresh] = of_host.try_emplace(site.host, domains.size());
@@ -91,13 +93,13 @@ std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const 
   return domains;
 }
 
-// Those near the NIC that is number `index` of the domain's; all of them where no NIC is near.
+// Returns the members near NIC number `index` of the domain; all members where no NIC is near.
 const std::vector<std::uint32_t>& near_nic(const Domain& domain, std::size_t index) {
   if (domain.near.empty()) return domain.places;
   return std::next(domain.near.begin(), static_cast<std::ptrdiff_t>(index))->second;
 }
 
-// The domain's places from this one on, in turns.
+// Returns the domain's members from `first` on, cyclically.
 std::vector<std::uint32_t> places_from(const Domain& domain, std::uint32_t first) {
   const auto at = std::find(domain.places.begin(), domain.places.end(), first);
   std::vector<std::uint32_t> places(at, domain.places.end());
@@ -105,8 +107,8 @@ std::vector<std::uint32_t> places_from(const Domain& domain, std::uint32_t first
   return places;
 }
 
-// The domain's places, from one near the NIC `in` to another one near `out`, and those between in the order
-// of the group.
+// Returns the domain's members from one near NIC `in` to another one near `out`, with the others between them
+// in the order of the group.
 std::vector<std::uint32_t> visit(const Domain& domain, std::size_t in, std::size_t out) {
   const std::uint32_t first = near_nic(domain, in).front();
   std::uint32_t last = near_nic(domain, out).back();
@@ -132,7 +134,7 @@ Reach nearest_of(const std::vector<Domain>& domains, const std::vector<std::uint
   return endpoint.reach(members[0], members[1]);
 }
 
-// What joins the members at some places directly.
+// Returns the direct links between some members.
 LinkLanes links_between(const std::vector<std::uint32_t>& places, const Sites& sites) {
   LinkLanes links{static_cast<std::uint32_t>(places.size()), {}};
   if (links.count > LinkOrders::kMostGpus) return links;
@@ -155,7 +157,7 @@ LinkLanes links_between(const std::vector<std::uint32_t>& places, const Sites& s
   return links;
 }
 
-// NVLinks from the first GPU to another one of its domain.
+// Returns whether NVLinks lead directly from the first GPU to another one of its domain.
 bool has_direct_links(const Domain& domain, const std::vector<std::uint32_t>& members,
                       const Endpoint& endpoint) {
   return std::any_of(domain.places.begin() + 1, domain.places.end(), [&](std::uint32_t place) {
@@ -163,7 +165,7 @@ bool has_direct_links(const Domain& domain, const std::vector<std::uint32_t>& me
   });
 }
 
-// Of a member's direct links to all others.
+// Returns the least total rate of a member's direct links to all others.
 BitRate least_direct_rate(const Sites& sites) {
   BitRate least = INT64_MAX;
   for (const std::uint32_t from : sites.members) {
@@ -176,7 +178,7 @@ BitRate least_direct_rate(const Sites& sites) {
   return least;
 }
 
-// The places that the numbers of some orders stand for.
+// Converts orders of numbers to orders of indices in the group.
 Orders places_of(const std::vector<std::uint32_t>& places, Orders orders) {
   for (std::vector<std::uint32_t>& order : orders) {
     for (std::uint32_t& entry : order) entry = places[entry];
@@ -184,7 +186,8 @@ Orders places_of(const std::vector<std::uint32_t>& places, Orders orders) {
   return orders;
 }
 
-// Of each ring or chain through the domain its places on the way; where links join them, along these.
+// Returns the members of a domain in the order of each ring or chain. Where links join them directly, orders
+// follow these.
 Orders along_links(const Domain& domain, Orders visits, bool as_chains, const Sites& sites) {
   const LinkLanes links = links_between(domain.places, sites);
   if (links.lanes.empty()) return visits;
@@ -229,12 +232,12 @@ DomainSizes sizes_of(const std::vector<Domain>& domains) {
   return sizes;
 }
 
-// The place among the domains of a position in the second of two trees (double_binary_tree.h).
+// Returns the index among the domains of a position in the second of two trees (double_binary_tree.h).
 std::size_t in_second_tree(std::size_t domains, std::size_t position) {
   return domains % 2 == 0 ? domains - 1 - position : (position + 1) % domains;
 }
 
-// `of_domain`: a chain for each one of all.
+// Joins the chains of all domains to chains of the group. `of_domain` holds the chains of each domain.
 Orders joined_chains(const std::vector<Orders>& of_domain, bool alike) {
   const std::size_t domains = of_domain.size(), count = of_domain.front().size() / 2;
   Orders all(2 * count);
@@ -264,7 +267,7 @@ bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vect
   });
 }
 
-// Whether a switch, and no link of its own, joins a GPU with the one beside it in its host.
+// Returns whether a switch, not a direct link, joins a GPU with its neighbour in its host.
 bool is_at_nvswitch(std::uint32_t gpu, const Endpoint& endpoint) {
   const std::uint32_t host = endpoint.site(gpu).host;
   for (const std::uint32_t beside : {gpu - 1, gpu + 1}) {
@@ -274,7 +277,8 @@ bool is_at_nvswitch(std::uint32_t gpu, const Endpoint& endpoint) {
   return false;
 }
 
-// `each`: members of a domain.
+// Returns whether aggregation trees join the members with the same number in all domains. `each` is the
+// number of members of a domain.
 bool are_joined_by_trees(std::uint32_t each, const std::vector<std::uint32_t>& members,
                          const Endpoint& endpoint) {
   for (std::uint32_t first = 0; first < each; ++first) {
@@ -297,9 +301,9 @@ Orders chains_of(const std::vector<Domain>& domains, const Sites& sites) {
   return joined_chains(of_domain, sizes_of(domains).size() == 1);
 }
 
-// ---- By a graph of NCCL's
+// ---- Orders from an NCCL graph file
 
-// Of the domain at each of its places, by the hosts of the domain in the order of their first members.
+// Returns the device of each member of a domain. Hosts are numbered in the order of their first members.
 std::vector<NcclGraph::Device> devices_of(const Domain& domain, const Sites& sites) {
   std::vector<NcclGraph::Device> devices;
   devices.reserve(domain.places.size());
@@ -312,7 +316,7 @@ std::vector<NcclGraph::Device> devices_of(const Domain& domain, const Sites& sit
   return devices;
 }
 
-// The numbers of NICs in the domain, from 0, that carry a place's messages.
+// Returns the numbers, from 0, of the domain's NICs that carry a member's messages.
 std::vector<std::uint32_t> nets_near(const Domain& domain, std::uint32_t place) {
   std::vector<std::uint32_t> nets;
   std::uint32_t net = 0;
@@ -323,7 +327,7 @@ std::vector<std::uint32_t> nets_near(const Domain& domain, std::uint32_t place) 
   return nets;
 }
 
-// Ways of a graph through the domains of a group.
+// Given: the orders of a graph file through the domains of a group.
 class Given {
  public:
   Given(const std::vector<Domain>& domains, const Sites& sites, const NcclGraph& file)
@@ -335,7 +339,7 @@ class Given {
     }
   }
 
-  // Null: there is none, or it is of other GPUs than each domain has in the group.
+  // Returns the graph; null if there is none, or if its GPUs are not exactly those of each domain.
   const NcclGraph::Graph* find(std::uint32_t id) const {
     const NcclGraph::Graph* graph = file_.find(id);
     if (graph == nullptr) return nullptr;
@@ -360,7 +364,7 @@ class Given {
     }
     return all;
   }
-  // Both trees have the same ways.
+  // Both trees use the same orders.
   Orders chains(const NcclGraph::Graph& graph) const {
     std::vector<Orders> of_domain;
     for (std::size_t i = 0; i < domains_.size(); ++i) {
@@ -379,7 +383,7 @@ class Given {
     return way;
   }
 
-  // A GPU's messages leave by the NICs that are nearest to it.
+  // Checks that a GPU's messages leave by the NICs that are nearest to it.
   void check_nets(const NcclGraph::Channel& channel, std::size_t domain,
                   const std::vector<std::uint32_t>& way) const {
     for (std::size_t end = 0; end < channel.nets.size(); ++end) {
@@ -397,7 +401,7 @@ class Given {
 
   const std::vector<Domain>& domains_;
   const NcclGraph& file_;
-  std::vector<std::map<NcclGraph::Device, std::uint32_t>> places_;  // by domain
+  std::vector<std::map<NcclGraph::Device, std::uint32_t>> places_;  // indices in the group, by domain
 };
 
 CommunicatorLayout::Given given_of(const NcclGraph::Graph& graph, std::size_t domains) {
@@ -405,7 +409,7 @@ CommunicatorLayout::Given given_of(const NcclGraph::Graph& graph, std::size_t do
   return {channels, channels * (domains <= 2 ? graph.speed_intra : graph.speed_inter), graph.speed_intra};
 }
 
-// One order for what is the same on all channels, none for the order of the group.
+// Reduces equal orders on all channels to one, and to none if it is the order of the group.
 Orders without_copies(Orders orders) {
   if (std::any_of(orders.begin(), orders.end(), [&](const auto& order) { return order != orders.front(); }))
     return orders;
@@ -428,9 +432,9 @@ void take_given(const Given& file, std::size_t domains, CommunicatorLayout& layo
   }
 }
 
-// ---- As a graph of NCCL's
+// ---- Layout as an NCCL graph
 
-// Places of the first domain in an order; in none, as they are in the group.
+// Returns the first domain's part of an order; without orders, its members as they are in the group.
 std::vector<std::uint32_t> first_part(const Domain& domain, const Orders& orders, std::size_t index) {
   if (orders.empty()) return domain.places;
   const std::vector<std::uint32_t>& order = orders[index];
@@ -516,7 +520,7 @@ std::vector<ChannelOrders::Channels> ChannelOrders::sets(std::uint32_t channels)
   std::vector<Channels> sets;
   for (std::uint32_t i = 0; i < orders_.size(); ++i) {
     const bool second = i >= each_;
-    // Channels of the group.
+    // `begin` and `end` count channels of the group.
     std::uint32_t begin = second ? half_ + i - each_ : i;
     const std::uint32_t end = second ? first_ + channels : std::min(first_ + channels, half_);
     if (begin < first_) begin += (first_ - begin + each_ - 1) / each_ * each_;

@@ -13,7 +13,7 @@
 namespace netsim {
 namespace {
 
-// Hands each call to the part of the GPU's set.
+// Hands each call to the shard of the GPU's logical process.
 class ScheduleExecutor final : public Executor {
  public:
   ScheduleExecutor(const std::vector<EventLoop*>& loops, const std::vector<std::uint32_t>& set_of_gpu,
@@ -63,9 +63,9 @@ class ScheduleExecutor final : public Executor {
   Endpoint& endpoint_;
   CollectiveLibrary library_;
   CommunicationListener* listener_ = nullptr;
-  TransferTrace trace_;  // empty: nobody wants to know
+  TransferTrace trace_;  // empty: no trace
   std::vector<ExecutorGpu> gpus_;
-  std::deque<ExecutorShard> parts_;  // by set
+  std::deque<ExecutorShard> parts_;  // by logical process
   std::vector<ExecutorShard*> part_of_gpu_;
   MessageBatches batches_;
   LibraryLookup lookup_{library_};
@@ -85,7 +85,7 @@ ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
   endpoint.set_listener(this);
 }
 
-// By GPU, each one's oldest first.
+// The order is by GPU, and each GPU's oldest operation comes first.
 std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
   std::vector<const Operation*> unfinished;
   for (const ExecutorShard& part : parts_) {

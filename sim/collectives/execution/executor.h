@@ -1,12 +1,12 @@
 // Executor: runs plans on an Endpoint, rank by rank. A rank's operation is done when its own steps are done,
-// as in NCCL (a point-to-point sender's, when its data is acknowledged); nothing global is needed to go on.
+// as in NCCL. A point-to-point sender is done when its data is acknowledged. No rank waits for global state.
 //
-// What the collective library adds to the network is said in the section `collectives` of the configuration
-// (collectives_parameters.h) and modelled in three files: algorithm_choice.h (which algorithm does which
-// kind), chunking.h (how a buffer becomes messages: channels, rounds, slices, slots) and
-// latency_model.h (what starting a collective and handing over a message cost).
+// The section `collectives` of the configuration gives the costs of the collective library
+// (collectives_parameters.h). Three files model them. algorithm_choice.h selects the algorithm of each kind.
+// chunking.h cuts a buffer into messages: channels, rounds, slices, slots. latency_model.h gives the latency
+// of starting a collective and of handing over a message.
 //
-// Inside, one ExecutorShard (executor_shard.h) per set of atoms holds the operations of its GPUs.
+// One ExecutorShard (executor_shard.h) per logical process holds the operations of its GPUs.
 #pragma once
 
 #include <cstdint>
@@ -25,61 +25,67 @@
 
 namespace netsim {
 
-// Messages of one size from one GPU to another, or through a fan, of all rounds of one step on the channels
-// of one ring.
+// MessageBatch: messages of one size from one GPU to another or to an aggregation group. It covers all rounds
+// of one step on the channels of one ring.
 struct MessageBatch {
-  std::uint32_t destination = 0;  // GPU; through a fan another GPU of it
-  // The group of GPUs behind one switch that the messages go through (SendRequest::fan). Null for none.
+  std::uint32_t destination = 0;  // GPU; for an aggregation group another GPU of it
+  // Aggregation group that the messages go through (SendRequest::fan); null: none.
   const SwitchFan* fan = nullptr;
   FanUse fan_use = FanUse::none;
   Reach reach = Reach::self;
-  // TransferTraits::channel of those: first_channel, first_channel + channel_step, ...
+  // The messages have TransferTraits::channel first_channel, first_channel + channel_step, ...
   std::uint32_t channels = 1;
   std::uint32_t first_channel = 0;
   std::uint32_t channel_step = 1;
   bool credit = false;  // SendRequest::credit
-  Bytes bytes = 0;      // of each message, > 0
+  Bytes bytes = 0;      // bytes of each message, > 0
   std::uint64_t count = 0;
 };
 
-// start() and the calls of the endpoint are rank-local: for GPUs of different sets they may come from
-// different threads at the same time.
+// start() and the calls of the endpoint are local to a rank. For GPUs of different logical processes they may
+// come from different threads at the same time.
 class Executor : public MessageListener {
  public:
-  // GPU g runs in loops[set_of_gpu[g]], which is now() for all that concerns it. `section`: the
-  // configuration's `collectives` (may be null). Handles EventKind::executor of the loops. Origins
-  // first_origin + gpu are its own. Makes itself the endpoint's listener. ConfigError for a wrong parameter,
-  // an unknown algorithm, or one that does not do the kind it is chosen for.
+  // Makes an executor whose GPU g runs in loops[set_of_gpu[g]]; now() of that loop is the GPU's time.
+  // `section` is `collectives` of the configuration and may be null. The executor handles EventKind::executor
+  // of the loops and uses the origins first_origin + gpu.
+  //
+  // It registers itself as the endpoint's listener. Throws ConfigError for a wrong parameter, an unknown
+  // algorithm, or one that does not support the kind that it is chosen for.
   static std::unique_ptr<Executor> create(const std::vector<EventLoop*>& loops,
                                           const std::vector<std::uint32_t>& set_of_gpu, Endpoint& endpoint,
                                           const ConfigNode& section, std::uint32_t first_origin);
-  // All GPUs in one set.
+  // Makes an executor with all GPUs in one logical process.
   static std::unique_ptr<Executor> create(EventLoop& loop, Endpoint& endpoint, const ConfigNode& section,
                                           std::uint32_t first_origin);
   static const ParameterTable& parameter_table();
 
   virtual void set_listener(CommunicationListener* listener) = 0;
-  // From now on the trace hears of all messages of all operations. Before the first start(); it costs a few
-  // percent of a run's time.
+  // Sets the trace that receives all messages of all operations. Must be called before the first start(). A
+  // trace adds a few percent to a run's time.
   virtual void set_trace(TransferTrace trace) = 0;
-  // A rank enters the communication now. A receiver may enter before or after the data arrives. A group of
-  // one rank is done at once. The listener is told of nothing before it returns. InputError where the
-  // algorithm has a limit on ranks. Returns how many channels the communication has on the GPU, each of them
-  // a thread block of its kernel there, whether or not they are timed together; 0: none runs.
+  // Lets a rank enter the communication now. A receiver may enter before or after the data arrives. A group
+  // of one rank is done at once. The listener is not called before start() returns.
+  //
+  // Returns the number of channels of the communication on the GPU, each a thread block of its kernel there,
+  // even where they are simulated together. 0: none runs. Throws InputError where the algorithm has a limit
+  // on ranks.
   virtual std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) = 0;
-  // What each unfinished operation waits for, one line each, at most `limit` lines: for stall reports, while
-  // no set runs.
+  // Returns what each unfinished operation waits for, one line each, at most `limit` lines. Stall reports
+  // call it while no logical process runs.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
-  // Bytes that this rank's operation will send over the scale-out fabric, for progress and --dry-run: exactly
-  // what start() would send. Costs one pass over the rank's steps. One thread at a time.
+  // Returns the bytes that this rank's operation will send over the scale-out fabric, exactly as start()
+  // would. It is used for progress and --dry-run and costs one pass over the rank's steps. One thread at a
+  // time may call it.
   virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
-  // Of a group of two and more; `index` of the request does not matter. One thread at a time.
+  // Returns the choice for a group of two or more members; `index` of the request is ignored. One thread at a
+  // time may call it.
   virtual LibraryChoice choice(const CommunicationRequest& request) = 0;
-  // The rings and trees of a group of two and more, as NCCL writes what it has found (nccl_graph.h): those of
-  // its first host, or hosts that NVLink joins. One thread at a time.
+  // Returns the rings and trees of a group of two or more members, in NCCL's file format (nccl_graph.h). They
+  // are those of the first host, or of the first hosts that NVLink joins. One thread at a time may call it.
   virtual std::string nccl_graph(const std::vector<std::uint32_t>& members) = 0;
-  // The messages that this rank's operation will send, to wherever, size by size: exactly those of start().
-  // Costs as much as scale_out_bytes(). One thread at a time.
+  // Visits all messages that this rank's operation will send, size by size, exactly as start() would. It
+  // costs as much as scale_out_bytes(). One thread at a time may call it.
   using BatchVisitor = std::function<void(const MessageBatch&)>;
   virtual void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
                               const BatchVisitor& visit) = 0;

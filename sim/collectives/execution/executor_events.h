@@ -1,4 +1,4 @@
-// The executor's own events: a rank's base latency, its end, and a message's hop latency are over.
+// ExecutorEvent: the executor's own events.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 namespace netsim {
 
 enum class ExecutorEvent : std::uint32_t {
-  begin,   // an operation executes its first steps
+  begin,   // the base latency is over, and an operation executes its first steps
   finish,  // an operation that needed no time, or had to copy at its end, is done
-  send     // a message is handed to the endpoint
+  send     // the hop latency is over, and a message is handed to the endpoint
 };
 
-// The events of one set's GPUs. The target of an event is its GPU; the argument says what happens and, by its
-// slot, to which operation or message.
+// ExecutorEvents: schedules the events of one logical process's GPUs. The target of an event is its GPU. The
+// argument holds the ExecutorEvent and the slot of the operation or message.
 class ExecutorEvents {
  public:
-  // `gpus`: of all sets.
+  // `gpus` holds the GPUs of all logical processes.
   ExecutorEvents(EventLoop& loop, std::vector<ExecutorGpu>& gpus) : loop_(loop), gpus_(gpus) {}
   Time now() const { return loop_.now(); }
   void schedule(Time time, std::uint32_t gpu, ExecutorEvent what, std::uint32_t slot) {

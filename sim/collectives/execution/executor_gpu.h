@@ -1,4 +1,4 @@
-// What the executor keeps of each GPU. Only the GPU's set touches it while events run.
+// ExecutorGpu: the executor's state of one GPU. Only the GPU's logical process accesses it while events run.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace netsim {
 
 struct ExecutorGpu {
   explicit ExecutorGpu(std::uint32_t number) : origin(number) {}
-  Origin origin;              // of its executor's events
-  OperationTable operations;  // those that are not recycled
-  std::uint64_t opened = 0;   // operations so far
-  Time proxy_free = 0;        // its proxy thread has posted all messages to the network
+  Origin origin;              // origin of the executor's events of this GPU
+  OperationTable operations;  // operations that are not recycled
+  std::uint64_t opened = 0;   // number of operations opened so far
+  Time proxy_free = 0;        // time at which the proxy thread has posted all messages to the network
 };
 
 }  // namespace netsim

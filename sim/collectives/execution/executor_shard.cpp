@@ -12,13 +12,13 @@ namespace {
 
 using Phase = Operation::Phase;
 
-// Messages came that this member does not expect. The one that builds the requests refuses such members with
-// what they said; it may be behind, and then this ends the run before it goes astray.
+// Members disagree about this collective: unexpected messages have arrived. The code that builds the requests
+// reports that with the members' arguments. It may not have seen all of them yet, so the run ends here.
 [[noreturn]] void disagree(const Operation& operation) {
   throw InputError(describe(operation) + ": its members disagree on bytes or group");
 }
 
-// What a caller owes us, whatever the user wrote.
+// Checks the preconditions of a request that the caller guarantees for any user input.
 void check(std::uint32_t gpu, const CommunicationRequest& request) {
   NETSIM_CHECK(request.members != nullptr && request.index < request.members->size() &&
                    (*request.members)[request.index] == gpu && request.bytes > 0,
@@ -34,7 +34,8 @@ void check(std::uint32_t gpu, const CommunicationRequest& request) {
       std::string("group of a ") + to_string(request.kind));
 }
 
-// Whether it was sent to a fan whose sum goes to another GPU, so that it has left room for the next one.
+// Returns whether a message was sent to an aggregation group whose sum goes to other GPUs only. Its
+// acknowledgement then frees the slot.
 bool leaves_room(const SendRequest& message) {
   if (message.fan_use != FanUse::turned || message.credit) return false;
   const std::span<const std::uint32_t> others = message.fan->others;
@@ -86,7 +87,7 @@ std::uint32_t ExecutorShard::start(std::uint32_t gpu, const CommunicationRequest
   return channels;
 }
 
-// What the GPU has just entered.
+// Starts the operation that the GPU has just entered.
 void ExecutorShard::launch(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (is_copy(operation.request)) {
@@ -104,7 +105,7 @@ void ExecutorShard::launch(std::uint32_t slot) {
   events_.schedule(std::max(events_.now(), operation.busy_until), operation.gpu, ExecutorEvent::finish, slot);
 }
 
-// Returns the channels that its kernel has.
+// Returns the number of channels of its kernel.
 std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequest& request) {
   operation.phase = Phase::entered;
   operation.request = request;
@@ -157,7 +158,7 @@ void ExecutorShard::run(std::uint32_t slot, const SendRequest& message) {
   finish_if_through(slot);
 }
 
-// All steps are executed, and its thread blocks have copied what they had to.
+// Finishes an operation when all steps are executed and its thread blocks have copied all data.
 void ExecutorShard::finish_if_through(std::uint32_t slot) {
   Operation& operation = operations_[slot];
   if (!operation.is_finished()) return;
@@ -174,8 +175,8 @@ void ExecutorShard::finish(std::uint32_t slot) {
   const std::uint32_t gpu = operation.gpu;
   const Time started = receiver ? operation.sender_started : operation.started;
   operation.phase = Phase::finished;
-  if (operation.in_flight == 0) operations_.recycle(slot);  // else with the last acknowledgement
-  // May start operations: nothing of ours is touched after.
+  if (operation.in_flight == 0) operations_.recycle(slot);  // otherwise the last acknowledgement recycles it
+  // The listener may start operations, so no reference to this one is used afterwards.
   listener_->communication_done(gpu, request, started);
 }
 
@@ -194,14 +195,14 @@ void ExecutorShard::message_delivered(const SendRequest& message) {
   run(slot, message);
 }
 
-// It ends when it is told that the message was sent, which is the same moment.
+// Only traces a copy: the report at the same time that the message was sent ends its operation.
 void ExecutorShard::copy_delivered(const SendRequest& message) {
   if (!trace_.on()) return;
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   trace_.copied(operations_[slot], message);
 }
 
-// The operation may have ended: nobody waits for the slot then.
+// The operation may have ended; then no thread block waits for the slot.
 void ExecutorShard::credit_delivered(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.destination, message.traits.job, message.communication);
   if (slot == kNoIndex) return;
@@ -217,7 +218,8 @@ void ExecutorShard::message_left(const SendRequest& message) {
 
 void ExecutorShard::message_sent(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
-  if (slot == kNoIndex && passed_on_ > 0) {  // it was another GPU's, whose operation does not wait for it
+  // The message was forwarded for another GPU, whose operation does not wait for it.
+  if (slot == kNoIndex && passed_on_ > 0) {
     --passed_on_;
     return;
   }

@@ -1,5 +1,6 @@
-// ExecutorShard: the executor of the GPUs of one set. Holds their operations and takes each through its
-// phases: announced or entered, running, finished, recycled. Everything here happens in the set's event loop.
+// ExecutorShard: the executor of the GPUs of one logical process. It holds their operations and takes each
+// through its phases: announced or entered, running, finished, recycled. Everything here happens in the event
+// loop of the logical process.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +18,21 @@ namespace netsim {
 
 class alignas(64) ExecutorShard {
  public:
-  // `gpus`: of all sets; a part uses those of its own GPUs. `listener`: whom to tell; it
-  // may be set after the parts are made, as may `trace`. Handles EventKind::executor of `loop`.
+  // `gpus` holds the GPUs of all logical processes; a shard uses only its own. `listener` and `trace` may be
+  // set later. The shard handles EventKind::executor of `loop`.
   ExecutorShard(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
                 std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
                 const TransferTrace& trace);
   ExecutorShard(const ExecutorShard&) = delete;
   ExecutorShard& operator=(const ExecutorShard&) = delete;
 
-  // As of Executor and MessageListener.
+  // Implement the functions of the same name of Executor and MessageListener.
   std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request);
   void message_delivered(const SendRequest& message);
   void message_sent(const SendRequest& message);
   void message_left(const SendRequest& message);
 
-  // All slots, recycled ones too.
+  // Returns all slots, recycled ones too.
   const std::vector<Operation>& operations() const { return operations_.all(); }
 
  private:
@@ -46,7 +47,7 @@ class alignas(64) ExecutorShard {
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;
-  std::uint64_t passed_on_ = 0;  // messages of others on their way, which GPUs of the set have passed on
+  std::uint64_t passed_on_ = 0;  // forwarded messages (PassedOn) that are not yet reported as sent
   LibraryLookup lookup_;
   FanLookup fans_;
   CommunicationListener* const& listener_;

@@ -7,8 +7,9 @@
 namespace netsim {
 namespace {
 
-// Fans that follow each other mostly have the same members. The two that a switch passes sums on between know
-// of each other by their numbers; trees of the network are told apart by them, too.
+// Makes the aggregation groups of a plan. Consecutive groups mostly have the same members and share a list.
+// The two groups of an in-network all-reduce refer to each other by their numbers. The numbers also
+// distinguish the aggregation trees of the network.
 FanCache::Fans make_fans(const Plan& plan, const std::vector<std::uint32_t>& members) {
   FanCache::Fans made;
   made.members.reserve(plan.fans());
@@ -45,7 +46,7 @@ const FanCache::Fans& FanCache::get(const Plan& plan, const std::vector<std::uin
 void FanCache::check(const Plan& plan, const Fans& fans) const {
   for (std::uint32_t number = 0; number < fans.fans.size(); ++number) {
     const SwitchFan& fan = fans.fans[number];
-    if (fan.turned && fan.number < number) continue;  // its other half has been looked at
+    if (fan.turned && fan.number < number) continue;  // checked with the other group of the pair
     const std::string objection = endpoint_.objection(fan);
     if (objection.empty()) continue;
     const std::string text = std::string(to_string(plan.kind())) + " of " + std::to_string(plan.ranks()) +

@@ -1,5 +1,6 @@
-// FanCache: the fans of plans over the GPUs of groups, as the endpoint knows them: made when a group first
-// runs a plan with fans, and kept, because messages refer to them.
+// FanCache: the aggregation and multicast groups of plans, over the GPUs of groups, as the endpoint uses
+// them. They are made when a group first runs a plan with such groups. They are kept, because messages refer
+// to them.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ namespace netsim {
 
 class FanCache {
  public:
-  // Plans by their addresses, which the cache of plans keeps.
+  // Plans are identified by their addresses, which the cache of plans keeps stable.
   using Key = std::pair<const Plan*, std::vector<std::uint32_t>>;
   struct Fans {
     std::vector<SwitchFan> fans;                      // by number in the plan
-    std::vector<std::vector<std::uint32_t>> members;  // that they refer to
+    std::vector<std::vector<std::uint32_t>> members;  // member lists that `fans` refers to
   };
   using Value = Fans;
   FanCache(const Endpoint& endpoint, const CollectivesParameters& parameters)
@@ -29,9 +30,9 @@ class FanCache {
   static Key key(const Plan& plan, const std::vector<std::uint32_t>& members, double /*share*/) {
     return {&plan, members};
   }
-  // `members`: of the group, by rank of the plan; `share`: SwitchFan::share of each fan, the same whenever
-  // this group runs this plan. InputError, at the algorithm in the configuration, where the endpoint has an
-  // objection to a fan.
+  // Returns the aggregation groups of a plan. `members` holds the group's GPUs by rank of the plan. `share`
+  // is SwitchFan::share of each, which must be the same at each call for this group and plan. Throws
+  // InputError, at the algorithm in the configuration, where the endpoint rejects a group.
   const Fans& get(const Plan& plan, const std::vector<std::uint32_t>& members, double share);
 
  private:

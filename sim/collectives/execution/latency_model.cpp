@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Nothing where the rate is not known.
+// Returns 0 where the rate is not known.
 Time time_at(BitRate rate, Bytes bytes) { return rate == 0 ? 0 : transmission_time(bytes, rate); }
 
 }  // namespace
@@ -27,7 +27,7 @@ LatencyModel::Hop LatencyModel::hop(const CommunicationRequest& request, const C
   const bool pat = family == CostFamily::pat, tree = family == CostFamily::tree || pat;
   const ProtocolParameters& costs = parameters_.of(chunking.protocol);
   const Time pass = time_at(chunking.block_rate, bytes);
-  // What it needs longer than the wire.
+  // Returns how much longer it takes than the wire.
   const auto beyond = [&](Time time, BitRate rate) { return std::max<Time>(0, time - time_at(rate, bytes)); };
   const bool fences = chunking.protocol == Protocol::simple;
   const auto fenced = [&](Time latency) { return fences ? latency : 0; };

@@ -1,4 +1,4 @@
-// LibraryChoice: what runs a communication, for tables.
+// LibraryChoice: how the library runs a communication, for tables.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 namespace netsim {
 
 struct LibraryChoice {
-  std::string algorithm;  // as Plan::algorithm()
+  std::string algorithm;  // Plan::algorithm()
   Protocol protocol = Protocol::simple;
-  std::uint32_t channels = 1;  // the library's, each a thread block on every GPU
-  // Who chose algorithm and protocol, in words: "default", "configured", a rule of a tuner's file, or NCCL's
-  // cost model, with its estimate and that of the next best.
+  std::uint32_t channels = 1;  // the library's channels, each a thread block on every GPU
+  // Reason for algorithm and protocol, in words. It is "default", "configured", a rule of a tuner's file, or
+  // NCCL's cost model with its estimate and the next best one.
   std::string why;
-  std::string own = {};  // OwnAlgorithm::name, where the workload names one
-  // Who does a part of what the ranks would have to: switches that add up or copy, or ranks that contribute
+  std::string own = {};  // OwnAlgorithm::name, where the workload names an algorithm
+  // Other devices that do a part of the ranks' work: switches that add up or copy, or servers that contribute
   // nothing.
   enum class Help : std::uint8_t { none, switches, servers } help = Help::none;
 };

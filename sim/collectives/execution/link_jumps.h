@@ -1,5 +1,5 @@
-// Finds the jumps of the links between the members of a group. A ring with a jump goes from each member to
-// the one so many further on, always over a link.
+// Finds the jumps of the links between the members of a group. A ring with jump j goes from each member to
+// the one j positions further on, always over a link.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace netsim {
 
-// Returns the numbers j such that a link leads from every member to the one j further on. They have no
-// divisor in common with the number of members, so that each is one ring. Each is followed by its opposite
-// direction, the shorter ones first. `linked`: KnowsLinkedGpus::linked_gpus().
+// Returns the numbers j such that a link leads from every member to the one j further on. Each j has no
+// divisor in common with the number of members, so that it forms one ring. Each is followed by its opposite
+// direction, the shorter ones first. `linked` is KnowsLinkedGpus::linked_gpus().
 std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<std::uint32_t>>& linked,
                                       std::span<const std::uint32_t> members);
 

@@ -18,24 +18,25 @@ using Mask = std::uint32_t;  // a bit for each GPU
 
 constexpr Mask bit(std::uint32_t gpu) { return Mask{1} << gpu; }
 
-// Orders for which links have room, each taking a lane of every link that it runs over.
+// Search: finds orders for which the links have lanes left. Each order takes a lane of every link that it
+// uses.
 class Search {
  public:
-  // Each link has `times` its lanes. `both_ways`: an order takes the lanes of its reverse as well.
+  // Each link has `times` its lanes. With `both_ways` an order also takes the lanes of its reverse.
   Search(const LinkLanes& links, std::uint32_t times, bool both_ways)
       : count_(links.count), both_ways_(both_ways), all_(links.lanes) {
     for (std::uint32_t& lanes : all_) lanes *= times;
   }
 
-  // One for each of `ends`, or as many closed ones from GPU 0; nothing: there are none, or the work was too
-  // much.
+  // Return an order for each of `ends`, or `count` closed orders from GPU 0. nullopt: there are none, or the
+  // search took too long.
   std::optional<Orders> ways(const std::vector<WayEnds>& ends) { return find(ends, false); }
   std::optional<Orders> rings(std::uint32_t count) {
     return find(std::vector<WayEnds>(count, WayEnds{0, 0}), true);
   }
 
  private:
-  // Extensions of an order by a GPU, in one attempt.
+  // Largest number of extensions of an order by a GPU in one attempt, and of attempts.
   static constexpr std::uint32_t kWork = 20'000, kAttempts = 5;
 
   std::optional<Orders> find(const std::vector<WayEnds>& ends, bool closed) {
@@ -46,7 +47,7 @@ class Search {
       orders_.clear();
       set_room();
       if (next_order()) return orders_;
-      if (work_ > 0) break;  // all has been tried
+      if (work_ > 0) break;  // all orders have been tried
     }
     return std::nullopt;
   }
@@ -60,7 +61,7 @@ class Search {
     }
   }
   std::uint32_t& room(std::uint32_t from, std::uint32_t to) { return room_[from * count_ + to]; }
-  // Keeps the masks to what there is room for.
+  // Updates the masks after the lanes of a link have changed.
   void note(std::uint32_t from, std::uint32_t to) {
     const bool open = room(from, to) > 0 && (!both_ways_ || room(to, from) > 0);
     out_[from] = open ? out_[from] | bit(to) : out_[from] & ~bit(to);
@@ -88,7 +89,7 @@ class Search {
     return false;
   }
 
-  // The present order has come to `at`; `left` are not in it yet.
+  // Extends the present order, which has reached `at`, by the GPUs `left`.
   bool extend(std::uint32_t at, Mask left) {
     if (left == 0) return finish(at);
     if (work_ == 0) return false;
@@ -117,7 +118,7 @@ class Search {
     return false;
   }
 
-  // Whether the order can no longer come to one of those left, or no longer go on from it.
+  // Returns whether the order can no longer reach one of the GPUs left, or no longer leave it.
   bool cuts_off(std::uint32_t at, Mask left) const {
     const WayEnds& ends = ends_[orders_.size() - 1];
     const bool anywhere = ends.last == kNoIndex;
@@ -130,7 +131,7 @@ class Search {
     return false;
   }
 
-  // Those that it can go to next, the one with the most room first.
+  // Returns the GPUs that the order can go to next, the one with the most lanes left first.
   std::span<const std::uint32_t> candidates(std::uint32_t at, Mask left,
                                             std::array<std::uint32_t, LinkOrders::kMostGpus>& nexts) {
     const std::uint32_t last = closed_ ? kNoIndex : ends_[orders_.size() - 1].last;
@@ -151,11 +152,11 @@ class Search {
 
   const std::uint32_t count_;
   const bool both_ways_;
-  std::vector<std::uint32_t> all_, room_;  // lanes, as LinkLanes::lanes
+  std::vector<std::uint32_t> all_, room_;  // all lanes and those left, as in LinkLanes::lanes
   std::array<Mask, LinkOrders::kMostGpus> out_{}, in_{};
   std::vector<WayEnds> ends_;
   bool closed_ = false;
-  Orders orders_;  // the last one may not be complete
+  Orders orders_;  // the last order may be incomplete
   std::uint64_t attempt_ = 0;
   std::uint32_t work_ = 0;
 };
@@ -169,7 +170,7 @@ bool is_symmetric(const LinkLanes& links) {
   return true;
 }
 
-// Each ring, and the same the other way round.
+// Returns each ring and its reverse.
 Orders with_reverses(const Orders& rings) {
   Orders both;
   for (const Order& ring : rings) {
@@ -180,8 +181,8 @@ Orders with_reverses(const Orders& rings) {
   return both;
 }
 
-// So many rings over `times` the lanes. Where links are alike in both directions, rings are as well, if they
-// can be: that are half as many to be found.
+// Finds `rings` rings over `times` the lanes. Where links are equal in both directions, it first looks for
+// half as many rings and adds their reverses.
 std::optional<Orders> fit(const LinkLanes& links, std::uint32_t times, std::uint32_t rings) {
   if (rings % 2 == 0 && is_symmetric(links)) {
     if (const auto found = Search(links, times, true).rings(rings / 2)) return with_reverses(*found);
@@ -220,7 +221,7 @@ std::uint32_t narrowest_cut(const LinkLanes& links) {
   const auto lanes = [&](std::uint32_t from, std::uint32_t to) {
     return links.lanes[from * links.count + to];
   };
-  // By part of the GPUs, made of the same without its first one.
+  // Lanes out of and into each subset of the GPUs. They are computed from the subset without its first GPU.
   std::vector<std::array<std::uint32_t, 2>> cuts(std::size_t{1} << links.count);
   std::uint32_t least = UINT32_MAX;
   for (Mask part = 1; part + 1 < cuts.size(); ++part) {

@@ -1,20 +1,23 @@
-// LinkOrders: orders in which rings and chains run through the GPUs of a host along the links that join them
-// directly, so that these links are used as well as can be.
+// LinkOrders: orders in which rings and chains run through the GPUs of a host along direct links. They use
+// these links as well as possible.
 //
-// Where GPUs have a link each to some others and no switch between them (a DGX-1's cube mesh, a full mesh of
-// MI300X), a ring in any one order uses a link of each GPU and leaves the others idle. NCCL's search
-// (src/graph/search.cc, ncclTopoSearchRec) therefore lays ring after ring, each through all GPUs and over
-// links that are not used up yet, and gives each ring channels of its own: on a DGX-1 with V100 six of them,
-// that is three ways round in both directions, which use up the six NVLinks of each GPU.
+// Some hosts have a link from each GPU to some others and no switch (a DGX-1's cube mesh, a full mesh of
+// MI300X). A ring in any one order uses one link of each GPU and leaves the others idle. NCCL's search
+// (src/graph/search.cc, ncclTopoSearchRec) therefore adds ring after ring through all GPUs, over links with
+// bandwidth left. Each ring has its own channels. A DGX-1 with V100 has six rings, three orders in both
+// directions, which use up the six NVLinks of each GPU.
 //
-// So does this. Links count in lanes, as many as the narrowest of them would fit into one; each ring takes a
-// lane of every link that it runs over. The best that there can be is the narrowest cut: every ring leaves
-// each part of the GPUs once at least. From there on downwards it is tried whether so many rings fit, also
-// twice as many over twice the lanes, where two rings share a lane (four GPUs in a full mesh have no three
-// rings without a common link, but six of which each has half a link). The search goes from GPU to GPU, first
-// over the links with the most lanes left, and back where that leads nowhere; from an attempt that takes too
-// long another one begins, which takes equal links in another order. It knows no clock and no random stream,
-// so equal hosts have equal rings, in every run.
+// netsim does the same. Links are counted in lanes, as many as the narrowest link would fit into each. Each
+// ring takes a lane of every link that it uses. The upper bound is the narrowest cut, because every ring
+// leaves each subset of the GPUs at least once.
+//
+// From this bound on downwards the search tests whether so many rings fit. It also tries twice as many rings
+// over twice the lanes, where two rings share a lane. Four GPUs in a full mesh have no three rings without a
+// common link, but six of which each has half a link.
+//
+// The search goes from GPU to GPU, first over the links with the most lanes left, and backtracks. An attempt
+// that takes too long is replaced by another one, which tries equal links in another order. The search uses
+// no clock and no random stream, so equal hosts have equal rings, in every run.
 #pragma once
 
 #include <compare>
@@ -27,33 +30,33 @@
 
 namespace netsim {
 
-// The links between some GPUs, which are numbered from 0 here.
+// LinkLanes: the links between some GPUs, which are numbered from 0 here.
 struct LinkLanes {
-  std::uint32_t count = 0;           // GPUs
-  std::vector<std::uint32_t> lanes;  // at from * count + to; 0: no link
+  std::uint32_t count = 0;           // number of GPUs
+  std::vector<std::uint32_t> lanes;  // lanes from GPU `from` to GPU `to`, at from * count + to; 0: no link
   auto operator<=>(const LinkLanes&) const = default;
 };
 
-// Where a way begins and ends.
+// WayEnds: the first and the last GPU of a chain along links.
 struct WayEnds {
-  std::uint32_t first = 0, last = kNoIndex;  // kNoIndex: anywhere
+  std::uint32_t first = 0, last = kNoIndex;  // kNoIndex: any GPU
   auto operator<=>(const WayEnds&) const = default;
 };
 
-// What was found is kept, because the hosts of a run are of few kinds. Not for several threads.
+// Results are kept, because the hosts of a run are of few kinds. Not thread-safe.
 class LinkOrders {
  public:
-  // All GPUs, each once.
+  // Order: all GPUs, each once.
   using Order = std::vector<std::uint32_t>;
   using Orders = std::vector<Order>;
-  // Hosts with more GPUs on direct links than this have no orders of these.
+  // Hosts with more GPUs on direct links than this get no orders along links.
   static constexpr std::uint32_t kMostGpus = 16;
 
-  // Closed rings, `most` at the most: from each GPU a link leads to the next one, and from the last to the
-  // first. None where there is no such ring, and with fewer than three GPUs, which have one order.
+  // Returns closed rings, at most `most`. A link leads from each GPU to the next one, and from the last to
+  // the first. Empty where there is no such ring, and with fewer than three GPUs, which have one order.
   const Orders& rings(const LinkLanes& links, std::uint32_t most);
-  // A way along links for each of `ends`, such that the busiest lane carries as few as was found. None unless
-  // each has one. `both_ways`: each way is also gone back.
+  // Returns a chain along links for each of `ends`. Of the solutions found, the busiest lane carries the
+  // fewest chains. Empty unless each has a chain. `both_ways`: each chain is also used backwards.
   const Orders& ways(const LinkLanes& links, const std::vector<WayEnds>& ends, bool both_ways);
 
  private:
@@ -61,8 +64,8 @@ class LinkOrders {
   std::map<std::pair<LinkLanes, std::pair<std::vector<WayEnds>, bool>>, Orders> ways_;
 };
 
-// Lanes that lead out of some part of the GPUs, or into it, where that is least: of no ring that leaves each
-// GPU once there can be more.
+// Returns the least number of lanes into or out of any subset of the GPUs. It bounds the number of rings that
+// leave each GPU once.
 std::uint32_t narrowest_cut(const LinkLanes& links);
 
 }  // namespace netsim

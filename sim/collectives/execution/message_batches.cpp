@@ -19,7 +19,7 @@ void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
   }
 }
 
-// The two halves of a fan that turns; nothing: it does not.
+// Turn: the two Fans of an in-network all-reduce. turn_of() returns nullopt for other partners.
 struct Turn {
   Fan up, down;
 };
@@ -31,14 +31,15 @@ std::optional<Turn> turn_of(const Plan& plan, const Partner& partner) {
   return Turn{plan.fan(step.from.fan), plan.fan(step.to.fan)};
 }
 
-// Whether credit is given for what a step receives. Of a fan that turns it is only where one rank sends to
-// all: others have sent themselves.
+// Returns whether the receiver sends credits for a step's messages. In an in-network all-reduce that holds
+// only where one rank sends to all; the other ranks have sent addends themselves.
 bool is_credited(const Plan& plan, const Partner& from) {
   const std::optional<Turn> turn = turn_of(plan, from);
   return !turn || turn->up.members < turn->down.members;
 }
 
-// Of a fan any other rank: what goes through its switch costs the sender the same.
+// Returns the rank that a message goes to. For a Fan it is any other rank, because the message through its
+// switch costs the sender the same.
 std::uint32_t rank_of(const Plan& plan, std::uint32_t rank, const Partner& to) {
   if (to.fan == kNoIndex) return to.rank;
   Fan fan = plan.fan(to.fan);
@@ -102,7 +103,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
     batch.channel_step = collective_config.orders.number_step() * plan.channels();
     return batch;
   };
-  // What another GPU passes on counts as the sender's on both ways.
+  // A forwarded message counts as the sender's on both hops.
   const auto visit_ways = [&](MessageBatch batch) {
     if (collective_config.passed_by != kNoIndex) {
       MessageBatch first = batch;

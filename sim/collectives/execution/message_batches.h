@@ -1,5 +1,5 @@
-// MessageBatches: which messages an operation will send, without running it: by the same plan and
-// chunking. For progress, --dry-run and prediction.
+// MessageBatches: finds which messages an operation will send without running it, from the same plan and
+// chunking. Progress, --dry-run and prediction use it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace netsim {
 
-// Remembers the chunk sizes of the communication last asked about, so that asking for one member after the
-// other costs little.
+// The chunk sizes of the last communication are kept, so that queries for one member after the other are
+// cheap.
 class MessageBatches {
  public:
   explicit MessageBatches(CollectiveLibrary& library) : library_(library), lookup_(library) {}

@@ -1,5 +1,5 @@
-// MessageCounts: how many messages of an operation are in some state, by where they belong: a pair of a peer
-// and a thread block. A few entries in any order, so that linear search is right.
+// MessageCounts: the number of an operation's messages in some state, by peer and thread block. It has few
+// entries in any order, so it uses linear search.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,28 @@
 
 namespace netsim {
 
-// Who is at the other end of a connection, as a number: a rank of the plan, or beyond all of them a fan.
+// The number of the other end of a connection. It is a rank of the plan, or kFanPeer with the number of a
+// Fan.
 inline constexpr std::uint32_t kFanPeer = 1U << 31;
 constexpr std::uint32_t peer_of(const Partner& partner) {
   return partner.fan != kNoIndex ? kFanPeer | partner.fan : partner.rank;
 }
 
-// The other end and a thread block of this one. As SendRequest::tag, with the sender's rank or the fan, it
-// tells the receiver which of its thread blocks a message is for.
+// PeerAndThreadBlock: the other end of a connection and a thread block of this one. In SendRequest::tag it
+// holds the sender's rank or the Fan, and the receiver's thread block that the message is for.
 struct PeerAndThreadBlock {
   std::uint32_t peer = 0;
-  std::uint32_t block = 0;  // Operation::thread_blocks
+  std::uint32_t block = 0;  // index in Operation::thread_blocks
   constexpr std::uint64_t packed() const { return static_cast<std::uint64_t>(peer) << 32 | block; }
   static constexpr PeerAndThreadBlock unpack(std::uint64_t packed) {
     return {static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(packed)};
   }
 };
 
-// The tag of a message that goes to a GPU which is to pass it on: to whom, by which protocol, and to which
-// thread block there. Ranks and fans leave its bit free.
+// PassedOn: the tag of a message that its destination must forward. It holds the final GPU, the protocol and
+// the thread block there. Ranks and Fans never set the bit of kMark.
 struct PassedOn {
-  std::uint32_t gpu = 0;  // < 2^28
+  std::uint32_t gpu = 0;  // final destination, < 2^28
   Protocol protocol = Protocol::simple;
   std::uint32_t block = 0;
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 62;
@@ -57,7 +58,7 @@ class MessageCounts {
     ++entries_[i].count;
     ++total_;
   }
-  // False if there is none.
+  // Removes one message. Returns false if there is none.
   bool take(PeerAndThreadBlock of) {
     const std::size_t i = find(of.packed());
     if (i == entries_.size()) return false;

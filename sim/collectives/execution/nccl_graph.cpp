@@ -58,7 +58,7 @@ std::string link_type(const XmlElement& element, const char* name) {
   element.fail(fmt::format("{} is '{}'; allowed: {}", name, std::string_view(given).substr(0, 40), allowed));
 }
 
-// Hexadecimal, with 0x before it or without.
+// Reads a hexadecimal number, with or without 0x before it.
 std::uint64_t device_number(const XmlElement& element) {
   const std::string given = element.text("dev");
   const std::string_view digits = std::string_view(given).substr(given.starts_with("0x") ? 2 : 0);
@@ -106,7 +106,7 @@ Channel read_channel(const XmlElement& element) {
   return channel;
 }
 
-// Rings and trees pass the same GPUs on all channels.
+// Checks that all channels of rings and trees pass the same GPUs.
 void check_channels(const NcclGraph::Graph& graph, const XmlElement& element) {
   const auto sorted = [](std::vector<Device> devices) {
     std::sort(devices.begin(), devices.end());

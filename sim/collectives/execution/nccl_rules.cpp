@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFile = 16 << 20;
 
-// As in lists, and as in files of the tuner.
+// AlgorithmName: the name in lists, and the name in the tuner's files.
 struct AlgorithmName {
   const char *listed, *filed;
 };
@@ -53,7 +53,7 @@ Names algorithm_names(const char* AlgorithmName::*notation) {
   for (const AlgorithmName& name : kAlgorithms) names.emplace_back(name.*notation);
   return names;
 }
-// By their numbers.
+// Returns the names of the protocols by their numbers.
 Names protocol_names() {
   Names names;
   for (const Protocol protocol : {Protocol{0}, Protocol{1}, Protocol{2}})
@@ -84,7 +84,7 @@ std::optional<std::size_t> number_of(const Names& names, std::string_view name) 
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// One list, of algorithms or of protocols.
+// ListReader: reads one list of algorithms or of protocols.
 template <std::size_t size>
 class ListReader {
  public:
@@ -133,7 +133,7 @@ class ListReader {
   Names names_;
 };
 
-// One file of rules.
+// TunerReader: reads one file of rules.
 class TunerReader {
  public:
   TunerReader(std::string_view text, const std::string& file) : reader_(text, file) {}
@@ -141,7 +141,7 @@ class TunerReader {
   std::vector<NcclRules::Line> read() {
     std::vector<NcclRules::Line> lines;
     while (reader_.next()) {
-      if (cells().front().text == "collective_type") continue;  // a header, as spreadsheets want it
+      if (cells().front().text == "collective_type") continue;  // a header, as spreadsheets write it
       lines.push_back(line());
     }
     return lines;
@@ -178,7 +178,7 @@ class TunerReader {
   std::int64_t integer(std::size_t cell, const std::string& what, Range<std::int64_t> range) const {
     return reader_.reader().integer(cells()[cell], what, range);
   }
-  // Nothing for -1.
+  // Returns nullopt for -1.
   std::optional<std::uint32_t> number(std::size_t cell, const std::string& what, std::int64_t least,
                                       std::int64_t most) const {
     if (cells()[cell].text == "-1") return std::nullopt;

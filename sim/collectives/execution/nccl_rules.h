@@ -1,20 +1,21 @@
-// NcclRules: what users of NCCL tell its choice of algorithm and protocol, in NCCL's own words: the lists of
-// NCCL_ALGO and NCCL_PROTO, and the file of its example tuner plug-in (ext-tuner/example in NCCL's sources).
+// NcclRules: users' rules for NCCL's choice of algorithm and protocol, in NCCL's own formats. These are the
+// lists of NCCL_ALGO and NCCL_PROTO and the file of its example tuner plug-in (ext-tuner/example in NCCL's
+// sources).
 //
-// A list is entries between semicolons: names between commas, or with a ^ before them all but these; of one
-// function, with its name and a colon before them, or, as the first entry, of all functions that have no
-// entry of their own:
+// A list has entries between semicolons. An entry is a list of names between commas; a ^ before them excludes
+// these names. It begins with the name of a function and a colon. The first entry may omit it and then
+// applies to all functions without their own entry:
 //
 //   ^tree                                    ring;allreduce:tree,nvls;broadcast:^ll128
 //
-// A tuner's file has a line for each rule, and the first one that fits and that can be done counts:
+// A tuner's file has a line for each rule. The first line that matches and can be done applies:
 //
 //   collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]
 //   allreduce,0,65536,tree,ll,-1,1,-1
 //
-// Both sizes belong to the range. -1 is any number, or of channels NCCL's own. Here an operation is one of a
-// kind (numPipeOps 1), and buffers are not registered (regBuff 0). Where no line fits, NCCL's cost model
-// chooses.
+// Both sizes belong to the range. -1 matches any number; for channels it means NCCL's own number. Here an
+// operation is one of its kind (numPipeOps 1), and buffers are not registered (regBuff 0). Where no line
+// matches, NCCL's cost model chooses.
 #pragma once
 
 #include <array>
@@ -31,7 +32,8 @@
 
 namespace netsim {
 
-// What NCCL calls its algorithms. Those that netsim does not have may be named, and are never chosen.
+// NcclAlgorithm: NCCL's algorithms. Rules may name those that netsim does not have, but they are never
+// chosen.
 enum class NcclAlgorithm : std::uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
 inline constexpr std::size_t kNcclAlgorithms = 7;
 NcclAlgorithm nccl_algorithm(CostFamily family);
@@ -39,24 +41,25 @@ const char* to_string(NcclAlgorithm algorithm);
 
 class NcclRules {
  public:
-  // A rule of a tuner.
+  // Line: a rule of a tuner.
   struct Line {
     CollectiveKind kind = CollectiveKind::all_reduce;
     Bytes least = 0, most = 0;
     NcclAlgorithm algorithm = NcclAlgorithm::ring;
     Protocol protocol = Protocol::simple;
-    // Nothing: any; of channels: as NCCL has them.
+    // nullopt: any number; for channels NCCL's own number.
     std::optional<std::uint32_t> channels, nodes, ranks, operations, registered;
     Place place;
     bool fits(CollectiveKind of, Bytes bytes, std::uint32_t of_nodes, std::uint32_t of_ranks) const;
   };
 
-  // Nothing is ruled out.
+  // Makes rules that exclude nothing.
   NcclRules();
-  // ConfigError at the node for what is no such list.
+  // Throw ConfigError at the node for a malformed list.
   void set_algorithms(const ConfigNode& node);
   void set_protocols(const ConfigNode& node);
-  // `node` names the file, relative to its own. IoError; InputError at the file's line.
+  // Reads the tuner's file that `node` names, relative to the node's own file. Throws IoError, or InputError
+  // at the file's line.
   void read_tuner(const ConfigNode& node);
 
   bool allows(CollectiveKind kind, NcclAlgorithm algorithm) const {
@@ -65,7 +68,7 @@ class NcclRules {
   bool allows(CollectiveKind kind, Protocol protocol) const {
     return protocols_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(protocol)];
   }
-  // Whether a list rules something out.
+  // Return whether a list excludes an algorithm or protocol.
   bool lists_algorithms() const { return lists_algorithms_; }
   bool lists_protocols() const { return lists_protocols_; }
   const std::vector<Line>& tuner() const { return tuner_; }

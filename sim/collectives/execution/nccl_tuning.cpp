@@ -12,18 +12,18 @@
 namespace netsim {
 namespace {
 
-// By generation, and by nodes: one, two, more. GB/s.
+// Caps on bandwidth in GB/s, by generation and by nodes: one, two, more.
 using Caps = std::array<std::array<double, 3>, 4>;
 constexpr std::array kMaxLlInside = {39.0, 87.7, 141.0, 282.0};
-// Between nodes by CPU: of Intel and of AMD; on two nodes, on more.
+// Caps between nodes, by CPU (Intel, AMD) and by nodes (two, more).
 constexpr std::array<std::array<double, 2>, 2> kMaxLlBetween = {{{39, 20.4}, {22.5, 19}}};
 constexpr Caps kMaxRingLl128 = {{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {40, 40, 40}}};
 constexpr Caps kMaxTreeLl128 = {{{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 29}, {55.6, 31.67, 20}}};
-// (perChMaxNVLSTreeBws)
+// NCCL's perChMaxNVLSTreeBws.
 constexpr Caps kMaxNvlsTree = {{{0, 0, 0}, {0, 0, 0}, {0, 57.7, 45.5}, {0, 96, 80}}};
 constexpr Caps kMaxTree = {{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}}};
 
-// What trees give of their bandwidth, by powers of two from 64 B on.
+// Fraction of their bandwidth that trees reach, by powers of two from 64 B on.
 constexpr std::size_t kTreeSizes = 24;
 constexpr std::array<std::array<double, kTreeSizes>, 3> kTreeCorrection = {
     {{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
@@ -48,7 +48,8 @@ double cap(const Caps& caps, const TuningCase& one) {
   return caps[static_cast<std::size_t>(one.generation)][std::min<std::size_t>(one.nodes, 3) - 1];
 }
 
-// Of NVIDIA's own hosts DGX A100 has CPUs of AMD, the others Intel's.
+// Returns whether the CPUs are AMD's. Among NVIDIA's own hosts DGX A100 has AMD CPUs; the others have Intel
+// CPUs.
 bool has_amd(const TuningCase& one) { return one.generation == GpuGeneration::ampere; }
 
 double ll_cap(const TuningCase& one) {
@@ -62,7 +63,7 @@ bool is_tree(const TuningCase& one) {
 
 double tree_bandwidth(const TuningCase& one, Protocol protocol) {
   const double channels = one.channels;
-  // From Hopper on all of a node's traffic in a tree goes through one GPU, for which .85 is left.
+  // From Hopper on all of a node's traffic in a tree goes through one GPU, which reaches a fraction of .85.
   const double all_by_one = one.nodes > 1 && one.generation >= GpuGeneration::hopper ? .85 : 1;
   const double whole = std::min(one.bandwidth * .92, channels * cap(kMaxTree, one));
   double bandwidth = whole;
@@ -94,11 +95,12 @@ double ring_bandwidth(const TuningCase& one, Protocol protocol) {
   return bandwidth * one.ranks / steps_of(one);
 }
 
-// What NVSwitch gives of a port, by generation (nvlsEfficiency).
+// Fraction of a port's rate that NVSwitch reaches, by generation (nvlsEfficiency).
 constexpr std::array kNvlsEfficiency = {0.0, 0.0, 0.85, 0.74};
 
-// That, but for one head; an all-reduce uses both directions, of the others a rank has its own part already.
-// Over several nodes a channel has a limit, and on two of them a byte crosses the NICs once.
+// Returns the bandwidth of NVLS in GB/s: the ports' efficiency for all heads but one. An all-reduce uses both
+// directions; in other kinds a rank already has its own part. Over several nodes a channel has a cap, and on
+// two of them a byte crosses the NICs once.
 double nvls_bandwidth(const TuningCase& one) {
   const double heads = one.channels, ranks = one.ranks, in_node = ranks / one.nodes;
   const double factor = one.kind == CollectiveKind::all_reduce ? 2 : (in_node - 1) / in_node;
@@ -122,8 +124,9 @@ double hop_inside(const TuningCase& one, const ProtocolParameters& costs, bool t
   return microseconds(tree ? costs.hop_latency_pcie_tree : costs.hop_latency_pcie_ring);
 }
 
-// With a rank a node nothing hides the network's latency: trees' latency stands for that.
-// What the network plug-in reports comes on top, and again where data is flushed to the GPU.
+// Returns the latency of a hop between nodes in microseconds. With one rank a node nothing hides the
+// network's latency; the trees' latency then counts. The latency of the network plug-in is added, with Simple
+// twice, because data is flushed to the GPU.
 double hop_between(const TuningCase& one, const CollectivesParameters& parameters, Protocol protocol,
                    bool tree) {
   const ProtocolParameters& costs = parameters.of(protocol);
@@ -141,13 +144,13 @@ double tree_latency(const TuningCase& one, Protocol protocol, const CollectivesP
          2 * (below * hop_inside(one, costs, true) + levels * hop_between(one, parameters, protocol, true));
 }
 
-// A message to the network costs its sender a microsecond with Intel's CPUs, two with AMD's, and thrice that
-// by Simple (getNetOverhead).
+// Returns the latency of a ring. A message to the network costs its sender a microsecond with Intel's CPUs
+// and two with AMD's. With Simple it costs three times as much (getNetOverhead).
 double ring_latency(const TuningCase& one, Protocol protocol, const CollectivesParameters& parameters) {
   const ProtocolParameters& costs = parameters.of(protocol);
   const double base = microseconds(costs.base_latency_ring);
   const double steps = steps_of(one);
-  if (steps == one.ranks)  // broadcast, reduce: a chain whose hops overlap
+  if (steps == one.ranks)  // broadcast and reduce: a chain whose hops overlap
     return base +
            (one.nodes > 1 ? hop_between(one, parameters, protocol, false) : hop_inside(one, costs, false));
   const double posting = (has_amd(one) ? 2 : 1) * (protocol == Protocol::simple ? 3 : 1);
@@ -157,17 +160,20 @@ double ring_latency(const TuningCase& one, Protocol protocol, const CollectivesP
          between * hop_between(one, parameters, protocol, false);
 }
 
-// What the network plug-in reports comes on top, and again where data is flushed to the GPU. With a rank a
-// node nothing hides the network's latency: trees' latency stands for that.
+// Returns the latency of a path through the fabric. The latency of the network plug-in is added twice,
+// because data is flushed to the GPU. With one rank a node nothing hides the network's latency; the trees'
+// latency then counts.
 double through_fabric(const TuningCase& one, double latency, const CollectivesParameters& parameters) {
   const double alone = microseconds(parameters.of(Protocol::simple).hop_latency_net_tree);
   return (one.ranks == one.nodes ? alone : latency) + 2 * microseconds(parameters.plugin_latency);
 }
 
-// CollNet: what a node's GPUs have goes to those that have NICs, straight (direct) or along a chain, and from
-// there into the network, which adds it up. GB/s by which the model divides the bytes; 0: not this kind.
-// Direct, GPUs without a NIC slow down those that have one, half as much as they are more; what a node's GPUs
-// have to gather or scatter each has a NIC for.
+// Returns the bandwidth of CollNet in GB/s, by which the model divides the bytes; 0: the kind is not
+// supported. The data of a node's GPUs goes to those that have NICs, directly or along a chain. From there it
+// goes into the network, which adds it up.
+//
+// With the direct algorithm GPUs without a NIC slow down those with one by half of their number. An
+// all-gather or a reduce-scatter needs a NIC for each GPU of a node.
 double collnet_bandwidth(const TuningCase& one) {
   const double in_node = static_cast<double>(one.ranks) / one.nodes, channels = one.channels;
   if (one.family == CostFamily::collnet_chain)
@@ -188,8 +194,8 @@ double collnet_bandwidth(const TuningCase& one) {
 }
 
 double collnet_latency(const TuningCase& one, const CollectivesParameters& parameters) {
-  // hwLatencies of CollNetDirect and CollNetChain: within a node, whatever joins its GPUs, and NET; and what
-  // each further GPU costs.
+  // hwLatencies of CollNetDirect and CollNetChain, for any links within a node and for NET; and the latency
+  // of each further GPU.
   constexpr double kDirect = 3.7, kDirectNet = 31, kChain = 2.8, kChainNet = 30, kEach = .4;
   const double others = static_cast<double>(one.ranks) / one.nodes - 1;
   if (one.family == CostFamily::collnet_chain)
@@ -197,8 +203,9 @@ double collnet_latency(const TuningCase& one, const CollectivesParameters& param
   return 2 * (std::min(1.0, others) * kDirect + others * kEach) + through_fabric(one, kDirectNet, parameters);
 }
 
-// PAT: one GPU a node, all-gather and reduce-scatter by Simple (ncclPatEnable). A step costs the network's
-// latency, most of it hidden, and each rank's chunk again; of the trees' bandwidth three quarters.
+// Returns the time of PAT: one GPU a node, all-gather and reduce-scatter with Simple (ncclPatEnable). A step
+// costs the network's latency, most of it hidden, and each rank's chunk has a latency too. The bandwidth is
+// three quarters of the trees'.
 std::optional<double> pat_time(const TuningCase& one, Protocol protocol,
                                const CollectivesParameters& parameters) {
   const bool does = one.kind == CollectiveKind::all_gather || one.kind == CollectiveKind::reduce_scatter;
@@ -209,15 +216,15 @@ std::optional<double> pat_time(const TuningCase& one, Protocol protocol,
   return latency + static_cast<double>(one.bytes) / (1000 * .75 * one.bandwidth);
 }
 
-// Large all-reduces in rings over several nodes come to a plateau late.
+// Returns a correction: large all-reduces in rings over several nodes reach their full bandwidth late.
 double plateau(const TuningCase& one, Protocol protocol) {
   const bool late = protocol == Protocol::simple && one.nodes > 1 && one.kind == CollectiveKind::all_reduce &&
                     one.bytes / (Bytes{one.channels} * one.ranks) >= 64;
   return !late ? 1 : one.generation == GpuGeneration::volta ? 1.9 : 1.4;
 }
 
-// GB/s of a channel that the search tries (speedArrayInter, sm90SpeedArrayInter, sm100SpeedArrayInter in
-// src/graph/search.cc), from where NICs matter.
+// Speeds of a channel in GB/s that the search tries where NICs matter (speedArrayInter, sm90SpeedArrayInter,
+// sm100SpeedArrayInter in src/graph/search.cc).
 constexpr std::array kSpeeds = {48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0,
                                 7.0,  6.0,  5.0,  4.0,  3.0,  2.4,  1.2,  0.24, 0.12};
 constexpr std::array kHopperSpeeds = {48.0, 45.0, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5,
@@ -231,7 +238,7 @@ std::span<const double> speeds_of(GpuGeneration generation) {
   return kSpeeds;
 }
 
-// The same within a node, where NVLS is.
+// Speeds that it tries within a node, for NVLS.
 constexpr std::array kHopperSpeedsInside = {60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0};
 constexpr std::array kBlackwellSpeedsInside = {90.0, 80.0, 70.0, 60.0, 50.0, 45.0,
                                                40.0, 30.0, 24.0, 20.0, 19.0, 18.0};
@@ -241,15 +248,16 @@ std::span<const double> speeds_inside(GpuGeneration generation) {
   return kHopperSpeedsInside;
 }
 
-// The highest that there is.
+// Returns the highest speed that is available.
 double speed_of_search(double there_is, std::span<const double> speeds) {
   const auto found =
       std::find_if(speeds.begin(), speeds.end(), [&](double speed) { return speed <= there_is; });
   return found == speeds.end() ? 0 : *found;
 }
 
-// The search has found a tree whose channels carry `outside` between nodes; now it tries higher speeds within
-// a node, one after the other, until one is not there or is twice that.
+// Returns the speed within a node. The search has found a tree whose channels carry `outside` between nodes.
+// It then tries higher speeds within a node, one after the other, until one is not available or is twice
+// `outside`.
 double speed_inside(double outside, double there_is, GpuGeneration generation) {
   const std::span<const double> speeds = speeds_of(generation);
   double found = outside;
@@ -260,15 +268,15 @@ double speed_inside(double outside, double there_is, GpuGeneration generation) {
   return found;
 }
 
-// The highest of which a head's links carry one more than there are heads.
+// Returns the highest speed at which a head's links carry one channel more than there are heads.
 double speed_of_head(double links, std::uint32_t heads, GpuGeneration generation) {
   return speed_of_search(links / (heads + 1), speeds_inside(generation));
 }
 
 constexpr double kBitsPerGigabyte = 8e9;
-constexpr double kAnySpeed = 1e9;  // GB/s, of a GPU that is alone in its node
+constexpr double kAnySpeed = 1e9;  // GB/s, for a GPU that is alone in its node
 
-// GB/s of a domain's NICs as the model counts them.
+// Returns the rate of a domain's NICs in GB/s, as the model counts it.
 double model_nics(const CommunicatorLayout& layout) {
   return static_cast<double>(layout.nic_rate) / kBitsPerGigabyte * 12 / 12.5;
 }
@@ -279,14 +287,14 @@ std::optional<double> estimated_time(const TuningCase& one, Protocol protocol,
                                      const CollectivesParameters& parameters) {
   if (protocol == Protocol::ll128 && !one.nvlink) return std::nullopt;
   if (by_switches(one.family)) {
-    // hwLatencies, NVLINK, NET NVLS and NVLS_TREE
+    // hwLatencies: NVLINK of NVLS, NET of NVLS, NET of NVLS_TREE.
     constexpr double kLatency = 25, kLatencyFabric = 18, kLatencyBetween = 20.9;
     const double bandwidth = nvls_bandwidth(one);
     const bool several = one.family != CostFamily::nvls;
     if (protocol != Protocol::simple || (one.nodes > 1) != several || bandwidth == 0) return std::nullopt;
     const bool parts = one.kind != CollectiveKind::all_reduce;
     if (one.family == CostFamily::nvls_collnet && parts && one.ranks > one.nodes * one.heads)
-      return std::nullopt;  // each GPU has to have a NIC
+      return std::nullopt;  // each GPU needs a NIC
     if (one.family == CostFamily::nvls_collnet)
       return kLatency + through_fabric(one, kLatencyFabric, parameters) +
              static_cast<double>(one.bytes) / (1000 * bandwidth);
@@ -318,13 +326,13 @@ std::optional<Estimate> best_estimate(const TuningCase& one, std::span<const Pro
 }
 
 std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint32_t channels) {
-  // Bytes that a channel has at least: threads times what each of them has.
+  // Least bytes of a channel: its threads times the bytes for each.
   const bool slow_ring = protocol == Protocol::ll && !is_tree(one);
   const Bytes least = protocol == Protocol::simple  ? 512 * Bytes{64}
                       : protocol == Protocol::ll128 ? 640 * Bytes{8}
                                                     : 512 * Bytes{8} * (slow_ring ? one.ranks : 1);
   const auto busy = static_cast<std::uint32_t>(std::clamp<Bytes>(one.bytes / least, 1, channels));
-  // Bytes that it moves at least: an all-reduce moves the buffer twice, LL four times that.
+  // Least traffic of a channel. An all-reduce moves the buffer twice; LL moves four times as much.
   constexpr Bytes kLeastTraffic = 32 * kKibibyte;
   const Bytes traffic =
       one.bytes * (one.kind == CollectiveKind::all_reduce ? 2 : 1) * (protocol == Protocol::ll ? 4 : 1);
@@ -333,8 +341,8 @@ std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint
   return static_cast<std::uint32_t>((cells + each - 1) / each);
 }
 
-// A channel of the search is two of the library (ncclTopoPostset in src/graph/connect.cc), and a byte of a
-// tree passes its thread block twice.
+// A channel of the search is two of the library (ncclTopoPostset in src/graph/connect.cc). A byte of a tree
+// passes its thread block twice.
 BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation) {
   const auto bits = [](double gigabytes) { return static_cast<BitRate>(gigabytes * 8e9); };
   const double by_ll = kMaxTree[static_cast<std::size_t>(generation)].front();
@@ -372,7 +380,7 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
            speed_of_search(std::min(local / (heads + 1), model_nics(layout) / heads), speeds_of(generation));
   }
   const double nics = model_nics(layout);
-  // Its trees become two each.
+  // Each of its trees becomes two.
   const double channels = search_channels(layout, generation).search;
   const auto raised = [&](double all, double there_is) {
     return channels * speed_inside(all / channels, there_is / channels, generation);
@@ -390,7 +398,8 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
   return !trees || layout.domains > 2 ? ring : raised(ring, local);
 }
 
-// A GPU that is the head of m of c channels has these to the others, and the others' to it, both ways.
+// A GPU that is the head of m of c channels carries these to the other GPUs. It also carries its part of the
+// others' channels, in both directions.
 CollnetGraph collnet_direct_graph(const CommunicatorLayout& layout, GpuGeneration generation) {
   constexpr std::uint32_t kMostHeads = 8;
   constexpr double kFast = 25, kFastSinceHopper = 50;
@@ -480,7 +489,7 @@ std::optional<GpuGeneration> generation_of(const std::string& gpu_model, std::in
   if (compute_capability >= 100) return GpuGeneration::blackwell;
   if (compute_capability >= 90) return GpuGeneration::hopper;
   if (compute_capability >= 80) return GpuGeneration::ampere;
-  return compute_capability > 0 ? std::optional(GpuGeneration::volta) : std::nullopt;  // as NCCL reads it
+  return compute_capability > 0 ? std::optional(GpuGeneration::volta) : std::nullopt;  // NCCL does the same
 }
 
 }  // namespace netsim

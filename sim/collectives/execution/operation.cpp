@@ -3,7 +3,7 @@
 namespace netsim {
 namespace {
 
-// Whether the thread block that the step of `number` comes after has done that.
+// Returns whether the thread block that the step of thread block `number` waits for has finished that step.
 bool has_passed(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const ThreadBlock& other =
@@ -12,7 +12,7 @@ bool has_passed(const Operation& operation, std::uint32_t number) {
          (other.round == block.round && other.index > block.step.after_step);
 }
 
-// Messages that there is room for where the step sends to.
+// Returns the number of slots of the connection that the step sends on.
 std::uint32_t slots_of(const Operation& operation, std::uint32_t number) {
   const Partner& to = operation.thread_blocks[number].step.to;
   if (to.fan == kNoIndex || operation.is_head(to.fan, number)) return operation.chunking.slots;

@@ -1,7 +1,6 @@
-// OperationTable: which slot of the executor's arena an operation of one GPU is in, by its job and
-// communication. A GPU has a few collectives at a time, but may have a hundred thousand messages of a flow
-// list: a hash table with linear probing, of 16 bytes an entry, that allocates only to grow and is looked up,
-// never iterated.
+// OperationTable: maps job and communication of a GPU's operation to its slot in the executor's arena. A GPU
+// has a few collectives at a time, but may have a hundred thousand messages of a flow list. It is a hash
+// table with linear probing and entries of 16 bytes. It allocates only to grow and is never iterated.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +16,26 @@ namespace netsim {
 class OperationTable {
  public:
   std::size_t size() const { return size_; }
-  // kNoIndex if it is not there.
+  // Returns the slot; kNoIndex if there is none.
   std::uint32_t find(std::uint32_t job, std::uint64_t communication) const {
     if (size_ == 0) return kNoIndex;
     return entries_[place(job, communication)].slot;
   }
-  // Not there yet; slot < kNoIndex.
+  // Adds an operation that is not in the table; slot < kNoIndex.
   void insert(std::uint32_t job, std::uint64_t communication, std::uint32_t slot) {
     if (2 * (size_ + 1) > entries_.size()) grow();
     entries_[place(job, communication)] = {communication, job, slot};
     ++size_;
   }
-  // Of an operation that is in the table. Entries behind it that were pushed along move up, so that no search
-  // ends too early.
+  // Removes an operation that is in the table. Later entries that its presence displaced move up, so that no
+  // search ends too early.
   void erase(std::uint32_t job, std::uint64_t communication) {
     const std::size_t mask = entries_.size() - 1;
     std::size_t hole = place(job, communication);
     for (std::size_t at = (hole + 1) & mask; entries_[at].slot != kNoIndex; at = (at + 1) & mask) {
       const std::size_t home = hash(entries_[at].job, entries_[at].communication) & mask;
-      if (((at - home) & mask) < ((at - hole) & mask)) continue;  // it would come to lie before its home
+      // The entry would move before its own hash position.
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
       entries_[hole] = entries_[at];
       hole = at;
     }
@@ -47,7 +47,7 @@ class OperationTable {
   struct Entry {
     std::uint64_t communication = 0;
     std::uint32_t job = 0;
-    std::uint32_t slot = kNoIndex;  // kNoIndex: free
+    std::uint32_t slot = kNoIndex;  // kNoIndex: the entry is free
   };
   static_assert(sizeof(Entry) == 16);
 
@@ -55,7 +55,7 @@ class OperationTable {
     return static_cast<std::size_t>(mix64(communication + job * 0x9e3779b97f4a7c15ULL));
   }
 
-  // Where it is, or the free entry where it would be.
+  // Returns the position of the operation, or the free entry where it belongs.
   std::size_t place(std::uint32_t job, std::uint64_t communication) const {
     const std::size_t mask = entries_.size() - 1;
     std::size_t at = hash(job, communication) & mask;
@@ -74,7 +74,7 @@ class OperationTable {
     }
   }
 
-  std::vector<Entry> entries_;  // a power of two, at most half of them taken
+  std::vector<Entry> entries_;  // the size is a power of two; at most half of the entries are used
   std::size_t size_ = 0;
 };
 

@@ -13,7 +13,7 @@ void OperationTrace::goes_on(Operation& operation, std::uint32_t number, const S
   }
 }
 
-// What the library costs is the same for all members. A credit's slot is free at once.
+// The library's latency is the same for all members. A credit's slot is free at once.
 TransferRecord OperationTrace::record(const Operation& operation, const SendRequest& message) const {
   TransferRecord record;
   record.job = message.traits.job;

@@ -1,4 +1,4 @@
-// OperationTrace: tells a TransferTrace of the releases of operations, if anybody listens.
+// OperationTrace: reports the releases of operations to a TransferTrace, if one is set.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace netsim {
 
 class OperationTrace {
  public:
-  // All outlive this; the trace may be set later.
+  // Both must outlive this; the trace may be set later.
   OperationTrace(const TransferTrace& trace, const EventLoop& loop) : trace_(trace), loop_(loop) {}
   bool on() const { return static_cast<bool>(trace_); }
 
-  // Only where on(). Before what they cause is done.
-  // The thread block goes on: because of `message`, a message or credit that is being delivered, or (null)
-  // because its operation begins or the thread block that its step comes after went on.
+  // The functions below may be called only where on(), and before the effects of the release. goes_on(): the
+  // thread block continues because of `message`, a message or credit that is being delivered. Null: its
+  // operation begins, or the thread block that its step waits for continued.
   void goes_on(Operation& operation, std::uint32_t block, const SendRequest* message) const;
-  // A copy between the GPU and its host's memory, which `message` ends.
+  // `message`, a copy between the GPU and its host's memory, has ended.
   void copied(Operation& operation, const SendRequest& message) const;
   // The operation ends, because its last message is acknowledged.
   void acknowledged(Operation& operation, const SendRequest& message) const;

@@ -7,12 +7,12 @@ namespace netsim {
 
 namespace {
 
-// The GPU that a message to another thread block goes to at first.
+// Returns the first GPU that a message to another thread block goes to.
 std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Partner& to) {
   return operation.passed_by != kNoIndex ? operation.passed_by : operation.gpu_of(to.rank, block);
 }
 
-// A thread block of the operation copies what its step has, behind what it copies already and not before
+// Keeps a thread block busy with copying its step's data for `time`, after its present copies and not before
 // `earliest`.
 void keep_busy(Operation& operation, ThreadBlock& block, Time earliest, Time time) {
   if (block.busy_until > 0 && block.index == 0) block.busy_until += operation.kernels->copy_pause;
@@ -34,7 +34,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
     if (member) hop.latency += copy_in(operation, block);
     if (operation.kernels->proxied && to.fan == kNoIndex)
       hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
-  } else if (to.fan == kNoIndex) {  // fans without kernels of their own are those of an ideal network
+  } else if (to.fan == kNoIndex) {  // here aggregation groups are those of an ideal network
     const std::uint32_t next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.request, operation.chunking, operation.family,
                        {operation.gpu, next, receives(from.step.kind)}, bytes);
@@ -61,7 +61,7 @@ void OutgoingMessages::left(Operation& operation, const SendRequest& message) {
   send_next(operation, sends);
 }
 
-// Hands over the messages that may leave now: they go to one destination.
+// Hands over the waiting messages that may leave now, all to one destination.
 void OutgoingMessages::send_next(Operation& operation, SerialSends& sends) {
   while (!sends.waiting.empty()) {
     const auto [slot, ready] = sends.waiting.front();
@@ -79,14 +79,15 @@ void OutgoingMessages::hand_over_after(Time delay, std::uint32_t gpu, std::uint3
   events_.schedule(events_.now() + delay, gpu, ExecutorEvent::send, slot);
 }
 
-// How long it still takes the thread block to copy all of its step. It has begun before heads come for it:
-// while slots are free, which it has as many of as chunks that a head sends have.
+// Returns how long the thread block still takes to copy all data of its step. It begins before the heads read
+// the data, as soon as slots are free. It has as many slots as the chunks that a head sends have.
 Time OutgoingMessages::copy_in(Operation& operation, std::uint32_t block) const {
   const BitRate rate = operation.kernels->copy_in_rate;
   if (rate == 0) return 0;
   ThreadBlock& own = operation.thread_blocks[block];
   const Time now = events_.now();
-  if (own.slice > 0) return std::max<Time>(0, own.busy_until - now);  // its first message has waited for it
+  // The step's first message has waited for the copy.
+  if (own.slice > 0) return std::max<Time>(0, own.busy_until - now);
   const Time time = transmission_time(own.step_bytes, rate);
   const Time ahead = own.busy_until == 0 ? 0 : time * operation.chunking.slots;
   keep_busy(operation, own, now - ahead, time);
@@ -123,7 +124,7 @@ LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uin
                        ? operation.is_turned(to.fan)
                        : endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
   if (net) return {kernels.hop_latency_net, 0};
-  // What its threads need longer than the links.
+  // Time that the threads take beyond that of the links.
   const auto time_at = [&](BitRate rate) { return rate == 0 ? 0 : transmission_time(bytes, rate); };
   const Time late = std::max<Time>(0, time_at(kernels.block_rate) - time_at(operation.chunking.local_rate));
   return {kernels.hop_latency + late, late};
@@ -155,7 +156,7 @@ void OutgoingMessages::post_copy(Operation& operation) {
   hand_over(slot);
 }
 
-// A message to another thread block of the channel, but for its bytes.
+// Makes a message to another thread block of the channel, without its bytes.
 std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, const Partner& to) {
   ++operation.in_flight;
   const CommunicationRequest& request = operation.request;
@@ -178,9 +179,9 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   return slot;
 }
 
-// Where the message goes, and to which thread block there. What a fan's head receives comes from all members,
-// so it is the fan that its tag names; of a sum that turns the one that copies it, and of the credits for it,
-// which go the other way, the one that adds it up.
+// Sets the destination of a message and its tag, which names the thread block there. The head of a Fan
+// receives from all members, so the tag names the Fan. In an in-network all-reduce it names the Fan that
+// copies the sum. Credits for the sum go in the opposite direction and name the Fan that adds up.
 void OutgoingMessages::address(SendRequest& message, const Operation& operation, std::uint32_t block,
                                const Partner& to) {
   const std::uint32_t channel = block / operation.blocks_per_channel;
@@ -214,7 +215,7 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
   message.tag = PeerAndThreadBlock{peer_of(to), there}.packed();
 }
 
-// Ranks of a lone send and receive: 0 sends messages, 1 credits.
+// In a lone send and receive, rank 0 sends messages and rank 1 credits.
 void OutgoingMessages::pass_on(const SendRequest& message) {
   const PassedOn to = PassedOn::unpack(message.tag);
   const std::uint32_t slot = free_slot();

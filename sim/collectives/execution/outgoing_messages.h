@@ -1,5 +1,5 @@
-// OutgoingMessages: from a step to the endpoint. A message is made, waits for its hop latency and is handed
-// over; those that wait lie in an arena of their set.
+// OutgoingMessages: makes a step's messages and hands them to the endpoint after their hop latency. Waiting
+// messages lie in an arena of the logical process.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,28 @@ namespace netsim {
 
 class OutgoingMessages {
  public:
-  // `gpus`: by GPU, of all sets.
+  // `gpus` holds the GPUs of all logical processes.
   OutgoingMessages(Endpoint& endpoint, const LatencyModel& latency, ExecutorEvents& events,
                    std::vector<ExecutorGpu>& gpus)
       : endpoint_(endpoint), latency_(latency), events_(events), gpus_(gpus) {}
-  // Thread block `block` of the operation sends `bytes` to where its step says; in flight from now on.
+  // Sends `bytes` from thread block `block` of the operation to the partner of its step. The message is in
+  // flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
-  // Thread block `block` takes `bytes` that came out of their slots (KernelModel::copy_out_rate).
+  // Keeps thread block `block` busy with copying `bytes` out of their slots (KernelModel::copy_out_rate).
   void copy_out(Operation& operation, std::uint32_t block, Bytes bytes);
-  // A copy between the GPU and its host's memory (is_copy()), as a whole.
+  // Sends a copy between the GPU and its host's memory (is_copy()) as one message.
   void post_copy(Operation& operation);
-  // It tells whom its step receives from that a slot is free again, a fan's head all members and its members
-  // together the head; as soon as it has copied what was there, and before all other messages that go there.
+  // Sends a credit to the sender of the step's message, because a slot is free again. The head of an
+  // aggregation group sends it to all members; the members' credits reach the head as one. It leaves as soon
+  // as the thread block has copied the data, before all other messages to that GPU.
   void post_credit(Operation& operation, std::uint32_t block);
-  // A message or credit has come to the GPU that passes it on (PassedOn): as a proxy of the library does,
-  // after the latency of a step between hosts, a credit at once.
+  // Forwards a message or credit that has reached the forwarding GPU (PassedOn). A message is delayed by the
+  // latency of the library's proxy, that of a step between hosts; a credit is not delayed.
   void pass_on(const SendRequest& message);
   void begin_anew(std::uint32_t gpu, std::uint32_t job) { endpoint_.begin_anew(gpu, job); }
-  // A message of an operation whose sends are serial has left.
+  // Reports that a message of an operation with serial sends has left.
   void left(Operation& operation, const SendRequest& message);
-  // ExecutorEvent::send with this slot.
+  // Handles ExecutorEvent::send for this slot.
   void hand_over(std::uint32_t slot);
 
  private:
@@ -52,8 +54,8 @@ class OutgoingMessages {
   const LatencyModel& latency_;
   ExecutorEvents& events_;
   std::vector<ExecutorGpu>& gpus_;
-  std::vector<SendRequest> messages_;  // every field of a slot is written anew when it is taken
-  std::vector<std::uint32_t> free_;    // slots of messages_
+  std::vector<SendRequest> messages_;  // every field of a slot is set again when the slot is taken
+  std::vector<std::uint32_t> free_;    // free slots of messages_
 };
 
 }  // namespace netsim

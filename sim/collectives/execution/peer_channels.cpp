@@ -9,7 +9,7 @@
 namespace netsim {
 namespace {
 
-// What NCCL counts of an NVLink (src/graph/topo.h), in units of 100 Mb/s.
+// Returns NCCL's rate of an NVLink (src/graph/topo.h), which is given there in units of 100 Mb/s.
 BitRate nvlink_rate(GpuGeneration generation) {
   switch (generation) {
     case GpuGeneration::volta:
@@ -35,7 +35,7 @@ std::uint32_t between_hosts(const CommunicatorLayout& layout) {
   return std::max(layout.nics_near, static_cast<std::uint32_t>((rate + kPerChannel - 1) / kPerChannel));
 }
 
-// An NVLink or NVSwitches join them, no other GPU between.
+// Returns whether an NVLink or NVSwitches join two GPUs without another GPU between.
 bool nvlink_joins(const Endpoint& endpoint, std::uint32_t a, std::uint32_t b, std::uint32_t first) {
   if (endpoint.reach(a, b) != Reach::scale_up) return false;
   if (endpoint.direct_rate(a, b) > 0) return true;

@@ -1,5 +1,5 @@
-// PlanCache: plans by (algorithm, kind, ranks, root, shape), made when they are first asked for, proved
-// once, shared by all GPUs. One per executor.
+// PlanCache: plans by (algorithm, kind, ranks, root, shape). A plan is made at the first request, proved once
+// and shared by all GPUs. An executor has one cache.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace netsim {
 
 class PlanCache {
  public:
-  // Algorithm, kind, ranks, root (0 without one), shape (none where it does not depend on it).
+  // Algorithm, kind, ranks, root (0 without one), and shape (default where plans do not depend on it).
   using Key =
       std::tuple<const CollectiveAlgorithm*, CollectiveKind, std::uint32_t, std::uint32_t, GroupShape>;
   using Value = Plan;
 
   static Key key(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
                  std::uint32_t root, const GroupShape& shape);
-  // root < ranks; point-to-point has two ranks. Any thread may ask; the plan lives as long as the cache.
-  // InputError where the algorithm has a limit on ranks. A plan that fails its proof is a mistake of its
-  // algorithm (NETSIM_CHECK).
+  // Returns the plan; root < ranks, and point-to-point has two ranks. Any thread may call it. The plan lives
+  // as long as the cache. Throws InputError where the algorithm has a limit on ranks. A plan that fails its
+  // proof is an error of its algorithm (NETSIM_CHECK).
   const Plan& get(const CollectiveAlgorithm& algorithm, CollectiveKind kind, std::uint32_t ranks,
                   std::uint32_t root, const GroupShape& shape);
 

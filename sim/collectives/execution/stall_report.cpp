@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// "all_reduce 0x2a", of other jobs than the first "all_reduce 0x2a of job 1".
+// Returns "all_reduce 0x2a"; for jobs other than the first, "all_reduce 0x2a of job 1".
 std::string communication_name(const char* kind, const CommunicationRequest& request) {
   const std::string name = fmt::format("{} {:#x}", kind, request.communication);
   return request.traits.job == 0 ? name : fmt::format("{} of job {}", name, request.traits.job);
@@ -18,7 +18,7 @@ std::string chunks(const ChunkAt& at, std::uint32_t count) {
                     : fmt::format("chunks {} to {} of the {}", at.chunk, at.chunk + count - 1, buffer);
 }
 
-// Why the thread block does not go on.
+// Returns why the thread block does not continue.
 std::string cause(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;

@@ -1,4 +1,4 @@
-// What an operation waits for, in words: for stall reports and for the message when members disagree.
+// Returns what an operation waits for, in words. Stall reports use it, and the message when members disagree.
 #pragma once
 
 #include <string>

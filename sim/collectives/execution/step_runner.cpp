@@ -5,13 +5,14 @@
 namespace netsim {
 namespace {
 
-// Of what has a size of its own, what the channel has of it.
+// Returns this channel's share, in bytes, of a block with its own size (all-to-all-v).
 CountedShare counted_share(const Operation& operation, std::uint32_t number, const Step& step) {
   return share_of_counted(*operation.plan, operation.chunking, *operation.request.counts,
                           operation.thread_blocks[number].rank, step, number / operation.blocks_per_channel);
 }
 
-// False for a step without a message: there is nothing left of its block.
+// Loads the current step of a thread block. Returns false for a step without a message, because its block is
+// finished.
 bool load_step(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   block.step = operation.plan->step(block.rank, number % operation.blocks_per_channel, block.index);
@@ -33,7 +34,7 @@ bool load_step(Operation& operation, std::uint32_t number) {
   return true;
 }
 
-// The next one with something to do.
+// Advances to the next step that has something to do.
 void open_next_step(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   do {
@@ -48,7 +49,8 @@ void open_next_step(Operation& operation, std::uint32_t number) {
   } while (!load_step(operation, number));
 }
 
-// Of a thread block whose messages have sizes of their own: as many as the largest one needs.
+// Returns the rounds of a thread block whose messages have individual sizes: as many as the largest one
+// needs.
 std::uint64_t rounds_of_peer(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   std::uint64_t rounds = 0;
@@ -62,7 +64,7 @@ std::uint64_t rounds_of_peer(const Operation& operation, std::uint32_t number) {
 
 }  // namespace
 
-// Puts a thread block before its first step that has something to do.
+// Sets a thread block to its first step that has something to do.
 void StepRunner::open(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   if (operation.request.counts != nullptr) block.rounds = rounds_of_peer(operation, number);
@@ -99,7 +101,7 @@ void StepRunner::run(Operation& operation, std::uint32_t block, const SendReques
     run_channel(operation, block / operation.blocks_per_channel);
 }
 
-// Until no thread block of the channel can go on: they may wait for each other.
+// Executes steps until no thread block of the channel can continue, because they may wait for each other.
 void StepRunner::run_channel(Operation& operation, std::uint32_t channel) {
   bool progress = true;
   while (progress) {
@@ -110,8 +112,8 @@ void StepRunner::run_channel(Operation& operation, std::uint32_t channel) {
   }
 }
 
-// Executes what can be executed of one thread block; true if anything was. `message`: what came, a
-// message or a free slot; null: nothing for this thread block.
+// Executes all steps of one thread block that can be executed. Returns whether any was. `message` is a
+// message or credit for this thread block that has arrived; it may be null.
 bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendRequest* message) {
   bool progress = false;
   while (can_go_on(operation, number)) {
@@ -122,8 +124,9 @@ bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendR
   return progress;
 }
 
-// Of the connection that its step receives from. A sum that has turned has filled one of the own sender's,
-// but for what a single rank sends to all: that it gets the sum of their credits for.
+// Frees a slot of the connection that the step receives from. The returned sum of an in-network all-reduce
+// frees one slot of this rank's upstream connection. A rank that broadcasts alone frees a slot when the
+// credits of all receivers have arrived.
 void StepRunner::free_slot(Operation& operation, std::uint32_t number) {
   const Partner& from = operation.thread_blocks[number].step.from;
   if (from.fan == kNoIndex || !operation.is_turned(from.fan)) return outgoing_.post_credit(operation, number);
@@ -132,7 +135,7 @@ void StepRunner::free_slot(Operation& operation, std::uint32_t number) {
   operation.filled.take(operation.sender_of_turned(from.fan, number));
 }
 
-// One message of the step that the thread block is at, in and out.
+// Executes one message of the current step, in and out.
 void StepRunner::execute(Operation& operation, std::uint32_t number) {
   ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;

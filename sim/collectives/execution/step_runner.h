@@ -1,5 +1,5 @@
-// StepRunner: executes the steps of operations, as far as messages, free slots and other thread blocks let
-// it. Knows nothing of events: it is called when something has changed.
+// StepRunner: executes the steps of operations, as far as messages, free slots and other thread blocks allow.
+// It handles no events itself; it is called when something has changed.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace netsim {
 class StepRunner {
  public:
   StepRunner(OutgoingMessages& outgoing, const OperationTrace& trace) : outgoing_(outgoing), trace_(trace) {}
-  // Puts all thread blocks before their first step. The operation has its plan and chunking.
+  // Sets all thread blocks to their first step. The operation must have its plan and chunking.
   static void reset(Operation& operation);
-  // Whatever can be executed of the whole operation.
+  // Executes all steps of the operation that can be executed now.
   void run(Operation& operation);
-  // Whatever can be executed now that `message` for thread block `block` arrived or, a credit, says that one
-  // of its slots is free.
+  // Executes all steps that can be executed after `message` for thread block `block` arrived. The message may
+  // be a credit, which frees a slot of the thread block.
   void run(Operation& operation, std::uint32_t block, const SendRequest& message);
 
  private:

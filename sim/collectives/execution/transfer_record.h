@@ -1,7 +1,7 @@
-// TransferRecord: what the executor tells of its operations, for critical paths: each release, when a
-// message, a credit or an acknowledgement lets a thread block go on that had waited for it. Thread blocks
-// that go on because of another one of their channel do so by the same release. A message says which release
-// let its sender send it, so nothing is told of it unless it is one itself.
+// TransferRecord: the executor's record of a release, for critical paths. A release is the moment when a
+// message, a credit or an acknowledgement lets a waiting thread block continue. Thread blocks of a channel
+// that continue because of another one belong to the same release. A message names the release that let its
+// sender send it. So a message that releases nothing needs no record.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@
 
 namespace netsim {
 
-// A release of an operation at one GPU. Plain data: a journal is an array of them. The releases of an
-// operation there are numbered from 1, in the order in which they are told.
+// A release of an operation at one GPU. It is plain data: a journal is an array of records. The releases of
+// an operation at a GPU are numbered from 1, in the order in which they are reported.
 struct TransferRecord {
   enum class Kind : std::uint8_t {
-    delivered,    // a message from `peer` is at `gpu`
-    acknowledged  // a message to `peer` is acknowledged, the last that `gpu` waited for
+    delivered,    // a message from `peer` has arrived at `gpu`
+    acknowledged  // the last message that `gpu` waited for, to `peer`, is acknowledged
   };
   std::uint64_t communication = 0;
   std::uint32_t job = 0;
   std::uint32_t gpu = 0, peer = 0;
-  // By which the message's sender sent it; 0: as it began.
+  // Release by which the message's sender sent it; 0: the start of its operation.
   std::uint32_t sent_by = 0;
   Time time = 0;
-  Time launch = 0;  // from then (0: from the sender's start) until the message was handed to the endpoint
-  Time propagation = 0;  // delivered: as in MessageDelays
+  // Time from that release (0: from the sender's start) until the message was handed to the endpoint.
+  Time launch = 0;
+  Time propagation = 0;  // for `delivered`: as in MessageDelays
   Kind kind = Kind::delivered;
 };
 static_assert(std::is_trivially_copyable_v<TransferRecord>);
 
-// Called from the thread that runs `gpu`. `ports`: as in MessageDelays.
+// Called from the thread that runs `gpu`. `ports` is as in MessageDelays.
 using TransferTrace = std::function<void(const TransferRecord&, std::span<const PortDelay> ports)>;
 
 }  // namespace netsim

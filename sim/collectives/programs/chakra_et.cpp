@@ -19,7 +19,7 @@ namespace {
 
 using Node = ChakraNode;
 
-// "allreduce", "reduce_scatter": by its letters.
+// Names are compared by their letters only: "allreduce", "reduce_scatter".
 constexpr std::pair<const char*, CollectiveKind> kChakraNames[] = {
     {"allreduce", CollectiveKind::all_reduce},         {"allgather", CollectiveKind::all_gather},
     {"reducescatter", CollectiveKind::reduce_scatter}, {"alltoall", CollectiveKind::all_to_all},
@@ -34,7 +34,7 @@ struct Message {
   std::uint32_t channel = 0;
 };
 
-// What the messages of a trace carry, as a plan of one collective has it.
+// Chunks: the chunks that the messages of a trace carry, as a plan of one collective.
 struct Chunks {
   struct Carried {
     ChunkAt source, destination;
@@ -48,10 +48,10 @@ struct Chunks {
 
 bool adds_up(CollectiveKind kind) { return info_of(kind).goal.contributors == ChunkRanks::all; }
 bool in_place(CollectiveKind kind) { return kind != CollectiveKind::all_to_all; }
-// Where a rank has all chunks of a collective that is in place.
+// Returns the buffer in which a rank has all chunks of an in-place collective.
 Buffer whole(CollectiveKind kind) { return adds_up(kind) ? Buffer::input : Buffer::output; }
 
-// A trace with its messages.
+// Messages: a trace with its matched sends and receives.
 class Messages {
  public:
   explicit Messages(const ChakraTrace& trace) : trace_(trace), of_(trace.ranks.size()) {
@@ -91,7 +91,7 @@ class Messages {
     fail_at(trace_, where.rank, at(where), message);
   }
 
-  // Which of them are received and added to what is there, if the collective adds up.
+  // Returns which messages are received and added to the present data, if the collective adds up.
   std::vector<bool> reduced(CollectiveKind kind) const {
     std::vector<bool> result(all_.size(), false);
     if (!adds_up(kind)) return result;
@@ -143,12 +143,12 @@ class Messages {
 
   const ChakraTrace& trace_;
   std::vector<Message> all_;
-  std::vector<std::vector<std::uint32_t>> of_;  // by rank and position
+  std::vector<std::vector<std::uint32_t>> of_;  // message of a node, by rank and position
   std::uint32_t channels_ = 1;
   bool any_marked_ = false;
 };
 
-// The rank that receives nothing (of a broadcast) or sends nothing (of a reduce), if it is one.
+// Returns the rank that receives nothing (broadcast) or sends nothing (reduce), if there is exactly one.
 std::optional<std::uint32_t> root_of_messages(const Messages& messages, CollectiveKind kind) {
   if (!has_root(kind)) return 0;
   std::vector<bool> busy(messages.ranks(), false);
@@ -158,7 +158,7 @@ std::optional<std::uint32_t> root_of_messages(const Messages& messages, Collecti
   return static_cast<std::uint32_t>(std::find(busy.begin(), busy.end(), false) - busy.begin());
 }
 
-// ---- Chunks that the trace says
+// ---- Chunks given by the trace
 
 bool says_chunks(const Messages& messages) {
   const auto says = [](const Node& node) { return node.index && node.count && node.total; };
@@ -193,11 +193,12 @@ std::optional<Chunks> said_chunks(const Messages& messages, CollectiveKind kind)
   return result;
 }
 
-// ---- Chunks by who passes on what
+// ---- Chunks found from the dependencies of messages
 
 class Guess {
  public:
-  // InputError where sends wait for several receives, of which one must be what they pass on.
+  // Throws InputError where a send waits for several receives, so that the message that it passes on is not
+  // determined.
   Guess(const Messages& messages, CollectiveKind kind)
       : messages_(messages),
         kind_(kind),
@@ -209,7 +210,8 @@ class Guess {
     for (std::uint32_t rank = 0; rank < messages.ranks(); ++rank) follow(rank);
   }
 
-  // The first way of reading it, the second, ...; nothing where a way does not suit it.
+  // Returns the first interpretation of the trace, the second, ...; nullopt where an interpretation does not
+  // fit.
   static constexpr int kWays = 2;
   std::optional<Chunks> chunks(int way) {
     const auto root = root_of_messages(messages_, kind_);
@@ -259,10 +261,11 @@ class Guess {
     }
   }
 
-  // What the sends of a rank pass on.
+  // Finds which messages the sends of a rank pass on.
   void follow(std::uint32_t rank) {
     const ChakraRank& file = messages_.trace().ranks[rank];
-    std::vector<std::vector<std::uint32_t>> brought(file.nodes.size());  // messages, of what is no message
+    // The received messages that each node depends on.
+    std::vector<std::vector<std::uint32_t>> brought(file.nodes.size());
     for (const std::uint32_t position : file.in_order) {
       const Node& node = file.nodes[position];
       if (node.kind == Node::Kind::receive) continue;
@@ -293,7 +296,7 @@ class Guess {
     for (const std::uint32_t before : what) join(message, before);
   }
 
-  // ---- Ways
+  // ---- Interpretations
 
   void put_all(std::uint32_t message, std::uint32_t chunk) {
     const ChunkAt at{whole(kind_), chunk};
@@ -316,7 +319,7 @@ class Guess {
     return result_;
   }
 
-  // The one rank to which what is of a class comes and from which it does not go on.
+  // Returns, for each class of messages, the one rank that receives it and does not send it on.
   std::map<std::uint32_t, std::uint32_t> last_ranks() {
     std::map<std::uint32_t, std::set<std::uint32_t>> receivers, senders;
     for (std::uint32_t message = 0; message < parent_.size(); ++message) {
@@ -336,7 +339,7 @@ class Guess {
   std::optional<Chunks> by_owner(bool all_of_owner) {
     const auto owners = last_ranks();
     std::vector<std::uint32_t> owned(messages_.ranks(), 0);
-    std::map<std::uint32_t, std::uint32_t> index;  // of a class, among its owner's
+    std::map<std::uint32_t, std::uint32_t> index;  // index of a class among those of its owner
     for (const auto& [of, owner] : owners) index[of] = all_of_owner ? 0 : owned[owner]++;
     const std::uint32_t each = all_of_owner ? 1 : owned[0];
     if (!all_of_owner && std::any_of(owned.begin(), owned.end(), [&](auto n) { return n != each; }))
@@ -352,7 +355,7 @@ class Guess {
 
   std::optional<Chunks> by_origin() {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> sent;     // from, to
-    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> origins;  // of a class: rank, index
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> origins;  // by class: rank and index
     std::uint32_t each = 0;
     for (std::uint32_t message = 0; message < parent_.size(); ++message) {
       if (!fresh_[message]) continue;
@@ -372,11 +375,11 @@ class Guess {
     return result_;
   }
 
-  // An all-to-all: what a class is goes from its first rank to its last.
+  // Interprets an all-to-all: the chunk of a class goes from its first rank to its last.
   std::optional<Chunks> by_pair() {
     const auto ends = last_ranks();
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;
-    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> begins;  // of a class: rank, index
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> begins;  // by class: rank and index
     for (std::uint32_t message = 0; message < parent_.size(); ++message) {
       const auto end = ends.find(class_of(message));
       if (end == ends.end()) return std::nullopt;
@@ -414,8 +417,8 @@ class Guess {
   const Messages& messages_;
   CollectiveKind kind_;
   std::vector<bool> reduced_;          // by message
-  std::vector<std::uint32_t> parent_;  // of a message, in the forest of classes
-  std::vector<bool> fresh_;            // by message: its sender had it from the beginning
+  std::vector<std::uint32_t> parent_;  // parent of each message in the forest of classes
+  std::vector<bool> fresh_;            // by message: whether its sender had the data from the beginning
   Chunks result_;
 };
 
@@ -445,7 +448,7 @@ class Assembler {
   }
 
  private:
-  // Of a rank the last step of each thread block that has to be done.
+  // Steps that must be finished: the last step of each thread block of a rank.
   using Steps = std::map<std::uint32_t, std::uint32_t>;
 
   void add_rank(std::uint32_t rank) {
@@ -492,9 +495,10 @@ class Assembler {
     return step;
   }
 
-  // Behind those of other thread blocks: all but one of them by nops.
+  // Adds a step that waits for steps of other thread blocks. A step can wait for one only, so nops wait for
+  // the others.
   static void add(std::vector<Step>& steps, const Step& step, std::uint32_t block, Steps before) {
-    before.erase(block);  // the steps of one follow each other
+    before.erase(block);  // steps of one thread block are executed in order
     std::size_t left = before.size();
     for (const auto& [after_block, after_step] : before) {
       Step waiting = --left == 0 ? step : Step{};
@@ -505,7 +509,8 @@ class Assembler {
     if (before.empty()) steps.push_back(step);
   }
 
-  // Of an all-to-all what a rank keeps. Converters make compute nodes of it that say nothing.
+  // Adds copies of the blocks that a rank keeps in an all-to-all. Converters write compute nodes without
+  // information for them.
   void add_copies() {
     const std::uint32_t each = chunks_.chunks / messages_.ranks();
     for (std::uint32_t rank = 0; rank < messages_.ranks() && each > 0; ++rank) {
@@ -524,7 +529,8 @@ class Assembler {
   CollectiveProgram program_;
 };
 
-// The one that it says; else all that add up, or all that do not, as its nodes do.
+// Returns the kind that the trace names. Otherwise it returns all kinds that add up, or all others, according
+// to the trace's nodes.
 std::vector<CollectiveKind> kinds_of_messages(const Messages& messages) {
   const ChakraTrace& trace = messages.trace();
   const std::vector<bool> reduced = messages.reduced(CollectiveKind::all_reduce);

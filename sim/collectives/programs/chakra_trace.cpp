@@ -25,7 +25,7 @@ constexpr int kCompute = 4, kSend = 5, kReceive = 6, kMetadata = 1;
   throw InputError(Place{path, 0, 0, ""}, message);
 }
 
-// "folder/NAME" and R of "folder/NAME.R.et".
+// Returns "folder/NAME" and R of "folder/NAME.R.et".
 std::pair<std::string, std::uint32_t> parts_of(const std::string& path) {
   const std::filesystem::path file(path);
   const std::filesystem::path stem = file.stem();  // NAME.R
@@ -49,7 +49,7 @@ const chakra::AttributeProto* find(const chakra::Node& node, std::string_view na
   return found == node.attr().end() ? nullptr : &*found;
 }
 
-// Writers take whatever type of integer they like; what is none is nothing.
+// Returns the integer in an attribute; nullopt if it has none. Writers use any integer type.
 std::optional<std::int64_t> integer_of(const chakra::AttributeProto& attribute) {
   using A = chakra::AttributeProto;
   const auto limited = [](std::uint64_t value) {
@@ -106,7 +106,7 @@ class FileReader {
   }
 
  private:
-  // What a length stands before.
+  // Returns the next record, which follows its length.
   std::string_view next(ProtobufFields& wire) {
     ++record_;
     const auto length = wire.varint();
@@ -147,7 +147,8 @@ class FileReader {
     }
   }
 
-  // Of the program of MSCCL that a trace was made from, and that its writer put into it: coll="allreduce".
+  // Returns the collective of an MSCCL program: coll="allreduce". A converter may have put the program into
+  // the trace that it made from it.
   static std::string collective_in(const std::string& program) {
     static constexpr std::string_view kKey = " coll=\"";
     const std::string head = program.substr(0, program.find('>'));
@@ -218,14 +219,14 @@ class FileReader {
     const chakra::AttributeProto* attribute = find(node, name);
     return attribute == nullptr ? std::nullopt : integer_of(*attribute);
   }
-  // -1 means that it is not known, as ASTRA-sim takes it.
+  // Returns a number of chunks; nullopt for -1, which means "not known" as in ASTRA-sim.
   static std::optional<std::uint32_t> chunks(const chakra::Node& node, std::string_view name) {
     const auto value = integer(node, name);
     if (!value || *value < 0) return std::nullopt;
     return static_cast<std::uint32_t>(std::min<std::int64_t>(*value, std::numeric_limits<int>::max()));
   }
 
-  // ---- Who waits for whom
+  // ---- Dependencies between nodes
 
   void connect(ChakraNode& node, std::size_t position) {
     for (const bool data : {true, false}) {
@@ -238,7 +239,8 @@ class FileReader {
     }
   }
 
-  // Of those that could come next, the smallest id, in which order ASTRA-sim issues nodes that are ready.
+  // Sorts the nodes so that each follows those it waits for. Of those that may come next the smallest id
+  // comes first; ASTRA-sim issues ready nodes in this order.
   void put_in_order() {
     const std::size_t count = file_.nodes.size();
     std::vector<std::uint32_t> waits(count, 0);
@@ -279,8 +281,8 @@ class FileReader {
   ChakraRank& file_;
   std::string_view bytes_;
   std::uint64_t record_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // of a node, by its id
-  std::vector<std::vector<std::uint64_t>> given_deps_;          // of each node: data, then control
+  std::unordered_map<std::uint64_t, std::uint32_t> positions_;  // position of a node, by its id
+  std::vector<std::vector<std::uint64_t>> given_deps_;          // for each node: data, then control
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a value of a JSON file is, and how a refusal names it: for the schedules of SCCL and TE-CCL, which
-// YAML's parser reads.
+// The types of JSON values, and the messages for wrong ones. The readers of SCCL's and TE-CCL's schedules use
+// them; YAML's parser reads the files.
 #pragma once
 
 #include <string>
@@ -8,13 +8,14 @@
 
 namespace netsim {
 
-// A number, true or false: what is in quotes is a text in JSON, whatever it looks like.
+// Returns whether the value is a number, true or false. A quoted value is a text in JSON, whatever it
+// contains.
 bool is_plain(const ConfigNode& node);
 
-// "null", "a value", "a list", "an object".
+// Returns "null", "a value", "a list" or "an object".
 const char* name_of(ConfigNode::Kind kind);
 
-// ConfigError at its place: "'x' was given; allowed: a text", "an empty list was given; ...".
+// Throws ConfigError at the node's place: "'x' was given; allowed: a text", "an empty list was given; ...".
 [[noreturn]] void refuse(const ConfigNode& node, const std::string& allowed);
 
 }  // namespace netsim

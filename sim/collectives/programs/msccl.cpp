@@ -1,6 +1,6 @@
-// msccl: a collective as a file says it, unchanged: its thread blocks, steps and channels, as MSCCL's
-// interpreter would run them (Cowan et al., MSCCLang, ASPLOS 2023). The file says for how many ranks it is;
-// rank r of the program is the r-th rank of the group.
+// msccl: a collective as a file gives it, with its thread blocks, steps and channels unchanged. MSCCL's
+// interpreter would run it in the same way (Cowan et al., MSCCLang, ASPLOS 2023). The file gives the number
+// of ranks; rank r of the program is the r-th rank of the group.
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ struct MscclParameters {
 
 class Msccl final : public CollectiveAlgorithm {
  public:
-  // InputError where the program is wrong.
+  // Throws InputError for a wrong program.
   Msccl(InputText input, std::optional<Protocol> protocol) : path_(std::move(input.path)) {
     CollectiveProgram program = read_program(std::move(input.text), path_);
     if (protocol) program.protocol = *protocol;

@@ -21,7 +21,7 @@ struct CollectiveName {
   const char* name;
   CollectiveKind kind;
 };
-// The first of a kind's names is what is written. reducescatter: of Azure's and RCCL's interpreters.
+// The first name of a kind is written. reducescatter is used by Azure's and RCCL's interpreters.
 constexpr CollectiveName kCollectiveNames[] = {{"allreduce", CollectiveKind::all_reduce},
                                                {"allgather", CollectiveKind::all_gather},
                                                {"reduce_scatter", CollectiveKind::reduce_scatter},
@@ -45,7 +45,7 @@ constexpr Step::Kind kStepKinds[] = {Step::Kind::nothing,
 
 constexpr std::string_view kBuffers = "ios";  // in the order of Buffer
 
-// The attribute's value among those of `values`, by the name that `msccl_name` gives each.
+// Returns the element of `values` that the attribute names; `msccl_name` returns an element's name.
 template <class Values, class NameOf>
 auto chosen(const XmlElement& element, const char* attribute, const Values& values, NameOf msccl_name) {
   const std::string given = element.text(attribute);
@@ -58,7 +58,7 @@ auto chosen(const XmlElement& element, const char* attribute, const Values& valu
                                       : fmt::format("'{}' is missing; allowed: {}", attribute, allowed));
 }
 
-// The program alone. InputError where there are several.
+// Returns the text of the program alone. Throws InputError where there are several.
 std::string without_rest(std::string text, const std::string& path) {
   constexpr std::string_view kEnd = "</algo>";
   const std::size_t end = text.find(kEnd);
@@ -113,7 +113,7 @@ class ProgramReader {
     return element.integer(attribute, {0, INT64_MAX});
   }
 
-  // The children, in the order of their ids, which are 0 to count - 1.
+  // Returns the children in the order of their ids, which are 0 to count - 1.
   static std::vector<XmlElement> by_id(const XmlElement& parent, const char* name, std::size_t count) {
     std::vector<XmlElement> result(count);
     for (const XmlElement& child : parent.children()) {
@@ -129,7 +129,7 @@ class ProgramReader {
     return result;
   }
 
-  // Of kinds that have one.
+  // Finds the root, for kinds that have one.
   void find_root() {
     if (!has_root(program_.kind)) return;
     const auto last = static_cast<std::int64_t>(program_.ranks.size()) - 1;
@@ -168,13 +168,13 @@ class ProgramReader {
     if (!program_.in_place || first_in_output(rank) + step.source.chunk != step.destination.chunk)
       copies.steps.push_back(step);
   }
-  // Where the rank's input begins in its output, where they are one memory.
+  // Returns where the rank's input begins in its output, where both are one memory.
   std::uint32_t first_in_output(std::uint32_t rank) const {
     const bool part = program_.kind == CollectiveKind::all_gather;
     return part ? rank * (program_.chunks / static_cast<std::uint32_t>(program_.ranks.size())) : 0;
   }
 
-  // What only makes sense once the program as a whole does.
+  // Checks that need a valid program.
   void check_gpu(const XmlElement& gpu, std::uint32_t rank) const {
     const ProgramPlan plan(program_);
     check_chunks(gpu, "i_chunks", plan, rank, Buffer::input);
@@ -256,9 +256,9 @@ class ProgramReader {
     return {static_cast<Buffer>(kBuffers.find(name)), number(element, offset, {0, kMostProgramChunks})};
   }
 
-  // ---- Places
+  // ---- Places of errors
 
-  // The element that a fault is about, or the one around it.
+  // Returns the element of a fault, or the one around it.
   XmlElement place_of(const ProgramFault& fault) const {
     if (fault.rank == kNoIndex) return algo_;
     const XmlElement gpu = with_id(algo_, "gpu", fault.rank);
@@ -351,7 +351,7 @@ class ProgramWriter {
     return awaited;
   }
 
-  // What a step has no use for says what it has, as msccl-tools does.
+  // Writes a step. A buffer that a step does not use repeats the one that it uses, as in msccl-tools.
   void add_step(const Step& step, std::size_t index, bool awaited) {
     const bool nothing = step.kind == Step::Kind::nothing;
     const ChunkAt source = reads_source(step.kind) ? step.source : step.destination;

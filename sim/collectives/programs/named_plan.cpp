@@ -32,7 +32,7 @@ ConfigNode algorithm_node(const PlanName& name) {
   return node;
 }
 
-// The kinds that the algorithm does, and that a group calls together.
+// Returns the kinds that the algorithm supports and that a group calls together.
 std::vector<std::string> kinds_of_algorithm(const CollectiveAlgorithm& algorithm) {
   std::vector<std::string> kinds;
   for (const CollectiveKindInfo& info : kCollectiveKinds) {

@@ -1,4 +1,4 @@
-// Plans by what a command line names: an algorithm, or the file of a program.
+// Plans named on a command line, by an algorithm or by the file of a program.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace netsim {
 
-// Most ranks that an algorithm is asked for, as of a program.
+// Largest number of ranks for a named algorithm, as for a program.
 inline constexpr std::uint32_t kMostNamedRanks = 1 << 16;
 
 struct PlanName {
-  // An algorithm as the section `collectives` has it (ring; {kind: multi_ring, rings: 4}), or else a path.
+  // An algorithm as in the section `collectives` (ring; {kind: multi_ring, rings: 4}), or else a path.
   std::string text;
-  // PATH=VALUE: further parameters of the algorithm.
+  // Further parameters of the algorithm, each PATH=VALUE.
   std::vector<std::string> assignments;
-  // For an algorithm only, because a file says these. Without a kind: the first one that the algorithm does.
+  // For an algorithm only, because a file contains these. Without a kind it is the first one that the
+  // algorithm supports.
   std::string kind;
   std::optional<std::uint32_t> ranks, root;
 };
 
-// ConfigError for what is neither an algorithm nor a file, wrong parameters, and a kind, a number of ranks or
-// a root that is missing or cannot be; InputError for a wrong program, and an algorithm that does not suit
-// the number of ranks.
+// Makes the plan. Throws ConfigError for a text that is neither an algorithm nor a file, and for wrong
+// parameters. It also throws for a missing or invalid kind, number of ranks or root. Throws InputError for a
+// wrong program, or an algorithm that does not support the number of ranks.
 std::unique_ptr<Plan> plan_named(const PlanName& name);
 
-// The same plan as the text of a program of MSCCL, InputError where it cannot be proved or has more than
-// kMostScheduledSteps. A program keeps what its file says besides its steps.
+// Returns the plan as the text of an MSCCL program. A program keeps what its file contains besides its steps.
+// Throws InputError where the plan cannot be proved or has more than kMostScheduledSteps steps.
 std::string program_named(const PlanName& name);
 
 }  // namespace netsim

@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-// From a thread block to another.
+// A connection from a thread block to another.
 struct Connection {
   std::uint32_t rank, block, to_rank, to_block;
   auto operator<=>(const Connection&) const = default;
@@ -32,7 +32,8 @@ void each_step(const Plan& plan, std::uint32_t rank, std::uint32_t block, Use us
   for (std::uint32_t index = 0; index < plan.steps(rank, block); ++index) use(plan.step(rank, block, index));
 }
 
-// The connections of a plan by number, and which of them a thread block has, in the order of their first use.
+// Connections: the connections of a plan by number. Each thread block has its own in the order of their first
+// use.
 class Connections {
  public:
   explicit Connections(const Plan& plan) {
@@ -73,7 +74,8 @@ class Connections {
   std::map<BlockOf, Ends> ends_;
 };
 
-// Which connections share a channel because they share a thread block. Two of the same ranks never may.
+// ChannelGroups: groups of connections that share a channel because they share a thread block. Two
+// connections of the same ranks must never be in one group.
 class ChannelGroups {
  public:
   explicit ChannelGroups(const Connections& connections) {
@@ -87,7 +89,7 @@ class ChannelGroups {
     while (parent_[connection] != connection) connection = parent_[connection] = parent_[parent_[connection]];
     return connection;
   }
-  // False where they cannot.
+  // Joins the groups of two connections. Returns false where they cannot be joined.
   bool join(std::uint32_t a, std::uint32_t b) {
     a = group(a);
     b = group(b);
@@ -100,7 +102,7 @@ class ChannelGroups {
     return true;
   }
 
-  // A channel for each connection. `wanted`: one that it should have if it can.
+  // Returns a channel for each connection. `wanted` returns the preferred one, which it gets if possible.
   template <class Wanted>
   std::vector<std::uint32_t> channels(Wanted wanted) {
     std::vector<std::uint32_t> of_group(parent_.size(), kNoIndex), result;
@@ -127,7 +129,7 @@ class ChannelGroups {
  private:
   using Ranks = std::pair<std::uint32_t, std::uint32_t>;
   std::vector<std::uint32_t> parent_;
-  std::vector<std::set<Ranks>> ranks_;  // of a group: at the connection that stands for it
+  std::vector<std::set<Ranks>> ranks_;  // by group, at the connection that represents it
 };
 
 CollectiveProgram head_of(const Plan& plan) {
@@ -144,7 +146,8 @@ CollectiveProgram head_of(const Plan& plan) {
   return program;
 }
 
-// Whether each thread block has one partner each way, and its channel and their ranks tell them apart.
+// Returns whether each thread block has one partner in each direction, and its channel and their ranks
+// identify the connection.
 bool has_one_peer_blocks(const Plan& plan, const Connections& connections) {
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> known;
   for (std::uint32_t i = 0; i < connections.count(); ++i) {
@@ -191,7 +194,7 @@ class Splitter {
   }
 
  private:
-  // ---- Which connections of a rank share a thread block
+  // ---- Connections of a rank that share a thread block
 
   void pair(std::uint32_t in, std::uint32_t out) {
     if (out_of_[in] != kNoIndex || in_of_[out] != kNoIndex || !groups_.join(in, out)) return;
@@ -204,7 +207,7 @@ class Splitter {
         pair(connections_.incoming(rank, block, step), connections_.outgoing(rank, block, step));
     });
   }
-  // One after the other, so that there are no more thread blocks than need be.
+  // Pairs the remaining connections in order, so that there are no more thread blocks than necessary.
   void pair_others(std::uint32_t rank, std::uint32_t block) {
     const Connections::Ends& ends = connections_.of(rank, block);
     auto out = ends.out.begin();
@@ -251,7 +254,8 @@ class Splitter {
 
   void add_steps(std::uint32_t rank) {
     waits_.clear();
-    std::vector<std::vector<At>> became(plan_.blocks(rank));  // a step of the plan: its last one
+    // For each thread block and step of the plan: the last new step that it became.
+    std::vector<std::vector<At>> became(plan_.blocks(rank));
     for (std::uint32_t block = 0; block < plan_.blocks(rank); ++block) {
       last_ = At{};
       current_ = first_block_[{rank, block}];
@@ -281,7 +285,7 @@ class Splitter {
     }
   }
 
-  // Of a step that receives from a connection of one thread block and sends to one of another.
+  // Splits a step that receives on a connection of one new thread block and sends on a connection of another.
   void emit_apart(std::uint32_t rank, std::uint32_t receiver, std::uint32_t sender, const Step& step) {
     using Kind = Step::Kind;
     Step first = step;
@@ -295,7 +299,7 @@ class Splitter {
     emit(rank, sender, second);
   }
 
-  // As large as what is sent, chunk by chunk.
+  // Returns scratch chunks with the sizes of the sent ones.
   ChunkAt new_scratch(std::uint32_t rank, const Step& step) {
     std::uint32_t& chunks = program_.ranks[rank].scratch_chunks;
     const std::uint32_t piece = piece_of(plan_, rank, step.source), pieces = plan_.chunks();
@@ -305,7 +309,7 @@ class Splitter {
     return {Buffer::scratch, first};
   }
 
-  // Behind the last step of the same thread block of the plan.
+  // Adds a step after the last step of the same thread block of the plan.
   void emit(std::uint32_t rank, std::uint32_t block, Step step) {
     const At before = last_;
     const bool elsewhere = before.block != kNoIndex && before.block != block;
@@ -335,14 +339,14 @@ class Splitter {
   const Plan& plan_;
   Connections connections_;
   ChannelGroups groups_;
-  // Of a connection: the one that shares its thread block at its receiver, and at its sender.
+  // For each connection: the one that shares its thread block at its receiver, and at its sender.
   std::vector<std::uint32_t> out_of_, in_of_;
-  std::vector<std::uint32_t> receiver_, sender_;  // of a connection: new thread blocks
+  std::vector<std::uint32_t> receiver_, sender_;  // new thread blocks of a connection
   std::map<BlockOf, std::uint32_t> first_block_;
   CollectiveProgram program_;
   std::vector<std::pair<At, At>> waits_;  // a new step, and the plan's step that it waits for
-  At last_;                               // step that was added for this thread block
-  std::uint32_t current_ = 0;             // new thread block, for steps without a partner
+  At last_;                               // last step that was added for this thread block of the plan
+  std::uint32_t current_ = 0;             // new thread block for steps without a partner
 };
 
 [[noreturn]] void refuse(const Plan& plan, const char* why) {

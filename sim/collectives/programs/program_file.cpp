@@ -17,7 +17,7 @@ namespace netsim {
 namespace {
 
 struct Reader {
-  const char* format;  // its name among the formats that are recognised
+  const char* format;  // name of the format among those that are recognised
   CollectiveProgram (*read)(std::string text, const std::string& path);
 };
 constexpr Reader kReaders[] = {{"msccl_xml", read_msccl_xml},

@@ -1,4 +1,4 @@
-// Files of programs, of whatever format: MSCCL's XML, the JSON of SCCL, TACCL and TE-CCL, traces of Chakra.
+// Files of programs in all formats: MSCCL's XML, the JSON of SCCL, TACCL and TE-CCL, and traces of Chakra.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,22 @@
 
 namespace netsim {
 
-// Larger than those of any synthesizer; of other files read_file() refuses to read more.
+// Largest file size in bytes. It is larger than the files of any synthesizer; read_file() refuses larger
+// ones.
 inline constexpr std::uint64_t kLargestProgram = 256 << 20;
 
-// What the formats' files are good for.
+// Advice in messages about such files.
 inline constexpr const char* kProgramAdvice =
     "netsim --prove proves it, `collectives: {all_reduce: {kind: msccl, file: ...}}` runs it";
 
-// A connected program by what its text is recognised as. InputError for what is none or is wrong; `path`
-// stands for the text in messages, and is where the other ranks' files of a trace are looked for.
+// Returns a connected program in the format that its text shows. `path` names the text in messages; the other
+// ranks' files of a trace are in the same folder. Throws InputError for an unknown format or an error.
 CollectiveProgram read_program(std::string text, const std::string& path);
 
-// "all_reduce 'ring' of 8 ranks: 1 channel, 8 thread blocks, 120 steps, 8 chunks, in place, LL128".
+// Returns "all_reduce 'ring' of 8 ranks: 1 channel, 8 thread blocks, 120 steps, 8 chunks, in place, LL128".
 std::string describe(const CollectiveProgram& program);
 
-// Why the program does not do what its collective is, "" where it is proved to (prove()).
+// Returns why the program does not implement its collective; "" where it is proved to (prove()).
 std::string prove(const CollectiveProgram& program);
 
 }  // namespace netsim

@@ -11,7 +11,7 @@ const char* buffer_name(Buffer buffer) {
   return kNames[static_cast<std::size_t>(buffer)];
 }
 
-// A thread block by the rank at the other end and the channel.
+// Ends: a rank's thread blocks, by the rank at the other end and the channel.
 using Ends = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
 
 class Connector {
@@ -55,7 +55,7 @@ class Connector {
     return "";
   }
 
-  // Until one finds a fault.
+  // Calls `what` for each thread block, until a fault is found.
   void each_block(void (Connector::*what)(std::uint32_t rank, std::uint32_t block)) {
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
       if (program_.ranks[rank].scratch_chunks > kMostProgramChunks)
@@ -146,7 +146,7 @@ class Connector {
     return "";
   }
 
-  // ---- Messages: the n-th that is sent is the n-th that is received
+  // ---- Messages: the n-th one sent is the n-th one received
 
   void join_sender(std::uint32_t rank, std::uint32_t block) {
     CollectiveProgramBlock& sender = block_of(rank, block);
@@ -172,7 +172,8 @@ class Connector {
     }
   }
 
-  // After the senders: each of their messages is received, so only receives without one are left.
+  // Comes after join_sender(): each message that is sent has a receiver, so only receives without a sender
+  // are left.
   void join_receiver(std::uint32_t rank, std::uint32_t block) {
     CollectiveProgramBlock& receiver = block_of(rank, block);
     std::uint64_t left = 0;
@@ -212,7 +213,7 @@ class Connector {
 
   CollectiveProgram& program_;
   ProgramPlan plan_;
-  std::vector<Ends> senders_, receivers_;  // of each rank
+  std::vector<Ends> senders_, receivers_;  // by rank
   std::optional<ProgramFault> fault_;
 };
 

@@ -1,9 +1,9 @@
-// CollectiveProgram: a plan that is data, as synthesizers and people write them, rank by rank, thread block
-// by thread block, step by step. As in MSCCL a thread block sends to one rank and receives from one, and two
-// thread blocks are joined by their ranks and their channel.
+// CollectiveProgram: a plan as data, as synthesizers and people write it: rank by rank, thread block by
+// thread block, step by step. As in MSCCL, a thread block sends to one rank and receives from one. Two thread
+// blocks are joined by their ranks and their channel.
 //
-// Whoever reads a format fills in a CollectiveProgram; connect() joins its thread blocks and checks
-// everything that can be said without executing it; ProgramPlan is what the proof and the executor then see.
+// The reader of a format fills in a CollectiveProgram. connect() joins its thread blocks and checks all that
+// can be checked without executing it. The proof and the executor then use a ProgramPlan.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace netsim {
 
 struct CollectiveProgramBlock {
   std::uint32_t channel = 0;
-  // The ranks that its messages go to and come from; kNoIndex: none do.
+  // The ranks that its messages go to and come from; kNoIndex: none.
   std::uint32_t send_peer = kNoIndex, receive_peer = kNoIndex;
-  std::vector<Step> steps;  // `to` and `from` are connect()'s
+  std::vector<Step> steps;  // connect() sets `to` and `from`
 };
 
 struct ProgramRank {
@@ -34,36 +34,37 @@ struct CollectiveProgram {
   std::string name;
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t root = 0;
-  std::uint32_t chunks = 0, channels = 1;  // as Plan has them
-  std::uint32_t largest_count = 1;         // of a message; connect()'s
+  std::uint32_t chunks = 0, channels = 1;  // as in Plan
+  std::uint32_t largest_count = 1;         // largest number of chunks in a message; set by connect()
   bool in_place = false;
   Protocol protocol = Protocol::simple;
-  // The sizes in bytes for which it is meant, where it says them. Nothing is refused for them.
+  // The range of sizes in bytes that it is meant for, if given. Other sizes are not refused.
   std::optional<Bytes> least_bytes, most_bytes;
   std::vector<ProgramRank> ranks;
 };
 
-// Limits of a program, so that what is no more than a number in a file costs no memory.
+// Limits of a program. They keep a large number in a file from costing memory.
 inline constexpr std::uint32_t kMostProgramRanks = 1 << 16, kMostProgramChunks = 1 << 22,
                                kMostProgramChannels = 1 << 16;
 
-// What is wrong, and where; kNoIndex: no rank, thread block or step in particular.
+// ProgramFault: an error and its location; kNoIndex: no particular rank, thread block or step.
 struct ProgramFault {
   std::uint32_t rank = kNoIndex, block = kNoIndex, step = kNoIndex;
   std::string message;
 };
-// "rank 1, thread block 2, step 3: what is wrong".
+// Returns "rank 1, thread block 2, step 3: MESSAGE".
 std::string to_string(const ProgramFault& fault);
 
-// Looks up each step's partner. Nothing, or the first fault: numbers out of range, chunks beyond their
-// buffer, two thread blocks of a rank with the same peer and channel in one direction, a dependency on a step
-// that does not exist, messages without a receiver or sender, or of another number of chunks than expected.
+// Sets each step's partner. Returns nullopt or the first fault. Faults are numbers out of range and chunks
+// beyond their buffer. Two thread blocks of a rank must not have the same peer and channel in one direction.
+// Further faults are a dependency on a missing step, and messages without a receiver or sender or with an
+// unexpected number of chunks.
 std::optional<ProgramFault> connect(CollectiveProgram& program);
 
-// A program as a plan. Any plan can be made one: see one_peer_blocks.h.
+// ProgramPlan: a program as a plan. For the opposite conversion see one_peer_blocks.h.
 class ProgramPlan final : public Plan {
  public:
-  // Connected, without a fault. Plans of one program share it.
+  // The program is connected and without a fault. Several plans may share it.
   explicit ProgramPlan(std::shared_ptr<const CollectiveProgram> program) : program_(std::move(program)) {}
   // Borrows the program, which must outlive the plan.
   explicit ProgramPlan(const CollectiveProgram& program)

@@ -53,7 +53,7 @@ const std::string& text(const ConfigNode& node) {
   return node.text();
 }
 
-// ---- Of what nothing is made, but what has to be right
+// ---- Parts that must be valid but are not used
 
 void check_real(const ConfigNode& node) {
   if (!is_plain(node) || read_real(node) < 0) refuse(node, "a number from 0 on");
@@ -85,7 +85,7 @@ void check_instance(const ConfigNode& instance) {
   check_if_there(instance, "allow_exchange", check_bool);
 }
 
-// Of each rank: from each rank; 0 where there is no link.
+// Checks a table with a row for each rank and an entry from each rank; 0 means that there is no link.
 void check_links(const ConfigNode& links, std::size_t ranks) {
   const auto check_size = [&](const ConfigNode& list) {
     if (items(list).size() != ranks)
@@ -99,7 +99,7 @@ void check_links(const ConfigNode& links, std::size_t ranks) {
   }
 }
 
-// [senders, receivers, bandwidth, name].
+// Checks a switch: [senders, receivers, bandwidth, name].
 void check_switch(const ConfigNode& node, std::int64_t ranks) {
   if (items(node).size() != 4) node.fail("allowed: [senders, receivers, bandwidth, name]");
   for (const std::size_t side : {0, 1}) {
@@ -109,7 +109,7 @@ void check_switch(const ConfigNode& node, std::int64_t ranks) {
   check_text(node.items()[3]);
 }
 
-// TACCL's has neither links nor switches, but others, which are not looked at.
+// Checks the topology. TACCL's has neither links nor switches; its other entries are ignored.
 void check_topology(const ConfigNode& topology, std::int64_t ranks) {
   check_kind(topology, ConfigNode::Kind::map);
   check_if_there(topology, "name", check_text);
@@ -120,7 +120,7 @@ void check_topology(const ConfigNode& topology, std::int64_t ranks) {
   });
 }
 
-// Of each rank: of a chunk the one that it becomes.
+// Checks the triggers: for each rank, the chunk that each chunk becomes.
 void check_triggers(const ConfigNode& triggers) {
   check_kind(triggers, ConfigNode::Kind::map);
   for (const auto& [rank, chunks] : triggers.entries()) {
@@ -129,9 +129,10 @@ void check_triggers(const ConfigNode& triggers) {
   }
 }
 
-// ---- What is read
+// ---- Parts that are used
 
-// "Allgather(n=8)", "allgather", "reduce_scatter": small letters up to what is none, joined.
+// Returns the kind of "Allgather(n=8)", "allgather" or "reduce_scatter". The text up to a parenthesis is
+// compared by its letters, in lower case.
 CollectiveKind kind_named(const ConfigNode& node) {
   static constexpr std::pair<const char*, CollectiveKind> kNames[] = {
       {"allgather", CollectiveKind::all_gather},         {"allreduce", CollectiveKind::all_reduce},
@@ -150,8 +151,9 @@ CollectiveKind kind_named(const ConfigNode& node) {
   node.fail("'" + given + "' is no collective; allowed: " + allowed);
 }
 
-// The chunks of a collective, against the maps: ranks that have one of an address before and after. An
-// address is one chunk where nothing is added up, else one of each rank that has it before.
+// ChunkCheck: compares the chunks of a collective with the maps, by the ranks that have an address before and
+// after. An address is one chunk where nothing is added up. Otherwise it is one chunk of each rank that has
+// it before.
 class ChunkCheck {
  public:
   explicit ChunkCheck(const StepSchedule& schedule)
@@ -231,8 +233,8 @@ class ChunkCheck {
   CollectiveKind kind_;
   bool adds_up_;
   std::int64_t ranks_;
-  std::map<std::uint32_t, Ranks> before_, after_;  // of each address
-  std::map<std::uint32_t, Ranks> begins_;          // of the chunks so far
+  std::map<std::uint32_t, Ranks> before_, after_;  // by address
+  std::map<std::uint32_t, Ranks> begins_;          // of the chunks so far, by address
 };
 
 class AlgorithmReader {
@@ -266,8 +268,8 @@ class AlgorithmReader {
     schedule_.place = root_.place();
   }
 
-  // The maps are sets. Chunks of a buffer follow each other by address, whatever the file's order is
-  // (sorted(algorithm.input_map[rank]) in sccl/ncclize.py of msccl and TACCL).
+  // Returns each rank's addresses. The maps are sets. Chunks of a buffer are ordered by address, not by their
+  // order in the file (sorted(algorithm.input_map[rank]) in sccl/ncclize.py of msccl and TACCL).
   std::vector<std::vector<std::uint32_t>> addresses(const char* map) const {
     std::vector<std::vector<std::uint32_t>> result(ranks_);
     for (const auto& [name, list] : required_entry(root_, map, ConfigNode::Kind::map).entries()) {
@@ -287,8 +289,8 @@ class AlgorithmReader {
       const std::vector<ConfigNode>& words = send.items();
       sends.push_back({read_number(words[0], 0, kMostAddresses), read_number(words[1], 0, ranks_ - 1),
                        read_number(words[2], 0, ranks_ - 1), send.place()});
-      if (words.size() > 3) check_real(words[3]);          // when
-      if (words.size() > 4) check_count(words[4]);         // over which link
+      if (words.size() > 3) check_real(words[3]);          // time
+      if (words.size() > 4) check_count(words[4]);         // link
       if (words.size() > 5) check_text_or_null(words[5]);  // how it is added
     }
     check_if_there(step, "rounds", check_real);

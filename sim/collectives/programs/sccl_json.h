@@ -1,8 +1,10 @@
 // Algorithms of SCCL (PPoPP 2021) and of TACCL's fork of it in JSON (*.msccl.json), as `msccl solve` and
-// TACCL write them: input_map and output_map say which addresses a rank has and needs, steps which address is
-// sent from where to where: [addr, src, dst], in TACCL's also when and over what, which the order of the
-// steps says already. Of the collective its runtime_name, or else its name, is read; its chunks have to agree
-// with the maps, and the topology to be one, of which nothing is made.
+// TACCL write them. input_map and output_map give the addresses that a rank has and needs. The steps list
+// what is sent: [addr, src, dst]; TACCL adds the time and the link, which the order of the steps already
+// implies.
+//
+// The collective is its runtime_name, or else its name. Its chunks must agree with the maps. The topology
+// must be valid, but is not used.
 #pragma once
 
 #include <string>
@@ -11,7 +13,7 @@
 
 namespace netsim {
 
-// A connected program; InputError at the place of what is wrong. `path` stands for the text in messages.
+// Returns a connected program. Throws InputError at the place of an error. `path` names the text in messages.
 CollectiveProgram read_sccl_json(std::string text, const std::string& path);
 
 }  // namespace netsim

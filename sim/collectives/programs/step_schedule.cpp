@@ -12,17 +12,17 @@ namespace {
 
 using Send = StepSchedule::Send;
 
-// A step of a rank.
+// A step of a rank, by thread block and index.
 struct StepAt {
   std::uint32_t block = 0, step = 0;
 };
 
-// What a rank has of an address, and who used the place last.
+// Held: the content of an address at a rank, and the last steps that used its chunk.
 struct Held {
   ChunkAt at;
-  std::vector<bool> contributions;  // by rank; empty: nothing is there
-  std::vector<StepAt> writers;      // one or none
-  std::vector<StepAt> readers;      // since it was written
+  std::vector<bool> contributions;  // by rank; empty: the rank does not have the address
+  std::vector<StepAt> writers;      // at most one
+  std::vector<StepAt> readers;      // readers since it was written
 };
 
 class Builder {
@@ -57,7 +57,7 @@ class Builder {
         (goal().contributors == ChunkRanks::all || !program_.in_place ? schedule_.inputs
                                                                       : schedule_.outputs)[program_.root];
     program_.chunks = static_cast<std::uint32_t>(whole.size());
-    if (auto fault = connect(program_)) fail(schedule_.place, fault->message);  // of its numbers
+    if (auto fault = connect(program_)) fail(schedule_.place, fault->message);  // a fault in its numbers
     const ProgramPlan plan(program_);
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
       check_size(plan, rank, Buffer::input, schedule_.inputs[rank], goal().contributors);
@@ -65,7 +65,7 @@ class Builder {
     }
   }
 
-  // The first rank that has an input, or an output, where only the root has.
+  // Returns the first rank that has an input, or an output, for kinds in which only the root has.
   std::uint32_t root() const {
     if (!has_root(schedule_.kind)) return 0;
     const auto& of = goal().contributors == ChunkRanks::root ? schedule_.inputs : schedule_.outputs;
@@ -85,7 +85,7 @@ class Builder {
                               " chunks and " + std::to_string(ranks()) + " ranks");
   }
 
-  // What the rank begins with. Where input and output are two buffers, what stays is copied.
+  // Sets the rank's initial content. Where input and output are two buffers, data that stays is copied.
   void place_input(std::uint32_t rank) {
     const std::vector<std::uint32_t>& input = schedule_.inputs[rank];
     if (goal().contributors == ChunkRanks::root && rank != program_.root) return;
@@ -136,7 +136,7 @@ class Builder {
     program_.ranks[rank].blocks[block_of(rank, kNoIndex, kNoIndex)].steps.push_back(step);
   }
 
-  // Where the rank keeps an address that comes to it: where it belongs, or in scratch.
+  // Returns where the rank keeps an address that it receives: its place in the output, or scratch.
   ChunkAt place_for(std::uint32_t rank, std::uint32_t address) {
     if (const auto chunk = position(schedule_.outputs[rank], address)) return {Buffer::output, *chunk};
     const std::uint32_t piece = pieces_.at(address);
@@ -148,7 +148,7 @@ class Builder {
 
   // ---- Steps
 
-  // In the same order at both ends of every connection: all sends, then all receives.
+  // Adds all sends, then all receives, in the same order at both ends of every connection.
   void add_step(const std::vector<Send>& given) {
     std::vector<Send> sends = given;
     std::stable_sort(sends.begin(), sends.end(), [](const Send& a, const Send& b) {
@@ -160,7 +160,7 @@ class Builder {
     for (std::size_t i = 0; i < sends.size(); ++i) add_receive(sends[i], contributions[i]);
   }
 
-  // What it sends.
+  // Adds a send and returns the contributions that it sends.
   std::vector<bool> add_send(const Send& send) {
     if (std::max(send.from, send.to) >= ranks() || send.from == send.to) {
       fail(send.place, "a send from rank " + std::to_string(send.from) + " to rank " +
@@ -194,7 +194,7 @@ class Builder {
     held.readers.clear();
   }
 
-  // Whether what comes is added to what is there.
+  // Returns whether arriving data is added to the present data.
   bool add_contributions(const Send& send, Held& held, const std::vector<bool>& given) const {
     bool common = false, missing = false;
     for (std::size_t rank = 0; rank < held.contributions.size(); ++rank) {
@@ -227,9 +227,10 @@ class Builder {
     return entry->second;
   }
 
-  // Behind those of other thread blocks of the rank: all but one of them by nops.
+  // Adds a step that waits for steps of other thread blocks of the rank. A step can wait for one only, so
+  // nops wait for the others.
   StepAt add(std::uint32_t rank, std::uint32_t block, Step step, const std::vector<StepAt>& before) {
-    std::map<std::uint32_t, std::uint32_t> last;  // of each block
+    std::map<std::uint32_t, std::uint32_t> last;  // by thread block
     for (const StepAt& at : before) {
       if (at.block != block) last[at.block] = std::max(last[at.block], at.step);
     }
@@ -248,7 +249,7 @@ class Builder {
   const StepSchedule& schedule_;
   CollectiveProgram program_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Held> held_;  // by rank and address
-  std::map<std::uint32_t, std::uint32_t> pieces_;                 // of an address: which piece of the buffer
+  std::map<std::uint32_t, std::uint32_t> pieces_;                 // piece of the buffer, by address
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> scratch_used_;  // by rank and piece
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> blocks_;
 };

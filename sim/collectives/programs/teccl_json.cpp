@@ -23,12 +23,12 @@ namespace netsim {
 namespace {
 
 constexpr std::uint32_t kMostEpochs = 1 << 20;
-// Parts that a chunk is cut into at the most, where less than one travels at a time.
+// Largest number of parts that a chunk is cut into, where less than one chunk is sent at a time.
 constexpr std::uint32_t kMostParts = 64;
-// Volumes are written with six digits behind the point, and sums of such.
+// Volumes have six decimal digits; this allows for sums of them.
 constexpr double kVolumeError = 2e-6;
 
-// Takes apart a text that is made of fixed words and numbers.
+// Scanner: parses a text that consists of fixed words and numbers.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -55,12 +55,12 @@ class Scanner {
   std::string_view rest_;
 };
 
-// What travels over a link.
+// Hop: a transfer over a link.
 struct Hop {
   std::uint32_t from = 0, to = 0, epoch = 0;
-  double volume = 1;  // of the chunk
+  double volume = 1;  // fraction of the chunk
 };
-// "0->2 in epoch 3", "0->2 with volume 0.5 in epoch 3 via switches 16".
+// Parses "0->2 in epoch 3" or "0->2 with volume 0.5 in epoch 3 via switches 16".
 bool read_hop(Scanner& scanner, Hop& hop) {
   if (!scanner.number(hop.from) || !scanner.word("->") || !scanner.number(hop.to)) return false;
   if (scanner.word(" with volume ") && !scanner.real(hop.volume)) return false;
@@ -87,7 +87,7 @@ Flow read_flow(const ConfigNode& node) {
   return flow;
 }
 
-// "GPU 3", "Chunk 0".
+// Returns the number in "GPU 3" or "Chunk 0".
 std::uint32_t numbered(const char* what, const std::string& name, const ConfigNode& node) {
   std::uint32_t number = 0;
   Scanner scanner(name);
@@ -96,7 +96,7 @@ std::uint32_t numbered(const char* what, const std::string& name, const ConfigNo
   return number;
 }
 
-// By its name without the number before it, which is not the same in all of them: "7-Flows", "6-Flows".
+// Finds an entry by its name without the number before it, which differs between files: "7-Flows", "6-Flows".
 const ConfigNode* find_entry(const ConfigNode& root, std::string_view name) {
   for (const auto& [key, value] : root.entries()) {
     const std::size_t at = key.find('-');
@@ -126,12 +126,12 @@ class ScheduleReader {
   }
 
  private:
-  using Chunk = std::pair<std::uint32_t, std::uint32_t>;  // source, and its number there
+  using Chunk = std::pair<std::uint32_t, std::uint32_t>;  // source, and the chunk's number there
 
   static std::string number(std::uint64_t value) { return std::to_string(value); }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(ranks_.size()); }
 
-  // ---- Who gets what
+  // ---- Which GPU gets which chunk
 
   void read_demand() {
     met_ = find_entry(root_, "Demand_Met");
@@ -157,7 +157,7 @@ class ScheduleReader {
     if (chunks_.empty()) root_.fail("nobody gets anything; allowed: an all-gather or an all-to-all");
   }
 
-  // When somebody has it, of which nothing is made.
+  // Checks the time at which a GPU has a chunk; it is not used.
   static void check_time(const ConfigNode& node) {
     if (!is_plain(node) || read_real(node) < 0) refuse(node, "a time from 0 on");
   }
@@ -185,8 +185,8 @@ class ScheduleReader {
     chunks_[chunk].insert(gpu);
   }
 
-  // Everybody gets all chunks of the others. Of two GPUs an all-to-all says no less: its solver writes no
-  // Demand_Met.
+  // Returns whether each GPU gets all chunks of the others. With two GPUs an all-to-all has the same demand,
+  // but its solver writes no Demand_Met.
   bool is_all_gather() const {
     std::set<std::uint32_t> sources;
     for (const auto& [chunk, gpus] : chunks_) {
@@ -206,7 +206,7 @@ class ScheduleReader {
     epochs_[hop.epoch].push_back({address, rank_of(hop.from, node), rank_of(hop.to, node), node.place()});
   }
 
-  // Whole chunks, by the flows.
+  // Adds whole chunks by the flows.
   template <class AddressOf>
   void add_flows(AddressOf address_of) {
     const ConfigNode* flows = find_entry(root_, "Flows");
@@ -228,7 +228,7 @@ class ScheduleReader {
 
   // ---- All-gathers
 
-  // Addresses are counted in the order of the gathered buffer.
+  // Reads an all-gather. Addresses are numbered in the order of the gathered buffer.
   void read_all_gather() {
     schedule_.kind = CollectiveKind::all_gather;
     schedule_.inputs.resize(ranks());
@@ -245,7 +245,7 @@ class ScheduleReader {
     check_paths();
   }
 
-  // The paths say for each demand what the flows say for all.
+  // Checks that the paths of each demand agree with the flows of all.
   void check_paths() const {
     std::set<std::pair<Chunk, std::uint32_t>> there;
     for (const Path& path : read_paths()) {
@@ -268,19 +268,19 @@ class ScheduleReader {
 
   // ---- All-to-alls
 
-  // A way of some of a chunk from its source to who gets it.
+  // Path: the hops of a part of a chunk from its source to its destination.
   struct Path {
     Chunk chunk;
     std::vector<std::pair<Hop, const ConfigNode*>> hops;
     double volume() const { return hops.front().first.volume; }
   };
 
-  // Block (source, destination) of `each` chunks, of `parts` parts each, which are addresses that follow each
-  // other; those that a rank keeps among them.
+  // Reads an all-to-all. Block (source, destination) has `each` chunks of `parts` parts. Parts are
+  // consecutive addresses, including those of blocks that a rank keeps.
   void read_all_to_all() {
     schedule_.kind = CollectiveKind::all_to_all;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;  // by source and destination
-    std::map<Chunk, std::uint32_t> index;                                     // in its block
+    std::map<Chunk, std::uint32_t> index;                                     // index of a chunk in its block
     for (const auto& [chunk, gpus] : chunks_) {
       if (gpus.size() != 1)
         refuse_demand("GPU " + number(*gpus.begin()) + " and GPU " + number(*gpus.rbegin()) + " get chunk " +
@@ -332,8 +332,8 @@ class ScheduleReader {
             "gets as many chunks of each of the others, which nobody else gets)");
   }
 
-  // The flows leave out what is said twice, as when two parts of a chunk take a link in the same epoch; the
-  // paths do not.
+  // Reads the paths. The flows omit duplicates, such as two parts of a chunk that use a link in the same
+  // epoch; the paths do not.
   std::vector<Path> read_paths() const {
     std::vector<Path> result;
     if (paths_ == nullptr) return result;
@@ -344,7 +344,7 @@ class ScheduleReader {
         paths.fail("'" + name + "': nobody there demands it");
       if (!paths.is_sequence() || paths.items().empty()) refuse(paths, "a list of paths");
       if (paths.items().front().is_scalar()) {
-        result.push_back(path_of(chunk, gpu, paths));  // of the whole chunk
+        result.push_back(path_of(chunk, gpu, paths));  // a path of the whole chunk
       } else {
         for (const ConfigNode& path : paths.items()) result.push_back(path_of(chunk, gpu, path));
       }
@@ -362,7 +362,7 @@ class ScheduleReader {
     Path path{chunk, {}};
     std::uint32_t at = chunk.first;
     for (const ConfigNode& item : node.items()) {
-      const bool pair = item.is_sequence() && item.items().size() == 2;  // with the epoch before it
+      const bool pair = item.is_sequence() && item.items().size() == 2;  // a pair of the epoch and the hop
       if (pair) check_epoch(item.items()[0]);
       const ConfigNode& words = pair ? item.items()[1] : item;
       const std::string text = words.is_scalar() ? words.text() : "";
@@ -385,7 +385,7 @@ class ScheduleReader {
     return path;
   }
 
-  // The smallest number of parts of a chunk of which all paths take whole ones.
+  // Returns the smallest number of parts of a chunk for which all paths carry whole parts.
   static std::uint32_t parts_for(const std::vector<Path>& paths) {
     const auto fits = [](const Path& path, std::uint32_t parts) {
       const double taken = path.volume() * parts;
@@ -396,7 +396,8 @@ class ScheduleReader {
       if (std::all_of(paths.begin(), paths.end(), [&](const Path& path) { return fits(path, parts); }))
         return parts;
     }
-    // One that never fits, or else the first, which does not fit together with others.
+    // The error is reported at a path that never fits, or else at the first one, which does not fit together
+    // with others.
     const auto worst = std::find_if(paths.begin(), paths.end(), [&](const Path& path) {
       for (std::uint32_t parts = 1; parts <= kMostParts; ++parts) {
         if (fits(path, parts)) return false;
@@ -437,9 +438,9 @@ class ScheduleReader {
   const ConfigNode& root_;
   const ConfigNode* met_ = nullptr;
   const ConfigNode* paths_ = nullptr;
-  std::set<std::uint32_t> gpus_;                     // by their numbers in the file
-  std::map<Chunk, std::set<std::uint32_t>> chunks_;  // who gets it
-  std::map<std::uint32_t, std::uint32_t> ranks_;     // of the GPUs
+  std::set<std::uint32_t> gpus_;                     // numbers in the file
+  std::map<Chunk, std::set<std::uint32_t>> chunks_;  // GPUs that get each chunk
+  std::map<std::uint32_t, std::uint32_t> ranks_;     // ranks of the GPUs
   std::map<std::uint32_t, std::vector<StepSchedule::Send>> epochs_;
   std::set<std::tuple<Chunk, std::uint32_t, std::uint32_t, std::uint32_t>> flows_;  // from, to, epoch
   StepSchedule schedule_;

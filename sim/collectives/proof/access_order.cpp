@@ -70,9 +70,9 @@ void AccessOrder::add_read(std::size_t number, Last last, Access now) {
   more.next_look = std::max(more.next_look, 2 * more.all.size());
 }
 
-// Leaves one of each thread block, the last one, where its first one is.
+// Keeps the last read of each thread block, at the position of its first one.
 void AccessOrder::take_last_ones(std::vector<Access>& reads) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_block;  // and place
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_block;  // thread block and position
   by_block.reserve(reads.size());
   for (const Access& read : reads) by_block.emplace_back(read.block, by_block.size());
   std::sort(by_block.begin(), by_block.end());

@@ -1,4 +1,4 @@
-// AccessOrder: whether what the thread blocks of one rank do to the same cell is ordered.
+// AccessOrder: checks that accesses of one rank's thread blocks to the same cell are ordered.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@
 
 namespace netsim::proof {
 
-// A step of a thread block of a known rank that touches a cell.
+// Access: a step of a thread block that reads or writes a cell. The rank follows from the context.
 struct Access {
-  std::uint32_t block = kNoIndex;  // kNoIndex: none
+  std::uint32_t block = kNoIndex;  // kNoIndex: no access
   std::uint32_t step = 0;
   bool operator==(const Access&) const = default;
 };
 
-// How the accesses of a plan are written down: in 4 bytes if the thread blocks of a rank and the steps of a
-// thread block have room there, else in 8.
+// AccessNumbers: the encoding of a plan's accesses. It takes 4 bytes if the thread blocks of a rank and the
+// steps of a thread block fit, else 8.
 class AccessNumbers {
  public:
   AccessNumbers(const Plan& plan, const Blocks& blocks);
@@ -42,7 +42,8 @@ class AccessNumbers {
   bool narrow_ = false;
 };
 
-// Who has touched the cells of a range last, bytes_of_cell() for each. All that it is made of outlives it.
+// Keeps the last accesses to each cell of a range, in bytes_of_cell() each. The constructor's arguments must
+// outlive it.
 class AccessOrder {
  public:
   AccessOrder(const Plan& plan, const CellRange& range, const AccessNumbers& numbers, StepOrder& order);
@@ -50,9 +51,9 @@ class AccessOrder {
     return numbers.are_narrow() ? sizeof(Narrow) : sizeof(Last);
   }
 
-  // Empty, or the conflict with another thread block's access that is not ordered before this one: `step`,
-  // which is number `index`, reads or writes what `at`, which is `cell`, holds. Cells that are not in the
-  // range are not looked at.
+  // Records an access: step number `index`, `step`, reads or writes chunk `at`, which is `cell`. Returns an
+  // empty string, or the conflict with an access of another thread block that is not ordered before this one.
+  // Cells outside of the range are ignored.
   std::string touched(std::uint32_t rank, std::uint32_t block, std::uint32_t index, const Step& step,
                       ChunkAt at, Cell cell, bool writes);
 
@@ -60,13 +61,14 @@ class AccessOrder {
   struct Last {
     Access write, read;  // the last write, and a read since then
   };
-  using Narrow = std::array<std::uint32_t, 2>;  // the same
-  // By several thread blocks. A thread block may be in there more than once; take_last_ones() mends that.
+  using Narrow = std::array<std::uint32_t, 2>;  // Last with narrow accesses
+  // Reads of several thread blocks. A thread block may occur more than once; take_last_ones() removes
+  // duplicates.
   struct Reads {
     std::vector<Access> all;
-    std::size_t next_look = 16;  // when there are so many
+    std::size_t next_look = 16;  // size at which duplicates are removed
   };
-  // A step of a rank that touches something.
+  // Now: the access of a rank that is being checked.
   struct Now {
     std::uint32_t rank;
     Access access;
@@ -99,10 +101,10 @@ class AccessOrder {
   const CellRange& range_;
   const AccessNumbers& numbers_;
   StepOrder& order_;
-  std::vector<Narrow> narrow_;  // by number in range_, or ...
-  std::vector<Last> wide_;      // ... here
+  std::vector<Narrow> narrow_;  // by number in range_; empty if accesses need 8 bytes
+  std::vector<Last> wide_;      // by number in range_; used in that case
   std::unordered_map<std::size_t, Reads>
-      more_reads_;  // by thread blocks other than Last::read's; never iterated
+      more_reads_;  // reads by thread blocks other than Last::read's; never iterated
 };
 
 }  // namespace netsim::proof

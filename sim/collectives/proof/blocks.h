@@ -1,4 +1,4 @@
-// Blocks: the thread blocks of all ranks of a plan, numbered one after the other.
+// Blocks: numbers the thread blocks of all ranks of a plan consecutively.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct BlockAt {
 
 class Blocks {
  public:
-  // Of a plan with less than 2^32 of them.
+  // The plan has fewer than 2^32 thread blocks.
   explicit Blocks(const Plan& plan) {
     begin_.reserve(std::size_t{plan.ranks()} + 1);
     for (std::uint32_t rank = 0; rank < plan.ranks(); ++rank) {
@@ -42,9 +42,9 @@ class Blocks {
   }
 
  private:
-  std::vector<std::uint32_t> begin_;  // by rank; and the end
+  std::vector<std::uint32_t> begin_;  // first number of each rank, and the total
   std::uint32_t total_ = 0;
-  std::uint32_t of_each_ = 0;  // 0: ranks have different numbers of them
+  std::uint32_t of_each_ = 0;  // thread blocks of each rank; 0: ranks have different numbers of them
 };
 
 }  // namespace netsim::proof

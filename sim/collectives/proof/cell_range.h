@@ -10,7 +10,7 @@
 
 namespace netsim::proof {
 
-// Cells of columns first, ..., first + count - 1 at all ranks.
+// The range holds the cells of columns first, ..., first + count - 1 at all ranks.
 class CellRange {
  public:
   CellRange(const Plan& plan, const Goal& goal, std::uint32_t first, std::uint32_t count)
@@ -20,7 +20,7 @@ class CellRange {
       size_ += std::size_t{layers(plan, goal, rank)} * count;
     }
   }
-  // How many cells a column has at a rank, at most.
+  // Returns the largest number of cells that a column has at a rank.
   static std::uint32_t layers(const Plan& plan, const Goal& goal, std::uint32_t rank) {
     const std::uint32_t scratch = plan.scratch_chunks(rank);
     return (goal.in_place() ? 1U : 2U) + scratch / goal.columns() + (scratch % goal.columns() != 0 ? 1U : 0U);
@@ -32,7 +32,7 @@ class CellRange {
   std::uint32_t columns() const { return count_; }
   std::uint32_t end() const { return first_ + count_; }
   std::size_t size() const { return size_; }
-  // The number of a cell that is in here.
+  // Returns the number of a cell of the range.
   std::size_t at(std::uint32_t rank, Cell cell) const {
     const bool scratch = cell.region == Cell::Region::scratch;
     const std::uint32_t layer =
@@ -44,7 +44,7 @@ class CellRange {
   const Goal& goal_;
   std::uint32_t first_, count_;
   std::uint32_t buffers_;
-  std::vector<std::size_t> begin_;  // by rank
+  std::vector<std::size_t> begin_;  // first number of each rank
   std::size_t size_ = 0;
 };
 

@@ -53,7 +53,8 @@ class Sums final : public Cells {
   }
 
  private:
-  // A Set of small numbers. Those without a rank say where to look.
+  // Small: a Set of small numbers. The values without a rank have special meanings; kHoldsElsewhere refers to
+  // elsewhere_.
   struct Small {
     std::uint16_t first = 0, count = 0;
     bool operator==(const Small&) const = default;
@@ -72,7 +73,7 @@ class Sums final : public Cells {
     return Set::of(held.first, held.count, is_of_any_hop(held.count) ? 0 : hop);
   }
   bool is_of_any_hop(std::uint32_t count) const { return count <= 1 || count + 1 >= ranks_; }
-  // Whether the set has the hop of the column, which is that of the first one that says one.
+  // Returns whether the set has the hop of the column. The first set with a hop decides the column's hop.
   bool has_hop(Set set, std::uint32_t& of_column) const {
     if (set.count() == RankSets::kMany || is_of_any_hop(set.count())) return true;
     if (of_column == kOpen) of_column = set.hop();
@@ -92,9 +93,9 @@ class Sums final : public Cells {
   const Goal& goal_;
   const CellRange& range_;
   std::uint32_t ranks_;
-  std::vector<Small> cells_;         // by number in range_; of the piece of their column
-  std::vector<std::uint32_t> hops_;  // by column: of the sets in cells_; kOpen: of none yet
-  std::unordered_map<std::uint64_t, Value> elsewhere_;  // all else that is followed; never iterated
+  std::vector<Small> cells_;         // by number in range_; the set of ranks of the column's piece
+  std::vector<std::uint32_t> hops_;  // by column: the hop of the sets in cells_; kOpen: not decided
+  std::unordered_map<std::uint64_t, Value> elsewhere_;  // all other followed values; never iterated
 };
 
 class Pieces final : public Cells {
@@ -132,7 +133,7 @@ class Pieces final : public Cells {
   std::size_t bit(std::uint32_t rank, Cell cell) const {
     return std::size_t{rank} * goal_.columns() + cell.index;
   }
-  // Of those that the plan has to end with something in.
+  // Returns whether the plan must end with something in cells of this region.
   bool has_bits(Cell::Region region) const {
     return region == (goal_.in_place() ? Cell::Region::input : Cell::Region::output);
   }
@@ -143,7 +144,7 @@ class Pieces final : public Cells {
     const bool ended = has_bits(cell.region) && ended_[bit(rank, cell)];
     return ended ? goal_.wanted(rank, cell) : goal_.initial(rank, cell);
   }
-  // From now on a list of what each cell holds.
+  // Creates a list with the piece of each cell, which is used from now on.
   std::vector<std::uint32_t>& write_out(std::uint32_t rank, Cell::Region region) {
     const bool scratch = region == Cell::Region::scratch;
     std::vector<std::uint32_t> pieces(scratch ? plan_.scratch_chunks(rank) : goal_.columns());
@@ -155,8 +156,8 @@ class Pieces final : public Cells {
 
   const Plan& plan_;
   const Goal& goal_;
-  std::vector<bool> ended_;             // holds what it must end with, else what it began with
-  std::vector<std::uint32_t> list_of_;  // by rank and region: in lists_; kNoIndex while bits will do
+  std::vector<bool> ended_;             // true: the cell holds its final piece; false: its initial one
+  std::vector<std::uint32_t> list_of_;  // by rank and region: index in lists_; kNoIndex while bits suffice
   std::vector<std::vector<std::uint32_t>> lists_;
 };
 

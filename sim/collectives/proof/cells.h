@@ -1,4 +1,4 @@
-// Cells: what the cells hold while the proof executes a plan.
+// Cells: the values of the cells while the proof executes a plan.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,16 @@ class Cells {
   virtual void put(std::uint32_t rank, Cell cell, const Value& value) = 0;
 };
 
-// As they are at the beginning. `plan`, `goal` and `range` outlive them.
+// Makes the cells of a plan that adds contributions, with their initial values. `plan`, `goal` and `range`
+// must outlive them.
 //
-// Where contributions are added: pieces of the columns in `range` are followed, 4 bytes for a cell of these
-// columns that holds the piece of its column, some 50 for one that holds another piece that is followed, or a
-// set of ranks in large numbers. What
-// is not followed is kOther, also a cell of another column that holds nothing.
+// Only pieces of the columns in `range` are followed. A cell of these columns takes 4 bytes where it holds
+// the piece of its column. It takes about 50 bytes where it holds another followed piece, or a set of ranks
+// that needs large numbers. All other values are kOther, also that of an empty cell of another column.
 std::unique_ptr<Cells> make_sums(const Plan& plan, const Goal& goal, const CellRange& range);
-// Where each piece comes from one rank: all cells, and a bit for one that holds what it begins or ends with.
-// A buffer of a rank, input, output or scratch, that ever holds something else costs 4 bytes a chunk.
+// Makes the cells of a plan in which each piece comes from one rank. All cells are followed. A cell takes one
+// bit while it is empty or holds its initial or final piece. A buffer of a rank (input, output or scratch)
+// that ever holds another value costs 4 bytes a chunk.
 std::unique_ptr<Cells> make_pieces(const Plan& plan, const Goal& goal);
 
 }  // namespace netsim::proof

@@ -1,6 +1,6 @@
-// ConnectionEnds: which connections a step sends on or receives from, as pairs of numbers. A thread block has
-// its number in Blocks; a fan has one behind those of all thread blocks, so that each of its members has a
-// connection with it in each direction and the head has all of them.
+// ConnectionEnds: the connections that a step sends on or receives from, as pairs of numbers. A thread block
+// has its number in Blocks. A Fan has a number after all thread blocks. Each of its members has a connection
+// with it in each direction; the head uses all of them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace netsim::proof {
 class ConnectionEnds {
  public:
   ConnectionEnds(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks) {}
-  // Of thread blocks and fans.
+  // Returns the number of thread blocks and Fans.
   std::uint32_t total() const { return blocks_.total() + plan_.fans(); }
 
   bool is_head(BlockAt at, Partner of) const { return plan_.fan(of.fan).is_head(at.rank, at.block); }
 
-  // The connections to or from `partner` of thread block `id`; visit(from, to, other): `other` is the thread
-  // block at the far end. Ends when visit returns false.
+  // each_sent() and each_received() visit the connections of thread block `id` to or from its partner. They
+  // call visit(from, to, other), where `other` is the thread block at the far end, until it returns false.
   template <class Visit>
   void each_sent(std::uint32_t id, BlockAt at, Partner to, Visit visit) const {
     if (to.fan == kNoIndex) {
@@ -55,11 +55,11 @@ class ConnectionEnds {
       if (!visit(member, middle, member)) return;
     }
   }
-  // Messages that the connection has room for where others have room for `slots`.
+  // Returns the slots of a connection to `to`, where other connections have `slots`.
   std::uint32_t slots(std::uint32_t to, std::uint32_t slots) const {
     return to < blocks_.total() || slots < kReductionSlots ? slots : kReductionSlots;
   }
-  // The thread block that sends on a connection from `from`, or receives from one to `to`.
+  // Returns the thread block that sends on a connection from this number, or receives on one to it.
   BlockAt end(std::uint32_t from_or_to) const {
     if (from_or_to < blocks_.total()) return blocks_.at(from_or_to);
     const Fan fan = plan_.fan(from_or_to - blocks_.total());

@@ -1,5 +1,5 @@
-// Connections: the messages in flight while the proof executes a plan, first in, first out from each thread
-// block to each other.
+// Connections: the messages in flight while the proof executes a plan. They are first in, first out from each
+// thread block to each other.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 
 namespace netsim::proof {
 
-// Thread blocks are given by their number in Blocks. Only connections that hold a message are kept: one of
-// each receiving thread block with it, more of them, which few have, in a hash table with open addressing.
+// Thread blocks are given by their number in Blocks. Only connections that hold a message are stored. The
+// first one of each receiving thread block lies with it. Further ones, which few thread blocks have, lie in a
+// hash table with open addressing.
 class Connections {
  public:
   explicit Connections(std::uint32_t blocks) : first_(blocks), more_(kSmallest) {}
 
-  // Messages from one to the other that have not been taken.
+  // Returns the number of messages on a connection that have not been taken.
   std::uint32_t waiting(std::uint32_t from, std::uint32_t to) const {
     const Queue& first = first_[to];
     if (first.from == from && first.count != 0) [[likely]]
@@ -32,8 +33,7 @@ class Connections {
     (queue.count++ == 0 ? queue.first : messages_[queue.last].next) = message;
     queue.last = message;
   }
-  // Takes the oldest of the messages that are waiting(), of which there is one; says of how many chunks it
-  // is.
+  // Takes the oldest message of a connection, where waiting() is above 0. Returns its number of chunks.
   std::uint32_t take(std::uint32_t from, std::uint32_t to, std::vector<Value>& values) {
     Queue& first = first_[to];
     if (first.from == from && first.count != 0) [[likely]]
@@ -43,7 +43,8 @@ class Connections {
     if (more_[at].queue.count == 0) erase(at);
     return count;
   }
-  // A connection on which messages wait, the first by its receiver; false if there is none.
+  // Finds the connection with waiting messages that has the smallest receiver. Returns false if there is
+  // none.
   bool first_waiting(std::uint32_t& from, std::uint32_t& to) const {
     std::uint64_t least = UINT64_MAX;
     for (std::uint32_t i = 0; i < first_.size() && least == UINT64_MAX; ++i) {
@@ -61,16 +62,16 @@ class Connections {
   static constexpr std::size_t kSmallest = 64;
   struct Queue {
     std::uint32_t from = 0;
-    std::uint32_t first = 0, last = 0;  // messages
-    std::uint32_t count = 0;            // 0: not used
+    std::uint32_t first = 0, last = 0;  // indices in messages_
+    std::uint32_t count = 0;            // 0: the entry is free
   };
   struct Entry {
     std::uint64_t key = 0;
     Queue queue;
   };
   struct Message {
-    Value value;                    // of the first chunk
-    std::uint32_t more = kNoIndex;  // the list with those of all chunks, of a message of several
+    Value value;                    // value of the first chunk
+    std::uint32_t more = kNoIndex;  // index in lists_ of all chunks' values, for a message of several
     std::uint32_t next = kNoIndex;
   };
 
@@ -82,7 +83,7 @@ class Connections {
     return static_cast<std::size_t>(mixed >> 20) & (more_.size() - 1);
   }
   std::size_t after(std::size_t at) const { return (at + 1) & (more_.size() - 1); }
-  // Where the key is in more_, or belongs.
+  // Returns the position of the key in more_, or the free one where it belongs.
   std::size_t find(std::uint64_t key) const {
     std::size_t at = home(key);
     while (more_[at].queue.count != 0 && more_[at].key != key) at = after(at);
@@ -100,7 +101,7 @@ class Connections {
     entry.key = key(from, to);
     return entry.queue;
   }
-  // Those behind it close the gap, so that find() meets no holes.
+  // Removes an entry. Later entries move up, so that find() meets no gaps.
   void erase(std::size_t gap) {
     --used_;
     for (std::size_t at = after(gap); more_[at].queue.count != 0; at = after(at)) {
@@ -151,7 +152,7 @@ class Connections {
   }
 
   std::vector<Queue> first_;  // by receiver
-  std::vector<Entry> more_;   // 2^n, at most half of them used
+  std::vector<Entry> more_;   // the size is 2^n; at most half of the entries are used
   std::size_t used_ = 0;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_;

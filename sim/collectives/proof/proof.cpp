@@ -1,21 +1,28 @@
-// The proof executes all ranks of a plan symbolically, one round, and follows what every cell holds: a piece
-// of the data, and the ranks whose contribution to it is in there.
+// The proof executes one round of a plan symbolically at all ranks. It follows the value of every cell: a
+// piece of the data, and the ranks whose contributions are included.
 //
-// One execution is enough. A message belongs to a connection, from one thread block to another, and is taken
-// in the order in which it was sent; a step begins when its message, a free slot and the step that it waits
-// for are there, and nothing but the step itself can take these away again. So it does not matter which of
-// the steps that may begin goes first: a Kahn network, with slots as messages that travel back, ends the same
-// way at all speeds, and with more slots it does not stop where it went on with fewer. The only way out would
-// be two thread blocks of one rank that touch the same cell in either order; so every such pair (unless both
-// only read) must be ordered (step_order.h). Data that is overwritten while somebody still needs it is then a
-// wrong value, or not ordered. Further rounds are further pieces of the buffers, follow each other within
-// each thread block, and begin with empty connections, so that they can follow each other altogether.
+// One execution suffices for all speeds. A message belongs to a connection, from one thread block to another,
+// and is taken in the order in which it was sent. A step begins when its message, a free slot and the step
+// that it waits for are there. Only the step itself can remove these conditions, so the order among the steps
+// that may begin does not matter.
 //
-// Exact for any number of ranks: sets are exact (rank_sets.h), nothing is sampled. Memory (cells.h): cells
-// are followed for a range of columns at a time where contributions are added; larger plans are executed once
-// for each range. Each pass follows the pieces of its columns everywhere, and sees what is done to the cells
-// of its columns. Nothing escapes: a sum of a piece that is followed and one that is not is wrong; that a
-// cell holds nothing is seen in the pass of its column.
+// This is a Kahn network with slots as messages in the opposite direction. It ends the same way at all
+// speeds. With more slots it never stops earlier than with fewer.
+//
+// The only exception would be two thread blocks of one rank that access the same cell in either order. So
+// every such pair, unless both only read, must be ordered (step_order.h). Data that is overwritten while it
+// is still needed then shows as a wrong value or as unordered accesses.
+//
+// Further rounds use further pieces of the buffers. They follow each other within each thread block and begin
+// with empty connections, so the whole rounds may follow each other.
+//
+// The proof is exact for any number of ranks: sets are exact (rank_sets.h), and nothing is sampled. To limit
+// memory (cells.h), cells are followed for a range of columns at a time where contributions are added. A
+// larger plan is executed once for each range.
+//
+// Each pass follows the pieces of its columns everywhere, and checks all accesses to the cells of its
+// columns. No error is missed: a sum of a followed piece and another piece is wrong. That a cell holds
+// nothing is found in the pass of its column.
 #include "sim/collectives/proof/proof.h"
 
 #include <algorithm>
@@ -38,9 +45,10 @@ namespace {
 
 using namespace proof;
 
-// Once the first pass has shown that nobody waits forever, others go faster with more slots.
+// Slots of later passes. The first pass has shown that no thread block waits forever; more slots make the
+// others faster.
 constexpr std::uint32_t kManySlots = 64;
-constexpr std::uint32_t kBytesOfSum = 4;  // make_sums(), of a cell
+constexpr std::uint32_t kBytesOfSum = 4;  // bytes of a cell in make_sums()
 
 class Proof {
  public:
@@ -126,7 +134,7 @@ class Proof {
   AccessNumbers numbers_;
   StepOrder order_;
   std::uint64_t cells_in_column_ = 0;
-  bool several_blocks_ = false;  // at some rank
+  bool several_blocks_ = false;  // whether some rank has several thread blocks
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ RankSets::RankSets(std::uint32_t ranks)
 std::optional<RankSets::Set> RankSets::join(Set a, Set b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
-  // A single rank goes with any hop.
+  // A single rank fits any hop.
   const bool alike = a.hop() == b.hop() || a.count() == 1 || b.count() == 1;
   if (alike && a.count() != kMany && b.count() != kMany) [[likely]] {
     const std::uint32_t hop = std::max(a.hop(), b.hop());
@@ -32,14 +32,15 @@ std::optional<RankSets::Set> RankSets::join(Set a, Set b) {
   return both ? std::optional(set_of(*both)) : std::nullopt;
 }
 
-// All ranks, and all but one, are a range whatever the hop.
+// Returns a set that is a progression. All ranks, and all but one, are a range for any hop.
 RankSets::Set RankSets::cyclic(std::uint32_t first, std::uint32_t count, std::uint32_t hop) const {
   if (count == ranks_) return all();
   if (hop == 0 || count + 1 < ranks_) return Set::of(first, count, hop);
   return {after(first, std::uint64_t{ranks_} - hops_[hop].ranks + 1), count};
 }
 
-// Two ranks that are not neighbours, as a progression, if they can begin one that comes to all ranks.
+// Returns two ranks that are not neighbours as a progression, if a progression with their distance reaches
+// all ranks.
 std::optional<RankSets::Set> RankSets::pair(std::uint32_t a, std::uint32_t b) {
   if (distance(a, b) > ranks_ / 2) std::swap(a, b);
   const std::uint32_t hop = distance(a, b);
@@ -60,7 +61,7 @@ std::optional<std::uint32_t> RankSets::join(std::uint32_t a, std::uint32_t b) {
   return high ? std::optional(tree(*low, *high)) : std::nullopt;
 }
 
-// The one with these halves.
+// Returns the tree with these halves.
 std::uint32_t RankSets::tree(std::uint32_t low, std::uint32_t high) {
   if (low == high && low <= kWhole) return low;
   const auto [entry, fresh] =
@@ -80,7 +81,7 @@ std::uint32_t RankSets::tree_of(Set set) {
   return whole;
 }
 
-// Of what the range has of the ranks from `begin` on.
+// Returns the tree of the range's ranks among those from `begin` on.
 std::uint32_t RankSets::tree_of(Range range, std::uint32_t begin, std::uint32_t span) {
   if (range.second <= begin || range.first >= begin + span) return kNone;
   if (range.first <= begin && range.second >= begin + span) return kWhole;
@@ -121,7 +122,7 @@ RankSets::Ranges RankSets::ranges_of(Set set) const {
   return {{0, set.count() - until_end}, {set.first, ranks_}};
 }
 
-// A range if it is one, around the end too.
+// Returns a range if the tree is one, also around the end.
 RankSets::Set RankSets::set_of(std::uint32_t tree) const {
   const Set many{tree, kMany};
   if (trees_[tree].ranges > 2) return many;

@@ -1,4 +1,4 @@
-// StepListener: who wants to know in what order the proof executes a plan.
+// StepListener: receives the steps of a plan in the order in which the proof executes them.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace netsim::proof {
 class StepListener {
  public:
   virtual ~StepListener() = default;
-  // A step has been done: after the one before it in its thread block, the step that it waits for, the one
-  // that sent what it receives, and the one that has freed the slot that it takes.
+  // Reports that a step was executed. The steps that it depends on were reported before: the previous one of
+  // its thread block and the one that it waits for. So were the step that sent its message and the one that
+  // freed its slot.
   virtual void step_done(BlockAt at, std::uint32_t index, const Step& step) = 0;
 };
 

@@ -40,8 +40,8 @@ void StepOrder::extend(Sparse& past, Reached reached) {
   }
 }
 
-// A copy that a member receives its head has sent before; of a sum that a head takes `rank` has, if it is a
-// member. The k-th of both belong together.
+// Adds the sender of the message that a step receives from a Fan. A member's copy was sent by the head. For a
+// head's sum it is the addend of `rank`, if that is a member. The k-th receive belongs to the k-th send.
 void StepOrder::push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t number) {
   const Fan fan = plan_.fan(number);
   const bool sum = fan.is_head(at.rank, at.block);
@@ -90,7 +90,7 @@ bool StepOrder::small() {
   return size_ == Size::small;
 }
 
-// The k-th that comes on a connection is the k-th that was sent on it.
+// Assigns the k-th message received on a connection to the k-th sent on it.
 void StepOrder::match_messages() {
   std::unordered_map<std::uint64_t, std::uint32_t> received;
   for (std::uint32_t id = 0; id < blocks_.total(); ++id) {

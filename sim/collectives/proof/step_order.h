@@ -1,7 +1,7 @@
-// StepOrder: which steps of a plan have happened before which others, whatever the speeds of thread blocks
-// (Lamport, CACM 1978): those before it in its thread block, those that it waits for with `after`, those that
-// sent what it has received, and what happened before these. Slots that become free are not counted: there
-// may be more of them than the proof is about.
+// StepOrder: which steps of a plan happen before which others, for any speeds of the thread blocks (Lamport,
+// CACM 1978). The past of a step holds the steps before it in its thread block and those that it waits for
+// with `after`. It also holds the steps that sent its messages, and the past of all these. Slots that become
+// free are not counted, because there may be more of them than the proof assumes.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,28 @@
 
 namespace netsim::proof {
 
-// Pasts are worked out when somebody asks for them, and remembered for each thread block, which has one that
-// only grows. Nothing is kept for thread blocks that share no chunk with others.
+// Pasts are computed when they are first needed. One past is kept for each thread block, and it only grows.
+// Thread blocks that share no chunk with others need none.
 class StepOrder {
  public:
-  // Of a plan whose steps are valid (check_steps). All messages are looked at in plans of at most kMaxBlocks
-  // thread blocks and kMaxSteps steps, and where what is near the rank does not order two steps: the
-  // `after`s, the copies that heads of fans send to it, and its addends of the sums that they take. The past
-  // in all ranks costs 4 bytes for each two thread blocks, and each message 8.
+  // The steps of the plan must be valid (check_steps). The order is first sought near the rank. That covers
+  // the `after`s, the copies that heads of Fans send to it, and its addends of their sums. Where these do not
+  // order two steps, all messages are considered. That is done for plans of at most kMaxBlocks thread blocks
+  // and kMaxSteps steps.
+  //
+  // The past in all ranks costs 4 bytes for each pair of thread blocks, and 8 for each message.
   StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks), ends_(plan, blocks) {}
   static constexpr std::uint32_t kMaxBlocks = 8192;
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 24;
 
-  // Whether step `earlier` of thread block `other` has finished before step `step` of `block`, of the same
-  // rank, touches anything. Not to be asked with a smaller `step` of the same thread block later on.
+  // Returns whether step `earlier` of thread block `other` has finished before step `step` of `block`
+  // accesses anything. Both belong to the same rank. A later call for the same thread block must not have a
+  // smaller `step`.
   bool before(std::uint32_t rank, std::uint32_t other, std::uint32_t earlier, std::uint32_t block,
               std::uint32_t step);
 
  private:
-  // How many steps of each thread block are past, by their number in Blocks.
+  // The number of past steps of each thread block, by its number in Blocks.
   using Sparse = std::unordered_map<std::uint32_t, std::uint32_t>;
   using Dense = std::vector<std::uint32_t>;
   struct Reached {
@@ -56,10 +59,10 @@ class StepOrder {
   std::unordered_map<std::uint32_t, Dense> everywhere_;  // by thread block
   std::vector<Reached> to_do_;
   enum class Size { unknown, small, large } size_ = Size::unknown;
-  std::vector<std::uint64_t> first_step_;  // by thread block, in taken_
-  // Of a step that receives: of the messages of each of its connections which one.
+  std::vector<std::uint64_t> first_step_;  // by thread block, index in taken_
+  // For each step that receives: the index of its message on each of its connections.
   std::vector<std::uint32_t> taken_;
-  // By connection: the steps that send on it. Never iterated.
+  // The steps that send on each connection. Never iterated.
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> sent_;
 };
 

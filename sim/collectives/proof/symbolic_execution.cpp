@@ -70,7 +70,7 @@ bool SymbolicExecution::can_begin() {
   return true;
 }
 
-// The first thread block whose message is not there yet.
+// Returns the first thread block whose message has not arrived.
 std::uint32_t SymbolicExecution::without_message(std::uint32_t id, BlockAt at, Partner from) const {
   std::uint32_t without = kNoIndex;
   ends_.each_received(id, at, from, [&](std::uint32_t sender, std::uint32_t to, std::uint32_t other) {
@@ -80,7 +80,7 @@ std::uint32_t SymbolicExecution::without_message(std::uint32_t id, BlockAt at, P
   return without;
 }
 
-// The first one towards which no slot is free.
+// Returns the first thread block to which no slot is free.
 std::uint32_t SymbolicExecution::without_slot(std::uint32_t id, BlockAt at, Partner to) const {
   std::uint32_t without = kNoIndex;
   ends_.each_sent(id, at, to, [&](std::uint32_t from, std::uint32_t receiver, std::uint32_t other) {
@@ -135,7 +135,7 @@ bool SymbolicExecution::receive() {
   return right;
 }
 
-// A message of the step, which is added to those of its other connections.
+// Takes a message of the step and adds it to those of the step's other connections.
 bool SymbolicExecution::receive_sum(std::uint32_t from, std::uint32_t to, bool first) {
   const std::uint32_t count = connections_.take(from, to, first ? values_ : more_values_);
   if (count != step_.count)
@@ -232,8 +232,8 @@ std::string SymbolicExecution::text_of_wait(std::uint32_t id) const {
          place(other.rank, other.block);
 }
 
-// From the first one that waits to the one that is to blame: it waits for one that has finished, or it is the
-// first one in a circle.
+// Follows the waits from the first waiting thread block to the cause. The cause waits for one that has
+// finished, or it is the first one found in a cycle.
 std::string SymbolicExecution::stuck() const {
   std::uint32_t id = 0;
   while (id < blocks_.total() && has_finished(id)) ++id;

@@ -1,4 +1,4 @@
-// SymbolicExecution: all ranks of a plan at once, one round; thread blocks in turns, a few steps each.
+// SymbolicExecution: executes one round of a plan at all ranks. Thread blocks take turns of a few steps each.
 #pragma once
 
 #include <cstdint>
@@ -20,38 +20,39 @@ namespace netsim::proof {
 
 class SymbolicExecution {
  public:
-  // Of a plan whose steps are valid (check_steps), from what `cells` hold at the beginning to what they hold
-  // at the end. `order` may be null: nobody looks whether accesses are ordered. All of it outlives the
-  // execution.
+  // Executes a plan with valid steps (check_steps) on the initial values of `cells`, which then hold the
+  // final ones. `order` may be null: the order of accesses is then not checked. All arguments must outlive
+  // the execution.
   SymbolicExecution(const Plan& plan, std::uint32_t slots, const Blocks& blocks, const Goal& goal,
                     RankSets& sets, Cells& cells, AccessOrder* order);
-  // To be called before run(); null: nobody. It outlives the execution.
+  // Must be called before run(). The listener may be null and must outlive the execution.
   void set_listener(StepListener* listener) { listener_ = listener; }
-  // Empty, or the first thing that is wrong: a step that does something that cannot be right, thread blocks
-  // that wait forever, a message that nobody receives.
+  // Returns an empty string, or the first error: an invalid step, thread blocks that wait forever, or a
+  // message that is not received.
   std::string run();
 
-  // To be asked for before run(): which step was the last to write this cell.
+  // Must be called before run(). Remembers which step was the last to write this cell.
   void watch(std::uint32_t rank, Cell cell) {
     watched_rank_ = rank;
     watched_ = cell;
   }
-  // After run(): "step", or empty if none did.
+  // After run(): the text of that step, or empty if none wrote the cell.
   const std::string& last_write() const { return last_write_; }
 
  private:
   static constexpr std::uint32_t kFewBlocks = 1 << 16;
-  // Steps that a thread block does before others come: so few that what they send is taken soon, so many that
-  // what it touches is near.
+  // Largest number of steps that a thread block executes before others do. Few steps let messages be taken
+  // soon; many steps keep the data of a thread block in the cache.
   static constexpr std::uint32_t kStepsAtOnce = 32;
   enum class Waits : std::uint8_t { no, for_message, for_slot, for_step };
   struct State {
-    std::uint32_t finished = 0;             // steps
-    std::uint32_t first_waiter = kNoIndex;  // thread blocks that wait for a step of this one, as a list
-    std::uint32_t awaited = 0;              // the first step that one of them waits for
-    std::uint32_t next_waiter = kNoIndex;   // the next one in the list of the one that this one waits for
+    std::uint32_t finished = 0;  // number of finished steps
+    // First of a list of thread blocks that wait for a step of this one.
+    std::uint32_t first_waiter = kNoIndex;
+    std::uint32_t awaited = 0;             // first step that any of them waits for
+    std::uint32_t next_waiter = kNoIndex;  // next thread block in the list that this one is in
     Waits waits = Waits::no;
-    bool waited = false;  // its next step is in next_
+    bool waited = false;  // whether its next step is in next_
   };
 
   void advance(BlockAt at);
@@ -90,17 +91,19 @@ class SymbolicExecution {
   StepListener* listener_ = nullptr;
   Connections connections_;
   std::vector<State> states_;  // by thread block
-  std::vector<Step> next_;     // that each one waits to begin, so that it is not asked for twice; of few only
+  // The step that each waiting thread block begins next, so that the plan computes it once. Used for few
+  // thread blocks only.
+  std::vector<Step> next_;
   std::deque<BlockAt> ready_;
   std::string error_;
 
-  // The step that is executed, of thread block `at_`, and the values that it moves.
+  // The step of thread block `at_` that is being executed, and the values that it moves.
   BlockAt at_;
   std::uint32_t id_ = 0, index_ = 0;
-  bool shares_cells_ = false;  // the rank has several thread blocks
+  bool shares_cells_ = false;  // whether the rank has several thread blocks
   Step step_;
-  std::vector<Value> values_;          // at least one, and step_.count
-  std::vector<Value> more_values_{1};  // that are added to those
+  std::vector<Value> values_;          // size: at least 1 and step_.count
+  std::vector<Value> more_values_{1};  // values that are added to these
 
   std::uint32_t watched_rank_ = kNoIndex;
   Cell watched_;

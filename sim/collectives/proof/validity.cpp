@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMaxRanks = std::uint32_t{1} << 27;
 
-// The steps of one thread block after the other.
+// StepCheck: checks the steps of one thread block after the other.
 class StepCheck {
  public:
   explicit StepCheck(const Plan& plan) : plan_(plan), goal_(plan), largest_count_(plan.largest_count()) {
@@ -61,7 +61,8 @@ class StepCheck {
     return wrong.empty() && moves && by_ranks ? straight(step) : wrong;
   }
 
-  // A switch's: of one reduction and one multicast over the same ranks, or from one or to one of them.
+  // Checks a switch's steps. They use one reduction and one multicast over the same ranks, or one of both has
+  // a single member.
   std::string of_switch(std::uint32_t rank, std::uint32_t block, const Step& step) const {
     const Step first = plan_.step(rank, block, 0);
     if (step.kind != Step::Kind::receive_copy_send || step.from.fan == kNoIndex || step.to.fan == kNoIndex)
@@ -79,7 +80,8 @@ class StepCheck {
     return plan_.waits_between_blocks() ? "" : "the plan says that no thread block waits for another";
   }
 
-  // What blocks with sizes of their own are moved by where both ends know the size from who they are.
+  // Checks a step with a block of individual size. Such blocks go directly to their destination, so that both
+  // ends know the size from their ranks.
   static std::string straight(const Step& step) {
     const bool sent = step.kind == Step::Kind::send && step.source.buffer == Buffer::input &&
                       step.source.chunk == step.to.rank;
@@ -108,7 +110,8 @@ class StepCheck {
     if (std::uint64_t{at.chunk} + count <= there) return "";
     return "the " + std::string(text(at.buffer)) + " of the rank has " + number(there) + " chunks";
   }
-  // Chunks move in any order, so what is written must not be what is still to be read.
+  // Checks that source and destination do not overlap. Chunks move in any order, so a step must not write
+  // what it still reads.
   std::string overlap(std::uint32_t rank, const Step& step) const {
     const Cell source = goal_.cell(rank, step.source), destination = goal_.cell(rank, step.destination);
     if (source.region != destination.region || source.index == destination.index) return "";
@@ -128,7 +131,8 @@ class StepCheck {
     if (fan.is_head(rank, block) || (fan.block == block && fan.has_member(rank))) return "";
     return "it is neither the head nor a member of the fan";
   }
-  // Messages of several thread blocks of one rank would come in an order that nobody knows.
+  // Checks that the thread block receives from one thread block of a rank only. The order of messages from
+  // several would not be defined.
   std::string sender(std::uint32_t rank, std::uint32_t block, Partner from) {
     std::string wrong = partner(rank, block, from);
     if (!wrong.empty() || from.fan != kNoIndex || blocks_[from.rank] == 1) return wrong;
@@ -142,16 +146,16 @@ class StepCheck {
   Goal goal_;
   std::uint32_t largest_count_;
   std::vector<std::uint32_t> blocks_;      // by rank
-  std::array<std::uint32_t, 3> chunks_{};  // of the rank, by buffer
-  std::uint32_t checked_ = 0;              // number of the thread block, from 1 on
+  std::array<std::uint32_t, 3> chunks_{};  // number of chunks of the rank, by buffer
+  std::uint32_t checked_ = 0;              // number of the thread block that is checked, from 1 on
   struct Sender {
-    std::uint32_t checked = 0;  // of whose senders it is the last one known
+    std::uint32_t checked = 0;  // the last thread block that was found to receive from this rank
     std::uint32_t block = 0;
   };
   std::vector<Sender> senders_;  // by rank
 };
 
-// Empty, or what is wrong with a fan.
+// Returns an empty string, or the error in a Fan.
 std::string check_fan(const Plan& plan, const Fan& fan) {
   if (fan.head >= plan.ranks() || fan.head_block >= plan.blocks(fan.head)) return "there is no such head";
   if (fan.members == 0 || fan.stride == 0) return "it has no members";

@@ -1,4 +1,4 @@
-// What can be told of a plan without executing it.
+// Checks of a plan without executing it.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace netsim::proof {
 
-// Empty, or what is wrong with the numbers of ranks, chunks and thread blocks. Nothing else of a plan may be
-// looked at before.
+// Returns an empty string, or the error in the numbers of ranks, chunks and thread blocks. It must be called
+// before anything else of a plan is used.
 std::string check_shape(const Plan& plan);
 
-// Of all thread blocks of all ranks.
+// Returns the number of steps of all thread blocks of all ranks.
 std::uint64_t count_steps(const Plan& plan);
 
-// Empty, or the first step, by rank, thread block and number, that names something that is not there, or
-// whose message would not have one sender.
+// Returns an empty string, or the first invalid step by rank, thread block and number. It refers to something
+// that does not exist, or its message would not have exactly one sender.
 std::string check_steps(const Plan& plan);
 
 }  // namespace netsim::proof

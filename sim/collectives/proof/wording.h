@@ -1,4 +1,4 @@
-// The words of the proof's messages.
+// The text of the proof's messages.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 namespace netsim::proof {
 
 std::string number(std::uint64_t value);
-// "rank 2 thread block 0"
+// Returns "rank 2 thread block 0".
 std::string place(std::uint32_t rank, std::uint32_t block);
-// "rank 2 thread block 0 step 5"
+// Returns "rank 2 thread block 0 step 5".
 std::string place(std::uint32_t rank, std::uint32_t block, std::uint32_t index);
 const char* text(Buffer buffer);
-// "chunk 3 of the input", "chunks 3-5 of the scratch"
+// Returns "chunk 3 of the input" or "chunks 3-5 of the scratch".
 std::string text(ChunkAt at, std::uint32_t count);
-// "send chunk 3 of the input to rank 1 thread block 0"
+// Returns "send chunk 3 of the input to rank 1 thread block 0".
 std::string text(const Step& step);
 
 }  // namespace netsim::proof

@@ -28,7 +28,7 @@ bool SwitchFans::completes(std::uint32_t number, PortId from) {
   return true;
 }
 
-// Members are in order, so sums are complete in order.
+// Doubles the capacity for open sums. Members send in order, so sums complete in order.
 void SwitchFans::make_room(Fan& fan) {
   std::vector<std::uint32_t> wider(std::max<std::size_t>(4, 2 * fan.arrivals.size()), 0);
   for (std::uint32_t i = 0; i < fan.arrivals.size(); ++i) {

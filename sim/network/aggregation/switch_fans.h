@@ -1,19 +1,23 @@
-// SwitchFans: what switches do to packets besides passing them on: they copy those of a multicast and add up
-// those of a reduction. Of one set of atoms; a switch and all links of a fan there are of that set.
+// SwitchFans: packets that switches copy (multicast) or sum (reduction), for one logical process. A fan is
+// one such group of ports at a switch. The switch and all links of its fans belong to the same logical
+// process.
 //
-// The packets of a reduction come from several members in equal number, of equal sizes and each member's in
-// order: the n-th of each is added to the n-th of all others, and the last one of them that comes goes on, by
-// its own path, as their sum. Until then the sum waits in the switch.
+// Each member of a reduction sends equally many packets, with equal sizes and in order. The n-th packet of
+// each member is added to the n-th of all others. The last of them to arrive goes on by its own path as their
+// sum, and the sum waits in the switch until then.
 //
-// The switch where a reduction turns (the root of an aggregation tree) is both: the sum is copied to all, or
-// to one, and the others get bare copies. What a single member sends needs no adding up, and goes by the
-// same steps.
+// The switch at the root of an all-reduce tree does both: it sends copies of the sum to all members. If only
+// one member receives the sum, the others get copies without data. A single member's packet needs no sum and
+// takes the same steps.
 //
-// What is copied and added up gives its room in the port's buffer back as soon as it has come, and waits in
-// the switch. For a copy is a write and an addend the answer to a read: on NVLink these have virtual channels
-// of their own, so neither stands in the other's way, as it would if both were credited to one buffer. What
-// NVSwitches have room for is not published, and not limited. In an aggregation tree members have no more
-// packets on their way than the tree may have open (FanLanes), so a switch never holds more of a child.
+// A packet that is copied or summed releases its space in the port's buffer on arrival and waits in the
+// switch. The reason is that a copy is a write, and an addend is the answer to a read.
+//
+// On NVLink these have separate virtual channels and cannot block each other; in one credit buffer they
+// would. The buffer size of NVSwitches for this is not published, and not limited here.
+//
+// In an all-reduce tree a member has no more packets in flight than the tree's limit of open sums (FanLanes).
+// So a switch never holds more packets of a child.
 #pragma once
 
 #include <cstdint>
@@ -27,36 +31,41 @@ namespace netsim {
 
 class SwitchFans {
  public:
-  // Where a copy leaves the switch, and the index in the paths of the step after that. `bare`: bytes of a
-  // copy without data, which tells those who only send that their packet has gone into its sum, as the
-  // acknowledgements of SHARP's reliable connections do; 0: it is a whole one.
+  // The port by which a copy leaves the switch, and the index in the paths of the step after it. `bare` is
+  // the bytes of a copy without data; 0 means a whole copy.
+  //
+  // A bare copy tells a member that only sends that its packet is part of the sum, as acknowledgements on
+  // SHARP's reliable connections do.
   struct Branch {
     PortId port = kNoId;
     std::uint32_t path = 0;
     std::uint32_t bare = 0;
   };
-  // A fan at one switch. `from`: the ports that the members' packets come from, rising; none: nothing is
-  // added up. `branches`: none: the sum goes on by the path of its last packet. `latency`: of adding up.
-  // `open`: so many sums at most wait for members; 0: any number.
+  // A fan at one switch. `from` holds the ports that the members' packets come from, ascending; empty means
+  // that nothing is summed. If `branches` is empty, the sum goes on by the path of its last packet.
+  //
+  // `latency` is the time of summing. At most `open` sums wait for members; 0 means any number.
   struct At {
     std::vector<PortId> from;
     std::vector<Branch> branches;
     Time latency = 0;
     std::uint32_t open = 0;
   };
-  // Its number, from 0 on.
+  // Adds a fan and returns its index, counted from 0.
   std::uint32_t add(At at);
 
   const At& at(std::uint32_t fan) const { return fans_[fan].at; }
-  // Of one that adds up: a packet has come in from the port `from`; whether it was the last one of its sum.
+  // Counts a packet that arrived from the port `from` at a fan that sums. Returns whether it was the last one
+  // of its sum.
   bool completes(std::uint32_t fan, PortId from);
 
  private:
   struct Fan {
     At at;
-    std::vector<std::uint32_t> packets;   // that have come, by member
-    std::vector<std::uint32_t> arrivals;  // of sum n at n mod size, a power of two; of those that are open
-    std::uint32_t first = 0;              // open sum
+    std::vector<std::uint32_t> packets;  // number of packets that have arrived, by member
+    // Number of packets that have arrived for open sum n, at index n mod size. The size is a power of two.
+    std::vector<std::uint32_t> arrivals;
+    std::uint32_t first = 0;  // the oldest open sum
   };
   static void make_room(Fan& fan);
 

@@ -1,4 +1,4 @@
-// Strict priority: class 0 first.
+// Strict priority: the lowest class that may send goes first.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

@@ -1,7 +1,9 @@
-// Virtual lane arbitration of InfiniBand (InfiniBand Architecture Specification 1.4, volume 1,
-// section 7.6.9): two tables of (virtual lane, weight); the entries of one table are served in turn, each for
-// its weight's worth of bytes; one of weight 0 is skipped, as OpenSM's own tables have them. The
-// high-priority table goes first, until it has sent its limit while the other one waits.
+// Virtual lane arbitration of InfiniBand (InfiniBand Architecture Specification 1.4, volume 1, section
+// 7.6.9). There are two tables of (virtual lane, weight). The entries of a table are served in turn, each for
+// its weight's worth of bytes.
+//
+// An entry of weight 0 is skipped, as in OpenSM's own tables. The high-priority table goes first, until it
+// has sent its limit while the other one waits.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

@@ -1,4 +1,4 @@
-// No ECN marking: congestion control that waits for marks never acts.
+// No ECN marking. Congestion control that depends on marks never reacts.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

@@ -1,4 +1,4 @@
-// RED-ECN marking (Floyd and Jacobson, ToN 1993, on the instantaneous queue as data-centre switches do it).
+// RED-ECN marking (Floyd and Jacobson, ToN 1993) on the instantaneous queue, as data-centre switches do it.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 #include "sim/network/rate_scaling.h"
@@ -14,8 +14,8 @@ struct RedParameters {
   bool at_enqueue = false;
 };
 
-// Defaults: HPCC's simulation set-up (Li et al., SIGCOMM 2019, run.py): 400 / 1600 KB at 100 Gb/s, linear in
-// speed.
+// The defaults are from HPCC's simulation set-up (Li et al., SIGCOMM 2019, run.py): 400 and 1600 KB at 100
+// Gb/s, linear in speed.
 Parameters<RedParameters> red_parameters() {
   return Parameters<RedParameters>()
       .bytes("kmin", &RedParameters::kmin, {0, 1000 * kGigabyte},

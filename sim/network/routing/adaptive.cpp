@@ -1,6 +1,6 @@
-// Adaptive routing by the local queue, as switches of InfiniBand and Spectrum do: each data packet goes to
-// the equal next hop that has the least to send (the shortest queue of DRILL, Ghorbani et al., SIGCOMM 2017,
-// over all ports).
+// Adaptive routing by the local queue, as switches of InfiniBand and Spectrum do it. Each data packet takes
+// the equal next hop with the least to send. This is the shortest queue of DRILL (Ghorbani et al., SIGCOMM
+// 2017) over all ports.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

@@ -1,14 +1,16 @@
-// Destination-based routing, as in InfiniBand's linear forwarding tables: at each switch all packets to a NIC
-// leave by one port, whatever flow they are of, and the NICs take the equal ports in turn. In a fat tree this
-// is D-Mod-K (Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat
-// Trees", Technion CCIT report 776, 2010), to which OpenSM's engine `ftree` comes by counting: destinations
-// are numbered leaf by leaf, and NIC d goes up from a switch by port floor(d / s) mod u, where u is the
-// number of switches above it and s the product of these numbers on the way from the hosts to it. So what
-// hosts send to each other in a ring or shift meets nowhere in a tree without oversubscription, on rails
-// neither.
+// Destination-based routing, as in InfiniBand's linear forwarding tables. At each switch all packets to a NIC
+// leave by one port, whatever their flow, and the NICs take the equal ports in turn.
 //
-// In other fabrics every switch that has hosts has s = 1, and shortest ways are shared out by the destination
-// all the same.
+// In a fat tree this is D-Mod-K. It was published by Zahavi ("D-Mod-K Routing Providing Non-Blocking Traffic
+// for Shift Permutations on Real Life Fat Trees", Technion CCIT report 776, 2010). OpenSM's engine `ftree`
+// gives the same by counting.
+//
+// Destinations are numbered leaf by leaf. NIC d goes up from a switch by port floor(d / s) mod u. Here u is
+// the number of switches above it, and s is the product of these numbers on the way from the hosts to it.
+//
+// So the flows of a ring or shift never share a link in a tree without oversubscription, nor on rails. In
+// other fabrics every switch that has hosts has s = 1, and shortest ways are shared out by the destination
+// too.
 #include <algorithm>
 #include <vector>
 
@@ -23,8 +25,8 @@ bool in_fabric(const Node& node) {
   return node.kind == NodeKind::nic || node.kind == NodeKind::fabric_switch;
 }
 
-// What D-Mod-K goes by, of every NIC and fabric switch of a graph. Networks that are not joined are numbered
-// apart, so that none feels that there are others.
+// Computes the numbers and strides of D-Mod-K for every NIC and fabric switch of a graph. Networks that are
+// not joined are numbered separately, so that they do not affect each other.
 class FabricOrder {
  public:
   explicit FabricOrder(const Graph& graph)
@@ -53,7 +55,7 @@ class FabricOrder {
     }
   }
 
-  // The level of a node is its distance from the nearest NIC. All nodes, from the NICs upward.
+  // Sets the level of each node, its distance from the nearest NIC. Returns all nodes, from the NICs upward.
   std::vector<NodeId> find_levels(std::vector<NodeId> nodes) {
     for (const NodeId nic : nodes) levels_[nic] = 0;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -84,7 +86,7 @@ class FabricOrder {
     return static_cast<std::uint64_t>(std::unique(above.begin(), above.end()) - above.begin());
   }
 
-  // Leaf by leaf, of each network from 0.
+  // Numbers the NICs of each network from 0, leaf by leaf.
   void number_networks() {
     std::vector<bool> seen(graph_.node_count());
     for (NodeId id = 0; id < graph_.node_count(); ++id) {
@@ -113,7 +115,8 @@ class FabricOrder {
   }
 
   const Graph& graph_;
-  std::vector<std::uint32_t> levels_, numbers_;  // by node; kNoId: not of a fabric, or no NIC
+  // By node. kNoId: not part of a fabric (levels_), or no NIC (numbers_).
+  std::vector<std::uint32_t> levels_, numbers_;
   std::vector<std::uint64_t> strides_;
 };
 
@@ -126,7 +129,7 @@ class DModK final : public RoutingPolicy {
     strides_ = order.take_strides();
   }
 
-  // The next switches in turn, then the links to that switch in turn.
+  // Takes the next switches in turn, then the links to the chosen switch in turn.
   std::uint32_t choose(const Branch& branch) const override {
     const std::span<const PortId> ports = branch.ports;
     const std::uint64_t turn = numbers_[branch.destination] / strides_[branch.at];
@@ -148,7 +151,7 @@ class DModK final : public RoutingPolicy {
     for (std::uint64_t i = 0; i < ports.size(); ++i) found += is(i) ? 1 : 0;
     return found;
   }
-  // There are more than `n`.
+  // Returns the n-th index, counted from 0, for which `is` holds. There must be more than `n`.
   template <class Is>
   static std::uint64_t nth(Is is, std::uint64_t n) {
     std::uint64_t i = 0;
@@ -157,8 +160,8 @@ class DModK final : public RoutingPolicy {
   }
 
   const Graph* graph_ = nullptr;
-  std::vector<std::uint32_t> numbers_;  // of NICs, by node
-  std::vector<std::uint64_t> strides_;  // of switches, by node
+  std::vector<std::uint32_t> numbers_;  // number of each NIC, by node
+  std::vector<std::uint64_t> strides_;  // stride of each switch, by node
 };
 
 const Registration<RoutingPolicy> kDModK{

@@ -1,5 +1,5 @@
-// Equal-cost multi-path by flow hash (RFC 2992), each switch with a seed of its own, so that collisions are
-// real and choices at successive tiers are independent.
+// Equal-cost multi-path by flow hash (RFC 2992). Each switch has its own seed, so flows collide as in real
+// networks and choices at successive tiers are independent.
 #include "sim/core/registry.h"
 #include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"

@@ -1,5 +1,5 @@
-// Packet spraying (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM 2013):
-// every packet takes a way of its own, and may overtake others of its flow.
+// Packet spraying (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM 2013).
+// Every packet takes its own way, and may overtake others of its flow.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

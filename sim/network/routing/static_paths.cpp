@@ -30,7 +30,7 @@ Parameters<StaticParameters> static_paths_parameters() {
 
 using Ends = std::pair<std::string, std::string>;
 
-// The node that `name` names, a neighbour of `at`; ConfigError at the name's place.
+// Returns the neighbour of `at` with this name. Throws ConfigError, at `where`, if there is none.
 NodeId next_node(const Graph& graph, NodeId at, const std::string& name, const ConfigNode& where) {
   const PortId port = port_to(graph, at, name);
   if (port != kNoId) return graph.port(port).peer_node;
@@ -44,7 +44,8 @@ bool is_nic(const Graph& graph, NodeId node) {
   });
 }
 
-// Returns the NIC at the end of a path. No flow comes from another node or goes to one.
+// Returns the NIC at the end of a path. Throws ConfigError for other nodes, because no flow comes from them
+// or goes to them.
 NodeId find_nic(const Graph& graph, const ConfigNode& where) {
   std::vector<std::string> names;
   for (NodeId id = 0; id < graph.node_count(); ++id) {
@@ -97,7 +98,7 @@ const ConfigNode& entry(const ConfigNode& path, const char* key) {
   return *node;
 }
 
-// Without paths all flows would go by hash, which is another policy.
+// Throws ConfigError if there are no paths. All flows would then go by hash, which is the policy ecmp.
 void require_paths(const ConfigNode& paths, const ConfigNode& where) {
   if (!paths.is_null() && !paths.is_sequence()) paths.fail("expected a list of paths");
   if (!paths.items().empty()) return;

@@ -1,6 +1,8 @@
 // UGAL-L (Singh, Load-Balanced Routing in Interconnection Networks, thesis, Stanford 2005; for dragonflies
-// Kim et al., ISCA 2008): at its first switch a packet goes straight, or over an intermediate taken by
-// chance, whichever has the smaller product of the bytes waiting before it there and the hops to its end.
+// Kim et al., ISCA 2008). At its first switch a packet goes straight or over a random intermediate.
+//
+// It takes the way with the smaller product of the bytes waiting before it at this switch and the hops to its
+// destination.
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

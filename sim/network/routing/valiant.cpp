@@ -1,7 +1,9 @@
-// Valiant's routing (Valiant and Brebner, Universal Schemes for Parallel Communication, STOC 1981): every
-// packet goes straight to an intermediate taken by chance, and from there straight to its destination, which
-// makes any traffic look uniform and costs twice the links. In a dragonfly the intermediate is a group (Kim,
-// Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+// Valiant's routing (Valiant and Brebner, Universal Schemes for Parallel Communication, STOC 1981). Every
+// packet goes straight to a random intermediate, and from there straight to its destination. This makes any
+// traffic look uniform and uses twice the links.
+//
+// In a dragonfly the intermediate is a group (Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable
+// Dragonfly Topology, ISCA 2008).
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
 

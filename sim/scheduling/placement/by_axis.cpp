@@ -1,8 +1,9 @@
-// by_axis: by the axes of the parallelization strategy. Ranks that differ only on the axes `inside` are
-// packed into hosts, or where NVLink goes beyond them into racks, the first named fastest, so that no such
-// group lies in two: what is left of a host or rack stays free. `along` are the axes that go from host to
-// host next, so that their neighbours have the same number within their hosts: on a rail-optimised fabric
-// they are on one rail. Axes that are not named follow, in the order of the program.
+// The placement `by_axis` follows the axes of the parallelization strategy. Ranks that differ only on the
+// axes `inside` are packed into hosts, or into racks where NVLink connects hosts. The first named axis is
+// fastest. No such group is divided between two hosts or racks; GPUs left over in one stay free.
+//
+// The axes `along` come next and go from host to host. Neighbours on them have the same number within their
+// hosts, and so are on one rail of a rail-optimised fabric. Axes that are not named follow, in program order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ class ByAxis final : public Placement {
   }
 
  private:
-  // The axes, fastest first.
+  // Returns the axes, fastest first.
   std::vector<std::size_t> order_of(const PlacementView& view) const {
     if (view.axes.empty())
       throw ConfigError(where_, fmt::format("job '{}' has no axes: its ranks are a list", view.job));
@@ -67,7 +68,7 @@ class ByAxis final : public Placement {
     node.fail(fmt::format("job '{}' has no axis '{}' (it has {})", view.job, name, known));
   }
 
-  // Ranks of the axes inside hosts.
+  // Returns the number of ranks on the axes inside hosts.
   std::size_t inside(const PlacementView& view) const {
     std::size_t ranks = 1;
     for (const auto& [name, size] : view.axes) {
@@ -77,7 +78,8 @@ class ByAxis final : public Placement {
     return ranks;
   }
 
-  // The free GPUs, of each host or rack as many as whole groups take; all where no host or rack holds one.
+  // Returns the free GPUs, from each host or rack as many as whole groups fill. Returns all if no host or
+  // rack holds a whole group.
   std::vector<std::uint32_t> gpus_for(const PlacementView& view) const {
     std::vector<std::uint32_t> free = enough_gpus(view, where_);
     const std::size_t group = inside(view);
@@ -99,7 +101,7 @@ class ByAxis final : public Placement {
     return cluster.same_host(a, b) || cluster.way(a, b) == WayKind::nvlink_fabric;
   }
 
-  // Neighbours along an axis are on one rail only if what is inside fills whole hosts.
+  // Checks that the inside axes fill whole hosts. Otherwise neighbours along an axis are not on one rail.
   void check_hosts(const PlacementView& view) const {
     if (along_.empty()) return;
     const Cluster& cluster = view.cluster;
@@ -113,7 +115,7 @@ class ByAxis final : public Placement {
     }
   }
 
-  // The rank's number where the axes are counted in that order.
+  // Returns the rank's number if the axes are counted in that order.
   static std::uint32_t index_of(const PlacementView& view, const std::vector<std::size_t>& order,
                                 std::uint32_t rank) {
     std::vector<std::uint32_t> coordinates;

@@ -1,4 +1,4 @@
-// file: as a table says, one line a rank:
+// The placement `file` reads a table with one line for each rank:
 //
 //   rank,host,gpu
 //   0,3,0
@@ -25,7 +25,7 @@ struct FileParameters : PlacementParameters {
   std::string file;
 };
 
-// Reads the table for one job.
+// PlacementTable: reads the table for one job.
 class PlacementTable {
  public:
   PlacementTable(std::string_view text, const std::string& path, const PlacementView& view)

@@ -1,6 +1,6 @@
-// infragraph: as the document that describes the cluster says: rank r on the xpu whose annotation `rank` is r
-// (topology/files/infragraph.h). Hosts and the xpus in them are numbered by their ranks already; where hosts
-// have ranks in turns, as 0, 2 and 1, 3, only this follows the annotations.
+// The placement `infragraph` follows the document that describes the cluster. Rank r runs on the xpu with the
+// annotation `rank: r` (topology/files/infragraph.h). Hosts and their xpus are already numbered by rank. If
+// ranks alternate between hosts (0, 2 and 1, 3), only this placement follows the annotations.
 #include <fmt/format.h>
 
 #include "sim/core/errors.h"

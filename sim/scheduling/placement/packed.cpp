@@ -1,4 +1,5 @@
-// packed: ranks on the first free GPUs, in order: rank r on GPU r for a job that is alone.
+// The placement `packed` puts ranks on the first free GPUs in order. If the job is alone, rank r runs on GPU
+// r.
 #include "sim/core/registry.h"
 #include "sim/scheduling/placement.h"
 

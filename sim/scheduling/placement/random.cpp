@@ -1,5 +1,5 @@
-// random: ranks on free GPUs drawn without order: what is left of a cluster after many jobs have come and
-// gone.
+// The placement `random` puts ranks on free GPUs drawn at random. That is the state of a cluster after many
+// jobs have come and gone.
 #include <algorithm>
 
 #include "sim/core/random.h"
@@ -18,8 +18,8 @@ class Random final : public Placement {
   Random(const RandomParameters& p, Place where)
       : Placement(p.share), seed_(static_cast<std::uint64_t>(p.seed)), where_(std::move(where)) {}
 
-  // Fisher and Yates, as far as there are ranks. The stream is named by the job, so that other jobs' draws
-  // change nothing here.
+  // Shuffles as many GPUs as there are ranks (Fisher and Yates). The random stream has the job's name, so
+  // that draws of other jobs change nothing here.
   std::vector<std::uint32_t> place(const PlacementView& view) const override {
     std::vector<std::uint32_t> gpus = enough_gpus(view, where_);
     RandomStream random(seed_ != 0 ? seed_ : view.seed, "placement." + view.job);

@@ -1,4 +1,5 @@
-// spread: one rank on each host in turn, so that neighbours in rank order are on different hosts.
+// The placement `spread` puts one rank on each host in turn, so that neighbours in rank order are on
+// different hosts.
 #include <algorithm>
 
 #include "sim/core/registry.h"
@@ -13,7 +14,7 @@ class Spread final : public Placement {
  public:
   Spread(const SpreadParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
 
-  // Free GPUs by how many free ones their host has before them, then by host.
+  // Orders the free GPUs by the number of free GPUs before them in their host, then by GPU.
   std::vector<std::uint32_t> place(const PlacementView& view) const override {
     const std::vector<std::uint32_t> free = enough_gpus(view, where_);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> order;

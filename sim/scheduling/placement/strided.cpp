@@ -1,4 +1,5 @@
-// strided: every so-many-th free GPU, and where the end is reached, on from the next one at the beginning.
+// The placement `strided` takes every n-th free GPU. At the end it continues from the next GPU at the
+// beginning.
 #include <fmt/format.h>
 
 #include "sim/core/errors.h"

@@ -1,4 +1,4 @@
-// clos: a folded Clos network written down tier by tier, for those that have no name of their own.
+// clos: a folded Clos network described tier by tier, for networks without a topology kind of their own.
 //
 //   topology:
 //     kind: clos

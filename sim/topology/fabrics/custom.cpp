@@ -1,4 +1,4 @@
-// custom: a fabric written down by hand.
+// custom: a fabric described link by link.
 //
 //   topology:
 //     kind: custom
@@ -8,10 +8,9 @@
 //       - {from: host1, to: right}
 //       - {from: left, to: right, rate: 40 Gbps, rate_back: 10 Gbps, delay: 5 us}
 //
-// Hosts are host0, host1, ...: the host ports in their order. A link goes both ways; two links between the
-// same switches are two paths. A link has one rate both ways, unless `rate_back` says that of the way from
-// `to` to `from`. Rate, delay, link and overhead of the topology hold for links without their
-// own.
+// Hosts are host0, host1, ..., in the order of the host ports. A link goes both ways; two links between the
+// same switches are two paths. A link has the same rate both ways, unless `rate_back` sets the rate from `to`
+// to `from`. Links without a rate, delay, link kind or overhead of their own have the topology's.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -58,7 +57,7 @@ const Parameters<LinkEntry>& link_parameters() {
   return p;
 }
 
-// The number of "host7"; false for other names.
+// Sets `number` to the number of "host7"; returns false for other names.
 bool host_number(const std::string& name, std::uint32_t& number) {
   constexpr std::size_t kPrefix = 4, kDigits = 7;
   if (!name.starts_with("host") || name.size() == kPrefix || name.size() > kPrefix + kDigits) return false;

@@ -1,10 +1,12 @@
 // de_bruijn and kautz: direct-connect graphs of small diameter for any number of switches.
 //
-// Switch i of n is joined to d i + a mod n for a = 0 .. d-1 (generalized de Bruijn graph: Reddy, Pradhan,
-// Kuhl, 1980), or to -(d i + a) mod n for a = 1 .. d (generalized Kautz graph: Imase and Itoh, IEEE Trans.
-// Computers C-32, 1983), whose n = d^k + d^(k-1) are the Kautz graphs. Their diameter is at most ceil(log_d
-// n). Links go both ways here, so a switch has at most 2 d; links to itself are left out, and two between the
-// same switches are one.
+// In a generalized de Bruijn graph, switch i of n is joined to d i + a mod n for a = 0 .. d-1 (Reddy,
+// Pradhan, Kuhl, 1980). In a generalized Kautz graph it is joined to -(d i + a) mod n for a = 1 .. d (Imase
+// and Itoh, IEEE Trans. Computers C-32, 1983). Those with n = d^k + d^(k-1) are the Kautz graphs. Their
+// diameter is at most ceil(log_d n).
+//
+// Links go both ways here, so a switch has at most 2 d links. Links from a switch to itself are left out, and
+// two links between the same switches are one.
 #include <string>
 
 #include "sim/core/registry.h"

@@ -1,14 +1,17 @@
-// dragonfly: groups of switches, joined to each other by global cables (Kim, Dally, Scott, Abts,
-// Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008): within a group every switch to every
-// other. dragonfly_plus: within a group leaves below spines, which hold the global cables (Shpiner, Haramaty,
+// dragonfly: groups of switches, joined to each other by global cables; within a group every switch is joined
+// to every other. (Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA
+// 2008.) dragonfly_plus: a group has leaves below spines, which hold the global cables. (Shpiner, Haramaty,
 // Eliad, Zdornov, Gafni, Zahavi, Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINEB 2017;
-// Megafly: Flajslik, Borch, Parker, ISC 2018).
+// Megafly: Flajslik, Borch, Parker, ISC 2018.)
 //
-// Cable n of a group to the group d places on is at its global port n (groups - 1) + d - 1, ports counted
-// switch by switch (the circulant arrangement). Straight ways go to a switch that holds a cable to the
-// destination's group, over it, and to the destination's switch; others over a third group first, which is
-// the intermediate. Ranks of links give the virtual channels: in a dragonfly within 0, global 1: two
-// channels, three with an intermediate; in a dragonfly+ up 0, global 1, down 2: one, and two.
+// Cable n of a group to the group d places further on is at its global port n (groups - 1) + d - 1. Ports are
+// counted switch by switch (the circulant arrangement).
+//
+// Direct routes go to a switch that holds a cable to the destination's group, over the cable, and to the
+// destination's switch. Other routes visit a third group first, which is the intermediate. Ranks of links
+// give the virtual channels. In a dragonfly they are 0 within a group and 1 for global cables: two channels,
+// three with an intermediate. In a dragonfly+ they are 0 up, 1 global, 2 down: one channel, two with an
+// intermediate.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,19 +74,19 @@ const Parameters<DragonflyPlusParameters>& plus_parameters() {
 }
 
 struct DragonflyShape {
-  std::uint32_t hosts;   // of a switch that has any
+  std::uint32_t hosts;   // host ports of a switch that has hosts
   std::uint32_t lower;   // switches of a group that have hosts
-  std::uint32_t spines;  // 0: the lower ones hold the global cables
-  std::uint32_t global;  // cables of a switch that holds any
+  std::uint32_t spines;  // of a group; 0: the switches with hosts hold the global cables
+  std::uint32_t global;  // global ports of a switch that holds cables
   std::uint32_t groups;
   std::uint32_t links;  // cables between two groups
 
   std::uint32_t per_group() const { return lower + spines; }
   std::uint32_t switches() const { return per_group() * groups; }
   std::uint32_t holders() const { return spines != 0 ? spines : lower; }
-  // The switch of a group that holds its global port.
+  // Returns the switch of a group that holds its global port `port`.
   std::uint32_t holder(std::uint32_t port) const { return (spines != 0 ? lower : 0) + port / global; }
-  // Of the cable number `cable` to the group `places` on.
+  // Returns the global port of cable `cable` to the group `places` further on.
   std::uint32_t port(std::uint32_t cable, std::uint32_t places) const {
     return cable * (groups - 1) + places - 1;
   }
@@ -92,8 +95,8 @@ struct DragonflyShape {
 
 class DragonflyRoutes final : public RankedRoutes {
  public:
-  // `within`: ports by switch and the number in its group of the other one; `cables`: by group and global
-  // port.
+  // `within` holds ports by switch and by the other switch's number in the group. `cables` holds ports by
+  // group and global port.
   DragonflyRoutes(const Graph& graph, const DragonflyShape& shape, NodeId first_switch,
                   std::span<const HostPort> nics, std::vector<PortId> within, std::vector<PortId> cables,
                   std::vector<std::uint8_t> ranks, std::uint32_t channels)
@@ -133,8 +136,8 @@ class DragonflyRoutes final : public RankedRoutes {
     return within_[std::size_t{at} * shape_.per_group() + other];
   }
 
-  // Towards each other group, the nearest first: 1, 2, ... places on. Over a cable of its own, or to a switch
-  // that holds one, or from a spine without one to any leaf.
+  // Adds the next hops towards each other group, the nearest first: 1, 2, ... places further on. They are the
+  // switch's own cables, or the ports to switches that hold one. A spine without a cable may take any leaf.
   void add_ways_out(std::uint32_t at) {
     const std::uint32_t own = at % shape_.per_group();
     for (std::uint32_t places = 1; places < shape_.groups; ++places) {
@@ -162,7 +165,7 @@ class DragonflyRoutes final : public RankedRoutes {
 
   DragonflyShape shape_;
   std::vector<PortId> within_, cables_;
-  std::vector<std::size_t> begin_;  // by switch and places on: range of ways_
+  std::vector<std::size_t> begin_;  // by switch, then by places further on: start of its range of ways_
   std::vector<PortId> ways_;
 };
 
@@ -195,7 +198,7 @@ class Dragonfly final : public Topology {
   }
 
  private:
-  // Of the switches that have hosts.
+  // Returns the number of the i-th switch with hosts.
   std::uint32_t host_switch(std::uint32_t i) const {
     return i / shape_.lower * shape_.per_group() + i % shape_.lower;
   }
@@ -222,7 +225,7 @@ class Dragonfly final : public Topology {
       }
     }
   }
-  // To the groups with higher numbers.
+  // Adds the cables to the groups with higher numbers.
   void join_groups(Graph& graph, NodeId first, std::uint32_t group, std::vector<PortId>& cables,
                    std::vector<std::uint8_t>& ranks) const {
     const std::size_t ports = std::size_t{shape_.links} * (shape_.groups - 1);
@@ -244,7 +247,7 @@ class Dragonfly final : public Topology {
   std::uint32_t channels_;
 };
 
-// Checks what several parameters must agree on.
+// Checks the parameters that must agree, and creates the topology.
 std::unique_ptr<Topology> make_dragonfly(const DragonflyParameters& p, std::int64_t lower,
                                          std::int64_t spines, const ConfigNode& where) {
   const std::int64_t holders = spines != 0 ? spines : lower;

@@ -1,10 +1,14 @@
-// fat_tree: the k-ary fat tree (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008) of switches with k ports, in three
-// tiers: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores; or in two: k edges and k/2 cores.
+// fat_tree: the k-ary fat tree of switches with k ports (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008). With
+// three tiers it has k pods of k/2 edge and k/2 aggregation switches, and (k/2)^2 cores. With two tiers it
+// has k edges and k/2 cores.
 //
-// Host ports are numbered edge by edge: NIC i is at edge i / ports_per_edge, and pods follow one another, so
-// NICs with near numbers share an edge, then a pod. Aggregation switch j of every pod is joined to cores j
-// k/2 .. j k/2 + k/2 - 1. `links` makes each link between switches so many parallel ones, with so much fewer
-// neighbours; `core_oversubscription` takes away uplinks of the aggregation switches, and their cores.
+// Host ports are numbered edge by edge: NIC i is at edge i / ports_per_edge. Pods follow one another, so NICs
+// with near numbers share an edge, then a pod. Aggregation switch j of every pod is joined to cores j k/2 ..
+// j k/2 + k/2 - 1.
+//
+// `links` replaces each link between switches by that many parallel links, and divides the number of
+// neighbours by it. `core_oversubscription` removes uplinks of the aggregation switches, and the cores at
+// their ends.
 #include <string>
 
 #include "sim/core/config_entries.h"
@@ -81,7 +85,7 @@ void check(const FatTreeParameters& p, const ConfigNode& where) {
 ClosShape fat_tree_shape(const FatTreeParameters& p, const ConfigNode& where) {
   check(p, where);
   const auto k = static_cast<std::uint32_t>(p.k / p.links), links = static_cast<std::uint32_t>(p.links);
-  const std::uint32_t half = k / 2;  // neighbours upward
+  const std::uint32_t half = k / 2;  // number of neighbours upward
   const LinkSpec uplink = p.link(p.uplink_rate == 0 ? p.rate : p.uplink_rate);
   ClosShape shape;
   shape.planes = static_cast<std::uint32_t>(p.planes);

@@ -1,11 +1,11 @@
-// hyperx: switches in a grid of any dimensions, each joined to all others of its row in every dimension (Ahn,
-// Binkert, Davis, McLaren, Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale
-// Networks, SC 2009). One dimension is a full mesh, all sizes 2 a hypercube, two or more of one size a
-// flattened butterfly (Kim, Dally, Abts, ISCA 2007).
+// hyperx: switches in a grid of any dimensions, each joined to all others of its row in every dimension.
+// (Ahn, Binkert, Davis, McLaren, Schreiber, HyperX: Topology, Routing, and Packaging of Efficient Large-Scale
+// Networks, SC 2009.) One dimension is a full mesh, and a grid with all sizes 2 is a hypercube. Two or more
+// dimensions of one size are a flattened butterfly (Kim, Dally, Abts, ISCA 2007).
 //
-// Ways go in the order of the dimensions, one hop in each, and so need one virtual channel; on the way from
-// an intermediate a second one. Adaptive ways take the dimensions in any order in a second channel, and
-// escape into the first.
+// Routes go in the order of the dimensions, one hop in each, and need one virtual channel. From an
+// intermediate on they use a second one. Adaptive routes take the dimensions in any order in a second
+// channel, and escape into the first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ struct HyperxShape {
     for (const std::uint32_t size : sizes) count *= size;
     return count;
   }
-  // Links of a switch to others.
+  // Returns the number of links of a switch to other switches.
   std::uint32_t degree() const {
     std::uint32_t count = 0;
     for (const std::uint32_t size : sizes) count += (size - 1) * links;
@@ -67,7 +67,8 @@ struct HyperxShape {
 
 class HyperxRoutes final : public RankedRoutes {
  public:
-  // `ports`: of each switch, dimension by dimension, row by row without itself, link by link.
+  // `ports` holds the ports of each switch by dimension, by the other switch of the row, and by parallel
+  // link.
   HyperxRoutes(const Graph& graph, const HyperxShape& shape, NodeId first_switch,
                std::span<const HostPort> nics, std::vector<PortId> ports, std::vector<std::uint8_t> ranks,
                std::uint32_t channels)
@@ -153,7 +154,7 @@ class Hyperx final : public Topology {
     }
     return text;
   }
-  // To all of its rows with higher numbers.
+  // Adds the links to the switches of its rows with higher numbers.
   void join(Graph& graph, NodeId first, std::uint32_t i, std::vector<PortId>& ports,
             std::vector<std::uint8_t>& ranks) const {
     std::uint32_t stride = 1;

@@ -1,6 +1,6 @@
 // jellyfish: a random regular graph of switches (Singla et al., Jellyfish: Networking Data Centers Randomly,
-// NSDI 2012, section 3): switches with free ports are joined at random until no two of them can be; then
-// two ports that are left break into a link of two others.
+// NSDI 2012, section 3). Switches with free ports are joined at random until no two of them can be joined.
+// Then two ports that are left replace a link of two other switches by two links.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -60,7 +60,8 @@ class RandomRegular {
     }
   }
 
-  // Two with free ports: by chance, and when chance does not find any, the first that there are.
+  // Joins two switches with free ports. They are drawn at random; when this fails repeatedly, the first such
+  // pair is taken.
   bool join_two() {
     for (int attempt = 0; attempt < 64 && open_.size() > 1; ++attempt) {
       const std::uint32_t a = open_[random_.below(open_.size())], b = open_[random_.below(open_.size())];
@@ -78,8 +79,8 @@ class RandomRegular {
     return false;
   }
 
-  // Two free ports that cannot be joined take the place of a link between two others: both of a switch, or
-  // one each of two that are joined already.
+  // Replaces a link between two other switches by links to two free ports that cannot be joined. Either both
+  // ports belong to one switch, or their two switches are joined already.
   bool break_in() {
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (free_[open_[i]] >= 2 && break_in(open_[i], open_[i])) return true;
@@ -111,7 +112,7 @@ class RandomRegular {
   }
 
   RandomStream random_;
-  std::vector<std::uint32_t> free_;  // ports, by switch
+  std::vector<std::uint32_t> free_;  // number of free ports, by switch
   std::vector<std::uint32_t> open_;  // switches with free ports
   std::vector<Link> links_;
   std::set<Link> known_;
@@ -126,7 +127,7 @@ std::unique_ptr<Topology> make_jellyfish(const JellyfishParameters& p, const Con
   SwitchGraph graph;
   graph.switches = static_cast<std::uint32_t>(p.switches);
   graph.hosts_per_switch = static_cast<std::uint32_t>(p.hosts_per_switch);
-  constexpr std::uint64_t kAttempts = 100;  // sparse graphs may fall apart
+  constexpr std::uint64_t kAttempts = 100;  // sparse graphs may be disconnected
   for (std::uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
     graph.links = RandomRegular(p, attempt).grow();
     if (graph.is_connected()) break;

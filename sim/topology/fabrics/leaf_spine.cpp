@@ -1,5 +1,5 @@
-// leaf_spine: two tiers of switches, each leaf joined to each spine, with any numbers of both. NIC i is at
-// leaf i / hosts_per_leaf.
+// leaf_spine: two tiers of switches, with any number of leaves and spines; each leaf is joined to each spine.
+// NIC i is at leaf i / hosts_per_leaf.
 #include <string>
 
 #include "sim/core/registry.h"

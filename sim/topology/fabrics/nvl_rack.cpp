@@ -1,11 +1,11 @@
 // nvl_rack: racks whose GPUs, of several hosts, are joined by NVSwitches: a scale-up fabric. The defaults are
-// GB200 NVL72: 72 GPUs of 18 NVLink5 (50 GB/s each way), one to each of the 18 chips in 9 switch trays
-// (NVIDIA GB200 NVL72 data sheet; multi-node tuning guide, "System"). Nothing joins the racks with each other
+// GB200 NVL72: 72 GPUs of 18 NVLink5 (50 GB/s each way), one to each of the 18 chips in 9 switch trays.
+// (NVIDIA GB200 NVL72 data sheet; multi-node tuning guide, "System".) Nothing joins the racks with each other
 // here.
 //
-// A GPU's transfers are spread over all chips (addresses are interleaved), so those of a rack are one switch
-// stage, non-blocking, and a GPU's links one port into it. Figures of the links: host_links.h. A host port is
-// that of a GPU; hosts are dealt out rack by rack.
+// A GPU's transfers are spread over all chips, because addresses are interleaved. So the chips of a rack are
+// one non-blocking switch stage, and a GPU's links are one port into it. host_links.h has the figures of the
+// links. Each GPU is a host port, and hosts are assigned rack by rack.
 #include <string>
 #include <utility>
 
@@ -53,8 +53,8 @@ class NvlRackRoutes final : public Routes {
   }
 
  private:
-  std::vector<PortId> up_, down_;  // by node
-  std::vector<NodeId> rack_;       // by node: the switch stage of a GPU
+  std::vector<PortId> up_, down_;  // by node of a GPU
+  std::vector<NodeId> rack_;       // by node of a GPU: the switch stage of its rack
 };
 
 class NvlRack final : public Topology {

@@ -1,6 +1,6 @@
 // optical_circuits: packet switches, or servers that forward, joined by one optical switch (or patch panel)
-// in configurations that the user gives. With one configuration it is a patch panel; with several they change
-// as `network.circuits` or a job says.
+// in configurations that the user gives. With one configuration it is a patch panel. With several,
+// `network.circuits` or a job changes the configuration.
 #include <algorithm>
 #include <numeric>
 #include <string>

@@ -1,10 +1,10 @@
-// rail_optimized: the NICs with the same number in their hosts, a rail, share leaf switches, so that what
-// goes between GPUs of the same number crosses one switch only (NVIDIA DGX SuperPOD reference architecture).
-// A scalable unit is hosts_per_leaf hosts and a leaf for each rail; above the leaves of a pod's units lie
-// spines, and above pods cores.
+// rail_optimized: the NICs with the same number in their hosts, a rail, share leaf switches. So traffic
+// between GPUs of the same number crosses only one switch (NVIDIA DGX SuperPOD reference architecture). A
+// scalable unit is hosts_per_leaf hosts and a leaf for each rail. Spines are above the leaves of a pod's
+// units, and cores above pods.
 //
-// rail_only: the same without any link between rails (Wang et al., Rail-only: A Low-Cost High-Performance
-// Network for Training LLMs with Trillion Parameters, 2023): each rail is a tree of its own.
+// rail_only: the same without any link between rails; each rail is a tree of its own. (Wang et al.,
+// Rail-only: A Low-Cost High-Performance Network for Training LLMs with Trillion Parameters, 2023.)
 #include <string>
 
 #include "sim/core/config_entries.h"
@@ -16,8 +16,8 @@ namespace netsim {
 
 namespace {
 
-// Defaults: a DGX H100 SuperPOD's compute fabric of four scalable units: 32 hosts of 8 rails each, 64-port
-// switches, 16 spines to which every leaf has two links (NVIDIA RA-11333-001).
+// The defaults are a DGX H100 SuperPOD's compute fabric of four scalable units: 32 hosts of 8 rails each,
+// 64-port switches, 16 spines. Every leaf has two links to each spine (NVIDIA RA-11333-001).
 struct RailParameters : EthernetParameters {
   std::int64_t rails = 8;
   std::int64_t hosts_per_leaf = 32;

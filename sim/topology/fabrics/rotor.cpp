@@ -1,7 +1,7 @@
-// rotor: optical switches that turn through matchings without looking at demands, so that every pair of
-// switches is joined once in each turn (RotorNet: Mellette et al., SIGCOMM 2017). Of the matchings of all
-// pairs each rotor has its part. Packets wait for their circuit, or, with `ways: lit`, take several hops over
-// what is lit (Opera: Mellette et al., NSDI 2020, which turns its rotors one after the other).
+// rotor: optical switches that cycle through matchings independently of demands. Every pair of switches is
+// joined once in each cycle (RotorNet: Mellette et al., SIGCOMM 2017). The matchings of all pairs are divided
+// among the rotors. Packets wait for their circuit, or, with `ways: lit`, take several hops over circuits
+// that are up. (Opera: Mellette et al., NSDI 2020; it switches its rotors one after the other.)
 #include <string>
 
 #include "sim/core/config_entries.h"

@@ -1,12 +1,14 @@
-// slim_fly: McKay-Miller-Siran graphs of diameter 2 (Besta and Hoefler, Slim Fly: A Cost Effective
-// Low-Diameter Network Topology, SC 2014, section II.B; McKay, Miller and Siran, Journal of Combinatorial
-// Theory B, 1998): 2 q^2 switches of (3q - d) / 2 links to others, for a prime power q = 4w + d with d = 1, 0
-// or -1.
+// slim_fly: McKay-Miller-Siran graphs of diameter 2. They have 2 q^2 switches with (3q - d) / 2 links to
+// others, for a prime power q = 4w + d with d = 1, 0 or -1. (Besta and Hoefler, Slim Fly: A Cost Effective
+// Low-Diameter Network Topology, SC 2014, section II.B.) (McKay, Miller and Siran, Journal of Combinatorial
+// Theory B, 1998.)
 //
-// Switches are (0, x, y) and (1, m, c) over the field of q elements. With a primitive element e, two of the
-// first kind in a group x are joined where y - y' is in X, two of the second kind in a group m where c - c'
-// is in X', and (0, x, y) and (1, m, c) where y = m x + c. X holds the even powers of e for d = 1, e^(2i) for
-// i < q/2 for d = 0, and +-e^(2i) for i < w for d = -1; X' is e X.
+// Switches are (0, x, y) and (1, m, c) over the field of q elements. Let e be a primitive element. Two
+// switches of the first kind in a group x are joined where y - y' is in X. Two of the second kind in a group
+// m are joined where c - c' is in X'. (0, x, y) and (1, m, c) are joined where y = m x + c.
+//
+// X holds the even powers of e for d = 1. For d = 0 it holds e^(2i) for i < q/2, and for d = -1 +-e^(2i) for
+// i < w. X' is e X.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -34,7 +36,7 @@ const Parameters<SlimFlyParameters>& slim_fly_parameters() {
   return p;
 }
 
-// q = p^k; p = 0 where q is no power of a prime.
+// Represents q as p^k; p = 0 where q is not a power of a prime.
 struct PrimePower {
   std::int64_t p = 0, k = 0;
 };
@@ -49,9 +51,9 @@ PrimePower prime_power(std::int64_t q) {
   return result;
 }
 
-// The field of p^k elements: polynomials in x over the integers modulo p, of degree below k, modulo
-// x^k = some polynomial for which the powers of x are all elements but 0. An element is the number whose
-// digits to the base p are its coefficients, the constant first.
+// The field of p^k elements. They are polynomials in x over the integers modulo p, of degree below k, modulo
+// x^k minus a polynomial. That polynomial is chosen so that the powers of x are all elements but 0. An
+// element is stored as the number whose base-p digits are its coefficients, the constant first.
 class Field {
  public:
   explicit Field(PrimePower size) : p_(size.p), top_(1) {
@@ -62,9 +64,9 @@ class Field {
     for (std::size_t i = 0; i < powers_.size(); ++i) log_[static_cast<std::size_t>(powers_[i])] = i;
   }
   std::int64_t elements() const { return p_ * top_; }
-  // Of x, which is primitive.
+  // Returns a power of x, which is primitive.
   std::int64_t power(std::size_t exponent) const { return powers_[exponent % powers_.size()]; }
-  // a + factor b, digit by digit.
+  // Returns a + factor * b, digit by digit.
   std::int64_t sum(std::int64_t a, std::int64_t b, std::int64_t factor) const {
     std::int64_t result = 0;
     for (std::int64_t digit = 1; digit <= top_; digit *= p_)
@@ -81,7 +83,7 @@ class Field {
  private:
   std::int64_t times_x(std::int64_t a) const { return sum(a % top_ * p_, reduced_, a / top_); }
 
-  // x^0, x^1, ... until they repeat: whether that is all elements but 0.
+  // Computes x^0, x^1, ... until they repeat. Returns whether they are all elements but 0.
   bool find_powers() {
     powers_.assign(1, 1);
     while (static_cast<std::int64_t>(powers_.size()) < elements()) {
@@ -92,16 +94,16 @@ class Field {
     return false;
   }
 
-  std::int64_t p_, top_;      // top_: p^(k-1)
-  std::int64_t reduced_ = 0;  // x^k
+  std::int64_t p_, top_;      // top_ is p^(k-1)
+  std::int64_t reduced_ = 0;  // the polynomial that x^k equals
   std::vector<std::int64_t> powers_;
   std::vector<std::size_t> log_;  // by element
 };
 
-// d of q = 4w + d.
+// Returns d of q = 4w + d.
 std::int64_t remainder_of(std::int64_t q) { return q % 4 == 3 ? -1 : q % 4; }
 
-// X, and by `odd` X' = e X: by element, whether it holds it.
+// Returns, by element, whether X holds it; with `odd`, whether X' = e X does.
 std::vector<bool> generators(const Field& field, bool odd) {
   const std::int64_t q = field.elements();
   const auto count = static_cast<std::size_t>(q % 4 == 3 ? (q + 1) / 4 : q / 2);

@@ -1,4 +1,5 @@
-// star: all NICs at one switch; the smallest fabric with contention, for incast studies and exact tests.
+// star: all NICs at one switch. It is the smallest fabric with contention, for incast studies and exact
+// tests.
 #include <string>
 
 #include "sim/core/registry.h"

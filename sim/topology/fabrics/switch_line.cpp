@@ -1,5 +1,5 @@
-// switch_line: a line of switches with one host port at each end; a packet crosses switches + 1 links. For
-// exact tests of store and forward.
+// switch_line: a line of switches with one host port at each end, so that a packet crosses switches + 1
+// links. It serves exact tests of store and forward.
 #include <string>
 
 #include "sim/core/registry.h"

@@ -1,13 +1,14 @@
-// topoopt: servers joined directly by a patch panel, which stands as it was set for one job (Wang, Khazraee,
+// topoopt: servers joined directly by a patch panel, which stays as configured for one job. (Wang, Khazraee,
 // Zhong, Ghobadi, Jia, Mudigere, Zhang, Kewitsch, TopoOpt: Co-optimizing Network Topology and Parallelization
-// Strategy for Distributed Training Jobs, NSDI 2023, section 4). Some ports of each server are for rings of
-// all-reduce, the others for the pairs that have most to say to each other; servers forward for the rest.
+// Strategy for Distributed Training Jobs, NSDI 2023, section 4.) Some ports of each server are for rings of
+// all-reduce, the others for the pairs with the highest demand. Servers forward all other traffic.
 //
-// Rings go from each server to the one p further on, for a p without a common divisor with their number
-// (TotientPerms), and the p of several rings grow about geometrically, so that ways are short. A patch panel
-// joins ports both ways, so a ring takes two ports of each server and carries both directions. The other
-// ports are given away by matchings of the largest weight, one after the other; a pair that got a circuit
-// counts half as much for the next.
+// Rings go from each server to the server p further on, for a p that has no common divisor with their number
+// (TotientPerms). The p of several rings grow about geometrically, so that routes are short. A patch panel
+// joins ports both ways, so a ring takes two ports of each server and carries both directions.
+//
+// The other ports are assigned by successive matchings of maximum weight. After each matching, the demand of
+// a pair that got a circuit is halved.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -65,7 +66,8 @@ PairWeights read_demand(const TopooptParameters& p) {
   return demand;
 }
 
-// The number whose `power`-th power is `value`, by halving: products only, which every machine rounds alike.
+// Returns the number whose `power`-th power is `value`, by bisection. It uses only products, which every
+// machine rounds alike.
 double root(double value, std::int64_t power) {
   double low = 1, high = value;
   for (int i = 0; i < 64; ++i) {
@@ -77,8 +79,9 @@ double root(double value, std::int64_t power) {
   return high;
 }
 
-// So many jumps without a common divisor with `servers`, each about the same factor longer than the one
-// before, none twice; up to half the way round, because rings go both ways. Fewer where there are no more.
+// Returns `rings` different jumps without a common divisor with `servers`, or fewer where there are no more.
+// Each is longer than the one before by about the same factor. They are at most half of `servers`, because
+// rings go both ways.
 std::vector<std::uint32_t> ring_jumps(std::uint32_t servers, std::int64_t rings) {
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t p = 1; 2 * p <= servers; ++p) {
@@ -103,7 +106,7 @@ std::int64_t rings_of(const TopooptParameters& p, const PairWeights& demand, con
   std::int64_t rings = p.degree / 2;
   if (p.rings) {
     rings = *p.rings;
-  } else if (pairs > 0) {  // of all ports the all-reduce's part, rounded up to a ring
+  } else if (pairs > 0) {  // the all-reduce's share of all ports, rounded up to whole rings
     const Int128 reduced = static_cast<Int128>(p.all_reduce) * p.servers;
     const Int128 ports = (reduced * p.degree + reduced + pairs - 1) / (reduced + pairs);
     rings = std::clamp<std::int64_t>(static_cast<std::int64_t>((ports + 1) / 2), 1, p.degree / 2);

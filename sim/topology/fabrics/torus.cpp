@@ -1,17 +1,17 @@
-// torus: a grid of routers, one at each host, in one to four dimensions; `wrap` closes dimensions to rings,
-// so that ring, mesh and torus are the same. Twisted tori shift the other coordinates where the short
-// dimensions wrap (Camara, Moreto, Vallejo, Beivide, Miguel-Alonso, Martinez, Navaridas, Twisted Torus
-// Topologies for Enhanced Interconnection Networks, IEEE TPDS 2010; TPU v4: Jouppi et al., ISCA 2023).
+// torus: a grid of routers, one at each host, in one to four dimensions. `wrap` closes dimensions to rings,
+// so that ring, mesh and torus are one kind. Twisted tori shift the other coordinates where the short
+// dimensions wrap. (Camara, Moreto, Vallejo, Beivide, Miguel-Alonso, Martinez, Navaridas, Twisted Torus
+// Topologies for Enhanced Interconnection Networks, IEEE TPDS 2010.) (TPU v4: Jouppi et al., ISCA 2023.)
 //
-// Ways go in the order of the dimensions, the short ones first where there is a twist. In one that wraps,
-// packets that have yet to cross the place where it closes are in channel 0, the others in channel 1 (Dally
-// and Seitz, 1987), so that neither channel's packets run in a circle. On the way to an intermediate the
-// same, and from there in two channels more. An adaptive way takes any shortest way in one channel more, and
-// escapes from it into those of the dimensions' order.
+// Routes go in the order of the dimensions, the short ones first in a twisted torus. A dimension that
+// wraps has a dateline, the link that closes it. Packets that still have to cross it are in channel 0, others
+// in channel 1. So neither channel's packets form a cycle (Dally and Seitz, 1987). Routes to an intermediate
+// use the same channels, and from there on two more. Adaptive routes take any shortest route in one further
+// channel, and escape into the channels of dimension order.
 //
-// All next hops are arithmetic: of a shortest way only the displacement matters, links along each dimension.
-// In a twisted torus that is looked up by the difference of two places, which is the same for all pairs so
-// far apart.
+// All next hops are computed by arithmetic: a shortest route depends only on the displacement, the number of
+// links along each dimension. In a twisted torus the displacement is looked up by the difference of two
+// positions, which is the same for all pairs so far apart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,8 +68,8 @@ const Parameters<TorusParameters>& torus_parameters() {
   return p;
 }
 
-using Displacement =
-    std::array<std::int16_t, kMostTorusDimensions>;  // links along each dimension, either way
+// Number of links along each dimension; the sign gives the direction.
+using Displacement = std::array<std::int16_t, kMostTorusDimensions>;
 
 class TorusShape {
  public:
@@ -94,26 +94,26 @@ class TorusShape {
     for (std::size_t d = 0; d < dimensions(); ++d) at[d] = static_cast<std::int16_t>(coordinate(router, d));
     return at;
   }
-  // The router at these coordinates, which may lie outside the grid where it is closed.
+  // Returns the router at these coordinates. They may lie outside the grid in dimensions that wrap.
   std::uint32_t router(Displacement at) const {
     for (std::size_t d = 0; d < dimensions(); ++d) turn_back(at, d);
     for (std::size_t d = 0; twist_ && d < dimensions(); ++d)
-      turn_back(at, d);  // what the others have shifted
+      turn_back(at, d);  // positions that other dimensions shifted
     std::uint32_t router = 0;
     for (std::size_t d = dimensions(); d-- > 0;)
       router = router * static_cast<std::uint32_t>(sizes_[d]) + static_cast<std::uint32_t>(at[d]);
     return router;
   }
 
-  // In how many ways ties are decided: which direction of each dimension, and in a twisted torus which
-  // dimension is to have the longest part.
+  // Returns the number of ways to resolve ties. A way is a direction for each dimension. In a twisted torus
+  // it is also an order of the dimensions, in which the longest part comes first.
   std::uint32_t choices() const {
     std::uint32_t count = 1U << dimensions();
     for (std::uint32_t i = 2; twist_ && i <= dimensions(); ++i) count *= i;
     return count;
   }
-  // The shortest way that decision number `choice` takes: a rule that looks at lengths only, so that every
-  // router on the way goes on with the same one.
+  // Returns the shortest route that decision number `choice` selects. The rule depends only on lengths, so
+  // every router on the route continues with the same one.
   Displacement shortest(std::uint32_t from, std::uint32_t to, std::uint32_t choice) const {
     if (!twist_) return along_each(from, to, choice);
     const std::span<const Displacement> ways = all_twisted(from, to);
@@ -123,7 +123,8 @@ class TorusShape {
     }
     return best;
   }
-  // Bit 2 d: some shortest way goes back in dimension d; 2 d + 1: on.
+  // Returns a mask of directions. Bit 2 d is set if some shortest route goes backward in dimension d, and bit
+  // 2 d + 1 if one goes forward.
   std::uint32_t directions(std::uint32_t from, std::uint32_t to) const {
     std::uint32_t mask = 0;
     const auto add = [&](const Displacement& way) {
@@ -139,8 +140,8 @@ class TorusShape {
     }
     return mask;
   }
-  // The dimension that the way goes along next: short ones first, because going round one of those moves a
-  // packet along the long ones.
+  // Returns the dimension of the route's next hop. Short dimensions come first, because going round one of
+  // them moves a packet along the long ones.
   std::size_t first_dimension(const Displacement& way) const {
     std::size_t first = dimensions();
     for (std::size_t d = dimensions(); d-- > 0;) {
@@ -149,20 +150,20 @@ class TorusShape {
     }
     return first;
   }
-  // Whether a way that has yet to go so far from this router in a dimension crosses the place where it
-  // closes.
+  // Returns whether a route that still goes `links` links along a dimension from this router crosses the
+  // dateline.
   bool crosses(std::uint32_t router, std::size_t dimension, std::int32_t links) const {
     const std::int32_t end = coordinate(router, dimension) + links;
     return end < 0 || end >= sizes_[dimension];
   }
 
  private:
-  // Into the grid along dimension d.
+  // Moves the position into the grid along dimension d.
   void turn_back(Displacement& at, std::size_t d) const {
     for (; at[d] < 0; at[d] = static_cast<std::int16_t>(at[d] + sizes_[d])) shift(at, d, 1);
     for (; at[d] >= sizes_[d]; at[d] = static_cast<std::int16_t>(at[d] - sizes_[d])) shift(at, d, -1);
   }
-  // One turn round dimension d shifts the long ones, where d is a short one.
+  // Applies the twist: each turn round dimension d, if it is a short one, shifts the long ones.
   void shift(Displacement& at, std::size_t d, std::int32_t turns) const {
     if (!twist_ || sizes_[d] != shortest_size()) return;
     for (std::size_t other = 0; other < dimensions(); ++other) {
@@ -171,7 +172,8 @@ class TorusShape {
   }
   std::int32_t shortest_size() const { return *std::min_element(sizes_.begin(), sizes_.end()); }
 
-  // Bit d of `choice`: which direction is taken when both are as long.
+  // Returns a shortest route without a twist. Bit d of `choice` selects the direction where both are equally
+  // long.
   Displacement along_each(std::uint32_t from, std::uint32_t to, std::uint32_t choice) const {
     Displacement way{};
     for (std::size_t d = 0; d < dimensions(); ++d) {
@@ -194,7 +196,8 @@ class TorusShape {
     const std::uint32_t entry = router(difference);
     return {ways_.data() + begin_[entry], begin_[entry + 1] - begin_[entry]};
   }
-  // The longer part in the dimension that the choice names first, then the next; of equal ones by direction.
+  // Returns whether `a` is better than `b` for a choice. The longer part in the dimension that the choice
+  // names first decides, then the next dimension; for equal lengths, the direction.
   bool better(const Displacement& a, const Displacement& b, std::uint32_t choice) const {
     const std::uint32_t signs = choice & ((1U << dimensions()) - 1);
     std::uint32_t order = choice >> dimensions();
@@ -210,8 +213,8 @@ class TorusShape {
     return false;
   }
 
-  // All shortest displacements from router 0 to each other one: by how often it goes round the short
-  // dimensions, and then straight to it in the long ones.
+  // Stores all shortest displacements from router 0 to each other router. Candidates go round the short
+  // dimensions a number of times, and then directly along the long ones.
   void build_table() {
     for (std::uint32_t to = 0; to < routers_; ++to) {
       std::vector<Displacement> ways{place(to)};
@@ -252,13 +255,13 @@ class TorusShape {
   std::vector<bool> wrap_;
   bool twist_;
   std::uint32_t routers_ = 1;
-  std::vector<std::size_t> begin_;  // by difference, as the router there from router 0: range of ways_
+  std::vector<std::size_t> begin_;  // by the router at the difference from router 0: range of ways_
   std::vector<Displacement> ways_;
 };
 
 class TorusRoutes final : public Routes {
  public:
-  // Routers are the nodes from first_router on, in order.
+  // `first_router` and the nodes after it are the routers, in order.
   TorusRoutes(const Graph& graph, TorusShape shape, NodeId first_router, std::span<const HostPort> nics,
               std::uint32_t given_channels)
       : shape_(std::move(shape)),
@@ -277,7 +280,7 @@ class TorusRoutes final : public Routes {
       down_[i] = up_[nics[i].nic] ^ 1U;
     }
   }
-  // The link that goes on in a dimension from a router.
+  // Sets the link that leads forward in a dimension from `router` to `far`.
   void add_link(std::uint32_t router, std::uint32_t far, std::size_t dimension, PortId port) {
     links_[index(router, dimension, true)] = port;
     links_[index(far, dimension, false)] = port ^ 1U;
@@ -339,7 +342,7 @@ class TorusRoutes final : public Routes {
   std::size_t index(std::uint32_t router, std::size_t dimension, bool on) const {
     return 2 * (shape_.dimensions() * router + dimension) + (on ? 1 : 0);
   }
-  // Whether both directions of the dimension may be taken next, whatever is chosen after.
+  // Returns whether both directions of the dimension may be taken next, independently of later choices.
   bool balanced(std::uint32_t router, std::uint32_t to, std::size_t d) const {
     const Displacement one = shape_.shortest(router, to, 0);
     const Displacement other = shape_.shortest(router, to, 1U << d);
@@ -349,9 +352,9 @@ class TorusRoutes final : public Routes {
   TorusShape shape_;
   NodeId first_;
   std::uint32_t given_, per_phase_;
-  std::vector<PortId> links_;             // by router, dimension and direction (back, on)
-  std::vector<PortId> down_;              // by router: to its NIC
-  std::vector<PortId> up_;                // by node of a NIC: to its router
+  std::vector<PortId> links_;             // by router, dimension and direction (backward, forward)
+  std::vector<PortId> down_;              // by router: its port to the NIC
+  std::vector<PortId> up_;                // by node of a NIC: its port to the router
   std::vector<std::uint32_t> router_of_;  // by node of a NIC
 };
 
@@ -378,7 +381,7 @@ class Torus final : public Topology {
     }
     for (std::uint32_t i = 0; i < nics.size(); ++i) graph.add_link(nics[i].nic, first + i, inner_link());
     auto routes = std::make_unique<TorusRoutes>(graph, shape_, first, nics, channels_);
-    std::map<std::string, std::vector<PortId>> circuits;  // by the optical switch that makes them
+    std::map<std::string, std::vector<PortId>> circuits;  // by name of the optical switch that makes them
     for (std::uint32_t i = 0; i < shape_.routers(); ++i) {
       for (std::size_t d = 0; d < shape_.dimensions(); ++d) join(graph, *routes, first, i, d, circuits);
     }
@@ -396,7 +399,8 @@ class Torus final : public Topology {
       text += (d == 0 ? "" : "_") + std::to_string(shape_.coordinate(router, d));
     return text;
   }
-  // Between a chip and its own router, which is a part of it: it takes no time and holds nothing back.
+  // Returns the link between a chip and its own router, which is a part of it. The link takes no time and
+  // never limits the rate.
   LinkSpec inner_link() const {
     LinkSpec link = link_;
     link.rate = link_.rate * static_cast<BitRate>(2 * shape_.dimensions());
@@ -404,7 +408,7 @@ class Torus final : public Topology {
     link.cut_through = true;
     return link;
   }
-  // To the next router in a dimension.
+  // Adds the link to the next router in a dimension.
   void join(Graph& graph, TorusRoutes& routes, NodeId first, std::uint32_t router, std::size_t d,
             std::map<std::string, std::vector<PortId>>& circuits) const {
     Displacement at = shape_.place(router);
@@ -420,7 +424,8 @@ class Torus final : public Topology {
     routes.add_link(router, far, d, port);
     if (optical) circuits[made_by].push_back(port);
   }
-  // Faces that are opposite to each other meet in one, place by place.
+  // Returns the name of the optical switch of a link. Opposite faces of all cubes meet in one switch for each
+  // position on the face.
   std::string optical_switch(const Displacement& at, std::size_t d) const {
     std::string name = "optical" + std::to_string(d);
     for (std::size_t other = 0; other < shape_.dimensions(); ++other) {
@@ -452,7 +457,8 @@ std::vector<std::int32_t> read_sizes(const ConfigNode& node) {
   return sizes;
 }
 
-// A ring of two would be two links between the same two, and one of one none.
+// Reads which dimensions wrap. A ring of two routers would be two links between the same routers, and a ring
+// of one none.
 std::vector<bool> read_wrap(const ConfigNode& node, const std::vector<std::int32_t>& sizes) {
   std::vector<bool> wrap(sizes.size(), true);
   if (node.is_sequence()) {

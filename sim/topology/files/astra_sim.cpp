@@ -1,9 +1,9 @@
-// astra_sim: the network file of ASTRA-sim's analytical backend (network.yml): topology, npus_count,
-// bandwidth and latency by dimension, the first one innermost. An NPU is a host; bandwidth (GB/s) and latency
+// astra_sim: the network file of ASTRA-sim's analytical backend (network.yml). It has topology, npus_count,
+// bandwidth and latency by dimension, the innermost first. An NPU is a host; bandwidth (GB/s) and latency
 // (ns) are those of each link, one way (astra-network-analytical, input/*.yml).
 //
-// What a GB is there depends on the version: 2^30 bytes until 2025, 10^9 since (common/NetworkFunction), so
-// `gigabyte` says it; default decimal.
+// The size of a GB depends on the tool's version: 2^30 bytes until 2025, 10^9 since (common/NetworkFunction).
+// The parameter `gigabyte` selects it; the default is decimal.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -16,7 +16,7 @@ namespace {
 using Link = DescribedCluster::Link;
 using Port = DescribedHosts::Port;
 
-// Links by node, and what is asked of them.
+// The links of each node, with queries about them.
 class Links {
  public:
   explicit Links(const DescribedCluster& cluster) : cluster_(cluster), of_(cluster.nodes.size()) {
@@ -34,13 +34,14 @@ class Links {
   }
   bool is_xpu(std::uint32_t node) const { return cluster_.nodes[node].kind == DescribedCluster::Kind::xpu; }
   bool joins_xpus(const Link& link) const { return is_xpu(link.a) && is_xpu(link.b); }
-  // Whether it is a switch of a host that NVLinks lead to.
+  // Returns whether the node is a switch of a host with NVLinks.
   bool is_nvswitch(std::uint32_t node) const {
     if (cluster_.nodes[node].kind != DescribedCluster::Kind::network_switch) return false;
     const auto inner = [this](const Link* link) { return link->scale_up && !leaves(*link); };
     return std::any_of(of_[node].begin(), of_[node].end(), inner);
   }
-  // What an NVLink carries, where the file tells: its own rate, or its part of what all of the xpu's do.
+  // Returns the rate of an NVLink where the file gives it: its own rate, or its share of the total rate of
+  // the xpu's links.
   std::optional<BitRate> nvlink_rate(const Link& link) const {
     if (link.rate || !link.together) return link.rate;
     return share(link, *link.together);
@@ -57,7 +58,8 @@ class Links {
     return std::max<BitRate>(together / static_cast<BitRate>(sharing), 1);
   }
 
-  // Xpus of its unit that NVLinks join to this one, itself too, directly or over switches.
+  // Returns the xpus of its unit that NVLinks join to this one, directly or over switches, and the xpu
+  // itself.
   std::set<std::uint32_t> near(std::uint32_t xpu) const {
     std::set<std::uint32_t> found{xpu};
     std::vector<std::uint32_t> reached{xpu};
@@ -140,7 +142,7 @@ class HostFinder {
       return std::any_of(own.begin(), own.end(), leads_away);
     });
     if (away) return true;
-    // Whether some xpus are joined over no fewer than two others.
+    // Checks whether some xpus are joined only over two or more others.
     return std::any_of(near.begin(), near.end(), [&](const auto& xpu) {
       std::set<std::uint32_t> within_two;
       for (const std::uint32_t next : xpu.second) within_two.insert(near[next].begin(), near[next].end());
@@ -173,11 +175,11 @@ class HostFinder {
     hosts_[known->second].units.push_back(unit);
   }
 
-  std::uint64_t rank_of(std::uint32_t node) const {  // none: last
+  std::uint64_t rank_of(std::uint32_t node) const {  // xpus without a rank come last
     return static_cast<std::uint64_t>(cluster_.nodes[node].rank);
   }
 
-  // What makes two hosts one kind.
+  // The properties in which two hosts of one kind agree.
   using Signature = std::tuple<std::string, bool, std::vector<std::uint32_t>, std::vector<Port>,
                                std::vector<std::tuple<std::uint32_t, std::uint32_t, bool, BitRate, Time>>,
                                std::vector<std::pair<std::int64_t, BitRate>>>;
@@ -219,8 +221,8 @@ class Fabric final : public Topology {
   std::vector<std::int64_t> ranks_;
 };
 
-// Those that the file gives to xpus, in the order in which hosts and their xpus are numbered; empty: it gives
-// none.
+// Returns the ranks of the xpus in the order in which hosts and their xpus are numbered; empty: the file
+// assigns none.
 std::vector<std::int64_t> ranks_of(const DescribedCluster& cluster) {
   std::vector<std::int64_t> ranks;
   for (const DescribedHosts& kind : hosts_of(cluster)) {
@@ -265,13 +267,13 @@ class FabricLister {
     return result;
   }
 
-  // What a node's links between units end at; of a router its switch.
+  // The ends of a node's links between units: host ports, or the switch of a router.
   struct Ends {
     bool router = false;
-    std::uint32_t first = kNoId;  // host port, of the first link
-    std::uint32_t taken = 0;      // links so far
+    std::uint32_t first = kNoId;  // host port of its first link
+    std::uint32_t taken = 0;      // number of links assigned so far
     std::uint32_t router_switch = kNoId;
-    BitRate rate = 0;  // of a router's links together
+    BitRate rate = 0;  // total rate of a router's links
   };
 
   void number_ports(const DescribedHosts& kind, std::uint32_t unit) {
@@ -315,7 +317,7 @@ class FabricLister {
     return {true, ends.first + ends.taken++};
   }
 
-  // NVLinks and NVSwitches of a host whose xpus pass packets on. `xpu`: one of it.
+  // Adds the NVLinks and NVSwitches of a host whose xpus forward packets. `xpu` is any of its xpus.
   void add_inner_links(std::uint32_t unit, std::uint32_t xpu) {
     const DescribedCluster::Unit& u = cluster_.units[unit];
     const std::uint32_t port = ends_[u.first + xpu].first;
@@ -331,7 +333,7 @@ class FabricLister {
     }
   }
 
-  // A cable from NIC to NIC passes a switch that is a part of the first one's host.
+  // Adds a link. A cable from NIC to NIC passes a switch that is a part of the first one's host.
   void add_link(const Link& link) {
     const LinkSpec between = spec(link);
     LinkEnd a = end(link.a);
@@ -345,7 +347,7 @@ class FabricLister {
     list_.links.push_back({a, b, between, between, link.place});
   }
 
-  // Between a node and its own router, which is a part of it: it takes no time and holds nothing back.
+  // Joins a node and its own router, which is a part of it. The link takes no time and never limits the rate.
   void join_inside(LinkEnd host, LinkEnd router, BitRate rate, LinkSpec link) {
     link.rate = std::min(rate, kLinkRates.maximum);
     link.delay = 0;
@@ -361,7 +363,7 @@ class FabricLister {
     }
   }
 
-  // A switch's tier is its distance from the hosts.
+  // Sets the tiers of the switches. A switch's tier is its distance from the hosts.
   void find_tiers() {
     std::vector<std::vector<std::uint32_t>> neighbours(list_.switches.size());
     std::vector<std::uint32_t> reached;
@@ -385,15 +387,15 @@ class FabricLister {
     }
   }
 
-  // Which networks a host has ports on: NICs, which PCIe and NVLinks join to all of its xpus, and xpus that
-  // pass packets on, each for itself.
+  // Networks that a host has ports on. PCIe and NVLinks join its NICs to all of its xpus. An xpu that
+  // forwards packets reaches only the networks of its own links.
   struct Networks {
     std::set<std::uint32_t> nics, xpus;
     auto operator<=>(const Networks&) const = default;
   };
 
-  // Every xpu reaches every one of the other hosts: over a network that both hosts have NICs on, or because
-  // the xpus of both are all on one.
+  // Checks that every xpu reaches every xpu of the other hosts. Two hosts need a network on which both have
+  // NICs, or a single network with the xpus of both.
   void check_joined() const {
     std::map<Networks, std::vector<std::uint32_t>> units;
     for (const auto& [unit, networks] : networks_by_unit()) units[networks].push_back(unit);
@@ -448,7 +450,7 @@ class FabricLister {
   LinkList list_;
   std::vector<Ends> ends_;                     // by node
   std::vector<bool> is_host_;                  // by unit
-  std::vector<std::uint32_t> switch_of_unit_;  // kNoId: a host, or nothing is joined to it
+  std::vector<std::uint32_t> switch_of_unit_;  // by unit; kNoId: a host, or a unit that nothing joins
   std::vector<std::uint32_t> unit_of_port_;
 };
 
@@ -508,12 +510,14 @@ class FileHost final : public Host {
  private:
   DescribedCluster::Kind kind(std::uint32_t node) const { return cluster_.nodes[first_ + node].kind; }
   bool inside(const Link& link) const { return !links_.leaves(link); }
-  // Whether it is a link of the host's: between xpus that pass on packets NVLinks are the fabric's.
+  // Returns whether the link belongs to the host. NVLinks between xpus that forward packets belong to the
+  // fabric.
   bool in_host(const Link& link) const { return inside(link) && !(host_.routers && link.scale_up); }
-  // Its xpus are all that it has: they pass on packets, and there are no NICs.
+  // Returns whether the host consists of its xpus only: they forward packets, and there are no NICs.
   bool bare() const { return host_.routers && host_.ports.size() == host_.xpus.size(); }
 
-  // Switches with NVLinks, by what xpus they are joined to: the first one stands for all.
+  // Groups the switches with NVLinks by the xpus that they are joined to. The first switch of a group
+  // represents its stage.
   void find_stages() {
     stage_.assign(nodes_, kNoId);
     std::map<std::set<std::uint32_t>, std::uint32_t> known;
@@ -531,7 +535,7 @@ class FileHost final : public Host {
     }
   }
 
-  // What leads nowhere: ports and slots without anything in them, NICs without links, management.
+  // Finds the nodes that lead nowhere: empty ports and slots, NICs without links, management.
   void find_dead_ends() {
     dead_.assign(nodes_, false);
     const auto is_end = [this](std::uint32_t node) {
@@ -553,12 +557,12 @@ class FileHost final : public Host {
     }
   }
 
-  // A node with one link to others is the NIC, unless it is an xpu.
+  // Returns whether the node is a NIC itself: it has one link to other units, and is not an xpu.
   bool is_nic(std::uint32_t node) const {
     return links_.leaving(first_ + node) == 1 && kind(node) != DescribedCluster::Kind::xpu;
   }
 
-  // Xpus that pass on packets are ports themselves.
+  // Adds the host ports. Xpus that forward packets are host ports themselves.
   std::vector<NodeId> add_ports(Graph& graph, AtomId atom, const std::string& host,
                                 std::span<const std::uint32_t> numbers, std::vector<NodeId>& nodes) const {
     std::vector<NodeId> ports;
@@ -574,7 +578,7 @@ class FileHost final : public Host {
     return ports;
   }
 
-  // "host0/pciesw.1": by the file's name within its unit.
+  // Returns "host0/pciesw.1", with the node's name within its unit.
   std::string inner_name(const std::string& host, std::uint32_t node) const {
     const std::string& name = cluster_.nodes[first_ + node].name;
     const std::string& unit = cluster_.units[host_.units.front()].name;
@@ -584,7 +588,7 @@ class FileHost final : public Host {
   void add_node(Graph& graph, AtomId atom, const std::string& host, std::uint32_t node,
                 std::vector<NodeId>& nodes) const {
     if (nodes[node] != kNoId || dead_[node]) return;
-    if (host_.routers && stage_[node] != kNoId) return;  // the fabric's
+    if (host_.routers && stage_[node] != kNoId) return;  // it belongs to the fabric
     if (stage_[node] != kNoId && stage_[node] != node) {
       nodes[node] = nodes[stage_[node]];
       if (nodes[node] != kNoId) return;
@@ -597,7 +601,7 @@ class FileHost final : public Host {
       graph.set_combining(nodes[node], {nvls_efficiency_of(compute_capability()), p_.nvls_piece});
   }
 
-  // NICs that stand behind the node whose links they have; behind an xpu without taking time.
+  // Joins the NICs to the nodes whose links they have. Behind an xpu the link takes no time.
   void join_nics(Graph& graph, const std::vector<NodeId>& nics, const std::vector<NodeId>& nodes) const {
     for (std::size_t i = 0; i < nics.size(); ++i) {
       const Port& port = host_.ports[i];
@@ -620,7 +624,7 @@ class FileHost final : public Host {
     return 0;
   }
 
-  // Several NVLinks between the same two nodes are one.
+  // Adds the links. Several NVLinks between the same two nodes are one link.
   void add_links(Graph& graph, const std::vector<NodeId>& nodes) const {
     std::map<std::pair<NodeId, NodeId>, std::size_t> known;
     std::vector<NvlinkSum> nvlinks;
@@ -653,7 +657,8 @@ class FileHost final : public Host {
     std::optional<Time> delay;
   };
 
-  // Towards one of its ends. A faster way out of a switch would overtake what still comes in.
+  // Returns the NVLink in the direction of `to`. A slower port into a switch must not be cut-through, because
+  // a faster egress link would transmit bytes that have not arrived yet.
   LinkSpec nvlink(const Graph& graph, const NvlinkSum& sum, NodeId to,
                   const std::map<NodeId, BitRate>& widest) const {
     const bool into_switch = graph.node(to).kind == NodeKind::scale_up_switch;
@@ -677,13 +682,13 @@ class FileHost final : public Host {
   DescribedCluster cluster_;
   Links links_;
   DescribedHosts host_;
-  std::uint32_t first_, nodes_;       // of the unit that stands for all
-  std::vector<std::uint32_t> stage_;  // by node: the switch that stands for it; kNoId: no NVLinks
+  std::uint32_t first_, nodes_;       // of the unit that represents all
+  std::vector<std::uint32_t> stage_;  // by node: the switch that represents its stage; kNoId: no NVLinks
   std::vector<bool> dead_;            // by node
   DescribedHostParameters p_;
 };
 
-// "{device: server, instance: host.0}, 2 hosts of 8 ports"
+// Returns a description such as "{device: server, instance: host.0, count: 2} of 8 xpus and 8 ports".
 std::string in_words(const DescribedCluster& cluster, const DescribedHosts& host) {
   const DescribedCluster::Unit& unit = cluster.units[host.units.front()];
   return "{device: " + unit.kind + ", instance: " + unit.name +

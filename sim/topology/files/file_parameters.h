@@ -1,4 +1,4 @@
-// What fabrics whose rates and delays stand in a file have in common.
+// Parameters of fabrics whose rates and delays come from a file.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace netsim {
 
-// Of a fabric from another simulator's file, which says everything of a link but what it is.
+// Parameters of a fabric from another simulator's file. The file gives everything about a link except its
+// kind.
 struct FileFabricParameters {
   std::string file;
   LinkKind link_kind = LinkKind::ethernet;
   Bytes overhead = 0;
 };
 
-// Adds all of them (P derives from FileFabricParameters).
+// Adds all of these parameters (P derives from FileFabricParameters).
 template <class P>
 Parameters<P>&& with_file_fabric(Parameters<P>&& parameters, const std::string& what) {
   return with_file(std::move(parameters), what)

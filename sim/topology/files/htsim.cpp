@@ -11,11 +11,13 @@
 //   Downlink_Latency_ns 1000
 //   ...
 //
-// As htsim wires it (fat_tree_topology.cpp): a switch of tier 0 is joined to every switch of tier 1 of its
-// pod, switch p of a pod's tier 1 to the switches p, p + n, p + 2n, ... of tier 2, n being the number of tier
-// 1 switches in a pod; `Bundle` of a tier is the number of parallel links down to each of its neighbours. A
-// switch's latency is added to the delay of the links that leave it. Queue sizes (Queue_Down, Queue_Up) have
-// no effect, and a note says so: `network.switch` gives switches their buffers.
+// Links are those of htsim (fat_tree_topology.cpp). A switch of tier 0 is joined to every switch of tier 1 of
+// its pod. Switch p of a pod's tier 1 is joined to the switches p, p + n, p + 2n, ... of tier 2, where n is
+// the number of tier-1 switches in a pod. `Bundle` of a tier is the number of parallel links down to each
+// neighbour. A switch's latency is added to the delay of the links that leave it.
+//
+// Queue sizes (Queue_Down, Queue_Up) have no effect, and a note reports this: `network.switch` sets the
+// buffers of switches.
 #include <array>
 #include <memory>
 #include <string>
@@ -34,7 +36,7 @@ const Parameters<FileFabricParameters>& htsim_parameters() {
   return p;
 }
 
-// One tier as the file has it; absent values are -1.
+// One tier of the file; absent values are -1.
 struct Tier {
   bool given = false;
   std::int64_t speed_gbps = -1, radix_down = -1, radix_up = -1, latency_ns = -1;
@@ -44,7 +46,7 @@ struct Tier {
 struct Tree {
   std::uint32_t hosts = 0, tiers = 0, pod_hosts = 0;
   std::array<Tier, 3> tier;
-  // Counts, worked out: switches of tiers 0 and 1 in a pod, of the top tier in all.
+  // Computed counts: pods, switches of tiers 0 and 1 in a pod, and all switches of the top tier.
   std::uint32_t pods = 0, lower = 0, upper = 0, cores = 0;
   bool has_queues = false;
 };
@@ -110,7 +112,7 @@ class TreeReader {
                                     {"downlink_latency_ns", &Tier::latency_ns, {1, kLatency}},
                                     {"switch_latency_ns", &Tier::switch_latency_ns, {0, kLatency}},
                                     {"bundle", &Tier::bundle, {1, kRadix}},
-                                    // Follows from the radices; queues: see above.
+                                    // `oversubscribed` follows from radices; queue sizes have no effect.
                                     {"oversubscribed", nullptr, {1, kRadix}},
                                     {"queue_down", nullptr, {0, INT64_MAX}},
                                     {"queue_up", nullptr, {0, INT64_MAX}}};
@@ -179,7 +181,7 @@ class TreeReader {
   Tier* tier_ = nullptr;
 };
 
-// Switches are numbered tier by tier: tor0, ..., agg0, ..., core0, ...
+// Builds the list of links. Switches are numbered tier by tier: tor0, ..., agg0, ..., core0, ...
 class TreeBuilder {
  public:
   TreeBuilder(const Tree& tree, const FileFabricParameters& p) : tree_(tree), p_(p) {
@@ -199,7 +201,7 @@ class TreeBuilder {
   void name_switches(const char* name, std::uint32_t count, int tier) {
     for (std::uint32_t i = 0; i < count; ++i) list_.switches.push_back({name + std::to_string(i), tier});
   }
-  // From a switch of tier `tier` down to the one below.
+  // Joins a switch of tier `tier` to a switch or host below it.
   void join(std::uint32_t upper, LinkEnd lower, std::size_t tier) {
     const Tier& t = tree_.tier[tier];
     LinkSpec down{.kind = p_.link_kind,
@@ -243,7 +245,7 @@ class HtsimTree final : public Topology {
   std::uint32_t host_ports() const override { return list_.host_ports; }
   std::vector<std::uint32_t> host_numbers() const override { return list_.numbers(); }
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics) const override {
-    constexpr ChannelParameters kNone{.channels = 1};  // ways lead up, then down
+    constexpr ChannelParameters kNone{.channels = 1};  // routes lead up, then down
     return list_.build(graph, nics, kNone);
   }
   std::vector<std::string> notes() const override {
@@ -258,7 +260,7 @@ class HtsimTree final : public Topology {
   bool has_queues_;
 };
 
-// Its keys, in whatever order and case.
+// Returns whether the file has htsim's keys, in any order and case.
 bool is_htsim_topology(const Excerpt& file) {
   const auto key = [&](std::size_t line) {
     const auto words = file.words(line);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostNodes = 1 << 21, kMostEdges = 1 << 23;
 
-// ---- What names and descriptions say
+// ---- Meaning of names and descriptions
 
 std::string lower(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -33,7 +33,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The number behind `word`, separated by nothing, a blank, '_' or '-'; 0: there is none.
+// Returns the number after `word`, separated by nothing, a blank, '_' or '-'. 0: there is none.
 int number_after(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     std::size_t digit = at + word.size();
@@ -46,8 +46,8 @@ int number_after(std::string_view text, std::string_view word) {
   return 0;
 }
 
-// By generation: what all NVLinks of such a GPU carry each way, usable (GB/s: links x what NCCL counts for
-// one), and its compute capability.
+// A generation of GPUs. `nvlinks` is the usable rate of all NVLinks of such a GPU, each way, in GB/s: links x
+// NCCL's rate of one.
 struct Generation {
   double nvlinks;
   std::int64_t compute_capability;
@@ -87,8 +87,8 @@ BitRate nvlink_rate(std::string_view link, std::string_view xpu) {  // 0: unknow
   return giga_bytes(kGenerations[numbered ? generation_of_nvlink(link) : generation_of_xpu(xpu)].nvlinks);
 }
 
-// One xGMI link between two Instinct GPUs, usable, each way, as RCCL counts it (src/graph/topo.h: VEGA_,
-// MI200_ and GFX94X_XGMI_WIDTH); 0: unknown.
+// Returns the usable rate of one xGMI link between two Instinct GPUs, each way, as RCCL counts it; 0:
+// unknown. (src/graph/topo.h: VEGA_, MI200_ and GFX94X_XGMI_WIDTH.)
 BitRate xgmi_rate(std::string_view xpu) {
   constexpr std::array<std::pair<std::string_view, double>, 7> kByName{{{"mi300", 48},
                                                                         {"mi325", 48},
@@ -103,7 +103,7 @@ BitRate xgmi_rate(std::string_view xpu) {
   return 0;
 }
 
-// Raw in whole Gb/s, as in host_links.h.
+// Returns the usable rate of a PCIe link. The raw rate is in whole Gb/s, as in host_links.h.
 BitRate usable_pcie(double gigatransfers, int lanes) {
   const double coded = gigatransfers <= 5 ? 0.8 : gigatransfers <= 32 ? 128.0 / 130 : 236.0 / 256;
   PcieParameters pcie;
@@ -125,7 +125,7 @@ BitRate pcie_rate(std::string_view text) {  // 0: unknown
   return usable_pcie(kGigatransfers[static_cast<std::size_t>(generation)], pcie_lanes(text));
 }
 
-// ---- Nodes and links with what is said of them
+// ---- Nodes and links with their descriptions
 
 struct Wire {
   std::string text;  // name and description
@@ -162,7 +162,7 @@ bool is_scale_up(const Wire& wire, const Part& a, const Part& b) {
          carries(b.text);
 }
 
-// A link "nvlink_4" says the generation of xpus of which nothing else says it.
+// Sets the generation of the xpus of a link "nvlink_4" if nothing else determines it.
 void learn_generation(const DescribedCluster::Link& link, const Wire& wire, DescribedCluster& cluster) {
   const std::size_t generation = link.scale_up ? generation_of_nvlink(wire.text) : 0;
   if (generation == 0) return;
@@ -198,7 +198,7 @@ DescribedCluster::Link described(std::uint32_t at_a, std::uint32_t at_b, const W
   return link;
 }
 
-// Returns the kind of a component by its choice.
+// Returns the kind of a component by its `choice`.
 DescribedCluster::Kind kind_of(std::string_view choice) {
   return choice == "xpu"      ? DescribedCluster::Kind::xpu
          : choice == "cpu"    ? DescribedCluster::Kind::cpu
@@ -207,7 +207,8 @@ DescribedCluster::Kind kind_of(std::string_view choice) {
                               : DescribedCluster::Kind::other;
 }
 
-// InfraGraph's translator of NCCL's files writes NVSwitches as components of choice custom and type switch.
+// Returns the kind of a component by its type. InfraGraph's translator of NCCL's files writes NVSwitches as
+// components of choice `custom` and type `switch`.
 DescribedCluster::Kind kind_of_custom(const std::string& type) {
   const std::string lowered = lower(type);
   if (lowered == "gpu" || lowered == "npu") return DescribedCluster::Kind::xpu;
@@ -244,7 +245,7 @@ std::string name_in(const ConfigNode& map, const char* key = "name") {
   return name;
 }
 
-// Nothing refers to a link by a path, so that its name may be any text ("AMD Infinity Fabric").
+// Returns a link's name. It may be any text ("AMD Infinity Fabric"), because no path refers to a link.
 std::string link_name_in(const ConfigNode& map) {
   const ConfigNode& node = needed(map, "name");
   std::string name = read_text(node);
@@ -298,7 +299,7 @@ Time delay_of(const ConfigNode& at, double picoseconds) {
   return static_cast<Time>(picoseconds + 0.5);
 }
 
-// {choice: NAME, NAME: figure}, or {NAME: figure}.
+// Returns the entry's unit and figure. It is {choice: NAME, NAME: figure}, or {NAME: figure}.
 std::pair<std::string, const ConfigNode*> chosen(const ConfigNode& map,
                                                  const std::vector<std::string>& names) {
   std::vector<std::string> allowed = names;
@@ -351,7 +352,7 @@ Wires wires_of(const ConfigNode& owner) {
   return wires;
 }
 
-// "nic", "nic[3]", "nic[a:b:c]" as a name and what stands in the brackets.
+// One step of a path, "nic", "nic[3]" or "nic[a:b:c]", as a name and the text in the brackets.
 struct Step {
   std::string name;
   std::optional<std::string> index;
@@ -376,7 +377,7 @@ std::vector<Step> steps_of(const ConfigNode& at, const std::string& text) {
   return steps;
 }
 
-// One number of an index or slice; absent where it is empty.
+// Returns one number of an index or slice; none where it is empty.
 std::optional<std::uint32_t> number_of(const ConfigNode& at, const std::string& text,
                                        const std::string& index) {
   const auto is_blank = [](char c) { return c == ' '; };
@@ -390,7 +391,7 @@ std::optional<std::uint32_t> number_of(const ConfigNode& at, const std::string& 
   return value;
 }
 
-// The indices that a step chooses of `count`.
+// Returns the indices below `count` that a step selects.
 std::vector<std::uint32_t> indices_of(const ConfigNode& at, const Step& step, std::uint32_t count) {
   std::vector<std::uint32_t> result;
   const std::string index = step.index.value_or(":");
@@ -428,7 +429,7 @@ Scheme scheme_of(const ConfigNode& edge) {
   node.fail("'" + name + "' is none of one2one, many2many, ring");
 }
 
-// Calls join(a, b) for each pair of the scheme but those of a node with itself.
+// Calls join(a, b) for each pair of the scheme, except pairs of a node with itself.
 template <class Join>
 void join_by(Scheme scheme, const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b,
              Join join) {
@@ -456,9 +457,9 @@ void join_by(Scheme scheme, const std::vector<std::uint32_t>& a, const std::vect
 struct Device;
 
 struct Component {
-  std::uint32_t first = 0, count = 0;  // its nodes in the device's
-  const Device* device = nullptr;      // of choice `device`
-  std::uint32_t size() const;          // nodes of one of it
+  std::uint32_t first = 0, count = 0;  // index of its first node in the device, and number of copies
+  const Device* device = nullptr;      // for choice `device`
+  std::uint32_t size() const;          // number of nodes of one copy
 };
 
 struct Edge {
@@ -467,7 +468,7 @@ struct Edge {
   Place place;
 };
 
-// Edges between the same two nodes are one, the last.
+// A set of edges. Edges between the same two nodes are one; the last one counts.
 class EdgeSet {
  public:
   void add(Edge edge, const ConfigNode& at) {
@@ -487,11 +488,11 @@ class EdgeSet {
   std::unordered_map<std::uint64_t, std::size_t> known_;
 };
 
-// A device with all that the devices in it hold.
+// A device, including the contents of the devices inside it.
 struct Device {
   std::map<std::string, Component> components;
   std::vector<Part> parts;         // its nodes
-  std::vector<std::string> names;  // of them, behind the instance's
+  std::vector<std::string> names;  // names of its nodes, without the instance's
   Wires wires;
   EdgeSet edges;
 };
@@ -508,7 +509,7 @@ class Devices {
     }
   }
 
-  // The device of that name, which `at` asks for.
+  // Returns the device of that name; `at` is the place of an error.
   const Device& get(const std::string& name, const ConfigNode& at) {
     if (const auto made = made_.find(name); made != made_.end()) return made->second;
     const auto node = nodes_.find(name);
@@ -525,12 +526,12 @@ class Devices {
     return made_.emplace(name, std::move(device)).first->second;
   }
 
-  // All of them, so that mistakes in devices without instances are found too.
+  // Reads all devices, so that errors in devices without instances are found too.
   void read_all() {
     for (const auto& [name, node] : nodes_) get(name, *node);
   }
 
-  // The nodes that a path of components chooses, e.g. card[1].port.
+  // Returns the nodes that a path of components selects, e.g. card[1].port.
   static std::vector<std::uint32_t> choose(const Device& device, const std::vector<Step>& steps,
                                            const ConfigNode& at, std::size_t from = 0) {
     const Step& step = steps[from];
@@ -622,7 +623,7 @@ class Devices {
 
   std::map<std::string, const ConfigNode*> nodes_;
   std::map<std::string, Device> made_;
-  std::vector<std::string> open_;  // devices that are being read, the outermost first
+  std::vector<std::string> open_;  // devices being read, the outermost first
 };
 
 // ---- Infrastructures
@@ -645,7 +646,7 @@ class InfrastructureReader {
  private:
   struct Instances {
     const Device* device;
-    std::uint32_t first, count;  // nodes, and how many of it
+    std::uint32_t first, count;  // index of the first node, and number of instances
     std::uint32_t size() const { return static_cast<std::uint32_t>(device->parts.size()); }
   };
 
@@ -733,7 +734,7 @@ std::int64_t rank_of(const ConfigNode& node) {
   return rank;
 }
 
-// NVLinks of which neither figures nor names tell the rate have what a GPU of this capability has.
+// Sets the rate of NVLinks for which neither figures nor names give it, by the compute capability of the GPU.
 void rate_by_capability(DescribedCluster& cluster) {
   for (DescribedCluster::Link& link : cluster.links) {
     if (!link.scale_up || link.rate || link.together) continue;
@@ -747,7 +748,7 @@ void rate_by_capability(DescribedCluster& cluster) {
   }
 }
 
-// `rank` and `sm` of xpus, and `speed` of NICs (Mb/s), as the translator of NCCL's files writes them.
+// Reads `rank` and `sm` of xpus, and `speed` of NICs (Mb/s), as the translator of NCCL's files writes them.
 void read_annotations(const ConfigNode& annotations, DescribedCluster& cluster) {
   std::map<std::string, DescribedCluster::Node*> by_name;
   for (DescribedCluster::Node& node : cluster.nodes) by_name.emplace(node.name, &node);
@@ -773,7 +774,7 @@ void read_annotations(const ConfigNode& annotations, DescribedCluster& cluster) 
   }
 }
 
-// A Device alone: one instance of it, under its name.
+// Reads a Device alone: one instance of it, with its name.
 DescribedCluster read_device(const ConfigNode& device, const std::string& file) {
   const Place& place = device.place();
   ConfigNode root = ConfigNode::map(place), devices = ConfigNode::sequence(place),
@@ -791,7 +792,7 @@ DescribedCluster read_device(const ConfigNode& device, const std::string& file) 
 
 // ---- networkx's node-link form
 
-// "100 Gbps", "25 GBps", "32 GT/s"; "250 ns".
+// Returns the number and the unit of a figure such as "100 Gbps", "25 GBps", "32 GT/s" or "250 ns".
 std::pair<double, std::string> figure_of(const ConfigNode& node) {
   const std::string text = read_text(node);
   double value = 0;
@@ -815,7 +816,8 @@ class NodeLinkReader {
   DescribedCluster take() { return std::move(cluster_); }
 
  private:
-  // Nodes of one unit, those whose names begin alike ("host.0."), in a row.
+  // Groups the nodes by unit. Nodes of one unit have names with the same beginning ("host.0."), and become
+  // consecutive.
   void find_units(const ConfigNode& root) {
     std::vector<std::pair<std::size_t, const ConfigNode*>> nodes;
     for (const ConfigNode& item : list_in(root, "nodes")) {

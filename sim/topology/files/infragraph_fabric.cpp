@@ -1,6 +1,6 @@
-// infragraph: the fabric of an InfraGraph document (infragraph.h): switches and the links between instances.
-// A device without xpus is one switch, whatever it consists of. Rates and latencies of links that have none
-// in the file are parameters; its latencies are taken as cable and forwarding together.
+// infragraph: the fabric of an InfraGraph document (infragraph.h): switches, and the links between instances.
+// A device without xpus is one switch, whatever it consists of. Parameters set rates and delays for links
+// without figures in the file. Its latencies are taken as cable and forwarding together.
 #include <string>
 
 #include "sim/core/registry.h"

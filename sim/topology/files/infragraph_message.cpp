@@ -1,4 +1,5 @@
-// InfraGraph's protobuf messages (artifacts/infragraph.proto) as the document that their JSON would be.
+// Decodes InfraGraph's protobuf messages (artifacts/infragraph.proto) into the document of the equivalent
+// JSON.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,7 +17,7 @@ namespace {
 
 struct Message;
 
-// A field of the schema: text, a whole number, a real one, one of some names (numbered from 1), a message.
+// A field of the schema: text, an integer, a real number, a name from a list (numbered from 1), or a message.
 struct SchemaField {
   std::uint64_t number;
   const char* name;
@@ -94,7 +95,7 @@ std::string real_text(std::string_view bytes) {
   return {text.data(), end};
 }
 
-// Fields that the schema does not have are left out, as protobuf does.
+// Decodes a message. Fields that the schema does not have are ignored, as in protobuf.
 ConfigNode decoded(std::string_view bytes, const Message& message, const Place& place);
 
 ConfigNode value_of(const ProtobufFields::Field& field, const SchemaField& schema, const Place& place) {
@@ -144,7 +145,8 @@ ConfigNode decoded(std::string_view bytes, const Message& message, const Place& 
   return node;
 }
 
-// Infrastructure{name = 1; description = 2; repeated Device devices = 3}, Device{name = 1, ...}.
+// Recognises Infrastructure{name = 1; description = 2; repeated Device devices = 3} with Device{name = 1,
+// ...}.
 bool is_infragraph_message(const Excerpt& file) {
   if (file.is_text()) return false;
   ProtobufFields wire(file.bytes());

@@ -78,7 +78,7 @@ std::unique_ptr<Routes> LinkList::build(Graph& graph, std::span<const HostPort> 
   const auto node = [&](LinkEnd end) { return end.host ? nics[end.index].nic : first + end.index; };
   for (const ListedLink& link : links) {
     if (absent(link.a) || absent(link.b)) continue;
-    if (link.a.host) {  // the switch first, as in all topologies, however the link is written
+    if (link.a.host) {  // the switch comes first, as in all topologies
       graph.add_link(node(link.b), node(link.a), link.backward, link.forward);
     } else {
       graph.add_link(node(link.a), node(link.b), link.forward, link.backward);

@@ -1,4 +1,4 @@
-// LinkList: a fabric written down link by link, for topologies that come from lists and files.
+// LinkList: a fabric as a list of its links, for topologies from lists and files.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace netsim {
 
-// A switch, or the host port of that number.
+// One end of a link: a switch, or a host port.
 struct LinkEnd {
   bool host = false;
   std::uint32_t index = 0;
@@ -20,7 +20,7 @@ struct LinkEnd {
 
 struct ListedLink {
   LinkEnd a, b;
-  LinkSpec forward, backward;  // a to b, b to a
+  LinkSpec forward, backward;  // from a to b, and from b to a
   Place place;
 };
 
@@ -28,23 +28,24 @@ struct LinkList {
   struct Switch {
     std::string name;
     int tier = 0;
-    std::uint32_t router_of = kNoId;  // the host port whose host it is a part of
+    std::uint32_t router_of = kNoId;  // host port of the host that it is a part of; kNoId: none
   };
   std::vector<Switch> switches;
   std::vector<ListedLink> links;
   std::uint32_t host_ports = 0;
-  std::vector<std::uint32_t> host_numbers;  // by host port, what the file calls them; empty: 0, 1, ...
+  std::vector<std::uint32_t> host_numbers;  // by host port: its number in the file; empty: 0, 1, ...
 
-  // "host7" with the file's number.
+  // Returns the name of an end, "host7" with the number of the file.
   std::string name(LinkEnd end) const;
-  // host_numbers, written out.
+  // Returns host_numbers, or 0, 1, ... where it is empty.
   std::vector<std::uint32_t> numbers() const;
-  // The first link that cannot be (index in `links`; links.size(): the list as a whole) and why; "" where all
-  // is well: every host port has one link, which leads to a switch; there is a way between any two host
-  // ports.
+  // Returns why the list is invalid; "" for a valid one. In a valid list every host port has one link, which
+  // leads to a switch, and a route joins any two host ports. `link` is set to the index of the first invalid
+  // link, or to links.size() for the list as a whole.
   std::string problem(std::size_t& link) const;
-  // For a list without a problem. Host ports beyond nics.size() stay empty. Routes are the shortest ways in
-  // virtual channels (ordered_routes.h); `longest` of them: 0: it is looked for.
+  // Adds the switches and links of a valid list to the graph. Host ports from nics.size() on stay empty.
+  // Returns the shortest routes in virtual channels (ordered_routes.h). `longest` is the number of links
+  // between the switches farthest apart; 0: it is measured.
   std::unique_ptr<Routes> build(Graph& graph, std::span<const HostPort> nics,
                                 const ChannelParameters& channels, std::uint32_t longest = 0) const;
 };

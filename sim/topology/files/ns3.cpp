@@ -1,5 +1,5 @@
-// ns3: the fabric of a topology.txt (ns3_topology.h). Rates and delays are the file's, and nothing is added
-// to a packet's bytes on the wire unless `overhead` says so: the tool has no preamble and no gap.
+// ns3: the fabric of a topology.txt (ns3_topology.h). Rates and delays are the file's. The tool has no
+// preamble and no gap, so a packet has no further bytes on the wire unless `overhead` sets them.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -108,7 +108,8 @@ bool is_rate_word(std::string_view word) {
          (word.ends_with("bps") || word.ends_with("b/s"));
 }
 
-// Three counts; links have five words, of which the third is a rate. SimAI's has six words in its first line.
+// Recognises the format: three counts, and links of five words, the third of which is a rate. SimAI's format
+// has six words in its first line.
 bool is_ns3_topology(const Excerpt& file) {
   const auto counts = file.words(0);
   if (counts.size() != 3 || !std::all_of(counts.begin(), counts.end(), is_integer_word)) return false;

@@ -1,5 +1,5 @@
-// simai: the fabric of a topology of SimAI (simai.h): switches, and links to them. NVSwitches are of the
-// hosts.
+// simai: the fabric of a topology of SimAI (simai.h): switches, and the links to them. NVSwitches belong to
+// the hosts.
 #include "sim/topology/files/simai.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class SimaiReader {
     }
   }
 
-  // NONE is what the tool makes of a type that it does not know.
+  // Reads the GPUs' type. The tool writes NONE for a type that it does not know.
   void read_type(const Word& word) {
     constexpr std::array<std::pair<std::string_view, std::int64_t>, 12> kTypes{{{"NONE", 0},
                                                                                 {"V100", 70},
@@ -121,7 +121,7 @@ class SimaiReader {
     cluster_.links.push_back(std::move(link));
   }
 
-  // An NVSwitch belongs to the server whose GPUs it joins.
+  // Adds an NVSwitch to the server whose GPUs it joins.
   void join_nvswitch(const Word& word, std::uint32_t nvswitch, std::uint32_t other) {
     const std::string name = "NVSwitch " + std::to_string(nvswitch);
     if (role_[other] != Role::gpu)
@@ -133,7 +133,7 @@ class SimaiReader {
                              std::to_string(unit_[other]) + ": all are of one server");
   }
 
-  // NVSwitches without links stay out.
+  // Orders the nodes by unit. NVSwitches without links are left out.
   void order_by_unit() {
     std::vector<std::uint32_t> nodes, place(nodes_, 0);
     for (std::uint32_t node = 0; node < nodes_; ++node) {
@@ -167,7 +167,7 @@ class SimaiReader {
   std::uint32_t nodes_ = 0, per_server_ = 0;
   std::int64_t nvswitches_ = 0, switches_ = 0, links_ = 0, compute_capability_ = 0;
   std::vector<Role> role_;           // by node
-  std::vector<std::uint32_t> unit_;  // likewise; kNoId: an NVSwitch without links
+  std::vector<std::uint32_t> unit_;  // by node; kNoId: an NVSwitch without links
   DescribedCluster cluster_;
 };
 
@@ -192,7 +192,7 @@ Parameters<SimaiParameters> simai_parameters() {
   return with_channels(std::move(p));
 }
 
-// Nodes, GPUs of a server, NVSwitches, switches, links, and the GPUs' type.
+// Recognises the first line: nodes, GPUs of a server, NVSwitches, switches, links, and the GPUs' type.
 bool is_simai_topology(const Excerpt& file) {
   const auto first = file.words(0), second = file.words(1);
   return first.size() == 6 && std::all_of(first.begin(), first.begin() + 5, is_integer_word) &&

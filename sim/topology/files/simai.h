@@ -1,11 +1,12 @@
-// The topologies of SimAI's ns-3 (astra-sim-alibabacloud, gen_Topo_Template.py): `nodes gpus_per_server
-// nvswitches switches links gpu_type`; the NVSwitches' and then the switches' node numbers; then `node node
-// rate delay error_rate` for each link. Nodes that are no switches are GPUs, and servers so many of them in a
-// row.
+// The topologies of SimAI's ns-3 (astra-sim-alibabacloud, gen_Topo_Template.py). A file has `nodes
+// gpus_per_server nvswitches switches links gpu_type`; then the node numbers of the NVSwitches and of the
+// switches; then `node node rate delay error_rate` for each link. All other nodes are GPUs, and
+// gpus_per_server consecutive GPUs are a server.
 //
-// The tool has no PCIe, no CPUs and no NICs: a GPU's links to switches are its NICs. Rates and delays are the
-// file's; NVLinks have what is usable of them (2880 Gbps = 360 GB/s of an H100's 450). The type says the
-// GPUs' generation: NVSwitches of Hopper's and later copy and add up (NVLS), and NCCL's tables are theirs.
+// The tool has no PCIe, CPUs or NICs: the links of a GPU to switches are its NICs. Rates and delays are the
+// file's; NVLinks have their usable rate (2880 Gbps = 360 GB/s of an H100's 450). The type gives the GPUs'
+// generation: NVSwitches of Hopper and later multicast and reduce (NVLS), and NCCL's tables of that
+// generation apply.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@
 
 namespace netsim {
 
-// Servers are called "server0", switches and GPUs by their numbers: "node20", "gpu5". InputError for what is
-// wrong with the text. `ignore_error_rates`: links may have them.
+// Parses the text. Servers are called "server0", switches and GPUs by their numbers: "node20", "gpu5". Throws
+// an InputError for errors in the text. `ignore_error_rates` allows links to have error rates.
 DescribedCluster parse_simai_topology(std::string_view text, const std::string& path,
                                       bool ignore_error_rates);
 

@@ -1,12 +1,11 @@
 // dgx_1, dgx_1v: NVIDIA DGX-1 with P100 and V100: 8 GPUs in a hybrid cube mesh of NVLinks, 4 NICs.
 //
-// - NVLink: two groups of four GPUs, each joined with all of its group and with one of the other (NVIDIA
-// DGX-1
-//   with Tesla V100 System Architecture, WP-08437-002, figure 4). P100 has 4 NVLink1 of 20 GB/s each way, one
-//   to each of its neighbours. V100 has 6 NVLink2 of 25 GB/s: two of its neighbours are joined by two
-//   (`nvidia-smi topo -m` of DGX-1V and AWS p3.16xlarge). So each GPU has no link to three others, and NCCL
-//   goes through a GPU between: host_ways.h.
-// - PCIe: two CPUs with two Gen3 x16 switches each; at a switch two GPUs and one ConnectX-4 EDR (100 Gb/s)
+// - NVLink: two groups of four GPUs. Each GPU is joined with all of its group and with one of the other group
+//   (NVIDIA DGX-1 with Tesla V100 System Architecture, WP-08437-002, figure 4). P100 has 4 NVLink1 of 20 GB/s
+//   each way, one to each neighbour. V100 has 6 NVLink2 of 25 GB/s: two of its neighbours are joined by two
+//   links (`nvidia-smi topo -m` of DGX-1V and AWS p3.16xlarge). So each GPU has no link to three others, and
+//   NCCL forwards through a GPU in between: host_ways.h.
+// - PCIe: two CPUs with two Gen3 x16 switches each. A switch has two GPUs and one ConnectX-4 EDR, 100 Gb/s
 //   (the same paper, figure 3).
 #include <array>
 #include <string>
@@ -22,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kDgx1Gpus = 8, kDgx1Nics = 4, kDgx1Cpus = 2;
 
-// NVLinks between two GPUs.
+// A pair of GPUs and the number of NVLinks between them.
 struct Joint {
   std::uint32_t a, b;
   std::int64_t links;

@@ -1,7 +1,7 @@
-// full_mesh: GPUs of which each has a link to every other one, without switches between: an HGX or OAM board.
-// The defaults are 8 AMD Instinct MI300X: 7 Infinity Fabric (xGMI) links of 64 GB/s each way for each GPU
-// (AMD Instinct MI300X Platform data sheet: 128 GB/s both ways), of which RCCL counts 48 (src/graph/topo.h,
-// GFX94X_XGMI_WIDTH). Each GPU has a NIC of its own behind PCIe Gen5 x16.
+// full_mesh: GPUs with a link to every other one, without switches in between, as on an HGX or OAM board. The
+// defaults are 8 AMD Instinct MI300X. Each has 7 Infinity Fabric (xGMI) links of 64 GB/s each way (AMD
+// Instinct MI300X Platform data sheet: 128 GB/s both ways). RCCL counts 48 of these 64 GB/s
+// (src/graph/topo.h, GFX94X_XGMI_WIDTH). Each GPU has a NIC of its own behind PCIe Gen5 x16.
 #include <string>
 
 #include "sim/core/registry.h"

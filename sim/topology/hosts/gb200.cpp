@@ -1,11 +1,11 @@
-// gb200: a compute tray of GB200 NVL72: two superchips of a Grace CPU and two B200 each, four ConnectX-7 of
-// 400 Gb/s. Its GPUs' NVLinks go out of the tray, into the fabric `rack` (nvl_rack), also those between GPUs
-// of one tray (NVIDIA GB200 NVL multi-node tuning guide, "System").
+// gb200: a compute tray of GB200 NVL72. It has two superchips of a Grace CPU and two B200 each, and four
+// ConnectX-7 of 400 Gb/s. Its GPUs' NVLinks lead to the fabric `rack` (nvl_rack), which also carries
+// messages between GPUs of one tray. (NVIDIA GB200 NVL multi-node tuning guide, "System".)
 //
-// - c2c_rate: NVLink-C2C between Grace and its two GPUs, 450 GB/s each way for both (NVIDIA GB200 data sheet:
-//   900 GB/s both ways), so 225 GB/s for a GPU. It carries PCIe's traffic between GPU and NIC, which are
-//   joined by way of Grace; NCCL calls that way P2C.
-// - PCIe: a ConnectX-7 at Gen5 x16 of Grace, two a CPU.
+// - c2c_rate: NVLink-C2C between Grace and its two GPUs. It has 450 GB/s each way for both (NVIDIA GB200 data
+//   sheet: 900 GB/s both ways), so 225 GB/s for a GPU. It carries the PCIe traffic between GPU and NIC, which
+//   Grace joins; NCCL calls this path P2C.
+// - PCIe: each ConnectX-7 is at Gen5 x16 of a Grace, two at each CPU.
 #include <string>
 
 #include "sim/core/registry.h"

@@ -1,7 +1,7 @@
-// infragraph: a host as a device of an InfraGraph document describes it (files/infragraph.h): its xpus, CPUs,
-// switches, slots and NICs, and as many host ports as its instances have links to others. Which device: the
-// one that has xpus and is instantiated; where there are several, or its instances are not linked alike, the
-// parameters say.
+// infragraph: a host as a device of an InfraGraph document describes it (files/infragraph.h). It has the
+// device's xpus, CPUs, switches, slots and NICs, and a host port for each link of its instances to others.
+// The device is the one that has xpus and is instantiated. Parameters select it where there are several, or
+// where its instances are not linked alike.
 #include <string>
 
 #include "sim/core/named_file.h"

@@ -1,26 +1,24 @@
-// nccl_xml: a host from a topology file of NCCL or RCCL: what NCCL_TOPO_DUMP_FILE writes, and the files that
-// cloud vendors ship for NCCL_TOPO_FILE. Elements and attributes as of NCCL's src/graph/xml.cc, and what
-// follows from them as of src/graph/topo.cc and topo.h:
+// nccl_xml: a host from a topology file of NCCL or RCCL. NCCL_TOPO_DUMP_FILE writes such files, and cloud
+// vendors provide them for NCCL_TOPO_FILE. Elements and attributes are those of NCCL's src/graph/xml.cc; they
+// are interpreted as in src/graph/topo.cc and topo.h:
 //
-// - cpu: a node; every CPU is joined with every other at a rate by its model (GB/s: Intel by modelid 6, 10,
-// 22
-//   or 40, AMD 16, POWER9 32, ARM 6).
-// - pci: a link to what it is inside, at link_speed x link_width (12 GB/s for Gen3 x16; width 0 is 16, an
-//   unknown speed Gen3). By what it holds or by its class it is a GPU (0x03, 0x12), a NIC (0x02), an NVSwitch
-//   (0x0680, left out: NVLinks say where they lead), else a PCIe switch. Some vendors' files give bus ids
-//   only: then `nics` says which are NICs, and the others are GPUs.
-// - gpu: in the order of `dev`, else of the file. nvlink and xgmi: `count` links to the GPU `target`, each at
-//   what NCCL counts for the GPU's `sm` (`gcn`); to an NVSwitch (tclass 0x0680) they are one port into one
-//   switch stage. Links to what is not in the file lead nowhere, as in NCCL. c2c: to the GPU's CPU.
-// - net: a host port of the fabric, whose link has the net's `speed` (Mb/s) where the fabric gives it more.
-// Of
-//   several speeds only the fastest nets count; the ports of one NIC share its PCIe link. A NIC without nets
-//   has one port.
-// - sm of the GPUs, the least, says their generation to NCCL's tables. NVSwitches copy and add up (NVLS) from
-//   90 on, as in ncclTopoCompute (src/graph/search.cc).
+// - cpu: a node. Every CPU is joined with every other at a rate by its model (GB/s: Intel 6, 10, 22 or 40 by
+//   modelid, AMD 16, POWER9 32, ARM 6).
+// - pci: a link to the element around it, at link_speed x link_width (12 GB/s for Gen3 x16; width 0 is 16, an
+//   unknown speed is Gen3). The element inside or the class makes it a GPU (0x03, 0x12), a NIC (0x02), an
+//   NVSwitch (0x0680), else a PCIe switch. NVSwitches are left out, because NVLinks name their targets. Some
+//   vendors' files give bus ids only: then `nics` names the NICs, and the other devices are GPUs.
+// - gpu: in the order of `dev`, else as in the file. nvlink and xgmi are `count` links to the GPU `target`,
+//   each at NCCL's rate for the GPU's `sm` (`gcn`). Links to an NVSwitch (tclass 0x0680) form one port into
+//   one switch stage. Links to a target that is not in the file are ignored, as in NCCL. c2c leads to the
+//   GPU's CPU.
+// - net: a host port of the fabric. Its link has at most the net's `speed` (Mb/s). Only the nets of the
+//   highest speed count; the ports of one NIC share its PCIe link. A NIC without nets has one port.
+// - sm: the least of the GPUs selects the generation in NCCL's tables. NVSwitches multicast and reduce (NVLS)
+//   from 90 on, as in ncclTopoCompute (src/graph/search.cc).
 //
-// Rates are what NCCL takes for usable. Delays and pieces are the host kinds' own (host_links.h). Notes tell
-// what a file says that has no effect: gdr="0", the latency of nets, ranks in another order than `dev`.
+// Rates are those that NCCL takes as usable. Delays and pieces are those of other host kinds (host_links.h).
+// Notes report entries without effect: gdr="0", the latency of nets, ranks in another order than `dev`.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -68,30 +66,30 @@ Parameters<NcclXmlParameters> nccl_xml_parameters() {
   return p;
 }
 
-// A host as the file describes it.
+// One device of the file.
 struct Device {
   enum class Kind { cpu, pci_switch, gpu, nic_ports, nic } kind = Kind::pci_switch;
   std::string bus_id;
-  std::uint32_t parent = kNoId;  // device; kNoId: a CPU
-  BitRate rate = 0;              // of the link to it
+  std::uint32_t parent = kNoId;  // index of a device; kNoId: this is a CPU
+  BitRate rate = 0;              // rate of the link to the parent
   std::int64_t order = 0;        // GPUs and nets: `dev`
   bool is_net = false;
-  std::int64_t speed = 0;  // nets: Mb/s; 0: the file does not say
-  std::int64_t rank = -1;  // GPUs; -1: the file does not say
+  std::int64_t speed = 0;  // of nets, Mb/s; 0: the file gives none
+  std::int64_t rank = -1;  // of GPUs; -1: the file gives none
   std::int64_t sm = 0;
   std::string gcn;
-  BitRate cpu_rate = 0;  // CPUs: to others
+  BitRate cpu_rate = 0;  // of CPUs: rate to other CPUs
 };
 
 struct XmlLink {
-  std::uint32_t gpu;  // device
+  std::uint32_t gpu;  // index of its device
   std::string target;
   std::int64_t count;
   bool to_switch;
 };
 
 struct Described {
-  std::vector<Device> devices;  // parents before their children
+  std::vector<Device> devices;  // parents come before their children
   std::vector<XmlLink> nvlinks;
   std::vector<std::pair<std::uint32_t, BitRate>> c2c;  // GPUs with links to their CPU
   std::vector<std::string> notes;                      // Host::notes
@@ -173,7 +171,7 @@ class TopologyReader {
     for (const XmlElement& child : node.children()) add_child(child, index);
   }
 
-  // A device that the file gives the bus id of, and nothing else.
+  // Adds a device for which the file gives only the bus id.
   void add_unknown(const XmlElement& node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
     if (named_nics_.empty()) {
       node.fail("the file does not tell what device " + bus_id +
@@ -258,7 +256,7 @@ class TopologyReader {
            " us, which NCCL's cost model adds; here collectives.plugin_latency says it");
     }
   }
-  // Ranks are placed on GPUs in the order of `dev`.
+  // Adds a note where ranks are not in the order of `dev`, because ranks are assigned to GPUs in that order.
   void note_ranks() {
     std::vector<const Device*> gpus;
     for (const Device& device : result_.devices) {
@@ -292,9 +290,10 @@ class TopologyReader {
     return static_cast<std::uint32_t>(result_.devices.size() - 1);
   }
 
-  // NCCL's channels use the fastest; a management port would be a host port of the fabric.
+  // Removes the slower nets. NCCL's channels use the fastest ones, and a management port would become a host
+  // port.
   void keep_fastest_nets() {
-    constexpr std::int64_t kUnknown = 10'000;  // what NCCL takes where the file says nothing
+    constexpr std::int64_t kUnknown = 10'000;  // NCCL's value where the file gives no speed
     const auto speed = [](const Device& net) { return net.speed == 0 ? kUnknown : net.speed; };
     std::int64_t fastest = 0;
     for (const Device& device : result_.devices) {
@@ -317,7 +316,7 @@ class TopologyReader {
     return giga_bytes(model >= 0xCF ? 40 : model >= 0x8F ? 22 : model >= 0x55 ? 10 : 6);
   }
 
-  // In 100 Mb/s a lane and GT/s; a GB/s for each 80 of them and each lane.
+  // Returns the rate of a link. `kLanes` holds 100 Mb/s per lane and GT/s; 80 of them on one lane are 1 GB/s.
   BitRate pci_rate(const XmlElement& node) const {
     constexpr std::array<std::pair<std::string_view, int>, 6> kLanes{
         {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
@@ -338,7 +337,7 @@ class TopologyReader {
     for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return text;
   }
-  // 0 for what is none; as NCCL reads them.
+  // Returns the attribute as NCCL reads it; 0 if it is not a number.
   static int number(const XmlElement& node, const char* name) {
     return static_cast<int>(std::strtol(node.text(name).c_str(), nullptr, 0));
   }
@@ -443,7 +442,8 @@ class NcclXml final : public Host {
     return device.gcn.empty() ? nvlink_rate(device.sm) : xgmi_rate(device.gcn);
   }
 
-  // Both ends list what joins them: once. To NVSwitches all of a GPU's links together.
+  // Adds the NVLinks. Both ends of a link between GPUs list it, so it is added once. A GPU's links to
+  // NVSwitches are added as one link.
   void add_nvlinks(Graph& graph, AtomId atom, const std::string& host,
                    const std::vector<NodeId>& nodes) const {
     std::map<std::string, std::uint32_t> by_bus_id;
@@ -470,7 +470,7 @@ class NcclXml final : public Host {
         })->second;
     for (const auto& [gpu, rate] : to_switch) {
       LinkSpec up = at(p_.into_nvswitch(), rate);
-      up.cut_through = rate == widest;  // a faster way out would overtake what still comes in
+      up.cut_through = rate == widest;  // a faster egress link would transmit bytes that have not arrived yet
       graph.add_link(nodes[gpu], stage, up, at(p_.nvlink(), rate));
     }
   }
@@ -482,7 +482,7 @@ class NcclXml final : public Host {
 
   Described host_;
   NcclXmlParameters p_;
-  std::vector<std::uint32_t> gpus_, nics_;  // devices
+  std::vector<std::uint32_t> gpus_, nics_;  // indices of devices
 };
 
 const FormatRegistration kNcclXmlFormat{

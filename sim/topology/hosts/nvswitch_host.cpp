@@ -1,47 +1,48 @@
-// Hosts whose GPUs are joined by NVSwitches, one class for all of them: GPUs with their NVLinks into a
-// non-blocking switch stage, and PCIe to NICs. What differs is in the presets.
+// Hosts whose GPUs are joined by NVSwitches, one class for all of them. The GPUs have NVLinks into a
+// non-blocking switch stage, and PCIe to NICs. Presets contain the differences.
 //
-// A GPU's NVLinks are spread over all NVSwitches and every transfer over all of them (addresses are
-// interleaved), so they are one port into one switch stage. Figures of the links: host_links.h.
+// A GPU's NVLinks are spread over all NVSwitches, and so is every transfer (addresses are interleaved).
+// Therefore they are one port into one switch stage. host_links.h has the figures of the links.
 //
-// - dgx_a100: 8 A100, 12 NVLink3 of 25 GB/s each way over 6 NVSwitches, 8 ConnectX-6 HDR (200 Gb/s); GPU and
-//   NIC under one PCIe switch of Gen4 x16 (NVIDIA DGX A100 data sheet and user guide).
+// - dgx_a100: 8 A100, 12 NVLink3 of 25 GB/s each way over 6 NVSwitches, 8 ConnectX-6 HDR (200 Gb/s). GPU and
+//   NIC are under one PCIe switch of Gen4 x16 (NVIDIA DGX A100 data sheet and user guide).
 // - dgx_h100, dgx_h200: 8 GPUs, 18 NVLink4 of 25 GB/s over 4 NVSwitches, 8 ConnectX-7 (400 Gb/s), PCIe Gen5
 //   (NVIDIA DGX H100/H200 user guide).
-// - hgx_h800: a DGX H100 with 8 of the 18 NVLinks of a GPU, 400 GB/s of both directions (DeepSeek, "Insights
-//   into DeepSeek-V3", ISCA 2025, section 2: 200 GB/s each way, about 160 of them usable; the NICs, one of
-//   400 Gb/s a GPU, in figure 3).
-// - hgx_h20: an HGX H100 with other GPUs, of 18 NVLink4 each, 900 GB/s of both directions (SemiAnalysis, 9
-//   November 2023, prints the H20's data sheet). One NIC of 400 Gb/s a GPU is an assumption.
+// - hgx_h800: a DGX H100 with 8 of the 18 NVLinks of a GPU, 400 GB/s in both directions together. (DeepSeek,
+//   "Insights into DeepSeek-V3", ISCA 2025, section 2: 200 GB/s each way, about 160 of them usable.) Figure 3
+//   there shows the NICs, one of 400 Gb/s per GPU.
+// - hgx_h20: an HGX H100 with other GPUs, 18 NVLink4 each, 900 GB/s in both directions together.
+//   (SemiAnalysis, 9 November 2023, prints the H20's data sheet.) One NIC of 400 Gb/s per GPU is an
+//   assumption.
 // - dgx_b200: 8 B200, 18 NVLink5 of 50 GB/s over 2 NVSwitches, 8 ConnectX-7, PCIe Gen5 (NVIDIA DGX B200 user
 //   guide).
-// - dgx_2: 16 V100, 6 NVLink2 of 25 GB/s: one into each of the 6 NVSwitches of its board of 8 GPUs; the
-// boards'
-//   switches are joined by 8 links a pair, 48 in all, which is as much as the GPUs of a board have (NVIDIA
+// - dgx_2: 16 V100, 6 NVLink2 of 25 GB/s, one into each of the 6 NVSwitches of its board of 8 GPUs. The
+//   boards' switches are joined by 8 links per pair, 48 in all, as many as the GPUs of a board have (NVIDIA
 //   NVSwitch technical overview, 2018). 8 ConnectX-5 EDR (100 Gb/s), each with two GPUs under a PCIe switch
 //   of Gen3 x16 (DGX-2 user guide).
 // - aws_p4de: 8 A100 80 GB as in a DGX A100, but 4 EFA NICs of 100 Gb/s, each with two GPUs under a PCIe
-// switch;
-//   8 GT/s x16 as AWS's own topology file says (aws-ofi-nccl, topology/p4d-24xl-topo.xml).
-// Those of NVIDIA have NICs for storage besides (storage_nics, none by default), which stand in the fabric
-// `storage`: in a DGX A100 one dual-port ConnectX-6, a second one as an option; in a DGX H100 and H200 two
-// dual-port ConnectX-7, in a DGX B200 two dual-port BlueField-3 (data sheets and user guides), of which the
-// reference architectures join one port each to the storage fabric and the other to in-band management (DGX
-// SuperPOD reference architecture). So a NIC here is a port. They are at the root ports of the two CPUs, half
-// of the GPUs near each (DGX A100 user guide, figure of the system topology; `nvidia-smi topo -m` says NODE
-// and SYS), which here is a PCIe switch between these GPUs and the NIC. What a GPU sends there and what it
-// sends to its other NIC do not share its PCIe link: with 400 Gb/s NICs at Gen5 x16 (504 Gb/s), and a storage
-// NIC for four GPUs, they have room beside each other.
+//   switch. Links have 8 GT/s x16, as in AWS's own topology file (aws-ofi-nccl, topology/p4d-24xl-topo.xml).
 //
-// `nics` says how many NICs there are instead. With fewer NICs than GPUs two GPUs are at a PCIe switch, as on
-// HGX boards with four of them (Dell PowerEdge XE9680). The NICs are dealt out to the switches in blocks. A
-// GPU whose switch has none uses another one's over NVLink (host_ways.h). With more
-// NICs than GPUs each GPU has a switch with several.
+// dgx_a100, dgx_h100, dgx_h200 and dgx_b200 may also have storage NICs in the fabric `storage` (storage_nics,
+// none by default). A DGX A100 has one dual-port ConnectX-6, and a second one as an option. A DGX H100 or
+// H200 has two dual-port ConnectX-7, a DGX B200 two dual-port BlueField-3 (data sheets and user guides). The
+// reference architectures join one port of each to the storage fabric and the other to in-band management
+// (DGX SuperPOD reference architecture). So a NIC here is a port.
 //
-// CPUs are left out unless asked for (cpus), because nothing but copies to the host's memory needs them: two
-// in each of these servers. GPUs and their NIC are then at a PCIe switch, which has a link of the same width
-// to its CPU, half of the switches near each (nvidia-smi topo -m). How many switches share a way to a CPU
-// NVIDIA's data sheets do not say: assumed, none.
+// Storage NICs are at the root ports of the two CPUs, with half of the GPUs near each. (DGX A100 user guide,
+// figure of the system topology; `nvidia-smi topo -m` says NODE and SYS.) Here this is a PCIe switch between
+// these GPUs and the NIC. A GPU's traffic to it does not share the PCIe link to its other NIC. With 400 Gb/s
+// NICs at Gen5 x16 (504 Gb/s), and a storage NIC for four GPUs, one link could carry both.
+//
+// `nics` sets another number of NICs. With fewer NICs than GPUs, two GPUs share a PCIe switch, as on HGX
+// boards with four switches (Dell PowerEdge XE9680). The NICs are divided among the switches in blocks. A GPU
+// whose switch has none uses another one's over NVLink (host_ways.h). With more NICs than GPUs each GPU has a
+// switch with several.
+//
+// CPUs are left out by default, because only copies to the host's memory need them; `cpus` adds them, two in
+// each of these servers. GPUs and their NIC are then at a PCIe switch, which has a link of the same width to
+// its CPU. Each CPU has half of the switches (nvidia-smi topo -m). NVIDIA's data sheets do not say how many
+// switches share a link to a CPU; each is assumed to have its own.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -55,19 +56,19 @@ namespace netsim {
 namespace {
 
 struct NvswitchHostParameters : NvlinkParameters, PcieTreeParameters {
-  std::int64_t nics = 0;  // of the default: the preset's
+  std::int64_t nics = 0;  // default: the preset's number
   std::int64_t storage_nics = 0;
   std::int64_t cpus = 0;
 };
 
-// What is not a parameter.
+// Properties of a host kind that are not parameters.
 struct Preset {
   std::uint32_t gpus = 8;
-  std::uint32_t boards = 1;  // with an NVSwitch stage each
+  std::uint32_t boards = 1;  // boards, each with an NVSwitch stage
   std::uint32_t nics = 8;
   const char* gpu_model = "";
   std::int64_t acknowledge_every = kConnectXAcknowledgeEvery;
-  bool storage = false;  // whether there may be NICs for it
+  bool storage = false;  // whether the host may have storage NICs
   NvswitchHostParameters defaults;
 };
 
@@ -97,7 +98,7 @@ constexpr Preset kDgx2{.gpus = 16,
                        .boards = 2,
                        .gpu_model = "v100_sxm2",
                        .defaults = figures(6 * 25 * kGBps, kNvlink2, kPcieGen3x16)};
-// EFA's protocol acknowledges on its own (SRD); nothing is published. Assumed: as ConnectX.
+// EFA's protocol (SRD) has acknowledgements of its own; nothing is published. ConnectX's value is assumed.
 constexpr Preset kAwsP4de{
     .nics = 4, .gpu_model = "a100_80gb", .defaults = figures(12 * 25 * kGBps, kNvlink3, kPcieGen3x16)};
 
@@ -148,7 +149,7 @@ class NvswitchHost final : public Host {
   }
 
  private:
-  // NICs and GPUs are dealt out in blocks to the CPUs.
+  // Adds the storage NICs. NICs and GPUs are divided among the CPUs in blocks.
   void add_storage(Graph& graph, AtomId atom, const std::string& host, HostBuild& build) const {
     const std::uint32_t cpus = std::min(storage_nics_, 2U);
     LinkSpec link = pcie_;
@@ -177,7 +178,7 @@ class NvswitchHost final : public Host {
     return stages;
   }
 
-  // With a link to one of them for each PCIe switch, dealt out in blocks.
+  // Adds the CPUs. Each PCIe switch has a link to one CPU; switches are divided among CPUs in blocks.
   void add_cpus(Graph& graph, AtomId atom, const std::string& host,
                 const std::vector<NodeId>& switches) const {
     std::vector<NodeId> cpus;
@@ -189,7 +190,7 @@ class NvswitchHost final : public Host {
       graph.add_link(switches[i], cpus[i * cpus_ / switches.size()], pcie_half_);
   }
 
-  // Returns the ends of the GPUs' PCIe: the NIC of one GPU, or a PCIe switch with its NICs behind.
+  // Returns the nodes at the other ends of the GPUs' PCIe links: a GPU's own NIC, or a PCIe switch with NICs.
   std::vector<NodeId> pcie_ends(Graph& graph, AtomId atom, const std::string& host,
                                 const std::vector<NodeId>& nics) const {
     if (!has_switches()) return nics;
@@ -203,7 +204,8 @@ class NvswitchHost final : public Host {
     return switches;
   }
 
-  // The delay is that of the whole way between GPU and NIC.
+  // Returns the PCIe link of a GPU. The delays of the links between GPU and NIC add up to that of the whole
+  // route.
   LinkSpec gpu_pcie() const {
     if (cpus_ > 0) return pcie_half_;
     LinkSpec link = pcie_;
@@ -219,7 +221,7 @@ class NvswitchHost final : public Host {
   LinkSpec pcie_half_, cpu_link_;
 };
 
-// The parameters with the preset's values as defaults.
+// Parameters whose defaults are the preset's values.
 template <const Preset& preset>
 struct PresetParameters : NvswitchHostParameters {
   PresetParameters() : NvswitchHostParameters(preset.defaults) { nics = preset.nics; }

@@ -1,7 +1,7 @@
-// pcie_server: a server whose GPUs are joined by PCIe only: CPUs with PCIe switches, GPUs and NICs at the
-// switches. Messages between its GPUs go through the switches and CPUs. The defaults are a common 4U server
-// of two CPUs with two Gen4 switches each, two GPUs at a switch and one NIC (Supermicro SYS-420GP, ASUS
-// ESC8000 and the like).
+// pcie_server: a server whose GPUs are joined by PCIe only. CPUs have PCIe switches, and GPUs and NICs are at
+// the switches. Messages between its GPUs go through the switches and CPUs. The defaults are a common 4U
+// server of two CPUs with two Gen4 switches each; a switch has two GPUs and one NIC. (Supermicro SYS-420GP,
+// ASUS ESC8000 and similar.)
 #include <string>
 
 #include "sim/core/registry.h"

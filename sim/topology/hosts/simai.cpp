@@ -1,5 +1,5 @@
-// simai: a server of a topology of SimAI (files/simai.h): its GPUs with their NVSwitches, and a NIC for each
-// link of a GPU to a switch. The tool has no time for what lies between a GPU and its NIC, nor in an
+// simai: a server of a topology of SimAI (files/simai.h). It has its GPUs with their NVSwitches, and a NIC
+// for each link of a GPU to a switch. The tool has no delay between a GPU and its NIC, and none in an
 // NVSwitch.
 #include <string>
 

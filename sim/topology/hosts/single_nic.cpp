@@ -1,5 +1,5 @@
-// single_nic: a host that is one node, accelerator and NIC at once, without PCIe: messages start and end at
-// its fabric link. For studies of the fabric alone, with an acknowledgement for each packet as in the ns-3
+// single_nic: a host of one node, which is accelerator and NIC at once, without PCIe. Messages start and end
+// at its fabric link. It serves studies of the fabric alone. Each packet is acknowledged, as in the ns-3
 // model that accompanies HPCC (L2_ACK_INTERVAL 1).
 #include <string>
 
@@ -19,7 +19,7 @@ class SingleNic final : public Host {
   std::int64_t acknowledge_every() const override { return 1; }
   std::string gpu_model() const override { return {}; }
 
-  // Called as in the file of the fabric, where there is one.
+  // Adds the host's node. Its name has the number of the fabric's file, if there is one.
   HostBuild build(Graph& graph, std::uint32_t host_index,
                   std::span<const std::uint32_t> numbers) const override {
     const std::uint32_t number = numbers.empty() ? host_index : numbers.front();

@@ -1,12 +1,12 @@
-// storage_server: what checkpoints are written to and data sets read from: drives behind a PCIe switch with
-// NICs. One end point, numbered among the GPUs, stands for the drives together; it computes nothing. Messages
-// to and from it take all NICs in turns.
+// storage_server: drives behind a PCIe switch with NICs, for checkpoints and data sets. One end point,
+// numbered among the GPUs, represents all drives; it computes nothing. Messages to and from it take all NICs
+// in turn.
 //
-// - drive_rate: 8 drives of 6.9 GB/s, what a PCIe Gen4 x4 drive reads in sequence (Samsung PM9A3 data sheet);
-//   writes are slower, and depend on the drive.
+// - drive_rate: 8 drives of 6.9 GB/s, the sequential read rate of a PCIe Gen4 x4 drive (Samsung PM9A3 data
+//   sheet). Writes are slower, and depend on the drive.
 // - nics: two at PCIe Gen4 x16; a NIC's rate is that of its link in the fabric.
-// - fabric: where the NICs are. Servers of a fabric of their own are reached by the NICs that hosts have for
-//   it (storage_nics of nvswitch_host.cpp).
+// - fabric: the fabric that the NICs are joined to. Hosts reach servers in a fabric of their own by NICs for
+//   that fabric (storage_nics of nvswitch_host.cpp).
 #include <string>
 
 #include "sim/core/registry.h"

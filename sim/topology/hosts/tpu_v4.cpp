@@ -1,7 +1,7 @@
-// tpu_v4: a TPU v4 board: 4 chips, each a host port of its own for its inter-chip links (ICI), whose shape
-// and rate (50 GB/s each way and link: Jouppi et al., TPU v4, ISCA 2023, section 2) are those of the fabric
-// that they are joined to, a torus. Between chips of a board there is nothing but that fabric. An
-// acknowledgement for each packet: the links' own protocol is not published.
+// tpu_v4: a TPU v4 board of 4 chips. Each chip is a host port for its inter-chip links (ICI). The fabric, a
+// torus, determines their shape and rate (50 GB/s each way and link: Jouppi et al., TPU v4, ISCA 2023,
+// section 2). Only that fabric joins the chips of a board. Each packet is acknowledged, because the links'
+// own protocol is not published.
 #include <string>
 
 #include "sim/core/registry.h"

@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint32_t kOwn = 1U << 31, kRead = 1U << 30;
 constexpr std::uint32_t kReadTag = 1;
 constexpr std::uint32_t kNoBoundary = UINT32_MAX, kReading = 0;
-constexpr Bytes kWrittenBytes = 64;  // that tell a rank that its part is written
+constexpr Bytes kWrittenBytes = 64;  // bytes of the message that tells a rank that its part is written
 
-// What the drives have nothing of.
+// MemoryOfTrainers: the memory of the trainers. The drives have none.
 class MemoryOfTrainers final : public MemoryPlan {
  public:
   MemoryOfTrainers(const MemoryPlan& inner, std::uint32_t trainers) : inner_(inner), trainers_(trainers) {}
@@ -45,7 +45,7 @@ class MemoryOfTrainers final : public MemoryPlan {
 
 class CheckpointedSource final : public TaskSource, public Resumable {
  public:
-  // `before`: iterations that need not be done again.
+  // `before` is the number of iterations that need not be done again.
   CheckpointedSource(std::shared_ptr<const CheckpointedJob> job, std::uint32_t before)
       : job_(std::move(job)),
         before_(before),
@@ -136,7 +136,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     }
     for (std::uint32_t rank = 0; total && rank < trainer_count(); ++rank) {
       if (bytes_[rank] == 0) continue;
-      // At both ends pieces and the word that they are written; writes; a snapshot.
+      // Both ends have the pieces and the message that they are written; drives also have the writes,
+      // trainers a snapshot.
       *total +=
           checkpoints() * (3 * static_cast<std::uint64_t>(pieces(rank)) + 2 + (p_.asynchronous ? 1 : 0));
     }
@@ -210,41 +211,42 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   }
 
  private:
-  // A rank of the job.
+  // Trainer: a rank of the job.
   struct Trainer {
     std::uint32_t boundary = kNoBoundary;  // tasks of this iteration and later ones are held back
     std::vector<Task> held;
     bool snapshots = false;
-    std::uint32_t begun = 0, written = 0;  // checkpoints
-    std::int64_t piece = 0;                // of the one that is written
+    std::uint32_t begun = 0, written = 0;  // number of checkpoints
+    std::int64_t piece = 0;                // next piece of the checkpoint that is being written
   };
   struct Drives {
     std::vector<std::uint32_t> writers, readers;
-    std::uint32_t reading = 0;     // readers that have not got all
-    std::uint32_t checkpoint = 0;  // that is written, or comes next
-    std::uint32_t over = 0;        // writers whose part of it is
+    std::uint32_t reading = 0;     // number of readers that have not received everything
+    std::uint32_t checkpoint = 0;  // the checkpoint that is being written, or comes next
+    std::uint32_t over = 0;        // number of writers whose part of it is written
   };
 
   std::uint32_t trainer_count() const { return static_cast<std::uint32_t>(trainers_.size()); }
   std::uint32_t server_of(std::uint32_t rank) const { return rank % servers_; }
   std::uint32_t every() const { return static_cast<std::uint32_t>(p_.every); }
   std::uint32_t checkpoints() const { return every() > 0 ? iterations_ / every() : 0; }
-  // The first iteration behind a checkpoint.
+  // Returns the first iteration after a checkpoint.
   std::uint32_t boundary_of(std::uint32_t checkpoint) const {
     return checkpoint < checkpoints() ? (checkpoint + 1) * every() : kNoBoundary;
   }
-  // The iteration with which a checkpoint has to be over: the one that it is behind, or, beside training, the
-  // last before the next one.
+  // Returns the iteration with which a checkpoint has to be finished. That is the one before it, or, for an
+  // asynchronous one, the last before the next checkpoint.
   std::uint32_t label(std::uint32_t checkpoint) const {
     if (!p_.asynchronous) return boundary_of(checkpoint) - 1;
     return std::min((checkpoint + 2) * every(), iterations_) - 1;
   }
-  // The first iteration of a rank that it has not passed: it trains, or its next iteration waits for the
-  // checkpoint behind it. kNoIteration: there is none.
+  // Returns the first iteration of a rank that it has not passed; kNoIteration: there is none. The rank still
+  // trains in it, or its next iteration waits for the checkpoint.
   std::uint32_t first_not_passed(std::uint32_t rank) const {
     const Trainer& trainer = trainers_[rank];
     std::uint32_t open = inner_->open_iteration(rank);
-    // A checkpoint that waits for its turn, or is copied to the host's memory, is still to come.
+    // A checkpoint that waits for the one before, or is being copied to the host's memory, does not count as
+    // finished.
     if (bytes_[rank] > 0 && trainer.begun < checkpoints())
       open = std::min(open, boundary_of(trainer.begun) - 1);
     if (!p_.asynchronous && trainer.written < trainer.begun) open = std::min(open, label(trainer.written));
@@ -271,8 +273,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     works_.push_back({kernel.name, {kernel}});
   }
 
-  // ---- Tasks. Ids: of a trainer the snapshot, its pieces, the word that they are written, checkpoint after
-  // checkpoint; of drives, writer after writer, pieces and their writes in turn, then that word.
+  // ---- Tasks. The ids of a trainer are, per checkpoint: the snapshot, its pieces, the message that they are
+  // written. The ids of drives are, per writer: pieces and their writes in turn, then that message.
 
   Task own(std::uint32_t id, std::uint32_t iteration, std::uint32_t name) const {
     Task task;
@@ -286,7 +288,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::uint32_t ids_at_drives(std::uint32_t writer) const {
     return static_cast<std::uint32_t>(2 * pieces(writer)) + 1;
   }
-  // Of a writer's first task of a checkpoint at its drives.
+  // Returns the id of a writer's first task of a checkpoint at its drives.
   std::uint32_t first_at_drives(std::uint32_t writer, std::uint32_t checkpoint) const {
     std::uint32_t id = 0, all = 0;
     for (const std::uint32_t other : drives_[server_of(writer)].writers) {
@@ -334,7 +336,8 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     return task;
   }
 
-  // Ids of what is read: at a trainer its pieces, at the drives those of reader after reader.
+  // Returns a task that reads a checkpoint. Its ids are, at a trainer, its pieces; at the drives, those of
+  // reader after reader.
   Task read(std::uint32_t rank, std::int64_t i, TaskKind kind) const {
     const bool sends = kind == TaskKind::send;
     std::uint32_t first = 0;
@@ -385,7 +388,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
                 ready.end());
   }
 
-  // Begins a checkpoint if its iterations are over and the one before is written.
+  // Begins a checkpoint if its iterations are finished and the one before is written.
   void save(std::uint32_t rank, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     if (trainer.boundary == kNoBoundary || trainer.snapshots || trainer.written < trainer.begun) return;
@@ -456,7 +459,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     drives.over = 0;
     if (++drives.checkpoint < checkpoints()) begin_drives(rank, ready);
   }
-  // The writer that a task of the drives is about, and its place among that writer's.
+  // Returns the writer that a task of the drives concerns, and the task's index among that writer's.
   std::pair<std::uint32_t, std::uint32_t> find(const Drives& drives, std::uint32_t id) const {
     std::uint32_t all = 0;
     for (const std::uint32_t writer : drives.writers) all += ids_at_drives(writer);
@@ -480,8 +483,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::map<std::pair<std::uint32_t, Bytes>, std::uint32_t> work_of_;  // by name and bytes
   std::vector<Trainer> trainers_;
   std::vector<Drives> drives_;
-  std::vector<std::int64_t> pieces_written_ =
-      std::vector<std::int64_t>(trainers_.size(), 0);  // of each writer
+  std::vector<std::int64_t> pieces_written_ = std::vector<std::int64_t>(trainers_.size(), 0);  // by writer
   std::unique_ptr<MemoryPlan> memory_;
 };
 

@@ -1,6 +1,5 @@
-// MemoryLedger: the memory of a job's ranks while it runs: what is allocated and released is told as tasks
-// begin and end, in order of time, and of each rank its most is kept, with the moment and what it was made
-// of.
+// MemoryLedger: the memory of a job's ranks while it runs. Allocations and releases are reported as tasks
+// begin and end, in order of time. The ledger keeps each rank's peak, with its time and its composition.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace netsim {
 
-// Of one rank, after a change.
+// MemoryRecord: the memory of one rank after a change.
 struct MemoryRecord {
   std::uint32_t job = 0;
   std::uint32_t rank = 0;
@@ -23,23 +22,26 @@ class MemoryLedger {
  public:
   struct Rank {
     MemoryUse now, peak;
-    Time peak_time = 0;   // when it was reached first
-    Bytes host_peak = 0;  // the most in its host's memory, at any time
+    Time peak_time = 0;   // time at which the peak was reached first
+    Bytes host_peak = 0;  // the greatest use of its host's memory, at any time
   };
 
-  // `plan` outlives the ledger.
+  // `plan` must outlive the ledger.
   MemoryLedger(const MemoryPlan& plan, std::uint32_t ranks);
 
-  // What the ranks have all the time is there from `begin` on.
+  // Sets the time from which on the ranks hold the memory that they use throughout the job. It is the peak's
+  // time until a larger use is reached.
   void open(Time begin);
-  // Of one rank in order of time. False where the task changes nothing.
+  // Applies the changes of a task that begins or ends. Calls for one rank must be in order of time. Returns
+  // false where the task changes nothing.
   bool apply(std::uint32_t rank, const Task& task, bool begins, Time now);
 
   const Rank& of(std::uint32_t rank) const { return ranks_[rank]; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(ranks_.size()); }
-  // The first of those with the largest peak.
+  // Returns the rank with the largest peak, the first of several.
   std::uint32_t fullest() const;
-  // Of the first ranks of roles: those whose configuration is worth a table, because the others' are alike.
+  // Returns whether a rank is the first of a role. Only such ranks have records over time, because the other
+  // ranks of the role are alike.
   bool is_first_of_role(std::uint32_t rank) const { return first_of_role_[rank]; }
 
  private:

@@ -45,7 +45,8 @@ void ConvolutionChain::convolution(const std::string& name, std::int64_t channel
                                     {{2, input.tensor()}, {2, kernels}, {2, output.tensor()}}));
   weight_gradient(name, input.channels * window, channels, pixels,
                   {{2, input.tensor()}, {2, output.tensor()}});
-  // Gradients of inputs come first, so that a split backward has them together with what waits for them.
+  // Gradients of inputs come first, so that a split backward has them together with the operators that wait
+  // for them.
   if (input_gradient_) {
     const std::vector<Traffic> traffic{{2, output.tensor()}, {2, kernels}, {2, input.tensor()}};
     before({stride == 1

@@ -18,8 +18,8 @@ LatentAttention::LatentAttention(const LatentAttentionModel& model, std::int64_t
       keys_values_{heads * (model.plain + model.value), Dimension::heads},
       values_{heads * model.value, Dimension::heads} {}
 
-// Bytes of the memory-bound kernels, forward: norms (read 2, write 2), rotation of the parts with position
-// (read 2, write 2) with the key's written for each head.
+// Bytes of the memory-bound kernels, forward: norms (read 2, write 2) and rotation of the parts with position
+// (read 2, write 2). The rotation writes the key's part for each head.
 std::vector<Operator> LatentAttention::forward() const {
   const auto norm = [](Operator op) { return part_of(Module::norm, std::move(op)); };
   const auto normalised = [](Tensor tensor) {
@@ -51,7 +51,7 @@ std::vector<Operator> LatentAttention::forward() const {
   return ops;
 }
 
-// The gradient of what was projected down is a sum over the heads.
+// The gradient of the down-projected values is a sum over the heads.
 std::vector<ModelPart> LatentAttention::backward(std::vector<Operator> before) const {
   const bool compressed = m_.query > 0;
   const Extent query = compressed ? Extent{m_.query} : hidden_;
@@ -91,9 +91,9 @@ std::vector<Tensor> LatentAttention::parameters() const {
   return all;
 }
 
-// Each query sees half of the keys, itself included. Products: forward the scores and the sum of values;
-// backward the scores again, gradients of queries and keys (as long as those), of values and of what is
-// summed. Bytes: as those of grouped-query attention.
+// Each query sees half of the keys, itself included. Forward, the products are the scores and the sum of
+// values. Backward, they are the scores again, gradients of queries and keys (each as long as the scores), of
+// values and of the softmax's output. The bytes are those of grouped-query attention.
 Operator LatentAttention::attention(bool forward) const {
   const std::int64_t key = m_.plain + m_.rotary;
   Operator op =
@@ -102,7 +102,7 @@ Operator LatentAttention::attention(bool forward) const {
   op.kind = Kernel::Kind::attention;
   const std::int64_t times = forward ? 1 : 2;
   op.traffic = {{4 * times, {tokens_, queries_}}, {4 * times, {tokens_, values_}}};
-  // Queries and keys, values and the result; of the softmax only its sums.
+  // Queries and keys, values and the result are saved; of the softmax only its sums.
   if (forward) {
     op.saved = {result_of(Module::latent_up, saved(4, {tokens_, queries_})),
                 result_of(Module::latent_up, saved(2, {tokens_, values_})), saved(2, {tokens_, values_}),

@@ -1,7 +1,7 @@
-// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): queries, keys and values are
-// projected up from a few numbers a token; a part of each query and key, the latter the same for all heads,
-// has a position. As Megatron-Core runs it: the projections down are on every tensor-parallel rank, for its
-// part of the tokens.
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1). Queries, keys and values are
+// projected up from a few numbers a token. A part of each query and key has a position; the key's is the same
+// for all heads. As in Megatron-Core, every tensor-parallel rank has the whole down-projections and computes
+// them for its part of the tokens.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 namespace netsim {
 
 struct LatentAttentionModel {
-  std::int64_t key_value = 0;  // what is left of a token for keys and values; 0: attention is of another kind
-  std::int64_t query = 0;      // and for queries; 0: these are not compressed
-  // Of a head: a query and key without and with position, and a value.
+  // Size of a token's compressed keys and values; 0: attention is of another kind.
+  std::int64_t key_value = 0;
+  std::int64_t query = 0;  // size of its compressed queries; 0: these are not compressed
+  // Sizes per head: a query and key without position and with it, and a value.
   std::int64_t plain = 128, rotary = 64, value = 128;
 };
 
@@ -23,11 +24,11 @@ class LatentAttention {
   LatentAttention(const LatentAttentionModel& model, std::int64_t hidden, std::int64_t heads,
                   std::int64_t sequence, std::int64_t microbatch, std::int64_t gradient_bytes);
 
-  // From the norm to the projection, of which the sum over `heads` is left.
+  // Returns the operators from the norm to the projection, whose result is a partial sum over `heads`.
   std::vector<Operator> forward() const;
-  // From the projection to the gradient of the norm's result; `before` is computed first.
+  // Returns the parts from the projection to the gradient of the norm's result. `before` is computed first.
   std::vector<ModelPart> backward(std::vector<Operator> before) const;
-  std::vector<Tensor> parameters() const;  // without the layer's norm
+  std::vector<Tensor> parameters() const;  // all parameters except the layer's norm
 
  private:
   Operator attention(bool forward) const;
@@ -40,7 +41,8 @@ class LatentAttention {
 };
 
 const Parameters<LatentAttentionModel>& latent_attention_parameters();
-// Of a token: the GEMMs, and the two products of attention over `sequence` keys, forward and backward.
+// Returns the FLOPs per token: the GEMMs, and the two products of attention over `sequence` keys, forward and
+// backward.
 double latent_attention_flops_of_token(const LatentAttentionModel& model, std::int64_t hidden,
                                        std::int64_t heads, std::int64_t sequence);
 

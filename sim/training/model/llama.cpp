@@ -38,9 +38,9 @@ class Llama {
   }
 
  private:
-  // Kinds as they come first.
+  // Adds the kinds of layers in the order of their first appearance.
   void add_body(Model& model) const {
-    std::optional<std::uint32_t> kinds[2];  // without and with experts
+    std::optional<std::uint32_t> kinds[2];  // kinds without and with experts
     for (std::int64_t i = 0; i < model_.layers; ++i) {
       const bool experts = model_.experts.in_layer(i);
       std::optional<std::uint32_t>& kind = kinds[experts ? 1 : 0];
@@ -54,15 +54,16 @@ class Llama {
       model.routed = Model::Routed{model_.experts, tokens_.size, model_.hidden};
   }
 
-  // Activations, where each token is computed for itself, and all of them.
+  // Activations: a() where each token is computed for itself, all() for all tokens.
   Tensor a() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
   Tensor all() const { return {tokens_, hidden_}; }
-  Tensor q() const { return {tokens_, queries_}; }  // queries, and what attention gives
+  Tensor q() const { return {tokens_, queries_}; }  // queries, and the output of attention
   Tensor k() const { return {tokens_, keys_}; }     // keys, and as many values
-  Tensor attended() const { return {{tokens_.size, Dimension::keys}, keys_}; }  // keys where they are used
-  Tensor z() const { return {tokens_, vocabulary_}; }                           // logits
+  // Keys as attention reads them.
+  Tensor attended() const { return {{tokens_.size, Dimension::keys}, keys_}; }
+  Tensor z() const { return {tokens_, vocabulary_}; }  // logits
   Tensor words() const { return {vocabulary_, hidden_}; }
-  // GEMMs of weight matrices, and of their gradients.
+  // Return GEMMs of weight matrices, and of their gradients.
   static Operator weights(const char* name, Extent m, Extent n, Extent k) {
     return linear(gemm(name, m, n, k));
   }
@@ -72,15 +73,15 @@ class Llama {
   PartialSum sum(const char* name, Dimension over) const { return {name, over, all(), 2, true}; }
   PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
 
-  // Each query sees half of the keys, itself included. Bytes: forward reads q, k, v and writes the output;
-  // backward reads q, k, v, the output and its gradient and writes three gradients.
+  // Each query sees half of the keys, itself included. Bytes: forward reads q, k, v and writes the output.
+  // Backward reads q, k, v, the output and its gradient and writes three gradients.
   Operator attention(bool forward) const {
     Operator op =
         gemm(forward ? "flash_attention" : "flash_attention_backward", {model_.sequence, Dimension::tokens},
              {(model_.sequence + 1) / 2, Dimension::keys}, {(forward ? 2 : 5) * head_size_}, batch_heads_);
     op.kind = Kernel::Kind::attention;
     op.traffic = {{forward ? 4 : 8, q()}, {forward ? 4 : 8, attended()}};
-    // Queries, keys, values and the result; of the softmax only its sums.
+    // Queries, keys, values and the result are saved; of the softmax only its sums.
     if (forward) {
       op.saved = {saved(4, q()), saved(4, k()),
                   saved_of_core(4, {batch_heads_, {model_.sequence, Dimension::tokens}})};
@@ -112,8 +113,8 @@ class Llama {
   }
 
   // Bytes of the memory-bound kernels, forward: norm (read 2, write 2), rotation of queries and keys (read 2,
-  // write 2), sum with the residual (read 4, write 2), activation (reads what the GEMM wrote: 2 or 4, writes
-  // 2).
+  // write 2). The sum with the residual reads 4 and writes 2. The activation reads the GEMM's result (2 or 4)
+  // and writes 2.
   ModelPart attention_forward() const {
     if (is_latent()) return {"attention_forward", latent_.forward(), sum("forward", Dimension::heads)};
     return {"attention_forward",
@@ -141,8 +142,9 @@ class Llama {
   Saved normalised() const { return result_of(Module::norm, saved_operand(a())); }
   const char* activation() const { return model_.gated ? "swiglu" : "squared_relu"; }
 
-  // Backward: norm (gradient 2, input 2, write 2; gamma's gradient reads 4), sum with the residual's gradient
-  // (read 4, write 2), rotation (read 2, write 2), activation (gradient 2, input 2 or 4, write 2 or 4).
+  // Bytes of the memory-bound kernels, backward: norm (gradient 2, input 2, write 2; gamma's gradient reads
+  // 4). Sum with the residual's gradient (read 4, write 2), rotation (read 2, write 2), activation (gradient
+  // 2, input 2 or 4, write 2 or 4).
   ModelPart mlp_backward() const {
     return {"mlp_backward",
             {gathering({all()}, weights("mlp_down_gemm_dgrad", tokens_, inner_, hidden_)),
@@ -174,9 +176,9 @@ class Llama {
             {}};
   }
 
-  // Gather rows (read 2, write 2) and zero what other ranks hold (2); after the sum turn [b s h] into [s b h]
-  // (read 2, write 2). Backward: turn it back, zero a dense gradient (2) and scatter the rows into it (read
-  // 2, add 4).
+  // Gathers rows (read 2, write 2) and zeroes those that other ranks hold (2). After the sum [b s h] is
+  // transposed to [s b h] (read 2, write 2). Backward transposes it back, zeroes a dense gradient (2) and
+  // scatters the rows into it (read 2, add 4).
   ModelLayer embedding() const {
     return {"embedding",
             {{"embedding_lookup",
@@ -191,10 +193,10 @@ class Llama {
               {}}},
             shares_words() ? std::vector<Tensor>{} : std::vector<Tensor>{words()}};
   }
-  // Both ends need the embedding: for the logits, or for the prediction of a token more.
+  // Both ends need the embedding if the logits use it, or the prediction of one more token.
   bool shares_words() const { return model_.tied || model_.multi_token; }
 
-  // Logits and a vocabulary-parallel cross entropy in fp32, as the GPT's (transformer.cpp has the bytes).
+  // Logits and a vocabulary-parallel cross entropy in fp32, as in the GPT; transformer.cpp has the bytes.
   ModelLayer head() const {
     std::vector<Tensor> parameters;
     if (!model_.tied) parameters.push_back(words());
@@ -222,9 +224,10 @@ class Llama {
         std::move(parameters)};
   }
 
-  // The head, then what predicts the token after the next one: the embedding of the next, joined with what
-  // the body gave, a layer, and logits; backward the other way round. The projection that joins them is on
-  // all ranks of a tensor-parallel group, for their tokens. Bytes: norms as above; joining (read 4, write 4).
+  // The head, then the prediction of the token after the next one. It has the embedding of the next token,
+  // joined with the body's output, a layer, and logits; backward in reverse order. The projection that joins
+  // them is on all ranks of a tensor-parallel group, for their tokens. Bytes: norms as above; joining (read
+  // 4, write 4).
   ModelLayer head_with_prediction() const {
     const ModelLayer first = embedding(), last = head();
     const ModelLayer body = model_.experts.in_layer(model_.layers) ? layer_with_experts() : layer();

@@ -1,11 +1,13 @@
 // bert: a bidirectional encoder that is trained to predict masked tokens and whether a sentence follows
-// another (Devlin et al., arXiv 1810.04805), as NVIDIA's and Megatron-LM's trainings run it: logits are
-// computed for the masked tokens only.
+// another (Devlin et al., arXiv 1810.04805). As in NVIDIA's and Megatron-LM's trainings, logits are computed
+// for the masked tokens only.
 //
-// Bytes of the memory-bound kernels beyond those of the layers (sublayers.cpp): the embedding reads rows of
-// words, positions and segments and writes their sum, normalised and with dropout, forward as in
-// transformer.cpp; masked tokens are gathered (read 2, write 2), and their gradients scattered into zeros (2
-// for each token, read 2, write 2); logits and loss as in transformer.cpp.
+// Bytes of the memory-bound kernels beyond those of the layers (sublayers.cpp):
+// - The embedding reads rows of words, positions and segments. It writes their normalised sum with dropout,
+//   forward as in transformer.cpp.
+// - Masked tokens are gathered (read 2, write 2), and their gradients scattered into zeros (2 for each token,
+//   read 2, write 2).
+// - Logits and loss are as in transformer.cpp.
 #include <memory>
 #include <utility>
 
@@ -84,8 +86,8 @@ class BertMaker {
             {{{m_.positions}, hidden_}, {{2}, hidden_}, {{2}, hidden_}}};  // positions, segments, the norm
   }
 
-  // The masked tokens' transformation, activation, norm and logits; the pooler of each sequence's first token
-  // and the classifier behind it.
+  // The masked tokens' transformation, activation, norm and logits, then the pooler of each sequence's first
+  // token and the classifier behind it.
   ModelLayer head() const {
     const Extent classes{2};
     const Tensor first{sequences_, hidden_};

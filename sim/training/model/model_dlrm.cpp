@@ -1,13 +1,13 @@
-// dlrm: a recommendation model (Naumov et al., arXiv 1906.00091): an MLP of the dense features, one row (or a
-// sum of `pooling` rows) of an embedding table for each sparse feature, the products of all pairs of these
-// vectors, and an MLP of them. A microbatch counts a rank's samples.
+// dlrm: a recommendation model (Naumov et al., arXiv 1906.00091). An MLP computes the dense features. Each
+// sparse feature has one row of an embedding table, or a sum of `pooling` rows. Another MLP computes the
+// products of all pairs of these vectors. A microbatch counts a rank's samples.
 //
-// It is trained as Meta does it (there, section 3; Mudigere et al., arXiv 2104.05158): replicas have copies
-// of the MLPs, and divide the embedding tables among them (embedding_parallel() in strategies.h). Indices go
-// to the ranks of the tables and rows come back; their gradients go there, where they are added to the rows
-// at once (fused with the optimizer). The dense features' MLP is computed while rows, and gradients, are on
-// their way. Dividing tables does not change how many rows a rank looks up: those of all samples in its
-// tables.
+// It is trained as at Meta (the same paper, section 3; Mudigere et al., arXiv 2104.05158). Replicas have
+// copies of the MLPs and divide the embedding tables among them (embedding_parallel() in strategies.h).
+// Indices go to the ranks of the tables and rows come back. Their gradients go there too and are added to the
+// rows at once (fused with the optimizer). The dense features' MLP is computed while rows and gradients
+// travel. Dividing tables does not change how many rows a rank looks up: it has the rows of all samples in
+// its own tables.
 //
 // Bytes: a lookup reads rows in fp32 and writes their sum in half precision; indices have 8 bytes. The update
 // reads the sum's gradient, reads and writes rows, and a state of 4 bytes for each row (row-wise AdaGrad).
@@ -23,12 +23,12 @@ namespace netsim {
 namespace {
 
 struct DlrmModel {
-  std::int64_t dense = 13;  // features
+  std::int64_t dense = 13;  // number of dense features
   std::int64_t tables = 26, rows = 204'184'588, dimension = 128, pooling = 1;
   ConfigNode bottom, top;
 };
 
-// Outputs of the layers of an MLP.
+// Returns the output sizes of the layers of an MLP.
 std::vector<std::int64_t> sizes_of(const ConfigNode& list, std::vector<std::int64_t> otherwise) {
   if (list.is_null()) return otherwise;
   return read_sizes(list, "layers' outputs", 1, 100, 1'000'000);
@@ -88,7 +88,7 @@ class DlrmMaker {
     mlp.parameters.push_back({out});
   }
   std::int64_t vectors() const { return m_.tables + 1; }
-  // The dense features' vector, and the product of each pair.
+  // Returns the size of the dense features' vector and the product of each pair.
   std::int64_t interactions() const { return m_.dimension + vectors() * (vectors() - 1) / 2; }
 
   ModelLayer embedding() const {

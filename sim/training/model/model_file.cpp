@@ -1,5 +1,5 @@
-// file: a model that another file describes, as those of configs/models do; or a part of it, with fewer
-// layers or other sequences.
+// file: a model that another file describes, as those of configs/models do. It may be a part of that model,
+// with fewer layers or other sequences.
 #include <memory>
 #include <optional>
 
@@ -15,7 +15,7 @@ struct FileParameters {
   std::optional<std::int64_t> layers, sequence;
 };
 
-// The described model; a description does not name another file.
+// Returns the described model. A description must not name another file.
 std::unique_ptr<ModelKind> read_model(const FileParameters& p, const ConfigNode& where) {
   const InputText input = read_named_file(where);
   const ConfigNode root = parse_config(input.text, input.path);

@@ -1,4 +1,4 @@
-// gpt: see transformer.h.
+// gpt: a GPT as Megatron-LM runs it (transformer.h).
 #include <algorithm>
 #include <memory>
 

@@ -3,7 +3,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kGradientBytes = 4;  // counted in neither
+constexpr std::int64_t kGradientBytes = 4;  // any value; neither result depends on it
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// llama: see llama.h.
+// llama: a decoder of the LLaMA kind (llama.h).
 #include <algorithm>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// resnet: a residual network for images (He et al., arXiv 1512.03385), as torchvision has it: version 1.5,
+// resnet: a residual network for images (He et al., arXiv 1512.03385), as in torchvision. It is version 1.5,
 // whose bottlenecks have their stride in the convolution of 3 x 3. The body's layers are its blocks. A
 // microbatch counts images.
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 enum class ResnetDepth : std::uint8_t { d18, d34, d50, d101, d152 };
 
-// Blocks of the four stages: table 1 there.
+// Blocks: the blocks of the four stages (He et al., table 1).
 struct Blocks {
   std::array<std::int64_t, 4> of_stage;
   bool bottleneck;
@@ -68,7 +68,7 @@ class ResNet final : public ConvolutionalKind {
   }
 
  private:
-  // Moves `shape` to the output.
+  // Returns a block and sets `shape` to its output.
   ModelLayer residual_block(ImageShape& shape, std::int64_t width, std::int64_t stride,
                             std::int64_t gradient_bytes) const {
     const bool bottleneck = m_.blocks().bottleneck;

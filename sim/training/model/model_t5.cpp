@@ -1,12 +1,12 @@
-// t5: an encoder and a decoder that attends to what the encoder gives (Raffel et al., arXiv 1910.10683):
-// norms without biases, relative positions added to the scores, heads whose sizes need not add up to the
+// t5: an encoder and a decoder that attends to the encoder's output (Raffel et al., arXiv 1910.10683). It has
+// norms without biases and relative positions added to the scores. The sizes of heads need not add up to the
 // hidden one.
 //
 // Layers of the encoder come first in the body, those of the decoder behind them. Both sequences' embeddings
-// are looked up in the first layer, and both sequences go from layer to layer, so that between the stages of
-// a pipeline the tokens of both travel: the decoder's embeddings through the encoder, and what the encoder
-// gives through the decoder (as a model that is a plain list of layers hands its tensors on). Bytes of
-// embedding, logits and loss as in transformer.cpp.
+// are looked up in the first layer, and both sequences go from layer to layer. So the tokens of both travel
+// between the stages of a pipeline: the decoder's embeddings through the encoder, and the encoder's output
+// through the decoder. A model that is a plain list of layers passes its tensors on in this way. Bytes of
+// embedding, logits and loss are as in transformer.cpp.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -67,7 +67,7 @@ class T5Maker {
     s.microbatch = microbatch;
     s.gradient_bytes = gradient_bytes;
     s.biases = false;
-    s.score_bias = queries == keys;  // relative positions are not those of another sequence
+    s.score_bias = queries == keys;  // relative positions do not refer to another sequence
     s.activation = "relu";
     return s;
   }
@@ -77,7 +77,7 @@ class T5Maker {
   Tensor z() const { return {targets_, vocabulary_}; }
   PartialSum loss() const { return {"loss", Dimension::vocabulary, {targets_}, 4}; }
 
-  // The encoder's last layer, with the norm behind it.
+  // Returns the encoder's last layer, with the norm behind it.
   ModelLayer with_norm(ModelLayer layer) const {
     layer.name = "encoder_end_layer";
     layer.forward.back().operators.push_back(encoder_.norm_forward());
@@ -147,7 +147,7 @@ class T5 final : public ModelKind {
   std::vector<std::pair<std::string, std::int64_t>> divided() const override {
     return {{"heads", m_.heads}, {"inner", m_.inner}, {"vocabulary", m_.vocabulary}};
   }
-  // Layers: of each of the two.
+  // `layers` is the number of each of the two stacks.
   std::string resize(std::optional<std::int64_t> layers, std::optional<std::int64_t> sequence) override {
     m_.layers = layers.value_or(m_.layers);
     m_.sequence = sequence.value_or(m_.sequence);

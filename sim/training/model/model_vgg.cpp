@@ -1,7 +1,6 @@
 // vgg: convolutions of 3 x 3 one after the other, and three fully connected layers (Simonyan & Zisserman,
-// arXiv 1409.1556), as torchvision has it. The body's layers are its convolutions, with what pools behind
-// them, and the first two connected layers, which have nine tenths of the parameters. A microbatch counts
-// images.
+// arXiv 1409.1556), as in torchvision. The body's layers are its convolutions, with the pooling behind them,
+// and the first two connected layers, which have nine tenths of the parameters. A microbatch counts images.
 #include <array>
 #include <memory>
 #include <utility>
@@ -15,7 +14,7 @@ namespace {
 
 enum class VggDepth : std::uint8_t { d11, d13, d16, d19 };
 
-// Convolutions of the five stages: table 1 there, columns A, B, D, E.
+// Convolutions of the five stages (Simonyan & Zisserman, table 1, columns A, B, D, E).
 constexpr std::array<std::array<std::int64_t, 5>, 4> kConvolutions{
     {{1, 1, 2, 2, 2}, {2, 2, 2, 2, 2}, {2, 2, 3, 3, 3}, {2, 2, 4, 4, 4}}};
 constexpr std::array<std::int64_t, 5> kChannels{64, 128, 256, 512, 512};
@@ -38,7 +37,7 @@ class Vgg final : public ConvolutionalKind {
               " pixels cannot be halved five times: multiples of 32 can");
   }
 
-  // What reads the images is the first layer: their first convolution.
+  // The first layer reads the images: it is their first convolution.
   Model make(std::int64_t microbatch, std::int64_t gradient_bytes) const override {
     Model model;
     ImageShape shape{microbatch, m_.image, 3};

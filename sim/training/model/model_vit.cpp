@@ -1,10 +1,10 @@
-// vit: a vision transformer (Dosovitskiy et al., arXiv 2010.11929): an image as patches, each a token, and
-// one token more that the class is read from; layers with a norm before each sublayer, and no dropout. A
-// microbatch counts images.
+// vit: a vision transformer (Dosovitskiy et al., arXiv 2010.11929). An image is cut into patches, each a
+// token, and the class is read from one more token. Layers have a norm before each sublayer, and no dropout.
+// A microbatch counts images.
 //
 // The patches' embedding is a GEMM over their pixels, the same on all ranks of tensor parallelism, as is the
 // classifier. Bytes: patches are put in rows (read 2, write 2), class token and positions are added (read 4,
-// write 2); the class token is read (read 2, write 2) and its gradient written into zeros.
+// write 2). The class token is read (read 2, write 2) and its gradient written into zeros.
 #include <memory>
 #include <utility>
 
@@ -22,7 +22,7 @@ struct VitModel {
   bool fused = true;
 
   std::int64_t patches() const { return (image / patch) * (image / patch); }
-  std::int64_t pixels() const { return patch * patch * channels; }  // of a patch
+  std::int64_t pixels() const { return patch * patch * channels; }  // pixels of a patch
 };
 
 class VitMaker {

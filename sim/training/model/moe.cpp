@@ -33,11 +33,13 @@ std::vector<ModelPart> MoeLayer::forward() const {
 }
 
 // Saved for the backward: inputs of the norm, of the router and of GEMMs, scores in fp32, the activation's
-// input, the experts' results, whose products with the output's gradient are those of the scores.
+// input and the experts' results. The products of these results with the output's gradient are the gradients
+// of the scores.
+//
 // Bytes of the memory-bound kernels, forward: sum with the residual (read 4, write 2), norm (read 2, write
-// 2), scores (read 2, write 4 in fp32; top-k reads 4), copies in the order of the experts (read 2 a token,
-// write 2 a copy), activation (reads what the GEMM wrote: 2 or 4, writes 2), sum by token (read 2 a copy,
-// write 2 a token).
+// 2). Scores (read 2, write 4 in fp32; top-k reads 4), copies in the order of the experts (read 2 a token,
+// write 2 a copy). The activation reads the GEMM's result (2 or 4) and writes 2. The sum by token reads 2 a
+// copy and writes 2 a token.
 ModelPart MoeLayer::router_forward() const {
   const Extent tokens{tokens_.size, Dimension::sequence};
   return {"moe_router_forward",
@@ -74,8 +76,9 @@ ModelPart MoeLayer::shared_forward() const {
           sum("forward", Dimension::inner, all)};
 }
 
-// Backward: sum by token (gradient 2 a token, the expert's result 2 and the gradient 2 a copy), activation
-// (gradient 2, input 2 or 4, write 2 or 4), copies (read 2 a copy, write 2 a token), scores (as forward).
+// Bytes of the memory-bound kernels, backward: sum by token (gradient 2 a token, the expert's result 2 and
+// the gradient 2 a copy). Activation (gradient 2, input 2 or 4, write 2 or 4), copies (read 2 a copy, write 2
+// a token), scores (as forward).
 std::vector<ModelPart> MoeLayer::backward() const {
   std::vector<ModelPart> parts;
   if (experts_.shared > 0) parts.push_back(shared_backward());

@@ -84,7 +84,7 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
   kernel.name = op.name;
   if (op.kind != Kernel::Kind::memory) {
     kernel.batch = sharding.local(op.batch);
-    // Copies of tokens are dealt out to the experts of the batch, as many to each.
+    // Copies of tokens are distributed evenly over the experts of the batch.
     const auto size = [&](const Extent& extent) {
       const std::int64_t local = sharding.local(extent);
       if (extent.along != Dimension::routed) return local;
@@ -120,7 +120,7 @@ std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& s
 
 namespace {
 
-// Of the whole model: calls `visit` with each layer, the body's as often as they are there.
+// Calls `visit` with each layer of the whole model, those of the body as often as they occur.
 template <class Visit>
 void for_each_layer(const Model& model, Visit visit) {
   visit(model.first);
@@ -183,9 +183,10 @@ std::int64_t parameters_of(const Model& model) {
   return parameters + (model.shared.empty() ? 0 : whole.local(model.shared));
 }
 
-// As Megatron-LM runs it with apex. Bytes per parameter: gradient to fp32 (read 2, write 4; not for fp32
-// gradients), unscale and check (8), norm (4), clip (8), Adam (read gradient, parameter, m, v: 16, write
-// parameter, m, v: 12), fp32 parameter to half precision (read 4, write 2) or to FP8 (read 4, write 1).
+// Returns the work of Adam as Megatron-LM runs it with apex. Bytes per parameter: gradient to fp32 (read 2,
+// write 4; not for fp32 gradients), unscale and check (8), norm (4), clip (8). Adam reads gradient,
+// parameter, m, v (16) and writes parameter, m, v (12). The fp32 parameter becomes half precision (read 4,
+// write 2) or FP8 (read 4, write 1).
 Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes, std::int64_t reduced) {
   Work work{"optimizer", {}};
   const auto add_for = [&](std::int64_t count, const char* name, std::int64_t bytes) {

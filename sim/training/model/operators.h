@@ -1,10 +1,12 @@
-// A model as layers of operators, before anybody has divided it: what a strategy reads and what it may split.
+// Operators: a model as layers of operators, before any strategy has divided it.
 //
-// Every extent of a tensor is a number and the name of the dimension that it runs along. A strategy divides
-// dimensions, not operators: Sharding says into how many parts each is cut, and an operator's kernel on one
-// rank follows from that. Where an operator sums over a dimension, its result is a partial sum as soon as the
-// dimension is divided; the model says where (PartialSum), and a strategy says what is done about it (the f
-// and g of Shoeybi et al., arXiv 1909.08053).
+// Every extent of a tensor is a number and the dimension that it runs along. A strategy divides dimensions,
+// not operators. Sharding says into how many parts each dimension is cut, which gives an operator's kernel on
+// one rank.
+//
+// Where an operator sums over a dimension, its result is a partial sum as soon as the dimension is divided.
+// The model says where (PartialSum), and a strategy adds the communication (the f and g of Shoeybi et al.,
+// arXiv 1909.08053).
 #pragma once
 
 #include <array>
@@ -20,13 +22,17 @@
 
 namespace netsim {
 
-// What an extent runs along. `whole` is never divided. `tokens`: those of a microbatch. `sequence`: the same
-// where every token is computed for itself (norms, sums with the residual), between the parts that heads,
-// inner or vocabulary divide. `keys`: the tokens that a query attends to. `experts`: of a layer;
-// `expert_inner`: of each; `routed`: copies of tokens that the experts of a rank take. These are dealt out to
-// the experts in a batch of kernels; how many they are depends on the router, and dividing experts does not
-// change their number where all get as many: a rank has fewer experts, and each gets tokens of more ranks.
-// `tables`: embedding tables of a recommendation model, or rows of each.
+// Dimension: the dimension of the model that an extent runs along. `whole` is never divided. `tokens` are
+// those of a microbatch. `sequence` are the same tokens where each is computed for itself (norms, sums with
+// the residual), between the parts that heads, inner or vocabulary divide. `keys` are the tokens that a query
+// attends to.
+//
+// `experts` are those of a layer, `expert_inner` is the inner dimension of each. `routed` are the copies of
+// tokens that the experts of a rank take. They are distributed over the experts in a batch of kernels, and
+// the router determines their number. Dividing experts does not change it where all get as many: a rank has
+// fewer experts, and each gets tokens of more ranks.
+//
+// `tables` are the embedding tables of a recommendation model, or rows of each.
 enum class Dimension : std::uint8_t {
   whole,
   heads,
@@ -42,9 +48,9 @@ enum class Dimension : std::uint8_t {
 };
 inline constexpr std::size_t kDimensions = 11;
 
-// What a layer's backward may compute again, so that its results are not kept (Megatron-Core's
-// --recompute-modules layernorm, mla_up_proj, moe_act): norms; of latent attention the projections up, with
-// the rotation behind them; activations of MLPs and experts.
+// Module: a part of a layer whose results the backward may compute again, so that they are not kept. They are
+// Megatron-Core's --recompute-modules layernorm, mla_up_proj, moe_act. `latent_up` are the up-projections of
+// latent attention with the rotation behind them, `activation` the activations of MLPs and experts.
 enum class Module : std::uint8_t { none, norm, latent_up, activation };
 
 struct Extent {
@@ -53,15 +59,15 @@ struct Extent {
 };
 using Tensor = std::vector<Extent>;
 
-// Into how many parts each dimension is cut.
+// Sharding: into how many parts each dimension is cut.
 class Sharding {
  public:
   Sharding() { parts_.fill(1); }
-  // Of a rank that the router gives another number of copies than all get on average.
+  // Sets the number of token copies of a rank that gets another number than the average.
   void set_routed(std::int64_t copies) { routed_ = copies; }
   void divide(Dimension dimension, std::int64_t parts) { parts_[index(dimension)] *= parts; }
   std::int64_t parts(Dimension dimension) const { return parts_[index(dimension)]; }
-  // Of one rank: the parts divide the sizes.
+  // Returns the size on one rank. The parts have to divide the size.
   std::int64_t local(const Extent& extent) const {
     if (extent.along == Dimension::routed && routed_) return *routed_;
     return extent.size / parts(extent.along);
@@ -78,76 +84,77 @@ class Sharding {
   std::optional<std::int64_t> routed_;
 };
 
-// Bytes that a memory-bound kernel reads and writes for each element of a tensor.
+// Traffic: the bytes that a memory-bound kernel reads and writes for each element of a tensor.
 struct Traffic {
   std::int64_t bytes_per_element = 0;
   Tensor tensor;
 };
 
-// What an operator reads of all tokens, where it needs all: where the sequence is divided, that has to be
-// gathered.
+// Gather: a tensor of all tokens that an operator reads. It has to be gathered where the sequence is divided.
 struct Gather {
   Tensor tensor;
-  bool kept = false;  // since the forward, so that it can be gathered beside the operator before this one
-  // Among the ranks that `sequence` is divided among, or, of copies of tokens, that divide the experts' inner
-  // dimension.
+  // Kept since the forward, so that it can be gathered beside the operator before this one.
+  bool kept = false;
+  // The dimension whose ranks gather. `sequence` means those that divide the sequence. For token copies it is
+  // the one whose ranks divide the experts' inner dimension.
   Dimension over = Dimension::sequence;
 };
 
-// What the core of the attention (scores, softmax, the sum of values; all that computes tokens with other
-// tokens) reads and writes, for those who divide the tokens or compute it again.
+// AttentionCore: the tensors that the core of the attention reads and writes. The core is everything that
+// computes tokens with other tokens: scores, softmax, the sum of values. Strategies that divide the tokens or
+// compute the core again use it.
 struct AttentionCore {
   Tensor queries, keys, values, output;
 };
 
-// What an operator of a forward keeps for the backward, which is an activation in memory until then
-// (Korthikanti et al., arXiv 2205.05198, section 4.1, count the same).
+// Saved: a tensor that an operator of a forward keeps for the backward, which is an activation in memory
+// until then. Korthikanti et al. count the same (arXiv 2205.05198, section 4.1).
 struct Saved {
-  // `operand`: what a GEMM of weights reads, which is kept as it is multiplied, in reduced precision too;
-  // `also_operand`: the same of a tensor that another operator keeps in half precision anyway, so that it
-  // takes memory of its own only where the GEMM's precision is another one; `of_core`: made inside the core
-  // of the attention, which can be computed again of queries, keys and values.
+  // `operand` is an input of a weight GEMM, kept in the GEMM's precision. `also_operand` is an input that
+  // another operator keeps in half precision anyway, so it takes memory only where the GEMM's precision is a
+  // different one. `of_core` is made inside the core of the attention, which can compute it again from
+  // queries, keys and values.
   enum class Kind : std::uint8_t { plain, operand, also_operand, of_core };
   std::int64_t bits_per_element = 16;
   Tensor tensor;
   Kind kind = Kind::plain;
-  Module of = Module::none;  // whose result it is
+  Module of = Module::none;  // the module whose result it is
 };
 
-// One kernel of the whole model: a GEMM of batch x (m x k)(k x n), fused attention (Kernel::Kind), or a
-// kernel bound by memory. A GEMM with `traffic` of its own moves that through the memory instead of its
-// operands (a convolution, whose matrix of patches is never written).
+// Operator: one kernel of the whole model. It is a GEMM of batch x (m x k)(k x n), fused attention
+// (Kernel::Kind), or a memory-bound kernel. A GEMM with `traffic` moves that through the memory instead of
+// its operands (a convolution, whose matrix of patches is never written).
 struct Operator {
   Kernel::Kind kind = Kernel::Kind::memory;
   std::string name;
   Extent m, n, k, batch;
   std::vector<Traffic> traffic;
-  // Computes gradients of parameters: nothing but the optimizer waits for it, so that a schedule may put it
-  // off.
+  // Computes gradients of parameters. Only the optimizer waits for it, so that a schedule may put it off.
   bool weight_gradient = false;
-  // A GEMM of a weight matrix of the body's layers, which training in reduced precision computes in it.
+  // A GEMM of a weight matrix of the body's layers, which training in reduced precision computes in that
+  // precision.
   bool linear = false;
-  Precision precision = Precision::half;  // of GEMMs and attention
-  std::int64_t pieces = 1;                // Kernel::pieces; m is that of one
+  Precision precision = Precision::half;  // for GEMMs and attention
+  std::int64_t pieces = 1;                // Kernel::pieces; m is that of one piece
   std::optional<Gather> gathers;
-  std::optional<AttentionCore> core;      // of operators of the attention's core
-  bool backward = false;                  // of attention
-  bool accumulates = false;               // of a GEMM: Kernel::accumulates
-  std::int64_t result_bytes = 2;          // of an element that a GEMM writes
+  std::optional<AttentionCore> core;      // for operators of the attention's core
+  bool backward = false;                  // for attention: the backward pass
+  bool accumulates = false;               // for a GEMM: Kernel::accumulates
+  std::int64_t result_bytes = 2;          // bytes of an element that a GEMM writes
   std::int64_t held_multiprocessors = 0;  // Kernel::held_multiprocessors
-  Module module = Module::none;           // of a forward: what it is a part of
-  bool recomputed = false;                // of a backward: computes again what a forward did
+  Module module = Module::none;           // for a forward: the module that it belongs to
+  bool recomputed = false;                // for a backward: computes again what a forward computed
   bool of_copies = false;    // makes copies of tokens for their experts, or sums them up by token
-  std::vector<Saved> saved;  // of operators of a forward
+  std::vector<Saved> saved;  // for operators of a forward
 };
-// Makers of operators.
+// Functions that make operators.
 Operator gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {});
 Operator memory_bound(const char* name, std::vector<Traffic> traffic);
 Operator memory_bound(const char* name, std::int64_t bytes_per_element, Tensor tensor);
 Operator computing_weights(Operator op);  // sets weight_gradient
 Operator linear(Operator op);             // sets linear
-// Returns the GEMM of a weight matrix, and the one that computes its gradient. A grouped GEMM has `batch`
-// matrices.
+// linear_gemm() returns the GEMM of a weight matrix, weight_gradient_gemm() the one that computes its
+// gradient. A grouped GEMM has `batch` matrices.
 inline Operator linear_gemm(const char* name, Extent m, Extent n, Extent k, Extent batch = {}) {
   return linear(gemm(name, m, n, k, batch));
 }
@@ -165,46 +172,50 @@ inline Saved saved(std::int64_t bytes_per_element, Tensor tensor) {
 inline Saved saved_of_core(std::int64_t bytes_per_element, Tensor tensor) {
   return {8 * bytes_per_element, std::move(tensor), Saved::Kind::of_core};
 }
-// In half precision unless the GEMM is in a lower one.
+// Both are in half precision unless the GEMM has a lower one.
 inline Saved saved_operand(Tensor tensor) { return {16, std::move(tensor), Saved::Kind::operand}; }
 inline Saved saved_elsewhere(Tensor tensor) { return {0, std::move(tensor), Saved::Kind::also_operand}; }
 inline Saved result_of(Module module, Saved saved) {
   saved.of = module;
   return saved;
 }
-// Adding a microbatch's gradients of weights, in half precision, to the sum of `gradient_bytes` a parameter:
-// reads both and writes the sum. Its traffic has an entry for each of the weights.
+// Returns the kernel that adds a microbatch's gradients of weights, in half precision, to the sum, which has
+// `gradient_bytes` a parameter. It reads both and writes the sum. Its traffic has an entry for each of the
+// weights.
 Operator accumulation(const std::vector<Tensor>& weights, std::int64_t gradient_bytes);
 bool is_accumulation(const Operator& op);
 
 Kernel kernel_of(const Operator& op, const Sharding& sharding);
 Work work_of(const std::string& name, const std::vector<Operator>& operators, const Sharding& sharding);
 
-// A result that is a partial sum (or maximum) where `over` is divided.
+// PartialSum: a result that is a partial sum (or maximum) where `over` is divided.
 struct PartialSum {
-  std::string name;  // of the communication that completes it, behind the axis: "forward" of "tp_forward"
+  std::string name;  // name of the communication behind the axis: "forward" of "tp_forward"
   Dimension over = Dimension::whole;
   Tensor tensor;
   std::int64_t element_bytes = 2;
-  // What follows computes each token for itself, so a divided sequence needs no more than its part of the
-  // sum.
+  // The following operators compute each token for itself, so that a divided sequence needs only its part of
+  // the sum.
   bool by_token = false;
 };
 
-// Copies of tokens, or gradients of theirs, go to the ranks of their experts or come back, where experts are
-// divided; or what is looked up in embedding tables, where these are.
+// Exchange: copies of tokens, or their gradients, go to the ranks of their experts or come back, where
+// experts are divided. For embedding tables it exchanges indices and rows, where the tables are divided.
 struct Exchange {
-  std::string name;  // of the communication, behind the axis: "dispatch_forward" of "ep_dispatch_forward"
+  std::string name;  // name of the communication behind the axis: "dispatch_forward" of "ep_dispatch_forward"
   bool to_experts = true;
-  bool asks = false;                    // ranks have to tell each other first how many copies come
-  Dimension over = Dimension::experts;  // or tables, whose ranks exchange `tensor`
-  Tensor tensor = {};                   // of a rank's own samples, of all tables
+  // Ranks have to exchange first how many copies come.
+  bool asks = false;
+  // The dimension that is divided; for `tables`, the ranks exchange `tensor`.
+  Dimension over = Dimension::experts;
+  Tensor tensor = {};  // tensor of a rank's own samples, for all tables
   std::int64_t element_bytes = 2;
-  // So many of the parts behind it do not need what it brings, but what it waits for itself.
+  // The number of parts behind the exchange that do not wait for its result. They wait only for what the
+  // exchange itself waits for.
   std::uint32_t beside = 0;
 };
 
-// Operators that run one after the other, and what is to be summed up after them, and exchanged then.
+// ModelPart: operators that run one after the other, then a sum and an exchange of their results.
 struct ModelPart {
   std::string name;  // "attention_forward"
   std::vector<Operator> operators;
@@ -216,44 +227,45 @@ struct ModelLayer {
   std::string name;  // "layer"
   std::vector<ModelPart> forward, backward;
   std::vector<Tensor> parameters;  // without those that the model shares between its ends
-  // Activations that it gives to the next layer; empty: Model::boundary.
+  // Activations that the layer gives to the next; empty: Model::boundary.
   Tensor output = {};
-  // Embedding tables, of which an iteration reads and updates few rows: the layer's operators update them, no
-  // optimizer does, and their gradients are not summed up among replicas.
+  // Embedding tables, of which an iteration reads and updates few rows. The layer's operators update them,
+  // not the optimizer, and their gradients are not summed over replicas.
   std::vector<Tensor> tables = {};
 };
 
-// The first layer turns tokens into activations, the last one activations into a loss; the body lies between
-// them.
+// Model: the first layer turns tokens into activations, the last one activations into a loss. The body lies
+// between them.
 struct Model {
-  // What its routed experts are, and the tokens of a microbatch that they are for.
+  // Routed: the routed experts, and the tokens of a microbatch that go to them.
   struct Routed {
     ExpertsModel experts;
     std::int64_t tokens = 0, hidden = 0;
   };
   ModelLayer first, last;
-  std::vector<ModelLayer> kinds;    // of layers of the body
+  std::vector<ModelLayer> kinds;    // kinds of layers of the body
   std::vector<std::uint32_t> body;  // the kind of each layer, in order
-  Tensor boundary;                  // the activations between two layers
-  std::int64_t boundary_bytes = 2;  // of an element
-  // Parameters that first and last layer share (tied embeddings): where the two are on different ranks, each
-  // has a copy, and their gradients are summed. Empty: none.
+  Tensor boundary;                  // activations between two layers
+  std::int64_t boundary_bytes = 2;  // bytes of an element of `boundary`
+  // Parameters that first and last layer share (tied embeddings); empty: none. Where the two layers are on
+  // different ranks, each has a copy, and the gradients of both are summed.
   Tensor shared;
-  std::int64_t gradient_bytes = 2;  // of a parameter's gradient
+  std::int64_t gradient_bytes = 2;  // bytes of a parameter's gradient
   std::optional<Routed> routed = {};
 };
 
 std::int64_t parameters_of(const std::vector<Tensor>& tensors, const Sharding& sharding);
 bool of_routed_experts(const Tensor& parameters);
-// Of the whole model, undivided; what its ends share counts once.
+// Returns the number of parameters of the whole, undivided model. Parameters that its ends share count once.
 std::int64_t parameters_of(const Model& model);
-// FLOPs of GEMMs and attention in the forward of a whole microbatch, twice their multiply-adds.
+// Returns the FLOPs of GEMMs and attention in the forward of a whole microbatch, which are twice the
+// multiply-adds.
 double forward_flops(const Model& model);
-// The most bytes that a tensor of the model, or all its parameters, may take; an upper bound.
+// Returns an upper bound of the bytes that a tensor of the model, or all its parameters, take.
 double largest_bytes(const Model& model);
 
-// Adam in mixed precision over this many parameters, of which `reduced` are kept in FP8; bytes per parameter
-// in operators.cpp.
+// Returns the work of Adam in mixed precision over so many parameters, of which `reduced` are kept in FP8.
+// The bytes per parameter are in operators.cpp.
 Work optimizer_work(std::int64_t parameters, std::int64_t gradient_bytes, std::int64_t reduced = 0);
 
 }  // namespace netsim

@@ -28,7 +28,7 @@ void Sublayers::add_bias(std::vector<Tensor>& parameters, Extent extent) const {
   if (s_.biases) parameters.push_back({extent});
 }
 
-// Bytes of the memory-bound kernels, forward:
+// Bytes per element of the memory-bound kernels, forward:
 //   norm                     part: read 2, write 2
 //   scale + softmax          scores: read 2, what is added to them 2, write 2
 //   attention dropout        scores: read 2, write 2, mask 1
@@ -57,8 +57,8 @@ std::vector<Operator> Sublayers::residual_backward() const {
   return {memory_bound("bias_dropout_backward", (s_.dropout ? 5 : 0) + (s_.biases ? 2 : 0), part())};
 }
 
-// Fused: reads queries, keys and values, writes the output; backward reads these and the output's gradient
-// and writes three gradients, and computes the scores again.
+// Adds the core of the attention. The fused kernel reads queries, keys and values and writes the output.
+// Backward reads these and the output's gradient, writes three gradients, and computes the scores again.
 void Sublayers::add_core(std::vector<Operator>& operators) const {
   if (s_.fused) {
     Operator op = gemm("flash_attention", query_tokens_, key_tokens_, {2 * s_.head_size}, batch_heads_);
@@ -188,7 +188,7 @@ ModelLayer Sublayers::layer(const std::string& name, const std::vector<Sublayer>
     made.parameters.insert(made.parameters.end(), sublayer.parameters.begin(), sublayer.parameters.end());
   }
   made.forward.push_back({"layer_end_forward", {residual_forward()}, {}});
-  // Behind the sum of a sublayer's gradient: its norm's, added to the residual's.
+  // The sum of a sublayer's gradient is followed by its norm's gradient, which is added to the residual's.
   const std::vector<Operator> behind{norm_backward(), memory_bound("residual_backward", 6, part())};
   std::vector<Operator> before;
   for (auto sublayer = sublayers.rbegin(); sublayer != sublayers.rend(); ++sublayer) {

@@ -1,10 +1,10 @@
-// The sublayers that transformers of all kinds are made of, operator by operator: attention to one's own
-// tokens or to those of another sequence, and an MLP, each behind a sum with the residual and a norm
-// (Vaswani et al., arXiv 1706.03762). Models of kind gpt and llama have writings of their own; these are for
-// encoders, encoder-decoders and what else is built alike.
+// Sublayers: the sublayers of transformers of all kinds, operator by operator. These are attention to the
+// layer's own tokens or to those of another sequence, and an MLP. Each follows a sum with the residual and a
+// norm (Vaswani et al., arXiv 1706.03762). Models of kind gpt and llama have operators of their own; these
+// are for encoders, encoder-decoders and similar models.
 //
-// Where the norm stands (before a sublayer, as in T5 and ViT, or behind it, as in BERT) changes no kernel.
-// Dimensions as make_transformer()'s: `heads`, `inner`, with a partial sum behind each sublayer.
+// The place of the norm (before a sublayer, as in T5 and ViT, or behind it, as in BERT) changes no kernel.
+// Dimensions are those of make_transformer(): `heads`, `inner`, with a partial sum behind each sublayer.
 #pragma once
 
 #include <cstdint>
@@ -19,47 +19,52 @@ struct SublayerShape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0, head_size = 0;  // heads x head_size need not be hidden (T5-11B)
   std::int64_t inner = 0;
-  std::int64_t queries = 0, keys = 0;  // tokens of a sequence, and of those that attention reads
+  // Tokens of a sequence, and tokens that attention reads.
+  std::int64_t queries = 0, keys = 0;
   std::int64_t microbatch = 1;
   std::int64_t gradient_bytes = 2;
-  bool fused = false;   // attention is one kernel (FlashAttention), else GEMMs with the scores between them
-  bool biases = true;   // of the GEMMs, and of the norms
-  bool dropout = true;  // of scores and of what a sublayer gives
-  bool score_bias = false;  // something is added to the scores, of their size (T5's relative positions)
+  // Attention is one kernel (FlashAttention); otherwise GEMMs with the scores between them.
+  bool fused = false;
+  bool biases = true;       // biases of the GEMMs and of the norms
+  bool dropout = true;      // dropout of scores and of a sublayer's output
+  bool score_bias = false;  // a tensor of their size is added to the scores (T5's relative positions)
   std::string activation = "gelu";
 };
 
-// A sublayer, whose forward begins with its norm and ends with the sum over heads or inner.
+// Sublayer: its forward begins with its norm and ends with the sum over heads or inner.
 struct Sublayer {
   std::string name;
   std::vector<Operator> forward;
   Dimension over = Dimension::heads;
-  std::vector<ModelPart> backward;  // without the norm's
-  std::vector<Tensor> parameters;   // with the norm's
+  std::vector<ModelPart> backward;  // without the backward of the norm
+  std::vector<Tensor> parameters;   // with the parameters of the norm
 };
 
 class Sublayers {
  public:
   explicit Sublayers(SublayerShape shape);
 
-  Sublayer attention() const;        // to the layer's own tokens
-  Sublayer cross_attention() const;  // to `keys` tokens of another sequence, whose gradients are summed up
+  Sublayer attention() const;  // attention to the layer's own tokens
+  // Returns the attention to `keys` tokens of another sequence, whose gradients are summed up.
+  Sublayer cross_attention() const;
   Sublayer mlp() const;
 
-  // A layer of these: behind each one a sum with the residual, before the next one's norm.
+  // Returns a layer of these sublayers. Behind each one, before the norm of the next, is a sum with the
+  // residual.
   ModelLayer layer(const std::string& name, const std::vector<Sublayer>& sublayers) const;
-  // A norm of its own, as at the end of a stack.
+  // Return the operators and parameters of a separate norm, as at the end of a stack.
   Operator norm_forward() const;
   Operator norm_backward() const;
   std::vector<Tensor> norm_parameters() const;
 
-  Tensor part() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }  // of a divided sequence
+  // Tokens of a divided sequence.
+  Tensor part() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
   Tensor all() const { return {tokens_, hidden_}; }
   const Extent& hidden() const { return hidden_; }
   const Extent& tokens() const { return tokens_; }
 
  private:
-  Tensor read() const { return {read_, hidden_}; }  // the other sequence's
+  Tensor read() const { return {read_, hidden_}; }  // the other sequence
   Tensor queries() const { return {tokens_, heads_}; }
   Tensor keys() const { return {read_, heads_}; }
   Tensor scores() const { return {batch_heads_, query_tokens_, key_tokens_}; }

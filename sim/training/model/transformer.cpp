@@ -36,7 +36,8 @@ class Transformer {
   }
 
  private:
-  // a: activations, where each token is computed for itself, and all of them; q: attention scores; z: logits.
+  // Tensors: a() are activations where each token is computed for itself, all() those of all tokens. q() are
+  // attention scores, z() logits.
   Tensor a() const { return {{tokens_.size, Dimension::sequence}, hidden_}; }
   Tensor all() const { return {tokens_, hidden_}; }
   Tensor a_by_heads() const { return {tokens_, heads_}; }
@@ -44,12 +45,12 @@ class Transformer {
   Tensor q() const { return {batch_heads_, query_tokens_, key_tokens_}; }
   Tensor z() const { return {tokens_, vocabulary_}; }
   Tensor words() const { return {vocabulary_, hidden_}; }
-  // An end's parameters: `own`, and the words unless the ends share them.
+  // Returns an end's parameters: `own`, and the words unless the ends share them.
   std::vector<Tensor> with_words(Tensor own) const {
     return tied_ ? std::vector<Tensor>{std::move(own)} : std::vector<Tensor>{words(), std::move(own)};
   }
 
-  // GEMMs of weight matrices, and of their gradients.
+  // Return GEMMs of weight matrices, and of their gradients.
   static Operator weights(const char* name, Extent m, Extent n, Extent k) {
     return linear(gemm(name, m, n, k));
   }
@@ -68,8 +69,8 @@ class Transformer {
   PartialSum sum(const char* name, Dimension over) const { return {name, over, all(), 2, true}; }
   PartialSum sum_of_tokens() const { return {"loss", Dimension::vocabulary, {tokens_}, 4}; }
 
-  // Two layer norms, QKV with bias, projection, both MLP matrices; biases after row-parallel GEMMs are not
-  // split.
+  // The parameters are two layer norms, QKV with bias, projection and both MLP matrices. Biases after
+  // row-parallel GEMMs are not divided.
   ModelLayer layer() const {
     return {"layer",
             {attention_forward(), mlp_forward(), layer_end_forward()},
@@ -85,9 +86,9 @@ class Transformer {
              {hidden_}}};
   }
 
-  // What the backward needs is saved where it is made or read (Korthikanti et al.): inputs of norms and
-  // GEMMs, queries, keys and values, the softmax's result before and after dropout, the GeLU's input, masks:
-  // sbh (34 + 5 as/h) bytes a layer. Bytes of the memory-bound kernels, forward:
+  // Operators save the tensors that the backward needs where they are made or read, sbh (34 + 5 as/h) bytes a
+  // layer (Korthikanti et al.). They are inputs of norms and GEMMs, queries, keys and values, the softmax's
+  // result before and after dropout, the GeLU's input, and masks. Bytes of the memory-bound kernels, forward:
   //   layer norm                 a: read 2, write 2
   //   scale + mask + softmax     q: read 2 below the diagonal (1 on average), write 2
   //   attention dropout          q: read 2, write 2, mask 1
@@ -166,10 +167,10 @@ class Transformer {
             {}};
   }
 
-  // Embedding: gather rows (read 2, write 2) and zero what other ranks hold (2); after the sum add the
-  // position embedding (read 4, write 2) and dropout (read 2, write 2, mask 1), and turn [b s h] into [s b h]
-  // (read 2, write 2). Backward: transpose and dropout, zero a dense gradient (2) and scatter the rows into
-  // it (read 2, add 4), sum it up. The position embedding is not divided.
+  // Embedding: gathers rows (read 2, write 2) and zeroes those that other ranks hold (2). After the sum it
+  // adds the position embedding (read 4, write 2) and dropout (read 2, write 2, mask 1). It transposes [b s
+  // h] to [s b h] (read 2, write 2). Backward: transpose and dropout, zero a dense gradient (2), scatter the
+  // rows into it (read 2, add 4) and sum it up. The position embedding is not divided.
   ModelLayer embedding() const {
     return {
         "embedding",
@@ -189,10 +190,10 @@ class Transformer {
         with_words({sequence_, hidden_})};
   }
 
-  // Logits and a vocabulary-parallel cross entropy, with one number per token to be combined after each of
-  // its first three parts. z in fp32: conversion (read 2, write 4), maximum (read 4); subtract it (read 4,
-  // write 4); exponentials (read 4, write 4) and their sum (read 4); normalise for the backward (read 4,
-  // write 4). Backward: scale the softmax (read 4, write 4), conversion (read 4, write 2).
+  // Logits and a vocabulary-parallel cross entropy. After each of its first three parts one number per token
+  // has to be combined. z in fp32: conversion (read 2, write 4), maximum (read 4), subtract it (read 4, write
+  // 4). Exponentials (read 4, write 4) and their sum (read 4); normalise for the backward (read 4, write 4).
+  // Backward: scale the softmax (read 4, write 4), conversion (read 4, write 2).
   ModelLayer head() const {
     return {
         "head",

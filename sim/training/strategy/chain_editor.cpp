@@ -53,7 +53,7 @@ namespace {
 
 bool of_core(const Operator& op) { return op.core.has_value(); }
 
-// A node of some of the operators of another.
+// Returns a node with some of the operators of another.
 GraphNode part_of(const GraphNode& node, std::vector<Operator> operators) {
   GraphNode part = node;
   part.core = of_core(operators.front());

@@ -1,5 +1,5 @@
-// ChainEditor: a chain that is made out of another one. Nodes name what they wait for by number instead of by
-// distance, so that one node may become many without those behind it losing what they wait for.
+// ChainEditor: makes a new chain out of another one. Nodes name what they wait for by number instead of by
+// distance. So one node may become many, and the nodes behind it still wait for the right ones.
 //
 //   ChainEditor edit(chain);
 //   for (std::size_t i = 0; i < chain.size(); ++i) edit.stands(i, edit.add(chain[i], edit.waits_for(i)));
@@ -17,41 +17,44 @@ namespace netsim {
 
 class ChainEditor {
  public:
-  // Of a node of the new chain; kBefore: of what lies before the chain.
+  // Number of a node of the new chain. kBefore stands for what precedes the chain.
   using Number = std::int32_t;
   using Numbers = std::vector<Number>;
   static constexpr Number kBefore = -1;
 
-  // `from` outlives this.
+  // `from` must outlive this.
   explicit ChainEditor(const Chain& from) : from_(from) {}
 
-  // What a node of the old chain waits for, all of which is done already.
+  // Returns the nodes of the new chain that a node of the old chain waits for. All of these must have been
+  // added already.
   Numbers waits_for(std::size_t old) const;
-  // Who waited for the old node waits for this one.
+  // Makes all nodes that wait for the old node wait for `number`.
   void stands(std::size_t old, Number number);
-  // Appends a node that waits for those (at least one).
+  // Appends a node that waits for the nodes of `after`, at least one. Returns its number.
   Number add(GraphNode node, const Numbers& after);
   Number last() const { return static_cast<Number>(chain_.size()) - 1; }
   Chain finish() { return std::move(chain_); }
 
  private:
   const Chain& from_;
-  Numbers stands_;  // by old node
+  Numbers stands_;  // by old node: the number that stands for it
   Chain chain_;
 };
 
-// Messages along an axis, which wraps: to the rank `offset` further on, and from the one as far back.
+// RingMessages: messages along an axis, which wraps. A rank sends to the rank at an offset and receives from
+// the one at the opposite offset.
 struct RingMessages {
-  std::string send, receive;  // names
+  std::string send, receive;  // names of the operations
   Stream stream = Stream::cp;
   PeerExpression to, from;
   bool core = false;
 };
-// Appends both and returns the receive.
+// Appends the send and the receive of `bytes`. Returns the receive.
 ChainEditor::Number pass_on(ChainEditor& edit, const RingMessages& ring, Bytes bytes,
                             const ChainEditor::Numbers& after);
 
-// The operators of the attention's core in nodes of their own, which are marked so (GraphNode::core).
+// Returns the chain with the operators of the attention's core in nodes of their own, which have
+// GraphNode::core set.
 Chain isolate_core(const Chain& chain);
 
 }  // namespace netsim

@@ -3,7 +3,7 @@
 namespace netsim {
 namespace {
 
-// Of the parameters of a set that a rank has.
+// Returns the bytes of a rank's part of the parameters of a set.
 Bytes rank_part(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided, std::uint32_t rank,
                 ParameterSet set) {
   const StageGraph& stage = graph.stages[graph.mesh.stage(rank)];

@@ -7,9 +7,10 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kElementBytes = 2;  // keys, values, queries, output and their gradients
+// Bytes of an element of keys, values, queries, output and their gradients.
+constexpr std::int64_t kElementBytes = 2;
 
-// Rewrites the attention of a chain.
+// Attention: rewrites the attention of a chain.
 class Attention {
  public:
   using Number = ChainEditor::Number;
@@ -34,8 +35,8 @@ class Attention {
     }
   }
 
-  // What the keys and values of others take while a layer is computed: two blocks of a ring, one that is
-  // attended to and one that comes, or all of them; backward with their gradients.
+  // Returns the bytes of other ranks' keys and values while a layer is computed, backward with their
+  // gradients. A ring has two blocks, one in use and one that arrives; the other exchanges have all of them.
   Bytes buffers(const Chain& chain) const {
     Bytes most = 0;
     for (const GraphNode& node : isolate_core(chain)) {
@@ -60,7 +61,7 @@ class Attention {
   }
 
  private:
-  // Tokens of all ranks of the inner group, and its part of the heads.
+  // Returns an extent after the exchange: tokens of all ranks of the inner group, and a part of the heads.
   Extent exchanged(Extent extent) const {
     if (extent.along == Dimension::tokens) extent.size *= by_heads_;
     if (extent.along == Dimension::heads) extent.size /= by_heads_;
@@ -135,15 +136,15 @@ class Attention {
     return collective(CollectiveKind::all_to_all, named("to_tokens"), heads_group_, bytes);
   }
 
-  // To the next rank and from the one before; backward the other way round.
+  // Messages go to the next rank and come from the one before; in the backward the other way.
   RingMessages ring() const {
     return {
         named("send"), named("receive"), Stream::cp, forward_ ? next_ : before_, forward_ ? before_ : next_,
         true};
   }
 
-  // A block of keys and values is passed on while attention to it is computed. Sum of the blocks' outputs, in
-  // half precision: the first is read and written, each other one read and added.
+  // Passes each block of keys and values on while attention to it is computed. Then sums the blocks' outputs
+  // in half precision: the first is read and written, each other one read and added.
   Number ring_forward(ChainEditor& edit, const GraphNode& node, Numbers held) const {
     const AttentionCore& core = *node.operators.front().core;
     const Bytes block = bytes_of({&core.keys, &core.values});
@@ -157,8 +158,8 @@ class Attention {
                     {computed});
   }
 
-  // The blocks begin where the forward left them and end with their owners; the sum of their gradients so far
-  // goes with them from the second step on, and is complete a step later.
+  // The blocks begin where the forward left them and end with their owners. From the second step on, the sum
+  // of their gradients so far goes with them. It is complete a step after the blocks.
   Number ring_backward(ChainEditor& edit, const GraphNode& node, Numbers held) const {
     const AttentionCore& core = *node.operators.front().core;
     const Bytes block = bytes_of({&core.keys, &core.values});
@@ -183,7 +184,7 @@ class Attention {
   bool forward_, gathers_;
   std::int64_t by_heads_ = 1, ring_ = 1, gathered_ = 1;
   std::uint32_t heads_group_ = 0, gather_group_ = 0;
-  PeerExpression next_, before_;  // on the ring
+  PeerExpression next_, before_;  // neighbours on the ring
 };
 
 class ContextParallel final : public Strategy {

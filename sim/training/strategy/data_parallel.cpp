@@ -20,7 +20,7 @@ class DataParallel final : public Strategy {
       if (p_.overlap) left -= add_buckets(graph, stage, node);
       left -= add_steps(graph, s, node);
       stage.add_finish(node, left, p_.bucket);
-      // They are one after the other.
+      // The finish nodes run one after the other.
       const bool remained = !stage.finish.empty() && stage.finish.back().node.stream == Stream::dp;
       if (remained) stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
       if (!remained && (p_.overlap || graph.plan->reduces()))
@@ -29,7 +29,7 @@ class DataParallel final : public Strategy {
   }
 
  private:
-  // What the schedule has steps for. What the ends of the model share is summed between them first.
+  // Adds the reductions for which the schedule has steps. Returns their bytes.
   Bytes add_steps(TrainingGraph& graph, std::uint32_t s, const GraphNode& node) const {
     Bytes all = 0;
     for (std::uint32_t c = 0; c < graph.stages[s].chunks.size(); ++c) {
@@ -81,9 +81,9 @@ class LocalStepsStrategy final : public Strategy {
   LocalSteps p_;
 };
 
-// The ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline and the
-// one opposite hold the same parts of the model, so that gradients of one part and of all are summed in one
-// group.
+// Returns the ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline
+// and the opposite one hold the same parts of the model. So gradients of one part and of all are summed in
+// one group.
 GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const std::string& axis) {
   std::vector<std::string> axes;
   if (graph.mesh.size(axis) > 1) axes.push_back(axis);
@@ -92,7 +92,7 @@ GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const 
   return graph.mesh.along(axes, {std::min(stage, opposite), std::max(stage, opposite)});
 }
 
-// Along which ranks have copies of the parameters.
+// Returns the axis along which ranks have copies of the parameters.
 std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "replicas"; }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The rule that DualPipe and DualPipeV share (DeepSeek-V3, arXiv 2412.19437, section 3.2.1, figure 5; the
-// published schedulers dualpipe.py and dualpipev.py): a stage has two chunks, one that a microbatch comes to
-// early and one that it comes to late, forwards of one and backwards of the other are computed as one
-// overlapped step, and gradients of weights are put off only where they fill a bubble.
+// DualPipeRule: the rule that DualPipe and DualPipeV share (DeepSeek-V3, arXiv 2412.19437, section 3.2.1,
+// figure 5; the published schedulers dualpipe.py and dualpipev.py). A stage has two chunks, one that a
+// microbatch reaches early and one that it reaches late. Forwards of one and backwards of the other are
+// computed as one overlapped step. Gradients of weights are put off only where they fill a bubble.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace netsim {
 
 class DualPipeRule {
  public:
-  // `stages` on the way from this end of the pipeline to where the two chunks meet, of which this is the
-  // `stage`th; `microbatches` through each chunk, at least 2 `stages`. early, late: the chunks, and the
-  // number of the first microbatch of each.
+  // `stages` counts the stages from this end of the pipeline to where the two chunks meet; `stage` is this
+  // stage's index among them. `microbatches` pass through each chunk, at least 2 `stages`. `early` and `late`
+  // are the chunks, with the first microbatch of each.
   struct Chunk {
     std::uint32_t chunk, first_microbatch;
   };
@@ -34,7 +34,7 @@ class DualPipeRule {
       weights();
       forward(kLate);
     }
-    // Where the chunks meet the first pair is not overlapped, which makes the bubble smaller.
+    // Where the chunks meet, the first pair is not overlapped, which makes the bubble smaller.
     for (std::uint32_t i = 0; i < microbatches - 2 * stages + stage + 1; ++i) {
       if (i == 0 && meets) {
         forward(kEarly);
@@ -48,7 +48,7 @@ class DualPipeRule {
       backward(kLate, false);
       overlapped(kLate, kEarly);
     }
-    // The second half of these is split.
+    // The second half of these backwards is split.
     for (std::uint32_t i = 0; i < 2 * (stage + 1); ++i) backward(i % 2 == 0 ? kLate : kEarly, i > stage);
     for (std::uint32_t i = 0; i < ahead; ++i) {
       weights();
@@ -74,7 +74,7 @@ class DualPipeRule {
     steps_.push_back({PipelineStepKind::overlapped, chunks_[forward].chunk, microbatch,
                       chunks_[backward].chunk, next(backwards_, backward)});
   }
-  // The oldest that are put off.
+  // Appends the oldest gradients of weights that are put off.
   void weights() { steps_.push_back(pending_[put_off_++]); }
   std::uint32_t next(std::uint32_t (&done)[2], Which which) {
     return chunks_[which].first_microbatch + done[which]++;

@@ -27,7 +27,8 @@ class EmbeddingParallel final : public Strategy {
 
   Chain exchanged(const TrainingGraph& graph, const Chain& chain, std::uint32_t group) const {
     ChainEditor edit(chain);
-    // Of the last exchange: how many nodes go on without it, what they wait for, and what comes behind them.
+    // State of the last exchange. `beside` further nodes run beside it and wait for `before`. The node after
+    // them waits for the exchange, `arrived`.
     std::uint32_t beside = 0;
     Numbers before;
     std::vector<Number> arrived;
@@ -54,9 +55,9 @@ class EmbeddingParallel final : public Strategy {
     return edit.finish();
   }
 
-  // Each rank has samples for all tables. Of whole tables, each gets what its own are asked by all samples,
-  // or gives it: an all-to-all. Of rows of all tables, every rank is asked all indices, and gives its part of
-  // every sum.
+  // Returns the collective of an exchange. Each rank has samples for all tables. With whole tables, an
+  // all-to-all takes indices to their tables or rows back. With rows of all tables, every rank gets all
+  // indices and contributes to every sum.
   GraphNode communication(const TrainingGraph& graph, const GraphNode& node, std::uint32_t group) const {
     const std::int64_t ranks = graph.mesh.size("replicas");
     const Exchange& exchange = node.exchange;

@@ -17,7 +17,7 @@ class ExpertFetchStrategy final : public Strategy {
   }
 
  private:
-  // Of one rank, of its own experts.
+  // Returns the number of parameters of one rank's own experts.
   static std::int64_t parameters(const TrainingGraph& graph, std::uint32_t layer) {
     std::int64_t count = 0;
     for (const Tensor& tensor : graph.layers[layer].parameters)
@@ -48,7 +48,7 @@ class ExpertFetchStrategy final : public Strategy {
     }
   }
 
-  // Appends a collective along an axis, of which each rank has so many bytes of its own.
+  // Appends a collective along an axis to which each rank contributes `own` bytes.
   static void add(TrainingGraph& graph, std::vector<GraphNode>& to, const char* name, const std::string& axis,
                   CollectiveKind kind, Bytes own) {
     if (graph.mesh.size(axis) == 1) return;

@@ -52,7 +52,7 @@ class ExpertParallel final : public Strategy {
   }
 
  private:
-  // What the router says of a layer, by iteration.
+  // Layer: the router's counts for a layer, by iteration.
   using Layer = std::vector<TokenCounts>;
 
   static std::int64_t tokens_of_rank(const TrainingGraph& graph) {
@@ -67,7 +67,8 @@ class ExpertParallel final : public Strategy {
     return count_tokens(*p_.router, shape, host, layer, iteration);
   }
 
-  // Where ranks divide the experts' inner dimension, each has partial sums for the tokens of all of them.
+  // Adds the sums over the experts' inner dimension. Where ranks divide it, each has partial sums for the
+  // tokens of all of them.
   static void complete_sums(TrainingGraph& graph, Chain& chain) {
     if (graph.mesh.size("etp") == 1) return;
     for (GraphNode& node : chain) {
@@ -80,7 +81,7 @@ class ExpertParallel final : public Strategy {
     }
   }
 
-  // Tokens that travel as such, and sums of what becomes of their copies, need no kernel before or behind.
+  // Removes the kernels that make and sum copies. Dispatch sends tokens without copies and returns sums.
   static Chain without_copies(const Chain& chain) {
     ChainEditor edit(chain);
     for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -95,10 +96,11 @@ class ExpertParallel final : public Strategy {
     return edit.finish();
   }
 
-  // Copies come in the order of their ranks, and a rank with several experts puts them in that of its
-  // experts, as they were sent, and back again in half precision (each read and written once).
+  // Adds kernels that sort copies. They arrive in the order of their ranks. A rank with several experts puts
+  // them in the order of its experts, in the precision in which they were sent. Results are put back in half
+  // precision. Each is read and written once.
   void sort_copies(const TrainingGraph& graph, Chain& chain) const {
-    const Extent copies{0, Dimension::routed};  // its size is set
+    const Extent copies{0, Dimension::routed};  // the size is set below
     const Tensor rows{copies, {graph.model.routed->hidden}};
     for (std::size_t i = 0; i < chain.size(); ++i) {
       if (chain[i].kind != GraphNode::Kind::exchange) continue;
@@ -115,8 +117,8 @@ class ExpertParallel final : public Strategy {
     }
   }
 
-  // Where experts come to the tokens, each rank computes all of them, and copies of tokens lie in their order
-  // already.
+  // Makes each rank compute all experts, for exchanges that bring the experts to the tokens. Copies of tokens
+  // are in the order of experts already.
   static void compute_all_experts(Chain& chain) {
     const auto whole = [](Extent& extent) {
       if (extent.along == Dimension::experts) extent.along = Dimension::whole;
@@ -146,7 +148,7 @@ class ExpertParallel final : public Strategy {
         edit.stands(i, after.front());
         continue;
       }
-      // Kernels that dispatch tokens ask by themselves (DeepEP's notify_dispatch).
+      // Dispatch kernels exchange the numbers themselves (DeepEP's notify_dispatch).
       if (node.exchange.asks && p_.exchange == ExpertExchange::all_to_all)
         after = {edit.add(number_exchange(graph, node), after)};
       edit.stands(i, edit.add(collective(graph, node, layer), after));
@@ -154,8 +156,8 @@ class ExpertParallel final : public Strategy {
     return edit.finish();
   }
 
-  // How many copies each rank has for each expert: 8 bytes for each, gathered by all (Megatron-Core's
-  // dispatcher of tokens gathers its num_local_tokens_per_expert among ranks of "etp" and "ep").
+  // Returns the all-gather of how many copies each rank has for each expert, 8 bytes each. Megatron-Core's
+  // dispatcher of tokens gathers its num_local_tokens_per_expert among ranks of "etp" and "ep".
   static GraphNode number_exchange(TrainingGraph& graph, const GraphNode& node) {
     GraphNode made;
     made.kind = GraphNode::Kind::collective;
@@ -194,7 +196,7 @@ class ExpertParallel final : public Strategy {
 
   // ---- Routing that is counted
 
-  // Every layer with experts becomes a kind of its own.
+  // Makes every layer with experts a kind of its own.
   void route_layers(TrainingGraph& graph) const {
     std::uint32_t layers = 0;
     for (std::uint32_t& kind : graph.model.body) {
@@ -238,7 +240,7 @@ class ExpertParallel final : public Strategy {
     return made;
   }
 
-  // By iteration.
+  // Sets the counts of an all-to-all-v by iteration.
   void choose_counts(TrainingGraph& graph, GraphNode& node, const Layer& layer, Bytes token,
                      bool to_experts) const {
     std::vector<std::int64_t> choice;

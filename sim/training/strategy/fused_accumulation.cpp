@@ -7,7 +7,7 @@
 namespace netsim {
 namespace {
 
-// Extents of more than one element, in an order of their own: a gradient may be computed transposed.
+// Returns the extents of more than one element, sorted, because a gradient may be computed transposed.
 std::vector<std::tuple<std::int64_t, Dimension>> extents(const Tensor& tensor) {
   std::vector<std::tuple<std::int64_t, Dimension>> all;
   for (const Extent& extent : tensor) {
@@ -25,7 +25,7 @@ class FusedAccumulation final : public Strategy {
 
  private:
   static void fuse(Chain& chain, std::int64_t gradient_bytes) {
-    std::vector<Operator*> computed;  // that nobody has added yet
+    std::vector<Operator*> computed;  // gradients that are not added yet
     for (GraphNode& node : chain) {
       for (Operator& op : node.operators) {
         if (op.kind == Kernel::Kind::gemm && op.weight_gradient && op.traffic.empty())

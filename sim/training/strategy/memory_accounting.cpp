@@ -5,7 +5,8 @@
 namespace netsim {
 namespace {
 
-// What a microbatch's activations of a layer take; `rows` of a rank's experts where a router counts them.
+// Activations: the memory of a microbatch's activations of a layer. It depends on the rows of a rank's
+// experts where a router counts them.
 class Activations {
  public:
   Activations(const LayerGraph& layer, const TrainingGraph& graph) : layer_(layer), graph_(graph) {
@@ -15,7 +16,7 @@ class Activations {
   bool routed() const { return rows_plus_one_ != 0; }
   std::uint32_t rows() const { return rows_plus_one_ - 1; }
 
-  // As sharding sees it; a MemoryChange without its table.
+  // Returns `count` of the graph's sharding as a change of memory, without its table.
   template <class Count>
   MemoryChange change(Count count) const {
     if (!routed()) return {MemoryKind::activations, count(graph_.sharding)};
@@ -35,8 +36,9 @@ class Activations {
       return (bits + 7) / 8;
     });
   }
-  // Operands of the GEMMs that compute gradients of weights when those of the inputs are done: what the
-  // forward saved, and gradients of outputs (Qi et al., ICLR 2024, table 1: 32 sbh of a GPT's layer).
+  // Returns the operands that GEMMs of weight gradients still need when the gradients of the inputs are done.
+  // They are tensors saved by the forward and gradients of outputs (Qi et al., ICLR 2024, table 1: 32 sbh of
+  // a GPT's layer).
   MemoryChange operands_of_weights() const {
     return change([&](const Sharding& sharding) {
       std::int64_t bits = 0;
@@ -53,8 +55,8 @@ class Activations {
   }
 
  private:
-  // Of a tensor that is whole in its other extent each rank keeps its part of the tokens, where these are
-  // divided.
+  // Returns the tokens that a rank keeps of a tensor. If the other extent is whole and the sequence is
+  // divided, those are its part.
   static Extent tokens_beside(Extent tokens, const Extent& other) {
     if (tokens.along == Dimension::tokens && other.along == Dimension::whole)
       tokens.along = Dimension::sequence;
@@ -66,7 +68,7 @@ class Activations {
   std::uint32_t rows_plus_one_ = 0;
 };
 
-// A MemoryChange without its table.
+// Returns the memory that a forward keeps, as a MemoryChange without its table.
 MemoryChange kept_of(const LayerGraph& layer, const TrainingGraph& graph, MemoryAccounting::Kept kept) {
   if (layer.repeats && kept == MemoryAccounting::Kept::input) {
     return {MemoryKind::activations, graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary)};
@@ -90,7 +92,7 @@ class Accounting final : public Strategy {
   LayerMemory memory_of(const LayerGraph& layer, TrainingGraph& graph) const {
     const Activations activations(layer, graph);
     MemoryChange all = activations.saved(true), kept = kept_of(layer, graph, p_.kept);
-    MemoryChange again = all;  // what the backward computes again
+    MemoryChange again = all;  // memory of tensors that the backward computes again
     again.bytes -= kept.bytes;
     again.each -= kept.each;
     MemoryChange weights = activations.operands_of_weights();
@@ -147,9 +149,9 @@ class Accounting final : public Strategy {
     stage.resident[MemoryKind::communication] += gathered;
   }
 
-  // Weights in reduced precision and their transposes, which Transformer Engine makes once an iteration and
-  // keeps for all microbatches (get_weight_workspace() of its modules). What is kept in reduced precision
-  // itself has its transpose besides (its Float8Tensor).
+  // Returns the elements of weight copies in reduced precision and of their transposes. Transformer Engine
+  // makes these once an iteration and keeps them for all microbatches (get_weight_workspace() of its
+  // modules). Weights that are kept in reduced precision have only the transpose besides (its Float8Tensor).
   std::int64_t reduced_copies(const LayerGraph& layer, const Sharding& sharding) const {
     if (p_.precision == Precision::half) return 0;
     std::int64_t elements = 0;
@@ -164,8 +166,8 @@ class Accounting final : public Strategy {
     return (kept ? 1 : 2) * elements * operand_bits(p_.precision) / 8;
   }
 
-  // What sequence parallelism gathers before GEMMs goes into one buffer of Megatron-LM's
-  // (get_global_memory_buffer()), as large as the largest.
+  // Returns the largest gather before a GEMM by sequence parallelism. Megatron-LM has one buffer for all of
+  // them (get_global_memory_buffer()).
   static Bytes largest_gather(const Chain& chain) {
     Bytes largest = 0;
     for (const GraphNode& node : chain) {

@@ -8,7 +8,7 @@
 namespace netsim {
 namespace {
 
-// An axis from `begin` to `end` ranks.
+// Span: an axis, from `begin` to `end` ranks.
 struct Span {
   std::string name;
   std::uint64_t begin, end;
@@ -24,7 +24,7 @@ std::vector<Span> spans_of(const std::vector<ProgramAxis>& axes) {
   return spans;
 }
 
-// The span that a piece lies in.
+// Returns the span that a piece lies in.
 const Span& around(const std::vector<Span>& spans, std::uint64_t begin, std::uint64_t end) {
   return *std::find_if(spans.begin(), spans.end(),
                        [&](const Span& span) { return span.begin <= begin && end <= span.end; });
@@ -102,7 +102,7 @@ void Mesh::declare(ProgramBuilder& builder) const {
   for (const ProgramAxis& axis : axes_) builder.axis(axis.name, axis.size);
 }
 
-// The groups that the program would make of the mesh's axes, as lists.
+// Returns the groups that the program would make of the mesh's axes, as lists of the job's ranks.
 GroupExpression Mesh::in_job(GroupExpression group) const {
   if (!laid_out()) return group;
   grid_.each_group(group.axes, [&](std::vector<std::uint32_t> members) {

@@ -33,7 +33,7 @@ GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes, std::int
   GraphNode node;
   node.work = optimizer_work(parameters, gradient_bytes, reduced);
   node.name = node.work.name;
-  // Gradients in half precision are copied to fp32 for it.
+  // Adam copies gradients in half precision to fp32.
   if (gradient_bytes == 2) {
     const MemoryChange copies{MemoryKind::optimizer, 4 * parameters};
     node.memory = {{copies}, {copies.reversed()}};

@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Queues of stream offload, beside that of activations (0).
+// Queues of stream offload; activations have queue 0.
 enum OffloadQueue : std::uint32_t { kGradients = 1, kHost, kParameters };
 
 class OptimizerOffloadStrategy final : public Strategy {
@@ -30,7 +30,7 @@ class OptimizerOffloadStrategy final : public Strategy {
     node.bytes = bytes;
     return node;
   }
-  // The CPUs read and write so many bytes.
+  // Returns a node in which the CPUs read and write so many bytes.
   GraphNode on_cpus(const char* name, Bytes bytes) const {
     GraphNode node;
     node.kind = GraphNode::Kind::host_compute;
@@ -45,7 +45,7 @@ class OptimizerOffloadStrategy final : public Strategy {
     return node;
   }
 
-  // Behind each layer's backward, when replicas have summed its gradients up.
+  // Copies each layer's gradients to the host after its backward, when replicas have summed them.
   void send_gradients(const TrainingGraph& graph, StageGraph& stage) const {
     for (ChunkGraph& chunk : stage.chunks) {
       const std::size_t layers = chunk.layers.size();

@@ -21,7 +21,7 @@ class ParameterGather final : public Strategy {
       }
       const std::int64_t parameters = stage.parameters_of(set_);
       const Bytes bytes = parameter_bytes(parameters, stage.reduced_of(set_));
-      // As many pieces as in half precision: buckets are of parameters.
+      // The number of pieces is that in half precision, because buckets are of parameters.
       const bool cut = bucket_ != 0 && bytes < parameters * kParameterBytes;
       stage.add_finish(node, bytes,
                        cut ? equal_part(bytes, equal_part(parameters * kParameterBytes, bucket_)) : bucket_);
@@ -30,10 +30,9 @@ class ParameterGather final : public Strategy {
   }
 
  private:
-  // A bucket is gathered before the first of its layers; layers are not cut; a bucket of 0 is the whole
-  // chunk.
+  // Gathers a bucket before the first of its layers. Layers are not cut; a bucket of 0 is the whole chunk.
   void gather_ahead(const TrainingGraph& graph, StageGraph& stage, const GraphNode& gather) const {
-    // What the ends share counts with one of them, the same in all replicas.
+    // Parameters that the ends share count with one of them, the same in all replicas.
     const bool begins = std::any_of(stage.chunks.begin(), stage.chunks.end(), [](const ChunkGraph& chunk) {
       return !chunk.layers.empty() && chunk.layers.front() == TrainingGraph::kFirst;
     });
@@ -41,7 +40,7 @@ class ParameterGather final : public Strategy {
     for (ChunkGraph& chunk : stage.chunks) {
       chunk.gathers.resize(chunk.layers.size());
       GraphNode* bucket = nullptr;
-      Bytes filled = 0;  // as in half precision
+      Bytes filled = 0;  // bytes in half precision
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const std::int64_t parameters = carried_parameters(graph, chunk.layers[i], carrier, set_);
         if (parameters == 0) continue;

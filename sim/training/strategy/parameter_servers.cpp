@@ -26,7 +26,7 @@ class Servers final : public Strategy {
  private:
   using Position = BlockBuilder::Position;
 
-  // Takes part in the workers' all-reduces, in their order.
+  // Returns a block that takes part in the workers' all-reduces, in their order.
   static std::uint32_t all_reducing(TrainingGraph& graph) {
     BlockBuilder block(graph.builder, "server");
     const auto add = [&](const GraphNode& node) {
@@ -55,11 +55,11 @@ class Servers final : public Strategy {
     node.bytes = bytes;
     return node;
   }
-  // Of so many parameters, those of one server.
+  // Returns how many of so many parameters one server has.
   std::int64_t part(std::int64_t parameters) const { return equal_part(parameters, p_.servers); }
 
-  // Parameters come in the order of the forward, in buckets of whole layers; returns the sizes of the
-  // buckets, in parameters.
+  // Adds the pulls. Parameters come in the order of the forward, in buckets of whole layers. Returns the
+  // sizes of the buckets, in parameters.
   std::vector<std::int64_t> pull(TrainingGraph& graph, std::uint32_t workers) const {
     ChunkGraph& chunk = graph.stages.front().chunks.front();
     chunk.gathers.resize(chunk.layers.size());
@@ -88,7 +88,8 @@ class Servers final : public Strategy {
     return sizes;
   }
 
-  // Gradients go as data_parallel() has them; returns the sizes of the buckets, in parameters.
+  // Adds the pushes of gradients, in the buckets of data_parallel(). Returns the sizes of the buckets, in
+  // parameters.
   std::vector<std::int64_t> push(TrainingGraph& graph, std::uint32_t workers) const {
     StageGraph& stage = graph.stages.front();
     const std::int64_t element = graph.model.gradient_bytes;
@@ -128,10 +129,10 @@ class Servers final : public Strategy {
     return {"update", {kernel}};
   }
 
-  // Iteration c of a server: the answers to pulls of clock c, then the pushes of that clock. What an answer
-  // waits for lies in the iteration before: the worker's own pushes, and the end of a chain of marks, of
-  // which the first says that all pushes of its clock are applied, and each further one that the mark before
-  // it was there an iteration ago.
+  // Returns the block of a server. Its iteration c has the answers to pulls of clock c, then the pushes of
+  // that clock. An answer waits for operations of the iteration before: the worker's own pushes and the end
+  // of a chain of marks. The first mark says that all pushes of its clock are applied. Each further mark says
+  // that the mark before it was reached an iteration earlier.
   std::uint32_t serving(TrainingGraph& graph, std::uint32_t workers, const std::vector<std::int64_t>& pulled,
                         const std::vector<std::int64_t>& pushed) const {
     const bool waits = p_.consistency == ParameterServers::Consistency::stale;
@@ -168,7 +169,8 @@ class Servers final : public Strategy {
         receive.name = graph.builder.name("push");
         receive.peer = rank(worker);
         receive.bytes = part(parameters) * graph.model.gradient_bytes;
-        receive.after_previous = {0};  // its own, so that no other worker's is waited for
+        // This receive in the previous iteration, so that it does not wait for other workers.
+        receive.after_previous = {0};
         const Position received = block.add(std::move(receive), {});
         // Pushes of a worker are applied one after the other.
         std::vector<Position> after{received};
@@ -188,7 +190,7 @@ class Servers final : public Strategy {
     }
     return block.finish();
   }
-  // In no order with others.
+  // Returns a computation that is in no order with others.
   static ProgramOp computation(TrainingGraph& graph, const Work& work) {
     ProgramOp op;
     op.kind = TaskKind::compute;

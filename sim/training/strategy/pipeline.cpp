@@ -1,5 +1,5 @@
-// pipeline: a synthetic pipeline of equal stages with given durations, one rank per stage, or several
-// replicas of it, and nothing else: for exact tests of bubbles and of schedules.
+// pipeline: a synthetic pipeline of equal stages with given durations, and nothing else. There is one rank
+// per stage, or several replicas of it. It is for exact tests of bubbles and of schedules.
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,10 +75,11 @@ const Parameters<PipelineParameters>& pipeline_parameters() {
   return p;
 }
 
-// Every part of the model takes the same time, and has as many gradients.
+// EqualParts: every part of the model takes the same time and has the same size of gradients.
 class EqualParts : public StageComputation {
  public:
-  // Of a part; `groups`: who reduces them, by part of the model, if anybody does.
+  // Gradients: the bytes of a part's gradients. `groups` has, by part of the model, the group that reduces
+  // them, if there is one.
   struct Gradients {
     Bytes bytes = 0;
     std::vector<std::optional<std::uint32_t>> groups = {};
@@ -108,7 +109,8 @@ class EqualParts : public StageComputation {
     return block.collective("gradients", CollectiveKind::all_reduce, Stream::dp, 0, *group, gradients_.bytes,
                             after);
   }
-  // What no step of the stage reduces, in the order of the model, which is the same for all copies.
+  // Appends the reductions that are no steps of the stage, in the order of the model, which is the same for
+  // all copies.
   void reduce_rest(BlockBuilder& block, std::uint32_t stage, const PipelineProgram::End& end) const {
     if (!plan_.trains) return;
     std::map<std::uint32_t, std::uint32_t> chunks;  // by part
@@ -209,10 +211,10 @@ class PipelineWorkload : public WorkloadKind {
   }
 
  private:
-  // Parts of the model for each stage's worth of it.
+  // Returns the number of parts of the model per stage.
   std::int64_t divisor() const { return plan_->parts() / shape_.stages; }
-  // Returns the longest time up to `time` that the chunks can share to the picosecond: a default is not
-  // refused.
+  // Returns the longest time up to `time` that the chunks can share to the picosecond. It rounds a default,
+  // so that it is not refused.
   Time dividing(Time time) const { return time - time % divisor(); }
   void require_divides(const ConfigNode& where, const char* key, Time time) const {
     if (time % divisor() == 0) return;
@@ -221,7 +223,7 @@ class PipelineWorkload : public WorkloadKind {
               std::to_string(divisor()) + " virtual_stages to the picosecond");
   }
 
-  // The group of those that have copies of a part; nothing where only one rank has it.
+  // Returns the group of ranks that have copies of a part; nothing where only one rank has it.
   std::optional<std::uint32_t> copies_of(ProgramBuilder& builder, std::uint32_t part,
                                          std::optional<std::uint32_t> replicas, std::uint32_t stages) const {
     GroupExpression copies;

@@ -33,7 +33,7 @@ class Divider {
     const ConfigNode* found = where_.find(name);
     return found != nullptr ? *found : where_;
   }
-  // Parts of a route that a stage holds.
+  // Returns the number of parts of a route that a stage holds.
   std::int64_t parts_of(std::uint32_t stage) const {
     std::int64_t parts = 0;
     for (std::uint32_t part = 0; part < placement_.parts(); ++part)
@@ -92,7 +92,7 @@ class Divider {
     if (value < 0 || value > 100'000) node.fail("a number of layers is from 0 to 100000");
     return value;
   }
-  // As a list, one for each chunk.
+  // Returns the given numbers of a stage as a list, one for each chunk.
   Layers of_stage(std::uint32_t stage) const {
     const ConfigNode& given = d_.stages.items()[stage];
     const std::uint32_t chunks = placement_.chunks(stage);

@@ -1,8 +1,10 @@
 // PipelineDivision: how many layers of the body each part of a pipeline's model has, where they are not all
-// alike. As Megatron-Core names it: the embedding and the loss count as layers of their own
-// (account_for_embedding_in_pipeline_split, account_for_loss_in_pipeline_split), or the first and last stage
-// have a number of their own (num_layers_in_first_pipeline_stage, num_layers_in_last_pipeline_stage), or each
-// part has its number.
+// alike. The ways are those of Megatron-Core:
+// - The embedding and the loss count as layers (account_for_embedding_in_pipeline_split,
+//   account_for_loss_in_pipeline_split).
+// - The first and last stage have a number of their own (num_layers_in_first_pipeline_stage,
+//   num_layers_in_last_pipeline_stage).
+// - Each part has its own number.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +20,13 @@ namespace netsim {
 struct PipelineDivision {
   bool count_embedding = false, count_loss = false;
   std::optional<std::int64_t> first_stage, last_stage;
-  ConfigNode stages;  // of each stage a number, or a list with one for each of its chunks; null: not given
+  ConfigNode stages;  // a number for each stage, or a list with one for each of its chunks; null: not given
 };
 const Parameters<PipelineDivision>& pipeline_division_parameters();
 
-// Layers of the body in each part of a route, in the order of the model: as many as there are parts, `layers`
-// in all. Only a part with the embedding or the loss may have none. ConfigError at the key that does not fit,
-// or at `where`.
+// Returns the number of layers of the body in each part of a route, in the order of the model, `layers` in
+// all. Only a part with the embedding or the loss may have none. Throws ConfigError at the key that does not
+// fit, or at `where`.
 std::vector<std::uint32_t> layers_of_parts(const PipelineDivision& division, std::int64_t layers,
                                            const PipelinePlacement& placement, const ConfigNode& where);
 

@@ -8,7 +8,7 @@
 namespace netsim {
 namespace {
 
-// "mlp_backward" -> "mlp_weights"
+// Returns the name for gradients of weights: "mlp_backward" -> "mlp_weights".
 std::string weights_name(const std::string& name) {
   constexpr std::string_view kBackward = "_backward";
   const std::size_t at = name.find(kBackward);
@@ -56,7 +56,7 @@ class PipelineParallelism final : public Strategy {
       graph.stages.push_back(std::move(stage));
     }
   }
-  // Those that both ends share count once.
+  // Counts the parameters of a stage. Parameters that both ends share count once.
   static void count_parameters(const TrainingGraph& graph, StageGraph& stage) {
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
       std::int64_t& parameters = stage.parameters[static_cast<std::size_t>(set)];
@@ -75,7 +75,7 @@ class PipelineParallelism final : public Strategy {
     });
   }
 
-  // Of a computation: gradients of what it was given, and of weights; either may be without operators.
+  // Splits a computation into gradients of its input and gradients of weights. Either may have no operators.
   static std::pair<GraphNode, GraphNode> halves_of(const GraphNode& node) {
     GraphNode input = node, weights = node;
     input.work.name += "_input";
@@ -115,10 +115,12 @@ class PipelineParallelism final : public Strategy {
     return edit.finish();
   }
 
-  // Each backward as two: what the stage before waits for, and the gradients of weights.
+  // Splits each backward into two chains: the gradients of the input, which the stage before waits for, and
+  // the gradients of weights.
   static void split_backwards(TrainingGraph& graph) {
     for (LayerGraph& layer : graph.layers) {
-      // A node waits for the same as before, or, where that is in the other half, for what goes before that.
+      // A node waits for the same nodes as before. Where one of these is in the other half, it waits for what
+      // that node waits for.
       ChainEditor inputs(layer.backward), all_weights(layer.backward);
       for (std::size_t i = 0; i < layer.backward.size(); ++i) {
         const GraphNode& node = layer.backward[i];
@@ -141,7 +143,8 @@ class PipelineParallelism final : public Strategy {
     }
   }
 
-  // Where the ends of the model are on different stages, each has a copy of what they share.
+  // Sums the gradients of shared parameters. Where the ends of the model are on different stages, each has a
+  // copy of them.
   static void sum_shared(TrainingGraph& graph) {
     const PipelinePlacement& placement = graph.plan->placement;
     const std::uint32_t first = placement.at(0, 0).stage, last = placement.at(0, placement.parts() - 1).stage;
@@ -167,8 +170,7 @@ class PipelineParallelism final : public Strategy {
     stage.finished.push_back(static_cast<std::uint32_t>(stage.finish.size()));
   }
 
-  // Of models whose layers do not all give as much to the next one: what lies behind each part of the
-  // pipeline.
+  // Sets messages by boundary, for models whose layers do not all have outputs of the same size.
   void divide_messages(TrainingGraph& graph) const {
     const Model& model = graph.model;
     const auto own = [&](std::uint32_t kind) { return !model.kinds[kind].output.empty(); };
@@ -177,14 +179,14 @@ class PipelineParallelism final : public Strategy {
       graph.transfers.messages.push_back(model.boundary_bytes * graph.sharding.local(tensor));
   }
 
-  // The gathers of the two directions have communicators of their own: their order may differ between the
-  // ranks.
+  // Sets the transfers. The gathers of the two directions have communicators of their own, because their
+  // order may differ between the ranks.
   void make_transfers(TrainingGraph& graph) const {
     PipelineTransfers& transfers = graph.transfers;
     transfers.message = graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary);
     divide_messages(graph);
     const std::uint32_t tensor = graph.mesh.size("tp");
-    // Each rank of axis "tp" has a part already.
+    // Each rank of axis "tp" already has only a part.
     const bool divided = graph.sharding.parts(Dimension::sequence) > graph.sharding.parts(Dimension::tokens);
     if (tensor == 1 || divided || !p_.scatter_gather) return;
     transfers.gathered = transfers.message;

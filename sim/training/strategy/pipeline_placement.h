@@ -1,9 +1,10 @@
 // PipelinePlacement: which stage holds which part of the model. A route lists the stages that hold part 0, 1,
-// 2, ... of the model, and each microbatch takes one route there and back: looped placements go round the
-// stages v times, V-shaped ones go there and back, bidirectional ones have two routes with a copy of the
-// model each, one from either end.
+// 2, ... of the model, and each microbatch takes one route there and back. Looped placements go round the
+// stages v times, V-shaped ones go to the last stage and back. Bidirectional ones have two routes, one from
+// either end, with a copy of the model each.
 //
-// What a stage holds are its chunks, numbered by their first appearance: route after route, part after part.
+// The parts that a stage holds are its chunks, numbered by their first appearance: route after route, part
+// after part.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +23,31 @@ class PipelinePlacement {
     bool operator==(const Part&) const = default;
   };
 
-  // Part c p + s is chunk c of stage s (Narayanan et al., SC'21).
+  // Makes part c p + s chunk c of stage s (Narayanan et al., SC'21).
   static PipelinePlacement looped(std::uint32_t stages, std::uint32_t chunks);
-  // Part s and part 2p - 1 - s are the chunks of stage s (Qi et al., "Pipeline Parallelism with Controllable
-  // Memory", NeurIPS 2024).
+  // Makes part s and part 2p - 1 - s the chunks of stage s (Qi et al., "Pipeline Parallelism with
+  // Controllable Memory", NeurIPS 2024).
   static PipelinePlacement v_shaped(std::uint32_t stages);
-  // Part s of the first copy and part p - 1 - s of the second (Li and Hoefler, "Chimera", SC'21).
+  // Gives stage s part s of the first copy and part p - 1 - s of the second (Li and Hoefler, "Chimera",
+  // SC'21).
   static PipelinePlacement bidirectional(std::uint32_t stages);
 
-  // routes[r][k]: the stage that holds part k. All routes have the same number of parts, all stages are below
-  // `stages`.
+  // Makes a placement from routes: routes[r][k] is the stage that holds part k on route r. All routes have
+  // the same number of parts, and all stages are below `stages`.
   PipelinePlacement(std::uint32_t stages, std::vector<std::vector<std::uint32_t>> routes);
 
   std::uint32_t stages() const { return static_cast<std::uint32_t>(held_.size()); }
   std::uint32_t routes() const { return static_cast<std::uint32_t>(spots_.size()); }
-  std::uint32_t parts() const { return static_cast<std::uint32_t>(spots_.front().size()); }  // of a route
+  // Parts of a route.
+  std::uint32_t parts() const { return static_cast<std::uint32_t>(spots_.front().size()); }
   std::uint32_t chunks(std::uint32_t stage) const { return static_cast<std::uint32_t>(held_[stage].size()); }
   const Spot& at(std::uint32_t route, std::uint32_t part) const { return spots_[route][part]; }
   const Part& held(std::uint32_t stage, std::uint32_t chunk) const { return held_[stage][chunk]; }
   bool first(std::uint32_t stage, std::uint32_t chunk) const { return held(stage, chunk).part == 0; }
   bool last(std::uint32_t stage, std::uint32_t chunk) const { return held(stage, chunk).part + 1 == parts(); }
-  // The stages that hold a part of the model in one route or another, ascending.
+  // Returns the stages that hold a part of the model on any route, ascending.
   std::vector<std::uint32_t> holders(std::uint32_t part) const;
-  // Routes take equal shares of the microbatches: route 0 the first ones.
+  // Returns the route of a microbatch. Routes take equal shares of the microbatches: route 0 the first ones.
   std::uint32_t route_of(std::uint32_t microbatch, std::uint32_t microbatches) const {
     return microbatch / (microbatches / routes());
   }

@@ -16,8 +16,8 @@ namespace {
 
 using Spot = PipelinePlacement::Spot;
 
-// What is computed of a chunk for a microbatch: the halves of an overlapped step, and of a whole backward,
-// each count. Then its messages, and steps that wait for these.
+// Half: a computation of a chunk for a microbatch. An overlapped step and a whole backward consist of
+// several. Events are these computations, their messages, and steps that wait for the messages.
 enum class Half : std::uint8_t { forward, input, weights };
 constexpr std::uint32_t kHalves = 3, kMessages = 4, kEvents = kHalves + 2 * kMessages;
 
@@ -54,7 +54,7 @@ bool is_message(PipelineStepKind kind) { return is_communication(kind) && kind !
 bool sends(PipelineStepKind kind) {
   return kind == PipelineStepKind::send_forward || kind == PipelineStepKind::send_backward;
 }
-// What gives a message, or is given it, on this side.
+// Returns the computation on this side that produces the message, or uses it.
 Computed end_of_message(const PipelineStep& step) {
   const bool forward =
       step.kind == PipelineStepKind::send_forward || step.kind == PipelineStepKind::receive_forward;
@@ -65,8 +65,8 @@ PipelineStepKind message_of(Half half, bool sent) {
   return sent ? PipelineStepKind::send_backward : PipelineStepKind::receive_backward;
 }
 
-// Returns where a computation's input comes from (`source`), or where its output goes. Returns nothing at the
-// ends of the way.
+// Returns the chunk that a computation's input comes from (`source`), or that its output goes to. Returns
+// nothing at the ends of the model.
 std::optional<Spot> neighbour_of(const PipelinePlan& plan, std::uint32_t stage, const Computed& what,
                                  bool source) {
   if (what.half == Half::weights) return {};
@@ -112,7 +112,7 @@ class Proof {
 
  private:
   static constexpr std::uint32_t kNever = UINT32_MAX;
-  // By place in the stage's list: the step that begins a reduction, and one that waits for it.
+  // As indices in the stage's list: the step that begins a reduction, and a step that waits for it.
   struct Reduction {
     std::uint32_t begun = kNever, waited = kNever;
   };
@@ -133,30 +133,32 @@ class Proof {
   std::size_t slot(std::uint32_t chunk, std::uint32_t microbatch) const {
     return (std::size_t{chunk} * m_ + microbatch) * (communicates_ ? kEvents : kHalves);
   }
-  // The step of a stage that computes it.
+  // Returns the step of a stage that does a computation.
   std::uint32_t& index(std::uint32_t stage, const Computed& what) {
     return index_[stage][slot(what.chunk, what.microbatch) + static_cast<std::size_t>(what.half)];
   }
-  // The step that begins a message, or only waits for it; only where some step communicates.
+  // Returns the step that begins a message, or, with `waited`, the step that only waits for it. Must be
+  // called only where some step communicates.
   std::uint32_t& message(std::uint32_t stage, PipelineStepKind kind, std::uint32_t chunk,
                          std::uint32_t microbatch, bool waited = false) {
     const std::size_t number =
         static_cast<std::size_t>(kind) - static_cast<std::size_t>(PipelineStepKind::send_forward);
     return index_[stage][slot(chunk, microbatch) + kHalves + (waited ? kMessages : 0) + number];
   }
-  // The same of what a stage computes, or is given for it; kNever: it is sent or received by itself.
+  // Returns the step that begins the message of a computation's result (`sent`) or of its input; kNever: no
+  // step does.
   std::uint32_t listed(std::uint32_t stage, const Computed& what, bool sent) {
     if (!communicates_) return kNever;
     return message(stage, message_of(what.half, sent), what.chunk, what.microbatch);
   }
-  // Remembers whose list a refusal is about.
+  // Names a step for a refusal. Stores the stage as the one that the refusal refers to.
   std::string name(std::uint32_t stage, std::uint32_t i) {
     refused_ = stage;
     return "step " + std::to_string(i) + " of stage " + std::to_string(stage) + ", " +
            to_text(plan_.steps[stage][i]);
   }
 
-  // ---- Everything once
+  // ---- Each computation and message occurs once
 
   bool is_here(std::uint32_t stage, std::uint32_t chunk, std::uint32_t microbatch) const {
     return microbatch < m_ && chunk < plan_.placement.chunks(stage) &&
@@ -198,7 +200,7 @@ class Proof {
     return {};
   }
 
-  // ---- Communication in its place
+  // ---- Order of communication
 
   std::string list_communication(std::uint32_t stage, std::uint32_t i) {
     const PipelineStep& step = plan_.steps[stage][i];
@@ -227,7 +229,8 @@ class Proof {
     return {};
   }
 
-  // Behind what gives a message or gradients, and before what uses a message.
+  // Checks that messages and reductions come after the steps that produce their data, and receives before the
+  // steps that use them.
   std::string place_communication(std::uint32_t stage) {
     const auto& steps = plan_.steps[stage];
     for (std::uint32_t i = 0; i < steps.size(); ++i) {
@@ -272,20 +275,21 @@ class Proof {
     return {};
   }
 
-  // ---- Nobody waits forever
+  // ---- No step waits forever
 
-  // The neighbour of a part that its input comes from, or its output goes to; nothing at the ends of the way.
+  // Returns the chunk that a computation's input comes from, or that its output goes to; nothing at the ends
+  // of the model.
   std::optional<Spot> neighbour(std::uint32_t stage, const Computed& what, bool source) const {
     return neighbour_of(plan_, stage, what, source);
   }
   bool done(std::uint32_t stage, const Computed& what) { return index(stage, what) < at_[stage]; }
-  // Whether what a stage computes has been sent, or, on the same stage, is there.
+  // Returns whether the result of a computation has been sent; on the same stage, whether it is computed.
   bool is_sent(std::uint32_t stage, const Computed& what) {
     const std::uint32_t step = listed(stage, what, true);
     return step == kNever ? done(stage, what) : at_[stage] >= step;
   }
-  // Whether the stage has come to where it receives what it computes with. Receives that are no step of their
-  // own: at the step that uses it, or, if they are posted ahead, any time.
+  // Returns whether the stage has reached the receive of a computation's input. A receive without a step of
+  // its own is at the step that uses it; if it is posted ahead, at any time.
   bool is_posted(std::uint32_t stage, const Computed& what) {
     const std::uint32_t step = listed(stage, what, false);
     if (step != kNever) return at_[stage] >= step;
@@ -295,7 +299,7 @@ class Proof {
     for (const Computed& what : halves_of(step)) {
       const auto from = neighbour(stage, what, true);
       if (from && !is_sent(from->stage, {what.half, from->chunk, what.microbatch})) return false;
-      // What the stage itself has computed: before it, or in this step.
+      // The stage's own results must be computed before this step, or in it.
       if (what.half == Half::input && index(stage, {Half::forward, what.chunk, what.microbatch}) >= i)
         return false;
       if (what.half == Half::weights && index(stage, {Half::input, what.chunk, what.microbatch}) > i)
@@ -303,7 +307,7 @@ class Proof {
     }
     return true;
   }
-  // Whether the receivers of what the step before sent have come to the steps that use it.
+  // Returns whether the receivers of the step before have reached the steps that use its messages.
   bool sent(std::uint32_t stage, std::uint32_t i) {
     if (!rendezvous_ || i == 0) return true;
     for (const Computed& what : halves_of(plan_.steps[stage][i - 1])) {
@@ -313,7 +317,7 @@ class Proof {
     }
     return true;
   }
-  // Of a step that communicates.
+  // Returns whether a communicating step lets the stage go on.
   bool may_end(std::uint32_t stage, const PipelineStep& step) {
     if (!step.waits) return true;
     if (step.kind == PipelineStepKind::reduce) {
@@ -330,7 +334,7 @@ class Proof {
       if (const auto other = neighbour(stage, what, source)) awake_.push_back(other->stage);
     }
   }
-  // Who may wait for a stage to come to a step that communicates.
+  // Wakes the stages that may wait for a stage to reach a step that communicates.
   void wake_others(std::uint32_t stage, std::uint32_t i) {
     if (!communicates_ || i >= plan_.steps[stage].size()) return;
     const PipelineStep& step = plan_.steps[stage][i];
@@ -385,7 +389,7 @@ class Proof {
       reduce(stage);
     }
   }
-  // All reductions of the stage that are next at all of their members.
+  // Runs all reductions that are the stage's next one and the next one of all their members.
   void reduce(std::uint32_t stage) {
     while (reduced_[stage] < reduced_in_[stage].size()) {
       const std::uint32_t part = plan_.placement.held(stage, reduced_in_[stage][reduced_[stage]]).part;
@@ -407,15 +411,15 @@ class Proof {
 
   // ---- Messages
 
-  // The messages of a direction as one end sees them: by the two stages and, unless all chunks share one
-  // order, the receiver's chunk.
+  // Key: the messages of a direction as one end sees them. It has the two stages and, unless all chunks share
+  // one order, the receiver's chunk.
   using Key = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>;
   struct Message {
-    std::uint32_t chunk, microbatch, step;  // of the receiver; the step that sends or receives it
+    std::uint32_t chunk, microbatch, step;  // receiver's chunk; `step` sends or receives the message
   };
   using Sequences = std::map<Key, std::vector<Message>>;
 
-  // A message that is not received in the order in which it is sent, in words; "" if there is none.
+  // Describes a message that is not received in the order in which it is sent; "" if there is none.
   std::string unlike(bool shared) {
     const Sequences sent = sequences(shared, true), received = sequences(shared, false);
     for (const auto& [key, messages] : sent) {
@@ -472,17 +476,17 @@ class Proof {
   const PipelinePlan& plan_;
   bool rendezvous_ = false;
   std::uint32_t m_;
-  bool communicates_;                                   // some step does
+  bool communicates_;                                   // some step communicates
   std::optional<std::uint32_t> refused_;                // PipelineProof::refused
-  std::vector<std::uint32_t> at_;                       // by stage: the steps before it are done
-  std::vector<std::vector<std::uint32_t>> index_;       // by stage, chunk, microbatch and event: the step
+  std::vector<std::uint32_t> at_;                       // by stage: number of steps that are done
+  std::vector<std::vector<std::uint32_t>> index_;       // step by stage, chunk, microbatch and event
   std::vector<std::vector<Reduction>> reductions_;      // by stage and chunk
   std::vector<std::vector<std::uint32_t>> reduced_in_;  // by stage: the chunks that steps reduce, in order
-  std::vector<std::uint32_t> reduced_;                  // by stage: so many of them are
+  std::vector<std::uint32_t> reduced_;                  // by stage: how many of these are reduced
   std::deque<std::uint32_t> awake_;
 };
 
-// StageMessages tells which messages of a stage its list names, and which happen by themselves.
+// StageMessages: tells which messages of a stage have steps in its list, and which happen by themselves.
 class StageMessages {
  public:
   StageMessages(const PipelinePlan& plan, std::uint32_t stage) : plan_(plan), stage_(stage) {
@@ -511,7 +515,7 @@ class StageMessages {
   std::set<std::tuple<PipelineStepKind, std::uint32_t, std::uint32_t>> listed_;
 };
 
-// OrderedPlay plays all stages with their messages in one stream each.
+// OrderedPlay: simulates all stages with their messages on one stream each.
 class OrderedPlay {
  public:
   OrderedPlay(const PipelinePlan& plan, bool waits) : plan_(plan), waits_(waits), stages_(plan.steps.size()) {
@@ -542,14 +546,15 @@ class OrderedPlay {
  private:
   using Key = std::tuple<PipelineStepKind, std::uint32_t, std::uint32_t>;  // chunk, microbatch
   struct Call {
-    std::size_t behind;  // steps of the list
+    std::size_t behind;  // number of steps of the list that come before the call
     std::vector<PipelineStep> messages;
   };
   struct Stage {
     std::vector<Call> calls;
     std::map<Key, std::size_t> call_of;
-    std::vector<std::size_t> sent;  // by step: the calls up to the one that has what it sends
-    std::size_t at = 0;             // steps done
+    // By step: number of calls up to the one with its sends; 0: it sends nothing.
+    std::vector<std::size_t> sent;
+    std::size_t at = 0;  // number of steps done
     std::size_t launched = 0, ended = 0;
   };
 
@@ -584,7 +589,7 @@ class OrderedPlay {
   bool is_launched(std::uint32_t stage, const PipelineStep& message) const {
     return stages_[stage].call_of.at(key(message)) < stages_[stage].launched;
   }
-  // Both ends are.
+  // Returns whether both ends of a message are launched.
   bool is_done(std::uint32_t stage, const PipelineStep& message) const {
     const Computed here = end_of_message(message);
     const auto other = neighbour_of(plan_, stage, here, !sends(message.kind));
@@ -659,7 +664,7 @@ std::vector<std::vector<PipelineStep>> receives_in_order(const PipelinePlan& pla
   const std::vector<PipelineStep>& steps = plan.steps[stage];
   const StageMessages messages(plan, stage);
   std::vector<std::vector<PipelineStep>> receives(steps.size() + 1);
-  // These are entries behind the last computation, the one before it, and the last one of either direction.
+  // Entries after the last computation, the one before it, and the last one of either direction.
   std::size_t last = 0, before = 0, of_forward = 0, of_backward = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (is_communication(steps[i].kind)) continue;

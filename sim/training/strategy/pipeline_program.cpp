@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-// Queues of stream pp: order is kept within each. Receives of further lines come after these.
+// Queues of stream pp. Each queue keeps its order. Receives of further lines use the queues from kMore on.
 enum PipelineQueue : std::uint32_t {
   kReceiveForward = 1,
   kGatherForward,
@@ -18,9 +18,9 @@ enum PipelineQueue : std::uint32_t {
   kGatherBackward,
   kMore
 };
-// All messages of a stage, where they are ordered.
+// Queue of all messages of a stage, where they are ordered.
 constexpr std::uint32_t kOrdered = 1U << 19;
-// Of what is resharded, three for each line and stage at the other end.
+// First queue of resharded transfers, which take three for each line and stage at the other end.
 constexpr std::uint32_t kReshardings = 1U << 20;
 // Communicators 1 and 2 gather the halves of scatter/gather.
 constexpr std::uint32_t kReshardingCommunicator = 3;
@@ -40,7 +40,7 @@ std::uint32_t backward_chunk(const StageStep& step) {
   return step.kind == PipelineStepKind::overlapped ? step.backward_chunk : step.chunk;
 }
 
-// The last step of each chunk that computes gradients of weights, by place in the stage's list.
+// Returns, for each chunk, the last step that computes gradients of weights, as an index in the stage's list.
 std::set<std::size_t> last_of_chunks(const std::vector<PipelineStep>& steps) {
   std::map<std::uint32_t, std::size_t> last;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -53,7 +53,7 @@ std::set<std::size_t> last_of_chunks(const std::vector<PipelineStep>& steps) {
   return places;
 }
 
-// The first step of each chunk that computes a forward.
+// Returns, for each chunk, the first step that computes a forward, as an index in the stage's list.
 std::set<std::size_t> first_of_chunks(const std::vector<PipelineStep>& steps) {
   std::map<std::uint32_t, std::size_t> first;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -91,7 +91,7 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
       computation_(computation),
       one_order_(prove_pipeline(plan).one_order) {}
 
-// Where a stage is in its list: what it has computed, sent and received.
+// The state of a stage on its way through its list: what it has computed, sent and received.
 class PipelineProgram::CollectiveConfig {
  public:
   CollectiveConfig(const PipelineProgram& program, BlockBuilder& main, Rank rank)
@@ -121,7 +121,7 @@ class PipelineProgram::CollectiveConfig {
         receive_next(i + 1, sends > 0);
       }
     }
-    // A last computation's sends hold nobody back.
+    // A last computation's sends delay nothing.
     if (!steps_.empty() && is_communication(steps_.back().kind)) end_.waits = waits_;
     return end_;
   }
@@ -131,14 +131,15 @@ class PipelineProgram::CollectiveConfig {
   static Key key(PipelineStepKind kind, std::uint32_t chunk, std::uint32_t microbatch) {
     return {kind, chunk, microbatch};
   }
-  // How far before the next block.
+  // Returns the number of operations between a position and the next block.
   std::uint32_t distance(Position position) const { return main_.size() - 1 - position; }
   std::optional<std::uint32_t> received(const Key& receive) const {
     const auto known = begun_.find(receive);
     return known == begun_.end() ? std::optional<std::uint32_t>() : distance(known->second);
   }
 
-  // The receives of an entry of receives_in_order(), in one call with what was sent before if they `join` it.
+  // Posts the receives of an entry of receives_in_order(). With `join` they are in one call with the sends
+  // before them.
   void receive_next(std::size_t entry, bool join) {
     if (receives_.empty()) return;
     for (const PipelineStep& receive : receives_[entry]) {
@@ -148,7 +149,7 @@ class PipelineProgram::CollectiveConfig {
     }
   }
 
-  // Returns how many sends the step has.
+  // Appends a computing step. Returns its number of sends.
   std::uint32_t compute(const PipelineStep& next, const StageStep& step) {
     const bool forward = computes_forward(next.kind), backward = sends_backward(next.kind);
     const bool paired = next.kind == PipelineStepKind::overlapped;
@@ -195,7 +196,7 @@ class PipelineProgram::CollectiveConfig {
     if (begun_.count(what) == 0) begin(next, what);
     if (next.waits && begun_.count(what) > 0) wait(begun_.at(what));
   }
-  // Nothing has begun where there is nothing to reduce.
+  // Starts a communicating step. It records nothing in begun_ where there is nothing to reduce.
   void begin(const PipelineStep& next, const Key& what) {
     const bool forward = is_forward(next);
     const StageStep step = message(next);
@@ -218,7 +219,7 @@ class PipelineProgram::CollectiveConfig {
     return message.kind == PipelineStepKind::send_forward ||
            message.kind == PipelineStepKind::receive_forward;
   }
-  // The computation that gives a message, or uses it.
+  // Returns the computation that produces a message, or uses it.
   StageStep message(const PipelineStep& of) const {
     return {is_forward(of) ? PipelineStepKind::forward : PipelineStepKind::input_backward, stage_, of.chunk};
   }
@@ -230,16 +231,18 @@ class PipelineProgram::CollectiveConfig {
   const PipelineProgram& program_;
   BlockBuilder& main_;
   Rank rank_;
-  std::uint32_t stage_;  // of it
+  std::uint32_t stage_;
   const std::vector<PipelineStep>& steps_;
-  std::vector<std::vector<PipelineStep>> receives_;  // receives_in_order(), where messages are ordered
+  // receives_in_order(), where messages are ordered; else empty
+  std::vector<std::vector<PipelineStep>> receives_;
   std::set<Key> listed_;
   std::map<std::pair<StageStep, Meeting>, Step> known_;
-  std::map<Key, Position> begun_;    // of steps that communicate
-  std::map<Key, Position> results_;  // what steps will send
-  // What is done when the stage comes to its next step: what it computed last, and what it waits for.
+  std::map<Key, Position> begun_;    // by step that communicates: its operation
+  std::map<Key, Position> results_;  // by send step: the operation that produces its data
+  // The operations that are done when the stage reaches its next step: its last computation, and what it
+  // waits for.
   std::vector<Position> reached_, waits_;
-  std::vector<Position> computed_;     // what the last computation gave
+  std::vector<Position> computed_;     // results of the last computation
   bool behind_communication_ = false;  // the step before communicates
   End end_;
 };
@@ -281,22 +284,22 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank ran
   return made;
 }
 
-// A forward comes from the part before and goes to the one behind; a backward the other way round. Nothing is
-// sent where the two parts are on one stage.
+// Returns whether a transfer takes place, and fills it in. A forward comes from the part before and goes to
+// the next part; a backward goes the other way. Nothing is sent where both parts are on one stage.
 bool PipelineProgram::has_neighbour(const StageStep& step, bool forward, bool source,
                                     Transfer& transfer) const {
   const auto [route, part] = plan_.placement.held(step.stage, forward ? step.chunk : backward_chunk(step));
   const bool before = forward == source;
   if (before ? part == 0 : part + 1 == plan_.parts()) return false;
   const auto [stage, chunk] = plan_.placement.at(route, before ? part - 1 : part + 1);
-  const std::uint32_t boundary = before ? part - 1 : part;  // behind this part
+  const std::uint32_t boundary = before ? part - 1 : part;  // the part that precedes the boundary
   transfer = {forward, stage, chunk, boundary,
               transfers_.messages.empty() ? transfers_.message : transfers_.messages[boundary]};
   return stage != step.stage;
 }
 
-// Neighbours are one up or down, round the ring where a stage has several chunks; `preferred` where both
-// would do.
+// Returns the peer as an offset along the pipeline's axis. The offset wraps round the ring where a stage has
+// several chunks. `preferred` (1 or -1) is taken where both directions lead to the peer.
 PeerExpression PipelineProgram::peer(std::uint32_t stage, const Transfer& to, std::int32_t preferred) const {
   if (transfers_.reshardings != nullptr) {
     const std::int32_t distance = transfers_.reshardings->distance(stage, to.stage);
@@ -358,8 +361,8 @@ std::uint32_t PipelineProgram::send(BlockBuilder& block, const StageStep& step, 
   return 1;
 }
 
-// Messages without an order are in no queue: sends wait for their data only. Receives that are steps are
-// posted in the order of the list, and are done as their messages come.
+// Puts a message into a queue. Messages without an order are in no queue: sends wait for their data only.
+// Receives that are steps are posted in the order of the list, and are done as their messages arrive.
 void PipelineProgram::order(ProgramOp& message, bool joins) const {
   message.stream = Stream::pp;
   message.unordered = !transfers_.ordered;
@@ -372,7 +375,7 @@ bool PipelineProgram::reshards(const StageStep& step, const Transfer& transfer) 
   return transfers_.reshardings != nullptr && transfers_.reshardings->reshards(step.stage, transfer.stage);
 }
 
-// Appends what the rank sends, or gets, and returns what completes it.
+// Appends what the rank sends (`out`) or receives, and returns the operations that complete it.
 std::vector<BlockBuilder::Position> PipelineProgram::reshard(BlockBuilder& block, Rank rank,
                                                              const Transfer& transfer, bool out,
                                                              std::uint32_t line, const std::string& what,
@@ -419,7 +422,7 @@ BlockBuilder::Position PipelineProgram::append_shared(BlockBuilder& main, std::u
   Transfer transfer;
   transfer.stage = other;
   transfer.part = StageReshardings::kShared;
-  // Beyond those of all chunks.
+  // A line beyond those of all chunks.
   std::uint32_t line = 0;
   for (std::uint32_t s = 0; s < plan_.shape.stages; ++s) line = std::max(line, 2 * plan_.placement.chunks(s));
   std::vector<Position> done = reshard(main, rank, transfer, true, line, "_embedding_gradients", after);
@@ -429,7 +432,7 @@ BlockBuilder::Position PipelineProgram::append_shared(BlockBuilder& main, std::u
   Bytes bytes = 0;
   for (const StageReshardings::Call& call : plans.calls(other, stage, transfer.part, stage, rank_class))
     bytes += call.bytes;
-  // What has come, and its own, are read, and the sum is written.
+  // The received gradients and the rank's own are read, and the sum is written.
   Kernel sum;
   sum.kind = Kernel::Kind::memory;
   sum.name = "gradient_sum";

@@ -8,7 +8,7 @@
 namespace netsim {
 namespace {
 
-// By PipelineStepKind; that of an overlapped step is never read or written alone.
+// Names by PipelineStepKind. That of an overlapped step is never read or written alone.
 constexpr std::array<std::string_view, 10> kNames{"F", "B", "I", "W", "&", "SF", "RF", "SB", "RB", "G"};
 
 std::string_view name_of(PipelineStepKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
@@ -26,7 +26,7 @@ bool read_number(std::string_view& text, std::uint32_t& number) {
   return true;
 }
 
-// "F3" or "F3.1", "G" or "G.1", and nothing behind it.
+// Reads "F3" or "F3.1", "G" or "G.1". Returns false if the text is anything else.
 bool read_one(std::string_view text, PipelineStepKind& kind, std::uint32_t& microbatch,
               std::uint32_t& chunk) {
   constexpr std::string_view kCapitals = "FBIWSRG";

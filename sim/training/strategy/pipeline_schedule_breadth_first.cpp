@@ -1,6 +1,6 @@
 // Breadth-first: looped stages that run all microbatches through one chunk before the next one (Lamy-Poirier,
-// "Breadth-First Pipeline Parallelism", MLSys 2023): the bubble is that of interleaved 1F1B, (p - 1) / (v m)
-// of the ideal time, with all v m activations in memory; a chunk's gradients are complete after one run, and
+// "Breadth-First Pipeline Parallelism", MLSys 2023). The bubble is that of interleaved 1F1B, (p - 1) / (v m)
+// of the ideal time, with all v m activations in memory. A chunk's gradients are complete after one run, and
 // its parameters are needed for one run at a time.
 #include <algorithm>
 #include <memory>

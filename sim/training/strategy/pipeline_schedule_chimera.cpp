@@ -1,13 +1,13 @@
-// Chimera: two copies of the model, one from either end, and half of the microbatches through each (Li and
-// Hoefler, "Chimera: Efficiently Training Large-Scale Neural Networks with Bidirectional Pipelines", SC'21).
-// p microbatches make a unit, in which each direction is 1F1B of p/2 microbatches; where forward and backward
-// take one slot each, the steps of the two directions never meet. Units follow each other directly: forwards
-// of the next one fill the bubbles at the end of this one.
+// Chimera: two copies of the model, one from either end, and half of the microbatches through each. The
+// source is Li and Hoefler, "Chimera: Efficiently Training Large-Scale Neural Networks with Bidirectional
+// Pipelines", SC'21. p microbatches make a unit, in which each direction is 1F1B of p/2 microbatches. Where
+// forward and backward take one slot each, the steps of the two directions never collide. Units follow each
+// other directly: forwards of the next one fill the bubbles at the end of this one.
 //
-// Each stage has completed the gradients of one of its two chunks before those of the other, and may reduce
-// them then (the paper's "eager" synchronisation, section 3.2): all stages ("eager-sync"), or those that have
-// a bubble between that and their last step ("eager-sync-opt", figure 4b: not the two in the middle, which
-// only compute then), which the paper found faster by up to 1.12 (figure 12).
+// Each stage completes the gradients of one of its two chunks before those of the other. It may reduce them
+// then (the paper's "eager" synchronisation, section 3.2). With "eager-sync" all stages do so. With
+// "eager-sync-opt" (figure 4b) only stages with a bubble between that moment and their last step do; the two
+// in the middle only compute then. The paper found the latter faster by up to 1.12 (figure 12).
 #include <algorithm>
 #include <memory>
 
@@ -61,7 +61,7 @@ class Chimera : public PipelineSchedule {
   }
 
  private:
-  // Behind the last step of the chunk that is done first.
+  // Inserts the reduction after the last step of the chunk that is done first.
   void reduce_eagerly(const std::vector<std::pair<std::uint64_t, PipelineStep>>& slots,
                       std::vector<PipelineStep>& steps) const {
     if (eager_ == Eager::none) return;

@@ -1,7 +1,7 @@
-// DualPipe: two copies of the model, one from either end, whose forwards and backwards are computed in pairs
+// DualPipe: two copies of the model, one from either end. Their forwards and backwards are computed in pairs
 // that hide each other's communication (DeepSeek-V3, arXiv 2412.19437, section 3.2.1). Where F = W = B/2 (B
-// the whole backward) and a pair takes F + B, the bubble is (p/2 - 1) (F&B + B - 3 W), with p + 1 activations
-// in memory.
+// is the whole backward) and a pair takes F + B, the bubble is (p/2 - 1) (F&B + B - 3 W). There are p + 1
+// activations in memory.
 #include <memory>
 
 #include "sim/core/registry.h"

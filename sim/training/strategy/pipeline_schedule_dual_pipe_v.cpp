@@ -1,6 +1,6 @@
-// DualPipeV: DualPipe cut in half: one copy of the model in a V, two chunks a stage (DeepSeek's dualpipev.py,
-// after Qi et al., "Cut-in-half" schedules). The bubble is (p - 1) (F&B + B - 3 W) of a part's times where
-// F = W = B/2 and a pair takes F + B.
+// DualPipeV: DualPipe cut in half, with one copy of the model in a V and two chunks a stage. The sources are
+// DeepSeek's dualpipev.py and the "Cut-in-half" schedules of Qi and others. Where F = W = B/2 and a pair
+// takes F + B, the bubble is (p - 1) (F&B + B - 3 W) of a part's times.
 #include <memory>
 
 #include "sim/core/registry.h"

@@ -1,7 +1,7 @@
-// Eager 1F1B: 1F1B with twice the warm-up, so that what a stage sends has the time of a forward and a
-// backward to arrive in (Zhuang et al., "On Optimizing the Communication of Model Parallelism", MLSys 2023,
-// AlpaComm: stage i of n has 2 (n - i) - 1 forwards before its first backward ends, counted from 0). Where
-// transfers take no time it is 1F1B.
+// Eager 1F1B: 1F1B with twice the warm-up, so that a message has the time of a forward and a backward to
+// arrive. The source is AlpaComm (Zhuang et al., "On Optimizing the Communication of Model Parallelism",
+// MLSys 2023). There, stage i of n, counted from 0, has 2 (n - i) - 1 forwards before its first backward
+// ends. Where transfers take no time it is 1F1B.
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // Forward-only: inference through a pipeline. Groups of p microbatches run through one chunk after the other,
-// so that no stage waits once it has begun (as the forwards of interleaved 1F1B do).
+// as the forwards of interleaved 1F1B do. So no stage waits once it has begun.
 #include <algorithm>
 #include <memory>
 

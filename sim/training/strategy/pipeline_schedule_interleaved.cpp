@@ -33,7 +33,7 @@ class Interleaved : public PipelineSchedule {
  public:
   explicit Interleaved(const InterleavedParameters& p) : given_(p.group) {}
 
-  // Refuses what Megatron-Core refuses: groups that are smaller than the stages, the last one too.
+  // Refuses the shapes that Megatron-Core refuses: groups that are smaller than the stages, the last one too.
   std::string refusal(const PipelineShape& shape) const override {
     if (shape.stages < 2) return "interleaved needs at least 2 pipeline stages";
     const std::string stages = "the " + std::to_string(shape.stages) + " stages";
@@ -56,8 +56,8 @@ class Interleaved : public PipelineSchedule {
            std::to_string(shape.microbatches) + "}";
   }
 
-  // Megatron-Core calls both, the send of a forward and the receive of the next one, before the backward in
-  // between. It does the same for backwards (pp_post_forward and pp_post_backward there).
+  // Megatron-Core calls the send of a forward and the receive of the next one together, before the backward
+  // in between. It does the same for backwards (pp_post_forward and pp_post_backward there).
   bool receives_ahead(const PipelineShape& shape) const override { return shape.chunks > 1; }
 
   std::vector<PipelineStep> order(const PipelineShape& shape, std::uint32_t stage) const override {
@@ -77,8 +77,9 @@ class Interleaved : public PipelineSchedule {
   std::uint32_t group(const PipelineShape& shape) const {
     return given_ ? static_cast<std::uint32_t>(*given_) : shape.stages;
   }
-  // With as many microbatches as stages everything is warm-up, as in Megatron-LM before it had other groups
-  // (num_microbatches == pipeline_parallel_size there). The bubble is the same without.
+  // Returns the number of warm-up forwards. With as many microbatches as stages everything is warm-up, as in
+  // Megatron-LM before it had other groups (num_microbatches == pipeline_parallel_size there). The bubble
+  // does not depend on it.
   std::uint32_t warmup_steps(const PipelineShape& shape, std::uint32_t stage, std::uint32_t total) const {
     if (shape.microbatches == shape.stages) return total;
     return std::min((shape.stages - stage - 1) * 2 + (shape.chunks - 1) * group(shape), total);
@@ -101,7 +102,7 @@ const Registration<PipelineSchedule> kInterleaved{
     interleaved_parameters(),
     [](const InterleavedParameters& p, const ConfigNode&) { return std::make_unique<Interleaved>(p); }};
 
-// Lamy-Poirier's word for it ("Breadth-First Pipeline Parallelism", MLSys 2023).
+// "depth_first" is the name of Lamy-Poirier ("Breadth-First Pipeline Parallelism", MLSys 2023).
 const Registration<PipelineSchedule> kDepthFirst{
     "depth_first",
     "interleaved 1F1B by its other name: groups of microbatches through one chunk after the other",

@@ -1,5 +1,5 @@
-// listed: a schedule that the user writes down: the steps of each stage, and where the parts of the model
-// are. As every schedule it is proved before it runs.
+// listed: a schedule that the user writes: the steps of each stage, and which stages hold the parts of the
+// model. Like every schedule it is proved before it runs.
 #include <memory>
 #include <optional>
 #include <sstream>

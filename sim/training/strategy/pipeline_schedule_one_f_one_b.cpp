@@ -1,6 +1,7 @@
-// 1F1B: warm-up forwards as deep as the stage is far from the end, then one forward and one backward in turn
-// (Narayanan et al., PipeDream-Flush; Megatron-LM, forward_backward_pipelining_without_interleaving). With
-// equal stages the bubble is (p - 1) / m of the ideal time.
+// 1F1B: as many warm-up forwards as there are stages behind this one, then one forward and one backward in
+// turn. Sources are PipeDream-Flush (Narayanan et al.) and Megatron-LM's
+// forward_backward_pipelining_without_interleaving. With equal stages the bubble is (p - 1) / m of the ideal
+// time.
 #include <algorithm>
 #include <memory>
 

@@ -1,7 +1,7 @@
-// ZB-H1 and ZB-H2: 1F1B whose backwards are split, so that gradients of weights fill what would be bubbles
-// (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 2). Stage s of p begins its backwards
-// after as many forwards as its share of the memory allows, and puts off as many gradients of weights as
-// other stages have more forwards than it, so that each stage holds the same number of activations:
+// ZB-H1 and ZB-H2: 1F1B with split backwards, so that gradients of weights fill bubbles (Qi et al., "Zero
+// Bubble Pipeline Parallelism", ICLR 2024, section 2). Stage s of p begins its backwards after as many
+// forwards as its share of the memory allows. It puts off as many gradients of weights as other stages have
+// more forwards than it. So each stage holds the same number of activations:
 //
 //           forwards before the first backward      put off     activations    bubble (F = B = W, each 1)
 //   ZB-H1   p - s                                    s          p              (p - 1) (F + B - W)
@@ -19,7 +19,7 @@ namespace {
 
 class ZeroBubble : public PipelineSchedule {
  public:
-  // `depth`: 1 for ZB-H1, 2 for ZB-H2.
+  // `depth` is 1 for ZB-H1, 2 for ZB-H2.
   ZeroBubble(const char* name, std::uint32_t depth) : name_(name), depth_(depth) {}
 
   std::string refusal(const PipelineShape& shape) const override { return refuse_chunks(name_, shape); }

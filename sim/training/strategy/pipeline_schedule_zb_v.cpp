@@ -1,7 +1,7 @@
-// ZB-V: two chunks a stage in a V, so that the last part of the model is where the first one is and backwards
-// begin at once (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 6; the rule below is that
-// of figure 6 and of PyTorch's ScheduleZBVZeroBubble). No bubble where F = B = W (of a part), in the memory
-// of 1F1B: 2 p parts, each half a stage.
+// ZB-V: two chunks a stage in a V (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 6). The
+// last part of the model is on the stage of the first one, so that backwards begin at once. The rule below is
+// that of figure 6 and of PyTorch's ScheduleZBVZeroBubble. There is no bubble where F = B = W (of a part).
+// The memory is that of 1F1B: 2 p parts, each half a stage.
 #include <algorithm>
 #include <memory>
 
@@ -26,12 +26,14 @@ class ZeroBubbleV : public PipelineSchedule {
   }
 
  private:
-  // The rule is that for at least 2 p - 1 microbatches; with fewer, what concerns others is left out.
+  // Makes the steps for at least 2 p - 1 microbatches. With fewer, steps of the surplus microbatches are left
+  // out.
   class Rule {
    public:
     Rule(const PipelineShape& shape, std::uint32_t stage)
         : m_(shape.microbatches), planned_(std::max(m_, 2 * shape.stages - 1)) {
-      const std::uint32_t behind = shape.stages - 1 - stage;  // stages between this one and the turn
+      // Number of stages between this one and the one where the V turns.
+      const std::uint32_t behind = shape.stages - 1 - stage;
       for (std::uint32_t i = 0; i < 2 * behind + 1; ++i) add(PipelineStepKind::forward, 0);
       for (std::uint32_t i = 0; i < stage; ++i) {
         add(PipelineStepKind::forward, 1);
@@ -63,7 +65,7 @@ class ZeroBubbleV : public PipelineSchedule {
       add(PipelineStepKind::input_backward, chunk);
       add(PipelineStepKind::weight_backward, chunk);
     }
-    // The next one of its kind.
+    // Adds the next step of its kind.
     void add(PipelineStepKind kind, std::uint32_t chunk) {
       auto& next = kind == PipelineStepKind::forward          ? forwards_
                    : kind == PipelineStepKind::input_backward ? inputs_

@@ -1,11 +1,11 @@
-// ptdp: a model under pipeline, tensor and data parallelism, as Megatron-LM trains it (Narayanan et
-// al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC'21: PTD-P). What
-// a rank computes is the model's (model_kind.h), what becomes of it is its strategies' (strategies.h); here:
-// what the user may ask for.
+// ptdp: a model under pipeline, tensor and data parallelism, as Megatron-LM trains it. The source is
+// Narayanan et al. (PTD-P, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
+// SC'21). The model (model_kind.h) gives the computation of a rank, and the strategies (strategies.h) divide
+// and rewrite it. This file has the user's configuration and its checks.
 //
-// Rank order: tensor fastest, then context, data and pipeline (Megatron's initialize_model_parallel); experts
-// count the ranks of a stage anew, by what divides an expert, then by experts, then by copies. Not modelled:
-// the all-reduces of a few bytes for the loss scale and the gradient norm.
+// Rank order: tensor is the fastest, then context, data and pipeline (Megatron's initialize_model_parallel).
+// Experts number the ranks of a stage anew: first the ranks that divide an expert, then experts, then copies.
+// Not simulated: the all-reduces of a few bytes for the loss scale and the gradient norm.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -401,7 +401,7 @@ class Ptdp : public WorkloadKind {
   }
 
  private:
-  // Stages that are all alike are as if nobody had said so.
+  // Reads parallel.stages. If all stages are alike, the job is as without the key.
   void read_stages(const ConfigNode& where) {
     const ConfigNode* parallel = where.find("parallel");
     if (p_.parallel.stages.is_null()) {
@@ -428,7 +428,7 @@ class Ptdp : public WorkloadKind {
     if (!degrees_.empty() && model_->experts() != nullptr)
       p_.parallel.stages.fail("stages of a model with routed experts have to be all alike");
   }
-  // The different meshes that stages have, in the order of the stages; none if all are alike.
+  // Returns the different meshes of the stages, in the order of the stages; none if all are alike.
   std::vector<StageDegrees> meshes() const {
     std::vector<StageDegrees> meshes;
     for (const StageDegrees& stage : degrees_) {
@@ -438,7 +438,7 @@ class Ptdp : public WorkloadKind {
     }
     return meshes;
   }
-  // The job as it would be if all of its stages had this mesh, and the same sequences.
+  // Returns the job as it would be if all of its stages had this mesh, with the same number of sequences.
   Ptdp with_mesh(const StageDegrees& mesh) const {
     Ptdp job = *this;
     job.p_.microbatch = p_.microbatch * p_.parallel.data / mesh.data;
@@ -448,7 +448,7 @@ class Ptdp : public WorkloadKind {
     job.stage_ = mesh.where;
     return job;
   }
-  // What stages with meshes of their own do not combine with.
+  // Checks the features that do not combine with stages of different meshes.
   void check_stages(const ConfigNode& where) const {
     if (degrees_.empty()) return;
     const ConfigNode& stages = node(where, "parallel", "stages");
@@ -471,7 +471,7 @@ class Ptdp : public WorkloadKind {
     if (ranks > static_cast<std::int64_t>(ProgramLimits::kRanks)) {
       stages.fail(std::to_string(ranks) + " ranks: at most " + std::to_string(ProgramLimits::kRanks));
     }
-    // Of a block of a StageReshardings.
+    // Upper bound of the slices of a block of StageReshardings.
     constexpr double kMost = 1e7;
     for (std::size_t i = 0; i < degrees_.size(); ++i) {
       const StageDegrees &one = degrees_[i], &other = degrees_[(i + 1) % degrees_.size()];
@@ -525,7 +525,7 @@ class Ptdp : public WorkloadKind {
            : p_.gradient.staleness  ? ParameterServers::Consistency::stale
                                     : ParameterServers::Consistency::collective;
   }
-  // Strategies of data parallelism that do not combine with all else.
+  // Checks the kinds of data parallelism that do not combine with other features.
   void check_replicas(const ConfigNode& where) const {
     const GradientParameters& g = p_.gradient;
     if (g.asynchronous && g.staleness)
@@ -564,7 +564,7 @@ class Ptdp : public WorkloadKind {
       node(where, "parallel", "data").fail("parameter servers need 2 workers at least");
   }
 
-  // That checkpoints are written to.
+  // Returns the number of storage servers to which checkpoints are written.
   std::uint32_t storage_servers(const WorkloadContext& context) const {
     const auto all = static_cast<std::int64_t>(context.drives.size());
     if (all == 0)
@@ -576,7 +576,8 @@ class Ptdp : public WorkloadKind {
     }
     return narrow(p_.checkpoint.servers == 0 ? all : p_.checkpoint.servers);
   }
-  // Of a stage with a mesh of its own, its degrees are in its entry.
+  // Returns the node of a key, for errors. For a stage with a mesh of its own, the degrees are in the stage's
+  // entry.
   const ConfigNode& node(const ConfigNode& where, const std::string& section, const std::string& key) const {
     if (!stage_.is_null() && section == "parallel" && (key == "tensor" || key == "data"))
       return entry_or_self(stage_, key.c_str());
@@ -594,7 +595,7 @@ class Ptdp : public WorkloadKind {
             (std::string(degree_name) == "pipeline" ? ", or parallel.layers to say how many each has" : ""));
   }
   bool hybrid() const { return p_.parallel.context_exchange == ContextExchange::hybrid; }
-  // Ranks that divide heads, besides the tensor-parallel ones.
+  // Returns the number of ranks that divide heads, besides the tensor-parallel ones.
   std::int64_t context_heads() const {
     const ContextExchange exchange = p_.parallel.context_exchange;
     return hybrid()                                  ? p_.parallel.context_heads
@@ -605,7 +606,7 @@ class Ptdp : public WorkloadKind {
     const std::int64_t size = p_.parallel.context;
     if (size == 1) return;
     const ConfigNode& key = node(where, "parallel", "context");
-    // Two chunks each (Transformer Engine).
+    // Each rank has two chunks of a sequence (Transformer Engine).
     if (model_->sequence() % (2 * size) != 0) {
       key.fail("model.sequence (" + std::to_string(model_->sequence()) +
                ") cannot be divided by 2 x context: each rank has two chunks of it");
@@ -684,7 +685,7 @@ class Ptdp : public WorkloadKind {
     check_overlap(where);
   }
 
-  // What the model as a whole cannot be divided by, and what would do nothing for it.
+  // Checks degrees that the model as a whole cannot be divided by, and options that would do nothing for it.
   void check_divisions(const ConfigNode& where) const {
     const auto refuse = [&](Division division, const char* key, bool asked) {
       const std::string refusal = asked ? model_->refuse(division) : std::string();
@@ -777,7 +778,7 @@ class Ptdp : public WorkloadKind {
     const Model model = model_->make(p_.microbatch, 2);
     router_->check(routing_shape(*model.routed, *mesh), layers_with_experts(model));
   }
-  // Messages go along an axis; one that experts count as parts of two has no next rank.
+  // Checks that rings lie along a plain axis. A rank on an axis that experts split into two has no next rank.
   void check_rings(const ConfigNode& where, const Mesh& mesh) const {
     const bool blocks =
         p_.parallel.context > 1 && (hybrid() || p_.parallel.context_exchange == ContextExchange::ring);
@@ -810,7 +811,7 @@ class Ptdp : public WorkloadKind {
           "overlap_parameter_gather and sharding of gradients or parameters");
     }
   }
-  // Of the ranks that divide experts, those on one host.
+  // Returns how many of the ranks that divide experts are on one host.
   std::int64_t experts_per_host() const { return std::min(p_.dispatch.ranks_per_host, p_.parallel.expert); }
   std::int64_t expert_tensor() const { return p_.parallel.expert_tensor.value_or(p_.parallel.tensor); }
 
@@ -881,7 +882,7 @@ class Ptdp : public WorkloadKind {
           .fail("experts are fetched " + std::to_string(p_.dispatch.ahead) +
                 " layers ahead (dispatch.ahead), and activations come back with them: has to be the same");
   }
-  // Gradients that leave the GPU before all are there.
+  // Checks gradients that leave the GPU before all are complete.
   void check_gradient_offload(const ConfigNode& where) const {
     if (!p_.offload.gradients) return;
     const ConfigNode& key = node(where, "offload", "gradients");
@@ -913,7 +914,8 @@ class Ptdp : public WorkloadKind {
           .fail("tensor x context x pipeline x data is more than " + std::to_string(ProgramLimits::kRanks) +
                 " ranks");
     }
-    // A generous count of the operations of one rank; the exact one is checked when the program is read.
+    // A generous estimate of the operations of one rank. The exact number is checked when the program is
+    // read.
     const double operations = (operations_of_layer() * static_cast<double>(model_->layers()) /
                                    static_cast<double>(p_.parallel.pipeline) +
                                20.0 * static_cast<double>(p_.parallel.virtual_stages)) *
@@ -937,7 +939,7 @@ class Ptdp : public WorkloadKind {
     return 20.0 + 10.0 * static_cast<double>(p_.parallel.context) + 20.0 * (tensor - 1) + 20.0 * (pieces - 1);
   }
 
-  // What a schedule asks of the model, beyond what its shape does.
+  // Checks the demands of a schedule on the job, beyond its shape.
   void check_plan(const ConfigNode& where) const {
     check_replicas(where);
     check_gradient_offload(where);
@@ -972,7 +974,7 @@ class Ptdp : public WorkloadKind {
               "summed");
     }
   }
-  // Steps of the schedule that reduce gradients take the place of other ways to do so early.
+  // Checks that no other early reduction is configured if the schedule has steps that reduce gradients.
   void check_reductions(const ConfigNode& where) const {
     const std::string says = "the schedule has steps that reduce gradients: ";
     if (p_.gradient.overlap)
@@ -1003,7 +1005,7 @@ class Ptdp : public WorkloadKind {
     return accounting;
   }
 
-  // Experts get tokens as their GEMMs multiply them.
+  // Returns whether tokens reach the experts in the precision of their GEMMs.
   bool arrives_reduced() const {
     return p_.dispatch.precision == p_.precision && p_.parallel.expert > 1 &&
            p_.parallel.expert_exchange == ExpertExchange::dispatch;
@@ -1071,7 +1073,7 @@ class Ptdp : public WorkloadKind {
     return all;
   }
 
-  // Of a stage, as tensor, context and data parallelism count its ranks.
+  // Returns the axes of a stage, as tensor, context and data parallelism count its ranks.
   std::vector<ProgramAxis> axes_of_stage() const {
     std::vector<ProgramAxis> axes{{"tp", narrow(p_.parallel.tensor)}};
     if (p_.parallel.context > 1 && hybrid()) {
@@ -1131,7 +1133,7 @@ class Ptdp : public WorkloadKind {
     if (with_memory) all.push_back(memory_accounting(accounting()));
     apply_strategies(all, graph);
   }
-  // What the graph's ranks have of a checkpoint of all of the job's `ranks`.
+  // Sets the parts of a checkpoint that the graph's ranks write and read. The job has `ranks` ranks.
   void add_checkpoint(const TrainingGraph& graph, std::size_t ranks, CheckpointedJob* checkpoint) const {
     if (checkpoint == nullptr || p_.checkpoint.every == 0) return;
     const std::vector<Bytes> written = checkpoint_bytes(graph, accounting(), p_.checkpoint.divided);
@@ -1151,7 +1153,7 @@ class Ptdp : public WorkloadKind {
     return make_program(graph);
   }
 
-  // Of stages with meshes of their own.
+  // Returns the layouts of stages with meshes of their own.
   std::vector<StageLayout> layouts() const {
     std::vector<StageLayout> layouts;
     std::uint32_t first = 0;
@@ -1174,7 +1176,7 @@ class Ptdp : public WorkloadKind {
       boundaries.elements.push_back(sharding.local(tensor));
     return boundaries;
   }
-  // The ends of the model where they share parameters and are on unlike stages.
+  // Returns the parameters that the ends of the model share, where they do and have different meshes.
   std::optional<SharedParameters> shared_parameters() const {
     const PipelinePlacement& placement = plan_->placement;
     SharedParameters shared;
@@ -1216,7 +1218,8 @@ class Ptdp : public WorkloadKind {
     return make_program(graphs, graph_of);
   }
 
-  // Files have no place for what operations need of memory. `checkpoint`: takes the ranks' parts of one.
+  // Builds the program. Files have no fields for the memory of operations. If not null, `checkpoint` gets the
+  // ranks' parts of a checkpoint.
   Program build(bool with_memory, CheckpointedJob* checkpoint = nullptr) const {
     ProgramBuilder builder(p_.name);
     Program program = degrees_.empty() ? build_alike(builder, with_memory, checkpoint)
@@ -1236,7 +1239,8 @@ class Ptdp : public WorkloadKind {
   std::shared_ptr<const Router> router_;
   ConfigNode where_;
   std::vector<StageDegrees> degrees_;  // by stage; empty: all are alike
-  ConfigNode stage_;                   // of a job as it would be with one stage's mesh: the stage's entry
+  // For a job with one stage's mesh (with_mesh()): the stage's entry.
+  ConfigNode stage_;
   PipelineShape shape_;
   std::string file_;
   std::shared_ptr<const PipelinePlan> plan_;

@@ -7,7 +7,7 @@
 namespace netsim {
 namespace {
 
-// "attention_forward" -> "attention_recompute"
+// Returns the name of a recomputation: "attention_forward" -> "attention_recompute".
 std::string recomputed(const std::string& name) {
   constexpr std::string_view kForward = "forward";
   const std::size_t at = name.find(kForward);
@@ -45,7 +45,7 @@ class SelectiveRecomputation final : public Strategy {
   }
 
  private:
-  // Appends the core of a forward, whose nodes stand together, and returns its last node.
+  // Appends the core of a forward, whose nodes are consecutive. Returns its last node.
   static ChainEditor::Number repeat_core(const Chain& forward, ChainEditor& edit,
                                          const ChainEditor::Numbers& after) {
     std::size_t begin = 0;
@@ -97,7 +97,7 @@ class ModuleRecomputation final : public Strategy {
     }
     return again;
   }
-  // "experts_forward" -> "experts_backward"
+  // Returns the backward of a forward: "experts_forward" -> "experts_backward".
   static GraphNode& backward_of(const GraphNode& forward, Chain& backward) {
     constexpr std::string_view kForward = "forward";
     std::string name = forward.name;

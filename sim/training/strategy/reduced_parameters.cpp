@@ -21,7 +21,7 @@ class ReducedParameters final : public Strategy {
   }
 
  private:
-  // The matrices that GEMMs multiply; each piece of one has the same.
+  // Counts the matrices that GEMMs multiply. Each piece of a GEMM has the same matrix.
   static void count(const TrainingGraph& graph, LayerGraph& layer) {
     std::map<std::pair<ParameterSet, std::int64_t>, std::int64_t> multiplied;  // by set and pieces
     for (const GraphNode& node : layer.forward) {

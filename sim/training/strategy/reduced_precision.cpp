@@ -29,7 +29,7 @@ class Reduced final : public Strategy {
   }
 
  private:
-  // In reduced precision, from other ranks.
+  // Returns whether a node's input arrives from other ranks in reduced precision.
   bool arrives(const Chain& chain, std::size_t i) const {
     return p_.dispatched && i > 0 && chain[i - 1].kind == GraphNode::Kind::exchange &&
            chain[i - 1].exchange.to_experts;
@@ -41,7 +41,7 @@ class Reduced final : public Strategy {
       if (op.linear) {
         const bool written_so = !result.empty() && result.back().kind == Kernel::Kind::memory &&
                                 result.back().recomputed == op.recomputed;
-        // Reads 2 bytes, writes the value and its transpose.
+        // The cast reads 2 bytes and writes the value and its transpose.
         if (!op.weight_gradient && !written_so) result.push_back(memory_bound("cast", 4, operand(op)));
         op.precision = p_.precision;
       }
@@ -50,7 +50,8 @@ class Reduced final : public Strategy {
     return result;
   }
 
-  // `arrives`: what the first GEMM multiplies is in reduced precision, scaled along the channels.
+  // `arrives` says that the input of the first GEMM is in reduced precision already, scaled along the
+  // channels.
   std::vector<Operator> by_blocks(std::vector<Operator>& operators, bool backward, bool arrives) const {
     std::vector<Operator> result;
     for (Operator& op : operators) {
@@ -74,13 +75,13 @@ class Reduced final : public Strategy {
     return result;
   }
 
-  // What a GEMM reads besides weights; before what is gathered.
+  // Returns what a GEMM reads besides weights, before a gather.
   static Tensor operand(const Operator& op) {
     const Dimension along = op.gathers && !op.weight_gradient ? Dimension::sequence : op.m.along;
     return {{op.m.size, along}, op.k};
   }
   static Operator cast(const char* name, std::int64_t read, std::int64_t written, const Tensor& tensor) {
-    // As many of either extent; of copies a router says how many there are.
+    // The number of scales is the same along either extent. For token copies the router gives their number.
     Tensor scales = tensor;
     Extent& scaled = scales.back().along == Dimension::routed ? scales.front() : scales.back();
     scaled.size = std::max<std::int64_t>(1, scaled.size / kScaledElements);

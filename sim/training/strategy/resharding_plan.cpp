@@ -18,13 +18,14 @@ using Extent = std::vector<std::pair<std::int64_t, std::int64_t>>;
 bool contains(const std::vector<std::uint32_t>& numbers, std::uint32_t number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
-// The one with the least load, by number; of equal ones the first.
+// Returns the number with the least load; of equal ones the first.
 std::uint32_t least_loaded(const std::vector<std::uint32_t>& numbers, const std::vector<Bytes>& loads) {
   return *std::min_element(numbers.begin(), numbers.end(),
                            [&](std::uint32_t a, std::uint32_t b) { return loads[a] < loads[b]; });
 }
 
-// Of what lies between two boundaries of either mesh along one dimension: from, to, and the parts of it.
+// Stretch: a range [from, to) of one dimension between two neighbouring boundaries of either mesh, and the
+// part of each mesh in which it lies.
 struct Stretch {
   std::int64_t from = 0, to = 0;
   std::uint32_t source = 0, destination = 0;
@@ -43,7 +44,7 @@ std::vector<Stretch> stretches(std::int64_t length, std::uint32_t source, std::u
   return all;
 }
 
-// GPUs that have these parts of all dimensions.
+// Returns the GPUs that have these parts of all dimensions.
 std::vector<std::uint32_t> gpus_with(const ShardedMesh& mesh, const std::vector<std::uint32_t>& parts) {
   std::vector<std::uint32_t> gpus;
   for (std::uint32_t gpu = 0; gpu < mesh.gpus(); ++gpu) {
@@ -60,7 +61,7 @@ std::vector<ReshardingSlice> slices_of(const std::vector<std::int64_t>& tensor, 
   for (std::size_t d = 0; d < tensor.size(); ++d)
     along.push_back(stretches(tensor[d], source.parts(d), destination.parts(d)));
   std::vector<ReshardingSlice> slices;
-  // All combinations, the last dimension fastest.
+  // Visits all combinations, the last dimension fastest.
   for (std::vector<std::size_t> at(tensor.size(), 0);;) {
     ReshardingSlice slice;
     slice.bytes = element;
@@ -86,7 +87,7 @@ class Planner {
   explicit Planner(ReshardingPlan& plan)
       : plan_(plan), sent_by_gpu_(plan.source.gpus(), 0), sent_by_host_(plan.source.hosts(), 0) {}
 
-  // The holder with the least to send so far sends (Alpa's load balance of sends).
+  // Each slice is sent by the holder with the least to send so far (Alpa's load balance of sends).
   void send_to_each() {
     for (std::uint32_t s = 0; s < slices().size(); ++s) {
       for (const std::uint32_t receiver : slices()[s].receivers) send(s, receiver, 0, slices()[s].bytes);
@@ -148,7 +149,7 @@ class Planner {
     plan_.steps.push_back({ReshardingStep::Kind::message, slice, sender, {receiver}, begin, end});
   }
 
-  // GPUs of a host that need the same tile.
+  // Returns the groups of GPUs of a host that need the same tile.
   std::vector<std::vector<std::uint32_t>> groups_of_hosts() const {
     const ShardedMesh& mesh = plan_.destination;
     std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<std::uint32_t>> groups;
@@ -171,7 +172,7 @@ class Planner {
     return hosts;
   }
 
-  // A broadcast that begins at a time, which counts bytes.
+  // Placed: a broadcast that begins at a time, which is counted in bytes.
   struct Placed {
     std::uint32_t slice = 0, host = 0;
     Bytes start = 0;
@@ -180,12 +181,12 @@ class Planner {
     std::vector<Placed> placed;
     Bytes end = 0;
   };
-  // Builds a schedule, slice by slice.
+  // Times: builds a schedule, slice by slice.
   class Times {
    public:
     explicit Times(const ReshardingPlan& plan)
         : plan_(plan), sending_(plan.source.hosts(), 0), receiving_(plan.destination.hosts(), 0) {}
-    // As soon as a host that has it, and all that need it, are free.
+    // Returns the broadcast as early as a host that has the slice, and all hosts that need it, are free.
     Placed earliest(std::uint32_t slice, const std::vector<std::uint32_t>& hosts) const {
       Bytes free = 0;
       for (const std::uint32_t receiver : plan_.slices[slice].receivers)
@@ -203,7 +204,7 @@ class Planner {
 
    private:
     const ReshardingPlan& plan_;
-    std::vector<Bytes> sending_, receiving_;  // by host: until when
+    std::vector<Bytes> sending_, receiving_;  // by host: time from which it is free
   };
   Schedule schedule(const std::vector<std::uint32_t>& order) const {
     Schedule result;
@@ -214,7 +215,7 @@ class Planner {
     }
     return result;
   }
-  // What can begin first is next.
+  // Builds a schedule in which the slice that can begin first is always the next.
   Schedule greedy(std::vector<std::uint32_t> left) const {
     Schedule result;
     Times times(plan_);
@@ -233,7 +234,8 @@ class Planner {
     }
     return result;
   }
-  // What hosts have to take in, and all that hold anything have to send: nothing is faster.
+  // Returns a lower bound of the time: the most that a host receives, and an equal share of all bytes for
+  // each sending host.
   Bytes bound() const {
     std::vector<Bytes> in(plan_.destination.hosts(), 0);
     Bytes all = 0;
@@ -246,7 +248,7 @@ class Planner {
     const Bytes senders = plan_.source.hosts();
     return std::max(*std::max_element(in.begin(), in.end()), (all + senders - 1) / senders);
   }
-  // The best of many: the greedy one, and random orders after it, the same ones each time.
+  // Returns the best of the greedy schedule and random orders after it, which are the same in each run.
   std::vector<Placed> best_schedule(std::vector<std::uint32_t> order) const {
     constexpr std::uint64_t kWork = 4'000'000, kOrders = 2000;
     const std::uint64_t slices = order.size(), orders = std::clamp<std::uint64_t>(kWork / slices, 1, kOrders);
@@ -279,7 +281,7 @@ class Planner {
   std::vector<Bytes> sent_by_gpu_, sent_by_host_;
 };
 
-// What the GPUs of the destination have: of each slice, intervals of bytes, from and to.
+// Possessions: the bytes that the GPUs of the destination have, as intervals [begin, end) of each slice.
 class Possessions {
  public:
   explicit Possessions(std::uint32_t gpus) : of_(gpus) {}
@@ -382,7 +384,7 @@ std::string prove_resharding(const ReshardingPlan& plan) {
   };
   for (const ReshardingStep& step : plan.steps) {
     if (step.kind == ReshardingStep::Kind::gather) {
-      std::vector<std::tuple<std::uint32_t, std::uint32_t, Bytes, Bytes>> parts;  // owner, slice, from, to
+      std::vector<std::tuple<std::uint32_t, std::uint32_t, Bytes, Bytes>> parts;  // owner, slice, begin, end
       for (const std::uint32_t member : step.to) {
         for (const auto& [slice, intervals] : have.of(member)) {
           for (const auto& [begin, end] : intervals) parts.emplace_back(member, slice, begin, end);

@@ -1,20 +1,20 @@
 // ReshardingPlan: how a tensor that is divided over one mesh of GPUs comes to another mesh with another
-// division (cross-mesh resharding: Zhuang et al., "On Optimizing the Communication of Model Parallelism",
-// MLSys 2023, arXiv 2211.05322, AlpaComm), as between pipeline stages that divide their layers differently.
+// division. Pipeline stages that divide their layers differently need it. It is cross-mesh resharding as in
+// AlpaComm (Zhuang et al., "On Optimizing the Communication of Model Parallelism", MLSys 2023, arXiv
+// 2211.05322).
 //
-// A mesh is rows x columns of GPUs, a row for each host unless it says which GPUs share one. A spec says of
-// each dimension of the tensor whether it is whole everywhere (R) or divided along axes of the mesh (S0:
-// along the rows, S1: along the columns, S01, S10: along both, the first named the slower). So each GPU has
-// one tile, and several may have the same.
+// A mesh is rows x columns of GPUs. Each row is a host, unless the mesh says which GPUs share one. A spec
+// says for each dimension of the tensor whether it is whole everywhere (R) or divided along axes of the mesh.
+// S0 divides it along the rows, S1 along the columns, S01 and S10 along both, the slower axis first. So each
+// GPU has one tile, and several may have the same.
 //
-// Where tiles of both meshes meet are slices: each has holders on one side and receivers on the other. Three
-// strategies bring the slices there:
-// - send_recv: each receiver gets its own copy of a slice from a holder;
-// - all_gather: of GPUs of a host that need the same tile each gets a part of it, and they gather it among
-//   themselves (Alpa: Zheng et al., OSDI 2022);
+// Slices are the intersections of tiles of both meshes. Each has holders on one side and receivers on the
+// other. There are three strategies:
+// - send_recv: each receiver gets its own copy of a slice from a holder.
+// - all_gather: GPUs of a host that need the same tile each get a part of it. Then they gather the tile among
+//   themselves (Alpa: Zheng et al., OSDI 2022).
 // - broadcast: one holder sends a slice to all receivers at once, along a chain through the hosts, so that
-// each
-//   host's link carries it once.
+//   each host's link carries it once.
 #pragma once
 
 #include <cstdint>
@@ -26,45 +26,45 @@
 
 namespace netsim {
 
-// GPU (row, column) is number row * columns + column of its mesh.
+// ShardedMesh: GPU (row, column) is number row * columns + column of its mesh.
 struct ShardedMesh {
   std::uint32_t rows = 1, columns = 1;
-  // By dimension of the tensor: the axes that divide it, 0 and 1, the slowest first.
+  // By dimension of the tensor: the axes (0, 1) that divide it, the slowest first.
   std::vector<std::vector<std::uint32_t>> division;
-  // By GPU: the host that it is in, from 0 on and never less than that of the GPU before. Empty: a host for
-  // each row.
+  // By GPU: the index of its host, from 0 on and never less than that of the GPU before. Empty: each row is a
+  // host.
   std::vector<std::uint32_t> hosts_of = {};
 
   std::uint32_t gpus() const { return rows * columns; }
   std::uint32_t host(std::uint32_t gpu) const { return hosts_of.empty() ? gpu / columns : hosts_of[gpu]; }
   std::uint32_t hosts() const { return hosts_of.empty() ? rows : hosts_of.back() + 1; }
   std::uint32_t size(std::uint32_t axis) const { return axis == 0 ? rows : columns; }
-  // Into how many parts a dimension is divided, and which of them a GPU has.
+  // parts() returns into how many parts a dimension is divided, part() which of them a GPU has.
   std::uint32_t parts(std::size_t dimension) const;
   std::uint32_t part(std::size_t dimension, std::uint32_t gpu) const;
 };
 
-// "S01RR" -> {{0, 1}, {}, {}}. What is wrong with it, in words; "" if nothing is.
+// Parses a spec: "S01RR" -> {{0, 1}, {}, {}}. Returns what is wrong with it, in words; "" if nothing is.
 std::string parse_division(const std::string& spec, std::vector<std::vector<std::uint32_t>>& division);
 
 struct ReshardingSlice {
-  std::vector<std::pair<std::int64_t, std::int64_t>> extent;  // by dimension: from, to
+  std::vector<std::pair<std::int64_t, std::int64_t>> extent;  // by dimension: begin and end of the elements
   Bytes bytes = 0;
-  std::vector<std::uint32_t> holders, receivers;  // GPUs of the one mesh and of the other
+  std::vector<std::uint32_t> holders, receivers;  // GPUs of the source mesh and of the destination mesh
 };
 
-// One communication. Those of a GPU are done one after the other, in the order of the plan.
+// ReshardingStep: one communication. The steps of a GPU run one after the other, in the order of the plan.
 struct ReshardingStep {
   enum class Kind : std::uint8_t {
     message,    // bytes [begin, end) of a slice from a holder to one receiver
     broadcast,  // a slice from a holder to all its receivers, in the order in which it is passed on
-    gather      // receivers gather what they have parts of
+    gather      // receivers gather the tile of which they have parts
   };
   Kind kind = Kind::message;
   std::uint32_t slice = 0;
-  std::uint32_t from = 0;         // of the source mesh
-  std::vector<std::uint32_t> to;  // of the destination mesh
-  Bytes begin = 0, end = 0;       // of a gather: 0 and what each has then
+  std::uint32_t from = 0;         // GPU of the source mesh
+  std::vector<std::uint32_t> to;  // GPUs of the destination mesh
+  Bytes begin = 0, end = 0;       // bytes of the slice; for a gather 0 and the bytes that each GPU has then
 };
 
 struct ReshardingPlan {
@@ -74,16 +74,16 @@ struct ReshardingPlan {
 };
 
 enum class ReshardingStrategy : std::uint8_t { send_recv, all_gather, broadcast };
-// Who sends the slice, of a broadcast, and when.
+// ReshardingBalance: which holder sends the slice of a broadcast, and when.
 enum class ReshardingBalance : std::uint8_t {
   none,  // the first holder, slice after slice
   size,  // the largest slices first, each from the host that sends least so far
-  // Slices come in an order in which hosts wait for each other as little as possible, where a host sends one
-  // slice at a time and receives one: that of what can begin first, or the best of some two thousand random
-  // orders (AlpaComm searches depth first where slices are few, else randomly, too).
+  // An order of slices in which hosts wait little for each other, where a host sends and receives one slice
+  // at a time. It is the best of a greedy order, which takes the slice that can begin first, and up to 2000
+  // random ones. AlpaComm searches depth first where slices are few, else also randomly.
   order
 };
-// Their names, for users, and what they mean in words.
+// Return the names of the strategies and balances for users. The constants below explain them in words.
 const std::vector<std::pair<std::string, ReshardingStrategy>>& resharding_strategies();
 const std::vector<std::pair<std::string, ReshardingBalance>>& resharding_balances();
 inline constexpr const char* kReshardingStrategies =
@@ -93,14 +93,15 @@ inline constexpr const char* kReshardingBalances =
     "broadcast: the first host that has a slice sends it; the one that sends least; or slices come in an "
     "order in which hosts wait for each other as little as possible";
 
-// `tensor`: its dimensions, each of which the meshes' parts divide; an element has so many bytes. Proved.
+// Returns the plan for a tensor, proved. `tensor` has its dimensions, each of which the meshes' parts divide.
+// `element` is the bytes of an element.
 ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes element,
                                const ShardedMesh& source, const ShardedMesh& destination,
                                ReshardingStrategy strategy, ReshardingBalance balance);
 
-// Executes the plan with intervals of bytes instead of bytes: who sends has what it sends, nobody gets
-// anything twice, and at the end each GPU of the destination has its tile. What is wrong, in words; "" if
-// nothing is.
+// Executes the plan with intervals of bytes instead of bytes. Checks that senders hold the bytes that they
+// send, and that no GPU gets a byte twice. At the end each GPU of the destination has to have its tile.
+// Returns what is wrong, in words; "" if nothing is.
 std::string prove_resharding(const ReshardingPlan& plan);
 
 }  // namespace netsim

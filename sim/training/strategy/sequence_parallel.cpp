@@ -7,13 +7,13 @@
 namespace netsim {
 namespace {
 
-// Cuts what a node computes where something has to be gathered.
+// Cut: cuts the computation of a node where something has to be gathered.
 class Cut {
  public:
   using Number = ChainEditor::Number;
   using Numbers = ChainEditor::Numbers;
 
-  // That divides the sequence, and that divides the experts' inner dimension.
+  // Groups: the groups that divide the sequence and the experts' inner dimension.
   struct Groups {
     std::uint32_t sequence = 0, experts = 0;
   };
@@ -28,7 +28,7 @@ class Cut {
         after_(std::move(after)),
         completes_(after_.front()) {}
 
-  // Returns what completes all but the gradients of weights.
+  // Returns the node that completes everything but the gradients of weights.
   Number make() {
     for (std::size_t i = 0; i < node_.operators.size(); ++i) {
       const Operator& op = node_.operators[i];
@@ -40,7 +40,7 @@ class Cut {
         operators_.push_back(op);
         continue;
       }
-      // What the next one needs is gathered beside this one.
+      // The gather for the next operator runs beside this operator.
       flush();
       const Number gathered = out_.add(gather(node_.operators[i + 1]), after_);
       operators_.push_back(op);
@@ -93,8 +93,8 @@ class Cut {
   std::string direction_;
   ChainEditor& out_;
   std::vector<Operator> operators_;
-  Numbers after_;     // of what comes next
-  Number completes_;  // the last that computes more than gradients of weights
+  Numbers after_;     // the nodes that the next one waits for
+  Number completes_;  // the last node that computes more than gradients of weights
 };
 
 class SequenceParallel final : public Strategy {
@@ -131,8 +131,8 @@ class SequenceParallel final : public Strategy {
   }
 };
 
-// Parameters that each rank has whole while it computes a part of the tokens only. Those of routed experts
-// have copies of their own.
+// Returns the number of parameters that each rank has whole while it computes only a part of the tokens.
+// Those of routed experts have copies of their own and do not count.
 std::int64_t whole_parameters(const LayerGraph& layer, const Sharding& sharding) {
   std::int64_t parameters = 0;
   for (const Tensor& tensor : layer.parameters) {

@@ -8,7 +8,7 @@ namespace {
 // Queues of stream dp. PyTorch all-gathers and reduce-scatters in one communicator, which runs one collective
 // at a time, and all-reduces in another.
 enum ShardQueue : std::uint32_t { kShards = 0, kAllReduces, kReduceScatters };
-// Gathers have communicator 0 of the same groups.
+// Communicator of reduce-scatters; gathers have communicator 0 of the same groups.
 constexpr std::uint32_t kReduceScatterCommunicator = 1;
 
 bool holds(const StageGraph& stage, std::uint32_t layer) {
@@ -45,7 +45,8 @@ class ShardedReplicasStrategy final : public Strategy {
                            graph.layers[layer].reduced[static_cast<std::size_t>(p_.set)]);
   }
 
-  // One list before a forward; before a backward one for what is gathered again, and one for the gradients.
+  // Adds the time of lists of tensors: one list before a forward. Before a backward there is one for the
+  // parameters that are gathered again, and one for the gradients.
   void handle_lists(TrainingGraph& graph) const {
     const auto entries = [&](std::uint32_t layer, std::uint32_t carrier) {
       const std::vector<Tensor>& own = graph.layers[layer].parameters;
@@ -62,7 +63,8 @@ class ShardedReplicasStrategy final : public Strategy {
                        entries(i, TrainingGraph::kLast) * (is_kept(i) ? 1 : 2));
     }
   }
-  // What waited for whatever lies before the chain waits for the lists.
+  // Puts the lists' kernel at the beginning of a chain. Nodes that waited for the operations before the chain
+  // wait for it.
   void begin_with_lists(Chain& chain, std::int64_t entries) const {
     if (entries == 0) return;
     Kernel kernel;
@@ -75,8 +77,9 @@ class ShardedReplicasStrategy final : public Strategy {
     chain.insert(chain.begin(), std::move(node));
   }
 
-  // The forward comes to what the ends share with the first layer, the backward with the last. What is kept
-  // between forward and backward is there for all microbatches of a stage that has `several` of them.
+  // Adds the gathers. Parameters that the ends share are gathered with the first layer in the forward and
+  // with the last in the backward. With `several` microbatches, parameters that are kept between forward and
+  // backward stay in memory for all of them.
   void gather(TrainingGraph& graph, StageGraph& stage, std::uint32_t s, bool several) const {
     const std::uint32_t begin =
         holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
@@ -89,7 +92,7 @@ class ShardedReplicasStrategy final : public Strategy {
     };
     const auto need = [&](std::vector<GraphNode>& gathers, bool kept) {
       for (GraphNode& gather : gathers) {
-        if (gather.name != node.name) continue;  // of the other set
+        if (gather.name != node.name) continue;  // gathers of the other set
         if (kept && several) {
           stage.resident[MemoryKind::gathered] += gather.bytes;
         } else {
@@ -162,7 +165,7 @@ std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer,
   return count;
 }
 
-// The backward completes what the ends share with the first layer.
+// The backward completes the gradients of shared parameters with the first layer.
 std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,
                                   ParameterSet set) {
   return carried_parameters(

@@ -1,6 +1,6 @@
 // StageDegrees: the degrees of parallelism of each stage of a job, where stages are not all alike
-// (`parallel.stages`), as Alpa has them (Zheng et al., OSDI 2022: a mesh for each stage) and, for the
-// encoder of LLaVA and the decoder behind it, Megatron-Core (--encoder-tensor-model-parallel-size).
+// (`parallel.stages`). Alpa has a mesh for each stage (Zheng et al., OSDI 2022). Megatron-Core has different
+// degrees for the encoder of LLaVA and the decoder behind it (--encoder-tensor-model-parallel-size).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct StageDegrees {
   bool same_mesh(const StageDegrees& other) const { return tensor == other.tensor && data == other.data; }
 };
 
-// Of each of `stages` stages, from a list of `{tensor: 2, data: 4}`; what an entry does not say is as in
-// `others`. ConfigError at the list or at the entry that does not fit.
+// Returns the degrees of each of `stages` stages, from a list of `{tensor: 2, data: 4}`. A degree that an
+// entry does not give is that of `others`. Throws ConfigError at the list or at the entry that does not fit.
 std::vector<StageDegrees> read_stage_degrees(const ConfigNode& list, std::uint32_t stages,
                                              const StageDegrees& others);
 

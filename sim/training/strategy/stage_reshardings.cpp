@@ -7,10 +7,10 @@
 namespace netsim {
 namespace {
 
-// Each step gets the least colour that none of its GPUs has had.
+// Gives each step the least colour that none of its GPUs has yet.
 std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
   const std::uint32_t sources = plan.source.gpus();
-  // By GPU, those of the source first, and kind: whether it has had a colour.
+  // By GPU, the source's first, for each kind: the colours that it has.
   std::vector<std::vector<bool>> messages(sources + plan.destination.gpus()), groups = messages;
   std::vector<std::uint32_t> colors;
   colors.reserve(plan.steps.size());
@@ -37,9 +37,9 @@ std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
 
 }  // namespace
 
-// Makes the transfer of a tensor of rows and columns.
+// Maker: makes the transfer of a tensor of rows and columns.
 class StageReshardings::Maker {
-  // Holds a plan and the colour of each of its steps. Messages have colours of their own.
+  // ColoredPlan: a plan and the colour of each of its steps. Messages have colours of their own.
   struct ColoredPlan {
     ReshardingPlan plan;
     std::vector<std::uint32_t> colors;
@@ -57,7 +57,7 @@ class StageReshardings::Maker {
         ranks_(rank_count(all.builder_.program())),
         blocks_(std::gcd(source_.data, destination_.data)) {}
 
-  // Divided among the replicas of all blocks.
+  // Transfers a tensor that is divided among the replicas of all blocks.
   void divide(std::int64_t rows, std::int64_t columns) {
     tensor_ = {rows / blocks_, columns};
     const std::uint32_t here = source_.data / blocks_, there = destination_.data / blocks_;
@@ -69,7 +69,8 @@ class StageReshardings::Maker {
     }
   }
 
-  // Each replica has one of its own, which one replica of its block gets, each of them as many.
+  // Transfers a tensor of which each replica has its own. One replica of its block receives it; all of these
+  // receive the same number.
   void give(std::int64_t rows, std::int64_t columns) {
     tensor_ = {rows, columns};
     const std::uint32_t here = source_.data / blocks_, there = destination_.data / blocks_;
@@ -88,7 +89,7 @@ class StageReshardings::Maker {
   }
 
  private:
-  // Of some replicas, one after the other.
+  // Returns the ranks of consecutive replicas.
   static Ranks ranks_of(const StageLayout& stage, std::uint32_t context, std::uint32_t replica,
                         std::uint32_t replicas) {
     Ranks ranks;
@@ -99,7 +100,7 @@ class StageReshardings::Maker {
     return ranks;
   }
 
-  // Numbered anew from 0 on.
+  // Returns the hosts of ranks, numbered from 0 on.
   std::vector<std::uint32_t> hosts_of(const Ranks& ranks) const {
     std::vector<std::uint32_t> hosts;
     std::uint32_t host = 0;
@@ -130,7 +131,7 @@ class StageReshardings::Maker {
     return known->second;
   }
 
-  // `before`: how many others had the same receivers.
+  // `before` is the number of earlier transfers to the same receivers.
   void add(const Ranks& from, const Ranks& to, std::uint32_t before) {
     const ColoredPlan& colored = plan_of(from, to);
     for (std::size_t i = 0; i < colored.plan.steps.size(); ++i) {
@@ -163,7 +164,7 @@ class StageReshardings::Maker {
   std::vector<std::vector<std::uint32_t>> division_;
   Bytes element_;
   const StageResharding& how_;
-  std::size_t ranks_;  // of the job
+  std::size_t ranks_;  // number of ranks of the job
   std::uint32_t blocks_;
   std::vector<std::int64_t> tensor_;
   std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, ColoredPlan>
@@ -209,7 +210,7 @@ void StageReshardings::exchange(const SharedParameters& shared, std::uint32_t fr
 
 void StageReshardings::classify(std::uint32_t stage) {
   std::vector<Ranks>& classes = classes_.emplace_back();
-  std::map<std::vector<std::vector<Call>>, std::size_t> known;  // by transfer
+  std::map<std::vector<std::vector<Call>>, std::size_t> known;  // classes by calls of each transfer
   const std::uint32_t first = stages_[stage].first;
   for (std::uint32_t rank = first; rank < first + stages_[stage].ranks(); ++rank) {
     std::vector<std::vector<Call>> does;

@@ -9,7 +9,8 @@ namespace {
 using Number = ChainEditor::Number;
 using Numbers = ChainEditor::Numbers;
 
-// A GEMM of a layer's weights for all tokens, which can be computed for some of them at a time.
+// Returns whether an operator is a GEMM of a layer's weights for all tokens, which can be computed for some
+// of them at a time.
 bool by_tokens(const Operator& op) {
   return op.kind == Kernel::Kind::gemm && op.linear && !op.weight_gradient && op.m.along == Dimension::tokens;
 }
@@ -19,7 +20,7 @@ bool is_collective(const GraphNode& node, CollectiveKind kind) {
 
 class Overlap {
  public:
-  // `to` and `from`: the ranks behind and before this one on the ring.
+  // `to` and `from` are the next rank on the ring and the one before.
   Overlap(const TensorOverlap& p, std::uint32_t ranks, const PeerExpression& to, const PeerExpression& from,
           const std::string& direction)
       : p_(p),
@@ -33,7 +34,7 @@ class Overlap {
   }
 
  private:
-  // A gather that the GEMM behind it waits for, and nothing else.
+  // Returns whether node i is a gather that the next GEMM waits for, and nothing else.
   bool overlaps_gather(const Chain& chain, std::size_t i) const {
     if (p_.gathers == OverlapMethod::none || i + 1 >= chain.size()) return false;
     const GraphNode &gather = chain[i], &node = chain[i + 1];
@@ -41,8 +42,8 @@ class Overlap {
            !node.operators.empty() && node.after.empty() && by_tokens(node.operators.front()) &&
            node.operators.front().gathers;
   }
-  // A reduce-scatter of what the last GEMM of a node computes; one that runs beside gradients of weights
-  // overlaps already.
+  // Returns whether the node after i is a reduce-scatter of the result of node i's last GEMM. A
+  // reduce-scatter beside gradients of weights overlaps already.
   bool overlaps_scatter(const Chain& chain, std::size_t i) const {
     if (p_.reduce_scatters == OverlapMethod::none || i + 1 >= chain.size()) return false;
     const GraphNode &node = chain[i], &scatter = chain[i + 1];
@@ -50,7 +51,7 @@ class Overlap {
            !node.operators.empty() && by_tokens(node.operators.back());
   }
 
-  // Rewrites node i and those that overlap with it; returns the node after them.
+  // Rewrites node i and the nodes that overlap with it. Returns the node after them.
   std::size_t next(const Chain& chain, std::size_t i, ChainEditor& edit) const {
     const bool gathers = overlaps_gather(chain, i);
     const std::size_t at = gathers ? i + 1 : i;
@@ -95,13 +96,13 @@ class Overlap {
     return gemm;
   }
 
-  // Returns what completes the gather, and the GEMM.
+  // Returns the nodes that complete the gather and the GEMM.
   std::pair<Number, Number> gather(ChainEditor& edit, GraphNode gather, const GraphNode& gemm,
                                    const Numbers& after) const {
     const std::int64_t count = pieces(p_.gathers);
     const GraphNode piece = piece_of(gemm, count);
     gather.bytes /= count;
-    Numbers here = after;  // of the next piece's input: its own part is there
+    Numbers here = after;  // input of the next piece; the rank's own part needs no gather
     Number gathered = after.front(), computed = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       if (p_.gathers == OverlapMethod::pipelined) here = {gathered = edit.add(gather, after)};
@@ -113,7 +114,7 @@ class Overlap {
     return {gathered, computed};
   }
 
-  // Returns what completes the GEMM, and the sum.
+  // Returns the nodes that complete the GEMM and the sum.
   std::pair<Number, Number> scatter(ChainEditor& edit, const GraphNode& gemm, GraphNode scatter,
                                     const Numbers& after) const {
     const std::int64_t count = pieces(p_.reduce_scatters);
@@ -131,7 +132,7 @@ class Overlap {
     }
     return {computed, summed};
   }
-  // Of the partial sum that has come and the one that was computed.
+  // Returns the node that adds the received partial sum and the computed one.
   static GraphNode addition(const GraphNode& piece) {
     const Operator& gemm = piece.operators.front();
     GraphNode node = piece;

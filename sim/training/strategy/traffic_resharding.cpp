@@ -1,9 +1,9 @@
 // resharding: a tensor that is divided over one mesh of GPUs is brought to another mesh with another division
-// (resharding_plan.h), once or several times, each an iteration.
+// (resharding_plan.h), once or several times. Each time is an iteration.
 //
-// Ranks stand in the order of hosts, a host for each row of the source's mesh and then of the destination's,
-// with as many ranks as the wider mesh has columns, or `gpus_per_host`: those that a narrower mesh leaves
-// over do nothing, so that packed placement gives each row a host of its own.
+// Ranks are in the order of hosts, a host for each row of the source's mesh and then of the destination's. A
+// host has as many ranks as the wider mesh has columns, or `gpus_per_host`. Ranks that a narrower mesh does
+// not need are idle, so that packed placement gives each row a host of its own.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -65,7 +65,7 @@ const Parameters<ReshardingParameters>& traffic_resharding_parameters() {
 constexpr std::int64_t kLongest = std::int64_t{1} << 40, kMostBytes = std::int64_t{1} << 50;
 constexpr std::uint64_t kMostSteps = 10'000'000;
 
-// The list `key` of the section `where`.
+// Returns the list `key` of the section `where`.
 std::vector<std::int64_t> numbers(const ConfigNode& list, const ConfigNode& where, const char* key,
                                   std::size_t least, std::size_t most, std::int64_t largest) {
   if (list.is_null()) where.fail(std::string("'") + key + "' is missing");
@@ -138,7 +138,7 @@ class Resharding final : public WorkloadKind {
     return (from_.rows + gpu / to_.columns) * per_host_ + gpu % to_.columns;
   }
 
-  using Groups = std::map<std::vector<std::uint32_t>, std::uint32_t>;  // their numbers, by ranks
+  using Groups = std::map<std::vector<std::uint32_t>, std::uint32_t>;  // group numbers, by ranks
 
   void add(SimpleSource& source, Groups& groups, const ReshardingStep& step, std::uint32_t iteration) const {
     Task task;

@@ -51,13 +51,13 @@ LayerGraph graph_of(const ModelLayer& layer) {
   return graph;
 }
 
-// Writes chains into blocks.
+// ChainWriter: writes chains into blocks.
 class ChainWriter {
  public:
   ChainWriter(const TrainingGraph& graph, ProgramBuilder& builder) : graph_(graph), builder_(builder) {}
 
-  // Appends one node and returns the position that completes it: its own, or that of what is before it where
-  // there is nothing to do.
+  // Appends one node and returns the position that completes it. That is its own, or, where there is nothing
+  // to do, that of the operation before it.
   Position append(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
     const Position position = append_operation(block, node, after);
     if (!graph_.layer_memory.empty() && !node.memory.empty())
@@ -65,9 +65,10 @@ class ChainWriter {
     return position;
   }
 
-  // A chain whose first node waits for `after`.
+  // Appends a chain whose first node waits for `after`. Returns the position of the last operation.
   Position append(BlockBuilder& block, const Chain& chain, const std::vector<Position>& after) const {
-    std::vector<std::vector<Position>> done{after};  // of each node; first of what is before the chain
+    // By node; the first entry is for what precedes the chain.
+    std::vector<std::vector<Position>> done{after};
     for (const GraphNode& node : chain) done.push_back({append(block, node, waits_for(node, done))});
     return block.size() - 1;
   }
@@ -130,7 +131,7 @@ class ChainWriter {
                                     [](const Operator& op) { return is_routed(op); });
     const std::string name = node.name == work.name ? std::string() : node.name;
     if (node.rows_plus_one == 0 || !routed) return block.compute(work, after, name);
-    // Each number of copies is work of its own.
+    // Each number of token copies has a work of its own.
     std::map<std::int64_t, std::uint32_t> works;
     std::vector<std::int64_t> choice;
     for (const std::int64_t rows : graph_.routed_rows[node.rows_plus_one - 1]) {
@@ -178,7 +179,7 @@ class ChainWriter {
     return block.add(std::move(op), after);
   }
 
-  // Sends wait for nothing but what they send; receives come one after the other.
+  // Appends a message. Sends wait only for what they send; receives run one after the other.
   Position message(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const {
     const bool sends = node.kind == GraphNode::Kind::send;
     ProgramOp op = operation(node, sends ? TaskKind::send : TaskKind::receive);
@@ -188,7 +189,7 @@ class ChainWriter {
     return block.add(std::move(op), after);
   }
 
-  // What all operations that do not compute on the GPU have.
+  // Returns an operation with the fields that all operations but computations on the GPU have.
   ProgramOp operation(const GraphNode& node, TaskKind kind) const {
     ProgramOp op;
     op.kind = kind;
@@ -197,7 +198,8 @@ class ChainWriter {
     op.name = builder_.name(node.name);
     return op;
   }
-  // ProgramOp::table_plus_one of what depends on the copies of tokens that each rank's experts get.
+  // Returns ProgramOp::table_plus_one for bytes that depend on the number of token copies that each rank's
+  // experts get.
   template <class BytesOf>
   std::uint32_t bytes_by_rows(const GraphNode& node, BytesOf bytes_of) const {
     if (node.row_bytes == 0) return 0;
@@ -259,15 +261,16 @@ class GraphComputation final : public StageComputation {
   static bool is_gathered_again(const ChunkGraph& part, std::size_t from_end) {
     return from_end < part.gathers_again.size() && !part.gathers_again[from_end].empty();
   }
-  // Of a layer's forward, layers counted from the beginning. What was gathered for it is given up behind it,
-  // unless its backward finds it there.
+  // Returns the memory of a layer's forward; `i` counts layers from the beginning. Gathered parameters are
+  // released after the forward if the backward gathers them again.
   TaskMemory forward_memory(const ChunkGraph& part, std::size_t i) const {
     if (graph_.layer_memory.empty()) return {};
     TaskMemory memory = graph_.layer_memory[part.layers[i]].forward;
     if (is_gathered_again(part, part.layers.size() - 1 - i)) give_up(part.gathers, i, memory);
     return memory;
   }
-  // Of its backward, layers counted from the end. What reductions behind it release, it allocates.
+  // Returns the memory of a layer's backward; `i` counts layers from the end. The backward allocates the
+  // memory that reductions behind it release.
   TaskMemory backward_memory(const ChunkGraph& part, std::size_t i, PipelineStepKind kind) const {
     if (graph_.layer_memory.empty()) return {};
     const LayerMemory& layer = graph_.layer_memory[part.layers[part.layers.size() - 1 - i]];
@@ -285,8 +288,8 @@ class GraphComputation final : public StageComputation {
     return memory;
   }
 
-  // Chains of one layer, in a block of their own where many layers are alike. The first node waits for
-  // `after`, which is used up.
+  // Appends chains of one layer, in a block of their own where many layers are alike. The first node waits
+  // for `after`, which is emptied.
   Position layer(BlockBuilder& block, const LayerGraph& layer, const char* direction,
                  const std::vector<const Chain*>& chains, std::vector<Position>& after,
                  const TaskMemory& memory) const {
@@ -310,23 +313,24 @@ class GraphComputation final : public StageComputation {
       writer_.append(block, *chain, std::exchange(after, {}));
     }
   }
-  // Computation waits for the one before by its stream; communication has to be told, unless it is about what
-  // the forward kept.
+  // A computation waits for the one before by its stream. A communication has to wait explicitly, unless it
+  // concerns tensors that the forward kept.
   static bool begins_with_communication(const Chain& chain) {
     return !chain.empty() && chain.front().kind != GraphNode::Kind::compute && !chain.front().weight_gradient;
   }
 
-  // What is gathered for the layers of a step, one after the other.
+  // Gathers: the gathers for the layers of a step, which run one after the other.
   class Gathers {
    public:
-    // `layers`: by layer in the order in which they are computed, may be fewer. `begin`: what the first of
-    // them wait for. `ahead`: none if all may begin as soon as they can.
+    // `layers` holds the gathers by layer, in the order in which layers are computed, and may be shorter.
+    // `begin` holds the positions that the first gathers wait for. Without `ahead`, gathers do not wait for
+    // layers.
     Gathers(const ChainWriter& writer, const std::vector<std::vector<GraphNode>>* layers,
             std::vector<Position> begin, std::optional<std::uint32_t> ahead)
         : writer_(writer), layers_(layers), begin_(std::move(begin)), ahead_(ahead) {}
 
-    // Before the next layer is appended, which the one that ends at `before` comes before, if there is one:
-    // appends the gathers that may begin now. Returns what the layer has to wait for.
+    // Has to be called before each layer is appended. `before` is the end of the layer before it, if there is
+    // one. Appends the gathers that may begin now. Returns the positions that the layer has to wait for.
     std::vector<Position> next(BlockBuilder& block, std::optional<Position> before) {
       const std::size_t layer = layer_++;
       if (layers_ == nullptr) return {};
@@ -355,8 +359,8 @@ class GraphComputation final : public StageComputation {
       return {writer_, &part.gathers, inputs, graph_.replica_traffic.ahead};
     return {writer_, step.needs_parameters ? &part.gathers : nullptr, {}, std::nullopt};
   }
-  // `layers`: gathers or copies from the host. They begin when the step's input is there, or else when the
-  // step before is done.
+  // `layers` holds gathers or copies from the host. They begin when the step's input has arrived; without an
+  // input, when the step before is done.
   Gathers backward_gathers(const std::vector<std::vector<GraphNode>>& layers, const StageStep& step,
                            const Inputs& inputs) const {
     const bool gathers = step.kind != PipelineStepKind::weight_backward;
@@ -421,7 +425,7 @@ class GraphComputation final : public StageComputation {
         graph_.replica_traffic.every_reduction && step.kind != PipelineStepKind::input_backward;
     return every || step.completes_gradients;
   }
-  // `completes`: no later backward adds to the gradients.
+  // `completes` says that no later backward adds to the gradients.
   void reduce(BlockBuilder& block, const ChunkGraph& part, std::size_t i, bool completes,
               Results& results) const {
     if (i >= part.reductions.size()) return;
@@ -439,12 +443,13 @@ class GraphComputation final : public StageComputation {
     }
   }
 
-  // The two chains in turn, each up to its next communication, which hides behind what the other computes.
+  // Appends the two chains in turns. Each turn goes up to the next communication, which is hidden by the
+  // computation of the other chain.
   Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
     std::vector<const GraphNode*> forward, backward;
-    std::vector<std::size_t> ends;          // of the layers, in `backward`
-    std::vector<std::size_t> forward_ends;  // likewise
-    // By node, what its layer needs from it on, or until its end.
+    std::vector<std::size_t> ends;          // ends of the layers in `backward`
+    std::vector<std::size_t> forward_ends;  // ends of the layers in `forward`
+    // By node: the memory that its layer allocates at it, and that it releases at its end.
     std::map<std::size_t, TaskMemory> forward_needs, backward_needs;
     const auto need = [](std::map<std::size_t, TaskMemory>& needs, const TaskMemory& layer, std::size_t first,
                          std::size_t end) {
@@ -495,15 +500,15 @@ class GraphComputation final : public StageComputation {
     }
     return results;
   }
-  // Behind the communication that comes next, and what follows it at once, or the end of the chain; where a
-  // chain has none, behind the next node.
+  // Returns the end of a turn: behind the next communication and those that follow it directly, or the end of
+  // the chain. Where a chain has no communication, it is behind the next node.
   static std::size_t turn_end(const std::vector<const GraphNode*>& chain, std::size_t begin) {
     const auto talks = [](const GraphNode* node) { return communicates(*node); };
     if (std::none_of(chain.begin(), chain.end(), talks)) return std::min(begin + 1, chain.size());
     const auto first = std::find_if(chain.begin() + static_cast<std::ptrdiff_t>(begin), chain.end(), talks);
     return static_cast<std::size_t>(std::find_if_not(first, chain.end(), talks) - chain.begin());
   }
-  // Before a pair of chains that are computed as one.
+  // Appends all gathers before a pair of chains that run as one.
   void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,
                   std::vector<Position>& after) const {
     for (const std::vector<GraphNode>& gathers : layers) {
@@ -523,7 +528,7 @@ class GraphComputation final : public StageComputation {
   ChainWriter writer_;
 };
 
-// Writes the stages of a graph, which outlives this.
+// StageWriter: writes the stages of a graph, which must outlive it.
 class StageWriter {
  public:
   explicit StageWriter(const TrainingGraph& graph)
@@ -532,7 +537,7 @@ class StageWriter {
         writer_(graph, graph.builder),
         pipeline_(graph.builder, *graph.plan, graph.transfers, *computation_) {}
 
-  // Without its ranks.
+  // Returns the role of a stage without its ranks.
   ProgramRole role(std::uint32_t stage, std::uint32_t rank_class, const std::string& name) const {
     BlockBuilder main(graph_.builder, name);
     std::vector<Position> done;
@@ -543,7 +548,7 @@ class StageWriter {
   }
 
  private:
-  // Returns what is done then.
+  // Appends the operations of FinishNode. Returns the positions of those that are done last.
   std::vector<Position> append_finish(BlockBuilder& main, std::uint32_t number, std::uint32_t rank_class,
                                       const PipelineProgram::End& end) const {
     const StageGraph& stage = graph_.stages[number];
@@ -571,7 +576,7 @@ class StageWriter {
   }
 
   const TrainingGraph& graph_;
-  std::unique_ptr<const GraphComputation> computation_;  // stays where it is
+  std::unique_ptr<const GraphComputation> computation_;  // its address must not change
   ChainWriter writer_;
   PipelineProgram pipeline_;
 };

@@ -1,13 +1,13 @@
-// TrainingGraph: one iteration of a training job between model and program. A model and a mesh make it,
-// strategies rewrite it one after the other (divide, recompute, pipeline, reduce, update), and what comes out
-// is written as role programs.
+// TrainingGraph: one iteration of a training job, between the model and the program. A model and a mesh make
+// it. Strategies rewrite it one after the other (divide, recompute, pipeline, reduce, update), and
+// make_program() writes the result as role programs.
 //
-// Its pieces are chains: nodes that run one after the other. Layers of one kind are one LayerGraph, whatever
-// their number and place, so that a graph is as large as the differences between its ranks and not as the
-// job.
+// The graph consists of chains, which are nodes that run one after the other. All layers of one kind share
+// one LayerGraph, whatever their number and place. So the size of a graph grows with the differences between
+// ranks, not with the job.
 //
-// Where stages have meshes of their own there is a graph for each mesh, to which all strategies are applied,
-// and each stage is written as that of its mesh has it.
+// Where stages have meshes of their own, each mesh has a graph, to which all strategies are applied. The
+// program of a stage is then written from the graph of its mesh.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,10 @@
 
 namespace netsim {
 
-// Computes, or sums up or exchanges (which is nothing unless what it sums over, or the experts, are divided,
-// and then a strategy has to make a collective of it), or communicates: a collective, one end of a message,
-// a copy to the host's memory or from there; or the host's CPUs compute; or it shares gradients with a stage
-// of another mesh, at the end of an iteration (StageReshardings).
+// GraphNode: one operation of a chain. `sum` and `exchange` do nothing, unless their dimension is divided;
+// then a strategy has to replace them by a collective. `send` and `receive` are the two ends of a message.
+// `host_compute` runs on the host's CPUs. `share` exchanges gradients with a stage of another mesh at the end
+// of an iteration (StageReshardings).
 struct GraphNode {
   enum class Kind : std::uint8_t {
     compute,
@@ -45,45 +45,48 @@ struct GraphNode {
     share
   };
   Kind kind = Kind::compute;
-  std::string name;  // of the operation, in tables
-  // compute: operators to be divided, and the name of their work; or, without operators, the work as it is.
-  // host_compute: the work.
+  std::string name;  // name of the operation in tables
+  // compute: the operators to be divided, and the name of their work. Without operators, `work` is taken as
+  // it is. host_compute: the work.
   std::vector<Operator> operators;
   Work work;
   PartialSum sum;
   Exchange exchange;
   CollectiveKind collective = CollectiveKind::all_reduce;
   Stream stream = Stream::tp;
-  std::uint32_t queue = 0;  // of the stream
-  std::uint32_t group = 0;  // of the program
-  PeerExpression peer;      // of a send or receive
-  std::uint32_t stage = 0;  // share: with which
+  std::uint32_t queue = 0;  // queue number within the stream
+  std::uint32_t group = 0;  // group number in the program
+  PeerExpression peer;      // peer of a send or receive
+  std::uint32_t stage = 0;  // share: the other stage
   Bytes bytes = 0;
-  // collective: of an all-to-all-v, its counts and a table that chooses them, both in the program, as in
-  // ProgramOp.
+  // collective: the counts of an all-to-all-v and a table that chooses among them. Both are stored in the
+  // program, as in ProgramOp.
   std::uint32_t counts_plus_one = 0, choice_plus_one = 0;
-  // How many copies of tokens each rank's experts get, in TrainingGraph::routed_rows: operators along
-  // `routed` compute so many, a collective has row_bytes for each, if that is not 0, and a copy row_bytes for
-  // each besides `bytes`. 0: all get what the sharding says.
+  // Index + 1 in TrainingGraph::routed_rows: the number of token copies that the experts of each rank get.
+  // Operators along `routed` compute that many rows. A collective has row_bytes per copy, if that is not 0. A
+  // copy to or from the host has row_bytes per copy in addition to `bytes`. With 0, all ranks get the number
+  // that the sharding gives.
   std::uint32_t rows_plus_one = 0;
   Bytes row_bytes = 0;
-  // How many nodes of its chain back each of those stands that it waits for: 1 is the one before. Empty: that
-  // one. What lies before the chain is what its first node waits for.
+  // The nodes of the chain that this node waits for, as distances back; 1 is the node before. An empty list
+  // means the node before. The first node of a chain waits for what precedes the chain.
   std::vector<std::uint32_t> after;
   bool weight_gradient = false;  // a communication that only gradients of weights wait for
-  bool core = false;             // of the attention's core, or communication for it
-  // ChunkGraph::reductions: only behind the backward that completes the layer's gradients.
+  bool core = false;             // part of the attention's core, or communication for it
+  // ChunkGraph::reductions: the node runs only after the backward that completes the layer's gradients.
   bool of_complete_gradients = false;
-  TaskMemory memory;  // where TrainingGraph::layer_memory says what memory is needed
+  TaskMemory memory;  // set where TrainingGraph::layer_memory gives the memory that is needed
 };
 using Chain = std::vector<GraphNode>;
-// Sums and exchanges that no strategy has made a collective of do nothing.
+// Returns whether the node moves data. A sum or exchange that no strategy has replaced by a collective does
+// nothing.
 inline bool communicates(const GraphNode& node) {
   return node.kind != GraphNode::Kind::compute && node.kind != GraphNode::Kind::host_compute &&
          node.kind != GraphNode::Kind::sum && node.kind != GraphNode::Kind::exchange;
 }
 
-// The node for each piece of `bytes`, of at most `piece` (0: one of all); the last may be smaller.
+// Returns a node for each piece of `bytes`, of at most `piece` bytes; 0 means one piece. The last piece may
+// be smaller.
 inline std::vector<GraphNode> in_pieces(GraphNode node, Bytes bytes, Bytes piece) {
   std::vector<GraphNode> pieces;
   for (; bytes > 0; bytes -= node.bytes) {
@@ -93,74 +96,81 @@ inline std::vector<GraphNode> in_pieces(GraphNode node, Bytes bytes, Bytes piece
   return pieces;
 }
 
-// A layer of one kind.
+// LayerGraph: all layers of one kind.
 struct LayerGraph {
   std::string name;
   Chain forward;
-  Chain recompute;  // what a backward computes again before anything else
-  Chain backward;   // whole; as two: `input` and `weights`
+  Chain recompute;  // the part of the forward that each backward computes again first
+  Chain backward;   // the whole backward; in two parts it is `input` and `weights`
   Chain input, weights;
-  // As a pair computes them, a forward and a backward that overlap: the backward whole, with gradients of
-  // weights behind the next communication, which they help to hide.
+  // The chains of a layer where a forward and a backward overlap as a pair. The backward is whole. Its
+  // gradients of weights come after the next communication, which they help to hide.
   struct Paired {
     Chain forward, recompute, backward;
   };
   Paired paired;
   std::vector<Tensor> parameters;
-  // Of those of one rank, by ParameterSet: so many are kept and gathered in FP8.
+  // Number of the layer's parameters on one rank that are kept and gathered in FP8, by ParameterSet.
   std::array<std::int64_t, 2> reduced{};
-  std::vector<Saved> saved;    // by the forward for the backward
-  Bytes forward_buffers = 0;   // of communication, while a forward runs: context parallelism's
-  Bytes backward_buffers = 0;  // and a backward
-  bool repeats = false;        // of the body: many alike, one block of the program each
+  std::vector<Saved> saved;  // tensors that the forward saves for the backward
+  // Bytes of communication buffers (of context parallelism) while a forward or a backward runs.
+  Bytes forward_buffers = 0;
+  Bytes backward_buffers = 0;
+  // The layer belongs to the body, which has many like it. Each of them is one block of the program.
+  bool repeats = false;
 };
 
-// What the steps of a pipeline allocate and release of a layer, by what they compute.
+// LayerMemory: the memory that pipeline steps allocate and release for a layer, by what they compute.
 struct LayerMemory {
   TaskMemory forward, backward, input, weights;
 };
 
-// What a stage computes in one chunk.
+// ChunkGraph: the computation and communication of one chunk of a stage.
 struct ChunkGraph {
   std::vector<std::uint32_t> layers;  // indices in TrainingGraph::layers, in the order of the model
-  // By layer, counted from the end of the chunk: what is reduced as soon as a backward has computed the
-  // layer's gradients, that of the last microbatch or all (ReplicaTraffic); nobody in the backward waits for
-  // it. Each waits for the backward, or for those before it that GraphNode::after names.
+  // Reductions to begin as soon as a backward has computed a layer's gradients, by layer counted from the end
+  // of the chunk. ReplicaTraffic says whether after each microbatch or only the last. Nothing in the backward
+  // waits for them. Each waits for the backward, or for the earlier reductions that GraphNode::after names.
   std::vector<std::vector<GraphNode>> reductions;
-  // What is reduced, one after the other, at the step of the schedule that reduces the chunk's gradients.
+  // Reductions that run one after the other at the schedule's step that reduces the chunk's gradients.
   std::vector<GraphNode> reduced_at_step;
-  // By layer: what is gathered, one after the other, before a forward computes the layer and those behind it:
-  // from the beginning of the iteration on before the first microbatch's, or before all.
+  // Gathers, by layer, that run one after the other before a forward computes the layer and those behind it.
+  // They precede the first microbatch's forward, from the beginning of the iteration on, or each forward
+  // (ReplicaTraffic).
   std::vector<std::vector<GraphNode>> gathers;
-  // By layer, counted from the end of the chunk: what is gathered before each backward that computes
-  // gradients of activations.
+  // Gathers before each backward that computes gradients of activations, by layer counted from the end of the
+  // chunk.
   std::vector<std::vector<GraphNode>> gathers_again;
-  // By layer: what is copied to the host behind each forward of it; nobody in the forward waits for it.
+  // Copies to the host after each forward of a layer, by layer. Nothing in the forward waits for them.
   std::vector<std::vector<GraphNode>> stores;
-  // By layer, counted from the end of the chunk: what is copied back before each backward that computes
-  // gradients of activations, as far ahead as ReplicaTraffic says of gathers. One queue with `stores`, or
-  // what is copied back might not have left yet.
+  // Copies back from the host before each backward that computes gradients of activations, by layer counted
+  // from the end of the chunk. They begin as far ahead as ReplicaTraffic says of gathers. They share one
+  // queue with `stores`, so that nothing is copied back before it has left.
   std::vector<std::vector<GraphNode>> loads;
 };
 
-// When the nodes of ChunkGraph are due that replicas have with each other.
+// ReplicaTraffic: when replicas run the gathers and reductions of ChunkGraph.
 struct ReplicaTraffic {
-  bool every_gather = false;     // gathers: before each forward, not the first of an iteration only
-  bool every_reduction = false;  // reductions: after each backward, not the last of an iteration only
-  // every_gather: a layer's gather begins when the layer that is so many before it begins to be computed, in
-  // the same step; 0: when the one before is done.
+  // Gathers run before each forward, not only before the first of an iteration.
+  bool every_gather = false;
+  // Reductions run after each backward, not only after the last of an iteration.
+  bool every_reduction = false;
+  // every_gather: a layer's gather begins when the layer `ahead` places before it begins to be computed, in
+  // the same step. With 0 it begins when the layer before is done.
   std::uint32_t ahead = 1;
 };
 
-// Parameters by the ranks that have copies of them: those of routed experts where experts have copies on
-// other ranks than all else (axis "edp"), and the common ones, which have them along "dp".
+// ParameterSet: parameters by the ranks that hold copies of them. Routed experts form a set of their own
+// where their copies lie on other ranks (axis "edp") than those of all else. The common parameters have
+// copies along "dp".
 enum class ParameterSet : std::uint8_t { common, experts };
 
-// What a stage does once an iteration, after its last computation.
+// FinishNode: an operation of a stage once an iteration, after the stage's last computation.
 struct FinishNode {
   GraphNode node;
-  // 0: the last computation, and what the stage waits for behind it; i + 1: node i of the list; kReductions:
-  // the last of ChunkGraph::reductions and reduced_at_step.
+  // The operations that the node waits for. 0 means the last computation and what the stage waits for behind
+  // it. i + 1 means node i of the list. kReductions means the last operations of ChunkGraph::reductions and
+  // reduced_at_step.
   std::vector<std::uint32_t> after;
   static constexpr std::uint32_t kReductions = UINT32_MAX;
 };
@@ -168,80 +178,86 @@ struct FinishNode {
 struct StageGraph {
   std::vector<ChunkGraph> chunks;
   std::vector<FinishNode> finish;
-  // What it does, one after the other, when TrainingGraph::local_steps times all of its steps and `finish`
-  // are done.
+  // Operations that run one after the other when all steps and `finish` are done TrainingGraph::local_steps
+  // times.
   std::vector<GraphNode> average;
-  std::vector<std::uint32_t> finished{0};    // what a next node would wait for, as in FinishNode::after
-  std::array<std::int64_t, 2> parameters{};  // of one rank, all chunks, by ParameterSet
-  std::array<std::int64_t, 2> reduced{};     // of these, as LayerGraph::reduced
-  MemoryUse resident;                        // what is in memory all the time
+  // Dependencies of the next node of `finish`, as in FinishNode::after.
+  std::vector<std::uint32_t> finished{0};
+  std::array<std::int64_t, 2> parameters{};  // number of parameters of one rank, all chunks, by ParameterSet
+  std::array<std::int64_t, 2> reduced{};     // number of these that are kept in FP8, as LayerGraph::reduced
+  MemoryUse resident;                        // memory in use throughout the iteration
 
   std::int64_t parameters_of(ParameterSet set) const { return parameters[static_cast<std::size_t>(set)]; }
   std::int64_t reduced_of(ParameterSet set) const { return reduced[static_cast<std::size_t>(set)]; }
 
-  // Appends to `finish`; the nodes that are appended next wait for the same.
+  // Appends a node to `finish`. All nodes appended in a row wait for the same, `finished`.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }
-  // The same of `bytes` in all, in pieces of `piece` bytes; 0: in one.
+  // Appends a node for each piece of `bytes`, of at most `piece` bytes; 0 means one piece.
   void add_finish(const GraphNode& node, Bytes bytes, Bytes piece) {
     for (GraphNode& part : in_pieces(node, bytes, piece)) add_finish(std::move(part));
   }
 };
 
 struct TrainingGraph {
-  // Declares the mesh's axes, and a communicator along each but the pipeline's, whose stages talk in pairs.
-  // The mesh says which axes hold the same parameters: its axis "replicas". `job_builder` outlives this.
+  // Declares the mesh's axes, and a communicator along each axis but the pipeline's, whose stages exchange
+  // messages in pairs. The mesh's axis "replicas" says which ranks hold the same parameters. `job_builder`
+  // must outlive the graph.
   TrainingGraph(ProgramBuilder& job_builder, Mesh job_mesh, Model job_model);
 
   Mesh mesh;
   Model model;
-  ProgramBuilder& builder;  // strategies declare further groups here
+  ProgramBuilder& builder;  // strategies declare further groups in it
   Sharding sharding;
-  std::vector<LayerGraph> layers;  // first, last, then the kinds of the body
+  std::vector<LayerGraph> layers;  // the first layer, the last, then the kinds of the body
   static constexpr std::uint32_t kFirst = 0, kLast = 1, kBody = 2;
 
-  // Of expert parallelism: whether ParameterSet::experts is not empty, and tables of copies of tokens, as
-  // table_value() reads them.
+  // Results of expert_parallel(). `experts_apart` says whether ParameterSet::experts is not empty.
+  // `routed_rows` holds tables of the number of token copies, as table_value() reads them.
   bool experts_apart = false;
   std::vector<std::vector<std::int64_t>> routed_rows;
 
-  // Of the pipeline strategy, which divides the layers among stages.
+  // Results of pipeline_parallel(), which divides the layers among stages.
   std::shared_ptr<const PipelinePlan> plan;
   PipelineTransfers transfers;
   std::vector<StageGraph> stages;
 
   ReplicaTraffic replica_traffic;
 
-  // How often the stages' programs are run in an iteration.
+  // Number of times that the stages' programs run in an iteration.
   std::uint32_t local_steps = 1;
-  // Ranks of axis "dp" from this coordinate on are servers, which compute no part of the model but play this
-  // block.
+  // Parameter servers: the ranks of axis "dp" from coordinate `first` on. They compute no part of the model
+  // and run the block `block`.
   struct Servers {
     std::uint32_t first = 0;
     std::uint32_t block = 0;
   };
   std::optional<Servers> servers;
-  // By layer; empty: nobody has counted memory.
+  // Memory by layer; empty until memory_accounting() has set it.
   std::vector<LayerMemory> layer_memory;
 };
 
-// Of a layer, on one rank.
+// Returns the number of the layer's parameters of a set on one rank.
 std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, ParameterSet set);
 
-// One way to divide or change the work of a job; one file each. Their order is that of the list in which a
-// workload names them.
+// Strategy: one way to divide or change the work of a job. Each has a file of its own.
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  // What is divided, by all strategies before the first of them is applied.
+  // Says which dimensions are divided. All strategies do so before the first of them is applied.
   virtual void divide(const Mesh&, Sharding&) const {}
   virtual void apply(TrainingGraph& graph) const = 0;
 };
+// Calls divide() of all strategies, then apply() of all, both in the order of the list. The workload builds
+// the list in a fixed order (Ptdp::strategies() in ptdp.cpp); the configuration only says which strategies it
+// has. strategies.h says which strategies each one has to follow or precede.
 void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph);
 
-// The graph as a program: one role for each stage of the pipeline. What its builder has goes into it.
+// Returns the graph as a program with one role for each stage of the pipeline. The content of the graph's
+// builder moves into it.
 Program make_program(const TrainingGraph& graph);
-// The same of graphs with one builder, of meshes that are laid out: `graph_of` says which is that of a stage.
-// A role for each class of ranks (PipelineTransfers::reshardings, which all have).
+// Does so for the graphs of several meshes, which are laid out and share one builder. `graph_of` has the
+// index of each stage's graph. The program has a role for each class of ranks of
+// PipelineTransfers::reshardings, which all graphs have in common.
 Program make_program(const std::vector<TrainingGraph>& graphs, const std::vector<std::uint32_t>& graph_of);
 
 }  // namespace netsim

@@ -1,26 +1,33 @@
 // DCQCN (Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015): rate-based, driven
 // by CNPs.
 //
-// Per queue pair: current rate RC, target rate RT, congestion estimate alpha, 1 at the first CNP. A decrease
-// is RC = RC (1 - alpha/2). Increases come from a timer and, where it is on, a byte counter, which a decrease
-// restarts: fast recovery RC = (RT+RC)/2, then additive (RT += rate_ai), then hyper increase (RT +=
-// rate_hai), RC = (RT+RC)/2 in each.
+// Each queue pair has a current rate RC, a target rate RT and a congestion estimate alpha, which is 1 at the
+// first CNP. A decrease is RC = RC (1 - alpha/2). Increases come from a timer and optionally a byte counter;
+// a decrease restarts both.
+//
+// Increases begin with fast recovery, RC = (RT+RC)/2. Then come additive increases (RT += rate_ai) and hyper
+// increases (RT += rate_hai), each followed by RC = (RT+RC)/2.
 //
 // Two profiles:
-//  sigcomm15  The paper's equations (1) to (4). Every CNP: RT = RC, decrease, then alpha = (1-g) alpha + g;
-//             alpha = (1-g) alpha after every alpha_timer without one.
-//  vendor     What the NIC vendor ships, as the RDMA model that accompanies HPCC has it (alibaba-edu/
-//             High-Precision-Congestion-Control, rdma-hw.cc, *Mlx). From the first CNP on, alpha moves every
-//             alpha_timer: alpha = (1-g) alpha + g where a CNP came since the last time (the first CNP itself
-//             does not count), else (1-g) alpha. Every decrease_interval, 1 ns after alpha where they fall
-//             together, the rate decreases if a CNP came since the last decrease. RT = RC only where there
-//             was an increase since the last decrease, so that recovery aims where the trouble began. An
-//             increase that is due at the very time of a decrease comes first.
-// Alpha's periods need no events: they are caught up with when alpha is asked for. The increase timer rests
-// while RC and RT are the line rate, where it could change nothing.
 //
-// What a decrease does is heard of a round trip later. A path during whose round trip so many decreases come
-// that they halve the rate down to its floor knows nothing between full rate and floor.
+// sigcomm15: the paper's equations (1) to (4). Every CNP sets RT = RC, decreases the rate, then sets
+// alpha = (1-g) alpha + g. After every alpha_timer without a CNP, alpha = (1-g) alpha.
+//
+// vendor: the behaviour of the NIC vendor's products, as in the RDMA model that accompanies HPCC
+// (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc, *Mlx). From the first CNP on, alpha changes
+// every alpha_timer. It becomes (1-g) alpha + g if a CNP came since the last time, else (1-g) alpha; the
+// first CNP does not count.
+//
+// Every decrease_interval the rate decreases if a CNP came since the last decrease. Decreases come 1 ns after
+// alpha's change where both fall together. RT = RC only if there was an increase since the last decrease, so
+// that recovery aims at the rate at which congestion began. An increase due at the time of a decrease comes
+// first.
+//
+// Alpha's periods need no events: they are accounted for when alpha is used. The increase timer stops while
+// RC and RT are the line rate, because it could change nothing.
+//
+// The effect of a decrease is noticed a round trip later. Many decreases during one round trip can halve the
+// rate down to its floor. Such a path has only full rate and floor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,11 +56,14 @@ struct DcqcnParameters {
   std::optional<Time> cnp_interval;
 };
 
-// sigcomm15: section 5 of the paper (g 1/256, K and T 55 us, B 10 MB, F 5, RAI 40 Mb/s, CNPs
-// at most every 50 us); the paper gives no RHAI and no floor: ten times RAI as QCN (IEEE 802.1Qau, DCQCN's
-// model), and 1/1000 of the line rate. vendor: run.py "dcqcn" of the simulator (1, 4 and 300 us, g 1/256, one
-// fast recovery step, RAI 5 and RHAI 50 Mb/s per 25 Gb/s, floor 1 Gb/s at 100 Gb/s); CNPs at most every 4 us,
-// the interval of decreases, of which more could not be noticed.
+// Defaults of sigcomm15 are from section 5 of the paper. They are g 1/256, K and T 55 us, B 10 MB, F 5, RAI
+// 40 Mb/s, and CNPs at most every 50 us. The paper gives no RHAI and no floor. They are ten times RAI, as in
+// QCN (IEEE 802.1Qau, DCQCN's model), and 1/1000 of the line rate.
+//
+// Defaults of vendor are from run.py "dcqcn" of the simulator. The times are 1, 4 and 300 us, g is 1/256, and
+// there is one fast recovery step. RAI is 5 and RHAI 50 Mb/s per 25 Gb/s, and the floor 1 Gb/s at 100 Gb/s.
+//
+// In vendor CNPs come at most every 4 us, the interval of decreases, because more would have no effect.
 Parameters<DcqcnParameters> dcqcn_parameters() {
   using P = DcqcnParameters;
   constexpr Range<BitRate> kRates{0, 100'000 * kGbps};
@@ -89,13 +99,14 @@ Parameters<DcqcnParameters> dcqcn_parameters() {
 struct DcqcnState {
   double rate, target;
   double alpha;
-  Time epoch;            // vendor: of the alpha and decrease periods, the first CNP; sigcomm15: the last CNP
-  std::int64_t periods;  // vendor: alpha periods accounted for since epoch
-  Time next_increase;    // kNever: at rest
-  Time increase_event;   // when the timer that was asked for comes; kNever: none
-  Time next_decrease;    // vendor: kNever: none pending
+  // vendor: start of the alpha and decrease periods, at the first CNP; sigcomm15: time of the last CNP.
+  Time epoch;
+  std::int64_t periods;  // vendor: number of alpha periods accounted for since epoch
+  Time next_increase;    // kNever: the timer is stopped
+  Time increase_event;   // time of the pending timer; kNever: none
+  Time next_decrease;    // vendor: kNever if none is pending
   Time last_decrease;
-  Bytes sent;  // since the byte counter's last step
+  Bytes sent;  // bytes sent since the byte counter's last step
   std::int32_t timer_stage, byte_stage;
   bool started, cnp_in_period, increased;
 };
@@ -142,7 +153,7 @@ class Dcqcn final : public CongestionControl {
 
   void on_timer(CongestionContext& c, unsigned timer) const override {
     DcqcnState& s = state_of<DcqcnState>(c);
-    // Asked for before the queue pair began anew.
+    // The timer was requested before the queue pair began anew.
     if (!s.started || c.now != (timer == kDecrease ? s.next_decrease : s.increase_event)) return;
     if (timer == kDecrease) {
       s.next_decrease = kNever;
@@ -181,7 +192,8 @@ class Dcqcn final : public CongestionControl {
   double floor(double line) const {
     return p_.minimum_rate ? static_cast<double>(*p_.minimum_rate) : line / (vendor_ ? 100 : 1000);
   }
-  // A decrease takes at most half of the rate.
+  // Returns the number of halvings that take the rate to its floor. A decrease takes at most half of the
+  // rate.
   std::int64_t halvings_to_floor(double line) const {
     constexpr std::int64_t kMost = 64;
     std::int64_t n = 1;
@@ -201,7 +213,7 @@ class Dcqcn final : public CongestionControl {
     s.next_increase = s.increase_event = s.next_decrease = kNever;
   }
 
-  // Vendor: accounts for the alpha periods that ended up to `now`: the first may have seen CNPs, the others
+  // vendor: accounts for the alpha periods that ended up to `now`. The first may have had CNPs; the others
   // had none.
   void advance_alpha(DcqcnState& s, Time now) const {
     const std::int64_t ended = (now - s.epoch) / alpha_timer_;
@@ -225,8 +237,8 @@ class Dcqcn final : public CongestionControl {
     await_increase(c, s);
   }
 
-  // Timers cannot be taken back, and decreases keep moving this one on: one event is under way at a time, and
-  // one that comes too early asks for the next.
+  // Requests the increase timer. Timers cannot be cancelled, and decreases keep postponing this one. So only
+  // one event is pending at a time, and one that comes too early requests the next.
   static void await_increase(CongestionContext& c, DcqcnState& s) {
     if (s.increase_event != kNever || s.next_increase == kNever) return;
     s.increase_event = c.timer[kIncrease] = s.next_increase;
@@ -242,7 +254,8 @@ class Dcqcn final : public CongestionControl {
   void increase(CongestionContext& c, DcqcnState& s) const {
     s.increased = true;
     const auto line = static_cast<double>(c.line_rate);
-    // Hyper increase: when both have passed the additive step; with one of them off, one step later.
+    // Hyper increase starts when both have passed the additive step. If one of them is off, it starts one
+    // step later.
     const bool alone = byte_counter_ == 0 || increase_timer_ == 0;
     const std::int64_t high = std::max(s.timer_stage, s.byte_stage);
     const std::int64_t low = alone ? high - 1 : std::min(s.timer_stage, s.byte_stage);

@@ -1,20 +1,24 @@
-// DCTCP (Alizadeh et al., Data Center TCP, SIGCOMM 2010): reacts to how many packets were marked, not to
-// whether any was.
+// DCTCP (Alizadeh et al., Data Center TCP, SIGCOMM 2010) reacts to the fraction of marked packets rather than
+// to any single mark.
 //
 // Once per window of data (the first ACK of a packet sent after the last update):
 //   alpha = (1 - g) alpha + g F,  F the fraction of the window's packets that were marked; 1 at first.
 // By default each packet is acknowledged, the paper's simplest way to tell exactly which ones were marked
-// (section 3.1). A mark cuts by the factor (1 - alpha/2), once per window: a further cut waits until what was
-// sent by then is acknowledged. A window that ends outside of such a wait adds one step.
+// (section 3.1). A mark cuts by the factor (1 - alpha/2), once per window. A further cut waits until the
+// packets sent before the first cut are acknowledged. A window that ends outside of such a wait adds one
+// step.
 //
 // Two forms:
-//  window  The paper's: a congestion window in bytes, sent at line rate; the step is one packet. It starts
-//          with what the path holds, as RDMA's senders do (TCP's slow start would be the exception here), and
-//          grows only while it is what holds the sender back (RFC 7661's concern). As in TCP nothing is sent
-//          that reaches beyond it (RFC 5681, section 2), so a packet waits until all of it fits.
-//  rate    The RDMA model's that accompanies HPCC (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc
-//          HandleAckDctcp), with which netsim is compared: a paced rate; the step is rate_ai. The transport's
-//          `window` and `window_scales` add the window that this model runs it with.
+//
+// window: the paper's congestion window in bytes, sent at line rate; the step is one packet. It starts with
+// the bytes that the path holds, as in RDMA senders, without TCP's slow start. It grows only while it limits
+// the sender (see RFC 7661).
+//
+// As in TCP, nothing is sent beyond the window (RFC 5681, section 2), so a packet waits until all of it fits.
+//
+// rate: a paced rate, as in the RDMA model that accompanies HPCC, with which netsim is compared
+// (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc HandleAckDctcp). The step is rate_ai. The
+// transport's `window` and `window_scales` add the window with which that model is run.
 #include <algorithm>
 #include <optional>
 
@@ -26,9 +30,10 @@ namespace {
 
 enum class DctcpForm { window, rate };
 
-// g: the paper, section 3.4, and run.py. Initial alpha: RFC 8257, section 4.2. rate_ai: one packet per round
-// trip is what TCP adds; run.py computes 615 Mb/s from 1 KB and 13 us. minimum_rate: RdmaHw's MinRate of
-// 100 Mb/s (at 100 Gb/s; run.py sets 1 Gb/s).
+// g is from the paper, section 3.4, and run.py. The initial alpha is from RFC 8257, section 4.2. rate_ai: TCP
+// adds one packet per round trip; run.py computes 615 Mb/s from 1 KB and 13 us.
+//
+// minimum_rate is RdmaHw's MinRate of 100 Mb/s (at 100 Gb/s; run.py sets 1 Gb/s).
 struct DctcpParameters {
   DctcpForm form = DctcpForm::window;
   double g = 1.0 / 16;
@@ -54,10 +59,10 @@ Parameters<DctcpParameters> dctcp_parameters() {
 
 struct DctcpState {
   double alpha;
-  double size;                        // the window in bytes, or the rate in bit/s
-  std::int64_t marked, acknowledged;  // packets, since the last update
-  std::uint32_t window_end;           // an ACK beyond it ends the window of data
-  std::uint32_t cut_end;              // an ACK beyond it ends the wait after a cut
+  double size;                        // window in bytes, or rate in bit/s
+  std::int64_t marked, acknowledged;  // numbers of packets since the last update
+  std::uint32_t window_end;           // an ACK beyond this psn ends the window of data
+  std::uint32_t cut_end;              // an ACK beyond this psn ends the wait after a cut
   bool started, waiting;
 };
 
@@ -107,7 +112,7 @@ class Dctcp final : public CongestionControl {
   }
 
  private:
-  // The first ACK only opens the first window; its packets and marks count towards it.
+  // Ends a window of data. The first ACK only opens the first window, to which its packets and marks count.
   void end_window(const CongestionContext& c, DctcpState& s) const {
     if (s.started) {
       const double seen = static_cast<double>(std::max<std::int64_t>(1, s.acknowledged));
@@ -119,7 +124,8 @@ class Dctcp final : public CongestionControl {
     s.window_end = c.next_psn;
   }
 
-  // Whether the window had no room for another packet when the acknowledged ones were still in flight.
+  // Returns whether the window had no space for another packet while the acknowledged ones were still in
+  // flight.
   bool full(const CongestionContext& c, const DctcpState& s, const Feedback& f) const {
     if (p_.form == DctcpForm::rate) return true;
     const std::uint32_t in_flight = c.next_psn - f.acknowledged_psn + f.packets;

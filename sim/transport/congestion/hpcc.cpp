@@ -1,26 +1,33 @@
-// HPCC (Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019, algorithm 1): switches write their
-// load into every data packet (INT), the ACK brings it back, and the sender sets its window W and its rate
+// HPCC (Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019, algorithm 1). Switches write their
+// load into every data packet (INT), and the ACK brings it back. The sender sets its window W and its rate
 // W/T so that the busiest link is used to eta.
 //
-// A link's inflight bytes over its capacity T B are estimated as u = min(queue now, before) / (T B) + (rate
-// it sent at) / B, smoothed over T with the weight of the time between the two readings. With k = u / eta:
+// The bytes in flight of a link over its capacity T B are estimated from two readings of INT. The estimate is
+// smoothed over T with the weight of the time between the readings. With k = u / eta:
+//   u = min(queue now, before) / (T B) + (rate it sent at) / B,
 //   k >= 1, or max_stage additive steps in a row:  W = Wc / k + W_AI,  otherwise  W = Wc + W_AI.
-// Wc, the reference window, moves to W once per round trip; in between (fast reaction) every ACK computes W
-// from the same Wc, so that one event is not reacted to twice.
+// Wc, the reference window, moves to W once per round trip. In between (fast reaction) every ACK computes W
+// from the same Wc, so that one event does not cause two reactions.
 //
-// Details that the paper leaves open follow the authors' simulator (alibaba-edu/High-Precision-Congestion-
-// Control, rdma-hw.cc and int-header.h), with which netsim is compared:
-//  - the first ACK's telemetry is only remembered, u starts at 1, and the next round trip begins at the
-//    packet then due;
-//  - the time between readings counts as at most T; the queue is the smaller of the two readings;
-//  - W_AI is given as a rate, W_AI = rate_ai T, and rates are bounded by minimum_rate and the line;
-//  - a changed rate also moves the packet that is waiting (`pace_again`).
-// An ACK whose path has another length than the last one's, or whose readings do not go forward in time (the
-// path changed, or packets overtook each other), is only remembered; the paper's path ID does the same (4.1).
-// Every packet's INT is wanted (section 3.1: the receiver copies it into an ACK for each packet), so each is
-// acknowledged by default.
-// A window of the line rate times T fills a path only if T is not shorter than its round trip: T is the
-// network's longest base RTT in the paper (3.2).
+// The paper leaves details open. They follow the authors' simulator, with which netsim is compared
+// (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc and int-header.h).
+//
+//  - The first ACK's telemetry is only stored. u starts at 1, and the next round trip begins at the packet
+//  then
+//    due.
+//  - The time between readings counts as at most T. The queue is the smaller of the two readings.
+//  - W_AI is given as a rate, W_AI = rate_ai T. Rates are bounded by minimum_rate and the line.
+//  - A changed rate also moves the packet that is waiting (`pace_again`).
+//
+// An ACK is only stored if its path has another length than the last one's, or its readings do not go forward
+// in time. Then the path has changed, or packets overtook each other. The paper's path ID does the same
+// (4.1).
+//
+// Every packet's INT is needed (section 3.1: the receiver copies it into an ACK for each packet). So each
+// packet is acknowledged by default.
+//
+// A window of the line rate times T fills a path only if T is not shorter than its round trip. In the paper T
+// is the network's longest base RTT (3.2).
 #include <fmt/format.h>
 
 #include <array>
@@ -35,9 +42,11 @@ namespace {
 
 enum class Rates { single, per_hop };
 
-// eta and max_stage: section 5.1 of the paper. rate_ai: the simulator's run.py, 10 Mb/s per 25 Gb/s (the
-// paper's W_AI of 80 B in 13 us is 49 Mb/s). minimum_rate: RdmaHw's MinRate of 100 Mb/s (at 100 Gb/s; run.py
-// sets 1 Gb/s). Headers: five hops of 8 B and a count of 2 B, int-header.h.
+// eta and max_stage are from section 5.1 of the paper. rate_ai is from the simulator's run.py, 10 Mb/s per 25
+// Gb/s (the paper's W_AI of 80 B in 13 us is 49 Mb/s). minimum_rate is RdmaHw's MinRate of 100 Mb/s (at 100
+// Gb/s; run.py sets 1 Gb/s).
+//
+// The headers have five hops of 8 B and a count of 2 B (int-header.h).
 struct HpccParameters {
   double eta = 0.95;
   std::int64_t max_stage = 5;
@@ -75,7 +84,7 @@ Parameters<HpccParameters> hpcc_parameters() {
       .integer("ack_header", &P::ack_header, {0, 1024}, "bytes of INT in every ACK");
 }
 
-// A hop's telemetry as it can be read.
+// A hop's telemetry as the sender reads it.
 struct HpccReading {
   Time time;
   Bytes sent;
@@ -92,7 +101,7 @@ struct HpccState {
   std::array<HpccReading, kTelemetryHops> last;
   std::array<Loop, kTelemetryHops> loop;  // [0] alone with a single rate
   std::uint32_t hops;
-  std::uint32_t round_end;  // an ACK beyond it is about the next round trip
+  std::uint32_t round_end;  // an ACK beyond this psn belongs to the next round trip
   bool started;
 };
 
@@ -137,7 +146,7 @@ class Hpcc final : public CongestionControl {
     s.started = true;
   }
 
-  // A T that is short by less than what eta leaves free costs nothing.
+  // Objects unless T is short by less than what eta leaves free, which costs nothing.
   std::string objection(const CongestionContext& c, Time round_trip) const override {
     const Time base = base_rtt(c);
     const double share = static_cast<double>(base) / static_cast<double>(round_trip);
@@ -149,7 +158,7 @@ class Hpcc final : public CongestionControl {
   }
 
  private:
-  static constexpr Time kClock = (1 << 24) * kNanosecond;  // where the header's fields wrap
+  static constexpr Time kClock = (1 << 24) * kNanosecond;  // value at which the header's time wraps
   static constexpr Bytes kSentUnits = 1 << 20, kQueueUnits = 1 << 17;
   static constexpr Bytes kSentUnit = 128, kQueueUnit = 80;
 
@@ -174,7 +183,7 @@ class Hpcc final : public CongestionControl {
     const Bytes bytes = now.sent - before.sent;
     return p_.quantise && bytes < 0 ? bytes + kSentUnits * kSentUnit * multiplier(c) : bytes;
   }
-  // Whether the readings can be compared with the last ones.
+  // Returns whether the readings can be compared with the last ones.
   bool follows(const HpccState& s, const std::array<HpccReading, kTelemetryHops>& now,
                std::uint32_t hops) const {
     if (hops != s.hops) return false;
@@ -210,7 +219,7 @@ class Hpcc final : public CongestionControl {
     c.window = to_window(bytes_in(rate, base));
   }
 
-  // One reading u, taken over `dt`, of the link that the loop is about: the rate that it allows.
+  // Returns the rate that one reading u of the loop's link allows; u was taken over `dt`.
   double step(const CongestionContext& c, Loop& loop, double u, Time dt, Time base, bool round_over) const {
     const auto weight = static_cast<double>(std::min(dt, base));
     const auto whole = static_cast<double>(base);
@@ -220,7 +229,7 @@ class Hpcc final : public CongestionControl {
     const auto line = static_cast<double>(c.line_rate);
     const double added = p_.rate_ai ? static_cast<double>(*p_.rate_ai) : line / 2500;
     const double floor = p_.minimum_rate ? static_cast<double>(*p_.minimum_rate) : line / 1000;
-    // k = 0, a link that stood still for a round trip, divides to infinity: the line rate.
+    // If k = 0, because a link was idle for a round trip, the division gives infinity, so the line rate.
     const double rate =
         std::min(std::max((follow ? loop.reference_rate / k : loop.reference_rate) + added, floor), line);
     if (round_over) {

@@ -1,15 +1,18 @@
 // InfiniBand's congestion control at the channel adapter (InfiniBand Architecture Specification, volume 1,
-// annex A10): switches mark packets with FECN, the receiver returns BECN (here a CNP), and the sender walks a
-// table of injection delays.
+// annex A10). Switches mark packets with FECN, and the receiver returns BECN (here a CNP). The sender moves
+// through a table of injection delays.
 //
-// Per queue pair: an index CCTI into the congestion control table. A BECN adds ccti_increase, up to
-// ccti_limit; the CCTI timer takes 1 off, down to ccti_min. Entry i of the table is the gap that follows a
-// packet, as a multiple of the packet's own time on the wire, so that the rate is line / (1 + entry(i)). An
-// entry is held as the annex has it: a multiplier of 14 bits over 2^shift, shift 0 to 3, as fine as it fits.
+// Each queue pair has an index CCTI into the congestion control table. A BECN adds ccti_increase, up to
+// ccti_limit. The CCTI timer subtracts 1, down to ccti_min.
 //
-// The table is generated: entry(i) = delay_step i (linear), delay_step i^2 (quadratic) or
-// (1 + delay_step)^i - 1 (exponential, every step takes the same share of the rate).
-// The annex has one timer per port and service level; here every queue pair has its own, which starts when
+// Entry i of the table is the gap after a packet, as a multiple of the packet's own time on the wire. So the
+// rate is line / (1 + entry(i)). As in the annex, an entry is a multiplier of 14 bits over 2^shift, shift 0
+// to 3, with the finest shift that fits.
+//
+// The table is generated: entry(i) is delay_step i (linear), delay_step i^2 (quadratic) or (1 + delay_step)^i
+// - 1 (exponential). In the last one every step takes the same share of the rate.
+//
+// The annex has one timer per port and service level. Here every queue pair has its own, which starts when
 // its CCTI leaves ccti_min and is not restarted by further BECNs.
 #include <algorithm>
 #include <vector>
@@ -22,10 +25,12 @@ namespace {
 
 enum class Table { linear, quadratic, exponential };
 
-// ccti_increase, ccti_limit, ccti_min and ccti_timer (150 units of 1.024 us): the settings that Gran et al.
-// (First Experiences with Congestion Control in InfiniBand Hardware, IPDPS 2010) found to work on hardware.
-// Table: the vendor's default in LLNL's study of InfiniBand congestion control (opensm-cc-conf-gen.rb), 7 us
-// (i / 95)^2 at 0.218 us a packet. The annex returns a BECN for every FECN: cnp_interval 0.
+// ccti_increase, ccti_limit, ccti_min and ccti_timer (150 units of 1.024 us) are settings found to work on
+// hardware. The source is Gran et al., First Experiences with Congestion Control in InfiniBand Hardware,
+// IPDPS 2010.
+//
+// The table is the vendor's default in LLNL's study of InfiniBand congestion control (opensm-cc-conf-gen.rb):
+// 7 us (i / 95)^2 at 0.218 us a packet. The annex returns a BECN for every FECN, so cnp_interval is 0.
 struct CctParameters {
   std::int64_t ccti_increase = 1;
   std::int64_t ccti_limit = 127;
@@ -54,8 +59,8 @@ Parameters<CctParameters> ib_cct_parameters() {
 }
 
 struct IbCctState {
-  std::int64_t index;  // above ccti_min
-  Time due;            // when the timer comes
+  std::int64_t index;  // CCTI - ccti_min
+  Time due;            // time of the timer that counts
 };
 
 class IbCct final : public CongestionControl {
@@ -80,7 +85,7 @@ class IbCct final : public CongestionControl {
 
   void on_timer(CongestionContext& c, unsigned) const override {
     IbCctState& s = state_of<IbCctState>(c);
-    if (s.index == 0 || c.now != s.due) return;  // asked for before the queue pair began anew
+    if (s.index == 0 || c.now != s.due) return;  // requested before the queue pair began anew
     --s.index;
     if (s.index > 0) s.due = c.timer[0] = c.now + p_.ccti_timer;
     set(c, s.index);
@@ -96,7 +101,7 @@ class IbCct final : public CongestionControl {
     if (p_.table == Table::quadratic) return p_.delay_step * n * n;
     return power(1 + p_.delay_step, i) - 1;
   }
-  // The nearest delay that an entry of the table can hold.
+  // Returns the nearest delay that an entry of the table can hold.
   static double held(double delay) {
     for (int shift = kFinestShift; shift >= 0; --shift) {
       const double unit = 1.0 / (1 << shift);
@@ -111,7 +116,7 @@ class IbCct final : public CongestionControl {
   }
 
   CctParameters p_;
-  std::vector<double> delays_;  // from ccti_min
+  std::vector<double> delays_;  // entry 0 is that of ccti_min
 };
 
 const Registration<CongestionControl> kIbCct{

@@ -1,4 +1,4 @@
-// Line rate always: PFC alone keeps the network lossless.
+// No congestion control: every queue pair sends at line rate, and PFC alone keeps the network lossless.
 #include "sim/core/registry.h"
 #include "sim/transport/congestion/congestion_control.h"
 

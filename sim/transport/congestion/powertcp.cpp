@@ -8,7 +8,8 @@
 // The port with the most power counts. Its power is smoothed over T with the weight of the time between its
 // readings. Every ACK sets the window and the rate w / T:
 //   w = gamma (w_old / power + beta) + (1 - gamma) w.
-// The window w_old is the one at the beginning of the round trip, so that one queue is not reacted to twice.
+// The window w_old is the one at the beginning of the round trip, so that one queue does not cause two
+// reactions.
 //
 // PowertcpForm `delay` is algorithm 2. Power is (dRTT/dt + 1) RTT / T. It is smoothed with every ACK, and the
 // window moves once per round trip.
@@ -68,7 +69,7 @@ Parameters<PowerTcpParameters> powertcp_parameters() {
                "bytes of telemetry in every ACK; int 42, delay 0");
 }
 
-// Holds a hop's telemetry in little room: `sent` wraps at 2^32.
+// A hop's telemetry in compact form: `sent` wraps at 2^32.
 struct PowertcpReading {
   Time time;
   std::uint32_t sent, queue;
@@ -79,7 +80,7 @@ struct PowertcpState {
   Time rtt, acknowledged;  // form delay: the last ACK's round trip, and when the ACK came
   double window, reference;
   double power;             // smoothed
-  std::uint32_t round_end;  // an ACK beyond it is about the next round trip
+  std::uint32_t round_end;  // an ACK beyond this psn belongs to the next round trip
   std::uint8_t hops;
   bool started;
 };
@@ -131,7 +132,7 @@ class PowerTcp final : public CongestionControl {
     s.started = true;
   }
 
-  // A T that is short by less than what the target leaves free costs little.
+  // Objects unless T is short by less than what the target leaves free, which costs little.
   std::string objection(const CongestionContext& c, Time round_trip) const override {
     const Time base = base_rtt(c);
     const double share = static_cast<double>(base) / static_cast<double>(round_trip);
@@ -143,7 +144,7 @@ class PowerTcp final : public CongestionControl {
   }
 
  private:
-  static constexpr double kLeastSlope = 0.5;  // of dRTT/dt + 1
+  static constexpr double kLeastSlope = 0.5;  // least value of dRTT/dt + 1
   static constexpr double kSentWraps = 4294967296.0;
 
   Time base_rtt(const CongestionContext& c) const {
@@ -225,7 +226,8 @@ class PowerTcp final : public CongestionControl {
         bytes_in(p_.minimum_rate ? static_cast<double>(*p_.minimum_rate) : line / 1000, base);
     const double most = bytes_in(line, base);
     const double power = in_band_ ? s.power / p_.eta : s.power;
-    // No power, a link that stood still for a round trip, divides to infinity: the whole window.
+    // Without power, because a link was idle for a round trip, the division gives infinity, so the whole
+    // window.
     const double wanted = gamma_ * (s.reference / power + beta) + (1 - gamma_) * s.window;
     s.window = std::min(std::max(wanted, floor), most);
     c.window = to_window(s.window);

@@ -1,5 +1,5 @@
-// Swift (Kumar et al., Swift: Delay is Simple and Effective for Congestion Control in the Datacenter, SIGCOMM
-// 2020, algorithm 1): a window that holds the fabric's delay at a target.
+// Swift: a window that keeps the fabric's delay at a target. It is algorithm 1 of Kumar et al., Swift: Delay
+// is Simple and Effective for Congestion Control in the Datacenter, SIGCOMM 2020.
 //
 // Every ACK compares the round-trip time with
 //   target = base_target + switches per_hop + flow scaling,
@@ -11,14 +11,18 @@
 // max_mdf)).
 //
 // cwnd counts packets, and a packet leaves only while all of it fits, as in the published implementation
-// named below (send_packets). It may be below one: then a packet goes out every rtt / cwnd, whatever its
-// size, as a paced rate of cwnd mtu / rtt; a packet that waits keeps its time when the rate changes, as with
-// Carousel's timing wheel (3.3). Otherwise packets leave at line rate.
+// named below (send_packets). cwnd may be below one. Then a packet leaves every rtt / cwnd, whatever its
+// size, as a paced rate of cwnd mtu / rtt.
 //
-// An ACK for each packet by default: the paper takes a delay from every ACK, and its pace from that.
-// A path cannot be filled whose idle round trip is not below the target of the window that fills it.
-// Not modelled: the second window, for endpoint delays, because netsim's NICs and hosts add none of their own
-// (the round-trip time is the fabric's); and the reactions to loss, of which congestion control is not told.
+// A packet that waits keeps its time when the rate changes, as with Carousel's timing wheel (3.3). With cwnd
+// >= 1 packets leave at line rate.
+//
+// Each packet is acknowledged by default, because the paper takes a delay from every ACK and its pace from
+// that. A path cannot be filled if its idle round trip is not below the target of the window that fills it.
+//
+// Two parts are not modelled. One is the second window, for endpoint delays, because netsim's NICs and hosts
+// add none (the round-trip time is the fabric's). The other is the reaction to loss, which congestion control
+// is not notified of.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +37,9 @@ namespace netsim {
 namespace {
 
 // The paper gives fs_min_cwnd 0.1 and fs_max_cwnd 100 (section 3.5) and the least window, 0.001 packets
-// (3.2), but few other values. ai, beta, max_mdf, base_target, per_hop = base_target / 6.55, fs_range = 5
-// base_target and max_cwnd: Broadcom's csg-htsim, swift.cpp, a published implementation of the paper.
+// (3.2), but few other values. The others are from a published implementation of the paper, Broadcom's
+// csg-htsim, swift.cpp. They are ai, beta, max_mdf, base_target, per_hop = base_target / 6.55, fs_range = 5
+// base_target and max_cwnd.
 struct SwiftParameters {
   Time base_target = 20 * kMicrosecond;
   Time per_hop = 3053 * kNanosecond;
@@ -70,7 +75,7 @@ Parameters<SwiftParameters> swift_parameters() {
 struct SwiftState {
   double cwnd;  // packets
   Time last_decrease;
-  bool decreased;  // last_decrease is set
+  bool decreased;  // whether last_decrease is set
 };
 
 class Swift final : public CongestionControl {

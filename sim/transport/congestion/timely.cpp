@@ -9,13 +9,15 @@
 //   otherwise:               rate max(0, 1 - beta gradient)
 // An increase adds rate_ai, or rate_hai after hai_after increases in a row.
 //
-// As in the RDMA model that accompanies HPCC (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc
-// HandleAckTimely), with which netsim is compared: the first round trip only sets the previous rtt, and
-// increases below t_low count towards hyperactive increase and may be hyperactive too (the paper's are not).
-// The NIC sends single packets; the paper's segments of 16 KB and more are not modelled. Each of its segments
-// has a completion event of its own, so each packet here has an ACK by default.
+// Two details follow the RDMA model that accompanies HPCC, with which netsim is compared
+// (alibaba-edu/High-Precision-Congestion-Control, rdma-hw.cc HandleAckTimely). The first round trip only sets
+// the previous rtt. Increases below t_low count towards hyperactive increase and may be hyperactive too; the
+// paper's are not.
 //
-// Where an idle round trip is above t_high, the rate only falls; above t_low, nothing but the gradient ever
+// The NIC sends single packets; the paper's segments of 16 KB and more are not modelled. Each of its segments
+// has its own completion event, so each packet here has an ACK by default.
+//
+// If an idle round trip is above t_high, the rate only falls. If it is above t_low, only the gradient ever
 // raises it.
 
 #include <fmt/format.h>
@@ -29,10 +31,11 @@
 namespace netsim {
 namespace {
 
-// alpha, beta, t_low, t_high: the model's defaults (the paper: beta 0.8, 50 us, 500 us; alpha not given);
-// minimum_rtt: 20 us of the paper's 10 Gb/s network. rate_ai, rate_hai: the model's run.py, 10 and 50 Mb/s
-// per 10 Gb/s (the paper: 10 Mb/s, five times that after five increases). minimum_rate: RdmaHw's MinRate of
-// 100 Mb/s (at 100 Gb/s; run.py sets 1 Gb/s).
+// alpha, beta, t_low and t_high are the model's defaults (the paper: beta 0.8, 50 us, 500 us; alpha not
+// given). minimum_rtt is 20 us, that of the paper's 10 Gb/s network. rate_ai and rate_hai are from the
+// model's run.py, 10 and 50 Mb/s per 10 Gb/s (the paper: 10 Mb/s, five times that after five increases).
+//
+// minimum_rate is RdmaHw's MinRate of 100 Mb/s (at 100 Gb/s; run.py sets 1 Gb/s).
 struct TimelyParameters {
   double alpha = 0.875;
   double beta = 0.8;
@@ -69,7 +72,7 @@ Parameters<TimelyParameters> timely_parameters() {
 struct TimelyState {
   double rate;
   double difference;  // d, in picoseconds
-  Time rtt;           // the previous one
+  Time rtt;           // the previous round-trip time
   std::int64_t increases;
   std::uint32_t round_end;
   bool started;

@@ -10,7 +10,7 @@
 namespace netsim {
 
 namespace {
-// Numbers of the two queue pairs of a GPU with itself, between it and its host's memory.
+// Numbers of the two queue pairs of a GPU with itself, for copies to and from its host's memory.
 constexpr std::uint32_t kToHost = 0, kFromHost = 1;
 }  // namespace
 
@@ -30,7 +30,7 @@ void Connections::add_sender(Sender& sender) {
   free_.emplace_back();
 }
 
-// ---- Which queue pair
+// ---- Lookup of queue pairs
 
 Connections::Lane Connections::lane_of(const SendRequest& request) const {
   const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
@@ -43,7 +43,7 @@ Connections::Lane Connections::lane_of(const SendRequest& request) const {
     const std::uint8_t transport = state_.transport_between(request.source, request.destination);
     number %= static_cast<std::uint32_t>(state_.transports[transport].parameters.queue_pairs);
   }
-  // Each class has queue pairs of its own.
+  // Each class has its own queue pairs.
   return {number, scale_up ? std::uint8_t{0} : request.traits.traffic_class};
 }
 
@@ -76,7 +76,7 @@ void Connections::begin_anew(std::uint32_t source, std::uint32_t job) {
   }
 }
 
-// ---- What messages cost, before there is a queue pair
+// ---- Cost of messages, before there is a queue pair
 
 MessageCost Connections::cost(const SendRequest& request) const {
   MessageCost cost;
@@ -104,7 +104,8 @@ MessageCost Connections::cost(const SendRequest& request) const {
   return cost;
 }
 
-// A part that lies evenly among very many intermediates stands for all.
+// Counts the links of detours. With very many intermediates it takes a sample that is evenly distributed
+// among them.
 void Connections::count_detours(MessageCost& cost, const Ends& ends) const {
   constexpr std::uint32_t kMost = 256;
   const RoutingPlan plan = fabric_.routing().compile();
@@ -140,9 +141,8 @@ bool Connections::ways_differ() const {
 
 // ---- New queue pairs
 
-// In the place of one that is over, or a new one. Runs in the source's set. What a job's packets and flows
-// are called and which ways they take does not depend on its number, so that other jobs change nothing for
-// it.
+// Creates a queue pair, reusing the id of one that is over if possible. Runs in the source's logical process.
+// Flow identifiers and ways do not depend on the id, so other jobs have no effect on them.
 std::uint32_t Connections::new_pair(const SendRequest& request, const Lane& lane) {
   const std::uint32_t id = take_number(state_.set_of_gpu[request.source]);
   QueuePairRecord& record = state_.records[id];
@@ -153,7 +153,7 @@ std::uint32_t Connections::new_pair(const SendRequest& request, const Lane& lane
     connect_scale_up(id);
     return id;
   }
-  // A step of packets that are routed one by one is not written over, so these pairs stay.
+  // A step of packets that are routed one by one cannot be overwritten, so such queue pairs are not reused.
   if (request.traits.only_message && !fabric_.routes_packets()) {
     state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
@@ -162,8 +162,8 @@ std::uint32_t Connections::new_pair(const SendRequest& request, const Lane& lane
   return id;
 }
 
-// The number of one that is over, or a new one; both halves are as new. What is kept of the one before is the
-// room of its paths.
+// Returns a new id or one to be reused, with both halves in their initial state. Of the queue pair before
+// only the space of its paths is kept.
 std::uint32_t Connections::take_number(std::uint32_t set) {
   if (free_[set].empty()) {
     const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
@@ -250,7 +250,7 @@ Connections::Ends Connections::ends(std::uint32_t id) const {
   return cluster_.nic_ends(pair.source, pair.destination, pair.number);
 }
 
-// From GPU to GPU, over PCIe where NICs are nodes of their own; empty if there is no way.
+// Returns the steps from GPU to GPU, over PCIe where NICs are nodes of their own. Empty if there is no way.
 std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends& ends,
                                                    const Routes& routes) const {
   std::vector<std::uint32_t> steps =
@@ -263,7 +263,7 @@ std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends&
   return steps;
 }
 
-// The ACKs' five-tuple is another one, so they may take another way.
+// Returns the steps of ACKs. Their five-tuple differs from that of data, so they may take another way.
 std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& ends,
                                                   const Routes& routes) const {
   const Cluster::NicEnd &from = ends.from, &to = ends.to;
@@ -271,8 +271,8 @@ std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& 
                   fabric_.channels(), back_flow(id), fabric_.routing_seed());
 }
 
-// Gives the queue pair its paths by these routes. `in_use`: packets may be on the ones it has, which they
-// keep. False: there is no way.
+// Gives the queue pair its paths by these routes. `in_use` means that packets may be on its present paths,
+// which are then kept. Returns false if there is no way.
 bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
   ReceiverState& r = state_.receivers[id];
   QueuePairRecord& record = state_.records[id];
@@ -312,14 +312,14 @@ void Connections::note_former_way(std::uint32_t id) {
   if (!known) former.ways.emplace_back(way.begin(), way.end());
 }
 
-// The path of its packets: `ports`, or only those before the first switch where packets are routed one by
-// one.
+// Sets the path of the queue pair's packets to `steps`. If packets are routed one by one, only the steps
+// before the first switch are used.
 void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps,
                              bool in_use) {
   PathPlace& place = state_.records[id].data;
   const std::size_t before_switch = ends.from.ports.size() + 1;
   std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
-  if (state_.receivers[id].pcie) {  // the receiver hands packets on to gpu_port itself
+  if (state_.receivers[id].pcie) {  // the receiver itself passes packets on to gpu_port
     const auto onward = steps.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
     last.insert(last.end(), onward + 1, steps.end());
     last.push_back(make_step(StepKind::deliver, id));
@@ -336,7 +336,7 @@ void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std
   state_.senders[id].path = place.first + 1;
 }
 
-// A path of which switches find the middle: `steps` before it, `last` behind.
+// Adds a path whose middle part switches choose: `steps` before it, `last` behind.
 void Connections::put_routed_path(PathPlace& place, std::vector<std::uint32_t> steps, const Toward& toward,
                                   const std::vector<std::uint32_t>& last,
                                   std::vector<FormerPaths::Path>* former) {
@@ -357,8 +357,9 @@ bool Connections::begins_with(const PathPlace& place, const std::vector<std::uin
   return place.room >= steps.size() && fabric_.path_begins_with(place.first, steps);
 }
 
-// Whether the path that begins with these steps is there: the present one, or one of the former ones, which
-// changes places with it. A link that comes and goes brings the same few paths again and again.
+// Returns whether a path that begins with these steps exists. It may be the present one, or a former one,
+// which is then exchanged with it. A link that repeatedly fails and recovers causes the same few paths again
+// and again.
 bool Connections::keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
                             std::vector<FormerPaths::Path>* former) const {
   if (begins_with(place, steps)) return true;
@@ -372,8 +373,8 @@ bool Connections::keep_path(PathPlace& place, const std::vector<std::uint32_t>& 
   return true;
 }
 
-// Where there is room for it: in the place of the present path, if there are no former ones because no packet
-// is on it; of a former one that no packet is on; or behind all others.
+// Stores a path. It overwrites the present path if there are no former ones, because then no packet is on it.
+// Otherwise it overwrites a former path that no packet is on, or is added behind all others.
 void Connections::put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
                            std::vector<FormerPaths::Path>* former) {
   const auto fits = [&](const PathPlace& there) { return steps.size() <= there.room; };
@@ -415,7 +416,7 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   const Ends way = ends(id);
   r.pcie = !way.to.ports.empty();
   if (r.pcie) r.gpu_port = way.to.ports.back() ^ 1U;
-  // Where links that are down leave no way, on the way of old.
+  // If links that are down leave no way, the original way is used.
   if (!route(id, *routes_, false)) {
     NETSIM_CHECK(route(id, *cluster_.routes, false),
                  "no route from " + cluster_.graph.node(way.from.nic).name);
@@ -433,7 +434,7 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   sender_of(source).begin(id, round_trip);
 }
 
-// A full packet from NIC to NIC and its ACK back, in an idle network.
+// Returns the time of a full packet from NIC to NIC and of its ACK back, in an idle network.
 Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
   const std::span<const PortId> ports = fabric_.ports_of_path(state_.records[id].idle.first);
   const std::span<const PortId> wires = ports.subspan(ends.from.ports.size(), state_.path_constants(id).hops);
@@ -444,7 +445,7 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
   return fabric_.ideal_time(wires, {1, data, data, data}) + fabric_.ideal_time(back, {1, ack, ack, ack});
 }
 
-// Called by the fabric a detection delay after a link went down or came back, or when other circuits are to
+// Called by the fabric `detection_delay` after a link went down or came back, or when other circuits are to
 // carry packets.
 void Connections::routes_changed() {
   ++state_.route_changes;
@@ -458,7 +459,7 @@ void Connections::routes_changed() {
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);
-  if (fabric_.routes_acknowledgements()) return;  // all ways are found by switches
+  if (fabric_.routes_acknowledgements()) return;  // switches choose all ways
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
     if (!state_.senders[id].scale_up && state_.records[id].identity.source != kNone)
       route(id, *routes_, true);
@@ -471,7 +472,7 @@ void Connections::FormerPaths::set_free() {
   }
 }
 
-// ---- All of them
+// ---- All queue pairs
 
 std::vector<std::uint32_t> Connections::queue_pairs() const {
   std::vector<std::uint32_t> ids;
@@ -500,18 +501,18 @@ std::uint64_t Connections::events_digest() const {
   return sum;
 }
 
-// ---- Used again
+// ---- Reuse
 
-// Looks at the queue pairs whose messages ended longest ago.
+// Checks the queue pairs whose messages ended longest ago, and reuses those of which nothing is in flight.
 void Connections::message_ended(std::uint32_t ended) {
   if (state_.senders[ended].counted) ended_.push_back(ended);
-  constexpr std::size_t kLooks = 3;  // for each one that comes
+  constexpr std::size_t kLooks = 3;  // queue pairs checked per call
   for (std::size_t i = 0; i < kLooks && ended_first_ < (keeps_ended_ ? forgotten_ : ended_.size()); ++i) {
     const std::uint32_t id = ended_[ended_first_++];
     if (state_.outstanding[id].none() && !state_.senders[id].ready) {
       use_again(id);
     } else {
-      ended_.push_back(id);  // again later
+      ended_.push_back(id);  // to be checked again later
     }
   }
   if (2 * ended_first_ > ended_.size()) {

@@ -1,6 +1,5 @@
-// Connections: queue pairs come into being, get their paths, other ones when routes change, and are used
-// again when nothing of them is left. Makes the plain data of both halves; what runs belongs to Sender and
-// Receiver.
+// Connections: creates queue pairs, gives them paths, reroutes them when routes change, and reuses them when
+// nothing of them is left. It sets up the plain data of both halves. Sender and Receiver run them.
 #pragma once
 
 #include <cstdint>
@@ -23,61 +22,63 @@ class Connections {
   Connections(TransportState& state, Fabric& fabric);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
-  // Of each set, in order: before the first queue pair.
+  // Adds the senders of all logical processes, in their order. Must be called before the first queue pair.
   void add_sender(Sender& sender);
 
-  // The queue pair that the message travels on, made where there is none. Runs in the source's set.
-  // ConfigError where the message's class is none of the network's.
+  // Returns the queue pair of the message, creating it if there is none. Runs in the source's logical
+  // process. Throws ConfigError if the message's class is not one of the network's.
   std::uint32_t queue_pair(const SendRequest& request);
 
-  // See Endpoint.
+  // Implements Endpoint::begin_anew().
   void begin_anew(std::uint32_t source, std::uint32_t job);
 
-  // One of those that join the ends of a fan, new: what is sent on it takes these steps; `idle`: the ports
-  // from its source to its destination. A number that no other one of these two GPUs and this job has. Runs
-  // in the source's set.
+  // Parameters of a new queue pair between the ends of a fan. `idle` holds the ports from its source to its
+  // destination. `number` must be unique among the queue pairs of these GPUs and this job.
   struct FanPair {
-    std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as of QueuePairIdentity
+    std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as in QueuePairIdentity
     std::vector<PortId> idle;
     Combining combining = {};
-    // Of an aggregation tree: the port of the NIC (kNoId: the first one), its headers, class and transport,
-    // and the packets that may be on their way.
+    // With an all-reduce tree: the NIC's port (kNoId: the first port), headers in bytes, packets that may be
+    // in flight, class and transport.
     PortId wire = kNoId;
     std::uint32_t header = 0, window = UINT32_MAX;
     std::uint8_t traffic_class = 0, transport = 0;
   };
+  // Creates the queue pair. Runs in the source's logical process.
   std::uint32_t fan_pair(const FanPair& pair);
-  // It may be sent on: it begins with these steps, and then its packets are delivered to `delivered_as`.
+  // Completes the queue pair so that messages may be sent on it. Its path begins with these steps, and its
+  // packets are then delivered to queue pair `delivered_as`.
   void set_fan_path(std::uint32_t id, std::vector<std::uint32_t> steps, std::uint32_t delivered_as);
-  // Steps behind a port of another path.
+  // Adds steps that follow a port of another path.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps) { return fabric_.add_path(steps); }
   const Fabric& fabric() const { return fabric_; }
-  // The index of the first of the steps from its source to its destination, `idle` and then its delivery.
+  // Returns the index of the first step from the queue pair's source to its destination: `idle`, then
+  // delivery.
   std::uint32_t path_of(std::uint32_t id) const { return state_.records[id].idle.first; }
 
-  // The others run between events.
+  // The functions below run between events.
 
-  // See PacketNetwork::message_cost and Endpoint::ways_differ.
+  // Implement PacketNetwork::message_cost() and Endpoint::ways_differ().
   MessageCost cost(const SendRequest& request) const;
   bool ways_differ() const;
-  // Those that there are, by source, destination, class, number and job. Their numbers tell nothing: with
-  // several threads it is chance who comes first.
+  // Returns the existing queue pairs, sorted by source, destination, class, number and job. Their ids carry
+  // no meaning, because with several threads their order is random.
   std::vector<std::uint32_t> queue_pairs() const;
-  // A queue pair's message is over at both ends: if it is its only one, it is used again once nothing is left
-  // of it on its way.
+  // Called when a message of the queue pair is over at both ends. If it was the queue pair's only one, the id
+  // is reused once nothing of it is in flight.
   void message_ended(std::uint32_t id);
-  // See PacketNetwork.
+  // Implement PacketNetwork.
   void keep_ended() { keeps_ended_ = true; }
   void forget_ended() { forgotten_ = ended_.size(); }
-  // Digests of the events of all queue pairs, those that are over included.
+  // Returns the digests of the events of all queue pairs, those that are over included.
   std::uint64_t events_digest() const;
 
  private:
-  // Paths that a queue pair had before routes changed: packets may be on them still.
+  // Paths that a queue pair had before routes changed. Packets may still be on them.
   struct FormerPaths {
     struct Path {
       PathPlace place;
-      bool free = false;  // none are: the queue pair is another one since
+      bool free = false;  // no packet is on it: the id belongs to another queue pair since
     };
     std::vector<Path> data, back;
     void set_free();
@@ -108,10 +109,10 @@ class Connections {
   std::vector<std::uint32_t> ack_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
   Time idle_round_trip(std::uint32_t id, const Ends& ends) const;
   bool route(std::uint32_t id, const Routes& routes, bool in_use);
-  // Keeps the queue pair's present way in TransportState::former_ways.
+  // Adds the queue pair's present way to TransportState::former_ways.
   void note_former_way(std::uint32_t id);
   void route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps, bool in_use);
-  // Where switches lead packets, and as which flow.
+  // Destination and flow of packets that switches route.
   struct Toward {
     NodeId nic;
     std::uint64_t flow;
@@ -133,20 +134,26 @@ class Connections {
   const Cluster& cluster_;
   TransportState& state_;
   Fabric& fabric_;
-  std::vector<Sender*> senders_;  // by set
+  std::vector<Sender*> senders_;  // by logical process
   const Routes* routes_;
   std::vector<bool> down_at_start_;
-  std::unique_ptr<Routes> live_routes_;  // while other links are down, or dark, than at the start
-  // Per source GPU, sorted: destination << 40 | class << 32 | number, job << 32 | queue pair.
+  std::unique_ptr<Routes> live_routes_;  // while other links or circuits are down than at the start
+  // By source GPU, sorted pairs: destination << 40
+  //
+  // class << 32
+  //
+  // number, and job << 32
+  //
+  // queue pair.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;
   std::vector<FormerPaths> former_paths_;         // by queue pair; grows only when routes change
-  std::vector<std::vector<std::uint32_t>> free_;  // by the source's set: those that may be used again
-  // Queue pairs that are over but for what may still be on its way: from ended_first_ on, oldest first.
+  std::vector<std::vector<std::uint32_t>> free_;  // by the source's logical process: ids to be reused
+  // Queue pairs that are over except for what may still be in flight, oldest first, from ended_first_ on.
   std::vector<std::uint32_t> ended_;
   std::size_t ended_first_ = 0;
-  bool keeps_ended_ = false;  // those from forgotten_ on are not used again yet
+  bool keeps_ended_ = false;  // ids from forgotten_ on are not reused yet
   std::size_t forgotten_ = 0;
-  std::uint64_t ended_digest_ = 0;  // of those whose numbers may be used again
+  std::uint64_t ended_digest_ = 0;  // of queue pairs whose ids were released for reuse
 };
 
 }  // namespace netsim

@@ -14,7 +14,7 @@ MessageDelays DelayDivision::tell() {
   return {propagation, ports_};
 }
 
-// From the last port to the first, as far as `most` goes.
+// Adds waits from the last port to the first, until they reach `most`.
 void DelayDivision::add_waits(std::span<const PacketTrace::Wait> waits, Time most) {
   for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) {
     PortDelay delay = beyond_idle(*wait);

@@ -1,4 +1,4 @@
-// DelayDivision: divides the time of messages that are delivered, of one set of atoms, by its causes.
+// DelayDivision: divides the time of delivered messages by its causes, for one logical process.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ namespace netsim {
 class DelayDivision final : public DelayTeller {
  public:
   explicit DelayDivision(IdealTimes& ideal_times) : passages_(ideal_times) {}
-  // The message that is delivered next took `took` from send() to its last byte. `trace`: of its last packet;
-  // null where that is not what it was complete with, and all it waited counts as its sender's. Returns this.
+  // Sets the next message to be delivered, which took `took` from send() to its last byte. `trace` is that of
+  // its last packet. It is null if another packet completed the message; all waits then count as the
+  // sender's. Returns this.
   DelayTeller* of(std::uint32_t queue_pair, Bytes bytes, Time took, const PacketTrace* trace) {
     queue_pair_ = queue_pair;
     bytes_ = bytes;
@@ -23,8 +24,8 @@ class DelayDivision final : public DelayTeller {
     trace_ = trace;
     return this;
   }
-  // What a message waited at ports does not exceed what it waited at all: the ports at the beginning of its
-  // way have less then.
+  // Returns the delays. Waits at ports never exceed the message's total wait; the ports at the beginning of
+  // its way are reduced to ensure that.
   MessageDelays tell() override;
 
  private:
@@ -36,7 +37,7 @@ class DelayDivision final : public DelayTeller {
   Bytes bytes_ = 0;
   Time took_ = 0;
   const PacketTrace* trace_ = nullptr;
-  const IdealPassage* idle_ = nullptr;  // of the message
+  const IdealPassage* idle_ = nullptr;  // passage of the message in an idle network
   std::vector<PortDelay> ports_;
 };
 

@@ -12,9 +12,9 @@
 
 namespace netsim {
 
-// ---- Where fans are
+// ---- Places of fans
 
-// Any other GPU of the fan shows the way: all are behind one switch.
+// Any other GPU of the fan gives the port, because all are at one switch.
 PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan& fan) {
   const auto other = std::find_if(fan.members.begin(), fan.members.end(),
                                   [&](std::uint32_t member) { return member != gpu; });
@@ -27,15 +27,15 @@ PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan&
 
 namespace {
 
-// An aggregation tree and how its members get to it: those of the fan and the others, of which one half has
-// all.
+// An all-reduce tree and the ways of its members to it. The members are those of the fan and the others; one
+// of the two lists contains all.
 struct MemberTree {
   std::span<const std::uint32_t> members;
   std::vector<Cluster::NicEnd> ends;  // by member
   AggregationTree tree;
 };
 
-// Of a path: what the fan of the switch that it is at does.
+// Returns the path step at which a switch applies this fan.
 std::uint32_t step_of_fan(std::uint32_t fan) { return make_step(StepKind::route, kFanTarget | fan); }
 
 bool has(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
@@ -107,15 +107,16 @@ void count_link(MessageCost& cost, const Graph& graph, PortId port) {
   ++cost.links[static_cast<std::size_t>(graph.port(port).link.kind)];
 }
 
-// Payload of a packet into an aggregation tree.
+// Returns the payload bytes of a packet into an all-reduce tree.
 Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport) {
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   const Bytes mtu = transport.parameters.mtu;
   return rules.aggregation_payload != 0 ? std::min(mtu, rules.aggregation_payload) : mtu;
 }
 
-// Members that send go up to their switch, switches above such members send one sum each. Down all switches
-// and members get a copy, whole or bare.
+// Returns the cost of packets in an all-reduce tree. On the way up each sending member sends to its switch,
+// and each switch above such members sends one sum. On the way down all switches and members get a copy,
+// whole or bare.
 MessageCost tree_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan) {
   const auto [members, ends, tree] = tree_of(state.cluster, fabric, fan);
   MessageCost cost;
@@ -185,7 +186,7 @@ std::uint32_t FanLanes::lane_of(const Key& key) {
   return lane_of_[key] = *idle;
 }
 
-// The number of a lane among those of its head.
+// Creates a lane. `number` is its number among the lanes of its head.
 std::uint32_t FanLanes::new_lane(const Key& key, std::uint32_t number) {
   const auto lane = static_cast<std::uint32_t>(lanes_.size());
   lanes_.emplace_back().key = key;
@@ -199,8 +200,8 @@ std::uint32_t FanLanes::new_lane(const Key& key, std::uint32_t number) {
   return lane;
 }
 
-// Queue pairs of fans have numbers beyond all channels: a lane has 2, out of the switch and into it; a
-// tree 1.
+// Queue pairs of fans have numbers above all channels. A lane has 2 numbers, one for each direction at the
+// switch; a tree has 1.
 constexpr std::uint32_t kBeyondChannels = 1U << 31;
 
 std::uint32_t FanLanes::new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
@@ -216,8 +217,8 @@ std::uint32_t FanLanes::new_pair(std::uint32_t lane, std::uint32_t member, std::
   return id;
 }
 
-// Whether no link of the lane's tree is known to be down; of one that is in use it is taken for granted,
-// because a packet that is lost ends the run.
+// Returns whether no link of the lane's tree is known to be down. A lane with messages in flight counts as
+// whole, because a lost packet ends the run.
 bool FanLanes::is_whole(Lane& lane) const {
   if (lane.ports.empty() || lane.on_their_way > 0 || lane.looked_at == state_.route_changes) return true;
   const std::vector<bool>& down = connections_.fabric().down_ports();
@@ -227,8 +228,8 @@ bool FanLanes::is_whole(Lane& lane) const {
   return whole;
 }
 
-// Members' queue pairs first, whose ways down the switches' branches lead into; then the switches, each
-// behind its children; then the ways up.
+// Creates an all-reduce tree. First come the members' queue pairs, whose ways down continue the switches'
+// branches. Then come the switches, each after its children, and last the ways up.
 void FanLanes::connect_tree(std::uint32_t number) {
   Lane& lane = lanes_[number];
   const Cluster& cluster = state_.cluster;
@@ -252,8 +253,8 @@ void FanLanes::connect_tree(std::uint32_t number) {
   const FabricTransport& transport = state_.transports[pair.transport];
   pair.header = transport.framing.header;
   pair.combining = {1, payload_into(tree, fabric, transport)};
-  std::vector<std::vector<PortId>> ways;  // from each member to the root and back
-  std::vector<std::size_t> heights;       // ports of the way to the root
+  std::vector<std::vector<PortId>> ways;  // way from each member to the root and back
+  std::vector<std::size_t> heights;       // number of ports of the way to the root
   Time latest = 0, slowest = 1;
   const Bytes full = pair.combining.piece + pair.header;
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -300,13 +301,13 @@ void FanLanes::connect_tree(std::uint32_t number) {
   lane.looked_at = state_.route_changes;
 }
 
-// `heights`: by member, how many ports its way to the root has, those in its host included. Returns the fans
-// that add up, by switch.
+// Creates the fans of the switches. `heights` holds, by member, the number of ports on its way to the root,
+// those in its host included. Returns the fans that sum, by switch.
 std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t number, const AggregationTree& tree,
                                                       const std::vector<std::size_t>& heights,
                                                       std::uint32_t open) {
-  // Behind a port that leads down: the path of what goes there, and whether somebody there sends, or gets the
-  // sums.
+  // The subtree behind a port that leads down: the path of packets to it, and whether a GPU in it sends or
+  // receives sums.
   struct Below {
     std::uint32_t path = 0;
     bool gives = false, takes = false;
@@ -413,7 +414,7 @@ void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
     if (sender_.sum_arrived(id)) sum_turned(id, packet);
     return;
   }
-  if (!fabric_.packets()[packet].ack_request) return;  // its message goes on
+  if (!fabric_.packets()[packet].ack_request) return;  // its message is not complete
   const Place place = places_.at(id);
   Lane& lane = lanes_[place.lane];
   if (lane.key.use == FanUse::turned) {
@@ -445,7 +446,8 @@ void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
   state_.listener->message_sent(request);
 }
 
-// What the one that sends has sent is with one of those that do not. The sender hears of its own copy.
+// Delivers a message of the only sender to a GPU that does not send. The sender itself is notified by its own
+// copy.
 void FanLanes::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
                                      std::uint32_t packet) {
   Lane::Open& open = lane.open[static_cast<std::size_t>(lane.copies[member]++ - lane.first_open)];
@@ -453,14 +455,15 @@ void FanLanes::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint
   copy.destination = lane.gpus[member];
   copy.delays = delays(id, copy.bytes, open.start, packet);
   --lane.on_their_way;
-  if (--open.left == 0) {  // of the first open one: everybody has all that was sent before
+  // At 0 the first open message is complete: all GPUs have those sent before it.
+  if (--open.left == 0) {
     lane.open.pop_front();
     ++lane.first_open;
   }
   state_.listener->message_delivered(copy);
 }
 
-// Of the packet that has come last, whose queue pair this is.
+// Returns the delays by the packet that arrived last; `id` is its queue pair.
 DelayTeller* FanLanes::delays(std::uint32_t id, Bytes bytes, Time start, std::uint32_t packet) {
   if (!state_.traced) return nullptr;
   return delays_.of(id, bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
@@ -473,7 +476,8 @@ void FanLanes::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id
   copy.delays = delays(id, copy.bytes, open.start, packet);
   --lane.on_their_way;
   const bool last = --open.left == 0;
-  if (last) {  // of the first open one: every member has all that was sent before
+  // The first open message is complete: every member has those sent before it.
+  if (last) {
     lane.open.pop_front();
     ++lane.first_open;
     sender_.end_oldest(lane.in.front());
@@ -482,7 +486,7 @@ void FanLanes::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id
   if (last) state_.listener->message_sent(copy);
 }
 
-// What is told may send more, also on this lane, behind what is ended here.
+// Delivers a sum. The messages are ended first, because the listener may send more, also on this lane.
 void FanLanes::sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet) {
   std::vector<SendRequest> ended;
   for (std::uint32_t i = 0; i < lane.in.size(); ++i) {

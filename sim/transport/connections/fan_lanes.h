@@ -1,21 +1,29 @@
-// FanLanes: messages through switches that copy and add up, of one set of atoms (all that a fan joins is in
-// one set: partition.h). A lane is what one communication has of a fan while its messages are on their way:
-// queue pairs into the fan's switch, one of the head or one of each member, and for a multicast one out of it
-// to each member, which nothing is sent on. So what the packets of a lane are added to needs to be said by no
-// packet: the n-th of each member belong together. A lane on which nothing is on its way may be another
-// communication's next.
+// FanLanes: messages through switches that copy and sum, for one logical process. All GPUs of a fan belong to
+// one logical process (partition.h).
 //
-// A fan that is turned is an aggregation tree over a fabric (sim/topology/aggregation_tree.h): one queue pair
-// of each member into it, on which the sums come back. Their packets have the headers of the fabric's
-// transport and no acknowledgements of their own: a sum that is back tells that the packet has arrived. A
-// member has at most so many packets on their way (network.switch.aggregation_outstanding), so what waits for
-// others in switches, as an addend, a sum or a copy, is bounded, and a link that is held back holds back
-// all members. Nothing is sent again: a packet that a link loses ends the run (PortArbiter::lose_of_fan). A
-// lane on which nothing is on its way gets another tree when a link of its own is known to be down. What a
-// member sends up and gets back is a flow from it to itself, whose ideal time is that without the latency of
-// adding up. Where the sum goes to one member only, the others get packets of headers back, which open their
-// windows. Where one member sends and all get it, there is nothing to add up, and its own copy opens its
-// window.
+// A lane is an aggregation or multicast session: it serves one communication on a fan while its messages are
+// in flight. It has queue pairs into the fan's switch, one of the head or one of each member. A multicast
+// also has one from the switch to each member, on which nothing is sent.
+//
+// So no packet needs to say what it is summed with: the n-th packets of all members belong together. A lane
+// with nothing in flight may be used by another communication next.
+//
+// A fan with `turned` is an all-reduce tree over a fabric (sim/topology/aggregation_tree.h). Each member has
+// one queue pair into it, on which the sums come back. Its packets have the headers of the fabric's transport
+// and no acknowledgements: a sum that comes back acknowledges its packet.
+//
+// A member has a limited number of packets in flight (network.switch.aggregation_outstanding). So the
+// addends, sums and copies that wait in switches are limited too, and a link that is held back holds back all
+// members.
+//
+// Nothing is retransmitted: a packet that a link loses ends the run (PortArbiter::lose_of_fan). A lane with
+// nothing in flight gets another tree when one of its links is known to be down.
+//
+// The data that a member sends up and gets back is a flow from it to itself. Its ideal time leaves out the
+// latency of summing.
+//
+// If the sum goes to one member only, the others get packets of headers back, which open their windows. If
+// one member sends and all receive, nothing is summed, and its own copy opens its window.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +46,7 @@ struct AggregationTree;
 
 class FanLanes {
  public:
-  // `sender`, `delays`, `counts`: of the same set.
+  // `sender`, `delays` and `counts` belong to the same logical process.
   FanLanes(LogicalProcess& set, FabricShard& fabric, TransportState& state, Connections& connections,
            Sender& sender, IdealTimes& ideal_times, DelayDivision& delays, NetworkCounters& counts)
       : set_(set),
@@ -53,18 +61,18 @@ class FanLanes {
   FanLanes(const FanLanes&) = delete;
   FanLanes& operator=(const FanLanes&) = delete;
 
-  // See Endpoint: `request.fan` is one that has no objection.
+  // Sends a message through its fan, to which objection() must be empty.
   void send(const SendRequest& request);
-  // The last packet of a message, or of a tree any packet, has come on a queue pair of a fan and was released
-  // just now.
+  // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of a fan.
+  // The packet was released just now.
   void delivered(std::uint32_t id, std::uint32_t packet);
 
  private:
-  // Of messages that share a lane.
+  // Key of messages that share a lane.
   struct Key {
     const SwitchFan* fan = nullptr;
     FanUse use = FanUse::none;
-    std::uint8_t traffic_class = 0;  // of those that are turned
+    std::uint8_t traffic_class = 0;  // only with FanUse::turned
     std::uint32_t job = 0;
     std::uint64_t communication = 0, tag = 0;
     bool operator==(const Key&) const = default;
@@ -75,16 +83,17 @@ class FanLanes {
   struct Lane {
     Key key;
     std::vector<std::uint32_t> in;    // queue pairs into the switch: of the head, or by member
-    std::vector<PortId> ports;        // of a tree: those that it goes up by
-    std::uint64_t looked_at = 0;      // of a tree: TransportState::route_changes when it was whole
-    std::vector<std::uint32_t> out;   // of a multicast: by member
-    std::uint64_t on_their_way = 0;   // messages
-    std::vector<std::uint32_t> gpus;  // of a tree: by queue pair into it, who is there
-    // Of a tree: whether the GPU sends, or gets the sums.
+    std::vector<PortId> ports;        // of a tree: the ports on the way up
+    std::uint64_t looked_at = 0;      // of a tree: TransportState::route_changes when no link of it was down
+    std::vector<std::uint32_t> out;   // of a multicast: queue pairs by member
+    std::uint64_t on_their_way = 0;   // messages in flight
+    std::vector<std::uint32_t> gpus;  // of a tree: the GPU of each queue pair into it
+    // For a tree: whether the GPU sends, and whether it receives the sums.
     std::vector<std::uint8_t> gives, takes;
     std::uint32_t header = 1;  // of a tree: bytes of a packet without data
-    // Of a multicast, and of a tree with GPUs that send nothing: copies that each member has, and messages
-    // that some members still lack, the first of which is number first_open.
+    // For a multicast, and a tree with GPUs that send nothing: `copies` counts the messages delivered to
+    // each member. `open` holds messages that some members have not received yet, the first of which is
+    // number first_open.
     struct Open {
       SendRequest request;
       Time start = 0;
@@ -94,7 +103,7 @@ class FanLanes {
     std::deque<Open> open;
     std::uint64_t first_open = 0;
   };
-  // Where a queue pair is.
+  // The lane and member of a queue pair.
   struct Place {
     std::uint32_t lane = 0, member = 0;
   };
@@ -125,22 +134,22 @@ class FanLanes {
   NetworkCounters& counts_;
   EventLoop& loop_;
   std::deque<Lane> lanes_;
-  std::unordered_map<Key, std::uint32_t, KeyHash> lane_of_;  // looked up only
-  // Lanes of a fan, use and job, the oldest first: by the key without communication and tag.
+  std::unordered_map<Key, std::uint32_t, KeyHash> lane_of_;  // never iterated
+  // Lanes of a fan, use, class and job, the oldest first. The key has no communication and tag.
   std::unordered_map<Key, std::vector<std::uint32_t>, KeyHash> lanes_of_fan_;
   std::unordered_map<std::uint32_t, Place> places_;                 // by queue pair
-  std::unordered_map<std::uint32_t, std::uint32_t> lanes_of_head_;  // how many there are
-  std::uint32_t trees_ = 0;                                         // how many there have been
+  std::unordered_map<std::uint32_t, std::uint32_t> lanes_of_head_;  // number of lanes of each head
+  std::uint32_t trees_ = 0;                                         // number of trees created so far
 };
 
-// The port by which a GPU goes to the switch that joins it with the others of a fan; kNoId: it has no such
-// port for all of them. The way back is the same link.
+// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of a fan. kNoId: no
+// such port reaches all of them. The way back is the same link.
 PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan& fan);
-// Whether any switch of the cluster's fabrics adds up.
+// Returns whether any switch of the cluster's fabrics sums.
 bool aggregates(const Cluster& cluster, const Fabric& fabric);
-// Why the cluster's switches cannot do what the fan asks for, in words; empty: they can.
+// Returns why the cluster's switches cannot serve the fan, in words; empty if they can.
 std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan);
-// See PacketNetwork.
+// Implements PacketNetwork::fan_cost().
 MessageCost fan_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan, FanUse use);
 
 }  // namespace netsim

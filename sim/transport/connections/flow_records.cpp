@@ -46,7 +46,7 @@ void FlowRecords::wait_for_other_end(std::uint32_t queue_pair, bool delivered, c
   list.newest = index;
 }
 
-// The queue pair's oldest flow of which this end is known. False: there is none.
+// Takes the queue pair's oldest flow of which this end is known. Returns false if there is none.
 bool FlowRecords::take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& half) {
   if (half_flows_of_.size() <= queue_pair) half_flows_of_.resize(queue_pair + std::size_t{1});
   HalfFlows& list = half_flows_of_[queue_pair];
@@ -58,7 +58,7 @@ bool FlowRecords::take_half(std::uint32_t queue_pair, bool delivered, HalfFlow& 
   return true;
 }
 
-// Lists of different queue pairs may come in any order: their numbers are chance.
+// Reports the flows sorted by end and id, because ids of queue pairs depend on thread timing.
 void FlowRecords::report_unacknowledged() {
   std::vector<FlowRecord> flows;
   for (HalfFlows& list : half_flows_of_) {

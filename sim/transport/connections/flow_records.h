@@ -1,6 +1,7 @@
-// FlowRecords: messages on the scale-out fabric as a whole. A flow is over when both its ends are done with
-// it; the ends are written into the journal by the sets, and paired here, between events. Both ends of a
-// queue pair end their messages in the same order: that of the psns of their last packets.
+// FlowRecords: the messages on the scale-out fabric as a whole. A flow is over when both its ends are
+// finished. The logical processes write the ends into the journal; here they are paired, between events.
+//
+// Both ends of a queue pair finish messages in the same order: by the psns of their last packets.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +18,18 @@ namespace netsim {
 
 class FlowRecords {
  public:
-  // Becomes a reader of the engine's journals. Without an observer nothing is written.
+  // Registers as a reader of the engine's journals. Without an observer nothing is written.
   FlowRecords(Engine& engine, TransportState& state, Connections& connections,
               PacketNetwork::FlowObserver observer);
   FlowRecords(const FlowRecords&) = delete;
   FlowRecords& operator=(const FlowRecords&) = delete;
 
-  // See PacketNetwork.
+  // Implements PacketNetwork::report_unacknowledged().
   void report_unacknowledged();
 
  private:
-  // A flow of which one end is known to be done, in a list of its queue pair's: all of one sort, oldest
-  // first.
+  // A flow of which one end is known to be finished. It is in a list of its queue pair, oldest first, in
+  // which the same end of all flows is known.
   struct HalfFlow {
     FlowDelivered delivered;
     Time acknowledged = 0;

@@ -4,13 +4,13 @@
 
 namespace netsim {
 
-// Within a host a message's way is all of its path.
+// Returns the ports of the queue pair's way. Within a host it is the whole path.
 std::span<const PortId> IdealTimes::way(std::uint32_t id) const {
   const SenderState& s = state_.senders[id];
   return fabric_.ports_of_path(s.scale_up && !s.fan ? s.path - 1 : state_.records[id].idle.first);
 }
 
-// Within a host messages have no headers.
+// Returns the packets of a message. Within a host they have no headers.
 PacketTrain IdealTimes::packets(std::uint32_t id, Bytes bytes) const {
   const SenderState& s = state_.senders[id];
   const Bytes mtu = s.mtu;
@@ -60,7 +60,8 @@ Time IdealTimes::of_message(std::uint32_t id, Bytes bytes, Time start) {
 
 const IdealPassage& IdealPassages::of_message(std::uint32_t id, Bytes bytes) {
   constexpr std::uint64_t kMix =
-      0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: Knuth's multiplicative hashing
+      // 2^64 divided by the golden ratio: Knuth's multiplicative hashing.
+      0x9e3779b97f4a7c15;
   const std::span<const PortId> way = times_.way(id);
   const PacketTrain packets = times_.packets(id, bytes);
   if (kept_.empty()) kept_.resize(kKept);

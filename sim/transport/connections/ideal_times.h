@@ -1,7 +1,7 @@
-// IdealTimes: what messages of a queue pair take alone in an idle network.
+// IdealTimes: the time that messages of a queue pair take alone in an idle network.
 //
-// A message on one way has the exact time of that way. Where packets are routed one by one, or routes changed
-// meanwhile, it is a lower bound over all ways that were open (spread_time.h).
+// A message on one way has the exact time of that way. If packets are routed one by one, or routes changed
+// meanwhile, the time is a lower bound over all possible ways (spread_time.h).
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace netsim {
 
-// How a message passes through an idle network.
+// The passage of a message through an idle network.
 struct IdealPassage {
   Time time = 0;              // from send() to the last byte at the destination
-  Time propagation = 0;       // the same for its first byte alone
-  std::vector<PortId> ports;  // of one way that it may take
-  std::vector<Time> waits;    // by those: of its last packet, for the packets before it
-  PortId slowest = kNoId;     // the first of those with the lowest rate
+  Time propagation = 0;       // from send() to the arrival of the first byte
+  std::vector<PortId> ports;  // ports of one way that it may take
+  std::vector<Time> waits;    // by port: wait of its last packet for the packets before it
+  PortId slowest = kNoId;     // first port with the lowest rate
 };
 
-// Gives the ideal times of messages to the GPUs of one set of atoms, which alone asks it.
+// Returns ideal times of messages to the GPUs of one logical process. Only that one may use the object.
 class IdealTimes {
  public:
-  // Keeps the last time of each queue pair in the state.
+  // Stores the last time of each queue pair in the state.
   IdealTimes(TransportState& state, const Fabric& fabric)
       : state_(state), fabric_(fabric), spread_(fabric.spread_times()) {}
   // Returns the time from send() at `start` to the last byte at the destination.
@@ -47,12 +47,12 @@ class IdealTimes {
   SpreadTimes spread_;
 };
 
-// The passages of messages of one set of atoms, kept for those of the same size on the same way, which come
-// again and again.
+// The passages of messages of one logical process. Those of messages with the same size and way are kept,
+// because they occur again and again.
 class IdealPassages {
  public:
   explicit IdealPassages(IdealTimes& times) : times_(times) {}
-  // Until the next call.
+  // Returns the message's passage. It is valid until the next call.
   const IdealPassage& of_message(std::uint32_t queue_pair, Bytes bytes);
 
  private:
@@ -66,7 +66,7 @@ class IdealPassages {
   void work_out(Kept& kept, std::uint32_t queue_pair) const;
 
   IdealTimes& times_;
-  std::vector<Kept> kept_;  // each where a hash of it says; none before the first call
+  std::vector<Kept> kept_;  // indexed by a hash of the message; empty before the first call
 };
 
 }  // namespace netsim

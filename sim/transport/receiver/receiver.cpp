@@ -32,7 +32,7 @@ void Receiver::on_receive(const Event& event) {
   }
 }
 
-// Counts it for the next ACK, or sends a CNP, unless it has sent one just now.
+// Counts the mark for the next ACK, or sends a CNP unless it has sent one within cnp_interval.
 void Receiver::hear_mark(std::uint32_t id, std::uint32_t packet) {
   ReceiverState& r = receivers_[id];
   if (r.echo_in_acks) {
@@ -69,7 +69,7 @@ void Receiver::accept(std::uint32_t id, std::uint32_t packet) {
   }
 }
 
-// Selective repeat: what comes out of order is kept.
+// Accepts a packet with selective repeat, which keeps packets that arrive out of order.
 void Receiver::accept_any(std::uint32_t id, std::uint32_t packet) {
   ReceiverState& r = receivers_[id];
   SelectiveReceiver& kept = kept_[id];
@@ -107,8 +107,8 @@ void Receiver::came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t pac
   fabric_.packets().release(packet);
 }
 
-// One NACK for each gap. A number that does not rise tells that the sender has started again and lost the
-// expected packet once more: a gap of its own where the plan says so.
+// Sends one NACK for each gap. A psn that does not rise shows that the sender has restarted and lost the
+// expected packet again. With repeat_nack this counts as a gap of its own.
 void Receiver::out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
   ReceiverState& r = receivers_[id];
   if (static_cast<std::int32_t>(psn - r.expected) < 0) {
@@ -127,8 +127,8 @@ void Receiver::count_arrival(std::uint32_t id, std::uint32_t psn) {
       hash_combine(hash_combine(receivers_[id].key, psn), static_cast<std::uint64_t>(loop_.now()));
 }
 
-// Answers the packet `cause`; a NACK names the packet that arrived out of order. Telemetry and marks go
-// along.
+// Makes a reply to the packet `cause`. A NACK names the packet that arrived out of order. The reply carries
+// telemetry and marks.
 std::uint32_t Receiver::make_reply(std::uint32_t id, PacketKind kind, std::uint32_t cause,
                                    std::uint32_t arrived) {
   ReceiverState& r = receivers_[id];
@@ -157,7 +157,7 @@ std::uint32_t Receiver::make_reply(std::uint32_t id, PacketKind kind, std::uint3
 
 // ---- Messages
 
-// Before its last packet can be here.
+// Called before the message's last packet can arrive.
 void Receiver::expect(std::uint32_t id, const Incoming& incoming) {
   const std::uint32_t index = incoming_.add(incoming);
   ReceiverState& r = receivers_[id];
@@ -181,8 +181,8 @@ bool Receiver::on_deliver(const Event& event) {
   return false;
 }
 
-// The next `messages` of the queue pair are complete at the destination with `packet`, which was released
-// just now. If it is a message's last one, that is the first of them: those behind it were here before.
+// Delivers the next `messages` of the queue pair, which are complete with `packet`; it was released just now.
+// If `packet` is the last of a message, that is the first one: the messages behind it had arrived before.
 void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t packet) {
   const PacketTrace* trace = fabric_.packets().trace_of(packet);
   for (; messages > 0; --messages, trace = nullptr) {

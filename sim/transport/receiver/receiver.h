@@ -1,5 +1,5 @@
-// Receiver: the receiving halves of the queue pairs of one set of atoms: order, replies, delivery. It answers
-// what packets ask and remembers of a message only what the sender has told of it.
+// Receiver: the receiving halves of the queue pairs of one logical process: order, replies and delivery. It
+// replies as packets request. It knows only what the sender has told it about a message.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,32 @@
 
 namespace netsim {
 
-// What the receiver knows of a message, from when its last packet was made until it is delivered: messages of
-// a queue pair end in the order in which their last packets were made, whatever the order of their
-// beginnings.
+// Incoming: the data that the receiver has about a message, from the moment its last packet was made until
+// delivery. Messages of a queue pair end in the order in which their last packets were made, whatever the
+// order of their beginnings.
 struct Incoming {
   SendRequest request;
   Time start = 0;
   std::uint32_t number = 0;    // within its queue pair, in order of send()
-  std::uint32_t next = kNone;  // of the queue pair, in order of their ends
+  std::uint32_t next = kNone;  // next message of the queue pair, in the order of their ends
 };
 
 class Receiver {
  public:
-  // `delays`, `counts`: the set's.
+  // `delays` and `counts` belong to the logical process.
   Receiver(LogicalProcess& set, FabricShard& fabric, TransportState& state, IdealTimes& ideal_times,
            DelayDivision& delays, NetworkCounters& counts);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  // What ends with a packet that is on its way: before it is here, in the order of such packets.
+  // Announces a message that ends with a packet in flight. Must be called before that packet arrives, in the
+  // order of such packets.
   void expect(std::uint32_t id, const Incoming& incoming);
 
-  // Events of the loop. A packet is at the NIC.
+  // Handles a packet that arrives at the NIC.
   void on_receive(const Event& event);
-  // It is at the GPU, behind the NIC or a scale-up link. Returns true for the last one of a message over
-  // scale-up links, which is the sender's business.
+  // Handles a packet that arrives at the GPU, behind the NIC or a scale-up link. Returns true for the last
+  // packet of a message over scale-up links, which the sender must handle.
   bool on_deliver(const Event& event);
 
   std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }
@@ -66,7 +67,7 @@ class Receiver {
   IdealTimes& ideal_times_;
   DelayDivision& delays_;
   NetworkCounters& counts_;
-  // Of the state.
+  // Copies of addresses in the state.
   const FabricTransport* transports_;
   ReceiverState* receivers_;
   Outstanding* outstanding_;

@@ -1,4 +1,4 @@
-// SelectiveReceiver: the packets of a queue pair that came out of order and are kept.
+// SelectiveReceiver: the packets of a queue pair that arrived out of order and are kept.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 namespace netsim {
 
 struct SelectiveReceiver {
-  // `asking`: within a message, with a request for an ACK, which the last one always has.
+  // `asking` is a packet within a message that requests an ACK. The last packet of a message always requests
+  // one.
   enum class Kept : std::uint8_t { absent, inner, asking, last };
-  // What has become complete with a packet that was expected.
+  // The psns and messages that became complete with an expected packet.
   struct Advance {
-    std::uint32_t expected;  // psn
-    std::uint32_t messages;  // whose last packets are now in order
-    bool asked;              // one of the packets asked for an ACK
+    std::uint32_t expected;  // next expected psn
+    std::uint32_t messages;  // messages whose last packets are now in order
+    bool asked;              // whether one of the packets requested an ACK
   };
 
   bool has(std::uint32_t expected, std::uint32_t psn) const {
@@ -24,7 +25,7 @@ struct SelectiveReceiver {
     const Kept inner = asking ? Kept::asking : Kept::inner;
     kept.set(expected, psn, last ? Kept::last : inner);
   }
-  // The packet `expected` is here.
+  // Called when the packet `expected` arrives. Moves past all kept packets that follow it.
   Advance advance(std::uint32_t expected, bool last, bool asking) {
     Advance result{expected + 1, last ? 1U : 0U, asking};
     for (;; ++result.expected) {

@@ -1,11 +1,13 @@
-// Go-back-N, as RoCE NICs have it (InfiniBand Architecture Specification 1.4, volume 1, section 9.7.5): the
-// responder drops what does not come in order and sends one NACK for each gap, the requester starts again
-// from there.
+// Go-back-N, as in RoCE NICs (InfiniBand Architecture Specification 1.4, volume 1, section 9.7.5). The
+// responder drops packets that arrive out of order and sends one NACK for each gap. The requester then
+// restarts from the gap.
 //
-// After a NACK the responder sends no other until the expected packet has come (9.7.5.2.8; Linux's rxe,
-// rxe_resp.c check_psn, does the same): where that packet is lost again, the requester's timeout repairs it.
-// The RDMA model of ns-3 (rdma-hw.cc, ReceiverCheckSeq) sends a further NACK 500 us after the last one; the
-// parameter `repeat_nack` stands for receivers that notice at once.
+// After a NACK the responder sends no other until the expected packet has arrived (9.7.5.2.8; Linux's rxe,
+// rxe_resp.c check_psn, does the same). If that packet is lost again, only the requester's timeout repairs
+// it.
+//
+// The RDMA model of ns-3 (rdma-hw.cc, ReceiverCheckSeq) sends a further NACK 500 us after the last one. The
+// parameter `repeat_nack` models receivers that detect the second loss at once.
 #include "sim/core/registry.h"
 #include "sim/transport/reliability/reliability.h"
 

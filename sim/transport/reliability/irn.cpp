@@ -1,17 +1,23 @@
 // IRN (Mittal et al., Revisiting Network Support for RDMA, SIGCOMM 2018): selective repeat. The receiver
-// keeps packets that come out of order and names them in its NACKs; the sender repeats only what is missing,
-// and bounds what is in flight by the bandwidth-delay product (BDP-FC), so that a network without PFC loses
+// keeps packets that arrive out of order and names them in its NACKs. The sender repeats only missing
+// packets.
+//
+// It limits what is in flight by the bandwidth-delay product (BDP-FC), so that a network without PFC loses
 // little.
 //
-// Timeouts: RTO_high 320 us, RTO_low 100 us while at most 3 packets are in flight (sections 3.1 and 4.1). The
-// cap is 1 BDP of the network's longest path in the paper; here it is taken of the queue pair's own path, and
-// 1.25 by default: room for ACKs that wait behind other packets, which shorter paths than the longest have in
-// the paper, too.
+// Timeouts are RTO_high 320 us, and RTO_low 100 us while at most 3 packets are in flight (sections 3.1 and
+// 4.1). The cap is 1 BDP of the network's longest path in the paper. Here it is 1.25 BDP of the queue pair's
+// own path by default.
 //
-// In flight are, as in the paper's BDP-FC (section 3.2: the difference between the sequence number of the
-// packet and the last one acknowledged), all packets from the first one that is missing on; so do the
-// simulators of the HPCC family (snd_nxt - snd_una). What arrived behind a gap holds the sender back until
-// the gap is closed. With `in_flight: selective` it does not, as TCP counts with SACK (RFC 6675, `pipe`).
+// The margin allows for ACKs that wait behind other packets. In the paper paths shorter than the longest have
+// such a margin too.
+//
+// In flight are all packets from the first missing one on, as in the paper's BDP-FC. Section 3.2 defines it
+// as the difference between the sequence number of the packet and the last one acknowledged. Simulators of
+// the HPCC family count the same (snd_nxt - snd_una).
+//
+// So packets that arrived behind a gap hold the sender back until the gap is closed. With `in_flight:
+// selective` they do not, as TCP counts with SACK (RFC 6675, `pipe`).
 #include "sim/core/registry.h"
 #include "sim/transport/reliability/reliability.h"
 

@@ -26,7 +26,7 @@ std::uint32_t Injectors::at(PortId first, PortId gate, Bytes room) {
   return index;
 }
 
-// Of those at a port, of which `any` is one, the one for this wire; kNone: there is none.
+// Returns the injector for this wire out of those at the port of injector `any`, or kNone.
 std::uint32_t Injectors::find(std::uint32_t any, PortId wire) const {
   if (any == kNone) return kNone;
   std::uint32_t index = any;
@@ -37,7 +37,7 @@ std::uint32_t Injectors::find(std::uint32_t any, PortId wire) const {
   return kNone;
 }
 
-// Behind those that the gate has: before the first one, which is the lowest.
+// Inserts the injector behind those of the gate, which is before the first one; that has the lowest index.
 void Injectors::join_gate(std::uint32_t index, std::uint32_t gate) {
   Injector& made = injectors_[index];
   made.gate = gate;
@@ -70,7 +70,7 @@ void Injectors::departed(PortId port, Bytes bytes) {
     const Injector& in = injectors_[index];
     if (in.ready != 0) {
       fabric_.set_source_ready(in.port, true);
-      // All for the same time: those that share the wire in the order of its turn.
+      // All wake at the same time. Those that share the wire do so in the order of the gate.
       if (in.next_at_gate == index) {
         fabric_.wake(in.port, likely_next(in));
       } else {

@@ -1,7 +1,9 @@
-// Injectors: what makes packets for one first port each, of one set of atoms: a NIC (its Ethernet port, or
-// the PCIe link towards it), or a GPU's NVLink port. Queue pairs that may send stand in its rings, one per
-// class, and are served round robin, as are GPUs that share a NIC; PCIe's flow control limits what a NIC
-// holds ahead of its wire.
+// Injectors: the sources of packets for first ports, of one logical process. A first port is a NIC's Ethernet
+// port, the PCIe link towards the NIC, or a GPU's NVLink port. Queue pairs that may send wait in an
+// injector's rings, one per class.
+//
+// Queue pairs of a ring are served round robin, and so are GPUs that share a NIC. PCIe's flow control limits
+// the bytes that a NIC holds ahead of its wire.
 #pragma once
 
 #include <array>
@@ -22,10 +24,10 @@ class Injectors {
   };
   struct alignas(64) Injector {
     PortId port = 0;
-    PortId wire = 0;                 // `port`, or behind PCIe the NIC's
-    std::uint32_t gate = kNone;      // PCIe: limits what is between GPU and wire
-    std::uint32_t next_at_gate = 0;  // in a circle, in the order in which they were made
-    std::uint32_t next = 0;          // at the same port, in a circle
+    PortId wire = 0;                 // `port`; behind PCIe the NIC's port
+    std::uint32_t gate = kNone;      // PCIe: index of the gate that limits the bytes between GPU and wire
+    std::uint32_t next_at_gate = 0;  // next injector at the gate; they form a cycle in the order of creation
+    std::uint32_t next = 0;          // next injector at the same port, in a cycle
     std::uint32_t ready = 0;         // bit per class with a ring that is not empty
     std::array<Ring, kMaxClasses> rings;
   };
@@ -33,49 +35,52 @@ class Injectors {
   Injectors(FabricShard& fabric, TransportState& state)
       : fabric_(fabric), state_(state), senders_(state.senders.data()) {}
 
-  // The number of the injector at `first` for `gate`, made at its first use: the wire's port behind PCIe, or
-  // `first` itself. A GPU with several NICs behind one PCIe link has one for each of them there. `room`: what
-  // the NIC holds ahead of its wire.
+  // Returns the index of the injector at `first` for `gate`, creating it at its first use. `gate` is the
+  // wire's port behind PCIe, or `first` itself. `room` is the number of bytes that the NIC holds ahead of its
+  // wire.
+  //
+  // A GPU with several NICs behind one PCIe link has one injector for each of them there.
   std::uint32_t at(PortId first, PortId gate, Bytes room);
   Injector& operator[](std::uint32_t index) { return injectors_[index]; }
   const Injector& operator[](std::uint32_t index) const { return injectors_[index]; }
-  // Of those at the port, the one whose turn it is.
+  // Returns the injector at the port whose turn it is.
   Injector& of_port(PortId port) { return injectors_[state_.injector_of_port[port]]; }
-  // The next one's turn has come. False: there is only one.
+  // Gives the turn to the port's next injector. Returns false if there is only one.
   bool turn(const Injector& in) {
     std::uint32_t& now = state_.injector_of_port[in.port];
     const bool other = in.next != now;
     now = in.next;
     return other;
   }
-  // Whether one at the port has a queue pair waiting and room for a packet.
+  // Returns whether an injector at the port has a queue pair waiting and the NIC has space for a packet.
   bool any_waiting(PortId port) const;
 
-  // The queue pair goes to the end of its ring.
+  // Appends the queue pair to its ring.
   void join(std::uint32_t id);
-  // Takes the first queue pair of a ring that is not empty.
+  // Removes and returns the first queue pair of a ring, which must not be empty.
   std::uint32_t take(Injector& in, std::uint32_t traffic_class);
-  // The port asks for packets, as soon as it is free, unless the NIC has no room: then departed() sees to
-  // that.
+  // Makes the port ask for packets as soon as it is free. If the NIC has no space, nothing is done;
+  // departed() then does it later.
   void wake(Injector& in) {
     if (!open(in)) return;
     fabric_.set_source_ready(in.port, true);
     fabric_.wake(in.port, likely_next(in));
   }
-  // For PortArbiter::wake(): the queue pair that will probably be served next.
+  // Returns the queue pair that will probably be served next, for PortArbiter::wake().
   static std::uint64_t likely_next(const Injector& in) {
     if (in.ready == 0) return 0;
     const auto first = static_cast<std::size_t>(std::countr_zero(in.ready));
     return static_cast<std::uint64_t>(in.rings[first].head) << 32;
   }
-  // Of the classes that have queue pairs waiting and are not held back, the one whose turn it is. kNone: all
-  // are held back. `has_work(id)`: whether a queue pair still may send; `bytes(id)`: of its next packet.
+  // Returns the class to serve next, out of those with waiting queue pairs that are not held back. kNone: all
+  // are held back. has_work(id) returns whether a queue pair still may send. bytes(id) returns the bytes of
+  // its next packet.
   template <class HasWork, class NextBytes>
   std::uint32_t next_class(Injector& in, HasWork has_work, NextBytes bytes);
 
-  // Whether the NIC has room for more ahead of its wire.
+  // Returns whether the NIC has space for more bytes ahead of its wire.
   bool open(const Injector& in) const { return in.gate == kNone || gates_[in.gate].credit > 0; }
-  // A packet goes towards the wire, or has left it.
+  // fill() is called when a packet goes towards the wire, departed() when one has left it.
   void fill(const Injector& in, Bytes bytes) {
     if (in.gate == kNone) return;
     gates_[in.gate].credit -= bytes;
@@ -87,10 +92,11 @@ class Injectors {
   std::uint32_t find(std::uint32_t any, PortId wire) const;
   void join_gate(std::uint32_t index, std::uint32_t gate);
 
-  // PCIe's flow control towards the wire: data that a NIC may hold ahead of it.
+  // PCIe's flow control towards the wire. `credit` is the number of bytes that the NIC may still take.
   struct Gate {
     Bytes credit = 0;
-    std::uint32_t last = kNone;  // the injector that made a packet last; the next one's turn has come
+    // The injector that made a packet last. The next one is served first.
+    std::uint32_t last = kNone;
   };
 
   FabricShard& fabric_;

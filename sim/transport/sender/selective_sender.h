@@ -1,6 +1,6 @@
-// SelectiveSender: what selective repeat remembers at a queue pair's sender: which packets arrived out of
-// order, and which of the gaps between them are to be sent again. `acknowledged`: the first psn not
-// acknowledged, before all that is known here.
+// SelectiveSender: the state of selective repeat at a queue pair's sender. It holds which packets arrived out
+// of order, and which gaps between them must be sent again. `acknowledged` is the first psn not acknowledged;
+// all psns here are at or above it.
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,23 @@ namespace netsim {
 struct SelectiveSender {
   PsnWindow<std::uint8_t> arrived{0};
   std::uint32_t arrived_count = 0;
-  std::uint32_t repeat_next = 0;  // gaps before this one have been sent again
-  std::uint32_t repeat_end = 0;   // gaps before this one are to be
+  std::uint32_t repeat_next = 0;  // gaps before this psn have been sent again
+  std::uint32_t repeat_end = 0;   // gaps before this psn must be sent again
   std::uint32_t timer_end = 0;    // next_psn when the retransmission timer began
-  Time last_sent = 0;             // when a packet was last made
-  Time quiet_since = 0;           // when the first of the timeouts in a row began
+  Time last_sent = 0;             // time at which the last packet was made
+  Time quiet_since = 0;           // start of the first of the timeouts in a row
 
-  // Moves to the next gap that is to be repeated; false if there is none.
+  // Moves to the next gap that must be sent again. Returns false if there is none.
   bool has_gap(std::uint32_t acknowledged) {
     if (earlier(repeat_next, acknowledged)) repeat_next = acknowledged;
     while (earlier(repeat_next, repeat_end) && arrived.get(acknowledged, repeat_next) != 0) ++repeat_next;
     return earlier(repeat_next, repeat_end);
   }
-  // The gap that has_gap() found.
+  // Returns the gap that has_gap() found and moves past it.
   std::uint32_t take_gap() { return repeat_next++; }
 
-  // A NACK names a packet that arrived: what was sent more than `tolerance` packets before it and did not is
-  // taken for lost.
+  // Called for a NACK, which names a packet that arrived. Packets sent more than `tolerance` packets before
+  // it that did not arrive are taken for lost.
   void note_arrival(std::uint32_t acknowledged, std::uint32_t psn, std::uint32_t tolerance) {
     if (earlier(psn, acknowledged) || arrived.get(acknowledged, psn) != 0) return;
     arrived.set(acknowledged, psn, 1);
@@ -39,7 +39,7 @@ struct SelectiveSender {
     if (earlier(repeat_end, acknowledged)) repeat_end = acknowledged;
     if (earlier(repeat_end, lost_before)) repeat_end = lost_before;
   }
-  // All before `before` is acknowledged now.
+  // Called when all packets before `before` are acknowledged.
   void forget_arrivals(std::uint32_t acknowledged, std::uint32_t before) {
     for (std::uint32_t psn = acknowledged; arrived_count > 0 && psn != before; ++psn) {
       if (arrived.get(acknowledged, psn) == 0) continue;
@@ -47,7 +47,7 @@ struct SelectiveSender {
       --arrived_count;
     }
   }
-  // What is missing of all before `end` is sent again.
+  // Makes all missing packets before `end` be sent again.
   void repeat_until(std::uint32_t acknowledged, std::uint32_t end) {
     repeat_next = acknowledged;
     repeat_end = end;

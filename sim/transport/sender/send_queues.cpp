@@ -7,13 +7,13 @@ std::uint32_t SendQueues::find(const MessageHandle& handle) const {
   return messages_[handle.slot].generation == handle.generation ? handle.slot : kNone;
 }
 
-// What is made next may still be of a message without limits.
+// Creates the queue pair's limits. The next packet may still belong to a message without limits.
 void SendQueues::begin_limits(SenderState& s, std::uint32_t queue_pair) {
   s.limited = true;
   limits_.make(queue_pair, 1);
 }
 
-// What is made next is a packet of this message.
+// Sets the rate limit to that of this message, whose packet is made next.
 void SendQueues::note_limits(std::uint32_t message) {
   const Message& m = messages_[message];
   limits_[m.queue_pair].current = m.rate_limit();
@@ -21,8 +21,8 @@ void SendQueues::note_limits(std::uint32_t message) {
 
 // ---- Rests
 
-// Returns the rest that the message has to wait for; its queue pair has limits. Forgets those that are over
-// and that nothing waits for.
+// Returns the rest that the message must wait for, or kNone. Its queue pair must have limits. Removes rests
+// that are over and that no message waits for.
 std::uint32_t SendQueues::find_rest(const Message& m, Time now) {
   std::uint32_t* link = &limits_[m.queue_pair].rests;
   while (*link != kNone) {
@@ -124,7 +124,7 @@ void SendQueues::leave(SenderState& s, std::uint32_t message) {
   (m.next == kNone ? s.last_waiting : messages_[m.next].before) = m.before;
 }
 
-// Another message may be the first one now.
+// Serves the first waiting message, which may have changed.
 void SendQueues::serve_first(SenderState& s) {
   if (has_open(s)) {
     if (segments_[s.newest].message == s.waiting) return;
@@ -133,7 +133,7 @@ void SendQueues::serve_first(SenderState& s) {
   if (s.waiting != kNone) open(s, s.waiting);
 }
 
-// The open segment ends with the packets that have been made; without any it is none.
+// Ends the open segment with the packets that have been made. A segment without any is removed.
 void SendQueues::close(SenderState& s) {
   const Segment& g = segments_[s.newest];
   messages_[g.message].made = g.offset + (s.sent_end - g.first);

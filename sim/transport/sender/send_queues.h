@@ -1,15 +1,19 @@
-// SendQueues: the messages that the queue pairs of one set of atoms have to send or have not seen
-// acknowledged yet: which of them is served, and which packet sequence numbers (psn) are whose.
+// SendQueues: the messages that the queue pairs of one logical process have to send or that are not
+// acknowledged yet. It decides which message is served, and assigns packet sequence numbers (psn) to
+// messages.
 //
-// Messages that have packets to be made wait in one list per queue pair, by priority and order; the first one
-// is served. Its packets are a segment: psns in a row of one message. A segment ends where its message does,
-// or where another one is served instead. So the queue pair's segments, oldest first, cover all psns from the
-// first one that is not acknowledged on; nearly always a message is one segment. Only the newest segment may
-// be open: it ends where its message would, as far as one knows, and the packets up to there have yet to be
-// made.
+// Messages with packets still to be made wait in one list per queue pair, by priority and order. The first
+// one is served. Its packets form a segment: consecutive psns of one message.
+//
+// A segment ends with its message, or where another message is served instead. So the queue pair's segments,
+// oldest first, cover all psns from the first one that is not acknowledged. Nearly always a message is one
+// segment.
+//
+// Only the newest segment may be open. It ends where its message is expected to end, and its remaining
+// packets are still to be made.
 //
 // A connection rests after a message with a gap (TransferTraits::gap). Its messages leave the list meanwhile.
-// When the rest is over they join it behind what was sent until then.
+// When the rest is over they join the list behind messages sent before that time.
 #pragma once
 
 #include <algorithm>
@@ -22,20 +26,20 @@
 
 namespace netsim {
 
-// From send() until it is acknowledged (within a host: delivered).
+// A message from send() until it is acknowledged (within a host: delivered).
 struct Message {
   SendRequest request;
-  Time start = 0;                // send()
-  Time held_before = 0;          // where it is traced: how long the wire had been held back by then
-  std::uint64_t generation = 0;  // of its handle; 0: all of it has left, or it was cancelled
+  Time start = 0;                // time of send()
+  Time held_before = 0;          // with traces: total time for which the wire had been held back by then
+  std::uint64_t generation = 0;  // that of its handle; 0: all of it has left, or it was cancelled
   std::uint32_t queue_pair = 0;
   std::uint32_t number = 0;  // within its queue pair, in order of send()
   std::uint32_t packets = 0;
-  std::uint32_t made = 0;                      // of them, without those of the open segment
-  std::uint32_t before = kNone, next = kNone;  // among those that wait
-  std::uint32_t rest = kNone;                  // its connection's, which it waits for instead
-  std::uint8_t priority = 0;                   // the request's; of one that was cancelled, the highest
-  bool held = false;                           // does not wait
+  std::uint32_t made = 0;                      // packets made, without those of the open segment
+  std::uint32_t before = kNone, next = kNone;  // in the list of waiting messages
+  std::uint32_t rest = kNone;  // rest of its connection for which it waits; it is then in no other list
+  std::uint8_t priority = 0;   // the request's; the highest one after cancel()
+  bool held = false;           // a held message does not wait in the list
   BitRate rate_limit() const {
     return request.traits.rate_limit == 0 ? kNoRateLimit : request.traits.rate_limit;
   }
@@ -43,69 +47,69 @@ struct Message {
 
 struct Segment {
   std::uint32_t message = 0;
-  std::uint32_t offset = 0;          // packets of the message before it
+  std::uint32_t offset = 0;          // packets of the message before the segment
   std::uint32_t first = 0, end = 0;  // psns: first to end - 1
   std::uint32_t before = kNone, next = kNone;
 };
 
 class SendQueues {
  public:
-  // `limits`: by queue pair, of those that have had any; what concerns a queue pair of this set is written
-  // here.
+  // `limits` is indexed by queue pair and valid for those that had a limit. This object writes the entries of
+  // its own queue pairs.
   explicit SendQueues(ReservedArray<PaceLimits>& limits) : limits_(limits) {}
 
-  // Takes a message for the queue pair of this number, whose sender's half is `s`; returns the message's
-  // number.
+  // Takes a message for queue pair `queue_pair`, whose sender's half is `s`. Returns the message's number.
   std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
-  // See Message.
+  // Sets Message::held_before.
   void set_held_before(std::uint32_t message, Time held) { messages_[message].held_before = held; }
-  // The number of the message that a handle names; kNone: of that one no packet has yet to be made.
+  // Returns the number of the message that a handle identifies, or kNone if all its packets have been made.
   std::uint32_t find(const MessageHandle& handle) const;
 
-  // Of messages that find() found.
+  // These take a message that find() returned.
   void hold(SenderState& s, std::uint32_t message);
   void release(SenderState& s, std::uint32_t message, Time now);
   void set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority);
-  // Returns the bytes that will not be sent. Afterwards the message has vanished, or one packet of it is
-  // left, without payload.
+  // Cancels the unsent part and returns its bytes. Afterwards the message has vanished, or one packet without
+  // payload is left.
   Bytes cancel(SenderState& s, std::uint32_t message);
 
   const Message& message(std::uint32_t index) const { return messages_[index]; }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
-  // Whether its last packet is its message's.
+  // Returns whether the segment's last packet is its message's last one.
   bool ends_message(const Segment& segment) const {
     return segment.offset + (segment.end - segment.first) == messages_[segment.message].packets;
   }
-  // Of the segment's packets, all of which but a message's last are full.
+  // Returns the payload bytes of the segment's packets. All packets of a message but the last are full.
   Bytes payload(const Segment& segment, Bytes mtu) const {
     if (!ends_message(segment)) return static_cast<Bytes>(segment.end - segment.first) * mtu;
     return messages_[segment.message].request.bytes - static_cast<Bytes>(segment.offset) * mtu;
   }
-  // The number of the segment to which a psn belongs that was sent and is not acknowledged.
+  // Returns the number of the segment of a psn, which must be sent and not acknowledged.
   std::uint32_t segment_of(const SenderState& s, std::uint32_t psn) const;
-  // Packets of the queue pair that have yet to be made, without those of messages that are held.
+  // Returns the number of packets of the queue pair still to be made, without those of held messages.
   std::uint64_t unmade_packets(const SenderState& s, std::uint32_t queue_pair) const;
 
-  // The last packet of the message that is served has been made: the next one begins.
+  // Called when the last packet of the served message has been made. Serves the next message.
   void end_message(SenderState& s);
-  // The last packet of this message, which had a gap, is made: its connection rests from `now` until `until`.
+  // Called when the last packet of a message with a gap has been made. Its connection rests from `now` until
+  // `until`.
   void begin_rest(SenderState& s, std::uint32_t message, Time now, Time until);
-  // Returns when the first rest is over that messages of the queue pair wait for and that was not returned
-  // before; kNever: there is none. The caller then calls end_rests() at that time.
+  // Returns the end of the first rest that messages wait for and that was not returned before; kNever if
+  // there is none. The caller must call end_rests() at that time.
   Time next_rest(std::uint32_t queue_pair);
   // Serves again the messages whose connections have rested until `now`.
   void end_rests(SenderState& s, std::uint32_t queue_pair, Time now);
-  // The next psn is the one behind the current segment.
+  // Moves on to the segment behind the current one.
   void leave_segment(SenderState& s) { set_current(s, segments_[s.current].next); }
-  // The next psn is the first one not acknowledged.
+  // Makes the first unacknowledged psn the next one.
   void go_back(SenderState& s);
-  // Whether the oldest segment is acknowledged.
+  // Returns whether the oldest segment is acknowledged.
   static bool oldest_acknowledged(const SenderState& s) {
     return s.oldest != kNone && static_cast<std::int32_t>(s.acknowledged - s.oldest_end) >= 0;
   }
-  // Removes the oldest segment, of which there must be one; its message stays.
+  // Removes and returns the oldest segment, of which there must be one. Its message stays.
   Segment take_oldest(SenderState& s);
-  // The message is over: its number may be another one's.
+  // Called when the message is over. Its number may be reused.
   void forget(std::uint32_t message) { messages_.release(message); }
 
  private:
@@ -116,14 +120,15 @@ class SendQueues {
   bool has_open(const SenderState& s) const {
     return s.newest != kNone && segments_[s.newest].end != s.sent_end;
   }
-  // A connection of a queue pair after a message with a gap.
+  // The rest of a connection of a queue pair after a message with a gap.
   struct Rest {
     std::uint64_t communication = 0;
     std::uint32_t channel = 0;
-    bool told = false;  // by next_rest()
+    bool told = false;  // returned by next_rest()
     Time until = 0;
-    std::uint32_t first = kNone, last = kNone;  // messages that wait for it, linked as those that wait
-    std::uint32_t next = kNone;                 // of the queue pair's
+    // Messages that wait for the rest, linked like waiting messages.
+    std::uint32_t first = kNone, last = kNone;
+    std::uint32_t next = kNone;  // next rest of the queue pair
     bool is_of(const SendRequest& request) const {
       return !request.credit && request.traits.channel == channel && request.communication == communication;
     }
@@ -139,7 +144,7 @@ class SendQueues {
   void close(SenderState& s);
   void drop_newest(SenderState& s);
   void set_end(SenderState& s, std::uint32_t segment, std::uint32_t end);
-  // What most packets and acknowledgements need to know of a segment lies in the queue pair.
+  // Sets the current segment, and copies what most packets and acknowledgements need of it to the queue pair.
   void set_current(SenderState& s, std::uint32_t segment);
   void begin_limits(SenderState& s, std::uint32_t queue_pair);
   void note_limits(std::uint32_t message);
@@ -152,7 +157,7 @@ class SendQueues {
   std::uint64_t generations_ = 0;
 };
 
-// ---- What each message costs, inline
+// ---- Inline functions, which every message uses
 
 inline void SendQueues::set_current(SenderState& s, std::uint32_t segment) {
   s.current = segment;
@@ -173,7 +178,7 @@ inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {
   }
 }
 
-// A segment behind all others, for what the message has yet to send.
+// Adds a segment behind all others, for the packets that the message has yet to send.
 inline void SendQueues::open(SenderState& s, std::uint32_t message) {
   const Message& m = messages_[message];
   const std::uint32_t index =
@@ -184,7 +189,7 @@ inline void SendQueues::open(SenderState& s, std::uint32_t message) {
   if (s.current == kNone) set_current(s, index);
 }
 
-// Takes its place among those that wait, which is mostly the last one.
+// Inserts the message into the list of waiting messages, mostly at its end.
 inline void SendQueues::join(SenderState& s, std::uint32_t message) {
   Message& m = messages_[message];
   std::uint32_t at = s.last_waiting;

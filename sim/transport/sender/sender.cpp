@@ -25,7 +25,7 @@ Sender::Sender(LogicalProcess& set, FabricShard& fabric, TransportState& state, 
       queues_(state.pace_limits),
       objections_(state.transports.size()) {}
 
-// The receiver is told what ends with the packet that is made now, so that packets need not carry it.
+// Tells the receiver which message ends with the packet that is made now, so that packets need not carry it.
 void Sender::announce(std::uint32_t id, const Message& m) {
   const Incoming incoming{m.request, m.start, m.number, kNone};
   const std::uint32_t to = state_.set_of_gpu[m.request.destination];
@@ -45,7 +45,7 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (s.limited) [[unlikely]]
     await_rests(id);
-  if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in a tree
+  if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in an all-reduce tree
     if (!request.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.bytes;
   }
@@ -102,21 +102,22 @@ Bytes Sender::cancel(const MessageHandle& handle) {
 
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
 
-// What has not come back: not acknowledged and, unless the plan counts cumulatively, not known to have
-// arrived out of order.
+// Returns the packets in flight: those not acknowledged. Packets known to have arrived out of order do not
+// count, unless the plan counts cumulatively.
 std::uint32_t Sender::in_flight(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const std::uint32_t sent = s.next_psn - s.acknowledged;
   return s.selective && !of(s).reliability.cumulative ? sent - repeated_[id].arrived_count : sent;
 }
 
-// Less than the window is in flight.
+// Returns whether less than the window is in flight.
 [[gnu::always_inline]] inline bool Sender::window_open(std::uint32_t id, const SenderState& s) const {
   return (s.selective ? in_flight(id) : s.next_psn - s.acknowledged) < s.window;
 }
 
-// A window that shrank below what is in flight leaves room for one packet that asks, where nothing in flight
-// does: so a queue pair that may not send has always asked for what will let it go on.
+// Returns whether the queue pair may send. If a window shrank below what is in flight and no packet in flight
+// requests an ACK, one packet with a request may be sent. So a queue pair that may not send has always
+// requested the ACK that lets it go on.
 bool Sender::has_work(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   if (s.failed) return false;
@@ -124,7 +125,7 @@ bool Sender::has_work(std::uint32_t id) const {
   return s.current != kNone && (window_open(id, s) || s.next_psn - s.acknowledged <= s.unrequested);
 }
 
-// If it may send and is not waiting for its turn or its pace already.
+// Puts the queue pair into its ring if it may send and is not there already or waiting for its pace.
 void Sender::make_ready(std::uint32_t id) {
   SenderState& s = senders_[id];
   if (s.ready || s.pacing || !has_work(id)) return;
@@ -156,7 +157,7 @@ void Sender::make_ready(std::uint32_t id) {
   return Made::none;
 }
 
-// Of several injectors at the port each makes a packet in turn.
+// Lets each injector at the port make a packet in turn.
 void Sender::port_free(PortId port) {
   const Injectors::Injector* const first = &injectors_.of_port(port);
   bool held = false;
@@ -169,15 +170,18 @@ void Sender::port_free(PortId port) {
     if (made == Made::last) break;
     held = held || made == Made::held;
   } while (&injectors_.of_port(port) != first);
-  if (held) return;                       // the resume, or the credit, wakes the port
-  fabric_.set_source_ready(port, false);  // make_ready() or departed() turn it on again
+  if (held) return;                       // the resume or credit wakes the port
+  fabric_.set_source_ready(port, false);  // make_ready() or departed() set it again
 }
 
 // ---- Packets
 
-// Whether the packet before next_psn asks for an acknowledgement: the last of a message, one of at most so
-// many that the NIC's setting says, and one after which the window lets nothing out. Counted since the last
-// request, as Linux's rxe does; the vendor's register only promises one in 2^n packets.
+// Returns whether the packet before next_psn requests an acknowledgement. The last packet of a message does,
+// and one after which the window is full. Others do when too many packets made no request (the NIC's
+// setting).
+//
+// Packets are counted since the last request, as in Linux's rxe. The vendor's register only promises one in
+// 2^n packets.
 [[gnu::always_inline]] inline bool Sender::asks(std::uint32_t id, SenderState& s, bool last) {
   if (s.unrequested + 1U < 1U << s.ask_shift && !last && window_open(id, s)) {
     ++s.unrequested;
@@ -188,7 +192,7 @@ void Sender::port_free(PortId port) {
   return true;
 }
 
-// What is missing is sent before what is new.
+// Makes the packet of the next gap. Missing packets are sent before new ones.
 std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   const std::uint32_t psn = repeated_[id].take_gap();
   ++counts_.retransmissions;
@@ -222,13 +226,14 @@ std::uint32_t Sender::next_packet(std::uint32_t id) {
   return make_packet(id, segment, psn, last, !s.scale_up && asks(id, s, last));
 }
 
-// The packet that is made is the current segment's last one, `fresh` for the first time. Returns whether it
-// is its message's.
+// Called when the packet being made is the last of the current segment; `fresh` means that it is made for the
+// first time. Returns whether it is the last of its message.
 bool Sender::end_segment(std::uint32_t id, bool fresh) {
   SenderState& s = senders_[id];
   const Segment& segment = queues_.segment(s.current);
   const bool last = queues_.ends_message(segment);
-  if (fresh) {  // a segment that another message cut short has no packets to come
+  // The message ends too: a segment that another message cut short has no new packets.
+  if (fresh) {
     if (!s.scale_up) announce(id, queues_.message(segment.message));
     if (last && queues_.message(segment.message).request.tell_left) [[unlikely]] {
       loop_.schedule(loop_.now(), fabric_.origin(injectors_[s.injector].port), EventKind::pace, id,
@@ -247,7 +252,7 @@ Sender::Extent Sender::extent(std::uint32_t segment) const {
   return {segment, g.first - g.offset, g.end};
 }
 
-// As buffers count them. All packets of a message but the last are full.
+// Returns the bytes of a packet as buffers count them. All packets of a message but the last are full.
 Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uint32_t psn) const {
   const std::uint32_t number = psn - segment.base;
   Bytes payload = s.mtu;
@@ -260,7 +265,7 @@ Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uin
   return payload + framing.header + (number == 0 ? framing.first_header : 0);
 }
 
-// Of what next_packet() would make.
+// Returns the bytes of the packet that next_packet() would make.
 Bytes Sender::next_packet_bytes(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const bool gap = has_gap(id, s);
@@ -299,8 +304,8 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   return index;
 }
 
-// Where the sum comes back each packet is told of, because it opens the window; the last one of the message
-// is the one that asks.
+// With an all-reduce tree the arrival of every sum is reported (`last`), because it opens the window.
+// ack_request then marks the last packet of the message.
 void Sender::make_fan_packet(std::uint32_t id, Packet& packet) {
   const QueuePairRecord& record = state_.records[id];
   packet.bytes = static_cast<std::uint32_t>(packet.bytes / record.efficiency + 0.5) + record.header;
@@ -309,7 +314,7 @@ void Sender::make_fan_packet(std::uint32_t id, Packet& packet) {
   if (senders_[id].window != UINT32_MAX) packet.last = true;
 }
 
-// Of the queue pair's class.
+// Returns the total time for which the wire has held back the queue pair's class.
 Time Sender::wire_held(const SenderState& s) const {
   return fabric_.held_time(injectors_[s.injector].wire, kDataPriority + s.traffic_class);
 }
@@ -323,7 +328,7 @@ void Sender::begin_trace(const SenderState& s, const Extent& segment, std::uint3
     trace.waited_before(injectors_[s.injector].wire, held);
 }
 
-// An event at the queue pair itself.
+// Schedules an event for the queue pair itself.
 void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::uint64_t argument) {
   const SenderState& s = senders_[id];
   if (s.counted) ++outstanding_[id].timers;
@@ -333,8 +338,8 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 
 // ---- Pacing
 
-// Puts the queue pair back in the ring, now or when its rate allows the next packet. The packet made was one
-// of a message with this rate limit.
+// Puts the queue pair back into the ring, at once or when its rate allows the next packet. `rate_limit` is
+// that of the message whose packet was made last.
 void Sender::pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   SenderState& s = senders_[id];
   const CongestionNeeds& needs = of(s).needs;
@@ -350,7 +355,7 @@ void Sender::pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   wait_for_pace(id, wire_bytes, s.rate);
 }
 
-// Paces a queue pair with limits. A message that has ended may make its connection rest.
+// Paces a queue pair with limits. The connection of a message that has ended rests if the message has a gap.
 void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
   const SenderState& s = senders_[id];
   PaceLimits& limits = limits_[id];
@@ -365,7 +370,7 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
   wait_for_pace(id, wire_bytes, rate);
 }
 
-// The connection of the message rests for its gap, from the end of its last packet on.
+// Makes the message's connection rest for its gap, from the end of its last packet on.
 void Sender::begin_rest(std::uint32_t id, std::uint32_t message, Time packet) {
   const Time gap = queues_.message(message).request.traits.gap, now = loop_.now();
   if (gap == 0) return;
@@ -373,7 +378,7 @@ void Sender::begin_rest(std::uint32_t id, std::uint32_t message, Time packet) {
   await_rests(id);
 }
 
-// Only rests that messages wait for need an event.
+// Schedules events for the ends of rests. Only rests that messages wait for need one.
 void Sender::await_rests(std::uint32_t id) {
   for (;;) {
     const Time until = queues_.next_rest(id);
@@ -382,23 +387,24 @@ void Sender::await_rests(std::uint32_t id) {
   }
 }
 
-// Returns the bytes that a wait between packets is for.
+// Returns the bytes for which the wait between packets is computed.
 std::uint32_t Sender::paced_bytes(const SenderState& s, Bytes wire_bytes) const {
   return of(s).needs.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
 }
 
-// Where nothing is to be sent, the wait of a queue pair of constant rate needs no event: see make_ready().
+// Starts the wait for the next packet. If nothing is to be sent, a queue pair of constant rate needs no
+// event: see make_ready().
 void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
   SenderState& s = senders_[id];
   s.last_paced = paced_bytes(s, wire_bytes);
   s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate);
   if (s.scale_up && !has_work(id)) return;
-  s.pacing = true;  // also after the last packet: a following message must not overtake its rate
+  s.pacing = true;  // also after the last packet: a following message must not exceed the rate
   schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
-// The rate has changed while the wait for the next packet lasts: as much longer or shorter as the last packet
-// takes.
+// Called when the rate changes during the wait for the next packet. The wait changes as much as the time of
+// the last packet does.
 void Sender::move_pace(std::uint32_t id, BitRate before) {
   SenderState& s = senders_[id];
   const BitRate at_most = s.limited ? limits_[id].paced_at_most : kNoRateLimit;
@@ -465,7 +471,8 @@ void Sender::start_congestion_control(std::uint32_t id) {
   set_window(id, context.window);
 }
 
-// Asks whether congestion control can work with the queue pair's path, unless it objects to a worse one.
+// Asks congestion control whether it can work with the queue pair's path, unless it has objected to a worse
+// one.
 void Sender::check_path(std::uint32_t id, Time round_trip) {
   const SenderState& s = senders_[id];
   PathObjection& worst = objections_[s.transport];
@@ -496,9 +503,11 @@ void Sender::control(std::uint32_t id, Call call) {
   }
 }
 
-// The least of congestion control's window, the transport's and selective repeat's cap, in packets, rounded
-// up: a packet may be started while less than the window is unacknowledged, as HPCC's senders do
-// (alibaba-edu/High-Precision-Congestion-Control, IsWinBound). A window of whole packets is rounded down.
+// Sets the window in packets to the least of congestion control's window, the transport's, and selective
+// repeat's cap. It is rounded up: a packet may start while less than the window is unacknowledged, as in
+// HPCC's senders (alibaba-edu/High-Precision-Congestion-Control, IsWinBound).
+//
+// A window of whole packets is rounded down.
 void Sender::set_window(std::uint32_t id, Bytes window) {
   SenderState& s = senders_[id];
   const FabricTransport& transport = of(s);
@@ -559,7 +568,7 @@ void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
     if (s.selective) repeated_[id].forget_arrivals(s.acknowledged, ack.psn);
     s.acknowledged = ack.psn;
     s.timer_began = loop_.now();
-    // An ACK that overtook a go-back: what it covers need not be sent again.
+    // The ACK overtook a go-back. The packets that it covers need not be sent again.
     if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(s);
   }
   if (nack && s.selective) {
@@ -596,7 +605,7 @@ void Sender::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, cons
 
 void Sender::finish_messages(std::uint32_t id) {
   for (;;) {
-    SenderState& s = senders_[id];  // the listener may send on a new queue pair
+    SenderState& s = senders_[id];  // read in every round: the listener may send on a new queue pair
     if (!SendQueues::oldest_acknowledged(s)) return;
     const Segment done = queues_.take_oldest(s);
     state_.records[id].acknowledged += queues_.payload(done, s.mtu);
@@ -609,7 +618,7 @@ void Sender::finish_messages(std::uint32_t id) {
   }
 }
 
-// All packets of a message but the last are full.
+// Returns the acknowledged payload. All packets of a message but the last are full.
 Bytes Sender::acknowledged_payload(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const Bytes whole = state_.records[id].acknowledged;
@@ -617,7 +626,7 @@ Bytes Sender::acknowledged_payload(std::uint32_t id) const {
   return whole + static_cast<Bytes>(s.acknowledged - queues_.segment(s.oldest).first) * s.mtu;
 }
 
-// Nothing is acknowledged over scale-up links: what came before the packet has come too.
+// Ends the oldest message. Packets over scale-up links arrive in order, so all its packets have arrived.
 void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
   auto [request, start, number] = end_oldest(id);
   if (state_.traced) {
@@ -655,13 +664,15 @@ Sender::Ended Sender::end_oldest(std::uint32_t id) {
   return ended;
 }
 
-// Go-back-N: the next packet is the first one not acknowledged. It asks, so that its loss is found out.
+// Go-back-N: the next packet is the first unacknowledged one. It requests an ACK, so that its loss is
+// detected.
 void Sender::go_back(SenderState& s) {
   queues_.go_back(s);
   s.unrequested = static_cast<std::uint16_t>((1U << s.ask_shift) - 1);
 }
 
-// ---- Timeouts: timers stand in line, or are events of their own (argument 0) where they end before others.
+// ---- Timeouts. Timers are in the TimerLine, or are events of their own (argument 0) if they end before
+// others.
 
 bool Sender::stand_in_line(std::uint32_t id, Time time) {
   if (!line_.takes(time)) return false;
@@ -693,15 +704,16 @@ void Sender::on_retransmission_timer(const Event& event) {
   on_retransmission(own);
 }
 
-// The timer is InfiniBand's (Architecture Specification 1.4, volume 1, section 9.7.6.1.3). It begins with the
-// first packet in flight that asks for an acknowledgement. An acknowledgement of something new and a timeout
-// begin it again, as in Linux's rxe (rxe_req.c update_state, rxe_comp.c COMPST_EXIT). The specification lets
-// a channel adapter notice a timeout of T_tr between T_tr and 4 T_tr; here it is T_tr.
+// The timer is InfiniBand's (Architecture Specification 1.4, volume 1, section 9.7.6.1.3). It starts with the
+// first packet in flight that requests an acknowledgement. An acknowledgement of something new and a timeout
+// restart it, as in Linux's rxe (rxe_req.c update_state, rxe_comp.c COMPST_EXIT).
 //
-// A pending event comes no later than the timeout, mostly earlier. So what begins the timer again only notes
-// the time, and a queue pair costs one event a timeout, not one a packet.
+// The specification lets a channel adapter notice a timeout of T_tr between T_tr and 4 T_tr; here it is T_tr.
+//
+// A pending event comes no later than the timeout, mostly earlier. So restarting the timer only stores the
+// time, and a queue pair needs one event per timeout rather than one per packet.
 
-// Returns how long the queue pair waits for an answer, as long as nothing changes.
+// Returns how long the queue pair waits for an answer while nothing changes.
 Time Sender::timeout(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const FabricTransport& transport = of(s);
@@ -713,7 +725,7 @@ Time Sender::timeout(std::uint32_t id) const {
   return backed_off(wait, transport.parameters.retransmission_backoff, state_.records[id].timeouts);
 }
 
-// Called when a packet that asks for an acknowledgement is made and nothing in flight had asked.
+// Called when a packet that requests an acknowledgement is made and none in flight has requested one.
 void Sender::begin_timer(std::uint32_t id) {
   SenderState& s = senders_[id];
   s.timer_began = loop_.now();
@@ -721,7 +733,8 @@ void Sender::begin_timer(std::uint32_t id) {
   if (!s.timer || s.selective || s.timed_out) await_timeout(id);
 }
 
-// Called for an answer of selective repeat or after a timeout. `fresh`: it acknowledges something new.
+// Called for an answer with selective repeat, or after a timeout. `fresh` means that it acknowledges
+// something new.
 void Sender::restart_timer(std::uint32_t id, bool fresh) {
   SenderState& s = senders_[id];
   const bool sooner = s.timed_out || in_flight(id) <= of(s).reliability.low_packets;
@@ -730,12 +743,12 @@ void Sender::restart_timer(std::uint32_t id, bool fresh) {
     QueuePairRecord& record = state_.records[id];
     record.timeouts = 0;
     s.timed_out = false;
-    if (record.timer_event > loop_.now() + timeout(id)) s.timer = false;  // backed off
+    if (record.timer_event > loop_.now() + timeout(id)) s.timer = false;  // the pending event was backed off
   }
   if (sooner && answer_due(s) && !s.failed) await_timeout(id);
 }
 
-// Adds an event unless one is pending that comes early enough. The timeout becomes shorter when less is in
+// Schedules an event unless a pending one comes early enough. The timeout becomes shorter when less is in
 // flight, and when a backed-off one is over.
 void Sender::await_timeout(std::uint32_t id) {
   SenderState& s = senders_[id];
@@ -747,8 +760,8 @@ void Sender::await_timeout(std::uint32_t id) {
   schedule_timer(id, record.timer_event, EventKind::retransmission);
 }
 
-// Takes packets for lost after a timeout: those sent before the timer began. If the last one had a round
-// trip's time to be acknowledged, all are.
+// Takes the packets sent before the timer started for lost, after a timeout. If the last packet had a round
+// trip's time to be acknowledged, all unacknowledged packets are lost.
 void Sender::repeat_overdue(std::uint32_t id) {
   const SenderState& s = senders_[id];
   SelectiveSender& v = repeated_[id];
@@ -756,8 +769,8 @@ void Sender::repeat_overdue(std::uint32_t id) {
   v.repeat_until(s.acknowledged, all ? s.next_psn : v.timer_end);
 }
 
-// Counts a timeout. Shorter ones do not make a queue pair give up sooner: IRN's are only just longer than a
-// round trip.
+// Counts a timeout and returns whether the queue pair fails. Shorter timeouts do not make it fail sooner,
+// because IRN's are only just longer than a round trip.
 bool Sender::one_timeout_too_many(std::uint32_t id) {
   SenderState& s = senders_[id];
   const ReliabilityPlan& reliability = of(s).reliability;
@@ -770,7 +783,8 @@ bool Sender::one_timeout_too_many(std::uint32_t id) {
   return !s.selective || loop_.now() - repeated_[id].quiet_since >= reliability.patience;
 }
 
-// While nothing in flight asks for an acknowledgement none is missed, however slowly packets leave.
+// Handles a retransmission event. While no packet in flight requests an acknowledgement none is missed,
+// however slowly packets leave.
 void Sender::on_retransmission(const Event& event) {
   const std::uint32_t id = event.target;
   SenderState& s = senders_[id];
@@ -778,12 +792,12 @@ void Sender::on_retransmission(const Event& event) {
   timer_ended(event.target);
   if (!s.timer || event.time != state_.records[id].timer_event) return;
   s.timer = false;
-  // begin_timer() is called when an answer is due again. After a timeout the timer goes on, though what is to
-  // be repeated may be held up at the port.
+  // begin_timer() is called when an answer is due again. After a timeout the timer goes on, though the
+  // packets to repeat may be held up at the port.
   if (!answer_due(s) && (!s.timed_out || s.acknowledged == s.sent_end)) return;
   if (event.time < s.timer_began + timeout(id)) return await_timeout(id);
   if (one_timeout_too_many(id)) {
-    s.failed = true;  // as a real queue pair's error state: the stall report names it
+    s.failed = true;  // as a real queue pair's error state; waiting() reports it
     s.current = kNone;
     return;
   }
@@ -799,7 +813,7 @@ void Sender::on_retransmission(const Event& event) {
   make_ready(id);
 }
 
-// A timer that is pending keeps what its end would have changed in the digest.
+// Stores in a pending timer the value by which its end would have changed the digest.
 void Sender::end(std::uint32_t id) {
   const std::uint32_t place = outstanding_[id].line;
   if (place == kNone) return;

@@ -1,7 +1,6 @@
-// Sender: the sending halves of the queue pairs of one set of atoms: messages, arbitration, windows, pacing,
-// acknowledgements, congestion control, retransmission. It knows the network by the packets that it makes and
-// the replies that come; the receiver only by what it has to be told of a message before its last packet is
-// there.
+// Sender: the sending halves of the queue pairs of one logical process, with messages, arbitration, windows,
+// pacing, acknowledgements, congestion control and retransmission. It uses the network only by packets and
+// replies. It tells the receiver about a message before its last packet arrives.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +21,14 @@
 
 namespace netsim {
 
-// Why congestion control cannot work with the path of a queue pair. An empty text: it can.
+// The reason why congestion control cannot work with the path of a queue pair. An empty text means that it
+// can.
 struct PathObjection {
   Time round_trip = 0;
   std::uint32_t source = kNone, destination = kNone;  // GPUs
   std::string text;
-  // The longer round trip is the worse one; of equal ones the smaller numbers are taken.
+  // Returns whether this objection is worse: it has the longer round trip, or, of equal ones, the smaller GPU
+  // numbers.
   bool before(const PathObjection& other) const {
     return std::tuple(-round_trip, source, destination) <
            std::tuple(-other.round_trip, other.source, other.destination);
@@ -36,75 +37,79 @@ struct PathObjection {
 
 class Sender final : public PacketSource {
  public:
-  // `receiver`, `delays`, `counts`: of the same set.
+  // `receiver`, `delays` and `counts` belong to the same logical process.
   Sender(LogicalProcess& set, FabricShard& fabric, TransportState& state, Receiver& receiver,
          DelayDivision& delays, NetworkCounters& counts);
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // A message for the queue pair `id`, which begins here. The others: see Endpoint.
+  // Sends a message on queue pair `id`, which begins here. The other functions implement Endpoint.
   MessageHandle send(std::uint32_t id, const SendRequest& request);
   bool hold(const MessageHandle& handle);
   bool release(const MessageHandle& handle);
   bool set_priority(const MessageHandle& handle, std::uint8_t priority);
   Bytes cancel(const MessageHandle& handle);
 
-  // For a queue pair that comes into being: the number of the injector at `first` (see Injectors::at).
+  // Returns the index of the injector at `first` (see Injectors::at), for a queue pair that is being created.
   std::uint32_t injector(PortId first, PortId gate, Bytes room = 0) {
     return injectors_.at(first, gate, room);
   }
-  // The queue pair has its path, whose round trip in an idle network is this: its window and rate begin.
+  // Starts the window and rate of a queue pair that has got its path. `round_trip` is the path's round trip
+  // in an idle network.
   void begin(std::uint32_t id, Time round_trip);
-  // See Endpoint. Timers that congestion control asked for before still come.
+  // Implements Endpoint::begin_anew(). Timers that congestion control requested before still expire.
   void begin_anew(std::uint32_t id);
-  // Nothing of the queue pair is left but a timer that stands in line.
+  // Called when nothing of the queue pair is left but a timer in the TimerLine.
   void end(std::uint32_t id);
 
-  // The last packet of a message over scale-up links, `packet`, has arrived and was released just now.
+  // Called when the last packet of a message over scale-up links, `packet`, has arrived and was released just
+  // now.
   void delivered_over_scale_up(std::uint32_t id, std::uint32_t packet);
 
-  // Of a queue pair into an aggregation tree: the sum of a packet of it has come. True: of the last one of
-  // its first message, which end_oldest() is to end now.
+  // Called when the sum of a packet comes back on a queue pair into an all-reduce tree. Returns true for the
+  // last sum of its first message, which the caller must then end with end_oldest().
   bool sum_arrived(std::uint32_t id);
 
-  // The first of the queue pair's messages is over at all its receivers; it is forgotten.
+  // Ends the first of the queue pair's messages, which is over at all its receivers, and returns its data.
   struct Ended {
     SendRequest request;
     Time start = 0;
-    std::uint32_t number = 0;  // as of Message
+    std::uint32_t number = 0;  // as in Message
   };
   Ended end_oldest(std::uint32_t id);
 
-  // Events of the loop. A reply is here; a pace, a timer has ended.
+  // Handlers of the loop's events: a reply arrived, or a pacing wait or timer ended.
   void on_control(const Event& event);
   void on_pace(const Event& event);
   void on_congestion_timer(const Event& event);
   void on_retransmission_timer(const Event& event);
 
-  // Of a queue pair of this set's, since it began.
+  // Returns the payload bytes acknowledged since the queue pair began. It must belong to this logical
+  // process.
   Bytes acknowledged_payload(std::uint32_t id) const;
-  // Packets that were made or wait to be, without those of messages that are held.
+  // Returns the number of packets made or waiting to be made, without those of held messages.
   std::uint64_t packets_known(std::uint32_t id) const {
     return senders_[id].sent_end + queues_.unmade_packets(senders_[id], id);
   }
-  // Of this set's queue pairs of each transport (TransportState::transports), the worst.
+  // Returns, by transport (TransportState::transports), the worst objection of this logical process's queue
+  // pairs.
   const std::vector<PathObjection>& objections() const { return objections_; }
-  // What timers have added to the digests of queue pairs that had ended before.
+  // Returns the change of the digest by timers of queue pairs that had ended before.
   std::uint64_t late_digest() const { return late_digest_; }
 
  private:
-  // The packets of a segment as far as making one of them has to know: psns up to end - 1; `base`: what that
-  // of the message's first packet would be if its packets came in a row.
+  // The data of a segment that making a packet needs. `end` is one past its last psn. `base` is the psn that
+  // the message's first packet would have if its packets were consecutive.
   struct Extent {
     std::uint32_t segment, base, end;
   };
 
-  // What became of a chance to send.
+  // Result of an opportunity to send.
   enum class Made : std::uint8_t {
-    none,  // no packet: nothing may be sent
-    held,  // no packet: the port holds back the classes that have any
-    last,  // one, after which nothing may be sent
-    more   // one, and there are more
+    none,  // no packet, because nothing may be sent
+    held,  // no packet, because the port holds back all classes that have any
+    last,  // one packet, after which nothing may be sent
+    more   // one packet, and there are more
   };
   Made make_one(Injectors::Injector& in);
   void port_free(PortId port) override;
@@ -136,8 +141,8 @@ class Sender final : public PacketSource {
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
-  // Arguments of EventKind::pace other than 0: connections of the queue pair have rested long enough, or the
-  // message of number `argument - kMessageLeft` has left.
+  // Values of a pace event's argument other than 0: rests of connections are over, or message number
+  // `argument - kMessageLeft` has left.
   static constexpr std::uint64_t kRestOver = 1, kMessageLeft = 2;
   BitRate next_rate_limit(std::uint32_t id) const;
   void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
@@ -157,7 +162,7 @@ class Sender final : public PacketSource {
   void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
   void tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
                                std::uint32_t packet);
-  // Marks that an ACK or NACK echoes.
+  // Returns the number of marks that an ACK or NACK echoes.
   static std::uint32_t marks_of(const Packet& ack) {
     if (ack.kind == PacketKind::nack) return ack.marked ? 1 : 0;
     return ack.message;
@@ -171,7 +176,7 @@ class Sender final : public PacketSource {
   }
   bool stand_in_line(std::uint32_t id, Time time);
   void make_event(const TimerLine::Timer& timer, std::uint32_t place);
-  // Returns whether something in flight has asked for an acknowledgement.
+  // Returns whether a packet in flight has requested an acknowledgement.
   static bool answer_due(const SenderState& s) { return s.next_psn - s.acknowledged > s.unrequested; }
   Time timeout(std::uint32_t id) const;
   void begin_timer(std::uint32_t id);
@@ -188,7 +193,7 @@ class Sender final : public PacketSource {
   Receiver& receiver_;
   DelayDivision& delays_;
   NetworkCounters& counts_;
-  // Of the state.
+  // Copies of addresses in the state.
   const FabricTransport* transports_;
   SenderState* senders_;
   Outstanding* outstanding_;

@@ -1,8 +1,9 @@
-// TimerLine: the retransmission timers of one set, in the order in which they end. Nearly all of them are set
-// for the same time ahead, so a timer that is set later ends later: they stand in a line of 24 bytes each,
-// and only the first are events of the loop. A timer outlives what it was for: a queue pair that is over, all
-// of it but the timer, is given back, and what the timer's end would have added to its digest stays in the
-// line.
+// TimerLine: the retransmission timers of one logical process, in the order of their ends. Nearly all have
+// the same length, so a timer that is set later ends later. They form a line with 24 bytes per timer, and
+// only the first ones are events of the loop.
+//
+// A timer may outlive its queue pair, whose id is then reused. The value that the timer would have added to
+// the queue pair's digest is stored in the line.
 #pragma once
 
 #include <array>
@@ -18,15 +19,16 @@ namespace netsim {
 class TimerLine {
  public:
   struct Timer {
-    std::uint64_t time : 63, over : 1;  // over: its queue pair is
+    std::uint64_t time : 63, over : 1;  // over: its queue pair is over
     std::uint64_t key;                  // Event::key
-    std::uint64_t value;                // the queue pair; if it is over, see above
+    std::uint64_t value;                // the queue pair; if that is over, the addition to its digest
   };
 
-  // Timers that end before the last one of the line are events of their own.
+  // Returns whether the line accepts a timer. One that ends before the line's last timer must be an event of
+  // its own.
   bool takes(Time time) const { return count_ == 0 || time >= last_; }
-  // Where the timer is until it has ended. `insert(timer, place)` is called for those that are events of the
-  // loop from now on.
+  // Appends a timer and returns its place, valid until the timer has ended. `insert(timer, place)` is called
+  // for timers that become events of the loop.
   template <class Insert>
   std::uint32_t add(Time time, std::uint64_t key, std::uint32_t queue_pair, Insert insert) {
     const std::uint32_t place = end_place();
@@ -41,12 +43,12 @@ class TimerLine {
     }
     return place;
   }
-  // The event of the timer at `place` is executed; a copy of the timer.
+  // Called when the event of the timer at `place` is executed. Returns a copy of the timer.
   template <class Insert>
   Timer end(std::uint32_t place, Insert insert) {
     const Timer timer = (*this)[place];
     if (--pending_ > 0) return timer;
-    // The loop has executed all that end at this time, in the order of their keys.
+    // The loop has executed all timers that end at this time, in the order of their keys.
     for (; events_ > 0; --events_) remove_first();
     if (count_ == 0) return timer;
     first_time_ = static_cast<Time>((*this)[first_].time);
@@ -71,7 +73,7 @@ class TimerLine {
   std::uint32_t after(std::uint32_t place) const {
     return (place + 1) % kChunk != 0 ? place + 1 : chunks_[place / kChunk].next * kChunk;
   }
-  // Behind the last timer, in a new chunk where that one's is full.
+  // Returns the place behind the last timer, in a new chunk if the last one is full.
   std::uint32_t end_place() {
     if (count_ == 0 && first_chunk_ == kNoChunk) {
       first_chunk_ = last_chunk_ = take_chunk();
@@ -113,14 +115,14 @@ class TimerLine {
     return chunk;
   }
 
-  std::vector<Chunk> chunks_;  // from first_chunk_ on by `next`; the others are free
+  std::vector<Chunk> chunks_;  // from first_chunk_ on, linked by `next`; the others are free
   std::vector<std::uint32_t> free_;
   std::uint32_t first_chunk_ = kNoChunk, last_chunk_ = kNoChunk;
   std::uint32_t first_ = 0;    // place of the first timer
-  std::uint32_t end_ = kFull;  // of the next one; kFull: it needs a chunk
-  std::size_t count_ = 0;      // in the line
-  std::size_t events_ = 0;     // of them, from the first on, those that were made events
-  std::size_t pending_ = 0;    // of these, those that have not been executed
+  std::uint32_t end_ = kFull;  // place of the next timer; kFull: it needs a new chunk
+  std::size_t count_ = 0;      // timers in the line
+  std::size_t events_ = 0;     // leading timers that were made events
+  std::size_t pending_ = 0;    // those of them that have not been executed
   Time first_time_ = 0, last_ = 0;
 };
 

@@ -3,7 +3,7 @@
 namespace netsim {
 namespace {
 
-// Circuits count among the collectives of their group.
+// Returns the kind by which calls are counted. Circuits count among the collectives of their group.
 TaskKind kind_of_key(const ProgramOp& op) {
   return op.kind == TaskKind::circuits ? TaskKind::collective : op.kind;
 }

@@ -1,9 +1,9 @@
-// MatchKeys: how many calls with the same match key go before an operation in a role's program: what a
-// member of a collective, or one end of a message, needs to find the others, whatever happens first.
+// MatchKeys: the number of calls with the same match key before an operation in a role's program. A member of
+// a collective, or one end of a message, finds the others by it, independent of the order of events.
 //
-// The keys are expressions, and two of them may mean the same for a rank: on a ring of two the next rank and
-// the previous one are the same peer. Ranks for which the same expressions fall together share a table, so
-// there is one for nearly every role.
+// The keys are expressions, and two of them may mean the same for a rank. On a ring of two, the next rank and
+// the previous one are the same peer. Ranks for which the same expressions coincide share a table, so nearly
+// every role has only one.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace netsim {
 
 class MatchKeys {
  public:
-  // Both outlive this.
+  // Both must outlive this.
   MatchKeys(const OperationList& operations, const UnrolledRole& role);
-  // The table of a rank that plays the role, whose groups and peers exist.
+  // Returns the table of a rank that has the role. Its groups and peers must exist.
   std::uint32_t table_of(std::uint32_t rank, const RankGrid& grid, const GroupTable& groups);
-  // Of a communication.
+  // Returns the sequence number of a communication in an iteration.
   std::uint32_t sequence(std::uint32_t table_index, std::uint32_t index, std::uint32_t iteration) const {
     const Table& table = tables_[table_index];
     return table.before[index] + iteration * table.calls[key_[index]];
@@ -32,9 +32,10 @@ class MatchKeys {
   static constexpr std::uint32_t kNoKey = UINT32_MAX;
   struct Table {
     std::vector<std::uint32_t> before;  // by task: calls with its key before it in its iteration
-    std::vector<std::uint32_t> calls;   // by key: in an iteration, those that mean the same added up
+    // By key: calls in an iteration, added up over keys that mean the same.
+    std::vector<std::uint32_t> calls;
   };
-  // What a key means for a rank: kind of call, group or peer, tag.
+  // The meaning of a key for a rank: kind of call, group or peer, tag.
   using Meaning = std::tuple<TaskKind, std::uint32_t, std::uint32_t>;
 
   Table make_table(const std::vector<std::uint32_t>& same_as) const;

@@ -17,7 +17,8 @@ std::uint64_t saturating_multiply(std::uint64_t a, std::uint64_t b) {
   return product > kSaturated ? kSaturated : static_cast<std::uint64_t>(product);
 }
 
-// Sizes of blocks by depth-first search with a stack of its own: a file may nest blocks as deep as it likes.
+// BlockSizes: computes sizes of blocks by depth-first search with a stack of its own, because a file may nest
+// blocks to any depth.
 class BlockSizes {
  public:
   BlockSizes(const Program& program, const std::string& file)
@@ -59,7 +60,7 @@ class BlockSizes {
     }
   }
 
-  // True when the repeated block's size is known and added; false after pushing it.
+  // Returns true if the repeated block's size is known and added, false after pushing the block.
   bool descend(Frame& frame, const ProgramRepeat& repeat, std::vector<Frame>& stack) {
     const std::string path =
         "blocks[" + std::to_string(frame.block) + "].items[" + std::to_string(frame.item) + "].repeat";
@@ -201,7 +202,7 @@ std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t r
                        program.axes[axis].name + "' has " + std::to_string(program.axes[axis].size));
     }
   }
-  // From the slowest axis inward, so that the ranks come out in ascending order.
+  // It goes from the slowest axis to the fastest, so that the ranks come out in ascending order.
   std::vector<std::uint32_t> ranks{0};
   for (std::size_t axis = program.axes.size(); axis-- > 0;) {
     const std::uint32_t size = program.axes[axis].size;

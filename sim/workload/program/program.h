@@ -1,5 +1,6 @@
-// Program: a workload as plain data, the same shape as workload.proto (which documents every field).
-// Generators make one with ProgramBuilder, program_file.h reads and writes it, RoleProgramSource plays it.
+// Program: a workload as plain data, in the shape of workload.proto, which documents every field. Generators
+// make one with ProgramBuilder, program_file.h reads and writes it, and RoleProgramSource hands out its
+// tasks.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ struct ProgramAxis {
   std::uint32_t size = 1;
 };
 
-// The ranks that agree with a rank on all axes not named; members in order, first named axis fastest. Or
-// `ranks`; or that one of `lists` that the rank is in, of which none have a rank in common.
+// GroupExpression: the group of a rank. Its members are the ranks that agree with the rank on all axes that
+// are not named, first named axis fastest. Or they are `ranks`, or the one of `lists` that contains the rank;
+// no two lists have a rank in common.
 struct GroupExpression {
   struct AxisSubset {
     std::uint32_t axis = 0;
@@ -36,7 +38,7 @@ struct GroupExpression {
   bool operator==(const GroupExpression&) const = default;
 };
 
-// The rank with another coordinate on an axis, or `rank`, or what the table says for the rank.
+// PeerExpression: the rank with another coordinate on an axis, or `rank`, or the table's value for the rank.
 struct PeerExpression {
   enum class Kind : std::uint8_t { none, offset, rank, table };
   Kind kind = Kind::none;
@@ -44,7 +46,7 @@ struct PeerExpression {
   std::uint32_t axis = 0;
   std::int32_t offset = 0;
   std::uint32_t rank = 0;
-  std::uint32_t table = 0;  // one value for each rank
+  std::uint32_t table = 0;  // index of a table with one value for each rank
   auto operator<=>(const PeerExpression&) const = default;
 };
 
@@ -70,7 +72,7 @@ struct ProgramOp {
   std::vector<std::uint32_t> after;
   std::vector<std::int32_t> after_previous;
   Time not_before = 0;
-  std::uint32_t memory_plus_one = 0;  // index in Program::memory
+  std::uint32_t memory_plus_one = 0;  // index + 1 in Program::memory
   bool operator==(const ProgramOp&) const = default;
 };
 
@@ -93,7 +95,7 @@ struct ProgramRole {
   std::string name;
   std::vector<Coordinate> where;
   std::uint32_t block = 0;
-  MemoryUse resident = {};  // of each of its ranks
+  MemoryUse resident = {};  // memory in use throughout, on each of its ranks
 };
 
 struct Program {
@@ -108,47 +110,50 @@ struct Program {
   std::vector<ProgramBlock> blocks;
   std::vector<ProgramRole> roles;
   std::uint32_t iterations = 1;
-  std::uint32_t warm_up = 0;  // of the iterations
+  std::uint32_t warm_up = 0;  // number of the first iterations that means leave out
   double model_flops = 0;
-  // Of programs that say what memory their operations need. Not in files.
+  // The program declares the memory that its operations need. Files do not contain this.
   bool counts_memory = false;
   std::vector<TaskMemory> memory;
 };
 
-// What a program may not exceed; beyond it is an InputError.
+// ProgramLimits: the limits of a program. Exceeding one is an InputError.
 struct ProgramLimits {
   static constexpr std::uint64_t kFileBytes = 1ULL << 30;
   static constexpr std::uint64_t kRanks = 1ULL << 20;
   static constexpr std::uint64_t kTasks = 1'000'000'000;  // all ranks and iterations together
   static constexpr std::uint64_t kUnrolled = 30'000'000;  // operations of all roles together, one iteration
-  static constexpr std::uint64_t kDependencies = 100'000'000;  // of all roles together, one iteration
-  static constexpr std::uint64_t kGroupMembers = 1ULL << 26;   // of all groups together
+  // Dependencies of all roles together, one iteration.
+  static constexpr std::uint64_t kDependencies = 100'000'000;
+  static constexpr std::uint64_t kGroupMembers = 1ULL << 26;  // members of all groups together
   static constexpr std::size_t kAxes = 16;
-  static constexpr std::uint32_t kDepth = 64;            // of nested blocks
-  static constexpr std::size_t kKernels = 500;           // of one work
-  static constexpr Bytes kBytes = 1LL << 50;             // of one communication
-  static constexpr std::uint32_t kCountsMembers = 4096;  // of an all-to-all-v
-  static constexpr double kOperations = 1e19;            // of one GEMM, in bytes of elements
+  static constexpr std::uint32_t kDepth = 64;            // depth of nested blocks
+  static constexpr std::size_t kKernels = 500;           // kernels of one work
+  static constexpr Bytes kBytes = 1LL << 50;             // bytes of one communication
+  static constexpr std::uint32_t kCountsMembers = 4096;  // members of an all-to-all-v
+  // Operations of one GEMM, times the bytes of an element.
+  static constexpr double kOperations = 1e19;
   static constexpr Time kKernelTime = 10'000 * kSecond;
 };
 
-// Number of ranks: the product of the axes, saturated.
+// Returns the number of ranks: the product of the axes, saturated.
 std::uint64_t rank_count(const Program& program);
-// What a table says for a rank in an iteration: tables have a row of all ranks for each of so many
-// iterations, and begin again behind the last.
+// Returns a table's value for a rank in an iteration. A table has a row of all ranks for each of some
+// iterations and begins again after the last row.
 inline std::int64_t table_value(const std::vector<std::int64_t>& table, std::uint64_t ranks,
                                 std::uint32_t rank, std::uint32_t iteration) {
   return table.size() == ranks ? table[rank] : table[iteration % (table.size() / ranks) * ranks + rank];
 }
-// Operations of every block, unrolled; saturated at 2^63. InputError with path for a block out of range, one
-// that contains itself, a repeated block without operations, and blocks nested deeper than the limit.
+// Returns the number of operations of every block, unrolled; saturated at 2^63. Throws InputError with the
+// path for a block that is out of range or contains itself. It also refuses a repeated block without
+// operations, and blocks nested deeper than the limit.
 std::vector<std::uint64_t> unrolled_sizes(const Program& program, const std::string& file);
-// Tasks of all ranks and iterations. Same errors.
+// Returns the number of tasks of all ranks and iterations. Throws the same errors.
 std::uint64_t total_tasks(const Program& program, const std::string& file);
-// Ranks that play a role, ascending. InputError for an axis or value out of range.
+// Returns the ranks that have a role, ascending. Throws InputError for an axis or value out of range.
 std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t role, const std::string& file);
 
-// Builds a Program: every distinct name, work, group and block is stored once.
+// ProgramBuilder: builds a Program. Every distinct name, work, group and block is stored once.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(const std::string& job);
@@ -163,7 +168,8 @@ class ProgramBuilder {
   std::uint32_t block(ProgramBlock block);  // equal contents are one block, whatever their names
   void role(ProgramRole role) { program_.roles.push_back(std::move(role)); }
 
-  std::uint64_t block_size(std::uint32_t block) const { return sizes_[block]; }  // unrolled
+  // Number of unrolled operations.
+  std::uint64_t block_size(std::uint32_t block) const { return sizes_[block]; }
   Program& program() { return program_; }
   Program finish() { return std::move(program_); }
 
@@ -178,27 +184,27 @@ class ProgramBuilder {
   std::map<std::uint64_t, std::vector<std::uint32_t>> block_index_;   // by hash of the contents
 };
 
-// A block under construction. A Position is the offset of an operation in the unrolled block, repeats
-// included.
+// BlockBuilder: a block under construction. A Position is the offset of an operation in the unrolled block,
+// repeats included.
 class BlockBuilder {
  public:
   using Position = std::uint32_t;
-  // The operation unrolled right before this block, wherever it is used; kBefore - i: the one i before that,
-  // for i up to kReach.
+  // kBefore is the operation unrolled right before this block, wherever the block is used. kBefore - i is the
+  // i-th operation before that one, for i up to kReach.
   static constexpr Position kBefore = UINT32_MAX, kReach = (1U << 20) - 1;
 
   BlockBuilder(ProgramBuilder& builder, std::string name) : builder_(builder), block_{std::move(name), {}} {}
 
-  // Each appends one operation that waits for `after` (and for its stream) and returns its position.
-  // `name`: of the operation, if it is not the work's.
+  // Each of these appends one operation that waits for `after` and for its stream, and returns its position.
+  // `name` is that of the operation, if it is not the work's.
   Position compute(const Work& work, const std::vector<Position>& after = {}, const std::string& name = {});
   Position collective(const std::string& name, CollectiveKind kind, Stream stream, std::uint32_t queue,
                       std::uint32_t group, Bytes bytes, const std::vector<Position>& after);
-  // Sends are unordered: they wait for `after` only.
+  // Appends a send, which is unordered: it waits for `after` only.
   Position send(const std::string& name, const PeerExpression& peer, std::uint32_t tag, Bytes bytes,
                 const std::vector<Position>& after);
-  // Receives wait for the one before in `queue` of stream pp, and for `after`: without it they are posted
-  // early and block nothing.
+  // Appends a receive, which waits for the one before in `queue` of stream pp, and for `after`. With an empty
+  // `after` it is posted early and blocks nothing.
   Position receive(const std::string& name, std::uint32_t queue, const PeerExpression& peer,
                    std::uint32_t tag, Bytes bytes, const std::vector<Position>& after = {});
   Position add(ProgramOp op, const std::vector<Position>& after);
@@ -206,12 +212,13 @@ class BlockBuilder {
   // merged.
   Position repeat(std::uint32_t block, std::uint32_t count = 1);
   Position size() const { return size_; }
-  // Of the block itself, in which what is repeated is one item.
+  // Returns the number of items of the block itself, in which a repeated block is one item.
   std::size_t items() const { return block_.items.size(); }
-  // From one of the items on, all of them operations: what memory they need together, allocated when the
-  // first begins and released when the last ends.
+  // Sets the memory that the items from `first_item` on need together; all of them must be operations. It is
+  // allocated when the first begins and released when the last ends.
   void add_memory(std::size_t first_item, const TaskMemory& memory);
-  // What a block that is appended next calls the operation at `position` of this one.
+  // Returns the position by which a block that is appended next refers to the operation at `position` of this
+  // one.
   Position seen_from_next(Position position) const;
   std::uint32_t finish() { return builder_.block(std::move(block_)); }
 
@@ -223,7 +230,7 @@ class BlockBuilder {
   Position size_ = 0;
 };
 
-// Throws the InputError for a field of a workload file: `path` is the field ("roles[2].block"), empty for the
+// Throws InputError for a field of a workload file. `path` is the field ("roles[2].block"), or empty for the
 // whole file.
 [[noreturn]] void fail_program(const std::string& file, const std::string& path, const std::string& message);
 

@@ -9,14 +9,14 @@
 namespace netsim {
 namespace {
 
-// Operations that a role uses, each with how often.
+// Returns the operations that a role uses, each with the number of its uses.
 std::map<std::uint32_t, std::uint64_t> used_operations(const UnrolledRole& role) {
   std::map<std::uint32_t, std::uint64_t> used;
   for (std::uint32_t i = 0; i < role.size(); ++i) ++used[role.operation(i)];
   return used;
 }
 
-// Iterations after which a table begins again.
+// Returns the number of iterations after which a table begins again.
 std::uint32_t rows_of(const CheckedProgram& checked, std::uint32_t table) {
   return static_cast<std::uint32_t>(checked.program.tables[table].size() / checked.grid.ranks());
 }
@@ -24,7 +24,8 @@ std::int64_t value_at(const CheckedProgram& checked, std::uint32_t table, std::u
                       std::uint32_t row) {
   return table_value(checked.program.tables[table], checked.grid.ranks(), rank, row);
 }
-// The values of a rank in all iterations as one number, which is the value where they are the same.
+// Returns the values of a rank in all iterations as one number. It is the value itself where a table has one
+// row.
 std::uint64_t values_of(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank) {
   std::uint64_t values = 0;
   for (std::uint32_t row = 0; row < rows_of(checked, table); ++row)
@@ -89,7 +90,7 @@ class OperationCheck {
   }
   void check_counts(std::uint32_t counts, const char* field) const {
     const std::uint32_t id = checked_.groups.id(op_.group, rank_);
-    if (id == kNoIndex) return;  // check_group() says so
+    if (id == kNoIndex) return;  // check_group() reports it
     const std::size_t members = checked_.groups.members(id).size();
     const std::uint32_t counted = checked_.program.counts[counts].members();
     if (counted != members)
@@ -113,7 +114,7 @@ class OperationCheck {
   std::uint32_t rank_;
 };
 
-// What it is for all members alike, but for the bytes.
+// Returns a digest of the properties that all members have to agree on, except the bytes.
 std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
   if (op.kind == TaskKind::circuits) return hash_name(checked.program.names[op.circuits]);
   const std::uint64_t what = static_cast<std::uint64_t>(op.collective) << 32 | op.root;
@@ -121,7 +122,7 @@ std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
   return hash_combine(what, checked.program.counts[op.counts_plus_one - 1].digest());
 }
 
-// What a rank chooses in all iterations, by its contents.
+// Returns a digest of a rank's choices in all iterations, by their contents.
 std::uint64_t digest_of_choices(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank) {
   std::uint64_t digest = 0;
   for (std::uint32_t row = 0; row < rows_of(checked, table); ++row) {
@@ -131,7 +132,8 @@ std::uint64_t digest_of_choices(const CheckedProgram& checked, std::uint32_t tab
   return digest;
 }
 
-// What a role calls on one group expression. Bytes and counts from tables are added per rank.
+// CollectiveTotals: the calls of a role on one group expression. Bytes and counts from tables are added per
+// rank.
 struct CollectiveTotals {
   std::uint64_t calls = 0;
   std::uint64_t order = 0;  // hash of kind, root and bytes, in program order
@@ -164,7 +166,7 @@ struct GroupCalls {
   std::uint64_t digest = 0;
 };
 
-// The calls of one rank by group; expressions that mean the same group are added up.
+// Returns the calls of one rank by group. Expressions that mean the same group are added up.
 std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
                                                   const std::map<std::uint32_t, CollectiveTotals>& totals,
                                                   std::uint32_t rank) {
@@ -191,7 +193,7 @@ std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
                        std::to_string(b.calls) + " calls, or other kinds, roots, bytes, counts or circuits");
 }
 
-// Messages of one direction between two ranks under one tag, at one end.
+// MessageKey: messages of one direction between two ranks with one tag, at one end.
 struct MessageKey {
   std::uint32_t sender, receiver, tag;
   auto operator<=>(const MessageKey&) const = default;
@@ -221,7 +223,8 @@ void for_each_message(const CheckedProgram& checked, Visit visit) {
   }
 }
 
-// Sent minus received as one hash, so that jobs of any size are checked without a table; 0 when all match.
+// Returns sent minus received as one hash, so that jobs of any size are checked without a table; 0 when all
+// match.
 std::uint64_t imbalance(const CheckedProgram& checked) {
   std::uint64_t sum = 0;
   for_each_message(checked, [&sum](const MessageKey& key, bool received, const MessageTotal& total) {

@@ -1,4 +1,4 @@
-// Checks across ranks: what would otherwise only show as a job that stalls.
+// Checks across ranks. They find errors that would otherwise only show as a stalled job.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace netsim {
 
-// What the checks look at; all of it belongs to the caller.
+// CheckedProgram: the data that the checks read, which belongs to the caller.
 struct CheckedProgram {
   const Program& program;
   const RankGrid& grid;
@@ -21,13 +21,14 @@ struct CheckedProgram {
   const std::string& file;
 };
 
-// Peers, roots, group membership and table values are right for every rank that uses them. InputError.
-void check_operations(const CheckedProgram& checked);
-// All members of a group call the same collectives (kinds, roots, bytes) and ask for the same circuits, in
-// the same order on each. InputError.
-void check_collectives(const CheckedProgram& checked);
-// Per (sender, receiver, tag): as many messages and bytes sent as received, raw at both ends or at none.
+// Checks that peers, roots, group membership and table values are right for every rank that uses them. Throws
 // InputError.
+void check_operations(const CheckedProgram& checked);
+// Checks that all members of a group call the same collectives (kinds, roots, bytes) and ask for the same
+// circuits, in the same order. Throws InputError.
+void check_collectives(const CheckedProgram& checked);
+// Checks for each (sender, receiver, tag) that as many messages and bytes are sent as received, raw at both
+// ends or at none. Throws InputError.
 void check_messages(const CheckedProgram& checked);
 
 }  // namespace netsim

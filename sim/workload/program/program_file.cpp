@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kMagic = "netsim-workload";
 constexpr std::uint32_t kSchema = 1;
 
-// Enums of the two worlds, in one place for both directions.
+// Tables of pairs of an enum of netsim and one of protobuf, for both directions.
 template <class Ours, class Theirs>
 using EnumTable = std::vector<std::pair<Ours, Theirs>>;
 
@@ -80,7 +80,7 @@ int theirs(const EnumTable<Ours, int>& table, Ours value) {
   check_failed("enum value", __FILE__, __LINE__, "value without a place in workload.proto");
 }
 
-// "3 bytes": for messages.
+// Returns "3 bytes", for messages.
 std::string count_of(std::size_t count, const char* what) { return std::to_string(count) + " " + what; }
 
 class Reader {
@@ -130,8 +130,8 @@ class Reader {
     }
   }
 
-  // Walks the top level so that a cut file, and what is no text where text belongs, are reported with their
-  // offset.
+  // Walks the top level, so that a truncated file, and bytes that are not text in a text field, are reported
+  // with their offset.
   void check_wire(std::string_view bytes) const {
     google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                               static_cast<int>(bytes.size()));
@@ -146,7 +146,8 @@ class Reader {
       check_name(bytes.substr(0, static_cast<std::size_t>(in.CurrentPosition())), offset, tag >> 3);
     }
   }
-  // The field `number` that ends `bytes`; its tag, a byte long, is at `offset`, the text behind its length.
+  // Checks the field `number` that ends `bytes`. Its tag has one byte, at `offset`; its text follows its
+  // length.
   void check_name(std::string_view bytes, int offset, std::uint32_t number) const {
     const char* field = number == pb::Workload::kJobFieldNumber     ? "job"
                         : number == pb::Workload::kNamesFieldNumber ? "names"
@@ -321,7 +322,8 @@ class Reader {
     return result;
   }
 
-  // Tiles round small dimensions up, so that they count as at least 256 here.
+  // Checks the number of operations. Tiles round small dimensions up, so each counts 256 more than its size
+  // here.
   void check_operations(const Kernel& gemm, const std::string& path) const {
     const auto padded = [](std::int64_t size) { return static_cast<double>(size) + 256.0; };
     const double operations = 2.0 * padded(gemm.m) * padded(gemm.n) * static_cast<double>(gemm.k) *

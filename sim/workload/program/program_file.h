@@ -1,4 +1,4 @@
-// Program files (.pb): the only place that knows protobuf.
+// Program files (.pb). Only this file's implementation knows protobuf.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace netsim {
 
-// True if these bytes start as a workload file does.
+// Returns whether the bytes begin as a workload file does.
 bool looks_like_program(std::string_view bytes);
 
-// InputError, with `file` and the path inside the message, for empty, truncated or foreign data, a newer
-// schema, unknown fields and enum values, and indices of names, works, tables and groups that do not exist.
-// What needs the unrolled program is checked by RoleProgramSource.
+// Parses a program. Throws InputError, with `file` and the path inside the message, for empty, truncated or
+// foreign data, a newer schema, unknown fields and enum values. It also throws for indices of names, works,
+// tables and groups that do not exist. RoleProgramSource checks what needs the unrolled program.
 Program parse_program(std::string_view bytes, const std::string& file);
 
-// The same bytes for equal programs, on every machine.
+// Returns the bytes of a program. They are the same for equal programs, on every machine.
 std::string serialize_program(const Program& program);
 
 }  // namespace netsim

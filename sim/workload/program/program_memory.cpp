@@ -33,7 +33,7 @@ std::vector<MemoryPeak> ProgramMemory::planned() const {
   return peaks;
 }
 
-// Of the rank with the most rows.
+// Adds changes as they are for the rank with the most rows.
 void ProgramMemory::add_largest(const std::vector<MemoryChange>& changes, MemoryUse& use) const {
   for (const MemoryChange& change : changes) {
     use[change.kind] += change.bytes;
@@ -46,7 +46,7 @@ void ProgramMemory::add_largest(const std::vector<MemoryChange>& changes, Memory
 MemoryUse ProgramMemory::planned_peak(std::uint32_t number) const {
   const UnrolledRole& role = roles_[number];
   MemoryUse now = program_.roles[number].resident, peak = now;
-  // By stream queue: what its last communication releases when it ends.
+  // By stream queue: the memory of its last communication, which is released when it ends.
   std::map<std::pair<Stream, std::uint32_t>, const TaskMemory*> under_way;
   for (std::uint32_t i = 0; i < role.size(); ++i) {
     const ProgramOp& op = operations_[role.operation(i)];

@@ -1,4 +1,4 @@
-// ProgramMemory: the MemoryPlan of a program that says what memory its operations need.
+// ProgramMemory: the MemoryPlan of a program that declares the memory of its operations.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace netsim {
 
 class ProgramMemory final : public MemoryPlan {
  public:
-  // All of them outlive this. `role_of`: by rank.
+  // All arguments must outlive this. `role_of` is by rank.
   ProgramMemory(const Program& program, const OperationList& operations,
                 const std::vector<UnrolledRole>& roles, const std::vector<std::uint32_t>& role_of)
       : program_(program), operations_(operations), roles_(roles), role_of_(role_of) {}

@@ -16,7 +16,7 @@ namespace netsim {
 
 class RankGrid {
  public:
-  // `tables`: those of the program, which peers are looked up in; they outlive this.
+  // `tables` are those of the program, in which peers are looked up. They must outlive this.
   explicit RankGrid(const std::vector<ProgramAxis>& axes,
                     const std::vector<std::vector<std::int64_t>>* tables = nullptr);
   std::uint32_t ranks() const { return ranks_; }
@@ -25,16 +25,16 @@ class RankGrid {
   std::uint32_t coordinate(std::uint32_t rank, std::uint32_t axis) const {
     return rank / stride_[axis] % size_[axis];
   }
-  // The rank with another coordinate on one axis.
+  // Returns the rank with another coordinate on one axis.
   std::uint32_t moved(std::uint32_t rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
     return rank + (coordinate_there - coordinate(rank, axis)) * stride_[axis];
   }
-  // The peer of a rank; nothing where the expression leaves the grid. An axis out of range leaves it, too,
-  // and a table that there is not, or that is too short.
+  // Returns the peer of a rank, or nothing where the expression leaves the grid. An axis out of range counts
+  // as that, as does a table that does not exist or is too short.
   std::optional<std::uint32_t> peer(std::uint32_t rank, const PeerExpression& expression) const;
-  // take(members) of each group along the axes, in the order of their first ranks: ranks that agree on all
-  // axes that are not named, first named axis fastest. An axis without members is whole; no axis is named
-  // twice.
+  // Calls take(members) for each group along the axes, in the order of their first ranks. A group has the
+  // ranks that agree on all axes that are not named, first named axis fastest. An axis without members is
+  // whole; no axis may be named twice.
   template <class Take>
   void each_group(const std::vector<GroupExpression::AxisSubset>& axes, Take take) const;
 
@@ -68,12 +68,13 @@ void RankGrid::each_group(const std::vector<GroupExpression::AxisSubset>& axes, 
   }
 }
 
-// All groups of a program. Equal members and communicator are one group, however they were written.
+// GroupTable: all groups of a program. Equal members and communicator are one group, however they were
+// written.
 class GroupTable {
  public:
-  // InputError with path for expressions that do not make groups, or more members than the limit.
+  // Throws InputError with the path for expressions that do not make groups, or more members than the limit.
   GroupTable(const Program& program, const RankGrid& grid, const std::string& file);
-  // The group that an expression means for a rank; kNoIndex where the rank is not a member.
+  // Returns the group that an expression means for a rank; kNoIndex where the rank is not a member.
   std::uint32_t id(std::uint32_t expression, std::uint32_t rank) const { return ids_[expression][rank]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
   const std::vector<std::uint32_t>& members(std::uint32_t id) const { return members_[id]; }
@@ -89,7 +90,7 @@ class GroupTable {
   const Program& program_;
   const RankGrid& grid_;
   const std::string& file_;
-  std::vector<std::vector<std::uint32_t>> ids_;  // per expression and rank
+  std::vector<std::vector<std::uint32_t>> ids_;  // by expression and rank
   std::vector<std::vector<std::uint32_t>> members_;
   std::map<Key, std::uint32_t> known_;
   std::uint64_t total_ = 0;

@@ -15,8 +15,8 @@
 namespace netsim {
 namespace {
 
-// The open part of one rank's run: tasks below `base` have ended, tasks beyond the counters were not touched
-// yet.
+// Window: the open part of one rank's run. Tasks below `base` have ended, and tasks beyond the counters have
+// not been touched yet.
 class Window {
  public:
   static constexpr std::uint32_t kEnded = UINT32_MAX, kHandedOut = UINT32_MAX - 1;
@@ -36,16 +36,16 @@ class Window {
   }
 
  private:
-  std::vector<std::uint32_t> counters_;  // dependencies that are left, from head_ on
+  std::vector<std::uint32_t> counters_;  // number of unmet dependencies by task, from head_ on
   std::size_t head_ = 0;
   std::uint32_t base_ = 0;
 };
 
 struct RankState {
   Window window;
-  std::uint32_t match_table = 0;      // of its role's MatchKeys
-  std::uint32_t open_iterations = 1;  // those before it may begin
-  std::vector<std::uint32_t> ended;   // by stream queue: how many of its tasks have
+  std::uint32_t match_table = 0;      // table of its role's MatchKeys
+  std::uint32_t open_iterations = 1;  // iterations below this number may begin
+  std::vector<std::uint32_t> ended;   // by stream queue: number of ended tasks
 };
 
 class RoleProgramSource : public TaskSource {
@@ -204,7 +204,7 @@ class RoleProgramSource : public TaskSource {
     return result;
   }
 
-  // Durations from tables become works of one fixed kernel, each distinct duration once.
+  // Makes works of one fixed kernel from durations in tables. Each distinct duration has one work.
   void add_tabled_works() {
     tabled_works_.resize(program_.tables.size());
     std::map<std::pair<std::uint32_t, Time>, std::uint32_t> known;
@@ -214,7 +214,8 @@ class RoleProgramSource : public TaskSource {
       auto& indices = tabled_works_[op.table_plus_one - 1];
       if (!indices.empty()) continue;
       for (const std::int64_t duration : program_.tables[op.table_plus_one - 1]) {
-        // A value out of range belongs to a rank that does not use it, or check_operations() had refused it.
+        // A value out of range belongs to a rank that does not use it; otherwise check_operations() would
+        // have refused it.
         const Time time = std::clamp<Time>(duration, 0, ProgramLimits::kKernelTime);
         const auto next = static_cast<std::uint32_t>(program_.works.size());
         const auto [it, added] = known.try_emplace({op.name, time}, next);
@@ -231,7 +232,7 @@ class RoleProgramSource : public TaskSource {
     return {name, {kernel}};
   }
 
-  // Those of one name are the same.
+  // Adds the circuit configurations. Equal names are one configuration.
   void add_circuits(const std::string& file, const std::map<std::string, Place>& places) {
     std::map<std::string, std::uint32_t> known;
     for (std::uint32_t i = 0; i < operations_.size(); ++i) {
@@ -306,7 +307,7 @@ class RoleProgramSource : public TaskSource {
                ? op.bytes
                : table_value(program_.tables[op.table_plus_one - 1], ranks(), rank, iteration);
   }
-  // Of the task at `index`, a collective of `group`, among those of its call.
+  // Returns the traffic of the collectives of `group` in the call of the task at `index`.
   GroupedTraffic grouped(std::uint32_t rank, std::uint32_t index, std::uint32_t group,
                          std::uint32_t iteration) const {
     const UnrolledRole& program = role(rank);
@@ -341,8 +342,8 @@ class RoleProgramSource : public TaskSource {
     return iteration * program.places(program.queue(index)) + program.place(index);
   }
 
-  // Places of the queue that are over: all those before the first one with a task that has not ended, where
-  // tasks end in their order.
+  // Returns the number of places of the queue that have ended, if tasks end in their order. These are the
+  // places before the first one with an open task.
   std::uint32_t ended_places(std::uint32_t rank, std::uint32_t queue) const {
     const UnrolledRole& program = role(rank);
     const std::vector<std::uint32_t>& tasks = program.tasks_of(queue);
@@ -351,7 +352,8 @@ class RoleProgramSource : public TaskSource {
     return ended / size * program.places(queue) + program.place(tasks[ended % size]);
   }
 
-  // The dependencies that a task still waits for. Tasks come into the window in order, with all of theirs.
+  // Returns the number of dependencies that a task still waits for. Tasks enter the window in order, with all
+  // of their dependencies.
   std::uint32_t& counter(std::uint32_t rank, std::uint32_t id) {
     Window& window = states_[rank].window;
     const UnrolledRole& program = role(rank);
@@ -367,7 +369,7 @@ class RoleProgramSource : public TaskSource {
     offer(rank, id, ready);
   }
 
-  // Hands the task out if nothing holds it any more: dependencies, the iteration before, its queue.
+  // Hands out the task if nothing delays it any more: its dependencies, the iteration before, its queue.
   void offer(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
     const std::uint32_t index = id % program.size(), iteration = id / program.size();
@@ -393,7 +395,7 @@ class RoleProgramSource : public TaskSource {
       offer(rank, iteration * program.size() + index, ready);
   }
 
-  // An iteration may begin.
+  // Offers the tasks of an iteration that may begin.
   void offer_iteration(std::uint32_t rank, std::uint32_t iteration, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
     for (const std::uint32_t index : program.unordered_roots()) {
@@ -406,7 +408,7 @@ class RoleProgramSource : public TaskSource {
     }
   }
 
-  // Drops what has ended from the window; at the end of an iteration opens the next one.
+  // Drops ended tasks from the window. At the end of an iteration, opens the next one.
   void open_iterations(std::uint32_t rank, std::vector<Task>& ready) {
     RankState& state = states_[rank];
     state.window.drop_ended();

@@ -54,7 +54,8 @@ UnrolledRole::UnrolledRole(const Program& program, const OperationList& operatio
   }
 }
 
-// Sizes were checked before: the program is finite and fits, and no repeated block is empty.
+// Unrolls a block. Its sizes were checked before: the program is finite and fits, and no repeated block is
+// empty.
 void UnrolledRole::unroll(const Program& program, const OperationList& operations, std::uint32_t root) {
   struct Frame {
     std::uint32_t block;
@@ -81,7 +82,7 @@ void UnrolledRole::unroll(const Program& program, const OperationList& operation
 
 std::span<const std::uint32_t> UnrolledRole::tasks_at(std::uint32_t queue, std::uint32_t place) const {
   const std::vector<std::uint32_t>& tasks = queues_[queue];
-  // At most one a place is the rule, and then it is at its place.
+  // Most queues have one task per place; then it is at the place's index.
   const auto before = [&](std::uint32_t task, std::uint32_t wanted) { return place_[task] < wanted; };
   const auto first = std::lower_bound(tasks.begin(), tasks.end(), place, before);
   auto end = first;
@@ -145,9 +146,9 @@ void UnrolledRole::connect(const OperationList& operations, const std::string& f
   successors_.build(size(), edges);
 }
 
-// Where no task names one of the previous iteration, iterations follow one another as a whole. Where one
-// does, only what nothing holds within its iteration, no dependency and no queue, waits for the whole
-// previous one: the rest goes on across iterations.
+// Connects the iterations. If no task names one of the previous iteration, iterations follow one another as a
+// whole. Otherwise only tasks without a dependency and a queue within their iteration wait for the whole
+// previous one. All other tasks continue across iterations.
 void UnrolledRole::connect_iterations(const OperationList& operations, const std::string& file) {
   std::vector<Edge> edges;
   for (std::uint32_t i = 0; i < size(); ++i) {

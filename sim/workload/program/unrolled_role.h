@@ -1,4 +1,5 @@
-// UnrolledRole: one role's program as flat arrays: which operation, how many dependencies, who waits for it.
+// UnrolledRole: one role's program as flat arrays: for each task its operation, its number of dependencies
+// and the tasks that wait for it.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +12,29 @@
 
 namespace netsim {
 
-// All operations of all blocks in one list, with their places for messages.
+// OperationList: all operations of all blocks in one list, with their paths for messages.
 class OperationList {
  public:
   explicit OperationList(const Program& program);
   std::size_t size() const { return ops_.size(); }
-  const ProgramOp& operator[](std::uint32_t index) const { return *ops_[index]; }  // lives in the program
-  // "blocks[2].items[7].op"
+  // The operation lies in the program.
+  const ProgramOp& operator[](std::uint32_t index) const { return *ops_[index]; }
+  // Returns "blocks[2].items[7].op".
   std::string path(std::uint32_t index) const;
-  // Index of the operation at an item of a block.
+  // Returns the index of the operation at an item of a block.
   std::uint32_t at(std::uint32_t block, std::size_t item) const { return index_[begin_[block] + item]; }
 
  private:
   std::vector<const ProgramOp*> ops_;
-  std::vector<std::size_t> begin_;                              // per block: first entry of index_
-  std::vector<std::uint32_t> index_;                            // per item: operation, or unused for a repeat
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> place_;  // per operation: block, item
+  std::vector<std::size_t> begin_;                              // by block: first entry of index_
+  std::vector<std::uint32_t> index_;                            // by item: operation, or unused for a repeat
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> place_;  // by operation: block, item
 };
 
-// Lists of lists of numbers, flat.
+// AdjacencyList: lists of lists of numbers, stored flat.
 class AdjacencyList {
  public:
-  // Edges (from, to) in any order; targets of one source come out ascending.
+  // Builds the lists from edges (from, to) in any order. The targets of a source are in ascending order.
   void build(std::size_t sources, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges);
   std::span<const std::uint32_t> of(std::uint32_t source) const {
     if (begin_.empty()) return {};
@@ -44,21 +46,22 @@ class AdjacencyList {
   std::vector<std::uint32_t> targets_;
 };
 
-// A role's operations, unrolled: their dependencies, and their stream queues. The order of a queue is not a
-// dependency: who plays the program keeps to it, or has a reason not to.
+// UnrolledRole: a role's operations, unrolled, with their dependencies and stream queues. The order of a
+// queue is not a dependency: the source that hands out the tasks keeps it, or changes it for a task
+// scheduler.
 class UnrolledRole {
  public:
   static constexpr std::uint32_t kNoQueue = UINT32_MAX;
 
-  // InputError for dependencies out of the program.
+  // Throws InputError for dependencies out of the program.
   UnrolledRole(const Program& program, const OperationList& operations, const ProgramRole& role,
                const std::string& file);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(operation_.size()); }
   std::uint32_t operation(std::uint32_t index) const { return operation_[index]; }
 
-  // The tasks that a task waits for: in its iteration, and those it names in the previous one (which the
-  // first iteration does not have).
+  // Returns the number of tasks that a task waits for: in its iteration, and in the previous one, which the
+  // first iteration does not have.
   std::uint32_t dependencies(std::uint32_t index, bool first_iteration) const {
     return within_[index] + (first_iteration || across_.empty() ? 0 : across_[index]);
   }
@@ -66,25 +69,25 @@ class UnrolledRole {
   std::span<const std::uint32_t> next_iteration_successors(std::uint32_t index) const {
     return next_.of(index);
   }
-  // Whether it waits for the end of the whole previous iteration.
+  // Returns whether the task waits for the end of the whole previous iteration.
   bool waits_for_iteration(std::uint32_t index) const { return gated_[index]; }
 
   // Stream queues: one for each (stream, queue) of the program. A task's place counts within an iteration.
   std::uint32_t queues() const { return static_cast<std::uint32_t>(queues_.size()); }
   std::uint32_t queue(std::uint32_t index) const { return queue_[index]; }  // kNoQueue: unordered
   std::uint32_t place(std::uint32_t index) const { return place_[index]; }
-  // Tasks of its place: more than one are a grouped call.
+  // Returns the number of tasks with its place; more than one are a grouped call.
   std::uint32_t together(std::uint32_t index) const;
   std::span<const std::uint32_t> call_of(std::uint32_t index) const {
     return tasks_at(queue_[index], place_[index]);
   }
-  // Of a queue, in an iteration.
+  // Returns the number of places of a queue in an iteration.
   std::uint32_t places(std::uint32_t queue) const { return place_[queues_[queue].back()] + 1; }
-  // The tasks of a place, which follow each other.
+  // Returns the tasks of a place, which are consecutive.
   std::span<const std::uint32_t> tasks_at(std::uint32_t queue, std::uint32_t place) const;
-  // The tasks of a queue, in order.
+  // Returns the tasks of a queue, in order.
   const std::vector<std::uint32_t>& tasks_of(std::uint32_t queue) const { return queues_[queue]; }
-  // Tasks of no queue that depend on nothing in their iteration.
+  // Returns the tasks of no queue that depend on nothing in their iteration.
   const std::vector<std::uint32_t>& unordered_roots() const { return unordered_roots_; }
 
  private:

@@ -4,9 +4,9 @@
 //   0,1,10 MB,0,0,elephant
 //   2,1,64 KB,30 us,1,mouse
 //
-// source, destination, bytes and a start are required; class, channel and name are optional; any order. Bytes
-// without a unit are bytes; a start needs one, or its column is called start_s, start_ms, start_us, start_ns
-// or start_ps.
+// source, destination, bytes and a start are required; class, channel and name are optional. Columns may be
+// in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called start_s,
+// start_ms, start_us, start_ns or start_ps.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -32,7 +32,7 @@ constexpr int kColumns = 7;
 struct ColumnName {
   std::string_view name;
   Column column;
-  Time unit = 0;  // of plain numbers
+  Time unit = 0;  // unit of plain numbers
 };
 constexpr std::array<ColumnName, 12> kNames = {{{"source", Column::source},
                                                 {"destination", Column::destination},
@@ -148,7 +148,7 @@ class CsvFlows {
 
 struct CsvParameters {};
 
-// The first line has a comma and begins with a name of ours.
+// Returns whether the first line has a comma and begins with the name of a column.
 bool is_flow_list(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
   if (cells.size() < 2) return false;

@@ -7,11 +7,12 @@
 //   2->4 id 2 trigger 1 size 2000000
 //   trigger id 1 oneshot
 //
-// Starts are picoseconds. A trigger fires when the connections that name it are done: `oneshot` at the first
-// and starts all that wait for it, `multishot` each time and starts the next one, `barrier count n` at the
-// n-th and starts all. What a trigger starts must send from the host where the trigger fires (the sender's
-// for send_done_trigger, the receiver's for recv_done_trigger): nothing here acts at two hosts at once. Lines
-// of one id with `msg` are messages of one connection. `prio` (of htsim's pull queues) is read and not used.
+// Starts are picoseconds. A trigger fires when connections that name it are done. `oneshot` fires at the
+// first and starts all that wait for it. `multishot` fires each time and starts the next one. `barrier count
+// n` fires at the n-th and starts all. Connections that a trigger starts must send from the host where it
+// fires, because nothing here acts at two hosts at once. That is the sender for send_done_trigger, the
+// receiver for recv_done_trigger. Lines of one id with `msg` are messages of one connection. `prio` (of
+// htsim's pull queues) is read and not used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ struct Trigger {
   std::int64_t count = 1;
   bool declared = false;
   std::vector<std::uint32_t> targets;                             // flows, in file order
-  std::vector<std::pair<std::uint32_t, FlowSource::End>> events;  // what fires it
+  std::vector<std::pair<std::uint32_t, FlowSource::End>> events;  // events that fire the trigger
   std::vector<Word> event_places;
   Word first_use;
 };
@@ -54,7 +55,7 @@ struct Connection {
   bool started = false, message = false;  // has a start or a trigger; has `msg`
 };
 
-// A connection with an id.
+// KnownId: a connection with an id.
 struct KnownId {
   std::uint32_t id = 0, flow = 0;
   int line = 0, column = 0;
@@ -109,7 +110,7 @@ class ConnectionMatrix {
     }
   }
 
-  // The value behind words[i], which moves on to it.
+  // Returns the value after words[i] and moves `i` to it.
   const Word& value(const std::vector<Word>& words, std::size_t& i) const {
     if (i + 1 >= words.size()) reader_.fail(words[i], "a value is missing behind '" + text(words[i]) + "'");
     return words[++i];
@@ -147,7 +148,7 @@ class ConnectionMatrix {
     unnumbered_ = source_->add_name("connection");
   }
 
-  // An id is one connection's; only messages of it share it.
+  // Checks that an id belongs to one connection; only messages of the connection share it.
   void check_ids() {
     std::sort(ids_.begin(), ids_.end(), [](const KnownId& a, const KnownId& b) {
       return std::pair(a.id, a.flow) < std::pair(b.id, b.flow);
@@ -266,7 +267,7 @@ class ConnectionMatrix {
     return std::move(source_);
   }
 
-  // Which of a trigger's events starts each of its targets.
+  // Sets, for each target of a trigger, which of its events starts the target.
   void set_needs() {
     for (const auto& [id, trigger] : triggers_) {
       std::uint32_t shot = 0;
@@ -310,12 +311,12 @@ class ConnectionMatrix {
   }
 
   TextReader reader_;
-  std::size_t characters_;  // of the text
+  std::size_t characters_;  // characters of the text
   std::uint32_t gpus_;
   std::int64_t nodes_ = 0, connections_expected_ = 0, triggers_expected_ = 0, failures_expected_ = 0;
   std::size_t triggers_declared_ = 0, priorities_ = 0;
-  std::unique_ptr<FlowSource> source_;  // from the first connection on
-  std::uint32_t unnumbered_ = 0;        // the name of connections without an id
+  std::unique_ptr<FlowSource> source_;  // created at the first connection
+  std::uint32_t unnumbered_ = 0;        // name of connections without an id
   std::vector<KnownId> ids_;
   std::map<std::int64_t, Trigger> triggers_;
   // The first message of an id.
@@ -324,7 +325,7 @@ class ConnectionMatrix {
 
 struct HtsimParameters {};
 
-// The first line is "Nodes NUMBER", and the next one not of a .topo file.
+// Returns whether the first line is "Nodes NUMBER", and the next one is not that of a .topo file.
 bool is_connection_matrix(const Excerpt& file) {
   const auto first = file.words(0);
   if (first.size() != 2 || first[0] != "Nodes" || !is_integer_word(first[1])) return false;

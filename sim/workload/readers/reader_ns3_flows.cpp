@@ -66,7 +66,8 @@ Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& pat
 
 namespace {
 
-// Node numbers to ranks: the topology's host numbers where it has any, else themselves.
+// Hosts: maps node numbers to ranks. It uses the topology's host numbers if there are any, otherwise the node
+// numbers themselves.
 class Hosts {
  public:
   Hosts(const WorkloadContext& context, std::string path) : path_(std::move(path)), gpus_(context.gpus) {
@@ -94,7 +95,8 @@ class Hosts {
 
 struct Ns3FlowsParameters {};
 
-// The tool's TRACE_FILE: a number alone in its line, then so many nodes. Six could be a flow, if more follow.
+// Returns whether the file is the tool's TRACE_FILE: a number alone in its line, then so many nodes. Six
+// nodes could be a flow, if more lines follow.
 bool is_node_list(const Excerpt& file) {
   const auto first = file.words(0), second = file.words(1);
   return first.size() == 1 && !second.empty() && std::to_string(second.size()) == first[0] &&
@@ -102,7 +104,7 @@ bool is_node_list(const Excerpt& file) {
          (second.size() != 6 || file.lines() == 2);
 }
 
-// A number alone in its line, then a line that begins with a number, or none.
+// Returns whether the file has a number alone in its line, then a line that begins with a number, or none.
 bool is_ns3_flows(const Excerpt& file) {
   const auto first = file.words(0), second = file.words(1);
   if (first.size() != 1 || !is_integer_word(first[0])) return false;
@@ -125,7 +127,7 @@ const FormatRegistration kNs3FlowsFormat{{.name = "ns3_flows",
                                           .advice = {},
                                           .endings = {"flow.txt"}}};
 
-// Priority groups become data classes in their order.
+// Classes: maps priority groups to data classes, in their order.
 class Classes {
  public:
   Classes(std::vector<std::uint32_t> groups, std::int64_t classes)

@@ -1,12 +1,14 @@
-// Formats that netsim knows and does not read yet (recognise.h), so that a file of one is named when it is
-// given: traces, workloads, topologies, schedules, measurements and logs of other tools. A reader that comes
-// takes its format from here into its own file.
+// Formats that netsim knows and does not read yet (recognise.h), so that a given file is reported by its
+// format. They are traces, workloads, topologies, schedules, measurements and logs of other tools. A new
+// reader moves its format from here into its own file.
 //
-// What tells a format from others is in the tools' own sources and documents: mlcommons/chakra
-// (et_def.proto), astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer), msccl-tools and
-// SCCL, TACCL, TE-CCL, LogGOPSim (txt2bin), FlexFlow (taskgraph.fbs), Kineto (output_json.cpp), Perfetto
-// (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
-// logging, SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
+// The marks of each format are from the tools' own sources and documents:
+// - mlcommons/chakra (et_def.proto), astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb
+//   (log_analyzer).
+// - msccl-tools and SCCL, TACCL, TE-CCL, LogGOPSim (txt2bin), FlexFlow (taskgraph.fbs).
+// - Kineto (output_json.cpp), Perfetto (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
+//   logging.
+// - SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -34,14 +36,14 @@ bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
 }
 
-// The message that a length stands before; nothing where there is none.
+// Returns the message after a length; nothing where there is none.
 std::optional<std::string_view> delimited(ProtobufFields& wire, std::uint64_t size) {
   const auto length = wire.varint();
   if (!length || *length == 0 || *length > size) return std::nullopt;
   return wire.take(*length);
 }
 
-// GlobalMetadata{string version = 1; AttributeProto attr = 2}, AttributeProto{string name = 1; ...}.
+// Matches GlobalMetadata{string version = 1; AttributeProto attr = 2}, AttributeProto{string name = 1; ...}.
 bool is_chakra_metadata(std::string_view message) {
   ProtobufFields wire(message);
   const auto first = wire.next();
@@ -53,7 +55,7 @@ bool is_chakra_metadata(std::string_view message) {
   return first->number == 2 && name && name->number == 1 && name->type == 2 && is_printable(name->content);
 }
 
-// Node{uint64 id = 1; string name = 2; NodeType type = 3; ...}; an id of 0 may be left out.
+// Matches Node{uint64 id = 1; string name = 2; NodeType type = 3; ...}; an id of 0 may be left out.
 bool is_chakra_node(std::string_view message) {
   ProtobufFields wire(message);
   auto field = wire.next();
@@ -63,7 +65,7 @@ bool is_chakra_node(std::string_view message) {
   return type && ((type->number == 3 && type->type == 0 && type->value < 16) || wire.at_end());
 }
 
-// Length and message, again and again: metadata (since 0.0.4), then nodes.
+// Matches pairs of length and message: metadata (since 0.0.4), then nodes.
 bool is_chakra(const Excerpt& file) {
   ProtobufFields wire(file.bytes());
   const auto first = delimited(wire, file.size());
@@ -75,7 +77,8 @@ bool is_chakra(const Excerpt& file) {
   return second && is_chakra_node(*second);
 }
 
-// Trace{repeated TracePacket packet = 1}, a packet with its sequence (10), time (8) or a track (60).
+// Matches Trace{repeated TracePacket packet = 1}, where a packet has its sequence (10), time (8) or a track
+// (60).
 bool is_perfetto(const Excerpt& file) {
   const auto packet = ProtobufFields(file.bytes()).next();
   if (!packet || packet->number != 1 || packet->type != 2 || packet->content.empty()) return false;
@@ -90,20 +93,20 @@ bool is_perfetto(const Excerpt& file) {
   return known;
 }
 
-// txt2bin's: 4223, or 2342 once it was played; ranks behind it.
+// Matches a file of txt2bin: 4223, or 2342 after a run; then the number of ranks.
 bool is_goal_binary(const Excerpt& file) {
   const auto magic = little_endian(file.bytes(), 0, 8), ranks = little_endian(file.bytes(), 8, 4);
   return magic && ranks && (*magic == 4223 || *magic == 2342) && *ranks > 0;
 }
 
-// A FlatBuffer without an identifier: the root's table of fields must fit TaskGraph's (11 or 12 of them, six
-// numbers and then vectors), and each vector the file.
+// Matches a FlatBuffer without an identifier. The root's table of fields must fit TaskGraph's (11 or 12 of
+// them, six numbers and then vectors), and each vector must fit the file.
 bool is_task_graph(const Excerpt& file) {
   if (file.is_text()) return false;
   const std::string_view bytes = file.bytes();
   const auto root = little_endian(bytes, 0, 4);
   const auto back = root ? little_endian(bytes, *root, 4) : std::nullopt;
-  if (!back || *back > *root) return false;  // the table of fields stands before
+  if (!back || *back > *root) return false;  // the table of fields is before the root
   const std::uint64_t fields = *root - *back;
   const auto size = little_endian(bytes, fields, 2), object = little_endian(bytes, fields + 2, 2);
   if (!size || !object || (*size != 4 + 2 * 11 && *size != 4 + 2 * 12)) return false;
@@ -123,7 +126,7 @@ bool is_tar(const Excerpt& file) {
 
 // ---- Text
 
-// `POLICY key: value ...`, the number of rows, rows of 12 columns.
+// Matches `POLICY key: value ...`, the number of rows, and rows of 12 columns.
 bool is_astra_text(const Excerpt& file) {
   const auto policy = file.words(0), rows = file.words(1), row = file.words(2);
   const bool known =
@@ -148,7 +151,7 @@ bool is_aicb(const Excerpt& file) {
   return false;
 }
 
-// Sizes and the percentage of flows that are at most so large.
+// Matches sizes, each with the percentage of flows that are at most this large.
 bool is_size_distribution(const Excerpt& file) {
   for (std::size_t i = 0; i < file.lines(); ++i) {
     const auto words = file.words(i);
@@ -189,7 +192,7 @@ bool is_chrome_trace(const Excerpt& file) {
   return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
 }
 
-// A map from numbers to ranks.
+// Matches a map from numbers to ranks.
 bool is_communicator_groups(const Excerpt& file) {
   return file.bytes().starts_with('{') && !file.keys().empty() && file.contains("[") &&
          std::all_of(file.keys().begin(), file.keys().end(), is_integer_word);
@@ -199,7 +202,7 @@ bool is_hex_name(std::string_view word) {
   return word.size() >= 12 && word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// With the headers that come in files of their own, or without.
+// Matches tables with their headers, which are in separate files, or without.
 bool is_alibaba_pai(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
   if (cells.size() < 5) return false;
@@ -219,14 +222,14 @@ bool is_helios(const Excerpt& file) {
   return cells.size() > 2 && cells[0] == "date" && cells[1].starts_with("vc");
 }
 
-// A job a line: type, command, name of the steps' argument, needs data, steps, arrival, GPUs.
+// Matches a job per line: type, command, name of the steps' argument, needs data, steps, arrival, GPUs.
 bool is_gavel(const Excerpt& file) {
   const auto cells = file.cells(0, '\t');
   return cells.size() >= 7 && cells[2].starts_with('-') && is_one_of(cells[3], {"0", "1"}) &&
          is_number_word(cells[4]) && is_number_word(cells.back());
 }
 
-// Utilisation of Philly's machines: "2017-10-03 00:08:00 PDT,m29,...".
+// Matches the utilisation of Philly's machines: "2017-10-03 00:08:00 PDT,m29,...".
 bool is_philly_utilisation(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
   return cells.size() > 2 && cells[0].size() == 23 && cells[0][4] == '-' && cells[0][13] == ':' &&

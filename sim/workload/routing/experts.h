@@ -1,6 +1,6 @@
-// Mixture of experts: in some layers the MLP is many, of which every token goes to a few (Shazeer et al.,
-// arXiv 1701.06538; GShard: Lepikhin et al., arXiv 2006.16668). What of it a model's hyper-parameters say,
-// and how many copies of tokens follow from them.
+// Mixture of experts: some layers have many MLPs, the experts, and every token goes to a few of them. Sources
+// are Shazeer et al. (arXiv 1701.06538) and GShard (Lepikhin et al., arXiv 2006.16668). This header has the
+// hyper-parameters, and the number of token copies that follows from them.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,39 @@
 
 namespace netsim {
 
-// What of it decides where tokens go.
+// RoutedExperts: the hyper-parameters that decide where tokens go.
 struct RoutedExperts {
-  std::int64_t count = 0;  // routed experts of a layer; 0: there are none
-  std::int64_t top_k = 2;  // of them, those that a token goes to
-  // Node-limited routing (DeepSeek-V3, arXiv 2412.19437, section 2.1.2): the experts lie in so many groups,
-  // and those of a token in at most `group_limit` of them.
+  std::int64_t count = 0;  // number of routed experts of a layer; 0: there are none
+  std::int64_t top_k = 2;  // number of experts that a token goes to
+  // Node-limited routing (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). The experts form `groups` groups.
+  // Those of a token are in at most `group_limit` of them.
   std::int64_t groups = 1, group_limit = 1;
-  // Of an expert, for each rank that tokens come from: so many times its even share of their copies; what is
-  // beyond it is dropped (GShard, section 2.2). 0: nothing is dropped.
+  // Capacity of an expert for each source rank, as a multiple of its even share of the rank's copies. Copies
+  // beyond it are dropped (GShard, section 2.2). 0: nothing is dropped.
   double capacity = 0;
 
-  // Copies of its tokens that an expert takes from a rank with so many; of no use without a capacity.
+  // Returns the number of copies that an expert takes from a rank with so many tokens. It is only meaningful
+  // with a capacity.
   std::int64_t capacity_for(std::int64_t tokens) const;
 };
 
 struct ExpertsModel : RoutedExperts {
-  std::int64_t inner = 0;  // of each; 0: that of the dense MLP
+  std::int64_t inner = 0;  // inner size of each expert; 0: that of the dense MLP
   std::int64_t shared =
-      0;  // experts of the same size that every token goes to (DeepSeekMoE, arXiv 2401.06066)
-  std::int64_t every = 1;        // layers i with i % every == 0 have experts,
-  std::int64_t first_dense = 0;  // but for the first ones
-  bool padded = false;           // what an expert gets is filled up to its capacity
+      // Number of experts of the same size that every token goes to (DeepSeekMoE, arXiv 2401.06066).
+      0;
+  std::int64_t every = 1;        // layers i with i % every == 0 have experts
+  std::int64_t first_dense = 0;  // number of first layers without experts
+  bool padded = false;           // an expert's tokens are padded to its capacity
 
   bool in_layer(std::int64_t layer) const { return count > 0 && layer >= first_dense && layer % every == 0; }
-  // Copies of so many tokens of a rank that all experts take together, where all get as many.
+  // Returns the number of copies of a rank's tokens that all experts take together, where all take equally
+  // many.
   std::int64_t copies_of(std::int64_t tokens) const;
 };
 
-// Of a section that has them, P being RoutedExperts and more, or with other defaults.
+// Returns the parameters of a section with routed experts. P is derived from RoutedExperts and may have other
+// defaults.
 template <class P>
 Parameters<P> routed_experts_parameters() {
   using Number = std::int64_t P::*;
@@ -51,12 +55,12 @@ Parameters<P> routed_experts_parameters() {
       .real("capacity", static_cast<double P::*>(&P::capacity), {0, 1000},
             "what an expert takes of a rank's tokens, in even shares; the rest is dropped; 0: it takes all");
 }
-// ConfigError for what does not fit together; `section`: what the parameters were read from.
+// Throws ConfigError if the parameters contradict each other. `section` is where they were read.
 void check_routed_experts(const RoutedExperts& experts, const ConfigNode& section);
 
-// The section `experts` of a model, without what makes them fit.
+// Returns the parameters of the section `experts` of a model. They are not checked against each other.
 const Parameters<ExpertsModel>& experts_parameters();
-// ConfigError for what does not fit together; `section`: what the parameters were read from.
+// Throws ConfigError if the parameters contradict each other. `section` is where they were read.
 void check_experts(const ExpertsModel& experts, const ConfigNode& section);
 
 }  // namespace netsim

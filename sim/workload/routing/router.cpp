@@ -8,8 +8,8 @@
 namespace netsim {
 namespace {
 
-// Draws by weight: a number below the sum of all, looked up from where a table says that its part of the sum
-// begins.
+// Urn: draws by weight. It looks up a number below the sum of all weights in a table with the first item of
+// each part of the sum.
 class Urn {
  public:
   Urn(const double* weights, std::uint32_t size) : sums_(size), first_(std::size_t{size} * kParts) {
@@ -25,18 +25,19 @@ class Urn {
   std::uint32_t draw(RandomStream& random) const {
     const double uniform = random.uniform(), at = uniform * sums_.back();
     std::uint32_t item = first_[static_cast<std::size_t>(uniform * static_cast<double>(first_.size()))];
-    while (item > 0 && sums_[item - 1] > at) --item;  // where rounding put the part's begin a little too far
+    // Rounding put the beginning of the part a little too far.
+    while (item > 0 && sums_[item - 1] > at) --item;
     while (item + 1 < sums_.size() && sums_[item] <= at) ++item;
     return item;
   }
 
  private:
-  static constexpr std::size_t kParts = 4;  // for each item
+  static constexpr std::size_t kParts = 4;  // parts per item
   std::vector<double> sums_;
   std::vector<std::uint32_t> first_;
 };
 
-// One of the items for which `free` holds, by weight, each gone through.
+// Draws, by weight, one of the items for which `free` holds, by going through all items.
 template <class Free>
 std::uint32_t draw_of(RandomStream& random, const std::vector<double>& weights, Free free) {
   double left = 0;
@@ -52,7 +53,7 @@ std::uint32_t draw_of(RandomStream& random, const std::vector<double>& weights, 
   return last;
 }
 
-// Draws the experts of tokens one after the other.
+// Draw: draws the experts of tokens one after the other.
 class Draw {
  public:
   Draw(const RoutingShape& shape, const std::vector<double>& popularity, std::uint64_t key)
@@ -75,8 +76,9 @@ class Draw {
   }
 
  private:
-  // A group is allowed, and an expert taken, by the token that it was last. What may not be is drawn again a
-  // few times, and then what is left is gone through: both have the same probabilities.
+  // Draws the next expert. A group is allowed, and an expert taken, if this token was its last. A forbidden
+  // expert is drawn again a few times; then the remaining ones are gone through. Both ways have the same
+  // probabilities.
   std::uint32_t next(std::uint32_t token, bool in_allowed_groups) {
     const auto free = [&](std::uint32_t expert) {
       return taken_[expert] != token && (!in_allowed_groups || allowed_[expert / in_group_] == token);
@@ -121,7 +123,7 @@ std::vector<std::uint32_t> draw_experts(const RoutingShape& shape, const std::ve
   return chosen;
 }
 
-// 2^n e^r with |r| <= ln 2 / 2, and the series of e^r.
+// Computed as 2^n e^r with |r| <= ln 2 / 2, and the series of e^r.
 double portable_exp(double x) {
   constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
   const double scaled = x * 0x1.71547652b82fep0;

@@ -3,10 +3,9 @@
 //   iteration,layer,expert,tokens
 //   0,0,0,5123
 //
-// An expert of which no row speaks got none. Layers are those that have experts; without the columns
-// `iteration` and `layer`, all are alike. Behind the last iteration of the trace it begins again. The numbers
-// are shares: a job with more or fewer tokens deals them out as exactly as whole tokens let it, and no expert
-// gets one twice.
+// An expert without a row got none. Layers are those that have experts. Without the columns `iteration` and
+// `layer`, all are alike. After the last iteration the trace begins again. The numbers are shares. A job with
+// more or fewer tokens divides them as exactly as whole tokens allow, and no expert gets a token twice.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,7 +27,7 @@ struct CountsParameters {
   std::string file;
 };
 
-// Tokens by expert, of every layer of every iteration.
+// Trace: tokens by expert, for every layer of every iteration.
 struct Trace {
   std::string path;
   bool of_layers = false;
@@ -102,8 +101,9 @@ class Counts final : public Router {
     }
   }
 
-  // Experts side by side on a line, each as long as it has tokens: token i gets those at i, i + n, i + 2n,
-  // ... of n tokens, which are different ones where none is longer than n. Tokens of the sources alternate.
+  // The experts lie side by side on a line, each as long as its number of tokens. Token i of n gets those at
+  // i, i + n, i + 2n, ... They are different experts if none is longer than n. Tokens of the sources
+  // alternate.
   std::vector<std::uint32_t> route(const RoutingShape& shape, std::uint32_t layer, std::uint32_t iteration,
                                    std::uint32_t source) const override {
     const std::uint64_t all = std::uint64_t{shape.tokens} * shape.sources;
@@ -121,8 +121,8 @@ class Counts final : public Router {
   }
 
  private:
-  // Where the experts' tokens end on the line. An expert with more than every token once keeps those, and the
-  // others share the rest.
+  // Returns where the experts' tokens end on the line. An expert may have more tokens than there are. It then
+  // gets every token once, and the other experts share the rest.
   std::vector<std::uint64_t> ends_of(const RoutingShape& shape, std::uint32_t layer, std::uint32_t iteration,
                                      std::uint64_t all) const {
     std::vector<std::int64_t> shares =
@@ -170,7 +170,7 @@ const Registration<Router> kRouterCounts{
       return std::make_unique<Counts>(read_trace(read_named_file(where, "expert_counts")), where);
     }};
 
-// The first line names columns, of ours only, and of them those that have to be there.
+// Returns whether the first line names columns: only known ones, and all required ones.
 bool is_trace(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
   const auto is_ours = [](std::string_view cell) {

@@ -1,6 +1,6 @@
 // drift: the popularity of every expert of every layer changes from iteration to iteration. Its logarithm is
-// a stationary autoregression of order 1, x' = a x + sqrt(1 - a^2) spread z with z of variance 1, so that
-// popularities are spread alike in all iterations and forget what they were after some 1 / (1 - a).
+// a stationary autoregression of order 1, x' = a x + sqrt(1 - a^2) spread z, where z has variance 1. So
+// popularities have the same spread in all iterations and lose their memory after about 1 / (1 - a).
 #include <cmath>
 #include <memory>
 
@@ -33,7 +33,7 @@ class Drift final : public Router {
   }
 
  private:
-  // Of the popularity in the iteration, its logarithm.
+  // Returns the logarithm of an expert's popularity in an iteration.
   double state(std::uint64_t key, std::uint32_t expert, std::uint32_t iteration) const {
     RandomStream random(key, "expert", expert);
     double x = p_.spread * normal(random);
@@ -41,7 +41,7 @@ class Drift final : public Router {
     for (std::uint32_t i = 0; i < iteration; ++i) x = p_.memory * x + step * normal(random);
     return x;
   }
-  // Close to it, bounded, and in plain sums.
+  // Returns a bounded approximation of a normal variable, by plain sums.
   static double normal(RandomStream& random) {
     double z = -6;
     for (int i = 0; i < 12; ++i) z += random.uniform();

@@ -1,5 +1,4 @@
-// uniform: every expert gets as many tokens, as a router that is perfectly balanced would give it
-// (Megatron-Core's
+// uniform: every expert gets equally many tokens, as from a perfectly balanced router (Megatron-Core's
 // --moe-router-force-load-balancing).
 #include <algorithm>
 #include <memory>
@@ -14,8 +13,8 @@ class Uniform final : public Router {
  public:
   bool even() const override { return true; }
 
-  // Round and round through the groups, and through the experts of each, those of a token as far apart as can
-  // be.
+  // Takes the groups in turn, and the experts of each in turn. The experts of a token are as far apart as
+  // possible.
   std::vector<std::uint32_t> route(const RoutingShape& shape, std::uint32_t, std::uint32_t,
                                    std::uint32_t) const override {
     const std::uint32_t in_group = shape.experts / shape.groups, limit = shape.group_limit;

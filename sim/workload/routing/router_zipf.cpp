@@ -1,6 +1,6 @@
-// zipf: the r-th most popular expert is chosen in proportion to r^-exponent, every token for itself. Which
-// expert has which rank in popularity is drawn for each layer. With exponent 0 all are as popular, and chance
-// alone makes them differ.
+// zipf: the r-th most popular expert is chosen in proportion to r^-exponent, independently for every token.
+// Each layer draws which expert has which rank in popularity. With exponent 0 all are equally popular, and
+// they differ by chance alone.
 #include <memory>
 #include <numeric>
 #include <utility>

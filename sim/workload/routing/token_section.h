@@ -1,6 +1,6 @@
-// The section `tokens` of a workload that dispatches tokens to experts, or combines what comes back, outside
-// of a training job: how many tokens each rank has, to how many experts they go, and which router says to
-// which. What that makes of bytes between ranks and hosts is counted as in a job (token_counts.h).
+// TokenSection: the section `tokens` of a workload that dispatches tokens to experts, or combines their
+// results, outside of a training job. It says how many tokens each rank has, to how many experts they go, and
+// which router chooses these. The bytes between ranks and hosts are counted as in a job (token_counts.h).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace netsim {
 
-// DeepSeek-V3's.
+// TokenExperts: the defaults of DeepSeek-V3.
 struct TokenExperts : RoutedExperts {
   TokenExperts() {
     count = 256;
@@ -21,7 +21,8 @@ struct TokenExperts : RoutedExperts {
   }
 };
 
-// The defaults are DeepEP's tests': 4,096 tokens of 7168 hidden elements of a byte (FP8) and their 56 scales.
+// The defaults are those of DeepEP's tests: 4,096 tokens of 7168 hidden elements of a byte (FP8) and their 56
+// scales.
 struct TokenSection {
   std::int64_t per_rank = 4096;
   Bytes bytes = 7168 + 56 * 4;
@@ -33,12 +34,12 @@ const Parameters<TokenSection>& token_section_parameters();
 inline constexpr const char* kTokensDoc =
     "of a dispatch or combine: how many tokens there are, and to which experts they go";
 
-// Where the section of a collective has them; the section itself where it leaves them to the defaults.
+// Returns the section `tokens` of a collective's section, or the latter itself if it has none.
 const ConfigNode& tokens_node(const ConfigNode& section);
 
-// What is counted of a group of `members`, experts dealt out to them in blocks of equal size. ConfigError at
-// `where` for experts that cannot be dealt out evenly, more chosen ones than there are, and a router whose
-// tokens differ from iteration to iteration, because a collective has none.
+// Returns the counts of a group of `members`, to which experts are assigned in blocks of equal size. Throws
+// ConfigError at `where` for experts that cannot be divided evenly and for a top_k above their number. It
+// also refuses a router that changes from iteration to iteration, because a collective has no iterations.
 BlockCounts count_tokens(const TokenSection& section, std::uint32_t members, const ConfigNode& where);
 
 }  // namespace netsim

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxFile = 1ULL << 30;
 
-// Plain numbers are bytes.
+// Reads a size. Plain numbers are bytes.
 Bytes read_size(const ConfigNode& node) {
   const std::string text = read_text(node);
   const bool plain = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;

@@ -22,16 +22,16 @@ inline constexpr const char* kCountsDoc =
     "which are lists, or as one list, the same for all; or 'next': each rank sends 'bytes' to the next one "
     "and nothing else, the last one to the first, as nccl-tests' sendrecv";
 
-// Of a group of `members`, which the ranks are numbered in; `bytes` are those of 'next'. ConfigError at its
-// place, or InputError in the file, for counts of other groups, what is no size, and counts by which nobody
-// sends anything.
+// Reads the counts of a group of `members`, by whose indices ranks are numbered. `bytes` are those of 'next'.
+// Throws ConfigError at the node, or InputError in the file. The causes are counts of another number of
+// ranks, entries that are no sizes, and counts without any traffic.
 BlockCounts read_counts(const ConfigNode& node, std::uint32_t members, Bytes bytes);
 
-// Whether they are 'next', so that the collective has bytes or sizes besides.
+// Returns whether the counts are 'next', so that the collective also has bytes or sizes.
 bool counts_are_next(const ConfigNode& counts);
 
-// Whether the section of a collective gives what its kind has: counts, tokens or bytes, or none of them.
-// ConfigError.
+// Checks that the section of a collective gives what its kind needs: counts, tokens or bytes, or none of
+// them. Throws ConfigError.
 void check_bytes(CollectiveKind kind, const ConfigNode& section);
 
 }  // namespace netsim

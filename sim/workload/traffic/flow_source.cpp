@@ -93,7 +93,7 @@ void FlowSource::seal() {
   }
 }
 
-// order_ is not in use yet: its first half holds the flows by pair.
+// Numbers the messages of each pair. order_ is not in use yet: its first half holds the flows by pair.
 void FlowSource::number_messages() {
   const auto end = order_.begin() + static_cast<std::ptrdiff_t>(flows_.size());
   std::iota(order_.begin(), end, 0U);
@@ -116,7 +116,8 @@ void FlowSource::share_channels() {
   followers_ = {};
 }
 
-// Where others of its pair have channels of their own choice, one may have this flow's number.
+// Finds the flows that are the only message of their channel. If another flow of the pair has chosen its
+// channel, that may be this flow's number, so none of the pair counts.
 void FlowSource::find_only_messages(const std::uint32_t* by_pair) {
   for (std::size_t i = 0; i < flows_.size();) {
     std::size_t end = i;
@@ -128,7 +129,7 @@ void FlowSource::find_only_messages(const std::uint32_t* by_pair) {
   }
 }
 
-// Both ends of a flow are in the list of their rank, by start and number.
+// Orders the tasks. Both ends of a flow are in the list of their rank, by start and number.
 void FlowSource::order_tasks() {
   for (const Stored& flow : flows_) {
     ++begin_[flow.from + 1];
@@ -177,7 +178,7 @@ std::vector<Task> FlowSource::held_back(std::uint32_t rank) const {
     const std::uint32_t number = number_at(rank, id);
     const bool waits = flows_[number].from == rank && needs(number) != 0;
     if ((id >= next_[rank] || waits) && !first.take(task(rank, id))) break;
-    if (!first.empty()) break;  // flows are of one stream
+    if (!first.empty()) break;  // all flows are of one stream
   }
   return first.tasks();
 }
@@ -188,7 +189,7 @@ std::uint32_t FlowSource::same_start(std::uint32_t rank, std::uint32_t first) co
   return end;
 }
 
-// Tasks next_ .. until, but for sends that wait for something else than the time.
+// Hands out the tasks from next_ to `until`, except sends that wait for events instead of a time.
 void FlowSource::hand_out(std::uint32_t rank, std::uint32_t until, std::vector<Task>& ready) {
   for (std::uint32_t& id = next_[rank]; id < until; ++id) {
     const std::uint32_t number = number_at(rank, id);
@@ -202,7 +203,7 @@ void FlowSource::start(std::uint32_t rank, std::vector<Task>& ready) {
   hand_out(rank, same_start(rank, next_[rank]), ready);
 }
 
-// The last of those handed out has begun: the next ones are later.
+// When the last task that was handed out has begun, hands out the next ones, which are later.
 void FlowSource::launched(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) {
   if (task + 1 == next_[rank]) hand_out(rank, same_start(rank, next_[rank]), ready);
 }
@@ -215,7 +216,7 @@ void FlowSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Task
   auto it = std::lower_bound(dependencies_.begin(), dependencies_.end(), Dependency{number, end, 0});
   for (; it != dependencies_.end() && it->flow == number && it->end == end; ++it) {
     std::uint32_t& needs = needs_[it->after];
-    if (needs == 0) continue;  // started
+    if (needs == 0) continue;  // it has started
     if (--needs == 0) ready.push_back(task(rank, task_at_sender_[it->after]));
   }
 }

@@ -1,10 +1,10 @@
-// FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns: up to millions
-// of them, 40 bytes each (and 8 more where flows wait for others, 4 where they share channels). Tasks are
-// made when they are asked for.
+// FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns. It holds up to
+// millions of them, 40 bytes each, and 8 more where flows wait for others, 4 where they share channels. Tasks
+// are made when they are asked for.
 //
-// A rank is handed its tasks one start time ahead, so that neither the job nor the executor holds a million
-// flows that are far in the future. A flow may wait for others instead of a time: for messages that its
-// sender sends or receives (only its own: nothing happens at two hosts at once).
+// A rank gets its tasks one start time ahead, so that neither the job nor the executor holds a million flows
+// of the far future. A flow may wait for other messages instead of a time. Its own sender has to send or
+// receive these, because nothing happens at two hosts at once.
 #pragma once
 
 #include <cstdint>
@@ -18,53 +18,55 @@
 
 namespace netsim {
 
-// A flow of its own, on a queue pair of its own, as ns-3 and htsim have it: its channel is then its running
-// number among the flows of its (source, destination), and each channel of raw messages is a queue pair
+// The channel of a flow on a queue pair of its own, as in ns-3 and htsim. Its channel is then its index among
+// the flows of its (source, destination). Each channel of raw messages is a queue pair
 // (TransferTraits::own_queue_pair).
 inline constexpr std::uint32_t kOwnChannel = UINT32_MAX;
 
 struct Flow {
-  std::uint32_t from = 0, to = 0;  // ranks, different
+  std::uint32_t from = 0, to = 0;  // different ranks
   Bytes bytes = 0;
   Time start = 0;
   std::uint32_t channel = kOwnChannel;
   std::uint32_t name = 0;
-  std::uint32_t needs = 0;  // it starts with the so-many-th event of add_dependency(); 0: at `start`
+  std::uint32_t needs = 0;  // it starts with this many events of add_dependency(); 0: at `start`
   std::uint8_t traffic_class = 0;
-  bool only_message = false;  // on its channel; found out by the source
+  bool only_message = false;  // on its channel; the source determines it
 };
 
 class FlowSource final : public TaskSource {
  public:
   FlowSource(std::string job_name, std::uint32_t ranks);
 
-  // The same text gets the same index.
+  // Returns the index of a name. The same text gets the same index.
   std::uint32_t add_name(const std::string& name);
-  // "KIND NUMBER", for flows that have numbers in their file: costs no memory. One `kind` for all of them.
+  // Returns the index of the name "KIND NUMBER", for flows that have numbers in their file. It costs no
+  // memory. All numbered names of a source have one `kind`.
   std::uint32_t numbered_name(const std::string& kind, std::uint32_t number);
-  // More memory than `flows` need is not touched.
+  // Reserves memory for so many flows. The reserve that is not used is not touched.
   void reserve(std::size_t flows) { flows_.reserve(flows); }
-  // Returns its number: 0, 1, ...
+  // Adds a flow. Returns its number: 0, 1, ...
   std::uint32_t add(const Flow& flow);
   enum class End : std::uint8_t { sent, received };
-  // When `flow` was sent (acknowledged, at its sender) or received, that is one event for `after`, which must
-  // start at that rank and have `needs` > 0.
+  // Makes an end of `flow` an event for `after`. `sent` means acknowledged, at the sender. `after` must start
+  // at that rank and have `needs` > 0.
   void add_dependency(std::uint32_t flow, End end, std::uint32_t after);
-  // For a flow that was added with `needs` > 0, and before its dependencies.
+  // Sets the needs of a flow that was added with `needs` > 0. Must be called before its dependencies are
+  // added.
   void set_needs(std::uint32_t flow, std::uint32_t needs) { needs_[flow] = needs; }
-  // `flow` is sent on the queue pair of `first`, a flow of the same ends with a channel of its own, behind
-  // it.
+  // Sends `flow` behind `first` on the queue pair of the latter. Both must have the same ends, and `first` a
+  // channel of its own.
   void follow(std::uint32_t flow, std::uint32_t first) { followers_.emplace_back(flow, first); }
-  // For notes().
+  // Adds a note for notes().
   void add_note(std::string note) { notes_.push_back(std::move(note)); }
-  // See ns3_ports().
+  // Sets the ports for ns3_ports().
   void set_ns3_ports(std::vector<std::uint16_t> ports) { ns3_ports_ = std::move(ports); }
-  // Once, after all of these and before everything below.
+  // Must be called once, after all of these and before everything below.
   void seal();
 
   Flow flow(std::uint32_t number) const;
   std::size_t flow_count() const { return flows_.size(); }
-  // All of them, by number.
+  // Returns all flows, by number.
   std::vector<Flow> flows() const;
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(begin_.size() - 1); }
@@ -90,12 +92,12 @@ class FlowSource final : public TaskSource {
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
-  // What every flow has.
+  // Stored: the fields that every flow has.
   struct Stored {
     Time start;
     std::uint64_t bytes : 48, traffic_class : 8, only_message : 1;
     std::uint32_t from, to;
-    std::uint32_t tag;  // its number within its (source, destination)
+    std::uint32_t tag;  // index within its (source, destination)
     std::uint32_t name;
   };
   static_assert(sizeof(Stored) == 32);
@@ -130,14 +132,15 @@ class FlowSource final : public TaskSource {
   std::vector<std::uint16_t> ns3_ports_;  // by flow
   std::vector<std::uint32_t> no_group_;
   std::vector<Stored> flows_;
-  // By flow, up to the last one that has any: the events it waits for, which its sender counts down, and its
-  // channel, kOwnChannel for its own.
+  // By flow, up to the last one that has any: the number of events that it waits for, which its sender counts
+  // down. Also the channel of each flow; kOwnChannel for a channel of its own.
   std::vector<std::uint32_t> needs_, channels_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> followers_;  // a flow and the first on its queue pair
-  std::vector<std::uint32_t> begin_;                                // rank -> its tasks in order_
-  std::vector<std::uint32_t> order_;                                // tasks: flows, by rank, start and number
+  // By rank: the first of its tasks in order_.
+  std::vector<std::uint32_t> begin_;
+  std::vector<std::uint32_t> order_;           // tasks: flows, by rank, start and number
   std::vector<std::uint32_t> next_;            // by rank: the first task whose time has not come
-  std::vector<std::uint32_t> ended_;           // by rank: how many have
+  std::vector<std::uint32_t> ended_;           // by rank: number of ended tasks
   std::vector<Dependency> dependencies_;       // sorted
   std::vector<std::uint32_t> task_at_sender_;  // by flow, where there are dependencies
 };

@@ -87,7 +87,7 @@ void SimpleSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Ta
     ready.push_back(own.tasks[*next]);
 }
 
-// Places before the first one with a task that has not ended, where tasks end in their order.
+// Returns the number of places before the first one with an open task, if tasks end in their order.
 std::uint32_t SimpleSource::ended_places(std::uint32_t rank, std::uint32_t queue) const {
   const Program& own = program(rank);
   const std::vector<std::uint32_t>& ids = own.queues[queue];
@@ -144,7 +144,7 @@ void SimpleSource::append(Program& program, Task task, bool joins) {
   program.tasks.push_back(task);
 }
 
-// Of the same match key.
+// Returns the number of earlier calls with the same match key.
 std::uint32_t SimpleSource::calls_before(const Program& program, const Task& task) {
   const auto before = std::find_if(program.tasks.rbegin(), program.tasks.rend(), [&](const Task& other) {
     if (has_group(task)) return has_group(other) && other.group == task.group;

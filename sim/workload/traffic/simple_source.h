@@ -1,9 +1,9 @@
-// SimpleSource: a TaskSource whose tasks are written down one by one: traffic patterns, collective
-// benchmarks, tests.
+// SimpleSource: a TaskSource whose tasks are added one by one, for traffic patterns, collective benchmarks
+// and tests.
 //
-// Order: each stream of a rank is one queue, tasks in the order in which they were added, except raw
-// messages: each of them is a transfer of its own, as of an application that posts all it has, and is ready
-// at the start (Task::not_before still holds it back).
+// Each stream of a rank is one queue, with tasks in the order in which they were added. Raw messages are an
+// exception: each is a transfer of its own, as of an application that posts all it has. It is ready at the
+// start, unless Task::not_before delays it.
 #pragma once
 
 #include <array>
@@ -22,32 +22,34 @@ namespace netsim {
 
 class SimpleSource final : public TaskSource {
  public:
-  // Every rank starts without tasks.
+  // Every rank begins without tasks.
   SimpleSource(std::string job_name, std::uint32_t ranks);
 
-  // Names for tables; the index is what Task::name takes. The same text gets the same index.
+  // Returns the index of a name for tables, as in Task::name. The same text gets the same index.
   std::uint32_t add_name(const std::string& name);
   std::uint32_t add_work(Work work);
   std::uint32_t add_group(std::vector<std::uint32_t> ranks);
-  // For Task::counts.
+  // Returns the address for Task::counts.
   const BlockCounts* add_counts(BlockCounts counts) { return &counts_.emplace_back(std::move(counts)); }
-  // For Task::algorithm.
+  // Returns the address for Task::algorithm.
   const OwnAlgorithm* add_algorithm(OwnAlgorithm algorithm) {
     return &algorithms_.emplace_back(std::move(algorithm));
   }
-  // Appends a task to the rank's program; sets its id.
+  // Appends a task to the rank's program and sets its id.
   void add_task(std::uint32_t rank, Task task);
-  // The same of a communication that is one call with the last task of its stream, also one.
+  // Appends a communication that is one call with the last task of its stream, which must be a communication
+  // too.
   void join_task(std::uint32_t rank, Task task);
-  // Appends the task to the program of every rank; ranks without tasks of their own share one program.
+  // Appends the task to the program of every rank. Ranks without tasks of their own share one program.
   void add_task_everywhere(Task task);
-  // A raw message: the send at `from` and the receive at `to`. Messages of one pair of ranks differ in `tag`.
+  // Adds a raw message: the send at `from` and the receive at `to`. Messages of one pair of ranks must differ
+  // in `tag`.
   void add_message(std::uint32_t from, std::uint32_t to, std::uint32_t tag, Bytes bytes, Time not_before,
                    std::uint32_t name);
 
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(program_of_.size()); }
-  // Largest Task::iteration + 1.
+  // Returns the largest Task::iteration + 1.
   std::optional<std::uint32_t> iterations() const override { return iterations_; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
@@ -63,15 +65,15 @@ class SimpleSource final : public TaskSource {
   double model_flops() const override { return 0; }
 
  private:
-  // What ranks that run the same share.
+  // Program: the tasks that ranks with equal programs share.
   struct Program {
     std::vector<Task> tasks;
-    std::array<std::vector<std::uint32_t>, kStreams> queues;  // ids of what is not raw, by stream
+    std::array<std::vector<std::uint32_t>, kStreams> queues;  // ids of tasks that are not raw, by stream
   };
-  // What one rank has done of its program.
+  // Progress: the part of its program that one rank has done.
   struct Progress {
     TaskWindow window;
-    std::array<std::uint32_t, kStreams> ended{};  // by queue
+    std::array<std::uint32_t, kStreams> ended{};  // by queue: number of ended tasks
   };
 
   void append(Program& program, Task task, bool joins = false);
@@ -85,9 +87,9 @@ class SimpleSource final : public TaskSource {
   std::vector<Work> works_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::uint32_t>> groups_;
-  std::deque<BlockCounts> counts_;         // addresses hold
-  std::deque<OwnAlgorithm> algorithms_;    // the same
-  std::vector<Program> programs_{1};       // 0: what ranks without a program of their own run
+  std::deque<BlockCounts> counts_;         // a deque, so that addresses stay valid
+  std::deque<OwnAlgorithm> algorithms_;    // a deque, so that addresses stay valid
+  std::vector<Program> programs_{1};       // program 0 is that of ranks without tasks of their own
   std::vector<std::uint32_t> program_of_;  // by rank
   std::vector<Progress> progress_;         // by rank
   std::uint32_t lookahead_ = 1;

@@ -12,7 +12,7 @@ namespace {
 constexpr Range<double> kSizes{0, 1e11};
 constexpr Range<double> kPercents{0, 100};
 
-// Plain numbers are bytes.
+// Reads a size. Plain numbers are bytes.
 double read_flow_size(const ConfigNode& node) {
   const std::string text = read_text(node);
   const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;

@@ -9,29 +9,31 @@
 
 namespace netsim {
 
-// Points (size, percent of the flows that are at most this large), linear between them; flows below the first
-// percentage have the first size. So a first percentage of 0 says that sizes begin there, and one point of
-// 100 that all are equal. Sizes rise strictly, percentages do not fall, the last is 100.
+// SizeDistribution: points (size, percent of the flows that are at most this large), linear between them.
+// Flows below the first percentage have the first size. So a first percentage of 0 says that sizes begin
+// there, and a single point of 100 that all are equal. Sizes rise strictly, percentages do not fall, and the
+// last is 100.
 class SizeDistribution {
  public:
   struct Point {
     double bytes = 0, percent = 0;
     Place place;
   };
-  // InputError at the point that breaks the rules above; `whole`: the place of the list.
+  // Throws InputError at the point that breaks the rules above. `whole` is the place of the list.
   SizeDistribution(std::vector<Point> points, const Place& whole);
 
-  // The size below which the share `u`, in [0, 1), of the flows is; whole bytes, at least 1.
+  // Returns the size below which the share `u`, in [0, 1), of the flows lies, in whole bytes, at least 1.
   Bytes quantile(double u) const;
-  // Of the continuous distribution, in bytes.
+  // Returns the mean of the continuous distribution, in bytes.
   double mean() const;
 
  private:
   std::vector<Point> points_;
 };
 
-// From a file of lines `bytes percent` (# comments), as of the HPCC and DCTCP traffic generators, if `node`
-// is text; else from a list [[bytes, percent], ...], where bytes may have a unit.
+// Reads a distribution. If `node` is text, it is the name of a file of lines `bytes percent` (# comments), as
+// of the HPCC and DCTCP traffic generators. Otherwise it is a list [[bytes, percent], ...], where bytes may
+// have a unit.
 SizeDistribution read_size_distribution(const ConfigNode& node);
 
 }  // namespace netsim

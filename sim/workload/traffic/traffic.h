@@ -1,4 +1,4 @@
-// What the traffic workloads (traffic_*.cpp) share: limits, and how many ranks a pattern has.
+// Common parts of the traffic workloads (traffic_*.cpp): limits, and the number of ranks of a pattern.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace netsim {
 
 inline constexpr std::int64_t kMaxTrafficRanks = 1 << 20;
-// One message; in packets of the smallest mtu it still counts in 32 bits.
+// The sizes of one message. In packets of the smallest MTU it still counts in 32 bits.
 inline constexpr Range<Bytes> kMessageSizes{1, 100 * kGigabyte};
 inline constexpr Range<Time> kStartTimes{0, 1'000'000 * kSecond};
-// Of the network's data classes; whether it has the one named is the network's business.
+// The data classes that a flow may name. The network checks whether it has the class.
 inline constexpr Range<std::int64_t> kTrafficClasses{0, 5};
-// Why a flow cannot be of this class in a network of `classes` data classes; "" if it can.
+// Returns why a flow cannot be of this class in a network of `classes` data classes; "" if it can.
 std::string class_problem(std::int64_t traffic_class, std::int64_t classes);
 inline constexpr std::int64_t kMaxChannel = 1 << 30;
 
-// Where an entry of a section stands, or the section where the user left it out.
+// Returns the place of an entry of a section, or of the section if the entry is missing.
 Place place_of(const ConfigNode& section, const char* key);
 
-// `wanted` ranks, or one for each GPU of the cluster if 0. InputError at `place` for fewer than 2 and for
-// more than the cluster has.
+// Returns `wanted` ranks, or one for each GPU of the cluster if `wanted` is 0. Throws InputError at `place`
+// for fewer than 2 and for more than the cluster has.
 std::uint32_t traffic_ranks(std::int64_t wanted, std::uint32_t cluster_gpus, const Place& place);
 
 }  // namespace netsim

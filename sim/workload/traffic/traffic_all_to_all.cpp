@@ -1,5 +1,5 @@
-// all_to_all: every rank sends one message to every other, as independent flows (the collective of that name,
-// with its algorithm, is `kind: collective`).
+// all_to_all: every rank sends one message to every other, as independent flows. The collective of that name,
+// with its algorithm, is `kind: collective`.
 #include <memory>
 #include <string>
 #include <utility>

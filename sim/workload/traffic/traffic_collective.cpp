@@ -1,10 +1,11 @@
 // collective: every rank runs the same collective several times back to back, as nccl-tests does, of one size
-// or of one size after the other. Each of them is an iteration; the report has a row for each size. No rank
-// begins a size before all have done the one before, because nccl-tests has a barrier there. Without it ranks
-// that end early (those far from the root of a broadcast) would run ahead and hide a size's time.
+// or of one size after the other. Each run is an iteration; the report has a row for each size. No rank
+// begins a size before all ranks have finished the one before, because nccl-tests has a barrier there.
+// Without it, ranks that end early (those far from the root of a broadcast) would run ahead and hide a size's
+// time.
 //
-// Queue pairs begin each size as new ones. nccl-tests checks its results between two sizes, and congestion
-// control has forgotten the size before by then. So a size takes as long as it takes alone.
+// Queue pairs begin each size as new ones. nccl-tests checks its results between two sizes, by which time
+// congestion control no longer depends on the size before. So a size takes as long as it takes alone.
 #include <map>
 #include <memory>
 #include <numeric>
@@ -26,12 +27,13 @@ namespace netsim {
 
 namespace {
 
-// nccl-tests' -b, -e and -f.
+// SizesParameters: the options -b, -e and -f of nccl-tests.
 struct SizesParameters {
   Bytes from = 0;  // 0: `bytes` is the only size
   Bytes to = 0;
   std::int64_t factor = 2;
-  // Acknowledgements and credits of the size before are home by then, in any network of a data center.
+  // In any network of a data center, the acknowledgements and credits of the size before have arrived by
+  // then.
   Time pause = 100 * kMicrosecond;
 };
 
@@ -47,7 +49,7 @@ struct CollectiveParameters {
   ConfigNode algorithms;
 };
 
-// "broadcast: the rank that has the data; ...": what the collectives of which there is something to say say.
+// Returns "broadcast: the rank that has the data; ...": a property of all collectives that have it.
 std::string each_kind(const char* CollectiveKindInfo::*what) {
   std::string text;
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
@@ -145,7 +147,7 @@ class CollectiveBenchmark final : public WorkloadKind {
   }
 
  private:
-  // Those of the workload, each with another name.
+  // Returns the workload's own algorithms, each with a different name.
   std::vector<OwnAlgorithm> own_algorithms() const {
     const ConfigNode& list = p_.algorithms;
     if (list.is_null()) return {};
@@ -173,7 +175,7 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
   }
 
-  // What is played, one after the other, by each algorithm.
+  // Load: the traffic that each algorithm runs, one after the other.
   struct Load {
     Bytes bytes = 0;
     const BlockCounts* counts = nullptr;
@@ -196,9 +198,9 @@ class CollectiveBenchmark final : public WorkloadKind {
     return loads;
   }
 
-  // Each size has counts of its own.
+  // Checks the total number of counts, because each size has counts of its own.
   void check_counts(std::uint32_t ranks, std::size_t sizes) const {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 27;  // 1 GiB of them
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 27;  // 1 GiB of counts
     if (std::uint64_t{sizes} * ranks * ranks <= kMost) return;
     p_.counts.fail("counts of " + std::to_string(ranks) + " ranks for " + std::to_string(sizes) +
                    " sizes are more than the " + std::to_string(kMost) + " that are allowed");

@@ -1,12 +1,12 @@
-// flows: messages written down one by one.
+// flows: messages that are listed one by one.
 //
 //   kind: flows
 //   flows:
 //     - {from: 0, to: 1, bytes: 10 MB}
 //     - {from: 2, to: 1, bytes: 64 KB, start: 30 us}
 //
-// Each is a flow of its own on a queue pair of its own (flow_source.h), unless it names a channel. Long lists
-// are better written as CSV (reader_csv.cpp).
+// Each is a flow on a queue pair of its own (flow_source.h), unless it names a channel. CSV is better for
+// long lists (reader_csv.cpp).
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
-// incasts: again and again several random senders send one message each to a random receiver, as when a
-// request is spread over many servers. HPCC and the transports before it are measured with it. Its incasts
-// have 60 senders of 500 KB each and take 2 % of the network's capacity (Li et al., SIGCOMM 2019,
-// section 5.1).
+// incasts: repeatedly, several random senders send one message each to a random receiver, as when a request
+// is spread over many servers. HPCC and earlier transports are measured with such traffic. HPCC's incasts
+// have 60 senders of 500 KB each and take 2 % of the network's capacity (Li et al., SIGCOMM 2019, section
+// 5.1).
 //
 //   kind: incasts
 //   senders: 60
@@ -10,7 +10,7 @@
 //   load: 2 %
 //   duration: 10 ms
 //
-// Times, receivers and senders have random streams of their own, so that the n-th incast has the same members
+// Times, receivers and senders have random streams of their own. So the n-th incast has the same members
 // whatever the load.
 #include <algorithm>
 #include <memory>
@@ -116,7 +116,7 @@ class Incasts final : public WorkloadKind {
   }
 
  private:
-  // Picoseconds, 1 at least.
+  // Returns the mean interval in picoseconds, at least 1.
   double mean_interval(std::uint32_t hosts) const {
     if (p_.interval > 0) return static_cast<double>(p_.interval);
     const double bits = static_cast<double>(p_.senders) * static_cast<double>(p_.bytes) * 8;
@@ -142,7 +142,8 @@ class Incasts final : public WorkloadKind {
     }
   }
 
-  // The first steps of a shuffle of all others (Fisher and Yates), taken back afterwards.
+  // Adds an incast. Its senders are the first steps of a shuffle of all others (Fisher and Yates), which is
+  // undone afterwards.
   void add_incast(FlowSource& source, std::vector<std::uint32_t>& ranks, Flow flow,
                   RandomStream& draw) const {
     const auto others = static_cast<std::uint32_t>(ranks.size() - 1);

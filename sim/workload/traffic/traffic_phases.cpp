@@ -1,5 +1,5 @@
-// phases: every rank goes through a list of phases, one after the other, several times: collectives,
-// computing, and requests for other optical circuits between them.
+// phases: every rank goes through a list of phases, one after the other, several times. Phases are
+// collectives, computation, and requests for other optical circuits.
 //
 //   kind: phases
 //   ranks: 16
@@ -14,10 +14,10 @@
 //         - {collective: all_reduce, bytes: 1 MB}
 //         - {collective: all_gather, bytes: 4 MB}
 //
-// A rank begins a phase when its own part in the one before has ended. Ranks in none of a phase's groups
-// leave it out. Collectives that are listed together are one call (ncclGroupStart, ncclGroupEnd): they begin
-// together, after one launch, and the next phase begins when all of them have ended. Circuits are asked for
-// when all members of a group have come to them.
+// A rank begins a phase when its own part in the one before has ended. Ranks in none of a phase's groups skip
+// it. Collectives that are listed together are one call (ncclGroupStart, ncclGroupEnd). They begin together,
+// after one launch, and the next phase begins when all of them have ended. Circuits are requested when all
+// members of a group have reached them.
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -54,11 +54,12 @@ struct Phase {
   TokenSection tokens;
   ConfigNode groups;
   std::string name;
-  // Not parameters: what it is, its groups (none: all ranks are one), and where it stands.
+  // These are not parameters: the kind, the groups (none: all ranks are one group), and the place in the
+  // file.
   TaskKind kind = TaskKind::collective;
   std::vector<std::vector<std::uint32_t>> members;
   ConfigNode node;
-  std::uint32_t call = 0;  // phases of one number are one call
+  std::uint32_t call = 0;  // phases with the same number are one call
 };
 
 const Parameters<Phase>& phase_parameters() {
@@ -96,7 +97,7 @@ const Parameters<PhasesParameters>& traffic_phases_parameters() {
   return p;
 }
 
-// Which of the three it is; each has keys of its own.
+// Returns the kind of a phase. Each kind has keys of its own.
 TaskKind kind_of(const ConfigNode& phase) {
   static const std::vector<std::pair<const char*, TaskKind>> kinds{
       {"collective", TaskKind::collective}, {"compute", TaskKind::compute}, {"circuits", TaskKind::circuits}};
@@ -170,7 +171,7 @@ std::vector<Phase> read_phases(const ConfigNode& section) {
   return phases;
 }
 
-// The phases as role programs: ranks that take part in the same groups play one role.
+// PhasesProgram: the phases as role programs. Ranks in the same groups have the same role.
 class PhasesProgram {
  public:
   PhasesProgram(const PhasesParameters& p, const std::vector<Phase>& phases, std::uint32_t ranks)
@@ -236,7 +237,7 @@ class PhasesProgram {
     builder_.role(std::move(role));
   }
 
-  // Of the group that the rank is in.
+  // Returns the size of the rank's group.
   std::uint32_t size_of(const Phase& phase, std::uint32_t rank) const {
     for (const std::vector<std::uint32_t>& members : phase.members) {
       if (std::find(members.begin(), members.end(), rank) != members.end())
@@ -245,7 +246,7 @@ class PhasesProgram {
     return ranks_;
   }
 
-  // The counts of the program, read once for each phase and number of ranks.
+  // Returns the counts in the program, which are read once for each phase and number of ranks.
   std::uint32_t counts_of(const Phase& phase, std::uint32_t members) {
     auto& all = builder_.program().counts;
     const auto [known, added] =

@@ -1,6 +1,6 @@
-// poisson: every host starts flows at random times to hosts chosen at random, with sizes from a published
-// distribution, so that the hosts' links are loaded to a given part: the open-loop traffic of the
-// congestion-control literature (DCTCP, SIGCOMM 2010; pFabric, SIGCOMM 2013; HPCC, SIGCOMM 2019).
+// poisson: every host starts flows at random times to random hosts, with sizes from a published distribution.
+// The hosts' links have a given load. It is the open-loop traffic of the congestion-control literature
+// (DCTCP, SIGCOMM 2010; pFabric, SIGCOMM 2013; HPCC, SIGCOMM 2019).
 //
 //   kind: poisson
 //   rate: 100 Gbps
@@ -8,8 +8,8 @@
 //   duration: 10 ms
 //   cdf: web_search.cdf
 //
-// Each host has random streams of its own, so that a host's flows do not depend on how many others there are,
-// but for whom they go to.
+// Each host has random streams of its own. So a host's flows do not depend on the number of other hosts,
+// except for their destinations.
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,7 +64,7 @@ class Poisson final : public WorkloadKind {
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
     const std::uint32_t hosts = traffic_ranks(p_.hosts, context.gpus, hosts_place_);
-    const double mean_gap = sizes_.mean() * 8e12 / (static_cast<double>(p_.rate) * p_.load);  // ps
+    const double mean_gap = sizes_.mean() * 8e12 / (static_cast<double>(p_.rate) * p_.load);  // picoseconds
     const double expected = static_cast<double>(p_.duration) / mean_gap * hosts;
     if (expected > kMaxPoissonFlows) {
       throw InputError(duration_place_,
@@ -110,7 +110,7 @@ class Poisson final : public WorkloadKind {
   Place hosts_place_, duration_place_;
 };
 
-// `cdf` is a file or a list.
+// `cdf` is the name of a file or a list.
 ParameterTable poisson_table() {
   ParameterInfo cdf;
   cdf.name = "cdf";

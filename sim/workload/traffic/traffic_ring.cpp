@@ -1,6 +1,5 @@
-// ring: rank i sends to i + 1, in rounds. A rank starts a round when its messages of the round before, the
-// one that it sends and the one that it receives, are both done: the traffic of a ring all-gather, without a
-// collective library.
+// ring: rank i sends to i + 1, in rounds. A rank starts a round when its two messages of the round before,
+// sent and received, are done. It is the traffic of a ring all-gather, without a collective library.
 #include <memory>
 #include <string>
 #include <utility>
