@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Looks at the source as a reviewer would. clang-format runs on every file of ours. clang-tidy (.clang-tidy) runs on the
-# .cpp files that changed and on the headers that they include. scripts/words.py reads the comments that changed.
+# .cpp files that changed and on the headers that they include. scripts/words.py reads comments and pages.
 #   scripts/lint.sh              since origin/main, or the last commits where that is this commit or is not known
 #   scripts/lint.sh FILE...      these files
-# clang-tidy reads how files are compiled from build/release, so that has to be configured. At most LINT_FILES files
-# (default 24) are looked at, some five seconds each; those of sim/ come first.
+# clang-tidy reads how each file is compiled alone from build/lint, which is configured here; only generated headers are
+# built there. At most LINT_FILES files (default 24) are looked at, some five seconds each; those of sim/ come first.
+# The comments of sim/ and all pages are read whole, elsewhere the comments that changed.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
 
 last_commits=5
 most_files=${LINT_FILES:-24}
-database=build/release
+database=build/lint
 
 # The commit that the change is compared with.
 base() {
@@ -45,7 +46,8 @@ format() {
 tidy() {
   local files
   command -v clang-tidy >/dev/null || { say "lint: no clang-tidy, changed files are not looked at"; return; }
-  [[ -f $database/compile_commands.json ]] || { say "lint: $database is not configured, changed files are not looked at"; return; }
+  configure "$root/$database" release -DNETSIM_UNITY=OFF > /dev/null
+  ninja -C "$database" --quiet netsim_proto netsim_interface netsim_commit >&2
   mapfile -t files < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else changed_files; fi | compiled)
   say "lint: clang-tidy, ${#files[@]} changed files"
   [[ ${#files[@]} -eq 0 ]] && return
@@ -62,8 +64,12 @@ tidy() {
 # Reads the comments that were added or changed, or all of the files given.
 read_words() {
   command -v python3 >/dev/null || { say "lint: no python3, comments are not read"; return; }
-  say "lint: comments"
-  if [[ $# -gt 0 ]]; then scripts/words.py "$@"; else scripts/words.py --sources --since "$(base)"; fi
+  say "lint: comments and pages"
+  if [[ $# -gt 0 ]]; then
+    scripts/words.py "$@"
+  else
+    git ls-files -z 'sim/*.h' 'sim/*.cpp' 'sim/*.proto' '*.md' | xargs -0 scripts/words.py && scripts/words.py --since "$(base)"
+  fi
 }
 
 status=0

@@ -27,6 +27,8 @@ RETIRED = {
     "door": "public header",
     "doors": "public headers",
     "books": "statistics",
+    "mail": "remote event",
+    "came in": "ingress queue",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b", re.IGNORECASE)
 # How the comments of a kind of file begin.

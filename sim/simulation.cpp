@@ -137,13 +137,13 @@ std::vector<std::string> nic_names(const Cluster& cluster) {
   return names;
 }
 
-Knobs knobs(const ConfigNode& root, const std::string& fabric, const TransportFigures& transport) {
-  Knobs knobs;
+FabricSettings knobs(const ConfigNode& root, const std::string& fabric, const TransportFigures& transport) {
+  FabricSettings knobs;
   knobs.congestion_control = configured_in(root, fabric, "transport", "congestion_control");
   knobs.reliability = configured_in(root, fabric, "transport", "reliability");
   knobs.marker = configured_in(root, fabric, "network", "switch.marker");
   knobs.flow_control = configured_in(root, fabric, "network", "switch.flow_control");
-  knobs.hears_marks = transport.hears_marks;
+  knobs.reacts_to_marks = transport.reacts_to_marks;
   knobs.window = transport.window;
   return knobs;
 }

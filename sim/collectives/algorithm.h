@@ -109,8 +109,8 @@ struct KernelModel {
   BitRate copy_in_rate = 0, copy_out_rate = 0;
   // From the last piece of a round that a thread block copies to the first one of the next round.
   Time copy_pause = 0;
-  // Whether a proxy thread of the GPU's host posts the messages between hosts (LatencyModel::posting()). It is
-  // false where the GPU rings the NIC's doorbell itself.
+  // Whether a proxy thread of the GPU's host posts the messages between hosts (LatencyModel::posting()). It
+  // is false where the GPU rings the NIC's doorbell itself.
   bool proxied = false;
 };
 
@@ -141,7 +141,7 @@ class CollectiveAlgorithm {
     std::optional<GpuGeneration> generation = std::nullopt;  // generation of all GPUs; nullopt: not known
     BitRate local_rate = 0;  // rate of a GPU's links within its host; 0: not known
   };
-  virtual std::optional<KernelModel> own_kernels(const Load& /*load*/) const { return std::nullopt; }
+  virtual std::optional<KernelModel> kernel_model(const Load& /*load*/) const { return std::nullopt; }
   // Returns the protocol that the plans are made for; nullopt: they run with any protocol of the library.
   virtual std::optional<Protocol> protocol() const { return std::nullopt; }
   // Makes the plan for ranks >= 2 (point-to-point: 2). `root` is used by rooted kinds only. Throws InputError

@@ -9,9 +9,9 @@
 // few slots: a step that sends waits for a free slot, a step that receives waits for its message. A step may
 // also wait for a step of another thread block of its rank.
 //
-// A Fan is a group of thread blocks whose messages switches add up or copy. Examples are NVLink SHARP in
-// NVSwitches (Klenk et al., ISCA 2020) and SHARP (Graham et al., 2016). The head of the group sends to all
-// members at once (multicast). The messages of all members reach the head as one sum, which no GPU has
+// A AggregationGroup is a group of thread blocks whose messages switches add up or copy. Examples are NVLink
+// SHARP in NVSwitches (Klenk et al., ISCA 2020) and SHARP (Graham et al., 2016). The head of the group sends
+// to all members at once (multicast). The messages of all members reach the head as one sum, which no GPU has
 // calculated (aggregation).
 //
 // The network decides which switches do this. In SHARP's aggregation trees the sum goes to all members
@@ -44,23 +44,23 @@ struct ChunkAt {
   std::uint32_t chunk = 0;
 };
 
-// Partner: the other end of a connection. It is a thread block of another rank of the group, or a Fan of
-// which the thread block is the head or a member.
+// Partner: the other end of a connection. It is a thread block of another rank of the group, or a
+// AggregationGroup of which the thread block is the head or a member.
 struct Partner {
-  std::uint32_t rank = kNoIndex;  // kNoIndex: no partner, or a Fan
+  std::uint32_t rank = kNoIndex;  // kNoIndex: no partner, or a AggregationGroup
   std::uint32_t block = 0;
-  std::uint32_t fan = kNoIndex;  // number of the Fan; kNoIndex: none
+  std::uint32_t aggregation = kNoIndex;  // number of the AggregationGroup; kNoIndex: none
 
-  static Partner of_fan(std::uint32_t number) { return {kNoIndex, 0, number}; }
+  static Partner of_aggregation(std::uint32_t number) { return {kNoIndex, 0, number}; }
 };
 
-// Fan: a connection through switches between one thread block, the head, and one thread block of each member.
-// The head sends to all members (multicast: PTX's multimem.st), or receives one sum of their messages
-// (reduction: multimem.ld_reduce). All members send messages of the same size.
+// AggregationGroup: a connection through switches between one thread block, the head, and one thread block of
+// each member. The head sends to all members (multicast: PTX's multimem.st), or receives one sum of their
+// messages (reduction: multimem.ld_reduce). All members send messages of the same size.
 //
 // The head's rank may be a member too, with another thread block. The head begins each reduction; it takes
 // one message of each member at a time.
-struct Fan {
+struct AggregationGroup {
   std::uint32_t head = 0, head_block = 0;
   // The members are the ranks first, first + stride, ...
   std::uint32_t first = 0, members = 0, stride = 1;
@@ -163,8 +163,8 @@ class Plan {
   virtual Counted counted(std::uint32_t rank, const Step& step) const;
   // Returns the number of members of a host that TokenBytes must have; 0: any.
   virtual std::uint32_t counted_host() const { return 0; }
-  virtual std::uint32_t fans() const { return 0; }
-  virtual Fan fan(std::uint32_t /*number*/) const { return {}; }
+  virtual std::uint32_t aggregations() const { return 0; }
+  virtual AggregationGroup aggregation(std::uint32_t /*number*/) const { return {}; }
   // Connections between the same two ranks on different channels use different queue pairs.
   virtual std::uint32_t channels() const { return 1; }
   virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
@@ -173,8 +173,8 @@ class Plan {
   // only forwards messages. It does not wait between slices as a GPU's thread block does.
   virtual bool is_proxy(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
   // Returns whether a switch, not the rank, executes the steps of the thread block. Each step then forwards
-  // the sum of one Fan to another Fan; the thread block is the head of both. Both have the same members, or
-  // one has a single member, which is also a member of the other.
+  // the sum of one AggregationGroup to another AggregationGroup; the thread block is the head of both. Both
+  // have the same members, or one has a single member, which is also a member of the other.
   //
   // The sum thus returns within the network, and no other step waits for such a step. A sender has room for
   // one more sum than it has slots, and sends no further addend before the first sum was taken. Therefore no
@@ -218,14 +218,14 @@ inline Bytes bytes_sent(const Plan& plan, std::uint32_t rank, const Step& step, 
   return bytes_of(plan, rank, what_is_sent(step), step.count, bytes);
 }
 
-// Returns the bytes that `rank` sends for a buffer of `bytes` in one round on one channel. A message to a Fan
-// counts once. Predictions and lower bounds use it.
+// Returns the bytes that `rank` sends for a buffer of `bytes` in one round on one channel. A message to a
+// AggregationGroup counts once. Predictions and lower bounds use it.
 Bytes bytes_sent(const Plan& plan, std::uint32_t rank, Bytes bytes);
 
 // Least number of slots of a connection, in messages of a chunk. NCCL's rings with protocol Simple have
 // NCCL_STEPS = 8 slots and chunks of 4.
 inline constexpr std::uint32_t kSlots = 2;
-// Least number of slots of the connection from a member of a Fan to its head.
+// Least number of slots of the connection from a member of a AggregationGroup to its head.
 inline constexpr std::uint32_t kReductionSlots = 1;
 
 // Proves that the plan does what its kind requires, for any relative speeds of the ranks. Every rank ends

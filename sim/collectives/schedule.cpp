@@ -35,8 +35,8 @@ class Clock final : public proof::StepListener {
     if (receives(step.kind)) {
       each_awaited(id, at, step, [&](Connection& connection, ScheduledMessage& message) {
         message.receiver = now;
-        message.added =
-            reduces(step.kind) || (step.from.fan != kNoIndex && connection_ends_.is_head(at, step.from));
+        message.added = reduces(step.kind) ||
+                        (step.from.aggregation != kNoIndex && connection_ends_.is_head(at, step.from));
         connection.freed.push_back(end);
       });
     }

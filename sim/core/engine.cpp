@@ -138,12 +138,12 @@ std::size_t Engine::pending() const {
 
 Time Engine::first_event() const {
   Time first = kNever;
-  for (const auto& set : sets_) first = std::min({first, set->first(), first_mail(*set)});
+  for (const auto& set : sets_) first = std::min({first, set->first(), first_remote_event(*set)});
   return first < kNoEvent ? first : kNever;
 }
 
 // Returns the time of the earliest remote event on its way to `set`; kNoEvent: notices only.
-Time Engine::first_mail(const LogicalProcess& set) const {
+Time Engine::first_remote_event(const LogicalProcess& set) const {
   Time first = kNever;
   for (const auto& thread : outboxes_) first = std::min(first, thread[parity_].boxes[set.id_].first);
   return first;
@@ -173,7 +173,7 @@ bool Engine::step(std::uint64_t count, Time until) {
   if (call_delay_ != kNever) take_requests();
   Time first = kNever;
   for (auto& set : sets_) {
-    set->next_ = std::min(set->next_, first_mail(*set));
+    set->next_ = std::min(set->next_, first_remote_event(*set));
     first = std::min(first, set->next_);
   }
   refuse_late(calls_.empty() ? first : std::min(first, calls_.back().time), until);
@@ -258,7 +258,7 @@ void Engine::run_thread(std::uint32_t thread, std::uint32_t window) {
 void Engine::run_set(LogicalProcess& set, LogicalProcess::Outbox& out, std::uint64_t count) {
   try {
     set.out_ = &out;
-    for (auto& thread : outboxes_) set.take_mail(thread[parity_ ^ 1U]);
+    for (auto& thread : outboxes_) set.take_remote_events(thread[parity_ ^ 1U]);
     if (set.next_ < set.horizon_ && !set.error_) set.load_ += set.loop_.run_some(count, set.horizon_ - 1);
   } catch (...) {
     set.error_ = std::current_exception();
@@ -266,12 +266,12 @@ void Engine::run_set(LogicalProcess& set, LogicalProcess::Outbox& out, std::uint
   set.next_ = set.first();
 }
 
-void LogicalProcess::take_mail(Outbox& from) {
+void LogicalProcess::take_remote_events(Outbox& from) {
   Outbox::Box& box = from.boxes[id_];
   if (box.first == kNever) return;
   box.first = kNever;
   for (const RemoteEvent& remote_event : std::span(box.remote_events.data(), box.count)) {
-    const HandlerSlot& slot = mail_handlers_[static_cast<std::size_t>(remote_event.event.kind)];
+    const HandlerSlot& slot = remote_event_handlers_[static_cast<std::size_t>(remote_event.event.kind)];
     if (slot.call == nullptr) {
       loop_.insert(remote_event.event);
     } else {
@@ -303,7 +303,7 @@ const LogicalProcess* Engine::first_failed() const {
 void Engine::rethrow(const LogicalProcess& failed) {
   for (const auto& set : sets_) {
     if (set->error_) continue;
-    if (std::min(set->first(), first_mail(*set)) <= failed.order().time) return;
+    if (std::min(set->first(), first_remote_event(*set)) <= failed.order().time) return;
   }
   const LogicalProcess::Order last = failed.order();
   const std::exception_ptr error = failed.error_;

@@ -111,7 +111,7 @@ class Engine {
   void rethrow(const LogicalProcess& failed);
   void share_out();
   Time first_event() const;
-  Time first_mail(const LogicalProcess& set) const;
+  Time first_remote_event(const LogicalProcess& set) const;
 
   std::vector<std::unique_ptr<LogicalProcess>> sets_;
   // For each thread, the outbox of the present window and that of the last one, by `parity_`.

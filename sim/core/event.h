@@ -19,7 +19,7 @@ enum class EventKind : std::uint32_t {
   departure,         // target: port that may transmit again
   pace,              // target: queue pair that may send again
   congestion_timer,  // target: queue pair, argument: timer number
-  retransmission,    // target: queue pair, argument: 0; or argument: 1 + the timer's place in the TimerLine
+  retransmission,    // target: queue pair, argument: 0; or argument: 1 + the timer's place in the TimerQueue
   ideal_delivery,    // target: destination GPU, argument: message
   executor,          // target: GPU, argument: see ExecutorEvents
   compute_done,      // target: device of ComputeDevices, argument: number of the scheduled end

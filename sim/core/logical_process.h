@@ -96,8 +96,8 @@ class alignas(64) LogicalProcess {
 
   // Registers the handler for remote events of `kind`. A remote event of a kind without a handler has no
   // payload.
-  void set_mail_handler(EventKind kind, RemoteEventHandler handler, void* context) {
-    mail_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
+  void set_remote_event_handler(EventKind kind, RemoteEventHandler handler, void* context) {
+    remote_event_handlers_[static_cast<std::size_t>(kind)] = {handler, context};
   }
   // Returns a new entry of the outbox to set `to`, which the caller fills in at once. `time` is the time of
   // its event: at least now plus the lookahead between the two sets, or kNoEvent.
@@ -190,14 +190,14 @@ class alignas(64) LogicalProcess {
   // Returns the time of the earliest pending event. A set in which an event has thrown returns that event's
   // time.
   Time first() const { return error_ ? loop_.now() : loop_.next_time(); }
-  void take_mail(Outbox& from);
+  void take_remote_events(Outbox& from);
   void forget_read();
 
   std::uint32_t id_;
   bool alone_ = false;     // the engine has one set, so its journal is in order as written
   Outbox* out_ = nullptr;  // outbox of the thread that runs this set
   EventLoop loop_;
-  std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> mail_handlers_{};
+  std::array<HandlerSlot, static_cast<std::size_t>(EventKind::count)> remote_event_handlers_{};
   std::vector<Entry> entries_;
   std::vector<std::byte> records_;
   std::size_t entries_read_ = 0;

@@ -625,7 +625,7 @@ CommunicationRequest SourceJob::request(const Active& active, const std::vector<
   request.counts = active.task.counts;
   request.grouped = active.task.grouped;
   request.algorithm = active.task.algorithm;
-  request.rested = active.task.pause > 0;
+  request.paused_before = active.task.pause > 0;
   request.communication = active.communication;
   request.handle = slot;
   request.raw = active.task.raw;

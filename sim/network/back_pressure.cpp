@@ -57,7 +57,7 @@ void BackPressure::frame_lost(PortId port, const Packet& frame) {
 
 void BackPressure::on_link_control(const Event& event) {
   const PortId port = event.target;
-  ports_.witness(port, event);
+  ports_.update_digest(port, event);
   const auto priority = static_cast<std::uint32_t>(event.argument >> 2 & 63);
   switch (static_cast<LinkControl>(event.argument & 3)) {
     case LinkControl::pause:
@@ -77,8 +77,8 @@ void BackPressure::receive_pause(PortId port, std::uint32_t priority) {
   fabric::Pauses& pauses = state_.pauses_of(port);
   if (pauses.abandoned) return;
   const bool held = ports_.is_held(port, priority);
-  if (held && (pauses.unheard >> priority & 1) == 0) return;  // a repeated pause
-  pauses.unheard = static_cast<std::uint8_t>(pauses.unheard & ~(1U << priority));
+  if (held && (pauses.awaiting_peer_state >> priority & 1) == 0) return;  // a repeated pause
+  pauses.awaiting_peer_state = static_cast<std::uint8_t>(pauses.awaiting_peer_state & ~(1U << priority));
   ++pauses.count;
   ports_.hold(port, priority);
 }
@@ -87,9 +87,9 @@ void BackPressure::receive_pause(PortId port, std::uint32_t priority) {
 void BackPressure::release(PortId port, std::uint32_t priority) {
   if (!ports_.is_held(port, priority)) return;
   fabric::Pauses& pauses = state_.pauses_of(port);
-  if ((pauses.unheard >> priority & 1) == 0)
+  if ((pauses.awaiting_peer_state >> priority & 1) == 0)
     pauses.time += loop_.now() - state_.paused_since[state_.queue_index(port, priority)];
-  pauses.unheard = static_cast<std::uint8_t>(pauses.unheard & ~(1U << priority));
+  pauses.awaiting_peer_state = static_cast<std::uint8_t>(pauses.awaiting_peer_state & ~(1U << priority));
   ports_.release(port, priority);
 }
 
@@ -107,7 +107,7 @@ void BackPressure::come_up(PortId port) {
     if (state_.is_lossless(port, priority)) {
       if (!ports_.is_held(port, priority)) {
         ports_.hold(port, priority);
-        pauses.unheard = static_cast<std::uint8_t>(pauses.unheard | 1U << priority);
+        pauses.awaiting_peer_state = static_cast<std::uint8_t>(pauses.awaiting_peer_state | 1U << priority);
       }
       buffers_.is_pausing(back, priority) ? pause_sender(back, priority) : resume_sender(back, priority);
     }

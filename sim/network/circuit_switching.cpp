@@ -49,7 +49,7 @@ CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
     for (const OpticalSwitch::Configuration& configuration : one.configurations) {
       if (std::find(names_.begin(), names_.end(), configuration.name) == names_.end())
         names_.push_back(configuration.name);
-      if (parameters_.law == CircuitLaw::lose)
+      if (parameters_.law == CircuitChangeMode::lose)
         each_end(configuration.circuits, [&](PortId port) { state_.ports[port].flags |= fabric::kFaulty; });
     }
   }
@@ -219,7 +219,7 @@ void CircuitSwitching::begin(std::uint32_t id) {
   one.since = engine_.now();
   if (one.going.empty() && one.coming.empty()) return become_lit(id);
   const Time drain = drain_time(one.going);
-  if (parameters_.law == CircuitLaw::drain) {
+  if (parameters_.law == CircuitChangeMode::drain) {
     go_dark(id);
     after(drain + parameters_.reconfiguration + parameters_.guard, [this, id] { become_lit(id); });
     return;
@@ -263,7 +263,7 @@ void CircuitSwitching::become_lit(std::uint32_t id) {
     state_.links[port].dark_at = kNever;
     part_of(port).light(port);
   });
-  if (parameters_.law == CircuitLaw::lose)
+  if (parameters_.law == CircuitChangeMode::lose)
     each_end(one.coming, [&](PortId port) { part_of(port).come_up(port); });
   if (!one.going.empty() || !one.coming.empty()) {
     ++counters_.changes;

@@ -25,9 +25,9 @@ bool DeadlockSearch::look(Time now, bool idle) {
 // cycle.
 bool DeadlockSearch::any_due(Time now) const {
   for (PortId id = 0; id < state_.ports.size(); ++id) {
-    if (state_.ports[id].pressed == 0 || !state_.at_switch(id)) continue;
+    if (state_.ports[id].paused_by_peer == 0 || !state_.at_switch(id)) continue;
     for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
-      if ((state_.ports[id].pressed >> priority & 1) != 0 &&
+      if ((state_.ports[id].paused_by_peer >> priority & 1) != 0 &&
           now - state_.paused_since[state_.queue_index(id, priority)] >= watch_after_) {
         return true;
       }
@@ -40,13 +40,13 @@ bool DeadlockSearch::any_due(Time now) const {
 // that came over the link in that queue's class and channel.
 std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
   const PortId port = state_.port_of_queue(queue);
-  const std::uint32_t came_in = state_.priority_of_queue(queue);
+  const std::uint32_t ingress_queue = state_.priority_of_queue(queue);
   const PacketArena& packets = parts_[state_.far_set[port]]->packets();
   std::vector<std::size_t> result;
   for (const PortId next : state_.graph.ports_of(state_.graph.port(port).peer_node)) {
     for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
       for (std::uint32_t at = state_.queue(next, priority).head; at != kNoIndex; at = packets[at].next) {
-        if (packets[at].ingress != port || packets[at].came_in != came_in) continue;
+        if (packets[at].ingress != port || packets[at].ingress_queue != ingress_queue) continue;
         result.push_back(state_.queue_index(next, priority));
         break;
       }
@@ -69,7 +69,7 @@ std::vector<bool> DeadlockSearch::stuck_queues(Time paused_before) const {
   for (std::size_t index = 0; index < state_.queues.size(); ++index) {
     const auto port = state_.port_of_queue(index);
     const std::uint32_t priority = state_.priority_of_queue(index);
-    if ((state_.ports[port].pressed >> priority & 1) == 0 || state_.queues[index].head == kNoIndex ||
+    if ((state_.ports[port].paused_by_peer >> priority & 1) == 0 || state_.queues[index].head == kNoIndex ||
         !state_.at_switch(port) || escapes(index))
       continue;
     if (state_.paused_since[index] > paused_before) continue;

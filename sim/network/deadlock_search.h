@@ -24,7 +24,7 @@ class DeadlockSearch {
   // stays so.
   bool look(Time now, bool idle);
   // Returns the ports of the cycle, each held back until the next one moves. Empty without a deadlock.
-  const std::vector<PortId>& circle() const { return circle_; }
+  const std::vector<PortId>& cycle() const { return circle_; }
 
  private:
   bool any_due(Time now) const;

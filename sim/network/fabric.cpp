@@ -101,7 +101,7 @@ void Fabric::build_choices(std::uint64_t seed) {
     state_.turns.push_back(0);
     state_.choices.emplace_back(seed, "spray", graph_.node_number(id));
   }
-  if (state_.routing.freedom() == Freedom::adaptive && state_.routes != nullptr)
+  if (state_.routing.freedom() == RoutingFreedom::adaptive && state_.routes != nullptr)
     state_.adaptive_channel = state_.routes->adaptive_channel();
 }
 
@@ -194,9 +194,9 @@ std::string Fabric::find_circles() const {
   const std::vector<bool> lossy = state_.lossy_links();
   if (!lossy.empty() && std::find(lossy.begin(), lossy.end(), false) == lossy.end()) return "";
   const std::vector<std::vector<PortId>> fixed = prescribed_paths(graph_, *routing_);
-  if (fixed.empty() && *state_.routes->free_of_circles() != '\0') return "";
-  const DependencyCircle found =
-      find_circle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort, lossy);
+  if (fixed.empty() && *state_.routes->free_of_cycles() != '\0') return "";
+  const DependencyCycle found =
+      find_cycle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort, lossy);
   if (found.hops.empty()) return "";
   return fmt::format("lossless packets can come to wait for each other in a circle and never move again: {}",
                      describe(found, graph_, state_.channels > 1));

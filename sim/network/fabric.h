@@ -167,7 +167,7 @@ class Fabric {
   // Returns ports that wait for each other in a cycle, so that no packet in them can ever move; empty without
   // a deadlock. It is found at most 1.5 ms (or 6 times the longest link's delay) after the last port was
   // paused. The engine is then stopped.
-  const std::vector<PortId>& deadlock() const { return deadlock_.circle(); }
+  const std::vector<PortId>& deadlock() const { return deadlock_.cycle(); }
 
  private:
   void check_routing(const ConfigNode& node) const;

@@ -23,7 +23,7 @@ const Parameters<CircuitParameters>& circuits() {
           .time("guard", &P::guard, {0, 1000 * kSecond},
                 "after that, until the ends of new circuits may send: to find each other's clocks, and for "
                 "the error of their own")
-          .choice("law", &P::law, {{"drain", CircuitLaw::drain}, {"lose", CircuitLaw::lose}},
+          .choice("law", &P::law, {{"drain", CircuitChangeMode::drain}, {"lose", CircuitChangeMode::lose}},
                   "circuits that go: their ends stop in time, so that all that is under way arrives; or "
                   "nobody tells them, and it is lost")
           .time("rotation", &P::rotation, {0, 1000 * kSecond},

@@ -45,14 +45,14 @@ struct SwitchParameters {
 };
 
 // Treatment of packets on optical circuits that are taken down; see circuit_switching.h.
-enum class CircuitLaw : std::uint8_t { drain, lose };
+enum class CircuitChangeMode : std::uint8_t { drain, lose };
 
 // The section `network.circuits`.
 struct CircuitParameters {
   // The default holds for switches with mirrors: milliseconds (TPU v4: Jouppi et al., ISCA 2023, section 2).
   Time reconfiguration = 10 * kMillisecond;
   Time guard = 0;
-  CircuitLaw law = CircuitLaw::drain;
+  CircuitChangeMode law = CircuitChangeMode::drain;
   Time rotation = 0;
   bool stagger = false;
   ConfigNode schedule;

@@ -28,7 +28,7 @@ PortCounters Fabric::counters(PortId port) const {
   Time held = pauses.time;
   for (std::uint32_t i = 0; i < state_.priorities; ++i) {
     c.max_queue = std::max(c.max_queue, state_.queue(port, i).max_bytes);
-    if ((p.pressed & ~pauses.unheard) >> i & 1)
+    if ((p.paused_by_peer & ~pauses.awaiting_peer_state) >> i & 1)
       held += engine_.now() - state_.paused_since[state_.queue_index(port, i)];
   }
   const bool credits = (p.flags & fabric::kCredits) != 0;
@@ -51,7 +51,8 @@ std::uint64_t Fabric::events_fingerprint() const {
 std::uint32_t Fabric::pfc_paused(PortId port) const {
   const fabric::Port& p = state_.ports[port];
   if ((p.flags & fabric::kCredits) != 0) return 0;
-  return static_cast<std::uint32_t>(std::popcount(p.pressed & ~unsigned{state_.pauses_of(port).unheard}));
+  return static_cast<std::uint32_t>(
+      std::popcount(p.paused_by_peer & ~unsigned{state_.pauses_of(port).awaiting_peer_state}));
 }
 
 std::vector<std::string> Fabric::notes() const {
@@ -72,12 +73,12 @@ std::vector<std::string> Fabric::notes() const {
 
 std::vector<std::string> Fabric::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
-  const std::vector<PortId>& circle = deadlock_.circle();
-  for (std::size_t i = 0; i < circle.size() && lines.size() < limit; ++i) {
-    const PortId next = circle[(i + 1) % circle.size()];
+  const std::vector<PortId>& cycle = deadlock_.cycle();
+  for (std::size_t i = 0; i < cycle.size() && lines.size() < limit; ++i) {
+    const PortId next = cycle[(i + 1) % cycle.size()];
     lines.push_back(fmt::format("deadlock: port {} is held back by {} until port {} moves",
-                                graph_.port_name(circle[i]),
-                                graph_.node(graph_.port(circle[i]).peer_node).name, graph_.port_name(next)));
+                                graph_.port_name(cycle[i]), graph_.node(graph_.port(cycle[i]).peer_node).name,
+                                graph_.port_name(next)));
   }
   for (PortId id = 0; id < state_.ports.size() && lines.size() < limit; ++id) {
     const Bytes bytes = queued(id);
@@ -85,7 +86,7 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
     const char* dark = state_.pauses_of(id).dark ? ", for a circuit that is dark" : "";
     lines.push_back(
         fmt::format("port {}: {} B wait{}{}", graph_.port_name(id), bytes, dark,
-                    state_.ports[id].pressed != 0
+                    state_.ports[id].paused_by_peer != 0
                         ? fmt::format(", held back by {}", graph_.node(graph_.port(id).peer_node).name)
                         : ""));
   }

@@ -38,7 +38,7 @@ class FabricShard {
   // Like wake(), but the event's key comes from `by`, a port of the same logical process; see PortArbiter.
   void wake_by(PortId by, PortId port, std::uint64_t next) { ports_.wake(port, next, ports_.origin(by)); }
   Origin& origin(PortId port) { return ports_.origin(port); }
-  SwitchFans& fans() { return ports_.fans(); }
+  SwitchAggregations& aggregations() { return ports_.aggregations(); }
   std::uint64_t held_back() const { return ports_.held_back(); }
   Time held_time(PortId port, std::uint32_t priority) const { return ports_.held_time(port, priority); }
 

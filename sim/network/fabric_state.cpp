@@ -45,7 +45,7 @@ FabricState::FabricState(const Graph& graph_in, const SwitchRules& common, std::
       links(ports.size()),
       tallies(ports.size()),
       paths(std::size_t{1} << 32),
-      routed(kFanTarget) {
+      routed(kAggregationTarget) {
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     for (std::uint32_t priority = 0; priority < priorities; ++priority) {
       in_channel[channel][priority] = static_cast<std::uint8_t>(

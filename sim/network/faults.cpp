@@ -114,8 +114,8 @@ std::vector<Outage> united(std::vector<Outage> outages) {
 
 }  // namespace
 
-FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay) {
-  FaultPlan plan;
+FaultSchedule read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay) {
+  FaultSchedule plan;
   std::vector<Outage> outages;
   if (faults.is_null()) return plan;
   if (!faults.is_sequence()) faults.fail("expected a list of faults");

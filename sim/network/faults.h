@@ -19,7 +19,7 @@ struct LinkChange {
   BitRate rate = 0;  // new rate, for Kind::rate
 };
 
-struct FaultPlan {
+struct FaultSchedule {
   struct Loss {
     PortId port;
     double probability;
@@ -35,6 +35,6 @@ struct FaultPlan {
 //
 // A switch that is down loses the packets that wait in it. Outages of one link may overlap; it is down while
 // any of them lasts. `detection_delay` is the time from a link's change until the routes follow.
-FaultPlan read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay);
+FaultSchedule read_faults(const ConfigNode& faults, const Graph& graph, Time detection_delay);
 
 }  // namespace netsim

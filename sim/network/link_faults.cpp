@@ -8,10 +8,10 @@
 namespace netsim {
 
 LinkFaults::LinkFaults(Engine& engine, FabricState& state,
-                       const std::vector<std::unique_ptr<FabricShard>>& parts, FaultPlan plan,
+                       const std::vector<std::unique_ptr<FabricShard>>& parts, FaultSchedule plan,
                        std::uint64_t seed)
     : state_(state), parts_(parts), plan_(std::move(plan)), known_down_(state.ports.size(), false) {
-  for (const FaultPlan::Loss& loss : plan_.losses) {
+  for (const FaultSchedule::Loss& loss : plan_.losses) {
     state_.links[loss.port].loss = loss.probability;
     state_.links[loss.port].loss_random = RandomStream(seed, "loss", state_.graph.port_number(loss.port));
     state_.ports[loss.port].flags |= fabric::kFaulty;

@@ -33,7 +33,7 @@ class LinkFaults {
  public:
   // `parts` holds the fabric's shards by logical process. They may be created after this object.
   LinkFaults(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
-             FaultPlan plan, std::uint64_t seed);
+             FaultSchedule plan, std::uint64_t seed);
   LinkFaults(const LinkFaults&) = delete;
   LinkFaults& operator=(const LinkFaults&) = delete;
 
@@ -59,7 +59,7 @@ class LinkFaults {
 
   FabricState& state_;
   const std::vector<std::unique_ptr<FabricShard>>& parts_;
-  FaultPlan plan_;
+  FaultSchedule plan_;
   std::vector<bool> known_down_;
   std::function<void()> routes_changed_;
 };

@@ -12,8 +12,8 @@ namespace netsim {
 enum class PacketKind : std::uint8_t { data, ack, nack, cnp, link_control };
 
 // Ingress queue of packets that take no buffer space: link control, and packets that a switch has copied or
-// summed (switch_fans.h).
-inline constexpr std::uint8_t kNoRoom = 0;
+// summed (switch_aggregations.h).
+inline constexpr std::uint8_t kNoIngressQueue = 0;
 
 struct alignas(32) Packet {
   std::uint32_t next;     // next packet in the same queue
@@ -29,7 +29,7 @@ struct alignas(32) Packet {
   std::uint8_t priority;  // queue of its port; 0 is served first
   // The data queue that last transmitted the packet, whose buffer space it takes if it waits. kNoRoom if it
   // takes none.
-  std::uint8_t came_in;
+  std::uint8_t ingress_queue;
   bool marked : 1;  // ECN: congestion experienced
   bool last : 1;    // last packet of its message
   // Data: the sender asks for an ACK (InfiniBand's AckReq). Multicast or reduction: last packet of its
@@ -38,7 +38,7 @@ struct alignas(32) Packet {
   bool traced : 1;  // records a PacketTrace
 
   // Sets the packet's queue at all ports of a way without virtual channels.
-  void set_priority(std::uint8_t value) { priority = came_in = value; }
+  void set_priority(std::uint8_t value) { priority = ingress_queue = value; }
 };
 static_assert(sizeof(Packet) == 32);
 

@@ -65,7 +65,7 @@ Hop PacketForwarding::choose_hop(Waypoint& packet, std::uint32_t& via, std::uint
     }
     if (packet.via != kNoId && state_.routes->passes(packet.at, packet.via)) {
       packet.via = kNoId;
-      packet.turned = true;
+      packet.reached_intermediate = true;
     }
     via = packet.via;
   }
@@ -149,8 +149,8 @@ bool PacketForwarding::detour_is_shorter(const Waypoint& straight, const Waypoin
 std::uint32_t PacketForwarding::hops_left(Waypoint packet) {
   std::uint32_t hops = 0;
   while (packet.at != packet.destination && hops < 64) {
-    packet.turned = packet.via != kNoId && state_.routes->passes(packet.at, packet.via);
-    if (packet.turned) packet.via = kNoId;
+    packet.reached_intermediate = packet.via != kNoId && state_.routes->passes(packet.at, packet.via);
+    if (packet.reached_intermediate) packet.via = kNoId;
     other_hops_.clear();
     state_.routes->add_hops(packet, other_hops_);
     if (other_hops_.empty()) break;

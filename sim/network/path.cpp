@@ -62,8 +62,8 @@ std::vector<std::uint32_t> walk(const Graph& graph, const Routes& routes, PortId
   for (packet.at = graph.port(first).peer_node; packet.at != packet.destination;) {
     NETSIM_CHECK(path.size() <= graph.node_count(),
                  "routes run in a circle at " + graph.node(packet.at).name);
-    packet.turned = packet.via != kNoId && routes.passes(packet.at, packet.via);
-    if (packet.turned) packet.via = kNoId;
+    packet.reached_intermediate = packet.via != kNoId && routes.passes(packet.at, packet.via);
+    if (packet.reached_intermediate) packet.via = kNoId;
     hops.clear();
     routes.add_hops(packet, hops);
     if (hops.empty()) return {};
@@ -147,7 +147,7 @@ std::vector<PortId> ports_of_steps(std::vector<std::uint32_t> steps) {
 
 // Each pair of GPUs keeps to one of the equal ways over a fabric.
 std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, std::uint32_t to) {
-  if (cluster.way(from, to) != WayKind::nvlink_fabric) return cluster.way_inside(from, to);
+  if (cluster.way(from, to) != HostRouteKind::nvlink_fabric) return cluster.way_inside(from, to);
   std::vector<PortId> path;
   const NodeId end = cluster.gpus[to].node;
   for (NodeId at = cluster.gpus[from].node; at != end; at = cluster.graph.port(path.back()).peer_node) {

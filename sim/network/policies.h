@@ -58,9 +58,9 @@ struct RoutingPlan {
   bool per_packet() const { return choice != Choice::per_flow; }
   // Returns whether packets must carry an intermediate.
   bool detours() const { return per_packet() && detour != Detour::never; }
-  Freedom freedom() const {
-    if (detour != Detour::never) return Freedom::detours;
-    return per_packet() ? Freedom::adaptive : Freedom::none;
+  RoutingFreedom freedom() const {
+    if (detour != Detour::never) return RoutingFreedom::detours;
+    return per_packet() ? RoutingFreedom::adaptive : RoutingFreedom::none;
   }
 };
 

@@ -30,9 +30,9 @@ constexpr std::uint32_t make_step(StepKind kind, std::uint32_t target) {
 // chooses the hop. With kGivenHop it is a hop, where the fabric has virtual channels; a port step instead
 // keeps the packet's channel.
 //
-// With kFanTarget and without kGivenHop it is a multicast or reduction at the switch (switch_fans.h).
+// With kFanTarget and without kGivenHop it is a multicast or reduction at the switch (switch_aggregations.h).
 inline constexpr std::uint32_t kGivenHop = 1U << 28;
-inline constexpr std::uint32_t kFanTarget = 1U << 27;
+inline constexpr std::uint32_t kAggregationTarget = 1U << 27;
 inline constexpr unsigned kChannelShift = 25;
 constexpr std::uint32_t make_hop_step(Hop hop) {
   return make_step(StepKind::route, kGivenHop | hop.channel << kChannelShift | hop.port);
@@ -109,7 +109,7 @@ struct alignas(64) Port {
   bool wake = false;                // a departure event is pending
   // The bits of `paused` that the far end holds back, by PFC pause or for lack of credits. The others are set
   // because the port's circuit is down.
-  std::uint8_t pressed = 0;
+  std::uint8_t paused_by_peer = 0;
   std::uint32_t flags = 0;
 };
 static_assert(sizeof(Port) == 64);

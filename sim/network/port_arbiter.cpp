@@ -45,8 +45,8 @@ bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int6
   if ((p.flags & fabric::kFaulty) != 0 && links_.loses(port, k, wire, arrival)) {
     if (k.kind == PacketKind::link_control) {
       back_pressure_.frame_lost(port, k);
-    } else if (k.came_in == kNoRoom) {
-      lose_of_fan(port);
+    } else if (k.ingress_queue == kNoIngressQueue) {
+      fail_aggregation(port);
     }
     if ((p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data)
       source_->departed(port, k.bytes);
@@ -77,15 +77,15 @@ void PortArbiter::trace_sent(PortId port, std::uint32_t packet, Time arrival) {
 void PortArbiter::transmit_and_return_credit(PortId port, std::uint32_t packet) {
   const Packet k = packets_[packet];
   transmit(port, packet);
-  back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
+  back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
 }
 
 void PortArbiter::on_route(const Event& event) {
-  if ((event.target & (kGivenHop | kFanTarget)) == kFanTarget) [[unlikely]]
-    return on_fan(event);
+  if ((event.target & (kGivenHop | kAggregationTarget)) == kAggregationTarget) [[unlikely]]
+    return on_aggregation(event);
   const auto packet = static_cast<std::uint32_t>(event.argument);
   Packet& k = packets_[packet];
-  k.came_in = k.priority;
+  k.ingress_queue = k.priority;
   const Hop hop = (event.target & kGivenHop) != 0 ? given_hop(event.target)
                                                   : forwarding_.choose(event.target, packet, packets_, *this);
   if (hop.port == kNoId) {
@@ -94,28 +94,28 @@ void PortArbiter::on_route(const Event& event) {
     return;
   }
   k.priority = state_.in_channel[hop.channel][k.priority];
-  witness(hop.port, event);
+  update_digest(hop.port, event);
   enqueue(hop.port, packet);
 }
 
 // Handles a packet of a multicast or reduction at a switch.
-void PortArbiter::on_fan(const Event& event) {
+void PortArbiter::on_aggregation(const Event& event) {
   const auto packet = static_cast<std::uint32_t>(event.argument);
-  const std::uint32_t fan = event.target & (kFanTarget - 1);
+  const std::uint32_t aggregation = event.target & (kAggregationTarget - 1);
   Packet& k = packets_[packet];
-  k.came_in = k.priority;
-  witness(k.ingress ^ 1U, event);
-  const SwitchFans::At& at = fans_.at(fan);
-  if (!at.from.empty() && !fans_.completes(fan, k.ingress)) return discard(packet);
-  back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
+  k.ingress_queue = k.priority;
+  update_digest(k.ingress ^ 1U, event);
+  const SwitchAggregations::At& at = aggregations_.at(aggregation);
+  if (!at.from.empty() && !aggregations_.completes(aggregation, k.ingress)) return discard(packet);
+  back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
   if (!at.branches.empty()) return copy(at, packet);
   // Read only now: return_credit() may have made a frame, which moves packets.
   const Packet& sum = packets_[packet];
   leave(packet, {port_of_step(forwarding_.next_step(sum)), sum.path + 1}, at.latency);
 }
 
-void PortArbiter::copy(const SwitchFans::At& at, std::uint32_t packet) {
-  const std::vector<SwitchFans::Branch>& branches = at.branches;
+void PortArbiter::copy(const SwitchAggregations::At& at, std::uint32_t packet) {
+  const std::vector<SwitchAggregations::Branch>& branches = at.branches;
   for (std::size_t i = 1; i < branches.size(); ++i) {
     const std::uint32_t other = packets_.allocate();
     packets_[other] = packets_[packet];
@@ -126,17 +126,17 @@ void PortArbiter::copy(const SwitchFans::At& at, std::uint32_t packet) {
 }
 
 // Sends a copy or sum to a port. It takes no buffer space: the space of its packets has been released.
-void PortArbiter::leave(std::uint32_t packet, const SwitchFans::Branch& branch, Time latency) {
+void PortArbiter::leave(std::uint32_t packet, const SwitchAggregations::Branch& branch, Time latency) {
   packets_[packet].path = branch.path;
   packets_[packet].ingress = branch.port;
-  packets_[packet].came_in = kNoRoom;
+  packets_[packet].ingress_queue = kNoIngressQueue;
   if (branch.bare != 0) packets_[packet].bytes = branch.bare;
   if (latency == 0) return enqueue(branch.port, packet);
   loop_.schedule(loop_.now() + latency, ports_[branch.port].origin, EventKind::arrival, branch.port, packet);
 }
 
 // Ends the run with an error: a lost sum or copy is lost for all members, and no sender would send it again.
-void PortArbiter::lose_of_fan(PortId port) {
+void PortArbiter::fail_aggregation(PortId port) {
   throw InputError(
       fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective "
                   "cannot go on without it, and nothing sends it again (network.faults)",
@@ -146,7 +146,7 @@ void PortArbiter::lose_of_fan(PortId port) {
 // Releases a packet that leaves the switch without having waited in a queue.
 void PortArbiter::discard(std::uint32_t packet) {
   const Packet& k = packets_[packet];
-  back_pressure_.return_credit(k.ingress, k.came_in, k.bytes);
+  back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
   packets_.release(packet);
 }
 
@@ -155,7 +155,7 @@ void PortArbiter::hold(PortId port, std::uint32_t priority) {
   if ((p.flags & fabric::kBuffered) != 0 && !is_held(port, priority)) ++held_back_;
   const std::size_t index = queue_index(port, priority);
   if (is_held(port, priority)) state_.held_time[index] += loop_.now() - state_.paused_since[index];
-  p.pressed = static_cast<std::uint8_t>(p.pressed | 1U << priority);
+  p.paused_by_peer = static_cast<std::uint8_t>(p.paused_by_peer | 1U << priority);
   p.paused = static_cast<std::uint8_t>(p.paused | 1U << priority);
   state_.paused_since[index] = loop_.now();
   if (may_escape(port, priority)) escape_all(port, priority);
@@ -165,7 +165,7 @@ void PortArbiter::release(PortId port, std::uint32_t priority) {
   Port& p = ports_[port];
   const std::size_t index = queue_index(port, priority);
   state_.held_time[index] += loop_.now() - state_.paused_since[index];
-  p.pressed = static_cast<std::uint8_t>(p.pressed & ~(1U << priority));
+  p.paused_by_peer = static_cast<std::uint8_t>(p.paused_by_peer & ~(1U << priority));
   if ((p.flags & fabric::kBuffered) != 0) --held_back_;
   if (state_.pauses_of(port).dark) return;
   p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
@@ -249,7 +249,7 @@ void PortArbiter::darken(PortId port) {
 void PortArbiter::light(PortId port) {
   state_.pauses_of(port).dark = false;
   Port& p = ports_[port];
-  p.paused = p.pressed;
+  p.paused = p.paused_by_peer;
   if ((p.waiting & ~p.paused) != 0) wake(port, 0);
 }
 
@@ -257,19 +257,19 @@ void PortArbiter::reroute(PortId port) {
   for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
     for (std::uint32_t left = queue(port, priority).packets; left > 0; --left) {
       const std::uint32_t packet = take_first(port, priority);
-      if (!lead_on(port, packet)) join(port, priority, packet);
+      if (!reroute_packet(port, packet)) join(port, priority, packet);
     }
   }
 }
 
 // Moves a packet to another port. Returns false if it follows a path or has no other hop.
-bool PortArbiter::lead_on(PortId port, std::uint32_t packet) {
+bool PortArbiter::reroute_packet(PortId port, std::uint32_t packet) {
   Packet& k = packets_[packet];
   if (k.step >> kStepShift != static_cast<std::uint32_t>(StepKind::route) ||
-      (k.step & (kGivenHop | kFanTarget)) != 0)
+      (k.step & (kGivenHop | kAggregationTarget)) != 0)
     return false;
   const std::uint8_t queued_in = k.priority;
-  k.priority = k.came_in;
+  k.priority = k.ingress_queue;
   const Hop hop = forwarding_.choose(k.step & ((1U << kStepShift) - 1), packet, packets_, *this);
   if (hop.port == kNoId || hop.port == port) {
     k.priority = queued_in;

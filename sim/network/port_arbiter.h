@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "sim/core/event_loop.h"
-#include "sim/network/aggregation/switch_fans.h"
+#include "sim/network/aggregation/switch_aggregations.h"
 #include "sim/network/back_pressure.h"
 #include "sim/network/fabric_state.h"
 #include "sim/network/link_state.h"
@@ -44,7 +44,7 @@ class PortArbiter {
   PacketArena& packets() { return packets_; }
   const PacketArena& packets() const { return packets_; }
   SwitchBuffers& buffers() { return buffers_; }
-  SwitchFans& fans() { return fans_; }
+  SwitchAggregations& aggregations() { return aggregations_; }
   Origin& origin(PortId port) { return ports_[port].origin; }
 
   void set_source(PacketSource* source) { source_ = source; }
@@ -81,7 +81,7 @@ class PortArbiter {
   // Ends the hold of a priority, which must be held.
   void release(PortId port, std::uint32_t priority);
   bool is_held(PortId port, std::uint32_t priority) const {
-    return (ports_[port].pressed >> priority & 1) != 0;
+    return (ports_[port].paused_by_peer >> priority & 1) != 0;
   }
   // Returns whether the priority must not be sent, because it is held or because the port's circuit is down.
   bool is_stopped(PortId port, std::uint32_t priority) const {
@@ -108,12 +108,12 @@ class PortArbiter {
             std::max<Time>(ports_[port].busy_until - loop_.now(), 0)};
   }
   // Adds the event to the port's digest.
-  void witness(PortId port, const Event& event) {
+  void update_digest(PortId port, const Event& event) {
     ports_[port].digest = event_digest(ports_[port].digest, event);
   }
 
   void on_arrival(const Event& event) {
-    witness(event.target, event);
+    update_digest(event.target, event);
     enqueue(event.target, static_cast<std::uint32_t>(event.argument));
   }
   void on_departure(const Event& event);
@@ -137,10 +137,10 @@ class PortArbiter {
   void transmit_and_return_credit(PortId port, std::uint32_t packet);
   std::uint32_t next_priority(PortId port, std::uint32_t ready);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
-  void on_fan(const Event& event);
-  void copy(const SwitchFans::At& at, std::uint32_t packet);
-  void leave(std::uint32_t packet, const SwitchFans::Branch& branch, Time latency);
-  [[noreturn]] void lose_of_fan(PortId port);
+  void on_aggregation(const Event& event);
+  void copy(const SwitchAggregations::At& at, std::uint32_t packet);
+  void leave(std::uint32_t packet, const SwitchAggregations::Branch& branch, Time latency);
+  [[noreturn]] void fail_aggregation(PortId port);
   bool find_room(PortId port, std::uint32_t packet, const Queue& queue);
   void discard(std::uint32_t packet);
   bool may_escape(PortId port, std::uint32_t priority) const {
@@ -152,7 +152,7 @@ class PortArbiter {
   void escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into);
   std::uint32_t take_first(PortId port, std::uint32_t priority);
   void join(PortId port, std::uint32_t priority, std::uint32_t packet);
-  bool lead_on(PortId port, std::uint32_t packet);
+  bool reroute_packet(PortId port, std::uint32_t packet);
 
   EventLoop& loop_;
   FabricState& state_;
@@ -165,7 +165,7 @@ class PortArbiter {
   const void* data_queues_base_;  // queues of class 0
   PacketArena packets_;
   PacketForwarding forwarding_;
-  SwitchFans fans_;
+  SwitchAggregations aggregations_;
   SwitchBuffers buffers_;
   LinkState links_;
   BackPressure& back_pressure_;
@@ -225,7 +225,7 @@ inline bool PortArbiter::find_room(PortId port, std::uint32_t packet, const Queu
     discard(packet);
     return false;
   }
-  back_pressure_.pause_sender(k.ingress, k.came_in);
+  back_pressure_.pause_sender(k.ingress, k.ingress_queue);
   return true;
 }
 
@@ -278,14 +278,15 @@ inline std::uint32_t PortArbiter::dequeue(PortId port, std::uint32_t priority) {
   }
   if ((p.flags & fabric::kBuffered) != 0) {
     if (buffers_.leave(p.buffer, packets_[packet])) [[unlikely]]
-      back_pressure_.resume_sender(packets_[packet].ingress, packets_[packet].came_in);
+      back_pressure_.resume_sender(packets_[packet].ingress, packets_[packet].ingress_queue);
     if ((p.flags & fabric::kMarksAtEnqueue) == 0 && q.bytes > q.mark_above &&
         packets_[packet].kind == PacketKind::data) {
       buffers_.mark(port, packets_[packet], q.bytes);
     }
   }
   if ((p.flags & fabric::kReturnsCredits) != 0) [[unlikely]]
-    back_pressure_.return_credit(packets_[packet].ingress, packets_[packet].came_in, packets_[packet].bytes);
+    back_pressure_.return_credit(packets_[packet].ingress, packets_[packet].ingress_queue,
+                                 packets_[packet].bytes);
   return packet;
 }
 

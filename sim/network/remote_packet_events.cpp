@@ -9,7 +9,7 @@ RemotePacketEvents::RemotePacketEvents(LogicalProcess& set, FabricState& state, 
     : set_(set), state_(state), packets_(packets) {
   for (const EventKind kind :
        {EventKind::arrival, EventKind::receive, EventKind::control, EventKind::deliver, EventKind::route}) {
-    set_.set_mail_handler(
+    set_.set_remote_event_handler(
         kind,
         [](void* self, const RemoteEvent& remote_event, const std::byte* attached) {
           static_cast<RemotePacketEvents*>(self)->take(remote_event, attached);

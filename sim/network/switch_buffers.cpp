@@ -24,7 +24,7 @@ void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
 SwitchBuffers::Admission SwitchBuffers::admit_other(Buffer& buffer, const fabric::Queue& queue,
                                                     const Packet& packet) {
   if (buffer.credits) {
-    Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
+    Ingress& in = ingress_[class_index(packet.ingress, packet.ingress_queue)];
     in.used += packet.bytes;
     NETSIM_CHECK(in.used <= in.headroom, "a credit buffer overflows");
     in.max_headroom_used = std::max(in.max_headroom_used, static_cast<std::uint32_t>(in.used));
@@ -38,7 +38,7 @@ SwitchBuffers::Admission SwitchBuffers::admit_other(Buffer& buffer, const fabric
 
 void SwitchBuffers::leave_other(Buffer& buffer, const Packet& packet) {
   if (buffer.credits) {
-    ingress_[class_index(packet.ingress, packet.came_in)].used -= packet.bytes;
+    ingress_[class_index(packet.ingress, packet.ingress_queue)].used -= packet.bytes;
   } else {
     buffer.shared_used -= packet.bytes;
   }

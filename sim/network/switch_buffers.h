@@ -29,7 +29,7 @@ class SwitchBuffers {
   // Admits a packet that joins `queue` of a port of switch buffer `buffer`. Link control takes no space, and
   // neither do packets that the switch has copied or summed.
   Admission admit(std::uint32_t buffer, const fabric::Queue& queue, const Packet& packet) {
-    if (packet.came_in == kNoRoom) return Admission::admitted;
+    if (packet.ingress_queue == kNoIngressQueue) return Admission::admitted;
     Buffer& pool = buffers_[buffer];
     if (queue.packets >= pool.queue_limit) return Admission::refused;
     if ((pool.lossless >> packet.priority & 1) == 0) return admit_other(pool, queue, packet);
@@ -38,7 +38,7 @@ class SwitchBuffers {
   // Releases the space of a packet that waited in switch buffer `buffer` and is sent now. Returns whether its
   // sender must be resumed.
   bool leave(std::uint32_t buffer, const Packet& packet) {
-    if (packet.came_in == kNoRoom) return false;
+    if (packet.ingress_queue == kNoIngressQueue) return false;
     Buffer& pool = buffers_[buffer];
     if ((pool.lossless >> packet.priority & 1) != 0) return leave_lossless(pool, packet);
     leave_other(pool, packet);
@@ -95,7 +95,7 @@ class SwitchBuffers {
 };
 
 inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
+  Ingress& in = ingress_[class_index(packet.ingress, packet.ingress_queue)];
   const Bytes size = packet.bytes;
   const Bytes threshold = buffer.threshold();
   const Bytes beyond = std::max<Bytes>(in.used + size - buffer.reserve, 0);
@@ -117,7 +117,7 @@ inline SwitchBuffers::Admission SwitchBuffers::admit_lossless(Buffer& buffer, co
 }
 
 inline bool SwitchBuffers::leave_lossless(Buffer& buffer, const Packet& packet) {
-  Ingress& in = ingress_[class_index(packet.ingress, packet.came_in)];
+  Ingress& in = ingress_[class_index(packet.ingress, packet.ingress_queue)];
   const Bytes from_headroom = std::min<Bytes>(in.headroom_used, packet.bytes);
   in.headroom_used -= from_headroom;
   const Bytes before = std::max<Bytes>(in.used - buffer.reserve, 0);

@@ -11,7 +11,7 @@ namespace netsim {
 namespace {
 
 constexpr double kLetter = 6.2;  // width of a letter in kPictureFont
-constexpr double kHead = 7;      // length of an arrow's head, and diameter of its circle
+constexpr double kHead = 7;      // length of an arrow's head, and diameter of its cycle
 
 constexpr const char* fill(Style style) {
   switch (style) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/core/random.h"
-#include "sim/transport/sender/timer_line.h"
+#include "sim/transport/sender/timer_queue.h"
 
 namespace netsim {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::uint64_t kSlowdownsKept = std::uint64_t{1} << 20;
 // much again is added for growing arrays.
 constexpr std::uint64_t kMemoryPerQueuePair = 700;
 // Bytes of the retransmission timer of a flow on a queue pair of its own, until the timer expires.
-constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerLine::Timer);
+constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerQueue::Timer);
 
 // PlacedSource: a job's task source and the GPUs of its ranks.
 struct PlacedSource {
@@ -127,13 +127,13 @@ void add_packets(Volume& volume, const Way& way, std::uint64_t packets) {
 }
 
 // Aggregation and multicast groups live as long as the run, and all their members use the same entry.
-using FanWays = std::map<std::pair<const SwitchFan*, FanUse>, Way>;
+using GroupRoutes = std::map<std::pair<const SwitchAggregation*, AggregationUse>, Way>;
 
 // RankVolume: computes the volume of the messages that one rank sends.
 class RankVolume {
  public:
   RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
-             const PacketNetwork* network, FanWays& fan_ways, std::uint32_t rank)
+             const PacketNetwork* network, GroupRoutes& fan_ways, std::uint32_t rank)
       : job_(job),
         executor_(executor),
         cluster_(cluster),
@@ -190,7 +190,7 @@ class RankVolume {
         cost.scale_out_bytes += batch.bytes * static_cast<Bytes>(batch.count);
         if (!batch.credit) cost.flows += batch.count;
       }
-      if (batch.fan != nullptr) return add_fan(batch, cost);
+      if (batch.aggregation != nullptr) return add_group(batch, cost);
       SendRequest message;
       message.source = gpu_;
       message.destination = batch.destination;
@@ -209,28 +209,29 @@ class RankVolume {
 
   // Adds a message to an aggregation or multicast group. The links that packets of all members share are
   // counted at the first member.
-  void add_fan(const MessageBatch& batch, Volume& cost) {
-    const auto known = fan_ways_.find({batch.fan, batch.fan_use});
-    const Way& way = known != fan_ways_.end() ? known->second
-                                              : fan_ways_
-                                                    .emplace(std::pair(batch.fan, batch.fan_use),
-                                                             network_->fan_cost(*batch.fan, batch.fan_use))
-                                                    .first->second;
-    const bool multicast = batch.fan_use == FanUse::multicast;
+  void add_group(const MessageBatch& batch, Volume& cost) {
+    const auto known = fan_ways_.find({batch.aggregation, batch.aggregation_use});
+    const Way& way = known != fan_ways_.end()
+                         ? known->second
+                         : fan_ways_
+                               .emplace(std::pair(batch.aggregation, batch.aggregation_use),
+                                        network_->aggregation_cost(*batch.aggregation, batch.aggregation_use))
+                               .first->second;
+    const bool multicast = batch.aggregation_use == AggregationUse::multicast;
     const std::uint64_t packets = packets_of(way, batch.bytes) * batch.count;
     cost.packets += packets;
-    if (multicast || batch.fan->members.front() == gpu_) add_packets(cost, way, packets);
+    if (multicast || batch.aggregation->members.front() == gpu_) add_packets(cost, way, packets);
     for (std::uint32_t i = 0; i < batch.channels; ++i) {
       const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
       // A multicast has a queue pair into the switch and one from it to each member. A tree has one at each
       // member.
-      const std::size_t pairs = multicast ? batch.fan->members.size() + 1
-                                : batch.fan->others.size() > batch.fan->members.size()
-                                    ? batch.fan->others.size()
+      const std::size_t pairs = multicast ? batch.aggregation->members.size() + 1
+                                : batch.aggregation->others.size() > batch.aggregation->members.size()
+                                    ? batch.aggregation->others.size()
                                     : 1;
       for (std::size_t pair = 0; pair < pairs; ++pair)
-        lanes_.push_back(
-            {static_cast<std::uint32_t>(pair), static_cast<std::uint8_t>(batch.fan_use), channel, batch.fan});
+        lanes_.push_back({static_cast<std::uint32_t>(pair), static_cast<std::uint8_t>(batch.aggregation_use),
+                          channel, batch.aggregation});
     }
   }
 
@@ -272,14 +273,14 @@ class RankVolume {
 
   // Lane: a queue pair of the rank. It holds destination, traffic class and channel. For a group it holds the
   // number of the queue pair, the use and the channel.
-  using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t, const SwitchFan*>;
+  using Lane = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t, const SwitchAggregation*>;
 
   PlacedSource job_;
   Executor& executor_;
   const Cluster& cluster_;
   const PacketNetwork* network_;
   const bool lanes_matter_;
-  FanWays& fan_ways_;
+  GroupRoutes& fan_ways_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Way> ways_;  // by destination, and by class and channel
@@ -398,7 +399,7 @@ std::uint64_t Volume::hops() const { return sum_of(packet_hops); }
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
                       const Cluster& cluster, const PacketNetwork* network) {
   Volume volume;
-  FanWays fan_ways;
+  GroupRoutes fan_ways;
   for (std::uint32_t rank = 0; rank < source.ranks() && volume.known; ++rank) {
     RankVolume({source, gpus}, executor, cluster, network, fan_ways, rank).add_to(volume);
   }

@@ -24,15 +24,15 @@ double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
 
 // Notes marking without effect: no marks were set, or the congestion control ignores them. `where` is put
 // before the note.
-void note_marks(const Knobs& knobs, std::uint64_t marks, bool any_traffic, const std::string& where,
+void note_marks(const FabricSettings& knobs, std::uint64_t marks, bool any_traffic, const std::string& where,
                 std::vector<std::string>& notes) {
-  if (knobs.hears_marks && any_traffic && marks == 0) {
+  if (knobs.reacts_to_marks && any_traffic && marks == 0) {
     notes.push_back(where + fmt::format("0 ECN marks: {}, so congestion control ({}) never heard anything",
                                         knobs.marker == "none" ? "the switches do not mark (marker: none)"
                                                                : "no queue reached its marking threshold",
                                         knobs.congestion_control));
   }
-  if (!knobs.hears_marks && marks > 0) {
+  if (!knobs.reacts_to_marks && marks > 0) {
     notes.push_back(
         where + fmt::format("{} ECN marks changed nothing: congestion control `{}` does not listen to them",
                             marks, knobs.congestion_control));
@@ -48,7 +48,7 @@ void note_marks(const Results& results, std::vector<std::string>& notes) {
   }
 }
 
-const char* cause_of_drops(const Knobs& knobs) {
+const char* cause_of_drops(const FabricSettings& knobs) {
   return knobs.flow_control == "pfc"
              ? "PFC is on, but some traffic is not lossless or the headroom was too small"
              : "the fabric was not lossless";

@@ -171,11 +171,11 @@ struct QueueStatistics {
   Bytes p50 = 0, p95 = 0, p99 = 0, maximum = 0;
 };
 
-// Knobs: the settings that the Notes mention.
-struct Knobs {
+// FabricSettings: the settings that the Notes mention.
+struct FabricSettings {
   std::string congestion_control;  // names of components and choices; "" where there is none
   std::string marker, flow_control, reliability;
-  bool hears_marks = false;  // true: the congestion control reacts to ECN marks
+  bool reacts_to_marks = false;  // true: the congestion control reacts to ECN marks
   // True if the transport limits the bytes in flight, with any congestion control.
   bool window = false;
 };
@@ -183,7 +183,7 @@ struct Knobs {
 // FabricResult: one of several packet fabrics, whose settings may differ.
 struct FabricResult {
   std::string name;
-  Knobs knobs;
+  FabricSettings knobs;
   // Sums over the ports of its switches and the ports that lead into them.
   std::uint64_t packet_hops = 0, ecn_marks = 0, drops = 0, pauses = 0, credit_stalls = 0;
 };
@@ -208,7 +208,7 @@ struct Results {
   Slowdowns slowdowns;
   std::array<Slowdowns, kSizeBins.size()> slowdowns_by_size;
   std::optional<QueueStatistics> sampled_queues;  // only if queues are sampled
-  Knobs knobs;                                    // settings of all fabrics
+  FabricSettings knobs;                           // settings of all fabrics
   std::vector<FabricResult> fabrics;              // only where there are several packet fabrics
   std::vector<JobResult> jobs;
   // Sorted by kind, ranks and bytes; only the first kCollectiveTimes that occurred.

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/topology/host_ways.h"
+#include "sim/topology/host_routes.h"
 
 namespace netsim {
 namespace {
@@ -12,10 +12,10 @@ namespace {
 class TreeBuilder {
  public:
   TreeBuilder(const Graph& graph, std::span<const NodeId> nics, const std::vector<bool>& down,
-              const std::function<bool(NodeId)>& adds_up, std::uint32_t number)
+              const std::function<bool(NodeId)>& can_reduce, std::uint32_t number)
       : graph_(graph), nics_(nics), down_(down), number_(number), adds_up_(graph.node_count()) {
     for (NodeId node = 0; node < graph.node_count(); ++node)
-      adds_up_[node] = graph.node(node).kind == NodeKind::fabric_switch && adds_up(node);
+      adds_up_[node] = graph.node(node).kind == NodeKind::fabric_switch && can_reduce(node);
   }
 
   AggregationTree build() {
@@ -163,9 +163,9 @@ std::vector<PortId> AggregationTree::way_up(std::size_t nic) const {
 std::vector<PortId> AggregationTree::way_down(std::size_t nic) const { return reversed(way_up(nic)); }
 
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
-                                 const std::vector<bool>& down, const std::function<bool(NodeId)>& adds_up,
+                                 const std::vector<bool>& down, const std::function<bool(NodeId)>& can_reduce,
                                  std::uint32_t number) {
-  return TreeBuilder(graph, nics, down, adds_up, number).build();
+  return TreeBuilder(graph, nics, down, can_reduce, number).build();
 }
 
 }  // namespace netsim

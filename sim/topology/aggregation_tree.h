@@ -36,10 +36,10 @@ struct AggregationTree {
 };
 
 // Builds the tree of at least one NIC; the NICs must differ. `down` holds, by port, the ports that are known
-// to be down. `adds_up` returns whether a switch of the fabric can reduce. A switch that belongs to a host,
-// such as the router of a torus, is never part of a tree.
+// to be down. `can_reduce` returns whether a switch of the fabric can reduce. A switch that belongs to a
+// host, such as the router of a torus, is never part of a tree.
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
-                                 const std::vector<bool>& down, const std::function<bool(NodeId)>& adds_up,
+                                 const std::vector<bool>& down, const std::function<bool(NodeId)>& can_reduce,
                                  std::uint32_t number);
 
 }  // namespace netsim

@@ -11,7 +11,7 @@ namespace {
 
 class Dependencies {
  public:
-  Dependencies(const Graph& graph, const Routes& routes, Freedom freedom, std::uint64_t effort,
+  Dependencies(const Graph& graph, const Routes& routes, RoutingFreedom freedom, std::uint64_t effort,
                const std::vector<bool>& lossy)
       : graph_(graph), routes_(routes), freedom_(freedom), left_(effort), lossy_(lossy) {
     channels_ = routes.channels(freedom);
@@ -21,19 +21,19 @@ class Dependencies {
     find_ends();
   }
 
-  DependencyCircle search(std::span<const std::vector<PortId>> fixed) {
-    DependencyCircle result;
+  DependencyCycle search(std::span<const std::vector<PortId>> fixed) {
+    DependencyCycle result;
     result.destinations = destinations_.size();
     for (const std::vector<PortId>& path : fixed) follow_fixed(path);
-    if (freedom_ == Freedom::detours) follow_detours();
+    if (freedom_ == RoutingFreedom::detours) follow_detours();
     for (const std::size_t i : spread(destinations_.size())) {
       if (result.followed > 0 && left_ == 0) break;
       follow_straight(destinations_[i]);
-      if (freedom_ == Freedom::adaptive && routes_.adaptive_channel() != kNoId)
+      if (freedom_ == RoutingFreedom::adaptive && routes_.adaptive_channel() != kNoId)
         follow_escapes(destinations_[i]);
       ++result.followed;
     }
-    result.hops = circle();
+    result.hops = cycle();
     return result;
   }
 
@@ -118,7 +118,7 @@ class Dependencies {
     open_.clear();
   }
   void add(const Waypoint& packet) {
-    std::uint32_t& seen = seen_[2 * vertex(packet.came) + (packet.turned ? 1 : 0)];
+    std::uint32_t& seen = seen_[2 * vertex(packet.came) + (packet.reached_intermediate ? 1 : 0)];
     if (seen == round_) return;
     seen = round_;
     open_.push_back(packet);
@@ -145,8 +145,8 @@ class Dependencies {
         Waypoint on = packet;
         on.at = far;
         on.came = hop;
-        on.turned = on.via != kNoId && routes_.passes(far, on.via);
-        if (on.turned) {
+        on.reached_intermediate = on.via != kNoId && routes_.passes(far, on.via);
+        if (on.reached_intermediate) {
           put_aside(on);
         } else {
           add(on);
@@ -238,7 +238,7 @@ class Dependencies {
   }
 
   // Returns a cycle, by depth-first search; empty: there is none.
-  std::vector<Hop> circle() const {
+  std::vector<Hop> cycle() const {
     enum class Mark : std::uint8_t { fresh, on_way, done };
     std::vector<Mark> marks(next_.size(), Mark::fresh);
     std::vector<std::pair<std::size_t, std::size_t>> way;  // vertex, and index of its next successor
@@ -272,7 +272,7 @@ class Dependencies {
 
   const Graph& graph_;
   const Routes& routes_;
-  Freedom freedom_;
+  RoutingFreedom freedom_;
   std::uint64_t left_;
   const std::vector<bool>& lossy_;
   std::uint32_t channels_ = 1;
@@ -288,20 +288,20 @@ class Dependencies {
 
 }  // namespace
 
-DependencyCircle find_circle(const Graph& graph, const Routes& routes, Freedom freedom,
-                             std::span<const std::vector<PortId>> fixed, std::uint64_t effort,
-                             const std::vector<bool>& lossy) {
+DependencyCycle find_cycle(const Graph& graph, const Routes& routes, RoutingFreedom freedom,
+                           std::span<const std::vector<PortId>> fixed, std::uint64_t effort,
+                           const std::vector<bool>& lossy) {
   return Dependencies(graph, routes, freedom, effort, lossy).search(fixed);
 }
 
-std::string describe(const DependencyCircle& circle, const Graph& graph, bool channels, std::size_t most) {
+std::string describe(const DependencyCycle& cycle, const Graph& graph, bool channels, std::size_t most) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(circle.hops.size(), most); ++i) {
-    const Hop& hop = circle.hops[i];
+  for (std::size_t i = 0; i < std::min(cycle.hops.size(), most); ++i) {
+    const Hop& hop = cycle.hops[i];
     text += (i == 0 ? "" : ", ") + graph.port_name(hop.port);
     if (channels) text += fmt::format(" (channel {})", hop.channel);
   }
-  if (circle.hops.size() > most) text += fmt::format(" and {} more", circle.hops.size() - most);
+  if (cycle.hops.size() > most) text += fmt::format(" and {} more", cycle.hops.size() - most);
   return text;
 }
 

@@ -16,7 +16,7 @@
 
 namespace netsim {
 
-struct DependencyCircle {
+struct DependencyCycle {
   std::vector<Hop> hops;  // each waits for the next, the last for the first; empty: there is no cycle
   // Number of destinations whose routes were followed, and of all destinations. `followed` is less where the
   // search reached its limit; then it may have missed a cycle.
@@ -27,12 +27,11 @@ struct DependencyCircle {
 // the fabric. It ends when all are done or `effort` hops were examined. `fixed` holds further paths of
 // packets, in channel 0. `lossy` holds, by port, the links that drop packets instead of blocking without end;
 // empty: none. All links of a fabric are lossy or none.
-DependencyCircle find_circle(const Graph& graph, const Routes& routes, Freedom freedom,
-                             std::span<const std::vector<PortId>> fixed, std::uint64_t effort,
-                             const std::vector<bool>& lossy = {});
+DependencyCycle find_cycle(const Graph& graph, const Routes& routes, RoutingFreedom freedom,
+                           std::span<const std::vector<PortId>> fixed, std::uint64_t effort,
+                           const std::vector<bool>& lossy = {});
 
 // Returns the cycle as text, "a->b (channel 0), b->c (channel 1)", with at most `most` hops.
-std::string describe(const DependencyCircle& circle, const Graph& graph, bool channels,
-                     std::size_t most = 16);
+std::string describe(const DependencyCycle& cycle, const Graph& graph, bool channels, std::size_t most = 16);
 
 }  // namespace netsim

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "sim/topology/hop_ordered_routes.h"
-#include "sim/topology/lit_routes.h"
+#include "sim/topology/up_routes.h"
 
 namespace netsim {
 namespace {
@@ -28,7 +28,7 @@ class CircuitTopology final : public Topology {
         graph.add_link(first + i, middle, parameters_.link(*parameters_.packet_rate));
     }
     for (const CircuitFabric::Optical& one : fabric_.optical) add_optical(graph, first, one);
-    return hop_ordered_routes(graph, lit_routes(graph, nics, graph.avoided()), channels_);
+    return hop_ordered_routes(graph, up_routes(graph, nics, graph.avoided()), channels_);
   }
 
  private:

@@ -57,7 +57,7 @@ struct CircuitFabric {
 };
 
 // Returns circuits that join all pairs of `switches` in as few configurations as possible, each a matching.
-// They are the rounds of a tournament (the circle method; Lucas, Recreations mathematiques, 1883). An even
+// They are the rounds of a tournament (the cycle method; Lucas, Recreations mathematiques, 1883). An even
 // number has switches - 1 rounds; an odd number has `switches` rounds, and one switch is idle in each.
 std::vector<Circuits> round_robin(std::uint32_t switches);
 // Returns a circuit from each switch to the switch `jump` further on. They form rings; there is one ring if

@@ -252,7 +252,7 @@ class ClusterBuilder {
     const std::uint32_t host = cluster_.host_count++;
     const HostBuild built = group.host->build(cluster_.graph, host, numbers_for(group));
     if (cluster_.hosts.empty() || cluster_.hosts.back().group != place.group)
-      made.ways = HostWays(cluster_.graph, built, place.first_node, place.first_port);
+      made.ways = HostRoutes(cluster_.graph, built, place.first_node, place.first_port);
     cluster_.hosts.push_back(place);
     for (std::uint32_t local = 0; local < built.gpus.size(); ++local) {
       const NodeId node = built.gpus[local];
@@ -364,7 +364,7 @@ class ClusterBuilder {
     std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
       return of(destination).next_hops(at, destination);
     }
-    std::uint32_t channels(Freedom freedom) const override {
+    std::uint32_t channels(RoutingFreedom freedom) const override {
       return greatest([&](const Routes& routes) { return routes.channels(freedom); });
     }
     void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
@@ -390,8 +390,8 @@ class ClusterBuilder {
       const Routes& routes = of(node);
       return routes.intermediates() == 0 || routes.passes(node, via % routes.intermediates());
     }
-    const char* free_of_circles() const override {
-      const auto free = [](const auto& routes) { return *routes->free_of_circles() != '\0'; };
+    const char* free_of_cycles() const override {
+      const auto free = [](const auto& routes) { return *routes->free_of_cycles() != '\0'; };
       return std::all_of(routes_.begin(), routes_.end(), free) ? "each fabric is" : "";
     }
     std::string channels_in_words() const override {
@@ -422,7 +422,7 @@ class ClusterBuilder {
       for (const auto& routes : routes_) channel = std::min(channel, routes->adaptive_channel());
       const auto leaves_it = [&](const auto& routes) {
         const std::uint32_t own = routes->adaptive_channel();
-        return own == kNoId ? routes->channels(Freedom::adaptive) <= channel : own == channel;
+        return own == kNoId ? routes->channels(RoutingFreedom::adaptive) <= channel : own == channel;
       };
       return std::all_of(routes_.begin(), routes_.end(), leaves_it) ? channel : kNoId;
     }
@@ -598,15 +598,15 @@ Cluster build_cluster(const ConfigNode& root) { return ClusterBuilder(root).buil
 
 // ---- Routes
 
-WayKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
-  if (from == to) return WayKind::pcie;
+HostRouteKind Cluster::way(std::uint32_t from, std::uint32_t to) const {
+  if (from == to) return HostRouteKind::pcie;
   const Gpu &a = gpus[from], &b = gpus[to];
   const HostWayKind inside =
       a.host == b.host ? group_of(from).ways.between(a.local, b.local).kind : HostWayKind::none;
-  if (inside == HostWayKind::nvlink) return WayKind::nvlink;
-  if (a.domain != kNoId && a.domain == b.domain) return WayKind::nvlink_fabric;
-  if (inside != HostWayKind::pcie) return WayKind::packets;
-  return is_port(from) && is_port(to) && joins(a.node, b.node) ? WayKind::packets : WayKind::pcie;
+  if (inside == HostWayKind::nvlink) return HostRouteKind::nvlink;
+  if (a.domain != kNoId && a.domain == b.domain) return HostRouteKind::nvlink_fabric;
+  if (inside != HostWayKind::pcie) return HostRouteKind::packets;
+  return is_port(from) && is_port(to) && joins(a.node, b.node) ? HostRouteKind::packets : HostRouteKind::pcie;
 }
 
 bool Cluster::is_port(std::uint32_t gpu) const {
@@ -647,19 +647,19 @@ std::vector<std::string> Cluster::packet_fabric_names() const {
   return names;
 }
 
-std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::nic_ways(std::uint32_t gpu,
-                                                                              std::uint32_t fabric) const {
+std::pair<std::span<const HostRoutes::NicRoute>, std::uint32_t> Cluster::nic_ways(
+    std::uint32_t gpu, std::uint32_t fabric) const {
   const HostGroup& group = group_of(gpu);
   const auto at = std::find(group.fabrics.begin(), group.fabrics.end(), fabric);
   const auto index = static_cast<std::uint32_t>(at - group.fabrics.begin());
   return {group.ways.nics(gpus[gpu].local, index), group.ways.nearest(gpus[gpu].local, index)};
 }
 
-Cluster::NicEnd Cluster::sending_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
+Cluster::NicEnd Cluster::sending_end(std::uint32_t gpu, const HostRoutes::NicRoute& way) const {
   return nic_end(gpu, way.nic, way.ports);
 }
 
-Cluster::NicEnd Cluster::receiving_end(std::uint32_t gpu, const HostWays::NicWay& way) const {
+Cluster::NicEnd Cluster::receiving_end(std::uint32_t gpu, const HostRoutes::NicRoute& way) const {
   return nic_end(gpu, way.nic, way.back);
 }
 
@@ -678,11 +678,13 @@ bool Cluster::joins(NodeId from, NodeId to) const {
   return next == to || !routes->next_hops(next, to).empty();
 }
 
-std::pair<std::span<const HostWays::NicWay>, std::uint32_t> Cluster::first_nic_ways(std::uint32_t gpu) const {
+std::pair<std::span<const HostRoutes::NicRoute>, std::uint32_t> Cluster::first_nic_ways(
+    std::uint32_t gpu) const {
   const std::vector<std::uint32_t>& joined = group_of(gpu).fabrics;
   const auto first = std::find_if(joined.begin(), joined.end(),
                                   [this](std::uint32_t fabric) { return !fabrics[fabric].scale_up; });
-  return first == joined.end() ? std::pair(std::span<const HostWays::NicWay>(), 0U) : nic_ways(gpu, *first);
+  return first == joined.end() ? std::pair(std::span<const HostRoutes::NicRoute>(), 0U)
+                               : nic_ways(gpu, *first);
 }
 
 std::vector<NodeId> Cluster::nearest_nics(std::uint32_t gpu) const {
@@ -725,13 +727,13 @@ bool Cluster::is_beside_cpu(std::uint32_t gpu) const {
 
 BitRate Cluster::direct_rate(std::uint32_t from, std::uint32_t to) const {
   if (!same_host(from, to)) return 0;
-  const HostWays::GpuWay& way = group_of(from).ways.between(gpus[from].local, gpus[to].local);
+  const HostRoutes::GpuRoute& way = group_of(from).ways.between(gpus[from].local, gpus[to].local);
   if (way.kind != HostWayKind::nvlink || way.ports.size() != 1) return 0;
   return graph.port(hosts[gpus[from].host].first_port + way.ports[0]).link.rate;
 }
 
 Time Cluster::delay_inside(std::uint32_t from, std::uint32_t to) const {
-  if (way(from, to) != WayKind::nvlink_fabric)
+  if (way(from, to) != HostRouteKind::nvlink_fabric)
     return group_of(from).ways.between(gpus[from].local, gpus[to].local).delay;
   const auto leads_out = [this](PortId port) {
     const NodeId peer = graph.port(port).peer_node;
@@ -757,25 +759,26 @@ BitRate Cluster::nic_rate(NodeId nic) const {
 Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
                                          std::uint32_t lane) const {
   const auto here = nic_ways(from, fabric).first, there = nic_ways(to, fabric).first;
-  const auto nic = [this](std::uint32_t gpu, const HostWays::NicWay& way) {
+  const auto nic = [this](std::uint32_t gpu, const HostRoutes::NicRoute& way) {
     return hosts[gpus[gpu].host].first_node + way.nic;
   };
   // Returns the `lane`-th way, cyclically, of those that `fits` accepts and that have as few links as the
   // first of these. Null: there is none.
-  const auto nearest = [&](std::span<const HostWays::NicWay> ways, auto fits) {
-    std::vector<const HostWays::NicWay*> near;
-    for (const HostWays::NicWay& way : ways) {
+  const auto nearest = [&](std::span<const HostRoutes::NicRoute> ways, auto fits) {
+    std::vector<const HostRoutes::NicRoute*> near;
+    for (const HostRoutes::NicRoute& way : ways) {
       if (fits(way) && (near.empty() || way.ports.size() == near.front()->ports.size())) near.push_back(&way);
     }
     return near.empty() ? nullptr : near[lane % near.size()];
   };
-  const auto* end = nearest(there, [&](const HostWays::NicWay& far) {
-    return std::any_of(here.begin(), here.end(),
-                       [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, far)); });
+  const auto* end = nearest(there, [&](const HostRoutes::NicRoute& far) {
+    return std::any_of(here.begin(), here.end(), [&](const HostRoutes::NicRoute& near) {
+      return joins(nic(from, near), nic(to, far));
+    });
   });
   if (end == nullptr) not_joined(from, to);
   const auto* begin =
-      nearest(here, [&](const HostWays::NicWay& near) { return joins(nic(from, near), nic(to, *end)); });
+      nearest(here, [&](const HostRoutes::NicRoute& near) { return joins(nic(from, near), nic(to, *end)); });
   return {sending_end(from, *begin), receiving_end(to, *end)};
 }
 
@@ -785,7 +788,7 @@ Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::ui
   const auto [here, equal_here] = nic_ways(from, fabric);
   NicEnds ends{sending_end(from, here[lane % equal_here]), receiving_end(to, there[lane % equal_there])};
   if (joins(ends.from.nic, ends.to.nic)) return ends;
-  for (const HostWays::NicWay& way : here) {
+  for (const HostRoutes::NicRoute& way : here) {
     ends.from = sending_end(from, way);
     if (joins(ends.from.nic, ends.to.nic)) return ends;
   }

@@ -12,7 +12,7 @@ namespace netsim {
 
 // Sets `place` for a switch of a grid whose first coordinate varies fastest. The first two dimensions are a
 // plane; further ones put planes beside and below each other. Returns false for a single dimension, because
-// it is drawn as a circle.
+// it is drawn as a cycle.
 inline bool place_on_grid(std::uint32_t number, std::span<const std::uint32_t> sizes, DrawnAt& place) {
   if (sizes.size() < 2) return false;
   double unit[2] = {1, 1};
@@ -26,7 +26,7 @@ inline bool place_on_grid(std::uint32_t number, std::span<const std::uint32_t> s
   return true;
 }
 
-// Returns the position of a member of a group. Groups are on a circle, and each group is a circle itself.
+// Returns the position of a member of a group. Groups are on a cycle, and each group is a cycle itself.
 inline DrawnAt place_in_group(std::uint32_t group, std::uint32_t groups, std::uint32_t member,
                               std::uint32_t members) {
   const auto turn = [](std::uint32_t i, std::uint32_t n) { return 2 * std::numbers::pi * i / n; };

@@ -71,7 +71,7 @@ class ClosRoutes final : public Routes {
     if (plane != to.plane) return {};
     return hops(at, number - plane * numbers_.switches, destination);
   }
-  const char* free_of_circles() const override { return "packets go up, then down"; }
+  const char* free_of_cycles() const override { return "packets go up, then down"; }
 
  private:
   struct Access {

@@ -32,7 +32,7 @@ const char* to_string(LinkKind kind);
 
 // The ability of a switch to process a multicast or reduction: it copies the packets of a multicast, and adds
 // up those of a reduction.
-struct Combining {
+struct InNetworkCapability {
   // Fraction of a port's rate at which such packets pass the switch. 0: the switch can do neither.
   double efficiency = 0;
   Bytes piece = 0;  // largest such packet on scale-up links, bytes
@@ -43,7 +43,7 @@ struct Node {
   AtomId atom;       // a host with everything inside it, or one fabric switch (law 3)
   std::string name;  // "host3/gpu5", "edge7", "agg2", "core0"
   int tier = 0;      // fabric switches: 0 is next to the hosts, and tiers count upward
-  Combining combining = {};
+  InNetworkCapability combining = {};
 };
 
 struct LinkSpec {
@@ -89,7 +89,7 @@ class Graph {
  public:
   NodeId add_node(NodeKind kind, AtomId atom, const std::string& name, int tier = 0);
   AtomId add_atom() { return atoms_++; }
-  void set_combining(NodeId id, const Combining& combining) { nodes_[id].combining = combining; }
+  void set_combining(NodeId id, const InNetworkCapability& combining) { nodes_[id].combining = combining; }
   // Sets the prefix of the names of all nodes that are added from now on.
   void set_name_prefix(std::string prefix) { prefix_ = std::move(prefix); }
   // Adds a link and returns the port from `a` to `b`. The port from `b` to `a` is the returned id ^ 1.
@@ -115,7 +115,7 @@ class Graph {
   std::vector<bool> dark() const { return dark(false); }
   std::vector<bool> avoided() const { return dark(true); }
 
-  // Sets a node's position, for drawings only. Nodes without one are drawn by tier, or on a circle.
+  // Sets a node's position, for drawings only. Nodes without one are drawn by tier, or on a cycle.
   void draw_at(NodeId id, DrawnAt place) { drawn_at_[id] = place; }
   const DrawnAt* drawn_at(NodeId id) const {
     const auto found = drawn_at_.find(id);

@@ -19,14 +19,14 @@ class HopOrderedRoutes final : public Routes {
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
     return routes_->next_hops(at, destination);
   }
-  std::uint32_t channels(Freedom) const override { return channels_; }
+  std::uint32_t channels(RoutingFreedom) const override { return channels_; }
   void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
     const bool entered = packet.came.port == kNoId || !between_[packet.came.port];
     const std::uint32_t channel = entered ? 0 : std::min(packet.came.channel + 1, channels_ - 1);
     for (const PortId port : next_hops(packet.at, packet.destination))
       hops.push_back({port, between_[port] ? channel : 0});
   }
-  const char* free_of_circles() const override { return routes_->free_of_circles(); }
+  const char* free_of_cycles() const override { return routes_->free_of_cycles(); }
   std::string channels_in_words() const override {
     return std::to_string(channels_) +
            ", by hops: a packet takes the next one with every hop, as far as they go";

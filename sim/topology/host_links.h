@@ -66,7 +66,7 @@ struct NvlinkParameters {
   double nvls_efficiency = 0;
   Bytes nvls_piece = 16 * kKibibyte;
 
-  Combining combining() const { return {nvls_efficiency, nvls_piece}; }
+  InNetworkCapability combining() const { return {nvls_efficiency, nvls_piece}; }
 
   // Returns a link that stands for `links` NVLinks of nvlink_rate.
   LinkSpec nvlink(std::int64_t links = 1) const {

@@ -44,7 +44,7 @@ class LayeredRoutes final : public Routes {
     return {column.hops.data() + column.begin[row_[at]], column.begin[row_[at] + 1] - column.begin[row_[at]]};
   }
 
-  std::uint32_t channels(Freedom) const override { return layers_; }
+  std::uint32_t channels(RoutingFreedom) const override { return layers_; }
 
   void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {
     const Access& target = access_[packet.destination];

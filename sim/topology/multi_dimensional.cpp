@@ -96,7 +96,7 @@ class GridRoutes final : public Routes {
     return {&ports_[d][node * ways_[d] + way(d, node, to)], 1};
   }
 
-  std::uint32_t channels(Freedom) const override {
+  std::uint32_t channels(RoutingFreedom) const override {
     for (std::size_t d = 0; d < grid_.dimensions(); ++d) {
       if (grid_.dimension(d).shape == Shape::ring && grid_.dimension(d).size > 3) return 2;
     }

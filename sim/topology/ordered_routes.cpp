@@ -55,7 +55,8 @@ std::unique_ptr<Routes> ordered_routes(const Graph& graph, std::span<const HostP
   std::unique_ptr<Routes> shortest = shortest_path_routes(graph, nics);
   if (given == 1) return shortest;
   if (longest == 0) {
-    if (given == 0 && find_circle(graph, *shortest, Freedom::none, {}, kEffort).hops.empty()) return shortest;
+    if (given == 0 && find_cycle(graph, *shortest, RoutingFreedom::none, {}, kEffort).hops.empty())
+      return shortest;
     longest = longest_way(graph, nics);
   }
   const std::uint32_t most = given == 0 ? static_cast<std::uint32_t>(kMostOrderedChannels) : given;

@@ -24,7 +24,7 @@ struct Hop {
 };
 
 // The routes that packets may take besides the shortest ones. This decides how many channels they need.
-enum class Freedom : std::uint8_t {
+enum class RoutingFreedom : std::uint8_t {
   none,     // packets take next_hops() only
   detours,  // they may visit an intermediate first (Valiant and Brebner, STOC 1981)
   // They may take any shortest route, chosen by load, with escape channels (Duato, IEEE TPDS, 1993).
@@ -34,11 +34,11 @@ enum class Freedom : std::uint8_t {
 // The state of a packet at a fabric switch, as far as routing depends on it.
 struct Waypoint {
   NodeId at = kNoId;
-  Hop came;                    // the link by which the packet arrived, and its channel there
-  NodeId destination = kNoId;  // a NIC
-  std::uint32_t via = kNoId;   // number of the intermediate still to be visited; kNoId: none
-  bool turned = false;         // the packet reached its intermediate at this switch
-  std::uint32_t choice = 0;    // resolves ties; below Routes::choices(), constant along the route
+  Hop came;                           // the link by which the packet arrived, and its channel there
+  NodeId destination = kNoId;         // a NIC
+  std::uint32_t via = kNoId;          // number of the intermediate still to be visited; kNoId: none
+  bool reached_intermediate = false;  // the packet reached its intermediate at this switch
+  std::uint32_t choice = 0;           // resolves ties; below Routes::choices(), constant along the route
 };
 
 struct HostPort;
@@ -54,14 +54,14 @@ class Routes {
 
   // Returns the number of virtual channels of each link: what packets of such freedom need, or what the user
   // gave.
-  virtual std::uint32_t channels(Freedom) const { return 1; }
+  virtual std::uint32_t channels(RoutingFreedom) const { return 1; }
   // Appends the hops that a packet may take at a switch. Each leads to its intermediate, if it has one, else
   // to its destination. A packet may wait in the queue of any of them, so their channel dependencies must not
   // form a cycle.
   virtual void add_hops(const Waypoint& packet, std::vector<Hop>& hops) const;
-  // Appends the hops that the packet may take only while it need not wait for them (Freedom::adaptive). They
-  // are all shortest routes, in channels that add_hops() does not use. It appends nothing where the fabric
-  // has no such routes, or at the last switch.
+  // Appends the hops that the packet may take only while it need not wait for them
+  // (RoutingFreedom::adaptive). They are all shortest routes, in channels that add_hops() does not use. It
+  // appends nothing where the fabric has no such routes, or at the last switch.
   virtual void add_adaptive_hops(const Waypoint&, std::vector<Hop>&) const {}
   // Returns the channel of add_adaptive_hops(); kNoId: there is none.
   virtual std::uint32_t adaptive_channel() const { return kNoId; }
@@ -75,12 +75,12 @@ class Routes {
 
   // Returns the reason why the channel dependencies have no cycle, whatever the sizes; "": they must be
   // searched.
-  virtual const char* free_of_circles() const { return ""; }
+  virtual const char* free_of_cycles() const { return ""; }
   // Returns for users how packets are assigned to virtual channels; "": the topology's kind implies it.
   virtual std::string channels_in_words() const { return {}; }
 
   // Returns the routes while no port with `down` true carries packets, in at most `channels` channels. The
-  // default is shortest routes (lit_routes.h) with channels by hops (hop_ordered_routes.h). `nics` are those
+  // default is shortest routes (up_routes.h) with channels by hops (hop_ordered_routes.h). `nics` are those
   // of all packet fabrics of the cluster.
   virtual std::unique_ptr<Routes> without(const Graph& graph, std::span<const HostPort> nics,
                                           const std::vector<bool>& down, std::uint32_t channels) const;

@@ -11,7 +11,7 @@
 
 #include "sim/core/config.h"
 #include "sim/topology/graph.h"
-#include "sim/topology/host_ways.h"
+#include "sim/topology/host_routes.h"
 #include "sim/topology/routes.h"
 
 namespace netsim {
@@ -57,7 +57,7 @@ class Host {
   // Returns the fabrics that it has ports for, the nearest first.
   virtual std::vector<HostFabric> fabrics() const = 0;
   // Adds one host (one atom) to the graph: its GPUs, its NICs and the nodes and links between them.
-  // host_ways.h finds the routes inside. Every call adds the same nodes and links in the same order.
+  // host_routes.h finds the routes inside. Every call adds the same nodes and links in the same order.
   // `numbers` are the numbers of its host ports in the file of the first fabric, for the names of NICs;
   // empty: there are none.
   virtual HostBuild build(Graph& graph, std::uint32_t host_index,
@@ -112,7 +112,7 @@ struct HostGroup {
   std::uint32_t gpus = 0;              // GPUs of a host
   std::uint32_t hosts = 0;
   std::vector<std::uint32_t> fabrics;  // by Host::fabrics(): index in Cluster::fabrics
-  HostWays ways;
+  HostRoutes ways;
   std::int64_t compute_capability = 0;  // Host::compute_capability
 };
 
@@ -132,7 +132,7 @@ struct ClusterFabric {
 };
 
 // The links that carry messages from one GPU to another, the nearest first.
-enum class WayKind : std::uint8_t {
+enum class HostRouteKind : std::uint8_t {
   nvlink,         // links and switches of their host, or another GPU of it
   nvlink_fabric,  // a scale-up fabric beyond the hosts
   pcie,           // PCIe switches and CPUs of their host
@@ -140,7 +140,7 @@ enum class WayKind : std::uint8_t {
   packets,
 };
 // Returns whether messages travel in pieces without headers and acknowledgements.
-constexpr bool is_scale_up(WayKind kind) { return kind != WayKind::packets; }
+constexpr bool is_scale_up(HostRouteKind kind) { return kind != HostRouteKind::packets; }
 
 // A whole cluster, built from the sections `topology` or `fabrics`, `host` and `hosts` of the configuration.
 struct Cluster {
@@ -171,9 +171,9 @@ struct Cluster {
   const HostGroup& group_of(std::uint32_t gpu) const { return groups[hosts[gpus[gpu].host].group]; }
   // Returns the kind of route between two GPUs. From a GPU to itself means to its host's memory, which is
   // `pcie`.
-  WayKind way(std::uint32_t from, std::uint32_t to) const;
-  // Returns the ports of a route within the host, for WayKind::nvlink and `pcie`. From a GPU to itself it
-  // leads to the nearest CPU; it is empty where the host has none.
+  HostRouteKind way(std::uint32_t from, std::uint32_t to) const;
+  // Returns the ports of a route within the host, for HostRouteKind::nvlink and `pcie`. From a GPU to itself
+  // it leads to the nearest CPU; it is empty where the host has none.
   std::vector<PortId> way_inside(std::uint32_t from, std::uint32_t to) const;
 
   // One end of a packet route: the NIC, and the ports from the GPU to it. `ports` is empty where the GPU is
@@ -192,9 +192,9 @@ struct Cluster {
   // necessary, as NCCL does (PXN, since 2.12). If there is none, another NIC of the receiver is taken.
   // Throws a ConfigError with both GPUs' names where no fabric joins them.
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
-  // Returns the fabric of messages between two GPUs with WayKind::packets, the same in both directions. It is
-  // the first fabric of the lower-numbered GPU's host that the other host is joined to as well. Throws a
-  // ConfigError with both names where there is none.
+  // Returns the fabric of messages between two GPUs with HostRouteKind::packets, the same in both directions.
+  // It is the first fabric of the lower-numbered GPU's host that the other host is joined to as well. Throws
+  // a ConfigError with both names where there is none.
   std::uint32_t packet_fabric(std::uint32_t from, std::uint32_t to) const;
   // Returns the names of the packet fabrics, in the order of `fabrics`.
   std::vector<std::string> packet_fabric_names() const;
@@ -205,8 +205,8 @@ struct Cluster {
   std::uint32_t links_to_nic(std::uint32_t gpu) const;
   // Returns the rate of the NVLinks between two different GPUs of a host without a switch. 0: there are none.
   BitRate direct_rate(std::uint32_t from, std::uint32_t to) const;
-  // Returns the total delay of the links between two GPUs whose WayKind is not `packets`. They are links of
-  // their host, or links into a scale-up fabric and out of it.
+  // Returns the total delay of the links between two GPUs whose HostRouteKind is not `packets`. They are
+  // links of their host, or links into a scale-up fabric and out of it.
   Time delay_inside(std::uint32_t from, std::uint32_t to) const;
   // local_rate() returns the total rate of a GPU's NVLinks, or of its PCIe links if it has none. nic_rate()
   // returns the total rate of a NIC's links to its fabric.
@@ -220,12 +220,12 @@ struct Cluster {
   bool is_port(std::uint32_t gpu) const;
   [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;
   // Returns the GPU's NICs in that fabric, the nearest first, and how many of them are equally near.
-  std::pair<std::span<const HostWays::NicWay>, std::uint32_t> nic_ways(std::uint32_t gpu,
-                                                                       std::uint32_t fabric) const;
+  std::pair<std::span<const HostRoutes::NicRoute>, std::uint32_t> nic_ways(std::uint32_t gpu,
+                                                                           std::uint32_t fabric) const;
   // Returns nic_ways() of the first packet fabric that the GPU's host is joined to, or nothing without one.
-  std::pair<std::span<const HostWays::NicWay>, std::uint32_t> first_nic_ways(std::uint32_t gpu) const;
-  NicEnd sending_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
-  NicEnd receiving_end(std::uint32_t gpu, const HostWays::NicWay& way) const;
+  std::pair<std::span<const HostRoutes::NicRoute>, std::uint32_t> first_nic_ways(std::uint32_t gpu) const;
+  NicEnd sending_end(std::uint32_t gpu, const HostRoutes::NicRoute& way) const;
+  NicEnd receiving_end(std::uint32_t gpu, const HostRoutes::NicRoute& way) const;
   NicEnd nic_end(std::uint32_t gpu, NodeId nic, const std::vector<PortId>& ports) const;
   NicEnds ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
                          std::uint32_t lane) const;

@@ -43,27 +43,27 @@ struct GpuSite {
 //
 // With `turned` (all-reduce) the data is summed on the way to the tree's root, and the sum is sent
 // down to all of the `others`.
-struct SwitchFan {
+struct SwitchAggregation {
   std::uint32_t head = 0;                  // GPU; unused with `turned`
   std::span<const std::uint32_t> members;  // GPUs, each once
-  bool turned = false;
-  // With `turned`: index, as the caller counts fans, of the fan that carries the result back down. Equally
-  // good trees and NICs are taken in turn, by this number.
+  bool allreduce = false;
+  // With `turned`: index, as the caller counts aggregation groups, of the aggregation group that carries the
+  // result back down. Equally good trees and NICs are taken in turn, by this number.
   std::uint32_t number = 0;
   // With `turned`: GPUs that receive the sum, each once. They are the members in any order, or one of them. A
   // single member that sends to all may also have others that are not members.
   std::span<const std::uint32_t> others = {};
-  // Without `turned`: the fraction of the switch ports' efficiency for such traffic (Combining::efficiency)
-  // that this group's messages get.
+  // Without `turned`: the fraction of the switch ports' efficiency for such traffic
+  // (InNetworkCapability::efficiency) that this group's messages get.
   double share = 1;
 };
 
-// The way a message uses the switches of a fan.
-enum class FanUse : std::uint8_t {
+// The way a message uses the switches of a aggregation group.
+enum class AggregationUse : std::uint8_t {
   none,
   multicast,  // from the head to all members; the destination is ignored
   reduction,  // from a member to the head, summed with a message of each other member
-  turned      // all-reduce: summed as in a reduction, then multicast to the `others`
+  allreduce   // all-reduce: summed as in a reduction, then multicast to the `others`
 };
 
 struct SendRequest {
@@ -75,18 +75,18 @@ struct SendRequest {
   // A credit: it tells that a receiver has a free slot. It carries no data of the workload and is in no
   // table.
   bool credit = false;
-  FanUse fan_use = FanUse::none;
-  bool tell_left = false;           // the listener's message_left() is called; never with fans
+  AggregationUse aggregation_use = AggregationUse::none;
+  bool tell_left = false;           // the listener's message_left() is called; never with aggregation groups
   bool truncated = false;           // set by the endpoint: cancel() took the rest, `bytes` were carried
   std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
   std::uint64_t tag = 0;            // for the receiver's use
   std::uint64_t number = 0;         // for the sender's use
   Time started = 0;                 // start of the communication at the sender (carried to the receiver)
   Time launch = 0;  // time that the sender spent on it before send() (carried to the receiver)
-  // The fan that the message goes through, if any. It must outlive all its messages. Messages of a reduction
-  // or all-reduce are matched by fan, job, communication and tag, in each member's order of send(). They have
-  // equal sizes.
-  const SwitchFan* fan = nullptr;
+  // The aggregation group that the message goes through, if any. It must outlive all its messages. Messages
+  // of a reduction or all-reduce are matched by aggregation group, job, communication and tag, in each
+  // member's order of send(). They have equal sizes.
+  const SwitchAggregation* aggregation = nullptr;
   // Set by the endpoint in message_delivered() after tell_delays(). It is valid during that call.
   DelayTeller* delays = nullptr;
 };
@@ -113,8 +113,8 @@ class MessageListener {
   // as the destination. A reduction is reported once for all its messages, with the message that arrived
   // last.
   //
-  // With FanUse::turned the sum is at the destination, one of the others. The message is that GPU's own, or,
-  // if it sent none, the one that was sent to all.
+  // With AggregationUse::turned the sum is at the destination, one of the others. The message is that GPU's
+  // own, or, if it sent none, the one that was sent to all.
   virtual void message_delivered(const SendRequest& message) = 0;
   // Called when the sender may reuse its buffer. Scale-out: the last acknowledgement is back. Within a host,
   // through switches, or ideal: the message was delivered, a multicast to all members.
@@ -133,12 +133,13 @@ class Endpoint {
   // first, even between the packets of another; equal ones go in order of send().
   //
   // TransferTraits::channel determines which messages share a queue pair, over the fabric and within a host.
-  // A message through a fan cannot be identified later: its handle is that of no message.
+  // A message through a aggregation group cannot be identified later: its handle is that of no message.
   virtual MessageHandle send(const SendRequest& request) = 0;
-  // Returns whether the switches of a fabric sum, so that asking for fans with `turned` is useful.
+  // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `turned` is
+  // useful.
   virtual bool aggregates() const { return false; }
-  // Returns why the network cannot carry messages of the fan, in words; empty if it can.
-  virtual std::string objection(const SwitchFan& /*fan*/) const {
+  // Returns why the network cannot carry messages of the aggregation group, in words; empty if it can.
+  virtual std::string objection(const SwitchAggregation& /*aggregation*/) const {
     return "this network has no switches that copy and add up";
   }
 

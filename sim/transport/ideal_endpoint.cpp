@@ -15,27 +15,29 @@ IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, st
 }
 
 MessageHandle IdealEndpoint::send(const SendRequest& request) {
-  if (request.fan_use == FanUse::reduction || request.fan_use == FanUse::turned) {
+  if (request.aggregation_use == AggregationUse::reduction ||
+      request.aggregation_use == AggregationUse::allreduce) {
     join(request);
     return {};
   }
   const std::uint32_t index = take_slot(request);
   start(index);
-  return request.fan == nullptr ? MessageHandle{request.source, index, generations_} : MessageHandle{};
+  return request.aggregation == nullptr ? MessageHandle{request.source, index, generations_}
+                                        : MessageHandle{};
 }
 
 // Adds the message to the first open sum without a message of this sender.
 void IdealEndpoint::join(const SendRequest& request) {
   const auto open = std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) {
     const SendRequest& one = sum.parts.front();
-    return one.fan == request.fan && one.traits.job == request.traits.job && one.tag == request.tag &&
-           one.communication == request.communication &&
+    return one.aggregation == request.aggregation && one.traits.job == request.traits.job &&
+           one.tag == request.tag && one.communication == request.communication &&
            std::none_of(sum.parts.begin(), sum.parts.end(),
                         [&](const SendRequest& part) { return part.source == request.source; });
   });
   Sum& sum = open != sums_.end() ? *open : sums_.emplace_back();
   sum.parts.push_back(request);
-  if (sum.parts.size() < request.fan->members.size()) return;
+  if (sum.parts.size() < request.aggregation->members.size()) return;
   const std::uint32_t index = take_slot(request);
   slots_[index].parts = std::move(sum.parts);
   sums_.erase(sums_.begin() + (&sum - sums_.data()));
@@ -66,10 +68,10 @@ void IdealEndpoint::deliver(const Event& event) {
   if (slots_[index].starts != event.argument >> 32) return;  // it was held or cancelled meanwhile
   SendRequest request = slots_[index].request;
   request.delays = &told_;
-  if (request.fan != nullptr) {
+  if (request.aggregation != nullptr) {
     const std::vector<SendRequest> parts = std::move(slots_[index].parts);
     free(index);
-    return deliver_fan(request, parts);
+    return deliver_aggregation(request, parts);
   }
   free(index);
   if (request.tell_left) listener_->message_left(request);
@@ -77,14 +79,15 @@ void IdealEndpoint::deliver(const Event& event) {
   listener_->message_sent(request);
 }
 
-void IdealEndpoint::deliver_fan(const SendRequest& request, const std::vector<SendRequest>& parts) {
-  if (request.fan_use == FanUse::reduction) {
+void IdealEndpoint::deliver_aggregation(const SendRequest& request, const std::vector<SendRequest>& parts) {
+  if (request.aggregation_use == AggregationUse::reduction) {
     listener_->message_delivered(request);
     for (const SendRequest& part : parts) listener_->message_sent(part);
     return;
   }
-  if (request.fan_use == FanUse::turned) {
-    const std::span<const std::uint32_t> all = request.fan->members, others = request.fan->others;
+  if (request.aggregation_use == AggregationUse::allreduce) {
+    const std::span<const std::uint32_t> all = request.aggregation->members,
+                                         others = request.aggregation->others;
     const auto has = [](std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
       return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
     };
@@ -102,7 +105,7 @@ void IdealEndpoint::deliver_fan(const SendRequest& request, const std::vector<Se
     return;
   }
   SendRequest copy = request;
-  for (const std::uint32_t member : request.fan->members) {
+  for (const std::uint32_t member : request.aggregation->members) {
     copy.destination = member;
     listener_->message_delivered(copy);
   }

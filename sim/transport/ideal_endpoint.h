@@ -18,7 +18,7 @@ class IdealEndpoint final : public Endpoint {
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   MessageHandle send(const SendRequest& request) override;
   // Returns no objection, because there are no switches.
-  std::string objection(const SwitchFan&) const override { return ""; }
+  std::string objection(const SwitchAggregation&) const override { return ""; }
   bool hold(const MessageHandle& message) override;
   bool release(const MessageHandle& message) override;
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
@@ -44,7 +44,7 @@ class IdealEndpoint final : public Endpoint {
     std::vector<SendRequest> parts;
   };
   void join(const SendRequest& request);
-  void deliver_fan(const SendRequest& request, const std::vector<SendRequest>& parts);
+  void deliver_aggregation(const SendRequest& request, const std::vector<SendRequest>& parts);
   std::uint32_t take_slot(const SendRequest& request);
   Slot* find(const MessageHandle& message);
   void start(std::uint32_t index);

@@ -79,8 +79,8 @@ std::vector<std::string> PacketNetworkImpl::find_idle_keys(const ConfigNode& net
 }
 
 MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
-  if (request.fan != nullptr) {
-    parts_[state_.set_of_gpu[request.source]]->fans().send(request);
+  if (request.aggregation != nullptr) {
+    parts_[state_.set_of_gpu[request.source]]->aggregations().send(request);
     return {};
   }
   NETSIM_CHECK(request.bytes > 0, "empty message");

@@ -69,7 +69,7 @@ struct TransportFigures {
   Bytes mtu = 4096;               // payload bytes of a packet
   std::uint32_t queue_pairs = 1;  // number between two GPUs, for the collective library's channels
   Time timeout = 0;               // retransmission timeout
-  bool hears_marks = false;       // whether its congestion control reacts to ECN marks
+  bool reacts_to_marks = false;   // whether its congestion control reacts to ECN marks
   bool window = false;            // whether congestion control or reliability limits what is in flight
 };
 
@@ -115,11 +115,11 @@ class PacketNetwork : public Endpoint {
 
   // Returns the figures of a packet fabric, given its number in Cluster::fabrics.
   virtual TransportFigures transport_figures(std::uint32_t fabric) const = 0;
-  // Returns the cost of a message that uses no fan.
+  // Returns the cost of a message that uses no aggregation group.
   virtual MessageCost message_cost(const SendRequest& request) const = 0;
   // Returns the number of links that the n-th packets of all members' messages cross together. For a
-  // multicast it is the head's packet. objection() must be empty for the fan.
-  virtual MessageCost fan_cost(const SwitchFan& fan, FanUse use) const = 0;
+  // multicast it is the head's packet. objection() must be empty for the aggregation group.
+  virtual MessageCost aggregation_cost(const SwitchAggregation& aggregation, AggregationUse use) const = 0;
   // Returns null if the cluster has no optical switches.
   virtual CircuitControl* circuits() = 0;
 

@@ -29,8 +29,8 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   void set_listener(MessageListener* listener) override { state_.listener = listener; }
   MessageHandle send(const SendRequest& request) override;
   bool aggregates() const override { return netsim::aggregates(cluster_, fabric_); }
-  std::string objection(const SwitchFan& fan) const override {
-    return netsim::objection(cluster_, fabric_, fan);
+  std::string objection(const SwitchAggregation& aggregation) const override {
+    return netsim::objection(cluster_, fabric_, aggregation);
   }
   bool hold(const MessageHandle& message) override { return sender_of(message.source).hold(message); }
   bool release(const MessageHandle& message) override { return sender_of(message.source).release(message); }
@@ -44,9 +44,9 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   }
   Reach reach(std::uint32_t source, std::uint32_t destination) const override {
     if (source == destination) return Reach::self;
-    const WayKind way = cluster_.way(source, destination);
-    if (way == WayKind::packets) return Reach::scale_out;
-    return way == WayKind::pcie ? Reach::pcie : Reach::scale_up;
+    const HostRouteKind way = cluster_.way(source, destination);
+    if (way == HostRouteKind::packets) return Reach::scale_out;
+    return way == HostRouteKind::pcie ? Reach::pcie : Reach::scale_up;
   }
   GpuSite site(std::uint32_t gpu) const override {
     const std::vector<NodeId> nics = cluster_.nearest_nics(gpu);
@@ -67,8 +67,8 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   TransportFigures transport_figures(std::uint32_t fabric) const override;
   MessageCost message_cost(const SendRequest& request) const override { return connections_.cost(request); }
-  MessageCost fan_cost(const SwitchFan& fan, FanUse use) const override {
-    return netsim::fan_cost(state_, fabric_, fan, use);
+  MessageCost aggregation_cost(const SwitchAggregation& aggregation, AggregationUse use) const override {
+    return netsim::aggregation_cost(state_, fabric_, aggregation, use);
   }
   void begin_anew(std::uint32_t source, std::uint32_t job) override { connections_.begin_anew(source, job); }
   bool ways_differ() const override { return connections_.ways_differ(); }

@@ -35,7 +35,7 @@ struct alignas(64) SenderState {
   std::uint16_t overhead = 0;  // bytes on the wire that pacing counts
   std::uint8_t traffic_class = 0;
   bool scale_up : 1 = false;       // sent in pieces, without headers and acknowledgements
-  bool fan : 1 = false;            // sent through switches that copy and sum; scale_up is set too
+  bool aggregation : 1 = false;    // sent through switches that copy and sum; scale_up is set too
   bool selective : 1 = false;      // only missing packets are sent again (ReliabilityPlan)
   std::uint8_t ask_shift : 5 = 0;  // requests an ACK at least once in 1 << ask_shift packets
 
@@ -83,11 +83,11 @@ struct alignas(64) ReceiverState {
   PortId gpu_port = 0;          // the NIC's port towards the GPU
   bool cnp_sent : 1 = false;
   bool nack_sent : 1 = false;
-  bool pcie : 1 = false;          // packets go on to the GPU over PCIe
-  bool counted : 1 = false;       // see Outstanding
-  bool selective : 1 = false;     // as in SenderState
-  bool hears_marks : 1 = false;   // its congestion control reacts to ECN marks
-  bool echo_in_acks : 1 = false;  // marks are counted and returned in ACKs, otherwise as CNPs
+  bool pcie : 1 = false;             // packets go on to the GPU over PCIe
+  bool counted : 1 = false;          // see Outstanding
+  bool selective : 1 = false;        // as in SenderState
+  bool reacts_to_marks : 1 = false;  // its congestion control reacts to ECN marks
+  bool echo_in_acks : 1 = false;     // marks are counted and returned in ACKs, otherwise as CNPs
   std::uint8_t traffic_class = 0;
   std::uint8_t transport = 0;                    // as in SenderState
   std::uint32_t oldest = kNone, newest = kNone;  // messages to be delivered; see Receiver
@@ -95,14 +95,14 @@ struct alignas(64) ReceiverState {
 static_assert(sizeof(ReceiverState) == 64);
 
 // Counts what is in flight between the two halves of a queue pair, and its timers. It is kept for queue pairs
-// that end with one message. They are reused when at most a retransmission timer in the line (TimerLine) is
+// that end with one message. They are reused when at most a retransmission timer in the line (TimerQueue) is
 // left.
 //
 // After a packet loss the counts never agree again, and the queue pair is not reused.
 struct Outstanding {
   std::uint32_t sent = 0, heard = 0;        // sender: data packets made, replies received
   std::uint32_t timers = 0;                 // pending events of the sender
-  std::uint32_t line = kNone;               // place of one of them in the TimerLine; kNone: none
+  std::uint32_t line = kNone;               // place of one of them in the TimerQueue; kNone: none
   std::uint32_t received = 0, replied = 0;  // receiver: data packets received, replies made
   bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
 };
@@ -145,8 +145,8 @@ struct QueuePairRecord {
   PathPlace idle;              // ports of a way from GPU to GPU, for ideal times; no packet takes it
   Bytes acknowledged = 0;      // payload bytes of the segments that are acknowledged completely
   std::uint32_t held = 0;      // number of held messages
-  double efficiency = 1;       // with a fan: payload divided by the bytes it takes on the wire
-  std::uint32_t header = 0;    // with a fan: bytes added to each packet
+  double efficiency = 1;       // with a aggregation group: payload divided by the bytes it takes on the wire
+  std::uint32_t header = 0;    // with a aggregation group: bytes added to each packet
   std::uint32_t timeouts = 0;  // retransmission timeouts in a row
   Time timer_event = 0;        // time of the retransmission event that counts; others are out of date
   Time waited = 0;             // total time spent in timeouts

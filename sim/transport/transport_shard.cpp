@@ -11,7 +11,7 @@ TransportShard::TransportShard(LogicalProcess& set, FabricShard& fabric, Transpo
       delays_(ideal_times_),
       receiver_(set, fabric, state, ideal_times_, delays_, counts_),
       sender_(set, fabric, state, receiver_, delays_, counts_),
-      fans_(set, fabric, state, connections, sender_, ideal_times_, delays_, counts_),
+      aggregations_(set, fabric, state, connections, sender_, ideal_times_, delays_, counts_),
       senders_base_(state.senders.data()),
       second_lines_base_(reinterpret_cast<const char*>(state.senders.data()) + kCacheLine),
       receivers_base_(state.receivers.data()) {
@@ -23,7 +23,7 @@ TransportShard::TransportShard(LogicalProcess& set, FabricShard& fabric, Transpo
   loop.set_handler<&Sender::on_pace>(EventKind::pace, sender_);
   loop.set_handler<&Sender::on_congestion_timer>(EventKind::congestion_timer, sender_);
   loop.set_handler<&Sender::on_retransmission_timer>(EventKind::retransmission, sender_);
-  set.set_mail_handler(
+  set.set_remote_event_handler(
       EventKind::notice,
       [](void* self, const RemoteEvent& remote_event, const std::byte* attached) {
         Incoming incoming;

@@ -23,7 +23,7 @@ class TransportShard {
   Sender& sender() { return sender_; }
   const Sender& sender() const { return sender_; }
   const Receiver& receiver() const { return receiver_; }
-  FanLanes& fans() { return fans_; }
+  AggregationSessions& aggregations() { return aggregations_; }
   // Returns the counters of this logical process only.
   const NetworkCounters& counts() const { return counts_; }
 
@@ -33,7 +33,7 @@ class TransportShard {
   void on_deliver(const Event& event) {
     if (!receiver_.on_deliver(event)) return;
     const auto packet = static_cast<std::uint32_t>(event.argument);
-    if (state_.senders[event.target].fan) return fans_.delivered(event.target, packet);
+    if (state_.senders[event.target].aggregation) return aggregations_.delivered(event.target, packet);
     sender_.delivered_over_scale_up(event.target, packet);
   }
 
@@ -43,7 +43,7 @@ class TransportShard {
   DelayDivision delays_;
   Receiver receiver_;
   Sender sender_;
-  FanLanes fans_;
+  AggregationSessions aggregations_;
   // Addresses of the arrays' pointers for EventLoop::set_prefetch.
   const void* senders_base_;
   const void* second_lines_base_;  // second cache lines of the senders

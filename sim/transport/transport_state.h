@@ -42,7 +42,7 @@ struct TransportState {
   std::vector<std::uint8_t> transport_of_fabric;  // by number in Cluster::fabrics
   std::vector<FabricTransport> transports;
   bool selective = false;  // whether any of them uses selective repeat
-  // Returns the transport of queue pairs between two GPUs whose way is WayKind::packets.
+  // Returns the transport of queue pairs between two GPUs whose way is HostRouteKind::packets.
   std::uint8_t transport_between(std::uint32_t from, std::uint32_t to) const {
     return transports.size() == 1 ? std::uint8_t{0} : transport_of_fabric[cluster.packet_fabric(from, to)];
   }

@@ -62,7 +62,7 @@ TEST(Schedule, HasEveryMessageAfterItsCauses) {
       for (const ScheduledMessage& message : schedule.messages) {
         const ScheduledStep& sender = message.sender;
         EXPECT_GT(message.receiver.time, sender.time);
-        if (plan->fans() > 0) continue;  // copies of one message are as many messages
+        if (plan->aggregations() > 0) continue;  // copies of one message are as many messages
         EXPECT_EQ(message.receiver.rank, sender.step.to.rank);
         EXPECT_TRUE(busy.insert({sender.rank, sender.block, sender.time}).second) << "two messages at a time";
       }

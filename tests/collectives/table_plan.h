@@ -71,7 +71,7 @@ class TablePlan : public Plan {
       : TablePlan(other.kind(), other.ranks(), 0, other.chunks(), other.in_place()) {
     root_ = other.root();
     channels_ = other.channels();
-    for (std::uint32_t i = 0; i < other.fans(); ++i) fans_.push_back(other.fan(i));
+    for (std::uint32_t i = 0; i < other.aggregations(); ++i) aggregations_.push_back(other.aggregation(i));
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
       scratch_[rank] = other.scratch_chunks(rank);
       lists_[rank].resize(other.blocks(rank));
@@ -85,7 +85,7 @@ class TablePlan : public Plan {
 
   std::vector<Step>& list(std::uint32_t rank, std::uint32_t block) { return lists_[rank][block]; }
   void set_root(std::uint32_t root) { root_ = root; }
-  void add_fan(const Fan& fan) { fans_.push_back(fan); }
+  void add_group(const AggregationGroup& aggregation) { aggregations_.push_back(aggregation); }
   void set_scratch(std::uint32_t chunks) { scratch_.assign(ranks_, chunks); }
   void set_largest_count(std::uint32_t count) { largest_count_ = count; }
   void set_channel(std::uint32_t of_all_blocks) { channel_ = of_all_blocks; }
@@ -107,8 +107,8 @@ class TablePlan : public Plan {
     return largest_count_ == 0 ? largest : largest_count_;
   }
   std::uint32_t channels() const override { return channels_; }
-  std::uint32_t fans() const override { return static_cast<std::uint32_t>(fans_.size()); }
-  Fan fan(std::uint32_t number) const override { return fans_[number]; }
+  std::uint32_t aggregations() const override { return static_cast<std::uint32_t>(aggregations_.size()); }
+  AggregationGroup aggregation(std::uint32_t number) const override { return aggregations_[number]; }
   std::uint32_t blocks(std::uint32_t rank) const override {
     return static_cast<std::uint32_t>(lists_[rank].size());
   }
@@ -131,7 +131,7 @@ class TablePlan : public Plan {
   std::uint32_t root_ = 0, channels_ = 1, channel_ = 0;
   std::uint32_t largest_count_ = 0;  // 0: as its steps have it
   std::vector<std::uint32_t> scratch_;
-  std::vector<Fan> fans_;
+  std::vector<AggregationGroup> aggregations_;
   std::vector<std::uint32_t> block_channels_;  // of all thread blocks of all ranks; empty: channel_
   std::vector<std::vector<std::vector<Step>>> lists_;
 };

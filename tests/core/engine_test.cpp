@@ -89,7 +89,7 @@ class Town {
       places_[set] = {this, set};
       engine_.loop(set).set_handler(EventKind::job, &Town::on_event, &places_[set]);
       engine_.loop(set).set_handler(EventKind::deliver, &Town::on_event, &places_[set]);
-      engine_.set(set).set_mail_handler(EventKind::deliver, &Town::take, &places_[set]);
+      engine_.set(set).set_remote_event_handler(EventKind::deliver, &Town::take, &places_[set]);
     }
     RandomStream random(shape.seed, "begin");
     for (std::uint64_t i = random.below(400); i > 0; --i) {
@@ -358,7 +358,7 @@ TEST(Engine, CountsMailAndCallsAsWhatIsToCome) {
 TEST(Engine, NoticesAreNoEvents) {
   Pair pair;
   std::vector<std::string> order;
-  pair.engine.set(1).set_mail_handler(
+  pair.engine.set(1).set_remote_event_handler(
       EventKind::notice,
       [](void* lines, const RemoteEvent& remote_event, const std::byte* attached) {
         char text[8];

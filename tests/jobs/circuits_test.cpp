@@ -48,7 +48,7 @@ class EngineEndpoint final : public Endpoint {
       places_[set] = {this, set};
       engine_.loop(set).set_handler<&EngineEndpoint::deliver>(EventKind::deliver, *this);
       engine_.loop(set).set_handler<&EngineEndpoint::acknowledge>(EventKind::control, *this);
-      engine_.set(set).set_mail_handler(EventKind::deliver, &EngineEndpoint::take, &places_[set]);
+      engine_.set(set).set_remote_event_handler(EventKind::deliver, &EngineEndpoint::take, &places_[set]);
     }
   }
   void set_listener(MessageListener* listener) override { listener_ = listener; }

@@ -80,7 +80,7 @@ auto as_tuple(const RankTimes& t) {
   return std::tuple(t.compute, t.communication, t.exposed, t.idle, t.exposed_by);
 }
 
-bool adds_up(const RankTimes& t, Time total) {
+bool can_reduce(const RankTimes& t, Time total) {
   Time by_kind = 0;
   for (Time time : t.exposed_by) by_kind += time;
   return t.compute + t.exposed + t.idle == total && by_kind == t.exposed;
@@ -119,7 +119,7 @@ TEST(RankLedger, CountsAsTheDefinitionsSayPicosecondByPicosecond) {
       intervals.push_back({*rc::gen::inRange(kCompute, kStreams), from, from + length});
     }
     const RankTimes times = play(intervals, begin, until);
-    RC_ASSERT(adds_up(times, until - begin));
+    RC_ASSERT(can_reduce(times, until - begin));
     RC_ASSERT(as_tuple(times) == as_tuple(reference(intervals, begin, until)));
   }));
 }
@@ -501,7 +501,7 @@ TEST(Job, TheBooksAreWhatTheRecordsSayAtAnyTime) {
       part.run(until);
       const std::vector<RankTimes> times = (*part.job)->rank_times(until);
       for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-        RC_ASSERT(adds_up(times[rank], until));
+        RC_ASSERT(can_reduce(times[rank], until));
         RC_ASSERT(as_tuple(times[rank]) == as_tuple(reference(intervals_of(whole.tasks, rank), 0, until)));
       }
     }

@@ -212,7 +212,7 @@ TEST(Degraded, ASlowedLinkStoresAndForwards) {
 class FaultPlans : public ::testing::Test {
  protected:
   FaultPlans() : f("topology: {kind: star, hosts: 3, rate: 100 Gbps}\n") {}
-  FaultPlan read(const std::string& yaml) {
+  FaultSchedule read(const std::string& yaml) {
     root = parse_config(yaml, "faults.yaml");
     return read_faults(root, f.cluster.graph, 5 * kMicrosecond);
   }
@@ -229,7 +229,7 @@ class FaultPlans : public ::testing::Test {
 };
 
 TEST_F(FaultPlans, LinksInOneDirectionOrBoth) {
-  const FaultPlan plan =
+  const FaultSchedule plan =
       read("- {link: host1->switch0, loss: 0.25}\n- {link: switch0-host2, down: 1 ms, up: 2 ms}\n");
   ASSERT_EQ(plan.losses.size(), 1u);
   EXPECT_EQ(plan.losses[0].port, f.port("host1", "switch0"));
@@ -247,7 +247,7 @@ TEST(FaultsOfBundles, NameAllCablesOrOne) {
   const auto ports = [&](const std::string& name) {
     const ConfigNode root = parse_config("- {link: '" + name + "', loss: 0.1}\n", "faults.yaml");
     std::vector<std::string> names;
-    for (const FaultPlan::Loss& loss : read_faults(root, f.cluster.graph, 0).losses)
+    for (const FaultSchedule::Loss& loss : read_faults(root, f.cluster.graph, 0).losses)
       names.push_back(f.cluster.graph.port_name(loss.port));
     std::sort(names.begin(), names.end());
     return names;

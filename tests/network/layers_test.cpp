@@ -83,7 +83,7 @@ TEST(Layers, ARingOfTwentyDeadlocksWithoutThem) {
   EXPECT_FALSE(f.network->notes().empty());
 }
 
-// Ways are made anew in layers when links go and come, and no note speaks of a circle.
+// Ways are made anew in layers when links go and come, and no note speaks of a cycle.
 TEST(Layers, AreFoundAgainWhenLinksFail) {
   for (const char* routing : {"ecmp", "spray"}) {
     PacketFixture f(topology_of(grid_of({4, 10}, true)) +

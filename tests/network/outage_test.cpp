@@ -245,7 +245,7 @@ TEST(Outages, OfOneLinkEndWithTheLast) {
       for (Time t = begin; t < (back ? end : kTimes); ++t) down[static_cast<std::size_t>(t)] = true;
     }
     const ConfigNode root = parse_config(faults + "]", "faults.yaml");
-    const FaultPlan plan = read_faults(root, f.cluster.graph, 7);
+    const FaultSchedule plan = read_faults(root, f.cluster.graph, 7);
     for (Time t = 0; t < kTimes; ++t) {
       bool now = false;
       Time latest = -1;

@@ -69,15 +69,15 @@ TEST(Drawing, PutsOneTierOnACircleOrWhereTheTopologySays) {
       "topology: {kind: custom, switches: [a, b, c], links: [{from: host0, to: a}, {from: host1, to: b}, "
       "{from: host2, to: c}, {from: a, to: b}, {from: b, to: c}]}";
   Cluster cluster = cluster_of(list);
-  const std::string circle = draw_cluster(cluster);
+  const std::string cycle = draw_cluster(cluster);
   for (const char* name : {">host0</text>", ">host1</text>", ">host2</text>"})
-    EXPECT_EQ(count(circle, name), 1u);
+    EXPECT_EQ(count(cycle, name), 1u);
   double x = 0;
   for (NodeId id = 0; id < cluster.graph.node_count(); ++id) {
     if (cluster.graph.node(id).kind == NodeKind::fabric_switch) cluster.graph.draw_at(id, {x++, 0});
   }
   const std::string placed = draw_cluster(cluster);
-  EXPECT_NE(circle, placed);
+  EXPECT_NE(cycle, placed);
   EXPECT_EQ(count(placed, ">host2</text>"), 1u);
   EXPECT_THAT(placed, HasSubstr("x=\"44.0\""));  // the first, at the margin
 }
@@ -88,7 +88,7 @@ double attribute(const std::string& element, const std::string& name) {
   return at == std::string::npos ? -1 : std::stod(element.substr(at + name.size() + 3));
 }
 
-// Each box lies on the page as a whole, also those of hosts behind few switches on a circle.
+// Each box lies on the page as a whole, also those of hosts behind few switches on a cycle.
 TEST(Drawing, KeepsEverythingOnThePage) {
   for (const char* yaml : {"topology: {kind: jellyfish, switches: 4, hosts_per_switch: 2, degree: 3}",
                            "topology: {kind: jellyfish, switches: 3, hosts_per_switch: 8, degree: 2}",

@@ -195,8 +195,8 @@ TEST(LongPredictedVolume, IsExactForAllAlgorithmsOnAllHosts) {
   EXPECT_GT(played, 450u);
 }
 
-// 1 GiB by NVLS on one DGX H100 is 594 k packets, where 23 k were predicted when fans were counted as
-// messages.
+// 1 GiB by NVLS on one DGX H100 is 594 k packets, where 23 k were predicted when aggregation groups were
+// counted as messages.
 TEST(PredictedVolume, CountsPacketsThroughSwitchesThatAddUp) {
   const Prediction prediction =
       predict({"", std::string(kHosts[5].cluster) + "collectives: {all_reduce: nvls}\n",

@@ -131,14 +131,14 @@ TEST(ReportNotes, SayThatCongestionControlHeardNothing) {
   results.knobs.marker = "none";
   EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("0 ECN marks"), HasSubstr("marker: none"))));
   results.knobs.congestion_control = "swift";  // needs none
-  results.knobs.hears_marks = false;
+  results.knobs.reacts_to_marks = false;
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("ECN"))));
 }
 
 TEST(ReportNotes, SayThatNobodyHeardTheMarks) {
   Results results = two_rank_results();
   results.knobs.congestion_control = "none";
-  results.knobs.hears_marks = false;
+  results.knobs.reacts_to_marks = false;
   EXPECT_THAT(derive_notes(results),
               Contains(AllOf(HasSubstr("5 ECN marks changed nothing"), HasSubstr("`none`"))));
 }

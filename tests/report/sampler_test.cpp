@@ -52,7 +52,7 @@ class FakeNetwork final : public PacketNetwork {
   std::uint64_t events_fingerprint() const override { return 0; }
   TransportFigures transport_figures(std::uint32_t) const override { return {}; }
   MessageCost message_cost(const SendRequest&) const override { return {}; }
-  MessageCost fan_cost(const SwitchFan&, FanUse) const override { return {}; }
+  MessageCost aggregation_cost(const SwitchAggregation&, AggregationUse) const override { return {}; }
   std::size_t path_steps() const override { return 0; }
   bool deadlocked() const override { return false; }
   std::vector<std::string> waiting(std::size_t) const override { return {}; }

@@ -117,7 +117,7 @@ TEST(NetworkConfigs, NoLinkIsBusyForLongerThanTheRun) {
   EXPECT_GT(highest, 0.9);
 }
 
-// Exit code 5, the circle by name, and at less load an end like any other.
+// Exit code 5, the cycle by name, and at less load an end like any other.
 TEST(NetworkConfigs, TheRingDeadlocks) {
   const Results ring = run("deadlock_ring.yaml", "workloads/deadlock_ring.yaml");
   EXPECT_EQ(ring.outcome, Outcome::stalled);

@@ -14,13 +14,13 @@
 namespace netsim::channel_dependencies_test {
 namespace {
 
-DependencyCircle all_of(const Cluster& cluster, const Routes& routes) {
-  return find_circle(cluster.graph, routes, Freedom::none, {}, UINT64_MAX);
+DependencyCycle all_of(const Cluster& cluster, const Routes& routes) {
+  return find_cycle(cluster.graph, routes, RoutingFreedom::none, {}, UINT64_MAX);
 }
 
 TEST(ChannelDependencies, ARingOfFourHasACircleAndATreeHasNone) {
   const Cluster ring = cluster_of(topology_of(ring_of(4), ", channels: 1"));
-  const DependencyCircle found = all_of(ring, *ring.routes);
+  const DependencyCycle found = all_of(ring, *ring.routes);
   EXPECT_EQ(found.hops.size(), 4U);
   EXPECT_EQ(found.followed, 4U);
   const Cluster tree = cluster_of(topology_of({5, {{0, 1}, {0, 2}, {1, 3}, {1, 4}}}));
@@ -42,14 +42,14 @@ TEST(ChannelDependencies, PrescribedPathsCount) {
       {port("host0->s0"), port("s0->s1"), port("s1->s2"), port("s2->host2")},
       {port("host1->s1"), port("s1->s2"), port("s2->s0"), port("s0->host0")},
       {port("host2->s2"), port("s2->s0"), port("s0->s1"), port("s1->host1")}};
-  EXPECT_EQ(find_circle(line.graph, *line.routes, Freedom::none, round, UINT64_MAX).hops.size(), 3U);
+  EXPECT_EQ(find_cycle(line.graph, *line.routes, RoutingFreedom::none, round, UINT64_MAX).hops.size(), 3U);
   EXPECT_TRUE(
-      find_circle(line.graph, *line.routes, Freedom::none, {round.data(), 2}, UINT64_MAX).hops.empty());
+      find_cycle(line.graph, *line.routes, RoutingFreedom::none, {round.data(), 2}, UINT64_MAX).hops.empty());
 }
 
 TEST(ChannelDependencies, EffortEndsTheSearchAndSaysSo) {
   const Cluster tree = cluster_of("topology: {kind: fat_tree, k: 8}");
-  const DependencyCircle some = find_circle(tree.graph, *tree.routes, Freedom::none, {}, 1000);
+  const DependencyCycle some = find_cycle(tree.graph, *tree.routes, RoutingFreedom::none, {}, 1000);
   EXPECT_GE(some.followed, 1U);
   EXPECT_LT(some.followed, some.destinations);
   EXPECT_EQ(some.destinations, 32U);  // one for each edge switch
@@ -62,7 +62,7 @@ TEST(HopOrderedRoutes, HaveNoCirclesOnAnyGraphWithAsManyChannelsAsHops) {
     const Cluster cluster = cluster_of(topology_of(graph));
     const auto routes =
         hop_ordered_routes(cluster.graph, shortest_path_routes(cluster.graph, cluster.nics), graph.switches);
-    const DependencyCircle found = all_of(cluster, *routes);
+    const DependencyCycle found = all_of(cluster, *routes);
     RC_ASSERT(found.followed == found.destinations);
     RC_ASSERT(found.hops.empty());
   }));

@@ -203,9 +203,9 @@ TEST(Cluster, IsMadeOfGroupsOfHosts) {
   for (std::uint32_t i = 16; i < 24; ++i) EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[16 + (i - 16) / 2].nic);
   for (std::uint32_t i = 24; i < 44; ++i) EXPECT_EQ(cluster.gpus[i].nic, cluster.nics[20 + i - 24].nic);
   EXPECT_EQ(cluster.graph.port(cluster.way_inside(8, 9)[0]).link.mtu, 64 * kKibibyte);
-  EXPECT_EQ(cluster.way(8, 9), WayKind::nvlink);
-  EXPECT_EQ(cluster.way(16, 17), WayKind::pcie);
-  EXPECT_EQ(cluster.way(15, 16), WayKind::packets);
+  EXPECT_EQ(cluster.way(8, 9), HostRouteKind::nvlink);
+  EXPECT_EQ(cluster.way(16, 17), HostRouteKind::pcie);
+  EXPECT_EQ(cluster.way(15, 16), HostRouteKind::packets);
 }
 
 // A way's ports are those of the host that it is in, whichever it is.
@@ -239,12 +239,12 @@ TEST(Cluster, HasSeveralFabrics) {
   EXPECT_EQ(cluster.fabrics[0].ports.size(), 80u);
   EXPECT_EQ(cluster.fabrics[1].ports.size(), 84u);
   EXPECT_EQ(cluster.nics.size(), 84u);
-  EXPECT_EQ(cluster.way(0, 71), WayKind::nvlink_fabric);
+  EXPECT_EQ(cluster.way(0, 71), HostRouteKind::nvlink_fabric);
   EXPECT_EQ(cluster.delay_inside(0, 71), (25 + 100 + 25) * kNanosecond);  // NVLinks and the NVSwitch
-  EXPECT_EQ(cluster.way(71, 72), WayKind::packets);                       // the other rack
-  EXPECT_EQ(cluster.way(72, 79), WayKind::nvlink_fabric);
-  EXPECT_EQ(cluster.way(0, 80), WayKind::packets);
-  EXPECT_EQ(cluster.way(80, 81), WayKind::packets);
+  EXPECT_EQ(cluster.way(71, 72), HostRouteKind::packets);                 // the other rack
+  EXPECT_EQ(cluster.way(72, 79), HostRouteKind::nvlink_fabric);
+  EXPECT_EQ(cluster.way(0, 80), HostRouteKind::packets);
+  EXPECT_EQ(cluster.way(80, 81), HostRouteKind::packets);
   std::vector<std::string> switches;
   for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
     const NodeKind kind = cluster.graph.node(node).kind;

@@ -22,9 +22,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Whether the ways have no circle, all of them looked at.
-bool free_of_circles(const Cluster& cluster, const Routes& routes) {
-  const DependencyCircle found = find_circle(cluster.graph, routes, Freedom::none, {}, UINT64_MAX);
+// Whether the ways have no cycle, all of them looked at.
+bool free_of_cycles(const Cluster& cluster, const Routes& routes) {
+  const DependencyCycle found = find_cycle(cluster.graph, routes, RoutingFreedom::none, {}, UINT64_MAX);
   return found.followed == found.destinations && found.hops.empty();
 }
 
@@ -45,7 +45,7 @@ std::uint32_t links(const Cluster& cluster, const Routes& routes, NodeId from, N
     if (hops.empty()) return 0;
     choice = choice * 6364136223846793005U + 1442695040888963407U;
     packet.came = hops[(choice >> 33U) % hops.size()];
-    if (packet.came.channel >= routes.channels(Freedom::none)) return 0;
+    if (packet.came.channel >= routes.channels(RoutingFreedom::none)) return 0;
     if (cluster.graph.port(packet.came.port).node != packet.at) return 0;
   }
   return 0;
@@ -77,9 +77,9 @@ TEST(LayeredRoutes, EveryConnectedGraphHasWaysWithoutCircles) {
     const Cluster cluster = cluster_of(topology_of(graph));
     const auto layers = *rc::gen::inRange<std::uint32_t>(0, 5);
     const auto routes = layered_routes(cluster.graph, cluster.nics, layers, 6);
-    const std::uint32_t channels = routes->channels(Freedom::none);
+    const std::uint32_t channels = routes->channels(RoutingFreedom::none);
     RC_ASSERT((channels <= 6U && (layers == 0 || channels == layers)));
-    RC_ASSERT(free_of_circles(cluster, *routes));
+    RC_ASSERT(free_of_cycles(cluster, *routes));
     const Lengths found = measure(cluster, *routes);
     RC_ASSERT(found.all_arrive);
     if (layers == 0) RC_ASSERT(found.longer == 0);
@@ -99,7 +99,7 @@ TEST(LayeredRoutes, LinksThatAreDownLeaveLayers) {
       if (between && *rc::gen::inRange(0, 4) == 0) down[port] = down[port + 1] = true;
     }
     const auto rest = whole->without(cluster.graph, cluster.nics, down, 2);
-    RC_ASSERT(free_of_circles(cluster, *rest));
+    RC_ASSERT(free_of_cycles(cluster, *rest));
     const auto shortest = shortest_path_routes(cluster.graph, cluster.nics, down);
     for (const NodeId to : nic_nodes(cluster)) {
       for (const NodeId from : nic_nodes(cluster)) {
@@ -133,9 +133,9 @@ TEST(LayeredRoutes, TakePacketsThatCameByOtherRoutes) {
 std::uint32_t layers_of(const SwitchLinks& graph) {
   const Cluster cluster = cluster_of(topology_of(graph));
   const auto routes = layered_routes(cluster.graph, cluster.nics, 0, 6);
-  EXPECT_TRUE(free_of_circles(cluster, *routes));
+  EXPECT_TRUE(free_of_cycles(cluster, *routes));
   EXPECT_EQ(measure(cluster, *routes).longer, 0U);
-  return routes->channels(Freedom::none);
+  return routes->channels(RoutingFreedom::none);
 }
 
 // In a ring, mesh or torus of any size the hops of the dimensions can be taken in such an order that a way
@@ -165,7 +165,7 @@ TEST(LayeredRoutes, OfRandomGraphsAreHalfOfTheirDiameter) {
         diameter = std::max(diameter, distance[access_switch(cluster.graph, from)]);
     }
     const auto routes = layered_routes(cluster.graph, cluster.nics, 0, 100);
-    RC_ASSERT(routes->channels(Freedom::none) <= std::max(2U, diameter / 2 + 1));
+    RC_ASSERT(routes->channels(RoutingFreedom::none) <= std::max(2U, diameter / 2 + 1));
   }));
 }
 
@@ -197,25 +197,25 @@ TEST(LayeredRoutes, KeepAllShortestWaysThatTheirLayersHold) {
 
 TEST(OrderedRoutes, AreByHopsWhereChannelsAreEnoughElseByLayers) {
   const Cluster twelve = cluster_of(topology_of(ring_of(12)));  // ways of six links
-  EXPECT_EQ(twelve.routes->channels(Freedom::none), 6U);
+  EXPECT_EQ(twelve.routes->channels(RoutingFreedom::none), 6U);
   EXPECT_THAT(twelve.routes->channels_in_words(), HasSubstr("6, by hops"));
   const Cluster thirty = cluster_of(topology_of(ring_of(30)));
-  EXPECT_EQ(thirty.routes->channels(Freedom::none), 2U);
+  EXPECT_EQ(thirty.routes->channels(RoutingFreedom::none), 2U);
   EXPECT_THAT(thirty.routes->channels_in_words(),
               AllOf(HasSubstr("2, by layers"), HasSubstr("all ways are shortest ones")));
-  EXPECT_TRUE(free_of_circles(thirty, *thirty.routes));
+  EXPECT_TRUE(free_of_cycles(thirty, *thirty.routes));
   const Cluster three = cluster_of(topology_of(ring_of(12), ", channels: 3"));
-  EXPECT_EQ(three.routes->channels(Freedom::none), 3U);
+  EXPECT_EQ(three.routes->channels(RoutingFreedom::none), 3U);
   EXPECT_THAT(three.routes->channels_in_words(), HasSubstr("by layers"));
   const Cluster line = cluster_of(topology_of(grid_of({40}, false)));
-  EXPECT_EQ(line.routes->channels(Freedom::none), 1U);
+  EXPECT_EQ(line.routes->channels(RoutingFreedom::none), 1U);
   EXPECT_EQ(line.routes->channels_in_words(), "");
   const Cluster hops = cluster_of(topology_of(ring_of(30), ", channel_order: hops"));
-  EXPECT_EQ(hops.routes->channels(Freedom::none), 6U);
-  EXPECT_FALSE(free_of_circles(hops, *hops.routes));
+  EXPECT_EQ(hops.routes->channels(RoutingFreedom::none), 6U);
+  EXPECT_FALSE(free_of_cycles(hops, *hops.routes));
   const Cluster plain = cluster_of(topology_of(ring_of(12), ", channels: 1"));
-  EXPECT_EQ(plain.routes->channels(Freedom::none), 1U);
-  EXPECT_FALSE(free_of_circles(plain, *plain.routes));
+  EXPECT_EQ(plain.routes->channels(RoutingFreedom::none), 1U);
+  EXPECT_FALSE(free_of_cycles(plain, *plain.routes));
   EXPECT_EQ(measure(plain, *plain.routes).longer, 0U);
 }
 
@@ -223,13 +223,13 @@ TEST(OrderedRoutes, AreByHopsWhereChannelsAreEnoughElseByLayers) {
 TEST(OrderedRoutes, FewerLayersMakeLongerWays) {
   const std::string graph =
       "topology: {kind: jellyfish, switches: 120, degree: 3, channel_order: layers, channels: ";
-  const std::uint32_t needed = cluster_of(graph + "0}").routes->channels(Freedom::none);
+  const std::uint32_t needed = cluster_of(graph + "0}").routes->channels(RoutingFreedom::none);
   ASSERT_GE(needed, 3U);
   std::uint64_t longer = 0;
   for (std::uint32_t layers = needed; layers > 0; --layers) {
     const Cluster cluster = cluster_of(graph + std::to_string(layers) + "}");
-    EXPECT_EQ(cluster.routes->channels(Freedom::none), layers);
-    EXPECT_TRUE(free_of_circles(cluster, *cluster.routes)) << layers;
+    EXPECT_EQ(cluster.routes->channels(RoutingFreedom::none), layers);
+    EXPECT_TRUE(free_of_cycles(cluster, *cluster.routes)) << layers;
     const Lengths found = measure(cluster, *cluster.routes);
     EXPECT_TRUE(found.all_arrive);
     EXPECT_EQ(found.longer != 0, layers < needed) << layers;
@@ -256,8 +256,8 @@ TEST(OrderedRoutes, OfASparseJellyfishAreLayers) {
   const Cluster cluster = cluster_of("topology: {kind: jellyfish, switches: 300, degree: 3}");
   EXPECT_THAT(cluster.routes->channels_in_words(),
               AllOf(HasSubstr("by layers"), HasSubstr("all ways are shortest ones")));
-  EXPECT_LE(cluster.routes->channels(Freedom::none), 5U);
-  EXPECT_TRUE(free_of_circles(cluster, *cluster.routes));
+  EXPECT_LE(cluster.routes->channels(RoutingFreedom::none), 5U);
+  EXPECT_TRUE(free_of_cycles(cluster, *cluster.routes));
 }
 
 TEST(OrderedRoutes, OfARingInAFileAreLayers) {
@@ -270,7 +270,7 @@ TEST(OrderedRoutes, OfARingInAFileAreLayers) {
   file.close();
   const Cluster cluster = cluster_of("topology: {kind: ns3, file: " + path + "}");
   EXPECT_THAT(cluster.routes->channels_in_words(), HasSubstr("2, by layers"));
-  EXPECT_TRUE(free_of_circles(cluster, *cluster.routes));
+  EXPECT_TRUE(free_of_cycles(cluster, *cluster.routes));
   std::filesystem::remove(path);
 }
 

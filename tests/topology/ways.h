@@ -23,8 +23,8 @@ inline std::vector<Hop> way_of(const Cluster& cluster, std::uint32_t from, std::
   packet.choice = choice;
   packet.via = via;
   for (packet.at = cluster.graph.port(first).peer_node; packet.at != packet.destination;) {
-    packet.turned = packet.via != kNoId && routes.passes(packet.at, packet.via);
-    if (packet.turned) packet.via = kNoId;
+    packet.reached_intermediate = packet.via != kNoId && routes.passes(packet.at, packet.via);
+    if (packet.reached_intermediate) packet.via = kNoId;
     hops.clear();
     routes.add_hops(packet, hops);
     if (hops.empty() || way.size() > 2000 || cluster.graph.port(hops[0].port).node != packet.at) return {};

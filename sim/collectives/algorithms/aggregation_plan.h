@@ -78,25 +78,25 @@ class AggregationPlan : public RegularPlan {
     step.source = step.destination = {whole(), chunk};
     return step;
   }
-  Partner adding(std::uint32_t chunk) const { return Partner::of_fan(chunk); }
-  Partner copying(std::uint32_t chunk) const { return Partner::of_fan(chunks() + chunk); }
+  Partner adding(std::uint32_t chunk) const { return Partner::of_aggregation(chunk); }
+  Partner copying(std::uint32_t chunk) const { return Partner::of_aggregation(chunks() + chunk); }
 
-  // The Fans of the trees come before all others: first those that add up, then those that copy.
-  std::uint32_t tree_fans() const { return over_trees() ? 2 * chunks() : 0; }
-  Fan tree_fan(std::uint32_t number) const {
+  // The AggregationGroups of the trees come before all others: first those that add up, then those that copy.
+  std::uint32_t tree_aggregations() const { return over_trees() ? 2 * chunks() : 0; }
+  AggregationGroup tree_aggregation(std::uint32_t number) const {
     const std::uint32_t row = number % chunks() / lanes_, lane = number % lanes_, local = local_of(lane);
     const bool up = number < chunks();
-    Fan fan;
-    fan.head = row * group_ + local;
-    fan.head_block = turn(lane - first_lane(local));
-    fan.block = up ? up_of(lane) : down_of(lane);
+    AggregationGroup aggregation;
+    aggregation.head = row * group_ + local;
+    aggregation.head_block = turn(lane - first_lane(local));
+    aggregation.block = up ? up_of(lane) : down_of(lane);
     const bool one = up ? kind_ == CollectiveKind::all_gather || kind_ == CollectiveKind::broadcast
                         : kind_ == CollectiveKind::reduce_scatter || kind_ == CollectiveKind::reduce;
     const std::uint32_t host = rows_ > 1 ? row : host_of(root_);
-    fan.first = one ? host * group_ + local : local;
-    fan.members = one ? 1 : hosts_;
-    fan.stride = group_;
-    return fan;
+    aggregation.first = one ? host * group_ + local : local;
+    aggregation.members = one ? 1 : hosts_;
+    aggregation.stride = group_;
+    return aggregation;
   }
 
   // The thread blocks of the switches, one for each lane of the rank in its host's row.

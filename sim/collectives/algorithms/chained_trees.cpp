@@ -26,14 +26,14 @@ class ChainedTreesPlan final : public TreePlan {
  private:
   // A complete binary tree: position i has the children 2i+1 and 2i+2.
   TreeNode node(std::uint32_t rank, std::uint32_t tree) const override {
-    const std::uint64_t place = turned(rank, tree);
+    const std::uint64_t place = allreduce(rank, tree);
     TreeNode node;
-    if (place != 0) node.parent = turned(static_cast<std::uint32_t>((place - 1) / 2), tree);
+    if (place != 0) node.parent = allreduce(static_cast<std::uint32_t>((place - 1) / 2), tree);
     for (std::uint64_t child = 2 * place + 1; child <= 2 * place + 2 && child < ranks_; ++child)
-      node.add_child(turned(static_cast<std::uint32_t>(child), tree));
+      node.add_child(allreduce(static_cast<std::uint32_t>(child), tree));
     return node;
   }
-  std::uint32_t turned(std::uint32_t number, std::uint32_t tree) const {
+  std::uint32_t allreduce(std::uint32_t number, std::uint32_t tree) const {
     return tree == 0 ? number : ranks_ - 1 - number;
   }
 };

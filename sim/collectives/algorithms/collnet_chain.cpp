@@ -50,8 +50,8 @@ class CollnetChainPlan final : public AggregationPlan {
   std::uint32_t steps(std::uint32_t rank, std::uint32_t block) const override {
     return block >= turn(0) ? turn_steps(rank, block) : 1;
   }
-  std::uint32_t fans() const override { return tree_fans(); }
-  Fan fan(std::uint32_t number) const override { return tree_fan(number); }
+  std::uint32_t aggregations() const override { return tree_aggregations(); }
+  AggregationGroup aggregation(std::uint32_t number) const override { return tree_aggregation(number); }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t) const override {
     if (block >= turn(0)) return as_switch(rank, block);
     return block < down_of(0) ? go_up(rank, block) : go_down(rank, block - down_of(0));
@@ -114,7 +114,7 @@ class CollnetChain final : public CollectiveAlgorithm {
                                   const GroupShape& shape) const override {
     return over(kind, ranks, p_.group_size(shape, "collnet_chain", kind, ranks), shape.nics);
   }
-  std::optional<KernelModel> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> kernel_model(const Load& load) const override {
     // Where the number of NICs is not known, a host is assumed to have one for each of its ranks.
     const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
     return collnet_kernels(p_, load.bytes, length * chains);

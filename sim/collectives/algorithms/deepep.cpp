@@ -261,7 +261,7 @@ class Deepep final : public CollectiveAlgorithm {
     if (kind == CollectiveKind::combine) return std::make_unique<CombinePlan>(ranks, group);
     return std::make_unique<DispatchPlan>(ranks, group);
   }
-  std::optional<KernelModel> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> kernel_model(const Load& load) const override {
     KernelModel kernels{.base_latency = p_.hop_latency,
                         .hop_latency = p_.hop_latency,
                         .hop_latency_net = p_.hop_latency_net,

@@ -40,7 +40,7 @@ class LowLatency final : public CollectiveAlgorithm {
     check_all_to_all("deepep_low_latency", kind, ranks);
     return std::make_unique<EachPeerPlan>("deepep_low_latency", kind, ranks, Counted::What::copies);
   }
-  std::optional<KernelModel> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> kernel_model(const Load& load) const override {
     return KernelModel{.base_latency = p_.base_latency,
                        .hop_latency = p_.hop_latency,
                        .hop_latency_net = p_.hop_latency_net,

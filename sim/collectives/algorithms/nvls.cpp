@@ -73,14 +73,14 @@ class NvlsPlan final : public RegularPlan {
     return block > head_block() ? heads_ : (heads_ - block + scatters_ - 1) / scatters_;
   }
   // Reductions have the first numbers.
-  std::uint32_t fans() const override { return heads_ * ((reduces_ ? 1 : 0) + (gathers_ ? 1 : 0)); }
-  Fan fan(std::uint32_t number) const override {
-    Fan fan;
-    fan.head = number % heads_;
-    fan.head_block = head_block();
-    fan.members = ranks_;
-    fan.block = reduces_ && number < heads_ ? number % scatters_ : head_block() + 1;
-    return fan;
+  std::uint32_t aggregations() const override { return heads_ * ((reduces_ ? 1 : 0) + (gathers_ ? 1 : 0)); }
+  AggregationGroup aggregation(std::uint32_t number) const override {
+    AggregationGroup aggregation;
+    aggregation.head = number % heads_;
+    aggregation.head_block = head_block();
+    aggregation.members = ranks_;
+    aggregation.block = reduces_ && number < heads_ ? number % scatters_ : head_block() + 1;
+    return aggregation;
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
     if (block == head_block()) return as_head(rank);
@@ -89,7 +89,7 @@ class NvlsPlan final : public RegularPlan {
       const std::uint32_t head = block + index * scatters_;
       step.kind = Step::Kind::send;
       step.source = {Buffer::input, head};
-      step.to = Partner::of_fan(head);
+      step.to = Partner::of_aggregation(head);
     } else {
       step.kind = Step::Kind::receive;
       step.destination = {Buffer::output, index};
@@ -100,7 +100,9 @@ class NvlsPlan final : public RegularPlan {
 
  private:
   std::uint32_t head_block() const { return scatters_; }
-  Partner multicast(std::uint32_t head) const { return Partner::of_fan(head + (reduces_ ? heads_ : 0)); }
+  Partner multicast(std::uint32_t head) const {
+    return Partner::of_aggregation(head + (reduces_ ? heads_ : 0));
+  }
 
   Step as_head(std::uint32_t rank) const {
     Step step;
@@ -108,7 +110,7 @@ class NvlsPlan final : public RegularPlan {
                 : !gathers_ ? Step::Kind::receive
                             : Step::Kind::receive_copy_send;
     step.destination = {Buffer::output, gathers_ ? rank : 0};
-    if (reduces_) step.from = Partner::of_fan(rank);
+    if (reduces_) step.from = Partner::of_aggregation(rank);
     if (gathers_) step.to = multicast(rank);
     return step;
   }
@@ -130,7 +132,7 @@ class Nvls final : public CollectiveAlgorithm {
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     return std::make_unique<NvlsPlan>(kind, ranks);
   }
-  std::optional<KernelModel> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> kernel_model(const Load& load) const override {
     static constexpr NvlsChunkLimit kLimits[] = {
         {64, 64 * kKibibyte}, {8, 32 * kKibibyte}, {2, 16 * kKibibyte}};
     const std::uint32_t heads = nvls_heads(load.kind, load.ranks);

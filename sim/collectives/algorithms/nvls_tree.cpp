@@ -71,17 +71,17 @@ class NvlsTreePlan final : public RegularPlan {
     return node.child_count + (node.is_root() ? 1 : 2);
   }
   // Reductions have the first numbers.
-  std::uint32_t fans() const override { return 2 * kTrees * ranks_; }
-  Fan fan(std::uint32_t number) const override {
+  std::uint32_t aggregations() const override { return 2 * kTrees * ranks_; }
+  AggregationGroup aggregation(std::uint32_t number) const override {
     const bool reduces = number < kTrees * ranks_;
     const std::uint32_t tree = number % kTrees;
-    Fan fan;
-    fan.head = number % (kTrees * ranks_) / kTrees;
-    fan.head_block = reduces ? up(tree) : down(tree);
-    fan.first = fan.head / group_ * group_;
-    fan.members = group_;
-    fan.block = reduces ? chunk_of(fan.head, tree) % scatters_ : gather();
-    return fan;
+    AggregationGroup aggregation;
+    aggregation.head = number % (kTrees * ranks_) / kTrees;
+    aggregation.head_block = reduces ? up(tree) : down(tree);
+    aggregation.first = aggregation.head / group_ * group_;
+    aggregation.members = group_;
+    aggregation.block = reduces ? chunk_of(aggregation.head, tree) % scatters_ : gather();
+    return aggregation;
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
     Step step;
@@ -113,10 +113,10 @@ class NvlsTreePlan final : public RegularPlan {
     return head % group_ * kTrees + tree;
   }
   Partner reduction(std::uint32_t head, std::uint32_t tree) const {
-    return Partner::of_fan(head * kTrees + tree);
+    return Partner::of_aggregation(head * kTrees + tree);
   }
   Partner multicast(std::uint32_t head, std::uint32_t tree) const {
-    return Partner::of_fan((ranks_ + head) * kTrees + tree);
+    return Partner::of_aggregation((ranks_ + head) * kTrees + tree);
   }
 
   // Returns the node of a rank's host in a tree over all hosts.
@@ -181,7 +181,7 @@ class NvlsTree final : public CollectiveAlgorithm {
                                   const GroupShape& shape) const override {
     return over(kind, ranks, p_.group_size(shape, "nvls_tree", kind, ranks));
   }
-  std::optional<KernelModel> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> kernel_model(const Load& load) const override {
     static constexpr NvlsChunkLimit kLimits[] = {
         {32, 256 * kKibibyte}, {16, 128 * kKibibyte}, {4, 64 * kKibibyte}, {1, 32 * kKibibyte}};
     const std::uint32_t heads = p_.group_size(load), hosts = load.ranks / heads;

@@ -86,8 +86,8 @@ class DirectSharp final : public AggregationPlan {
     if (block >= down(0)) return rows_got(rank) * (tree_step_ + forwards(rank));
     return rows_sent(rank) * steps_up(rank);
   }
-  std::uint32_t fans() const override { return tree_fans(); }
-  Fan fan(std::uint32_t number) const override { return tree_fan(number); }
+  std::uint32_t aggregations() const override { return tree_aggregations(); }
+  AggregationGroup aggregation(std::uint32_t number) const override { return tree_aggregation(number); }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
     if (block >= turn(0)) return as_switch(rank, block);
     if (block < up(0)) return to_head(rank, block, index);
@@ -236,21 +236,21 @@ class NvlsSharp final : public AggregationPlan {
     if (block < gather()) return copies_ ? rows_ : over_trees() ? 1 : 0;
     return chunks();
   }
-  std::uint32_t fans() const override {
-    return tree_fans() + ranks_ * trees_ * ((adds_ ? 1 : 0) + (copies_ ? 1 : 0));
+  std::uint32_t aggregations() const override {
+    return tree_aggregations() + ranks_ * trees_ * ((adds_ ? 1 : 0) + (copies_ ? 1 : 0));
   }
-  Fan fan(std::uint32_t number) const override {
-    if (number < tree_fans()) return tree_fan(number);
-    const std::uint32_t of_host = number - tree_fans(), half = ranks_ * trees_;
+  AggregationGroup aggregation(std::uint32_t number) const override {
+    if (number < tree_aggregations()) return tree_aggregation(number);
+    const std::uint32_t of_host = number - tree_aggregations(), half = ranks_ * trees_;
     const std::uint32_t tree = of_host % trees_;
     const bool reduces = adds_ && of_host < half;
-    Fan fan;
-    fan.head = of_host % half / trees_;
-    fan.head_block = reduces ? up(tree) : down(tree);
-    fan.first = fan.head / group_ * group_;
-    fan.members = group_;
-    fan.block = reduces ? lane(fan.head, tree) % scatters_ : gather();
-    return fan;
+    AggregationGroup aggregation;
+    aggregation.head = of_host % half / trees_;
+    aggregation.head_block = reduces ? up(tree) : down(tree);
+    aggregation.first = aggregation.head / group_ * group_;
+    aggregation.members = group_;
+    aggregation.block = reduces ? lane(aggregation.head, tree) % scatters_ : gather();
+    return aggregation;
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
     if (block >= turn(0)) return as_switch(rank, block);
@@ -282,10 +282,10 @@ class NvlsSharp final : public AggregationPlan {
     return (lanes_ - scatter + scatters_ - 1) / scatters_;
   }
   Partner reduction(std::uint32_t head, std::uint32_t tree) const {
-    return Partner::of_fan(tree_fans() + head * trees_ + tree);
+    return Partner::of_aggregation(tree_aggregations() + head * trees_ + tree);
   }
   Partner multicast(std::uint32_t head, std::uint32_t tree) const {
-    return Partner::of_fan(tree_fans() + ((adds_ ? ranks_ : 0) + head) * trees_ + tree);
+    return Partner::of_aggregation(tree_aggregations() + ((adds_ ? ranks_ : 0) + head) * trees_ + tree);
   }
   // Makes the step wait until the rank has sent its data of a lane's chunk.
   void after_scatter(Step& step, std::uint32_t row, std::uint32_t lane) const {
@@ -371,7 +371,7 @@ class Sharp final : public CollectiveAlgorithm {
     const std::uint32_t group = p_.group_size(shape, "sharp", kind, ranks);
     return over(kind, ranks, root, group, shape.nics / group);
   }
-  std::optional<KernelModel> own_kernels(const Load& load) const override {
+  std::optional<KernelModel> kernel_model(const Load& load) const override {
     // Each head has one chunk in flight at a time.
     const Bytes heads = AggregationPlan::has_rows(load.kind) ? load.ranks : p_.group_size(load);
     return collnet_kernels(p_, load.bytes, heads);

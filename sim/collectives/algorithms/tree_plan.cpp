@@ -72,9 +72,9 @@ Step TreePlan::step_down(std::uint32_t rank, const TreeNode& at, std::uint32_t t
   step.source = step.destination = {whole(), tree * options_.chunks + chunk};
   if (part == 0) {
     const TreeNode parent = node(at.parent, tree);
-    const bool turned = turns() && parent.is_root() && parent.children[0] == rank;
+    const bool allreduce = turns() && parent.is_root() && parent.children[0] == rank;
     step.kind = at.child_count == 0 ? Kind::receive : Kind::receive_copy_send;
-    step.from = {at.parent, turned ? up(tree) : down(tree)};
+    step.from = {at.parent, allreduce ? up(tree) : down(tree)};
     wait_for_sum(step, at, tree, chunk);
   } else {
     step.kind = Kind::send;

@@ -19,7 +19,7 @@ bool does(const CollectiveAlgorithm& algorithm, CollectiveKind kind) {
 }
 
 // Returns whether the algorithm has required parameters. The kinds that it supports may then depend on them.
-bool says_by_parameters(const std::string& name) {
+bool has_required_parameters(const std::string& name) {
   const ParameterTable& table =
       Catalogue::instance().find(CollectiveAlgorithm::kComponentKind, name)->parameters;
   return std::any_of(table.begin(), table.end(),
@@ -31,7 +31,7 @@ std::string algorithms_for(CollectiveKind kind) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   std::string names;
   for (const std::string& name : registry.names()) {
-    if (says_by_parameters(name) || does(*registry.create(name), kind))
+    if (has_required_parameters(name) || does(*registry.create(name), kind))
       names += (names.empty() ? "" : ", ") + name;
   }
   return names;
@@ -43,8 +43,8 @@ std::unique_ptr<CollectiveAlgorithm> choose(const CollectiveKindInfo& info, cons
   auto algorithm = registry.create(node, info.default_algorithm);
   if (!does(*algorithm, info.kind)) {
     const std::string name = registry.component_name(node, info.default_algorithm);
-    node.fail("'" + name + (says_by_parameters(name) ? "' with these parameters" : "'") + " does not do " +
-              info.name + " (allowed: " + algorithms_for(info.kind) + ")");
+    node.fail("'" + name + (has_required_parameters(name) ? "' with these parameters" : "'") +
+              " does not do " + info.name + " (allowed: " + algorithms_for(info.kind) + ")");
   }
   return algorithm;
 }

@@ -439,7 +439,7 @@ CollectiveLibrary::CollectiveLibrary(const ConfigNode& section, const Endpoint& 
       algorithms(parameters),
       latency(parameters, network),
       layouts(network, parameters.nccl_graph ? &*parameters.nccl_graph : nullptr),
-      fans(network, parameters),
+      aggregations(network, parameters),
       endpoint(network) {
   check_generations(section, *this);
   check_graph(*this);
@@ -518,7 +518,7 @@ CollectiveConfig LibraryLookup::point_to_point(const CommunicationRequest& reque
         collective_config.farthest == Reach::scale_out ? algorithm.scale_out_channels() : 0;
     cutting.channels = own != 0 ? own : peer_channels_of(parameters, layouts_.get(members), 2).per_peer;
     if (algorithm.uses_pxn())
-      collective_config.passed_by = pxn_gpu(library_.endpoint, members[0], members[1]);
+      collective_config.forwarding_gpu = pxn_gpu(library_.endpoint, members[0], members[1]);
   }
   collective_config.chunking = chunking_of(request, parameters, cutting);
   collective_config.channels = thread_blocks_of(collective_config.chunking, cutting);
@@ -568,7 +568,7 @@ CollectiveConfig LibraryLookup::collective(const CommunicationRequest& asked) {
   set_rates(collective_config.chunking, collective_config.family, generation, layout, cutting.channels);
   check_host(*collective_config.plan, request);
   const Bytes token = request.counts != nullptr ? request.counts->tokens().token : 0;
-  collective_config.kernels = choice.algorithm->own_kernels(
+  collective_config.kernels = choice.algorithm->kernel_model(
       {request.kind, request.bytes, cutting.ranks, layout.farthest == Reach::scale_out, layout.domains, token,
        generation, layout.local_rate});
   if (!collective_config.kernels || layout.farthest == Reach::ideal) return collective_config;
@@ -576,7 +576,7 @@ CollectiveConfig LibraryLookup::collective(const CommunicationRequest& asked) {
     collective_config.channels = collective_config.kernels->thread_blocks;
   use(*collective_config.kernels, collective_config.chunking);
   if (by_switches(collective_config.family) && generation)
-    collective_config.fan_share = nvls_share(layout, *generation);
+    collective_config.aggregation_share = nvls_share(layout, *generation);
   return collective_config;
 }
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/collectives/execution/aggregation_cache.h"
 #include "sim/collectives/execution/algorithm_choice.h"
 #include "sim/collectives/execution/chunking.h"
 #include "sim/collectives/execution/collectives_parameters.h"
 #include "sim/collectives/execution/communicator_layout.h"
-#include "sim/collectives/execution/fan_cache.h"
 #include "sim/collectives/execution/latency_model.h"
 #include "sim/collectives/execution/plan_cache.h"
 #include "sim/transport/endpoint.h"
@@ -54,12 +54,12 @@ struct CollectiveConfig {
   std::uint32_t channels = 0;
   // For a lone send: the GPU beside the sender that forwards its messages and the credits for them. kNoIndex:
   // none.
-  std::uint32_t passed_by = kNoIndex;
+  std::uint32_t forwarding_gpu = kNoIndex;
   Chunking chunking;
   ChannelOrders orders;
   // Kernels that do not run by the parameters of their protocol; nullopt: the parameters apply.
   std::optional<KernelModel> kernels;
-  double fan_share = 1;  // SwitchFan::share of all aggregation groups
+  double aggregation_share = 1;  // SwitchAggregation::share of all aggregation groups
   ConfigReason reason;
 };
 
@@ -74,7 +74,7 @@ struct CollectiveLibrary {
   const LatencyModel latency;
   LayoutCache layouts;
   PlanCache plans;
-  FanCache fans;
+  AggregationCache aggregations;
   const Endpoint& endpoint;
   // Returns KnowsLinkedGpus::linked_gpus() of the endpoint. The first call finds them; any thread may call.
   const std::vector<std::vector<std::uint32_t>>& linked_gpus();

@@ -42,7 +42,7 @@ struct CommunicationRequest {
   // is the same at all members.
   const OwnAlgorithm* algorithm = nullptr;
   // The members paused before this collective (Task::pause), so its queue pairs begin as new ones.
-  bool rested = false;
+  bool paused_before = false;
   // Point-to-point only: the transfer is one message on one queue pair without the library (an RDMA write).
   bool raw = false;
   // Traits of its messages. The library chooses the channels unless `raw` is set.

@@ -40,7 +40,7 @@ class ScheduleExecutor final : public Executor {
     const CollectiveConfig collective_config = lookup_.collective_config(request);
     const Plan& plan = *collective_config.plan;
     const auto help = plan.workers() < plan.ranks() ? LibraryChoice::Help::servers
-                      : plan.fans() > 0             ? LibraryChoice::Help::switches
+                      : plan.aggregations() > 0     ? LibraryChoice::Help::switches
                                                     : LibraryChoice::Help::none;
     return {plan.algorithm(),
             collective_config.chunking.protocol,

@@ -29,9 +29,9 @@ namespace netsim {
 // of one step on the channels of one ring.
 struct MessageBatch {
   std::uint32_t destination = 0;  // GPU; for an aggregation group another GPU of it
-  // Aggregation group that the messages go through (SendRequest::fan); null: none.
-  const SwitchFan* fan = nullptr;
-  FanUse fan_use = FanUse::none;
+  // Aggregation group that the messages go through (SendRequest::aggregation group); null: none.
+  const SwitchAggregation* aggregation = nullptr;
+  AggregationUse aggregation_use = AggregationUse::none;
   Reach reach = Reach::self;
   // The messages have TransferTraits::channel first_channel, first_channel + channel_step, ...
   std::uint32_t channels = 1;

@@ -36,10 +36,10 @@ void check(std::uint32_t gpu, const CommunicationRequest& request) {
 
 // Returns whether a message was sent to an aggregation group whose sum goes to other GPUs only. Its
 // acknowledgement then frees the slot.
-bool leaves_room(const SendRequest& message) {
-  if (message.fan_use != FanUse::turned || message.credit) return false;
-  const std::span<const std::uint32_t> others = message.fan->others;
-  return others.size() < message.fan->members.size() &&
+bool acknowledgement_frees_slot(const SendRequest& message) {
+  if (message.aggregation_use != AggregationUse::allreduce || message.credit) return false;
+  const std::span<const std::uint32_t> others = message.aggregation->others;
+  return others.size() < message.aggregation->members.size() &&
          std::find(others.begin(), others.end(), message.source) == others.end();
 }
 
@@ -50,7 +50,7 @@ ExecutorShard::ExecutorShard(EventLoop& loop, Endpoint& endpoint, CollectiveLibr
                              const TransferTrace& trace)
     : library_(library),
       lookup_(library),
-      fans_(library.fans),
+      aggregations_(library.aggregations),
       listener_(listener),
       events_(loop, gpus),
       trace_(trace, loop),
@@ -81,7 +81,7 @@ std::uint32_t ExecutorShard::start(std::uint32_t gpu, const CommunicationRequest
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
   NETSIM_CHECK(operation.phase == Phase::announced, describe(operation) + " is started twice");
-  if (request.rested) outgoing_.begin_anew(gpu, request.traits.job);
+  if (request.paused_before) outgoing_.begin_anew(gpu, request.traits.job);
   const std::uint32_t channels = enter(operation, request);
   launch(slot);
   return channels;
@@ -115,7 +115,7 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   operation.base_latency = 0;
   operation.busy_until = 0;
   operation.plan = nullptr;
-  operation.passed_by = kNoIndex;
+  operation.forwarding_gpu = kNoIndex;
   operation.thread_blocks.clear();
   operation.filled.clear();
   operation.serial.clear();
@@ -129,11 +129,13 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   operation.blocks_wait = operation.blocks_per_channel > 1 && operation.plan->waits_between_blocks();
   operation.base_latency = library_.latency.base(request, collective_config.chunking.protocol,
                                                  operation.family, collective_config.farthest);
-  operation.passed_by = collective_config.passed_by;
-  operation.fans = {};
+  operation.forwarding_gpu = collective_config.forwarding_gpu;
+  operation.aggregations = {};
   operation.kernels.reset();
-  if (operation.plan->fans() > 0)
-    operation.fans = fans_.get(*operation.plan, *request.members, collective_config.fan_share).fans;
+  if (operation.plan->aggregations() > 0)
+    operation.aggregations =
+        aggregations_.get(*operation.plan, *request.members, collective_config.aggregation_share)
+            .aggregations;
   if (collective_config.kernels && collective_config.farthest != Reach::ideal) {
     operation.base_latency = library_.parameters.launch_latency + collective_config.kernels->base_latency;
     operation.kernels = collective_config.kernels;
@@ -181,11 +183,11 @@ void ExecutorShard::finish(std::uint32_t slot) {
 }
 
 void ExecutorShard::message_delivered(const SendRequest& message) {
-  if (PassedOn::is(message.tag)) {
-    ++passed_on_;
+  if (ForwardTag::is(message.tag)) {
+    ++forwarded_;
     return outgoing_.pass_on(message);
   }
-  if (message.source == message.destination && message.fan == nullptr) return copy_delivered(message);
+  if (message.source == message.destination && message.aggregation == nullptr) return copy_delivered(message);
   if (message.credit) return credit_delivered(message);
   const std::uint32_t slot =
       operations_.find_or_open(message.destination, message.traits.job, message.communication);
@@ -219,17 +221,17 @@ void ExecutorShard::message_left(const SendRequest& message) {
 void ExecutorShard::message_sent(const SendRequest& message) {
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   // The message was forwarded for another GPU, whose operation does not wait for it.
-  if (slot == kNoIndex && passed_on_ > 0) {
-    --passed_on_;
+  if (slot == kNoIndex && forwarded_ > 0) {
+    --forwarded_;
     return;
   }
   NETSIM_CHECK(slot != kNoIndex && operations_[slot].in_flight > 0,
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   Operation& operation = operations_[slot];
   --operation.in_flight;
-  if (operation.phase == Phase::running && leaves_room(message)) {
-    const PeerAndThreadBlock from =
-        operation.sender_of_turned(message.fan->number, PeerAndThreadBlock::unpack(message.tag).block);
+  if (operation.phase == Phase::running && acknowledgement_frees_slot(message)) {
+    const PeerAndThreadBlock from = operation.upstream_connection(
+        message.aggregation->number, PeerAndThreadBlock::unpack(message.tag).block);
     operation.filled.take(from);
     SendRequest room = message;
     room.tag = from.packed();

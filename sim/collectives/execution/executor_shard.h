@@ -47,9 +47,9 @@ class alignas(64) ExecutorShard {
   void finish(std::uint32_t slot);
 
   CollectiveLibrary& library_;
-  std::uint64_t passed_on_ = 0;  // forwarded messages (PassedOn) that are not yet reported as sent
+  std::uint64_t forwarded_ = 0;  // forwarded messages (ForwardTag) that are not yet reported as sent
   LibraryLookup lookup_;
-  FanLookup fans_;
+  AggregationLookup aggregations_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;
   OperationTrace trace_;

@@ -19,16 +19,16 @@ void for_each_step(const Plan& plan, std::uint32_t rank, Visit visit) {
   }
 }
 
-// Turn: the two Fans of an in-network all-reduce. turn_of() returns nullopt for other partners.
+// Turn: the two AggregationGroups of an in-network all-reduce. turn_of() returns nullopt for other partners.
 struct Turn {
-  Fan up, down;
+  AggregationGroup up, down;
 };
 std::optional<Turn> turn_of(const Plan& plan, const Partner& partner) {
-  if (partner.fan == kNoIndex) return std::nullopt;
-  const Fan fan = plan.fan(partner.fan);
-  if (!plan.in_switch(fan.head, fan.head_block)) return std::nullopt;
-  const Step step = plan.step(fan.head, fan.head_block, 0);
-  return Turn{plan.fan(step.from.fan), plan.fan(step.to.fan)};
+  if (partner.aggregation == kNoIndex) return std::nullopt;
+  const AggregationGroup aggregation = plan.aggregation(partner.aggregation);
+  if (!plan.in_switch(aggregation.head, aggregation.head_block)) return std::nullopt;
+  const Step step = plan.step(aggregation.head, aggregation.head_block, 0);
+  return Turn{plan.aggregation(step.from.aggregation), plan.aggregation(step.to.aggregation)};
 }
 
 // Returns whether the receiver sends credits for a step's messages. In an in-network all-reduce that holds
@@ -38,17 +38,17 @@ bool is_credited(const Plan& plan, const Partner& from) {
   return !turn || turn->up.members < turn->down.members;
 }
 
-// Returns the rank that a message goes to. For a Fan it is any other rank, because the message through its
-// switch costs the sender the same.
+// Returns the rank that a message goes to. For a AggregationGroup it is any other rank, because the message
+// through its switch costs the sender the same.
 std::uint32_t rank_of(const Plan& plan, std::uint32_t rank, const Partner& to) {
-  if (to.fan == kNoIndex) return to.rank;
-  Fan fan = plan.fan(to.fan);
+  if (to.aggregation == kNoIndex) return to.rank;
+  AggregationGroup aggregation = plan.aggregation(to.aggregation);
   if (const std::optional<Turn> turn = turn_of(plan, to)) {
-    fan = turn->up.members < turn->down.members ? turn->down : turn->up;
-  } else if (fan.head != rank) {
-    return fan.head;
+    aggregation = turn->up.members < turn->down.members ? turn->down : turn->up;
+  } else if (aggregation.head != rank) {
+    return aggregation.head;
   }
-  return fan.member(0) != rank ? fan.member(0) : fan.member(1);
+  return aggregation.member(0) != rank ? aggregation.member(0) : aggregation.member(1);
 }
 
 }  // namespace
@@ -83,19 +83,22 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
                                  const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
   const Plan& plan = *collective_config.plan;
-  std::span<const SwitchFan> fans;
-  if (plan.fans() > 0) fans = library_.fans.get(plan, *request.members, collective_config.fan_share).fans;
+  std::span<const SwitchAggregation> aggregations;
+  if (plan.aggregations() > 0)
+    aggregations =
+        library_.aggregations.get(plan, *request.members, collective_config.aggregation_share).aggregations;
   sizes_.open(plan, collective_config.chunking, request, channels);
   const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
     batch.destination = (*request.members)[place_of(channels.order, rank_of(plan, rank, to))];
     batch.reach = library_.endpoint.reach(gpu, batch.destination);
-    if (to.fan != kNoIndex) {
-      batch.fan = &fans[to.fan];
-      batch.fan_use = batch.fan->turned                       ? FanUse::turned
-                      : plan.fan(to.fan).is_head(rank, block) ? FanUse::multicast
-                                                              : FanUse::reduction;
+    if (to.aggregation != kNoIndex) {
+      batch.aggregation = &aggregations[to.aggregation];
+      batch.aggregation_use = batch.aggregation->allreduce ? AggregationUse::allreduce
+                              : plan.aggregation(to.aggregation).is_head(rank, block)
+                                  ? AggregationUse::multicast
+                                  : AggregationUse::reduction;
     }
     batch.channels = channels.count;
     batch.first_channel =
@@ -105,12 +108,12 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
   };
   // A forwarded message counts as the sender's on both hops.
   const auto visit_ways = [&](MessageBatch batch) {
-    if (collective_config.passed_by != kNoIndex) {
+    if (collective_config.forwarding_gpu != kNoIndex) {
       MessageBatch first = batch;
-      first.destination = collective_config.passed_by;
+      first.destination = collective_config.forwarding_gpu;
       first.reach = library_.endpoint.reach(gpu, first.destination);
       visit(first);
-      batch.reach = library_.endpoint.reach(collective_config.passed_by, batch.destination);
+      batch.reach = library_.endpoint.reach(collective_config.forwarding_gpu, batch.destination);
     }
     visit(batch);
   };

@@ -12,14 +12,14 @@
 namespace netsim {
 
 // The number of the other end of a connection. It is a rank of the plan, or kFanPeer with the number of a
-// Fan.
-inline constexpr std::uint32_t kFanPeer = 1U << 31;
+// AggregationGroup.
+inline constexpr std::uint32_t kAggregationPeer = 1U << 31;
 constexpr std::uint32_t peer_of(const Partner& partner) {
-  return partner.fan != kNoIndex ? kFanPeer | partner.fan : partner.rank;
+  return partner.aggregation != kNoIndex ? kAggregationPeer | partner.aggregation : partner.rank;
 }
 
 // PeerAndThreadBlock: the other end of a connection and a thread block of this one. In SendRequest::tag it
-// holds the sender's rank or the Fan, and the receiver's thread block that the message is for.
+// holds the sender's rank or the AggregationGroup, and the receiver's thread block that the message is for.
 struct PeerAndThreadBlock {
   std::uint32_t peer = 0;
   std::uint32_t block = 0;  // index in Operation::thread_blocks
@@ -29,9 +29,9 @@ struct PeerAndThreadBlock {
   }
 };
 
-// PassedOn: the tag of a message that its destination must forward. It holds the final GPU, the protocol and
-// the thread block there. Ranks and Fans never set the bit of kMark.
-struct PassedOn {
+// ForwardTag: the tag of a message that its destination must forward. It holds the final GPU, the protocol
+// and the thread block there. Ranks and AggregationGroups never set the bit of kMark.
+struct ForwardTag {
   std::uint32_t gpu = 0;  // final destination, < 2^28
   Protocol protocol = Protocol::simple;
   std::uint32_t block = 0;
@@ -40,7 +40,7 @@ struct PassedOn {
   constexpr std::uint64_t packed() const {
     return kMark | static_cast<std::uint64_t>(protocol) << 60 | static_cast<std::uint64_t>(gpu) << 32 | block;
   }
-  static constexpr PassedOn unpack(std::uint64_t tag) {
+  static constexpr ForwardTag unpack(std::uint64_t tag) {
     return {static_cast<std::uint32_t>(tag >> 32) & ((1U << 28) - 1), static_cast<Protocol>(tag >> 60 & 3),
             static_cast<std::uint32_t>(tag)};
   }

@@ -15,14 +15,15 @@ bool has_passed(const Operation& operation, std::uint32_t number) {
 // Returns the number of slots of the connection that the step sends on.
 std::uint32_t slots_of(const Operation& operation, std::uint32_t number) {
   const Partner& to = operation.thread_blocks[number].step.to;
-  if (to.fan == kNoIndex || operation.is_head(to.fan, number)) return operation.chunking.slots;
-  if (operation.is_turned(to.fan)) return operation.chunking.slots + kReductionSlots;
+  if (to.aggregation == kNoIndex || operation.is_head(to.aggregation, number))
+    return operation.chunking.slots;
+  if (operation.is_allreduce(to.aggregation)) return operation.chunking.slots + kReductionSlots;
   return kReductionSlots;
 }
 
 }  // namespace
 
-bool can_go_on(const Operation& operation, std::uint32_t number) {
+bool can_continue(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   if (block.done()) return false;
   const Step& step = block.step;

@@ -67,8 +67,8 @@ struct Operation {
   const Plan* plan = nullptr;  // null: a group of one rank, which has no steps
   Chunking chunking;
   ChannelOrders orders;
-  std::uint32_t passed_by = kNoIndex;  // CollectiveConfig::passed_by
-  std::span<const SwitchFan> fans;     // by number of the Fan in the plan
+  std::uint32_t forwarding_gpu = kNoIndex;          // CollectiveConfig::forwarding_gpu
+  std::span<const SwitchAggregation> aggregations;  // by number of the AggregationGroup in the plan
   // Kernels that do not run by the parameters of their protocol; nullopt: the parameters apply.
   std::optional<KernelModel> kernels;
   CostFamily family = CostFamily::ring;
@@ -83,7 +83,8 @@ struct Operation {
   Time busy_until = 0;      // latest `busy_until` of its thread blocks
   std::vector<ThreadBlock> thread_blocks;
   std::vector<SerialSends> serial;  // by channel; empty: messages to several ranks share the wire
-  // Message counts by the other end (its rank in the plan, or its Fan) and this rank's thread block.
+  // Message counts by the other end (its rank in the plan, or its AggregationGroup) and this rank's thread
+  // block.
   MessageCounts arrived;  // delivered, and not yet taken by a step
   MessageCounts filled;   // sent, and the receiver has not yet freed the slot
 
@@ -91,18 +92,19 @@ struct Operation {
   std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
     return (*request.members)[place_of(orders.of(block / blocks_per_channel), rank)];
   }
-  // Returns whether the sum of what is sent to this Fan goes to its members without passing a GPU (in-network
-  // all-reduce).
-  bool is_turned(std::uint32_t fan) const { return fans[fan].turned; }
+  // Returns whether the sum of what is sent to this AggregationGroup goes to its members without passing a
+  // GPU (in-network all-reduce).
+  bool is_allreduce(std::uint32_t aggregation) const { return aggregations[aggregation].allreduce; }
   // Returns the connection on which the same channel of this GPU sent its addend up. The sum returns through
-  // Fan `down` to thread block `block` (in-network all-reduce).
-  PeerAndThreadBlock sender_of_turned(std::uint32_t down, std::uint32_t block) const {
-    const std::uint32_t up = fans[down].number;
-    return {peer_of(Partner::of_fan(up)), block - block % blocks_per_channel + plan->fan(up).block};
+  // AggregationGroup `down` to thread block `block` (in-network all-reduce).
+  PeerAndThreadBlock upstream_connection(std::uint32_t down, std::uint32_t block) const {
+    const std::uint32_t up = aggregations[down].number;
+    return {peer_of(Partner::of_aggregation(up)),
+            block - block % blocks_per_channel + plan->aggregation(up).block};
   }
-  // Returns whether the thread block is the head of a Fan, and not a member.
-  bool is_head(std::uint32_t fan, std::uint32_t block) const {
-    return plan->fan(fan).is_head(thread_blocks[block].rank, block % blocks_per_channel);
+  // Returns whether the thread block is the head of a AggregationGroup, and not a member.
+  bool is_head(std::uint32_t aggregation, std::uint32_t block) const {
+    return plan->aggregation(aggregation).is_head(thread_blocks[block].rank, block % blocks_per_channel);
   }
   // Returns whether the operation ends only when its data is acknowledged. That holds for a point-to-point
   // sender; all others only hand their last messages over.
@@ -114,7 +116,7 @@ struct Operation {
 
 // Returns whether the thread block of a running operation can execute the next message of its step. The step
 // that it waits for must be finished, its message must have arrived, and a slot must be free.
-bool can_go_on(const Operation& operation, std::uint32_t block);
+bool can_continue(const Operation& operation, std::uint32_t block);
 
 // OperationArena: the operations of the GPUs of one logical process. A slot keeps its operation until it is
 // recycled. References are valid until the next operation is opened.

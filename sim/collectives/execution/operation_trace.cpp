@@ -28,7 +28,7 @@ TransferRecord OperationTrace::record(const Operation& operation, const SendRequ
 void OperationTrace::delivered(const Operation& operation, const SendRequest& message) const {
   TransferRecord delivered = record(operation, message);
   delivered.gpu = message.destination;
-  const bool passed_on = operation.passed_by != kNoIndex;
+  const bool passed_on = operation.forwarding_gpu != kNoIndex;
   delivered.peer = passed_on ? (*operation.request.members)[1 - operation.request.index] : message.source;
   if (message.delays == nullptr) return trace_(delivered, {});
   const MessageDelays delays = message.delays->tell();

@@ -9,7 +9,7 @@ namespace {
 
 // Returns the first GPU that a message to another thread block goes to.
 std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Partner& to) {
-  return operation.passed_by != kNoIndex ? operation.passed_by : operation.gpu_of(to.rank, block);
+  return operation.forwarding_gpu != kNoIndex ? operation.forwarding_gpu : operation.gpu_of(to.rank, block);
 }
 
 // Keeps a thread block busy with copying its step's data for `time`, after its present copies and not before
@@ -30,11 +30,11 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   LatencyModel::Hop hop;
   if (operation.kernels) {
     hop = own_hop(operation, block, to, bytes);
-    const bool member = to.fan != kNoIndex && !operation.is_head(to.fan, block);
+    const bool member = to.aggregation != kNoIndex && !operation.is_head(to.aggregation, block);
     if (member) hop.latency += copy_in(operation, block);
-    if (operation.kernels->proxied && to.fan == kNoIndex)
+    if (operation.kernels->proxied && to.aggregation == kNoIndex)
       hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
-  } else if (to.fan == kNoIndex) {  // here aggregation groups are those of an ideal network
+  } else if (to.aggregation == kNoIndex) {  // here aggregation groups are those of an ideal network
     const std::uint32_t next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.request, operation.chunking, operation.family,
                        {operation.gpu, next, receives(from.step.kind)}, bytes);
@@ -120,8 +120,8 @@ Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t de
 LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,
                                             const Partner& to, Bytes bytes) const {
   const KernelModel& kernels = *operation.kernels;
-  const bool net = to.fan != kNoIndex
-                       ? operation.is_turned(to.fan)
+  const bool net = to.aggregation != kNoIndex
+                       ? operation.is_allreduce(to.aggregation)
                        : endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
   if (net) return {kernels.hop_latency_net, 0};
   // Time that the threads take beyond that of the links.
@@ -179,45 +179,46 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   return slot;
 }
 
-// Sets the destination of a message and its tag, which names the thread block there. The head of a Fan
-// receives from all members, so the tag names the Fan. In an in-network all-reduce it names the Fan that
-// copies the sum. Credits for the sum go in the opposite direction and name the Fan that adds up.
+// Sets the destination of a message and its tag, which names the thread block there. The head of a
+// AggregationGroup receives from all members, so the tag names the AggregationGroup. In an in-network
+// all-reduce it names the AggregationGroup that copies the sum. Credits for the sum go in the opposite
+// direction and name the AggregationGroup that adds up.
 void OutgoingMessages::address(SendRequest& message, const Operation& operation, std::uint32_t block,
                                const Partner& to) {
   const std::uint32_t channel = block / operation.blocks_per_channel;
   const Plan& plan = *operation.plan;
-  if (to.fan == kNoIndex) {
+  if (to.aggregation == kNoIndex) {
     const std::uint32_t there = channel * plan.blocks(to.rank) + to.block;
     message.destination = next_gpu(operation, block, to);
-    message.fan = nullptr;
-    message.fan_use = FanUse::none;
+    message.aggregation = nullptr;
+    message.aggregation_use = AggregationUse::none;
     message.tag =
-        operation.passed_by == kNoIndex
+        operation.forwarding_gpu == kNoIndex
             ? PeerAndThreadBlock{operation.thread_blocks[block].rank, there}.packed()
-            : PassedOn{operation.gpu_of(to.rank, block), operation.chunking.protocol, there}.packed();
+            : ForwardTag{operation.gpu_of(to.rank, block), operation.chunking.protocol, there}.packed();
     return;
   }
-  const Fan fan = plan.fan(to.fan);
-  message.fan = &operation.fans[to.fan];
-  if (operation.is_turned(to.fan)) {
-    const std::uint32_t other = message.fan->number;
-    message.fan_use = FanUse::turned;
+  const AggregationGroup aggregation = plan.aggregation(to.aggregation);
+  message.aggregation = &operation.aggregations[to.aggregation];
+  if (operation.is_allreduce(to.aggregation)) {
+    const std::uint32_t other = message.aggregation->number;
+    message.aggregation_use = AggregationUse::allreduce;
     message.destination = operation.gpu;
-    const std::uint32_t there = channel * operation.blocks_per_channel + plan.fan(other).block;
-    message.tag = PeerAndThreadBlock{peer_of(Partner::of_fan(other)), there}.packed();
+    const std::uint32_t there = channel * operation.blocks_per_channel + plan.aggregation(other).block;
+    message.tag = PeerAndThreadBlock{peer_of(Partner::of_aggregation(other)), there}.packed();
     return;
   }
-  const bool head = operation.is_head(to.fan, block);
-  message.fan_use = head ? FanUse::multicast : FanUse::reduction;
-  message.destination = message.fan->head;
-  const std::uint32_t there =
-      head ? channel * plan.blocks(fan.first) + fan.block : channel * plan.blocks(fan.head) + fan.head_block;
+  const bool head = operation.is_head(to.aggregation, block);
+  message.aggregation_use = head ? AggregationUse::multicast : AggregationUse::reduction;
+  message.destination = message.aggregation->head;
+  const std::uint32_t there = head ? channel * plan.blocks(aggregation.first) + aggregation.block
+                                   : channel * plan.blocks(aggregation.head) + aggregation.head_block;
   message.tag = PeerAndThreadBlock{peer_of(to), there}.packed();
 }
 
 // In a lone send and receive, rank 0 sends messages and rank 1 credits.
 void OutgoingMessages::pass_on(const SendRequest& message) {
-  const PassedOn to = PassedOn::unpack(message.tag);
+  const ForwardTag to = ForwardTag::unpack(message.tag);
   const std::uint32_t slot = free_slot();
   SendRequest& copy = messages_[slot];
   copy = message;

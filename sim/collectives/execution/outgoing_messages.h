@@ -29,8 +29,8 @@ class OutgoingMessages {
   // aggregation group sends it to all members; the members' credits reach the head as one. It leaves as soon
   // as the thread block has copied the data, before all other messages to that GPU.
   void post_credit(Operation& operation, std::uint32_t block);
-  // Forwards a message or credit that has reached the forwarding GPU (PassedOn). A message is delayed by the
-  // latency of the library's proxy, that of a step between hosts; a credit is not delayed.
+  // Forwards a message or credit that has reached the forwarding GPU (ForwardTag). A message is delayed by
+  // the latency of the library's proxy, that of a step between hosts; a credit is not delayed.
   void pass_on(const SendRequest& message);
   void begin_anew(std::uint32_t gpu, std::uint32_t job) { endpoint_.begin_anew(gpu, job); }
   // Reports that a message of an operation with serial sends has left.

@@ -23,15 +23,15 @@ std::string cause(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;
   const auto other = [&](const Partner& partner) {
-    return partner.fan != kNoIndex ? fmt::format("fan {}", partner.fan)
-                                   : fmt::format("gpu {}", operation.gpu_of(partner.rank, number));
+    return partner.aggregation != kNoIndex ? fmt::format("fan {}", partner.aggregation)
+                                           : fmt::format("gpu {}", operation.gpu_of(partner.rank, number));
   };
   if (receives(step.kind) && operation.arrived.get({peer_of(step.from), number}) == 0) {
     return fmt::format("waits to {} {} from {}", reduces(step.kind) ? "reduce" : "receive",
                        chunks(writes_destination(step.kind) ? step.destination : step.source, step.count),
                        other(step.from));
   }
-  if (sends(step.kind) && !can_go_on(operation, number)) {
+  if (sends(step.kind) && !can_continue(operation, number)) {
     const std::uint32_t filled = operation.filled.get({peer_of(step.to), number});
     if (filled > 0)
       return fmt::format("waits to send {} to {} ({} slots filled there)",

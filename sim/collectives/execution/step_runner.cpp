@@ -116,7 +116,7 @@ void StepRunner::run_channel(Operation& operation, std::uint32_t channel) {
 // message or credit for this thread block that has arrived; it may be null.
 bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendRequest* message) {
   bool progress = false;
-  while (can_go_on(operation, number)) {
+  while (can_continue(operation, number)) {
     if (trace_.on() && !progress) trace_.goes_on(operation, number, message);
     execute(operation, number);
     progress = true;
@@ -129,10 +129,11 @@ bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendR
 // credits of all receivers have arrived.
 void StepRunner::free_slot(Operation& operation, std::uint32_t number) {
   const Partner& from = operation.thread_blocks[number].step.from;
-  if (from.fan == kNoIndex || !operation.is_turned(from.fan)) return outgoing_.post_credit(operation, number);
-  const SwitchFan& down = operation.fans[from.fan];
+  if (from.aggregation == kNoIndex || !operation.is_allreduce(from.aggregation))
+    return outgoing_.post_credit(operation, number);
+  const SwitchAggregation& down = operation.aggregations[from.aggregation];
   if (down.others.size() < down.members.size()) return outgoing_.post_credit(operation, number);
-  operation.filled.take(operation.sender_of_turned(from.fan, number));
+  operation.filled.take(operation.upstream_connection(from.aggregation, number));
 }
 
 // Executes one message of the current step, in and out.

@@ -46,10 +46,10 @@ struct Chunks {
   std::vector<std::uint32_t> scratch;  // by rank
 };
 
-bool adds_up(CollectiveKind kind) { return info_of(kind).goal.contributors == ChunkRanks::all; }
+bool can_reduce(CollectiveKind kind) { return info_of(kind).goal.contributors == ChunkRanks::all; }
 bool in_place(CollectiveKind kind) { return kind != CollectiveKind::all_to_all; }
 // Returns the buffer in which a rank has all chunks of an in-place collective.
-Buffer whole(CollectiveKind kind) { return adds_up(kind) ? Buffer::input : Buffer::output; }
+Buffer whole(CollectiveKind kind) { return can_reduce(kind) ? Buffer::input : Buffer::output; }
 
 // Messages: a trace with its matched sends and receives.
 class Messages {
@@ -94,7 +94,7 @@ class Messages {
   // Returns which messages are received and added to the present data, if the collective adds up.
   std::vector<bool> reduced(CollectiveKind kind) const {
     std::vector<bool> result(all_.size(), false);
-    if (!adds_up(kind)) return result;
+    if (!can_reduce(kind)) return result;
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
       for (const Node& node : trace_.ranks[rank].nodes) {
         if (node.kind != Node::Kind::compute || node.copies) continue;
@@ -544,7 +544,7 @@ std::vector<CollectiveKind> kinds_of_messages(const Messages& messages) {
   for (const auto& [known, kind] : kChakraNames) {
     if (!trace.collective.empty() && name == known) return {kind};
     allowed += (allowed.empty() ? "" : ", ") + std::string(known);
-    if (adds_up(kind) == sums) all.push_back(kind);
+    if (can_reduce(kind) == sums) all.push_back(kind);
   }
   if (trace.collective.empty()) return all;
   throw InputError(Place{trace.ranks[0].path, 0, 0, ""},

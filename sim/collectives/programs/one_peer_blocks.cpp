@@ -356,7 +356,7 @@ class Splitter {
 }  // namespace
 
 CollectiveProgram program_of(const Plan& plan) {
-  if (plan.fans() > 0)
+  if (plan.aggregations() > 0)
     refuse(plan, "is done by switches that copy and add up, for which programs of MSCCL have no steps");
   if (!has_bytes(plan.kind())) refuse(plan, "is of a kind that programs of MSCCL do not know");
   if (plan.workers() < plan.ranks())

@@ -55,13 +55,13 @@ class Scanner {
   std::string_view rest_;
 };
 
-// Hop: a transfer over a link.
-struct Hop {
+// TecclHop: a transfer over a link.
+struct TecclHop {
   std::uint32_t from = 0, to = 0, epoch = 0;
   double volume = 1;  // fraction of the chunk
 };
 // Parses "0->2 in epoch 3" or "0->2 with volume 0.5 in epoch 3 via switches 16".
-bool read_hop(Scanner& scanner, Hop& hop) {
+bool read_hop(Scanner& scanner, TecclHop& hop) {
   if (!scanner.number(hop.from) || !scanner.word("->") || !scanner.number(hop.to)) return false;
   if (scanner.word(" with volume ") && !scanner.real(hop.volume)) return false;
   return scanner.word(" in epoch ") && scanner.number(hop.epoch) && hop.epoch <= kMostEpochs &&
@@ -71,7 +71,7 @@ constexpr const char* kHop = "G->G [with volume V] in epoch E', E up to ";
 
 struct Flow {
   std::uint32_t chunk = 0, source = 0;
-  Hop hop;
+  TecclHop hop;
 };
 Flow read_flow(const ConfigNode& node) {
   Flow flow;
@@ -202,7 +202,7 @@ class ScheduleReader {
       node.fail("'" + node.text() + "': " + number(gpu) + " is no GPU of the demand");
     return found->second;
   }
-  void add_send(const Hop& hop, std::uint32_t address, const ConfigNode& node) {
+  void add_send(const TecclHop& hop, std::uint32_t address, const ConfigNode& node) {
     epochs_[hop.epoch].push_back({address, rank_of(hop.from, node), rank_of(hop.to, node), node.place()});
   }
 
@@ -271,7 +271,7 @@ class ScheduleReader {
   // Path: the hops of a part of a chunk from its source to its destination.
   struct Path {
     Chunk chunk;
-    std::vector<std::pair<Hop, const ConfigNode*>> hops;
+    std::vector<std::pair<TecclHop, const ConfigNode*>> hops;
     double volume() const { return hops.front().first.volume; }
   };
 
@@ -367,7 +367,7 @@ class ScheduleReader {
       const ConfigNode& words = pair ? item.items()[1] : item;
       const std::string text = words.is_scalar() ? words.text() : "";
       Scanner scanner(text);
-      Hop hop;
+      TecclHop hop;
       if (!read_hop(scanner, hop))
         words.fail("'" + text + "' was given; allowed: '" + kHop + number(kMostEpochs));
       if (hop.from != at)

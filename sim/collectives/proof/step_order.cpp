@@ -35,27 +35,31 @@ void StepOrder::extend(Sparse& past, Reached reached) {
     for (; known < steps; ++known) {
       const Step step = plan_.step(at.rank, at.block, known);
       push_after(at.rank, step);
-      if (receives(step.kind) && step.from.fan != kNoIndex) push_part(rank, at, known, step.from.fan);
+      if (receives(step.kind) && step.from.aggregation != kNoIndex)
+        push_part(rank, at, known, step.from.aggregation);
     }
   }
 }
 
-// Adds the sender of the message that a step receives from a Fan. A member's copy was sent by the head. For a
-// head's sum it is the addend of `rank`, if that is a member. The k-th receive belongs to the k-th send.
+// Adds the sender of the message that a step receives from a AggregationGroup. A member's copy was sent by
+// the head. For a head's sum it is the addend of `rank`, if that is a member. The k-th receive belongs to the
+// k-th send.
 void StepOrder::push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t number) {
-  const Fan fan = plan_.fan(number);
-  const bool sum = fan.is_head(at.rank, at.block);
-  if (sum && !fan.has_member(rank)) return;
-  const BlockAt sender = sum ? BlockAt{rank, fan.block} : BlockAt{fan.head, fan.head_block};
+  const AggregationGroup aggregation = plan_.aggregation(number);
+  const bool sum = aggregation.is_head(at.rank, at.block);
+  if (sum && !aggregation.has_member(rank)) return;
+  const BlockAt sender =
+      sum ? BlockAt{rank, aggregation.block} : BlockAt{aggregation.head, aggregation.head_block};
   std::uint32_t earlier = 0;
   for (std::uint32_t i = 0; i < index; ++i) {
     const Step step = plan_.step(at.rank, at.block, i);
-    if (receives(step.kind) && step.from.fan == number) ++earlier;
+    if (receives(step.kind) && step.from.aggregation == number) ++earlier;
   }
   const std::uint32_t steps = plan_.steps(sender.rank, sender.block);
   for (std::uint32_t i = 0; i < steps; ++i) {
     const Step step = plan_.step(sender.rank, sender.block, i);
-    if (sends(step.kind) && step.to.fan == number && earlier-- == 0) return to_do_.push_back({sender, i + 1});
+    if (sends(step.kind) && step.to.aggregation == number && earlier-- == 0)
+      return to_do_.push_back({sender, i + 1});
   }
 }
 

@@ -19,9 +19,9 @@ namespace netsim::proof {
 class StepOrder {
  public:
   // The steps of the plan must be valid (check_steps). The order is first sought near the rank. That covers
-  // the `after`s, the copies that heads of Fans send to it, and its addends of their sums. Where these do not
-  // order two steps, all messages are considered. That is done for plans of at most kMaxBlocks thread blocks
-  // and kMaxSteps steps.
+  // the `after`s, the copies that heads of AggregationGroups send to it, and its addends of their sums. Where
+  // these do not order two steps, all messages are considered. That is done for plans of at most kMaxBlocks
+  // thread blocks and kMaxSteps steps.
   //
   // The past in all ranks costs 4 bytes for each pair of thread blocks, and 8 for each message.
   StepOrder(const Plan& plan, const Blocks& blocks) : plan_(plan), blocks_(blocks), ends_(plan, blocks) {}
@@ -50,7 +50,7 @@ class StepOrder {
   void extend(Sparse& past, Reached reached);
   void extend(Dense& past, Reached reached);
   void push_after(std::uint32_t rank, const Step& step);
-  void push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t fan);
+  void push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t aggregation);
 
   const Plan& plan_;
   const Blocks& blocks_;

@@ -243,8 +243,8 @@ std::string SymbolicExecution::stuck() const {
     seen[id] = true;
     id = waits_for(id);
   }
-  const bool circle = seen[id];
-  if (circle) {
+  const bool cycle = seen[id];
+  if (cycle) {
     std::uint32_t first = id;
     for (std::uint32_t next = waits_for(id); next != id; next = waits_for(next))
       first = std::min(first, next);
@@ -254,8 +254,8 @@ std::string SymbolicExecution::stuck() const {
   const std::uint32_t other = waits_for(id);
   return "deadlock: " + place(at.rank, at.block, states_[id].finished) + ": " + text(next_step(id)) + ": " +
          text_of_wait(id) +
-         (circle ? ", which is at step " + number(states_[other].finished) + " and " + text_of_wait(other)
-                 : ", which has finished");
+         (cycle ? ", which is at step " + number(states_[other].finished) + " and " + text_of_wait(other)
+                : ", which has finished");
 }
 
 std::string SymbolicExecution::unreceived() const {

@@ -65,12 +65,15 @@ class StepCheck {
   // a single member.
   std::string of_switch(std::uint32_t rank, std::uint32_t block, const Step& step) const {
     const Step first = plan_.step(rank, block, 0);
-    if (step.kind != Step::Kind::receive_copy_send || step.from.fan == kNoIndex || step.to.fan == kNoIndex)
+    if (step.kind != Step::Kind::receive_copy_send || step.from.aggregation == kNoIndex ||
+        step.to.aggregation == kNoIndex)
       return "a switch only passes on what comes from a fan to a fan";
-    if (step.from.fan != first.from.fan || step.to.fan != first.to.fan || step.from.fan == step.to.fan)
+    if (step.from.aggregation != first.from.aggregation || step.to.aggregation != first.to.aggregation ||
+        step.from.aggregation == step.to.aggregation)
       return "a switch passes on from one fan to one other";
     if (std::string wrong = partner(rank, block, step.from); !wrong.empty()) return wrong;
-    const Fan up = plan_.fan(step.from.fan), down = plan_.fan(step.to.fan);
+    const AggregationGroup up = plan_.aggregation(step.from.aggregation),
+                           down = plan_.aggregation(step.to.aggregation);
     if (!up.is_head(rank, block) || !down.is_head(rank, block)) return "it is not the head of both fans";
     const bool same = up.first == down.first && up.members == down.members && up.stride == down.stride;
     const bool to_one = down.members == 1 && up.has_member(down.first);
@@ -119,23 +122,25 @@ class StepCheck {
     return high - low < step.count ? "source and destination overlap" : "";
   }
   std::string partner(std::uint32_t rank, std::uint32_t block, Partner partner) const {
-    if (partner.fan != kNoIndex) return end_of_fan(rank, block, partner.fan);
+    if (partner.aggregation != kNoIndex) return end_of_fan(rank, block, partner.aggregation);
     if (partner.rank >= blocks_.size()) return "there are " + number(blocks_.size()) + " ranks";
     if (partner.rank == rank) return "a rank has no connection with itself";
     if (partner.block < blocks_[partner.rank]) return "";
     return "rank " + number(partner.rank) + " has " + number(blocks_[partner.rank]) + " thread blocks";
   }
   std::string end_of_fan(std::uint32_t rank, std::uint32_t block, std::uint32_t number_of_fan) const {
-    if (number_of_fan >= plan_.fans()) return "the plan has " + number(plan_.fans()) + " fans";
-    const Fan fan = plan_.fan(number_of_fan);
-    if (fan.is_head(rank, block) || (fan.block == block && fan.has_member(rank))) return "";
+    if (number_of_fan >= plan_.aggregations())
+      return "the plan has " + number(plan_.aggregations()) + " fans";
+    const AggregationGroup aggregation = plan_.aggregation(number_of_fan);
+    if (aggregation.is_head(rank, block) || (aggregation.block == block && aggregation.has_member(rank)))
+      return "";
     return "it is neither the head nor a member of the fan";
   }
   // Checks that the thread block receives from one thread block of a rank only. The order of messages from
   // several would not be defined.
   std::string sender(std::uint32_t rank, std::uint32_t block, Partner from) {
     std::string wrong = partner(rank, block, from);
-    if (!wrong.empty() || from.fan != kNoIndex || blocks_[from.rank] == 1) return wrong;
+    if (!wrong.empty() || from.aggregation != kNoIndex || blocks_[from.rank] == 1) return wrong;
     Sender& known = senders_[from.rank];
     if (known.checked != checked_) known = {checked_, from.block};
     if (known.block == from.block) return "";
@@ -155,25 +160,27 @@ class StepCheck {
   std::vector<Sender> senders_;  // by rank
 };
 
-// Returns an empty string, or the error in a Fan.
-std::string check_fan(const Plan& plan, const Fan& fan) {
-  if (fan.head >= plan.ranks() || fan.head_block >= plan.blocks(fan.head)) return "there is no such head";
-  if (fan.members == 0 || fan.stride == 0) return "it has no members";
-  const std::uint64_t last = fan.first + std::uint64_t{fan.members - 1} * fan.stride;
+// Returns an empty string, or the error in a AggregationGroup.
+std::string check_fan(const Plan& plan, const AggregationGroup& aggregation) {
+  if (aggregation.head >= plan.ranks() || aggregation.head_block >= plan.blocks(aggregation.head))
+    return "there is no such head";
+  if (aggregation.members == 0 || aggregation.stride == 0) return "it has no members";
+  const std::uint64_t last = aggregation.first + std::uint64_t{aggregation.members - 1} * aggregation.stride;
   if (last >= plan.ranks()) return "there are " + number(plan.ranks()) + " ranks";
-  for (std::uint32_t i = 0; i < fan.members; ++i) {
-    if (plan.blocks(fan.member(i)) != plan.blocks(fan.first))
+  for (std::uint32_t i = 0; i < aggregation.members; ++i) {
+    if (plan.blocks(aggregation.member(i)) != plan.blocks(aggregation.first))
       return "its members have different numbers of thread blocks";
   }
-  if (fan.block >= plan.blocks(fan.first)) return "its members have no thread block " + number(fan.block);
-  if (fan.head_block == fan.block && fan.has_member(fan.head))
+  if (aggregation.block >= plan.blocks(aggregation.first))
+    return "its members have no thread block " + number(aggregation.block);
+  if (aggregation.head_block == aggregation.block && aggregation.has_member(aggregation.head))
     return "its head is a member with the same thread block";
   return "";
 }
 
 std::string check_fans(const Plan& plan) {
-  for (std::uint32_t i = 0; i < plan.fans(); ++i) {
-    if (const std::string wrong = check_fan(plan, plan.fan(i)); !wrong.empty())
+  for (std::uint32_t i = 0; i < plan.aggregations(); ++i) {
+    if (const std::string wrong = check_fan(plan, plan.aggregation(i)); !wrong.empty())
       return "fan " + number(i) + ": " + wrong;
   }
   return "";
@@ -200,7 +207,7 @@ std::string check_shape(const Plan& plan) {
   if ((by_source ? ranks * chunks : chunks) > kMaxPieces) return "too many chunks";
   std::uint64_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks += plan.blocks(rank);
-  return blocks + plan.fans() < UINT32_MAX ? check_fans(plan) : "too many thread blocks";
+  return blocks + plan.aggregations() < UINT32_MAX ? check_fans(plan) : "too many thread blocks";
 }
 
 std::uint64_t count_steps(const Plan& plan) {

@@ -6,7 +6,8 @@ namespace {
 using Kind = Step::Kind;
 
 std::string name(Partner partner) {
-  return partner.fan != kNoIndex ? "fan " + number(partner.fan) : place(partner.rank, partner.block);
+  return partner.aggregation != kNoIndex ? "fan " + number(partner.aggregation)
+                                         : place(partner.rank, partner.block);
 }
 
 bool same(ChunkAt a, ChunkAt b) { return a.buffer == b.buffer && a.chunk == b.chunk; }

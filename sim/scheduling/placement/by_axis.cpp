@@ -98,7 +98,7 @@ class ByAxis final : public Placement {
                             view.job, taken.size() / group, group, view.ranks / group));
   }
   static bool near(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
-    return cluster.same_host(a, b) || cluster.way(a, b) == WayKind::nvlink_fabric;
+    return cluster.same_host(a, b) || cluster.way(a, b) == HostRouteKind::nvlink_fabric;
   }
 
   // Checks that the inside axes fill whole hosts. Otherwise neighbours along an axis are not on one rail.

@@ -108,10 +108,10 @@ class DragonflyRoutes final : public RankedRoutes {
     begin_.push_back(ways_.size());
   }
 
-  std::uint32_t channels(Freedom freedom) const override {
+  std::uint32_t channels(RoutingFreedom freedom) const override {
     if (given_channels() != 0) return given_channels();
     const std::uint32_t straight = shape_.spines == 0 && shape_.groups > 1 ? 2 : 1;
-    return freedom == Freedom::detours ? straight + 1 : straight;
+    return freedom == RoutingFreedom::detours ? straight + 1 : straight;
   }
   std::uint32_t intermediates() const override { return shape_.groups > 2 ? shape_.groups : 0; }
   bool passes(NodeId node, std::uint32_t via) const override { return group(switch_of(node)) == via; }

@@ -77,9 +77,9 @@ class HyperxRoutes final : public RankedRoutes {
         first_switch_(first_switch),
         ports_(std::move(ports)) {}
 
-  std::uint32_t channels(Freedom freedom) const override {
+  std::uint32_t channels(RoutingFreedom freedom) const override {
     if (given_channels() != 0) return given_channels();
-    return freedom == Freedom::none ? 1 : 2;
+    return freedom == RoutingFreedom::none ? 1 : 2;
   }
   std::uint32_t adaptive_channel() const override { return given_channels() == 1 ? kNoId : 1; }
   void add_adaptive_hops(const Waypoint& packet, std::vector<Hop>& hops) const override {

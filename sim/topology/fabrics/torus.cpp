@@ -297,10 +297,10 @@ class TorusRoutes final : public Routes {
     return {&links_[index(router, d, way[d] > 0)], 1};
   }
 
-  std::uint32_t channels(Freedom freedom) const override {
+  std::uint32_t channels(RoutingFreedom freedom) const override {
     if (given_ != 0) return given_;
-    if (freedom == Freedom::detours) return 2 * per_phase_;
-    return freedom == Freedom::adaptive ? per_phase_ + 1 : per_phase_;
+    if (freedom == RoutingFreedom::detours) return 2 * per_phase_;
+    return freedom == RoutingFreedom::adaptive ? per_phase_ + 1 : per_phase_;
   }
   std::uint32_t choices() const override { return shape_.choices(); }
 
@@ -313,7 +313,8 @@ class TorusRoutes final : public Routes {
     }
     const Displacement way = shape_.shortest(router, to, packet.choice);
     const std::size_t d = shape_.first_dimension(way);
-    const std::uint32_t phase = packet.turned || packet.came.channel >= per_phase_ ? per_phase_ : 0;
+    const std::uint32_t phase =
+        packet.reached_intermediate || packet.came.channel >= per_phase_ ? per_phase_ : 0;
     const std::uint32_t beyond = per_phase_ == 2 && !shape_.crosses(router, d, way[d]) ? 1 : 0;
     const std::uint32_t channel = phase + beyond;
     hops.push_back(

@@ -4,7 +4,7 @@
 //   (NVIDIA DGX-1 with Tesla V100 System Architecture, WP-08437-002, figure 4). P100 has 4 NVLink1 of 20 GB/s
 //   each way, one to each neighbour. V100 has 6 NVLink2 of 25 GB/s: two of its neighbours are joined by two
 //   links (`nvidia-smi topo -m` of DGX-1V and AWS p3.16xlarge). So each GPU has no link to three others, and
-//   NCCL forwards through a GPU in between: host_ways.h.
+//   NCCL forwards through a GPU in between: host_routes.h.
 // - PCIe: two CPUs with two Gen3 x16 switches each. A switch has two GPUs and one ConnectX-4 EDR, 100 Gb/s
 //   (the same paper, figure 3).
 #include <array>

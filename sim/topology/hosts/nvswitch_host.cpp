@@ -36,8 +36,8 @@
 //
 // `nics` sets another number of NICs. With fewer NICs than GPUs, two GPUs share a PCIe switch, as on HGX
 // boards with four switches (Dell PowerEdge XE9680). The NICs are divided among the switches in blocks. A GPU
-// whose switch has none uses another one's over NVLink (host_ways.h). With more NICs than GPUs each GPU has a
-// switch with several.
+// whose switch has none uses another one's over NVLink (host_routes.h). With more NICs than GPUs each GPU has
+// a switch with several.
 //
 // CPUs are left out by default, because only copies to the host's memory need them; `cpus` adds them, two in
 // each of these servers. GPUs and their NIC are then at a PCIe switch, which has a link of the same width to
@@ -216,7 +216,7 @@ class NvswitchHost final : public Host {
 
   Preset preset_;
   LinkSpec to_switch_, from_switch_, trunk_, pcie_;
-  Combining combining_;
+  InNetworkCapability combining_;
   std::uint32_t nics_, storage_nics_, cpus_;
   LinkSpec pcie_half_, cpu_link_;
 };

@@ -18,10 +18,10 @@ constexpr std::uint32_t kReadTag = 1;
 constexpr std::uint32_t kNoBoundary = UINT32_MAX, kReading = 0;
 constexpr Bytes kWrittenBytes = 64;  // bytes of the message that tells a rank that its part is written
 
-// MemoryOfTrainers: the memory of the trainers. The drives have none.
-class MemoryOfTrainers final : public MemoryPlan {
+// TrainerMemory: the memory of the trainers. The drives have none.
+class TrainerMemory final : public MemoryPlan {
  public:
-  MemoryOfTrainers(const MemoryPlan& inner, std::uint32_t trainers) : inner_(inner), trainers_(trainers) {}
+  TrainerMemory(const MemoryPlan& inner, std::uint32_t trainers) : inner_(inner), trainers_(trainers) {}
   const MemoryUse& resident(std::uint32_t rank) const override {
     return rank < trainers_ ? inner_.resident(rank) : nothing_;
   }
@@ -83,7 +83,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
       ++drives_[server_of(rank)].reading;
     }
     if (inner_->memory() != nullptr)
-      memory_ = std::make_unique<MemoryOfTrainers>(*inner_->memory(), trainer_count());
+      memory_ = std::make_unique<TrainerMemory>(*inner_->memory(), trainer_count());
   }
 
   const std::string& job_name() const override { return inner_->job_name(); }

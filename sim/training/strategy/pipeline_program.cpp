@@ -92,9 +92,9 @@ PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& pl
       one_order_(prove_pipeline(plan).one_order) {}
 
 // The state of a stage on its way through its list: what it has computed, sent and received.
-class PipelineProgram::CollectiveConfig {
+class PipelineProgram::StageProgress {
  public:
-  CollectiveConfig(const PipelineProgram& program, BlockBuilder& main, Rank rank)
+  StageProgress(const PipelineProgram& program, BlockBuilder& main, Rank rank)
       : program_(program),
         main_(main),
         rank_(rank),
@@ -249,7 +249,7 @@ class PipelineProgram::CollectiveConfig {
 
 PipelineProgram::End PipelineProgram::append(BlockBuilder& main, std::uint32_t stage,
                                              std::uint32_t rank_class) const {
-  return CollectiveConfig(*this, main, {stage, rank_class}).run();
+  return StageProgress(*this, main, {stage, rank_class}).run();
 }
 
 PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank rank,

@@ -157,7 +157,7 @@ class PipelineProgram {
     std::vector<std::uint32_t> before;
     auto operator<=>(const Meeting&) const = default;
   };
-  class CollectiveConfig;  // state of a stage on its way through its list of steps
+  class StageProgress;  // state of a stage on its way through its list of steps
   // One transfer of a step, as this end sees it.
   struct Transfer {
     bool forward = true;

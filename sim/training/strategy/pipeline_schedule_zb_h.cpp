@@ -47,7 +47,7 @@ const Registration<PipelineSchedule> kFirst{
     "zb_h1", "zero bubble H1: backwards split in two, a third of the bubble of 1F1B in the same memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ZeroBubble>("zb_h1", 1); }};
-const Registration<PipelineSchedule> kSecond{
+const Registration<PipelineSchedule> kZbH2{
     "zb_h2", "zero bubble H2: no bubble where F = B = W, for 2p-1 microbatches in memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ZeroBubble>("zb_h2", 2); }};

@@ -13,7 +13,7 @@
 namespace netsim {
 namespace {
 
-using Extent = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using TileExtent = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 bool contains(const std::vector<std::uint32_t>& numbers, std::uint32_t number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
@@ -281,10 +281,10 @@ class Planner {
   std::vector<Bytes> sent_by_gpu_, sent_by_host_;
 };
 
-// Possessions: the bytes that the GPUs of the destination have, as intervals [begin, end) of each slice.
-class Possessions {
+// ReceivedBytes: the bytes that the GPUs of the destination have, as intervals [begin, end) of each slice.
+class ReceivedBytes {
  public:
-  explicit Possessions(std::uint32_t gpus) : of_(gpus) {}
+  explicit ReceivedBytes(std::uint32_t gpus) : of_(gpus) {}
   bool add(std::uint32_t gpu, std::uint32_t slice, Bytes begin, Bytes end) {
     auto& intervals = of_[gpu][slice];
     const auto behind = intervals.lower_bound(begin);
@@ -378,7 +378,7 @@ ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes el
 }
 
 std::string prove_resharding(const ReshardingPlan& plan) {
-  Possessions have(plan.destination.gpus());
+  ReceivedBytes have(plan.destination.gpus());
   const auto name = [](std::uint32_t slice, std::uint32_t gpu) {
     return "slice " + std::to_string(slice) + " at GPU " + std::to_string(gpu);
   };

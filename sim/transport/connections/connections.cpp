@@ -214,7 +214,7 @@ void Connections::connect_scale_up(std::uint32_t id) {
   s.path = fabric_.add_path(path) + 1;
 }
 
-std::uint32_t Connections::fan_pair(const FanPair& pair) {
+std::uint32_t Connections::aggregation_pair(const AggregationPair& pair) {
   const std::uint32_t id = take_number(state_.set_of_gpu[pair.source]);
   QueuePairRecord& record = state_.records[id];
   record.identity = {pair.source, pair.destination, pair.job, pair.number, record.identity.use};
@@ -231,7 +231,7 @@ std::uint32_t Connections::fan_pair(const FanPair& pair) {
   s.traffic_class = pair.traffic_class;
   const Bytes room = pair.wire != kNoId ? state_.of(s).parameters.nic_buffer : 0;
   s.injector = sender_of(pair.source).injector(first, wire, room);
-  s.scale_up = s.fan = true;
+  s.scale_up = s.aggregation = true;
   s.window = pair.window;
   s.mtu = static_cast<std::uint32_t>(pair.combining.piece);
   s.rate = s.line_rate = cluster_.graph.port(wire).link.rate;
@@ -239,8 +239,8 @@ std::uint32_t Connections::fan_pair(const FanPair& pair) {
   return id;
 }
 
-void Connections::set_fan_path(std::uint32_t id, std::vector<std::uint32_t> steps,
-                               std::uint32_t delivered_as) {
+void Connections::set_aggregation_path(std::uint32_t id, std::vector<std::uint32_t> steps,
+                                       std::uint32_t delivered_as) {
   steps.push_back(make_step(StepKind::deliver, delivered_as));
   state_.senders[id].path = fabric_.add_path(steps) + 1;
 }
@@ -411,7 +411,7 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   s.traffic_class = r.traffic_class = traffic_class;
   s.selective = r.selective = transport.reliability.selective;
   r.echo_in_acks = transport.echo_in_acks;
-  r.hears_marks = transport.echo_in_acks || transport.needs.cnp_interval != kNever;
+  r.reacts_to_marks = transport.echo_in_acks || transport.needs.cnp_interval != kNever;
   s.mtu = static_cast<std::uint32_t>(transport.parameters.mtu);
   const Ends way = ends(id);
   r.pcie = !way.to.ports.empty();

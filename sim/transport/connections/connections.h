@@ -32,12 +32,12 @@ class Connections {
   // Implements Endpoint::begin_anew().
   void begin_anew(std::uint32_t source, std::uint32_t job);
 
-  // Parameters of a new queue pair between the ends of a fan. `idle` holds the ports from its source to its
-  // destination. `number` must be unique among the queue pairs of these GPUs and this job.
-  struct FanPair {
+  // Parameters of a new queue pair between the ends of a aggregation group. `idle` holds the ports from its
+  // source to its destination. `number` must be unique among the queue pairs of these GPUs and this job.
+  struct AggregationPair {
     std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as in QueuePairIdentity
     std::vector<PortId> idle;
-    Combining combining = {};
+    InNetworkCapability combining = {};
     // With an all-reduce tree: the NIC's port (kNoId: the first port), headers in bytes, packets that may be
     // in flight, class and transport.
     PortId wire = kNoId;
@@ -45,10 +45,10 @@ class Connections {
     std::uint8_t traffic_class = 0, transport = 0;
   };
   // Creates the queue pair. Runs in the source's logical process.
-  std::uint32_t fan_pair(const FanPair& pair);
+  std::uint32_t aggregation_pair(const AggregationPair& pair);
   // Completes the queue pair so that messages may be sent on it. Its path begins with these steps, and its
   // packets are then delivered to queue pair `delivered_as`.
-  void set_fan_path(std::uint32_t id, std::vector<std::uint32_t> steps, std::uint32_t delivered_as);
+  void set_aggregation_path(std::uint32_t id, std::vector<std::uint32_t> steps, std::uint32_t delivered_as);
   // Adds steps that follow a port of another path.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps) { return fabric_.add_path(steps); }
   const Fabric& fabric() const { return fabric_; }

@@ -12,31 +12,34 @@
 
 namespace netsim {
 
-// ---- Places of fans
+// ---- Places of aggregation groups
 
-// Any other GPU of the fan gives the port, because all are at one switch.
-PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan& fan) {
-  const auto other = std::find_if(fan.members.begin(), fan.members.end(),
+// Any other GPU of the aggregation group gives the port, because all are at one switch.
+PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu,
+                             const SwitchAggregation& aggregation) {
+  const auto other = std::find_if(aggregation.members.begin(), aggregation.members.end(),
                                   [&](std::uint32_t member) { return member != gpu; });
-  const std::uint32_t to = other != fan.members.end() ? *other : fan.head;
-  const WayKind way = to == gpu ? WayKind::packets : cluster.way(gpu, to);
-  if (way != WayKind::nvlink && way != WayKind::nvlink_fabric) return kNoId;
+  const std::uint32_t to = other != aggregation.members.end() ? *other : aggregation.head;
+  const HostRouteKind way = to == gpu ? HostRouteKind::packets : cluster.way(gpu, to);
+  if (way != HostRouteKind::nvlink && way != HostRouteKind::nvlink_fabric) return kNoId;
   const std::vector<PortId> path = scale_up_path(cluster, gpu, to);
   return path.size() == 2 ? path.front() : kNoId;
 }
 
 namespace {
 
-// An all-reduce tree and the ways of its members to it. The members are those of the fan and the others; one
-// of the two lists contains all.
+// An all-reduce tree and the ways of its members to it. The members are those of the aggregation group and
+// the others; one of the two lists contains all.
 struct MemberTree {
   std::span<const std::uint32_t> members;
   std::vector<Cluster::NicEnd> ends;  // by member
   AggregationTree tree;
 };
 
-// Returns the path step at which a switch applies this fan.
-std::uint32_t step_of_fan(std::uint32_t fan) { return make_step(StepKind::route, kFanTarget | fan); }
+// Returns the path step at which a switch applies this aggregation group.
+std::uint32_t step_of_fan(std::uint32_t aggregation) {
+  return make_step(StepKind::route, kAggregationTarget | aggregation);
+}
 
 bool has(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
@@ -46,18 +49,19 @@ std::string name_of(const Cluster& cluster, std::uint32_t gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
 
-MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan) {
+MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
   MemberTree made;
-  made.members = fan.others.size() > fan.members.size() ? fan.others : fan.members;
+  made.members =
+      aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
   std::vector<NodeId> nics;
   for (std::size_t i = 0; i < made.members.size(); ++i) {
     const std::uint32_t member = made.members[i], next = made.members[(i + 1) % made.members.size()];
-    if (member == next || cluster.way(member, next) != WayKind::packets) {
+    if (member == next || cluster.way(member, next) != HostRouteKind::packets) {
       made.tree.refused = name_of(cluster, member) + " and " + name_of(cluster, next) +
                           " are joined by other links than those of a fabric's switches";
       return made;
     }
-    made.ends.push_back(cluster.nic_ends(member, next, fan.number).from);
+    made.ends.push_back(cluster.nic_ends(member, next, aggregation.number).from);
     nics.push_back(made.ends.back().nic);
   }
   std::vector<NodeId> sorted = nics;
@@ -68,7 +72,7 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchFan
   }
   made.tree = aggregation_tree(
       cluster.graph, nics, fabric.down_ports(),
-      [&](NodeId node) { return fabric.switch_parameters(node).aggregation; }, fan.number);
+      [&](NodeId node) { return fabric.switch_parameters(node).aggregation; }, aggregation.number);
   return made;
 }
 
@@ -83,21 +87,21 @@ bool aggregates(const Cluster& cluster, const Fabric& fabric) {
   return false;
 }
 
-std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan) {
-  if (fan.turned) return tree_of(cluster, fabric, fan).tree.refused;
+std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
+  if (aggregation.allreduce) return tree_of(cluster, fabric, aggregation).tree.refused;
   const Graph& graph = cluster.graph;
   const auto switch_of = [&](std::uint32_t gpu) {
-    const PortId port = port_into_fan(cluster, gpu, fan);
+    const PortId port = port_into_aggregation(cluster, gpu, aggregation);
     return port == kNoId ? kNoId : graph.port(port).peer_node;
   };
-  const NodeId joint = switch_of(fan.head);
-  for (const std::uint32_t member : fan.members) {
+  const NodeId joint = switch_of(aggregation.head);
+  for (const std::uint32_t member : aggregation.members) {
     if (joint == kNoId || switch_of(member) != joint)
-      return "no switch joins " + name_of(cluster, fan.head) + " and " + name_of(cluster, member) +
+      return "no switch joins " + name_of(cluster, aggregation.head) + " and " + name_of(cluster, member) +
              " directly";
   }
   if (graph.node(joint).combining.efficiency > 0) return "";
-  return graph.node(joint).name + " of a " + cluster.group_of(fan.head).kind +
+  return graph.node(joint).name + " of a " + cluster.group_of(aggregation.head).kind +
          " neither copies nor adds up (NVSwitches do since H100)";
 }
 
@@ -117,8 +121,9 @@ Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const Fabr
 // Returns the cost of packets in an all-reduce tree. On the way up each sending member sends to its switch,
 // and each switch above such members sends one sum. On the way down all switches and members get a copy,
 // whole or bare.
-MessageCost tree_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan) {
-  const auto [members, ends, tree] = tree_of(state.cluster, fabric, fan);
+MessageCost tree_cost(const TransportState& state, const Fabric& fabric,
+                      const SwitchAggregation& aggregation) {
+  const auto [members, ends, tree] = tree_of(state.cluster, fabric, aggregation);
   MessageCost cost;
   if (!tree.refused.empty()) return cost;
   const Graph& graph = state.cluster.graph;
@@ -126,7 +131,7 @@ MessageCost tree_cost(const TransportState& state, const Fabric& fabric, const S
       payload_into(tree, fabric, state.transports[state.transport_between(members[0], members[1])]);
   std::vector<bool> sends(tree.switches.size(), false);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const bool gives = fan.members.size() == members.size() || has(fan.members, members[i]);
+    const bool gives = aggregation.members.size() == members.size() || has(aggregation.members, members[i]);
     for (int way = gives ? 0 : 1; way < 2; ++way) {
       for (const PortId port : ends[i].ports) count_link(cost, graph, port);
       count_link(cost, graph, tree.nic_ports[i]);
@@ -144,40 +149,42 @@ MessageCost tree_cost(const TransportState& state, const Fabric& fabric, const S
 
 }  // namespace
 
-MessageCost fan_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan, FanUse use) {
-  if (use == FanUse::turned) return tree_cost(state, fabric, fan);
+MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
+                             const SwitchAggregation& aggregation, AggregationUse use) {
+  if (use == AggregationUse::allreduce) return tree_cost(state, fabric, aggregation);
   const Cluster& cluster = state.cluster;
-  const PortId head = port_into_fan(cluster, fan.head, fan);
+  const PortId head = port_into_aggregation(cluster, aggregation.head, aggregation);
   MessageCost cost;
   cost.payload = cluster.graph.node(cluster.graph.port(head).peer_node).combining.piece;
   count_link(cost, cluster.graph, head);
-  for (const std::uint32_t member : fan.members)
-    count_link(cost, cluster.graph, port_into_fan(cluster, member, fan));
+  for (const std::uint32_t member : aggregation.members)
+    count_link(cost, cluster.graph, port_into_aggregation(cluster, member, aggregation));
   return cost;
 }
 
 // ---- Lanes
 
-std::size_t FanLanes::KeyHash::operator()(const Key& key) const {
-  std::uint64_t hash = hash_combine(reinterpret_cast<std::uintptr_t>(key.fan), key.communication);
+std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
+  std::uint64_t hash = hash_combine(reinterpret_cast<std::uintptr_t>(key.aggregation), key.communication);
   hash = hash_combine(hash, key.tag);
   return static_cast<std::size_t>(hash_combine(hash, static_cast<std::uint64_t>(key.job) << 16 |
                                                          static_cast<std::uint64_t>(key.traffic_class) << 8 |
                                                          static_cast<std::uint64_t>(key.use)));
 }
 
-std::uint32_t FanLanes::lane_of(const Key& key) {
+std::uint32_t AggregationSessions::lane_of(const Key& key) {
   if (const auto known = lane_of_.find(key); known != lane_of_.end()) {
     if (is_whole(lanes_[known->second])) return known->second;
     lane_of_.erase(known);
   }
-  const Key of_fan{key.fan, key.use, key.traffic_class, key.job, 0, 0};
-  std::vector<std::uint32_t>& same = lanes_of_fan_[of_fan];
+  const Key of_aggregation{key.aggregation, key.use, key.traffic_class, key.job, 0, 0};
+  std::vector<std::uint32_t>& same = sessions_of_aggregation_[of_aggregation];
   std::erase_if(same, [&](std::uint32_t lane) { return !is_whole(lanes_[lane]); });
   const auto idle = std::find_if(same.begin(), same.end(),
                                  [&](std::uint32_t lane) { return lanes_[lane].on_their_way == 0; });
   if (idle == same.end()) {
-    const std::uint32_t number = key.use == FanUse::turned ? 0 : lanes_of_head_[key.fan->head]++;
+    const std::uint32_t number =
+        key.use == AggregationUse::allreduce ? 0 : lanes_of_head_[key.aggregation->head]++;
     same.push_back(new_lane(key, number));
     return lane_of_[key] = same.back();
   }
@@ -187,12 +194,12 @@ std::uint32_t FanLanes::lane_of(const Key& key) {
 }
 
 // Creates a lane. `number` is its number among the lanes of its head.
-std::uint32_t FanLanes::new_lane(const Key& key, std::uint32_t number) {
+std::uint32_t AggregationSessions::new_lane(const Key& key, std::uint32_t number) {
   const auto lane = static_cast<std::uint32_t>(lanes_.size());
   lanes_.emplace_back().key = key;
-  if (key.use == FanUse::turned) {
+  if (key.use == AggregationUse::allreduce) {
     connect_tree(lane);
-  } else if (key.use == FanUse::multicast) {
+  } else if (key.use == AggregationUse::multicast) {
     connect_multicast(lane, number);
   } else {
     connect_reduction(lane, number);
@@ -200,26 +207,28 @@ std::uint32_t FanLanes::new_lane(const Key& key, std::uint32_t number) {
   return lane;
 }
 
-// Queue pairs of fans have numbers above all channels. A lane has 2 numbers, one for each direction at the
-// switch; a tree has 1.
+// Queue pairs of aggregation groups have numbers above all channels. A lane has 2 numbers, one for each
+// direction at the switch; a tree has 1.
 constexpr std::uint32_t kBeyondChannels = 1U << 31;
 
-std::uint32_t FanLanes::new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
-                                 std::uint32_t destination, std::uint32_t number) {
+std::uint32_t AggregationSessions::new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
+                                            std::uint32_t destination, std::uint32_t number) {
   const Cluster& cluster = state_.cluster;
-  const SwitchFan& fan = *lanes_[lane].key.fan;
-  const PortId up = port_into_fan(cluster, source, fan), down = port_into_fan(cluster, destination, fan) ^ 1U;
-  Connections::FanPair pair{source, destination, lanes_[lane].key.job, kBeyondChannels + number, {up, down}};
+  const SwitchAggregation& aggregation = *lanes_[lane].key.aggregation;
+  const PortId up = port_into_aggregation(cluster, source, aggregation),
+               down = port_into_aggregation(cluster, destination, aggregation) ^ 1U;
+  Connections::AggregationPair pair{
+      source, destination, lanes_[lane].key.job, kBeyondChannels + number, {up, down}};
   pair.combining = cluster.graph.node(cluster.graph.port(up).peer_node).combining;
-  pair.combining.efficiency *= fan.share;
-  const std::uint32_t id = connections_.fan_pair(pair);
+  pair.combining.efficiency *= aggregation.share;
+  const std::uint32_t id = connections_.aggregation_pair(pair);
   places_[id] = {lane, member};
   return id;
 }
 
 // Returns whether no link of the lane's tree is known to be down. A lane with messages in flight counts as
 // whole, because a lost packet ends the run.
-bool FanLanes::is_whole(Lane& lane) const {
+bool AggregationSessions::is_whole(Lane& lane) const {
   if (lane.ports.empty() || lane.on_their_way > 0 || lane.looked_at == state_.route_changes) return true;
   const std::vector<bool>& down = connections_.fabric().down_ports();
   const bool whole = std::none_of(lane.ports.begin(), lane.ports.end(),
@@ -230,22 +239,23 @@ bool FanLanes::is_whole(Lane& lane) const {
 
 // Creates an all-reduce tree. First come the members' queue pairs, whose ways down continue the switches'
 // branches. Then come the switches, each after its children, and last the ways up.
-void FanLanes::connect_tree(std::uint32_t number) {
+void AggregationSessions::connect_tree(std::uint32_t number) {
   Lane& lane = lanes_[number];
   const Cluster& cluster = state_.cluster;
   const Fabric& fabric = connections_.fabric();
-  const SwitchFan& fan = *lane.key.fan;
-  const auto [members, ends, tree] = tree_of(cluster, fabric, fan);
+  const SwitchAggregation& aggregation = *lane.key.aggregation;
+  const auto [members, ends, tree] = tree_of(cluster, fabric, aggregation);
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be laid: " + tree.refused);
   lane.gpus.assign(members.begin(), members.end());
   lane.copies.assign(members.size(), 0);
   for (const std::uint32_t gpu : members) {
-    lane.gives.push_back(fan.members.size() == members.size() || has(fan.members, gpu) ? 1 : 0);
-    lane.takes.push_back(fan.others.size() == members.size() || has(fan.others, gpu) ? 1 : 0);
+    lane.gives.push_back(aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1
+                                                                                                       : 0);
+    lane.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1 : 0);
   }
 
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
-  Connections::FanPair pair;
+  Connections::AggregationPair pair;
   pair.job = lane.key.job;
   pair.number = kBeyondChannels + trees_++;
   pair.traffic_class = lane.key.traffic_class;
@@ -279,7 +289,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
     pair.source = pair.destination = members[i];
     pair.idle = ways[i];
     pair.wire = tree.nic_ports[i];
-    lane.in.push_back(connections_.fan_pair(pair));
+    lane.in.push_back(connections_.aggregation_pair(pair));
     places_[lane.in.back()] = {number, i};
   }
 
@@ -292,7 +302,7 @@ void FanLanes::connect_tree(std::uint32_t number) {
       steps.push_back(step_of_fan(turns[at]));
       at = tree.switches[at].parent;
     }
-    connections_.set_fan_path(lane.in[i], std::move(steps), lane.in[i]);
+    connections_.set_aggregation_path(lane.in[i], std::move(steps), lane.in[i]);
   }
   for (const AggregationTree::Switch& one : tree.switches) {
     if (one.up != kNoId) lane.ports.push_back(one.up);
@@ -301,11 +311,12 @@ void FanLanes::connect_tree(std::uint32_t number) {
   lane.looked_at = state_.route_changes;
 }
 
-// Creates the fans of the switches. `heights` holds, by member, the number of ports on its way to the root,
-// those in its host included. Returns the fans that sum, by switch.
-std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t number, const AggregationTree& tree,
-                                                      const std::vector<std::size_t>& heights,
-                                                      std::uint32_t open) {
+// Creates the aggregation groups of the switches. `heights` holds, by member, the number of ports on its way
+// to the root, those in its host included. Returns the aggregation groups that sum, by switch.
+std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t number,
+                                                                 const AggregationTree& tree,
+                                                                 const std::vector<std::size_t>& heights,
+                                                                 std::uint32_t open) {
   // The subtree behind a port that leads down: the path of packets to it, and whether a GPU in it sends or
   // receives sums.
   struct Below {
@@ -324,7 +335,7 @@ std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t number, cons
   std::vector<std::uint32_t> adding(tree.switches.size());
   for (auto at = static_cast<std::uint32_t>(tree.switches.size()); at-- > 0;) {
     const AggregationTree::Switch& one = tree.switches[at];
-    SwitchFans::At up, down;
+    SwitchAggregations::At up, down;
     Below here;
     for (const PortId port : one.down) {
       const Below& below = behind.at(port);
@@ -339,62 +350,66 @@ std::vector<std::uint32_t> FanLanes::connect_switches(std::uint32_t number, cons
     if (one.up == kNoId) {
       up.branches = std::move(down.branches);
     } else {
-      const std::uint32_t copies = fabric_.fans().add(std::move(down));
+      const std::uint32_t copies = fabric_.aggregations().add(std::move(down));
       here.path = connections_.add_path({step_of_fan(copies)});
       behind[one.up ^ 1U] = here;
     }
-    adding[at] = fabric_.fans().add(std::move(up));
+    adding[at] = fabric_.aggregations().add(std::move(up));
   }
   return adding;
 }
 
-void FanLanes::connect_multicast(std::uint32_t lane, std::uint32_t number) {
-  const SwitchFan& fan = *lanes_[lane].key.fan;
+void AggregationSessions::connect_multicast(std::uint32_t lane, std::uint32_t number) {
+  const SwitchAggregation& aggregation = *lanes_[lane].key.aggregation;
   const Cluster& cluster = state_.cluster;
-  std::vector<SwitchFans::Branch> branches;
-  for (std::uint32_t i = 0; i < fan.members.size(); ++i) {
-    const std::uint32_t member = fan.members[i];
-    const std::uint32_t out = new_pair(lane, i, fan.head, member, 2 * number);
+  std::vector<SwitchAggregations::Branch> branches;
+  for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
+    const std::uint32_t member = aggregation.members[i];
+    const std::uint32_t out = new_pair(lane, i, aggregation.head, member, 2 * number);
     lanes_[lane].out.push_back(out);
-    branches.push_back({port_into_fan(cluster, member, fan) ^ 1U, 0});
+    branches.push_back({port_into_aggregation(cluster, member, aggregation) ^ 1U, 0});
     branches.back().path = connections_.path_of(out) + 2;
   }
-  const std::uint32_t in = new_pair(lane, 0, fan.head, fan.head, 2 * number + 1);
-  const std::uint32_t step = fabric_.fans().add({.from = {}, .branches = std::move(branches)});
-  connections_.set_fan_path(in, {port_into_fan(cluster, fan.head, fan), step_of_fan(step)}, in);
+  const std::uint32_t in = new_pair(lane, 0, aggregation.head, aggregation.head, 2 * number + 1);
+  const std::uint32_t step = fabric_.aggregations().add({.from = {}, .branches = std::move(branches)});
+  connections_.set_aggregation_path(
+      in, {port_into_aggregation(cluster, aggregation.head, aggregation), step_of_fan(step)}, in);
   lanes_[lane].in.push_back(in);
-  lanes_[lane].copies.assign(fan.members.size(), 0);
+  lanes_[lane].copies.assign(aggregation.members.size(), 0);
 }
 
-void FanLanes::connect_reduction(std::uint32_t lane, std::uint32_t number) {
-  const SwitchFan& fan = *lanes_[lane].key.fan;
+void AggregationSessions::connect_reduction(std::uint32_t lane, std::uint32_t number) {
+  const SwitchAggregation& aggregation = *lanes_[lane].key.aggregation;
   const Cluster& cluster = state_.cluster;
   std::vector<PortId> from;
-  for (const std::uint32_t member : fan.members) from.push_back(port_into_fan(cluster, member, fan));
+  for (const std::uint32_t member : aggregation.members)
+    from.push_back(port_into_aggregation(cluster, member, aggregation));
   std::sort(from.begin(), from.end());
-  const std::uint32_t step = fabric_.fans().add({.from = std::move(from), .branches = {}});
-  for (std::uint32_t i = 0; i < fan.members.size(); ++i) {
-    const std::uint32_t in = new_pair(lane, i, fan.members[i], fan.head, 2 * number + 1);
-    connections_.set_fan_path(in,
-                              {port_into_fan(cluster, fan.members[i], fan), step_of_fan(step),
-                               port_into_fan(cluster, fan.head, fan) ^ 1U},
-                              in);
+  const std::uint32_t step = fabric_.aggregations().add({.from = std::move(from), .branches = {}});
+  for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
+    const std::uint32_t in = new_pair(lane, i, aggregation.members[i], aggregation.head, 2 * number + 1);
+    connections_.set_aggregation_path(
+        in,
+        {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of_fan(step),
+         port_into_aggregation(cluster, aggregation.head, aggregation) ^ 1U},
+        in);
     lanes_[lane].in.push_back(in);
   }
 }
 
 // ---- Messages
 
-void FanLanes::send(const SendRequest& request) {
+void AggregationSessions::send(const SendRequest& request) {
   const std::uint8_t traffic_class =
-      request.fan_use == FanUse::turned ? request.traits.traffic_class : std::uint8_t{0};
-  const std::uint32_t number = lane_of(
-      {request.fan, request.fan_use, traffic_class, request.traits.job, request.communication, request.tag});
+      request.aggregation_use == AggregationUse::allreduce ? request.traits.traffic_class : std::uint8_t{0};
+  const std::uint32_t number = lane_of({request.aggregation, request.aggregation_use, traffic_class,
+                                        request.traits.job, request.communication, request.tag});
   Lane& lane = lanes_[number];
-  const auto& members = request.fan->members;
-  if (request.fan_use != FanUse::multicast) {
-    const bool turned = request.fan_use == FanUse::turned;
-    const std::span<const std::uint32_t> gpus = turned ? std::span<const std::uint32_t>(lane.gpus) : members;
+  const auto& members = request.aggregation->members;
+  if (request.aggregation_use != AggregationUse::multicast) {
+    const bool allreduce = request.aggregation_use == AggregationUse::allreduce;
+    const std::span<const std::uint32_t> gpus =
+        allreduce ? std::span<const std::uint32_t>(lane.gpus) : members;
     ++lane.on_their_way;
     if (const std::size_t silent = gpus.size() - members.size(); silent > 0) {
       lane.on_their_way += silent;
@@ -409,7 +424,7 @@ void FanLanes::send(const SendRequest& request) {
   sender_.send(lane.in.front(), request);
 }
 
-void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
+void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   if (state_.senders[id].window != UINT32_MAX) {
     if (sender_.sum_arrived(id)) sum_turned(id, packet);
     return;
@@ -417,16 +432,16 @@ void FanLanes::delivered(std::uint32_t id, std::uint32_t packet) {
   if (!fabric_.packets()[packet].ack_request) return;  // its message is not complete
   const Place place = places_.at(id);
   Lane& lane = lanes_[place.lane];
-  if (lane.key.use == FanUse::turned) {
+  if (lane.key.use == AggregationUse::allreduce) {
     turned_copy_delivered(lane, place.member, id, packet);
-  } else if (lane.key.use == FanUse::multicast) {
+  } else if (lane.key.use == AggregationUse::multicast) {
     copy_delivered(lane, place.member, id, packet);
   } else {
     sum_delivered(lane, place.member, id, packet);
   }
 }
 
-void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
+void AggregationSessions::sum_turned(std::uint32_t id, std::uint32_t packet) {
   auto [request, start, number] = sender_.end_oldest(id);
   request.destination = request.source;
   counts_.bytes_delivered += request.bytes;
@@ -448,8 +463,8 @@ void FanLanes::sum_turned(std::uint32_t id, std::uint32_t packet) {
 
 // Delivers a message of the only sender to a GPU that does not send. The sender itself is notified by its own
 // copy.
-void FanLanes::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
-                                     std::uint32_t packet) {
+void AggregationSessions::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
+                                                std::uint32_t packet) {
   Lane::Open& open = lane.open[static_cast<std::size_t>(lane.copies[member]++ - lane.first_open)];
   SendRequest copy = open.request;
   copy.destination = lane.gpus[member];
@@ -464,15 +479,16 @@ void FanLanes::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint
 }
 
 // Returns the delays by the packet that arrived last; `id` is its queue pair.
-DelayTeller* FanLanes::delays(std::uint32_t id, Bytes bytes, Time start, std::uint32_t packet) {
+DelayTeller* AggregationSessions::delays(std::uint32_t id, Bytes bytes, Time start, std::uint32_t packet) {
   if (!state_.traced) return nullptr;
   return delays_.of(id, bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
 }
 
-void FanLanes::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet) {
+void AggregationSessions::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
+                                         std::uint32_t packet) {
   Lane::Open& open = lane.open[static_cast<std::size_t>(lane.copies[member]++ - lane.first_open)];
   SendRequest copy = open.request;
-  copy.destination = lane.key.fan->members[member];
+  copy.destination = lane.key.aggregation->members[member];
   copy.delays = delays(id, copy.bytes, open.start, packet);
   --lane.on_their_way;
   const bool last = --open.left == 0;
@@ -487,7 +503,8 @@ void FanLanes::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id
 }
 
 // Delivers a sum. The messages are ended first, because the listener may send more, also on this lane.
-void FanLanes::sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet) {
+void AggregationSessions::sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
+                                        std::uint32_t packet) {
   std::vector<SendRequest> ended;
   for (std::uint32_t i = 0; i < lane.in.size(); ++i) {
     auto [request, start, number] = sender_.end_oldest(lane.in[i]);

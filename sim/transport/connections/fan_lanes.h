@@ -1,23 +1,23 @@
-// FanLanes: messages through switches that copy and sum, for one logical process. All GPUs of a fan belong to
-// one logical process (partition.h).
+// AggregationSessions: messages through switches that copy and sum, for one logical process. All GPUs of a
+// aggregation group belong to one logical process (partition.h).
 //
-// A lane is an aggregation or multicast session: it serves one communication on a fan while its messages are
-// in flight. It has queue pairs into the fan's switch, one of the head or one of each member. A multicast
-// also has one from the switch to each member, on which nothing is sent.
+// A lane is an aggregation or multicast session: it serves one communication on a aggregation group while its
+// messages are in flight. It has queue pairs into the aggregation group's switch, one of the head or one of
+// each member. A multicast also has one from the switch to each member, on which nothing is sent.
 //
 // So no packet needs to say what it is summed with: the n-th packets of all members belong together. A lane
 // with nothing in flight may be used by another communication next.
 //
-// A fan with `turned` is an all-reduce tree over a fabric (sim/topology/aggregation_tree.h). Each member has
-// one queue pair into it, on which the sums come back. Its packets have the headers of the fabric's transport
-// and no acknowledgements: a sum that comes back acknowledges its packet.
+// A aggregation group with `turned` is an all-reduce tree over a fabric (sim/topology/aggregation_tree.h).
+// Each member has one queue pair into it, on which the sums come back. Its packets have the headers of the
+// fabric's transport and no acknowledgements: a sum that comes back acknowledges its packet.
 //
 // A member has a limited number of packets in flight (network.switch.aggregation_outstanding). So the
 // addends, sums and copies that wait in switches are limited too, and a link that is held back holds back all
 // members.
 //
-// Nothing is retransmitted: a packet that a link loses ends the run (PortArbiter::lose_of_fan). A lane with
-// nothing in flight gets another tree when one of its links is known to be down.
+// Nothing is retransmitted: a packet that a link loses ends the run (PortArbiter::fail_aggregation). A lane
+// with nothing in flight gets another tree when one of its links is known to be down.
 //
 // The data that a member sends up and gets back is a flow from it to itself. Its ideal time leaves out the
 // latency of summing.
@@ -44,11 +44,12 @@ namespace netsim {
 
 struct AggregationTree;
 
-class FanLanes {
+class AggregationSessions {
  public:
   // `sender`, `delays` and `counts` belong to the same logical process.
-  FanLanes(LogicalProcess& set, FabricShard& fabric, TransportState& state, Connections& connections,
-           Sender& sender, IdealTimes& ideal_times, DelayDivision& delays, NetworkCounters& counts)
+  AggregationSessions(LogicalProcess& set, FabricShard& fabric, TransportState& state,
+                      Connections& connections, Sender& sender, IdealTimes& ideal_times,
+                      DelayDivision& delays, NetworkCounters& counts)
       : set_(set),
         fabric_(fabric),
         state_(state),
@@ -58,21 +59,21 @@ class FanLanes {
         delays_(delays),
         counts_(counts),
         loop_(set.loop()) {}
-  FanLanes(const FanLanes&) = delete;
-  FanLanes& operator=(const FanLanes&) = delete;
+  AggregationSessions(const AggregationSessions&) = delete;
+  AggregationSessions& operator=(const AggregationSessions&) = delete;
 
-  // Sends a message through its fan, to which objection() must be empty.
+  // Sends a message through its aggregation group, to which objection() must be empty.
   void send(const SendRequest& request);
-  // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of a fan.
-  // The packet was released just now.
+  // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of a
+  // aggregation group. The packet was released just now.
   void delivered(std::uint32_t id, std::uint32_t packet);
 
  private:
   // Key of messages that share a lane.
   struct Key {
-    const SwitchFan* fan = nullptr;
-    FanUse use = FanUse::none;
-    std::uint8_t traffic_class = 0;  // only with FanUse::turned
+    const SwitchAggregation* aggregation = nullptr;
+    AggregationUse use = AggregationUse::none;
+    std::uint8_t traffic_class = 0;  // only with AggregationUse::turned
     std::uint32_t job = 0;
     std::uint64_t communication = 0, tag = 0;
     bool operator==(const Key&) const = default;
@@ -135,21 +136,22 @@ class FanLanes {
   EventLoop& loop_;
   std::deque<Lane> lanes_;
   std::unordered_map<Key, std::uint32_t, KeyHash> lane_of_;  // never iterated
-  // Lanes of a fan, use, class and job, the oldest first. The key has no communication and tag.
-  std::unordered_map<Key, std::vector<std::uint32_t>, KeyHash> lanes_of_fan_;
+  // Lanes of a aggregation group, use, class and job, the oldest first. The key has no communication and tag.
+  std::unordered_map<Key, std::vector<std::uint32_t>, KeyHash> sessions_of_aggregation_;
   std::unordered_map<std::uint32_t, Place> places_;                 // by queue pair
   std::unordered_map<std::uint32_t, std::uint32_t> lanes_of_head_;  // number of lanes of each head
   std::uint32_t trees_ = 0;                                         // number of trees created so far
 };
 
-// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of a fan. kNoId: no
-// such port reaches all of them. The way back is the same link.
-PortId port_into_fan(const Cluster& cluster, std::uint32_t gpu, const SwitchFan& fan);
+// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of a aggregation
+// group. kNoId: no such port reaches all of them. The way back is the same link.
+PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu, const SwitchAggregation& aggregation);
 // Returns whether any switch of the cluster's fabrics sums.
 bool aggregates(const Cluster& cluster, const Fabric& fabric);
-// Returns why the cluster's switches cannot serve the fan, in words; empty if they can.
-std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchFan& fan);
-// Implements PacketNetwork::fan_cost().
-MessageCost fan_cost(const TransportState& state, const Fabric& fabric, const SwitchFan& fan, FanUse use);
+// Returns why the cluster's switches cannot serve the aggregation group, in words; empty if they can.
+std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
+// Implements PacketNetwork::aggregation_cost().
+MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
+                             const SwitchAggregation& aggregation, AggregationUse use);
 
 }  // namespace netsim

@@ -7,7 +7,7 @@ namespace netsim {
 // Returns the ports of the queue pair's way. Within a host it is the whole path.
 std::span<const PortId> IdealTimes::way(std::uint32_t id) const {
   const SenderState& s = state_.senders[id];
-  return fabric_.ports_of_path(s.scale_up && !s.fan ? s.path - 1 : state_.records[id].idle.first);
+  return fabric_.ports_of_path(s.scale_up && !s.aggregation ? s.path - 1 : state_.records[id].idle.first);
 }
 
 // Returns the packets of a message. Within a host they have no headers.

@@ -24,7 +24,7 @@ void Receiver::on_receive(const Event& event) {
   ReceiverState& r = receivers_[id];
   r.digest = FabricShard::digest(r.digest, event);
   if (r.counted) ++outstanding_[id].received;
-  if (r.hears_marks && fabric_.packets()[packet].marked) hear_mark(id, packet);
+  if (r.reacts_to_marks && fabric_.packets()[packet].marked) on_ecn_mark(id, packet);
   if (r.selective) {
     accept_any(id, packet);
   } else {
@@ -33,7 +33,7 @@ void Receiver::on_receive(const Event& event) {
 }
 
 // Counts the mark for the next ACK, or sends a CNP unless it has sent one within cnp_interval.
-void Receiver::hear_mark(std::uint32_t id, std::uint32_t packet) {
+void Receiver::on_ecn_mark(std::uint32_t id, std::uint32_t packet) {
   ReceiverState& r = receivers_[id];
   if (r.echo_in_acks) {
     ++r.marked;

@@ -47,7 +47,7 @@ class Receiver {
 
  private:
   const FabricTransport& of(const ReceiverState& r) const { return transports_[r.transport]; }
-  void hear_mark(std::uint32_t id, std::uint32_t packet);
+  void on_ecn_mark(std::uint32_t id, std::uint32_t packet);
   void accept(std::uint32_t id, std::uint32_t packet);
   void out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
   void accept_any(std::uint32_t id, std::uint32_t packet);

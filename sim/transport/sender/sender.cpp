@@ -290,8 +290,8 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
   if (s.scale_up) {
-    if (s.fan) [[unlikely]]
-      make_fan_packet(id, k);
+    if (s.aggregation) [[unlikely]]
+      make_aggregation_packet(id, k);
     return index;
   }
   if (s.counted) ++outstanding_[id].sent;
@@ -306,10 +306,10 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
 
 // With an all-reduce tree the arrival of every sum is reported (`last`), because it opens the window.
 // ack_request then marks the last packet of the message.
-void Sender::make_fan_packet(std::uint32_t id, Packet& packet) {
+void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   const QueuePairRecord& record = state_.records[id];
   packet.bytes = static_cast<std::uint32_t>(packet.bytes / record.efficiency + 0.5) + record.header;
-  packet.came_in = kNoRoom;
+  packet.ingress_queue = kNoIngressQueue;
   packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
 }
@@ -671,7 +671,7 @@ void Sender::go_back(SenderState& s) {
   s.unrequested = static_cast<std::uint16_t>((1U << s.ask_shift) - 1);
 }
 
-// ---- Timeouts. Timers are in the TimerLine, or are events of their own (argument 0) if they end before
+// ---- Timeouts. Timers are in the TimerQueue, or are events of their own (argument 0) if they end before
 // others.
 
 bool Sender::stand_in_line(std::uint32_t id, Time time) {
@@ -679,20 +679,20 @@ bool Sender::stand_in_line(std::uint32_t id, Time time) {
   const SenderState& s = senders_[id];
   const std::uint64_t key = fabric_.origin(injectors_[s.injector].port).next_key();
   const std::uint32_t place = line_.add(
-      time, key, id, [this](const TimerLine::Timer& timer, std::uint32_t at) { make_event(timer, at); });
+      time, key, id, [this](const TimerQueue::Timer& timer, std::uint32_t at) { make_event(timer, at); });
   if (s.counted) outstanding_[id].line = place;
   return true;
 }
 
-void Sender::make_event(const TimerLine::Timer& timer, std::uint32_t place) {
+void Sender::make_event(const TimerQueue::Timer& timer, std::uint32_t place) {
   loop_.insert({static_cast<Time>(timer.time), timer.key, 0, EventKind::retransmission, place + 1ULL});
 }
 
 void Sender::on_retransmission_timer(const Event& event) {
   if (event.argument == 0) return on_retransmission(event);
-  const TimerLine::Timer timer =
+  const TimerQueue::Timer timer =
       line_.end(static_cast<std::uint32_t>(event.argument - 1),
-                [this](const TimerLine::Timer& next, std::uint32_t at) { make_event(next, at); });
+                [this](const TimerQueue::Timer& next, std::uint32_t at) { make_event(next, at); });
   if (timer.over != 0) {
     late_digest_ += timer.value;
     return;
@@ -817,7 +817,7 @@ void Sender::on_retransmission(const Event& event) {
 void Sender::end(std::uint32_t id) {
   const std::uint32_t place = outstanding_[id].line;
   if (place == kNone) return;
-  TimerLine::Timer& timer = line_[place];
+  TimerQueue::Timer& timer = line_[place];
   const Event end{static_cast<Time>(timer.time), timer.key, id, EventKind::retransmission, 0};
   const std::uint64_t key = state_.receivers[id].key, before = senders_[id].digest;
   timer.value = hash_combine(key, FabricShard::digest(before, end)) - hash_combine(key, before);

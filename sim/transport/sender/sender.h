@@ -16,7 +16,7 @@
 #include "sim/transport/receiver/receiver.h"
 #include "sim/transport/sender/injectors.h"
 #include "sim/transport/sender/send_queues.h"
-#include "sim/transport/sender/timer_line.h"
+#include "sim/transport/sender/timer_queue.h"
 #include "sim/transport/transport_state.h"
 
 namespace netsim {
@@ -59,7 +59,7 @@ class Sender final : public PacketSource {
   void begin(std::uint32_t id, Time round_trip);
   // Implements Endpoint::begin_anew(). Timers that congestion control requested before still expire.
   void begin_anew(std::uint32_t id);
-  // Called when nothing of the queue pair is left but a timer in the TimerLine.
+  // Called when nothing of the queue pair is left but a timer in the TimerQueue.
   void end(std::uint32_t id);
 
   // Called when the last packet of a message over scale-up links, `packet`, has arrived and was released just
@@ -117,7 +117,7 @@ class Sender final : public PacketSource {
 
   void announce(std::uint32_t id, const Message& m);
   void start_congestion_control(std::uint32_t id);
-  void make_fan_packet(std::uint32_t id, Packet& packet);
+  void make_aggregation_packet(std::uint32_t id, Packet& packet);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {
     return s.selective && repeated_[id].has_gap(s.acknowledged);
@@ -175,7 +175,7 @@ class Sender final : public PacketSource {
     if (senders_[id].counted) --outstanding_[id].timers;
   }
   bool stand_in_line(std::uint32_t id, Time time);
-  void make_event(const TimerLine::Timer& timer, std::uint32_t place);
+  void make_event(const TimerQueue::Timer& timer, std::uint32_t place);
   // Returns whether a packet in flight has requested an acknowledgement.
   static bool answer_due(const SenderState& s) { return s.next_psn - s.acknowledged > s.unrequested; }
   Time timeout(std::uint32_t id) const;
@@ -201,7 +201,7 @@ class Sender final : public PacketSource {
   PaceLimits* limits_;
   Injectors injectors_;
   SendQueues queues_;
-  TimerLine line_;
+  TimerQueue line_;
   std::uint64_t late_digest_ = 0;
   std::vector<PathObjection> objections_;
 };

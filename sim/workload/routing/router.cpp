@@ -8,11 +8,12 @@
 namespace netsim {
 namespace {
 
-// Urn: draws by weight. It looks up a number below the sum of all weights in a table with the first item of
-// each part of the sum.
-class Urn {
+// WeightedSampler: draws by weight. It looks up a number below the sum of all weights in a table with the
+// first item of each part of the sum.
+class WeightedSampler {
  public:
-  Urn(const double* weights, std::uint32_t size) : sums_(size), first_(std::size_t{size} * kParts) {
+  WeightedSampler(const double* weights, std::uint32_t size)
+      : sums_(size), first_(std::size_t{size} * kParts) {
     double sum = 0;
     for (std::uint32_t i = 0; i < size; ++i) sums_[i] = sum += weights[i];
     std::uint32_t item = 0;
@@ -96,7 +97,7 @@ class Draw {
   std::uint32_t in_group_;
   RandomStream random_;
   std::vector<std::uint32_t> taken_, allowed_;
-  Urn urn_;
+  WeightedSampler urn_;
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/collectives/plan.h"
-#include "tests/collectives/fan_ends.h"
+#include "tests/collectives/aggregation_ends.h"
 
 namespace netsim::test {
 

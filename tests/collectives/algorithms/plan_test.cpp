@@ -17,9 +17,9 @@ namespace {
 
 using test::algorithm_cases;
 using test::AlgorithmCase;
-using ::testing::HasSubstr;
 using test::make_plan;
 using test::PlanRun;
+using ::testing::HasSubstr;
 using Kind = Step::Kind;
 
 std::vector<std::uint32_t> group_sizes(const AlgorithmCase& c) {
@@ -70,7 +70,8 @@ TEST_P(EveryPlan, ComputesTheResultInTheStepsOfItsForm) {
   }
 }
 
-// What goes from a rank, or through a fan, to a thread block or into a fan, in the order of the steps.
+// What goes from a rank, or through a aggregation group, to a thread block or into a aggregation group, in
+// the order of the steps.
 using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 using Counts = std::map<Connection, std::vector<std::uint32_t>>;
 Connection connection_of(const test::Ends& ends) {
@@ -118,7 +119,7 @@ TEST_P(EveryPlan, IsLazy) {
       for (const std::uint32_t index : {0U, 1U, steps / 2, steps - 1}) {
         if (index >= steps) continue;
         const Step step = plan->step(rank, block, index);
-        if (sends(step.kind) && step.to.fan != kNoIndex) {
+        if (sends(step.kind) && step.to.aggregation != kNoIndex) {
           ASSERT_TRUE(test::is_end(*plan, rank, block, step.to));
           EXPECT_LE(step.count, plan->largest_count());
         } else if (sends(step.kind)) {
@@ -221,7 +222,7 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
         EXPECT_EQ(busiest(*plan, n), in_host == 1 || p == 2 ? n : 2 * n) << p;
         continue;
       }
-      if (plan->fans() > 0) {                   // switches add up and copy: n, and the sum of the own part
+      if (plan->aggregations() > 0) {           // switches add up and copy: n, and the sum of the own part
         const Bytes part = n / plan->chunks();  // an all-reduce of more than 32 ranks has 32 heads
         EXPECT_EQ(busiest(*plan, n), c.kind == CollectiveKind::all_reduce       ? n + part
                                      : c.kind == CollectiveKind::reduce_scatter ? n
@@ -295,7 +296,7 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     const auto n = *rc::gen::inRange<Bytes>(1, Bytes{1} << 40);
     const auto plan = make_plan(c.algorithm, c.kind, p, has_root(c.kind) ? p - 1 : 0);
     const std::string name = plan->algorithm();
-    if (plan->fans() > 0) return;  // OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo has theirs
+    if (plan->aggregations() > 0) return;  // OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo has theirs
     if (name == "recursive_doubling" || name == "halving_doubling" || name == "bruck" || name == "two_step" ||
         name == "three_step" || name == "nccl_p2p" || name == "pat" || c.kind == CollectiveKind::gather ||
         c.kind == CollectiveKind::scatter || (name == "sharp" && c.kind == CollectiveKind::reduce))
@@ -580,8 +581,7 @@ TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
 }
 
 TEST(Tree, IsAChainInASingleDomain) {
-  const auto plan =
-      test::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, DomainSizes{8});
+  const auto plan = test::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, DomainSizes{8});
   for (std::uint32_t rank = 1; rank < 8; ++rank) {
     const Step up = plan->step(rank, 0, plan->steps(rank, 0) - 1);
     EXPECT_EQ(up.to.rank, rank - 1);

@@ -148,8 +148,8 @@ TEST(Nvls, HasChannelsAndHeadsAsNccl) {
   EXPECT_EQ(nvls_channels(GpuGeneration::blackwell, 2), 32U);
   const auto plan = test::make_plan("nvls", CollectiveKind::all_reduce, 72);
   EXPECT_EQ(plan->chunks(), 32U);
-  EXPECT_EQ(plan->fans(), 64U);
-  EXPECT_EQ(test::make_plan("nvls", CollectiveKind::all_gather, 72)->fans(), 72U);
+  EXPECT_EQ(plan->aggregations(), 64U);
+  EXPECT_EQ(test::make_plan("nvls", CollectiveKind::all_gather, 72)->aggregations(), 72U);
 }
 
 // Half of a port's rate is another's while both are there.
@@ -207,7 +207,7 @@ TEST(Nvls, NeedsASwitchThatCan) {
     EXPECT_NO_THROW(starts(dgx(host, "nvls"), 8)) << host;
 }
 
-// With three ranks thread block b sends part b to fan b, and 3 is the head's.
+// With three ranks thread block b sends part b to aggregation group b, and 3 is the head's.
 TEST(Nvls, WrongFansAreRefused) {
   const auto verdict = [](auto change) {
     TablePlan plan(*test::make_plan("nvls", CollectiveKind::all_reduce, 3));
@@ -224,22 +224,23 @@ TEST(Nvls, WrongFansAreRefused) {
               HasSubstr("nothing orders the two"));  // the second one and what the head sends back
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].source.chunk = 1; }),
               HasSubstr("adds contributions {0} of chunk 0 to contributions {1} of chunk 1"));
-  EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_fan(1); }),
+  EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(1); }),
               HasSubstr("it is neither the head nor a member of the fan"));
-  EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_fan(6); }),
+  EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(6); }),
               HasSubstr("the plan has 6 fans"));
 }
 
 // A head with two members that contribute what it has itself counts its own twice.
 TEST(Nvls, AContributionIsCountedOnce) {
   TablePlan plan(CollectiveKind::reduce, 2, 2, 1);
-  plan.add_fan({.head = 0, .head_block = 1, .first = 0, .members = 2, .stride = 1, .block = 0});
-  for (std::uint32_t rank = 0; rank < 2; ++rank) plan.list(rank, 0) = {send(input(0), Partner::of_fan(0))};
-  plan.list(0, 1) = {receive(output(0), Partner::of_fan(0))};
+  plan.add_group({.head = 0, .head_block = 1, .first = 0, .members = 2, .stride = 1, .block = 0});
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    plan.list(rank, 0) = {send(input(0), Partner::of_aggregation(0))};
+  plan.list(0, 1) = {receive(output(0), Partner::of_aggregation(0))};
   EXPECT_EQ(prove(plan), "");
-  plan.list(0, 1) = {receive_reduce(input(0), Partner::of_fan(0))};
+  plan.list(0, 1) = {receive_reduce(input(0), Partner::of_aggregation(0))};
   EXPECT_THAT(prove(plan), HasSubstr("some of them twice"));
-  plan.add_fan({.head = 0, .head_block = 1, .first = 0, .members = 3, .stride = 1, .block = 0});
+  plan.add_group({.head = 0, .head_block = 1, .first = 0, .members = 3, .stride = 1, .block = 0});
   EXPECT_EQ(prove(plan), "fan 1: there are 2 ranks");
 }
 

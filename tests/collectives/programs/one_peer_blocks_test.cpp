@@ -104,7 +104,7 @@ TEST(OnePeerBlocks, EveryAlgorithmOfOursCanBeWritten) {
         } catch (const Error&) {
           continue;  // not for any number of ranks
         }
-        if (plan->fans() > 0) continue;  // IsNoProgramOfMsccl
+        if (plan->aggregations() > 0) continue;  // IsNoProgramOfMsccl
         const CollectiveProgram back = program_back(*plan);
         if (has_one_peer_blocks(*plan)) test::expect_equal(*plan, ProgramPlan(back));
         ++(has_one_peer_blocks(*plan) ? kept : split);

@@ -123,22 +123,22 @@ TEST(StepSchedules, MapsMayBeInAnyOrder) {
   const auto xml_of = [](const std::string& json) { return write_msccl_xml(read_sccl_json(json, "a.json")); };
   EXPECT_EQ(prove(read_sccl_json(kGatherOfFour, "a.json")), "");
   EXPECT_EQ(xml_of(kGatherOfFour), xml_of(sorted));
-  const std::string turned = with(with(kAllToAll, "[0, 3, 6]", "[6, 0, 3]"), "[3, 4, 5]", "[5, 4, 3]");
-  EXPECT_EQ(prove(read_sccl_json(turned, "a.json")), "");
-  EXPECT_EQ(xml_of(turned), xml_of(kAllToAll));
+  const std::string allreduce = with(with(kAllToAll, "[0, 3, 6]", "[6, 0, 3]"), "[3, 4, 5]", "[5, 4, 3]");
+  EXPECT_EQ(prove(read_sccl_json(allreduce, "a.json")), "");
+  EXPECT_EQ(xml_of(allreduce), xml_of(kAllToAll));
   EXPECT_EQ(xml_of(with(kAllReduce, "\"1\": [0, 1]}, \"output_map\"", "\"1\": [1, 0]}, \"output_map\"")),
             xml_of(kAllReduce));
 }
 
 // TE-CCL's demands, flows and paths are objects and lists without an order of their own.
 TEST(StepSchedules, DemandsMayBeInAnyOrder) {
-  const std::string turned = with(
+  const std::string allreduce = with(
       kGather,
       "\"GPU 1\": {\"GPU 2\": {\"Chunk 0\": 1.0}, \"GPU 10\": {\"Chunk 0\": 1.0}},\n \"GPU 2\": {\"GPU 1\": "
       "{\"Chunk 0\": 1.0}, \"GPU 10\": {\"Chunk 0\": 2.0}}",
       "\"GPU 2\": {\"GPU 10\": {\"Chunk 0\": 2.0}, \"GPU 1\": {\"Chunk 0\": 1.0}},\n \"GPU 1\": {\"GPU 10\": "
       "{\"Chunk 0\": 1.0}, \"GPU 2\": {\"Chunk 0\": 1.0}}");
-  EXPECT_EQ(write_msccl_xml(read_program(turned, "a.json")),
+  EXPECT_EQ(write_msccl_xml(read_program(allreduce, "a.json")),
             write_msccl_xml(read_program(kGather, "a.json")));
 }
 

@@ -91,7 +91,7 @@ TEST(AllPlans, FansAreProvedWhereNotAllMessagesAreLookedAt) {
   int proofs = 0;
   for (const Offer& offer : all_offers()) {
     const auto plan = offer.plan(1024, 0);
-    if (!plan || plan->fans() == 0) continue;
+    if (!plan || plan->aggregations() == 0) continue;
     ASSERT_EQ(prove(*plan), "") << ::testing::PrintToString(offer);
     ++proofs;
   }
@@ -161,8 +161,9 @@ void damage_place(ChunkAt& at, std::uint32_t chunks, std::mt19937& random) {
 }
 
 void damage_partner(Partner& partner, const Plan& plan, std::mt19937& random) {
-  if (partner.fan != kNoIndex) {
-    partner.fan = (partner.fan + 1 + below(random, plan.fans())) % (plan.fans() + 1);
+  if (partner.aggregation != kNoIndex) {
+    partner.aggregation =
+        (partner.aggregation + 1 + below(random, plan.aggregations())) % (plan.aggregations() + 1);
   } else if (below(random, 2) == 0) {
     partner.rank = (partner.rank + 1 + below(random, plan.ranks())) % (plan.ranks() + 1);
   } else {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/collectives/plan.h"
-#include "tests/collectives/fan_ends.h"
+#include "tests/collectives/aggregation_ends.h"
 
 namespace netsim {
 
@@ -152,7 +152,7 @@ class BruteForce {
       return std::uint64_t{place.chunk} + step.count <= size(at.rank, place.buffer);
     };
     const auto there = [&](Partner partner) {
-      if (partner.fan != kNoIndex) return test::is_end(plan_, at.rank, at.block, partner);
+      if (partner.aggregation != kNoIndex) return test::is_end(plan_, at.rank, at.block, partner);
       return partner.rank < plan_.ranks() && partner.rank != at.rank &&
              partner.block < plan_.blocks(partner.rank);
     };

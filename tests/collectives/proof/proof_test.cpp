@@ -385,20 +385,20 @@ TEST(Proof, DoesNotCountSlotsAsOrder) {
 }
 
 TEST(Proof, LetsThreadBlocksReadTheSameChunk) {
-  TablePlan fan(CollectiveKind::broadcast, 4, 3, 1);
+  TablePlan aggregation(CollectiveKind::broadcast, 4, 3, 1);
   for (std::uint32_t r = 1; r < 4; ++r) {
-    fan.list(0, r - 1) = {send(input(0), {r, 0})};
-    fan.list(r, 0) = {receive(output(0), {0, r - 1})};
+    aggregation.list(0, r - 1) = {send(input(0), {r, 0})};
+    aggregation.list(r, 0) = {receive(output(0), {0, r - 1})};
   }
-  EXPECT_EQ(prove(fan), "");
+  EXPECT_EQ(prove(aggregation), "");
   // Who writes has to wait for all of them.
-  fan.list(1, 0).push_back(send(output(0), {0, 0}));
-  fan.list(0, 0).push_back(after(1, 0));
-  fan.list(0, 0).push_back(receive(input(0), {1, 0}));
-  EXPECT_THAT(prove(fan), HasSubstr("thread block 2 step 0 (send chunk 0 of the input to rank 3"));
-  fan.list(0, 0).push_back(fan.list(0, 0)[2]);
-  fan.list(0, 0)[2] = after(2, 0);
-  EXPECT_EQ(prove(fan), "");
+  aggregation.list(1, 0).push_back(send(output(0), {0, 0}));
+  aggregation.list(0, 0).push_back(after(1, 0));
+  aggregation.list(0, 0).push_back(receive(input(0), {1, 0}));
+  EXPECT_THAT(prove(aggregation), HasSubstr("thread block 2 step 0 (send chunk 0 of the input to rank 3"));
+  aggregation.list(0, 0).push_back(aggregation.list(0, 0)[2]);
+  aggregation.list(0, 0)[2] = after(2, 0);
+  EXPECT_EQ(prove(aggregation), "");
 }
 
 // --- Steps and shapes that cannot be.

@@ -116,25 +116,26 @@ TEST(Dragonfly, ChannelsDoNotRunInCircles) {
        {dragonfly(1, 4, 2, 9), dragonfly(2, 3, 2, 4), dragonfly(1, 5, 1, 2), dragonfly(1, 4, 1, 1),
         dragonfly_plus(1, 2, 2, 2, 5), dragonfly_plus(1, 3, 2, 3, 3), dragonfly_plus(1, 2, 3, 1, 1)}) {
     const Cluster cluster = cluster_of(yaml);
-    for (const Freedom freedom : {Freedom::none, Freedom::detours, Freedom::adaptive}) {
-      const DependencyCircle circle = find_circle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX);
-      EXPECT_EQ(circle.followed, circle.destinations);
-      EXPECT_EQ(describe(circle, cluster.graph, true), "") << yaml << static_cast<int>(freedom);
+    for (const RoutingFreedom freedom :
+         {RoutingFreedom::none, RoutingFreedom::detours, RoutingFreedom::adaptive}) {
+      const DependencyCycle cycle = find_cycle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX);
+      EXPECT_EQ(cycle.followed, cycle.destinations);
+      EXPECT_EQ(describe(cycle, cluster.graph, true), "") << yaml << static_cast<int>(freedom);
     }
   }
 }
 
 // Kim et al.: a channel fewer than hops between groups, and there are circles.
 TEST(Dragonfly, NeedsItsChannels) {
-  const auto circle = [](const std::string& yaml, Freedom freedom) {
+  const auto cycle = [](const std::string& yaml, RoutingFreedom freedom) {
     const Cluster cluster = cluster_of(yaml);
-    return !find_circle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX).hops.empty();
+    return !find_cycle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX).hops.empty();
   };
   const std::string shape = "topology: {kind: dragonfly, p: 1, a: 4, h: 2, g: 9, channels: ";
-  EXPECT_TRUE(circle(shape + "1}", Freedom::none));
-  EXPECT_FALSE(circle(shape + "2}", Freedom::none));
-  EXPECT_TRUE(circle(shape + "2}", Freedom::detours));
-  EXPECT_FALSE(circle(shape + "3}", Freedom::detours));
+  EXPECT_TRUE(cycle(shape + "1}", RoutingFreedom::none));
+  EXPECT_FALSE(cycle(shape + "2}", RoutingFreedom::none));
+  EXPECT_TRUE(cycle(shape + "2}", RoutingFreedom::detours));
+  EXPECT_FALSE(cycle(shape + "3}", RoutingFreedom::detours));
 }
 
 TEST(Dragonfly, RefusesWhatHasNoShape) {

@@ -60,10 +60,11 @@ TEST(Hyperx, HasTheShapeOfItsSizes) {
 TEST(Hyperx, ChannelsDoNotRunInCircles) {
   for (const char* sizes : {"[5]", "[3, 3], links: 2", "[2, 2, 2, 2]", "[4, 2, 3]"}) {
     const Cluster cluster = cluster_of(hyperx(sizes));
-    for (const Freedom freedom : {Freedom::none, Freedom::detours, Freedom::adaptive}) {
-      const DependencyCircle circle = find_circle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX);
-      EXPECT_EQ(circle.followed, circle.destinations);
-      EXPECT_EQ(describe(circle, cluster.graph, true), "") << sizes << static_cast<int>(freedom);
+    for (const RoutingFreedom freedom :
+         {RoutingFreedom::none, RoutingFreedom::detours, RoutingFreedom::adaptive}) {
+      const DependencyCycle cycle = find_cycle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX);
+      EXPECT_EQ(cycle.followed, cycle.destinations);
+      EXPECT_EQ(describe(cycle, cluster.graph, true), "") << sizes << static_cast<int>(freedom);
     }
   }
 }
@@ -71,8 +72,9 @@ TEST(Hyperx, ChannelsDoNotRunInCircles) {
 // With an intermediate anywhere and one channel a full mesh already has circles.
 TEST(Hyperx, DetoursInOneChannelRunInCircles) {
   const Cluster cluster = cluster_of(hyperx("[4]", "channels: 1"));
-  EXPECT_FALSE(find_circle(cluster.graph, *cluster.routes, Freedom::detours, {}, UINT64_MAX).hops.empty());
-  EXPECT_TRUE(find_circle(cluster.graph, *cluster.routes, Freedom::none, {}, UINT64_MAX).hops.empty());
+  EXPECT_FALSE(
+      find_cycle(cluster.graph, *cluster.routes, RoutingFreedom::detours, {}, UINT64_MAX).hops.empty());
+  EXPECT_TRUE(find_cycle(cluster.graph, *cluster.routes, RoutingFreedom::none, {}, UINT64_MAX).hops.empty());
 }
 
 TEST(Hyperx, RefusesWhatHasNoShape) {

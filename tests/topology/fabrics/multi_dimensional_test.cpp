@@ -73,11 +73,11 @@ TEST(MultiDimensional, HasNoCircleOfWaitingPackets) {
   constexpr std::uint64_t kEffort = 10'000'000;
   EXPECT_TRUE(rc::check("channel dependencies of random grids", [] {
     const Cluster cluster = cluster_of(yaml(any_grid()));
-    RC_ASSERT(find_circle(cluster.graph, *cluster.routes, Freedom::none, {}, kEffort).hops.empty());
+    RC_ASSERT(find_cycle(cluster.graph, *cluster.routes, RoutingFreedom::none, {}, kEffort).hops.empty());
   }));
   const Cluster ring = cluster_of(yaml({{"ring", 8}}));
-  EXPECT_EQ(ring.routes->channels(Freedom::none), 2u);
-  EXPECT_TRUE(find_circle(ring.graph, *ring.routes, Freedom::none, {}, kEffort).hops.empty());
+  EXPECT_EQ(ring.routes->channels(RoutingFreedom::none), 2u);
+  EXPECT_TRUE(find_cycle(ring.graph, *ring.routes, RoutingFreedom::none, {}, kEffort).hops.empty());
 }
 
 TEST(MultiDimensional, HasTheLinksOfItsDimensions) {

@@ -107,31 +107,33 @@ class TorusChannels : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TorusChannels, DoNotRunInCircles) {
   const Cluster cluster = cluster_of(torus(GetParam()));
-  for (const Freedom freedom : {Freedom::none, Freedom::detours, Freedom::adaptive}) {
-    const DependencyCircle circle = find_circle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX);
-    EXPECT_EQ(circle.followed, circle.destinations);
-    EXPECT_EQ(describe(circle, cluster.graph, true), "") << static_cast<int>(freedom);
+  for (const RoutingFreedom freedom :
+       {RoutingFreedom::none, RoutingFreedom::detours, RoutingFreedom::adaptive}) {
+    const DependencyCycle cycle = find_cycle(cluster.graph, *cluster.routes, freedom, {}, UINT64_MAX);
+    EXPECT_EQ(cycle.followed, cycle.destinations);
+    EXPECT_EQ(describe(cycle, cluster.graph, true), "") << static_cast<int>(freedom);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, TorusChannels,
                          ::testing::Values("[5]", "[4, 4]", "[3, 4, 3]", "[6, 2, 3]", "[3, 3, 3, 3]",
-                                         "[4, 5], wrap: [true, false]", "[4, 4], wrap: false",
-                                         "[3, 6], twist: true", "[3, 3, 6], twist: true",
-                                         "[3, 6, 6], twist: true", "[6, 3, 3], twist: true"));
+                                           "[4, 5], wrap: [true, false]", "[4, 4], wrap: false",
+                                           "[3, 6], twist: true", "[3, 3, 6], twist: true",
+                                           "[3, 6, 6], twist: true", "[6, 3, 3], twist: true"));
 
 TEST(Torus, OneChannelRunsInACircleAndIsNamed) {
   for (const char* sizes : {"[4]", "[5, 5]", "[4, 4, 4]"}) {
     const Cluster cluster = cluster_of(torus(sizes, "channels: 1"));
-    const DependencyCircle circle = find_circle(cluster.graph, *cluster.routes, Freedom::none, {}, 100'000);
-    ASSERT_GE(circle.hops.size(), 3U) << sizes;
-    for (std::size_t i = 0; i < circle.hops.size(); ++i) {  // each leads to where the next one begins
-      const Hop& next = circle.hops[(i + 1) % circle.hops.size()];
-      EXPECT_EQ(cluster.graph.port(circle.hops[i].port).peer_node, cluster.graph.port(next.port).node);
+    const DependencyCycle cycle =
+        find_cycle(cluster.graph, *cluster.routes, RoutingFreedom::none, {}, 100'000);
+    ASSERT_GE(cycle.hops.size(), 3U) << sizes;
+    for (std::size_t i = 0; i < cycle.hops.size(); ++i) {  // each leads to where the next one begins
+      const Hop& next = cycle.hops[(i + 1) % cycle.hops.size()];
+      EXPECT_EQ(cluster.graph.port(cycle.hops[i].port).peer_node, cluster.graph.port(next.port).node);
     }
-    EXPECT_THAT(describe(circle, cluster.graph, false), HasSubstr("router"));
+    EXPECT_THAT(describe(cycle, cluster.graph, false), HasSubstr("router"));
   }
   const Cluster mesh = cluster_of(torus("[4, 4]", "wrap: false, channels: 1"));
-  EXPECT_TRUE(find_circle(mesh.graph, *mesh.routes, Freedom::none, {}, 100'000).hops.empty());
+  EXPECT_TRUE(find_cycle(mesh.graph, *mesh.routes, RoutingFreedom::none, {}, 100'000).hops.empty());
 }
 
 // Load of the busiest link when everyone sends one unit to everyone, over all choices alike.

@@ -306,8 +306,8 @@ TEST_F(InfraGraphFiles, TheShippedOneIsWhatItSays) {
   // Two ports of a NIC, on the GPU's own PCIe switch.
   EXPECT_EQ(cluster.nic_ends(0, 4, 0).from.ports.size(), 3u);
   EXPECT_NE(cluster.nic_ends(0, 4, 0).from.nic, cluster.nic_ends(0, 4, 1).from.nic);
-  EXPECT_EQ(cluster.way(0, 3), WayKind::nvlink);
-  EXPECT_EQ(cluster.way(0, 4), WayKind::packets);
+  EXPECT_EQ(cluster.way(0, 3), HostRouteKind::nvlink);
+  EXPECT_EQ(cluster.way(0, 4), HostRouteKind::packets);
   expect_shortest_paths(cluster);
 }
 
@@ -325,7 +325,7 @@ TEST_F(InfraGraphFiles, CustomComponentsAreWhatTheirTypeSays) {
           "{ep1: {component: pci_bridge}, ep2: {component: xpu}, scheme: many2many, link: pci}",
       "{name: l, description: NVLink NVSwitch}, {name: pci}, {name: AMD Infinity Fabric}");
   const Cluster cluster = build(text);
-  EXPECT_EQ(cluster.way(0, 1), WayKind::nvlink);
+  EXPECT_EQ(cluster.way(0, 1), HostRouteKind::nvlink);
   EXPECT_EQ(rate_between(cluster, "host0/gpu0", "host0/nvsw.0"), 18 * 206 * kGBps / 10);
   EXPECT_EQ(cluster.groups[0].compute_capability, 90);
   const PortId up = cluster.way_inside(0, 1)[0];
@@ -340,7 +340,7 @@ TEST_F(InfraGraphFiles, XpusMayHangOnAnyComponent) {
   write("sum.yaml", "kind: collective\ncollective: all_reduce\nbytes: 1 MB\n");
   const test::Ended ended = run("--config box.yaml --workload sum.yaml --quiet --json -");
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_EQ(build(text).way(0, 1), WayKind::pcie);
+  EXPECT_EQ(build(text).way(0, 1), HostRouteKind::pcie);
 }
 
 // `sm` and `speed` of the annotations that the translator writes.
@@ -384,7 +384,7 @@ TEST_F(InfraGraphFiles, SwitchesOfTheSameXpusAreOneStage) {
   EXPECT_EQ(cluster.nics.size(), 0u);
   EXPECT_EQ(rate_between(cluster, "host0/gpu0", "host0/s.0"), 240 * kGBps);
   EXPECT_EQ(cluster.graph.node_count(), 5u);
-  EXPECT_EQ(cluster.way(0, 3), WayKind::nvlink);
+  EXPECT_EQ(cluster.way(0, 3), HostRouteKind::nvlink);
 }
 
 const char* const kChips =
@@ -401,22 +401,22 @@ TEST_F(InfraGraphFiles, ChipsThatAreJoinedDirectlyPassPacketsOn) {
   EXPECT_EQ(walk(cluster, cluster.nics[0].nic, cluster.nics[4].nic, 0), 6u);
   EXPECT_EQ(rate_between(cluster, "c.0.x.0", "c.1.x.0"), 400 * kGbps);
   EXPECT_EQ(cluster.graph.atom_count(), 8u);  // a router is a part of its chip
-  // A ring in one channel has a circle; by hops it has none.
-  EXPECT_EQ(cluster.routes->channels(Freedom::none), 4u);
-  EXPECT_TRUE(find_circle(cluster.graph, *cluster.routes, Freedom::none, {}, UINT64_MAX).hops.empty());
+  // A ring in one channel has a cycle; by hops it has none.
+  EXPECT_EQ(cluster.routes->channels(RoutingFreedom::none), 4u);
+  EXPECT_TRUE(find_cycle(cluster.graph, *cluster.routes, RoutingFreedom::none, {}, UINT64_MAX).hops.empty());
   const Cluster one = build(kChips, "", ", channels: 1");
-  EXPECT_FALSE(find_circle(one.graph, *one.routes, Freedom::none, {}, UINT64_MAX).hops.empty());
+  EXPECT_FALSE(find_cycle(one.graph, *one.routes, RoutingFreedom::none, {}, UINT64_MAX).hops.empty());
 }
 
 TEST_F(InfraGraphFiles, ATorusWithinADeviceIsTheFabric) {
   const Cluster ring = build(document("{name: x, choice: xpu, count: 7}", edge("x", "x", "ring")));
   EXPECT_EQ(ring.host_count, 1u);
   EXPECT_EQ(ring.nics.size(), 7u);
-  EXPECT_EQ(ring.way(0, 3), WayKind::packets);
+  EXPECT_EQ(ring.way(0, 3), HostRouteKind::packets);
   // With at most one xpu between any two, NVLinks are what they are in a DGX-1.
   const Cluster square = build(document("{name: x, choice: xpu, count: 4}", edge("x", "x", "ring")));
   EXPECT_EQ(square.nics.size(), 0u);
-  EXPECT_EQ(square.way(0, 2), WayKind::nvlink);
+  EXPECT_EQ(square.way(0, 2), HostRouteKind::nvlink);
 }
 
 TEST_F(InfraGraphFiles, ACableBetweenTwoNicsIsAFabric) {
@@ -471,7 +471,7 @@ TEST_F(InfraGraphFiles, ChipsMayHaveNicsBesides) {
   EXPECT_EQ(rate_between(cluster, "b.0.x.1", "b.1.x.0"), 800 * kGbps);
   // Within a board and a pod from chip to chip, beside PCIe; between pods from NIC to NIC over PCIe.
   for (const std::uint32_t to : {1U, 5U, 7U}) {
-    EXPECT_EQ(cluster.way(0, to), WayKind::packets);
+    EXPECT_EQ(cluster.way(0, to), HostRouteKind::packets);
     const Cluster::NicEnds near = cluster.nic_ends(0, to, 3);
     EXPECT_EQ(near.from.nic, cluster.gpus[0].node);
     EXPECT_EQ(near.to.nic, cluster.gpus[to].node);
@@ -482,7 +482,7 @@ TEST_F(InfraGraphFiles, ChipsMayHaveNicsBesides) {
   EXPECT_EQ(cluster.graph.node(far.to.nic).name, "host4/nic0");
   EXPECT_EQ(far.from.ports.size(), 2u);
   EXPECT_EQ(far.to.ports.size(), 2u);
-  EXPECT_TRUE(find_circle(cluster.graph, *cluster.routes, Freedom::none, {}, UINT64_MAX).hops.empty());
+  EXPECT_TRUE(find_cycle(cluster.graph, *cluster.routes, RoutingFreedom::none, {}, UINT64_MAX).hops.empty());
 }
 
 TEST_F(InfraGraphFiles, ChipsWithNicsCarryTraffic) {
@@ -514,7 +514,7 @@ TEST_F(InfraGraphFiles, NvswitchesOfChipsThatPassPacketsOnAreTheFabrics) {
   EXPECT_EQ(rate_between(cluster, "d.0.x.0", "d.0.s.1"), 18 * 206 * kGBps / 10 / 2);
   EXPECT_EQ(cluster.graph.atom_count(), 3u);
   for (std::uint32_t to = 1; to < 12; ++to) {
-    EXPECT_EQ(cluster.way(0, to), WayKind::packets);
+    EXPECT_EQ(cluster.way(0, to), HostRouteKind::packets);
     EXPECT_GE(walk(cluster, cluster.nics[0].nic, cluster.nics[to].nic, 0), 3u);
   }
 }

@@ -43,8 +43,8 @@ TEST(Simai, TheShippedOneIsWhatItSays) {
   EXPECT_EQ(cluster.host_count, 2u);
   EXPECT_EQ(cluster.gpus.size(), 8u);
   EXPECT_EQ(cluster.nics.size(), 8u);
-  EXPECT_EQ(cluster.way(0, 3), WayKind::nvlink);
-  EXPECT_EQ(cluster.way(3, 4), WayKind::packets);
+  EXPECT_EQ(cluster.way(0, 3), HostRouteKind::nvlink);
+  EXPECT_EQ(cluster.way(3, 4), HostRouteKind::packets);
   const auto inside = cluster.way_inside(0, 3);
   ASSERT_EQ(inside.size(), 2u);
   for (const PortId port : inside) {

@@ -61,7 +61,7 @@ TEST_P(NvswitchHosts, HaveTheLinksOfTheirDataSheet) {
     EXPECT_EQ(gpu.nic, cluster.nics[index * expected.nics / expected.gpus].nic);
     for (std::uint32_t peer = 0; peer < expected.gpus; ++peer) {
       if (peer == index) continue;
-      EXPECT_EQ(cluster.way(index, peer), WayKind::nvlink);
+      EXPECT_EQ(cluster.way(index, peer), HostRouteKind::nvlink);
       const bool other_board =
           index * expected.stages / expected.gpus != peer * expected.stages / expected.gpus;
       EXPECT_EQ(cluster.way_inside(index, peer).size(), other_board ? 3u : 2u);
@@ -145,7 +145,7 @@ TEST_P(CubeMeshes, JoinEachGpuWithFourAndForwardToThree) {
       if (peer == gpu) continue;
       const bool direct = nvlinks.contains(cluster.gpus[peer].node);
       EXPECT_EQ(direct, peer / 4 == gpu / 4 || peer % 4 == gpu % 4);
-      EXPECT_EQ(cluster.way(gpu, peer), WayKind::nvlink);
+      EXPECT_EQ(cluster.way(gpu, peer), HostRouteKind::nvlink);
       EXPECT_EQ(cluster.way_inside(gpu, peer).size(), direct ? 1u : 2u);
       far += direct ? 0 : 1;
     }

@@ -63,8 +63,8 @@ TEST_F(NcclXml, HasTheDevicesAndRatesOfTheFile) {
     const std::uint32_t bridged = gpu ^ 1U, other = gpu / 4 * 4 + (gpu + 2) % 4;
     EXPECT_EQ(rate(cluster, cluster.gpus[gpu].node, cluster.gpus[bridged].node, LinkKind::nvlink),
               4 * 20 * kGBps);
-    EXPECT_EQ(cluster.way(gpu, bridged), WayKind::nvlink);
-    EXPECT_EQ(cluster.way(gpu, other), WayKind::pcie);
+    EXPECT_EQ(cluster.way(gpu, bridged), HostRouteKind::nvlink);
+    EXPECT_EQ(cluster.way(gpu, other), HostRouteKind::pcie);
     const auto ports = cluster.way_inside(gpu, other);  // switch, CPU, CPU, switch
     ASSERT_EQ(ports.size(), 5u);
     EXPECT_EQ(cluster.graph.port(ports[0]).link.rate, 24 * kGBps);  // 16 lanes x 120 / 80
@@ -209,7 +209,7 @@ TEST_F(NcclXml, ReadsTheSamples) {
     for (std::uint32_t from = 0; from < cluster.gpus.size(); ++from) {
       for (std::uint32_t to = 0; to < cluster.gpus.size(); ++to) {
         if (from == to) continue;
-        EXPECT_NE(cluster.way(from, to), WayKind::packets) << sample.file;
+        EXPECT_NE(cluster.way(from, to), HostRouteKind::packets) << sample.file;
       }
     }
   }

@@ -176,10 +176,10 @@ TEST(PipelineProof, RefusesWhatCannotRun) {
 TEST(PipelineProof, TakesSchedulesAndPlacementsAsData) {
   const PipelineShape shape{2, 1, 2};
   EXPECT_EQ(plan_of(listed("['F0 F1 B1 B0', 'F0 F1 B1 B0']"), shape).steps, plan_of("gpipe", shape).steps);
-  const PipelinePlan turned = plan_of(
+  const PipelinePlan allreduce = plan_of(
       listed("['F0.0 F0.1 B0.1 B0.0', 'F0.0 F0.1 B0.1 B0.0']", "routes: [[0, 1, 1, 0]], "), {2, 1, 1});
-  EXPECT_EQ(turned.placement.held(0, 1), (PipelinePlacement::Part{0, 3}));
-  EXPECT_EQ(turned.parts(), 4U);
+  EXPECT_EQ(allreduce.placement.held(0, 1), (PipelinePlacement::Part{0, 3}));
+  EXPECT_EQ(allreduce.parts(), 4U);
 }
 
 // Two neighbours that send to each other before they receive would wait for each other; 1F1B never does.

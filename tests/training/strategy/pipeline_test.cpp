@@ -228,7 +228,7 @@ TEST(PipelineWithLinkDelay, EndsWhenTheMaxPlusRecurrenceSays) {
     GTEST_SKIP() << "python3 is not installed, and the recurrence is written in it";
   }
   const std::vector<Shape> shapes = random_shapes(24);
-  std::string command = "python3 '" + source_directory() + "/tests/workload/strategy/max_plus.py'";
+  std::string command = "python3 '" + source_directory() + "/tests/training/strategy/max_plus.py'";
   for (const Shape& shape : shapes) command += " " + shape.words();
   const std::vector<Time> expected = numbers_of(command);
   ASSERT_EQ(expected.size(), shapes.size()) << command;
@@ -323,7 +323,7 @@ void expect_ends_of_replays(const std::vector<Replayed>& all, const std::string&
     for (const Replayed& one : all) out << one.json();
   }
   const std::vector<Time> expected = numbers_of(
-      "python3 '" + source_directory() + "/tests/workload/strategy/max_plus.py' --replay '" + file + "'");
+      "python3 '" + source_directory() + "/tests/training/strategy/max_plus.py' --replay '" + file + "'");
   ASSERT_EQ(expected.size(), all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(all[i].yaml());

@@ -1,5 +1,5 @@
 // Do timers end in the order in which an event loop would end them, one group of events at a time?
-#include "sim/transport/sender/timer_line.h"
+#include "sim/transport/sender/timer_queue.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -16,7 +16,7 @@ namespace {
 class Loop {
  public:
   auto insert() {
-    return [this](const TimerLine::Timer& timer, std::uint32_t place) {
+    return [this](const TimerQueue::Timer& timer, std::uint32_t place) {
       events.emplace(std::pair(static_cast<Time>(timer.time), timer.key), place);
     };
   }
@@ -28,16 +28,16 @@ class Loop {
   std::pair<std::uint64_t, std::uint64_t> step() {
     const auto [order, place] = *events.begin();
     events.erase(events.begin());
-    const TimerLine::Timer timer = line.end(place, insert());
+    const TimerQueue::Timer timer = line.end(place, insert());
     EXPECT_EQ(static_cast<Time>(timer.time), order.first);
     return {timer.key, timer.value};
   }
 
-  TimerLine line;
+  TimerQueue line;
   std::map<std::pair<Time, std::uint64_t>, std::uint32_t> events;
 };
 
-TEST(TimerLine, OnlyTheFirstAreEvents) {
+TEST(TimerQueue, OnlyTheFirstAreEvents) {
   Loop loop;
   loop.add(10, 7, 1);
   loop.add(10, 3, 2);
@@ -54,7 +54,7 @@ TEST(TimerLine, OnlyTheFirstAreEvents) {
 }
 
 // Any mixture of adding and ending, in lines that are longer than a chunk.
-TEST(TimerLine, KeepsTheOrderOfTimesAndKeys) {
+TEST(TimerQueue, KeepsTheOrderOfTimesAndKeys) {
   EXPECT_TRUE(rc::check([](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& drawn) {
     Loop loop;
     std::vector<std::pair<Time, std::uint64_t>> expected;

@@ -1,13 +1,13 @@
-#include "sim/topology/lit_routes.h"
+#include "sim/topology/up_routes.h"
 
 #include <utility>
 
 namespace netsim {
 namespace {
 
-class LitRoutes final : public Routes {
+class UpRoutes final : public Routes {
  public:
-  LitRoutes(std::unique_ptr<Routes> lit, std::unique_ptr<Routes> all)
+  UpRoutes(std::unique_ptr<Routes> lit, std::unique_ptr<Routes> all)
       : lit_(std::move(lit)), all_(std::move(all)) {}
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {
     const auto hops = lit_->next_hops(at, destination);
@@ -20,11 +20,11 @@ class LitRoutes final : public Routes {
 
 }  // namespace
 
-std::unique_ptr<Routes> lit_routes(const Graph& graph, std::span<const HostPort> nics,
-                                   const std::vector<bool>& avoided) {
+std::unique_ptr<Routes> up_routes(const Graph& graph, std::span<const HostPort> nics,
+                                  const std::vector<bool>& avoided) {
   auto lit = shortest_path_routes(graph, nics, avoided);
   if (graph.optical_switches().empty()) return lit;
-  return std::make_unique<LitRoutes>(std::move(lit), shortest_path_routes(graph, nics));
+  return std::make_unique<UpRoutes>(std::move(lit), shortest_path_routes(graph, nics));
 }
 
 }  // namespace netsim

@@ -1,4 +1,4 @@
-// TimerLine: the retransmission timers of one logical process, in the order of their ends. Nearly all have
+// TimerQueue: the retransmission timers of one logical process, in the order of their ends. Nearly all have
 // the same length, so a timer that is set later ends later. They form a line with 24 bytes per timer, and
 // only the first ones are events of the loop.
 //
@@ -16,7 +16,7 @@
 
 namespace netsim {
 
-class TimerLine {
+class TimerQueue {
  public:
   struct Timer {
     std::uint64_t time : 63, over : 1;  // over: its queue pair is over

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "sim/topology/host_ways.h"
+#include "sim/topology/host_routes.h"
 #include "sim/topology/topology.h"
 
 namespace netsim::host_ways_test {
@@ -38,7 +38,7 @@ class SmallHost {
     if (kind == NodeKind::nic) host.ports[0].push_back(node);
     return node;
   }
-  HostWays ways() const { return HostWays(graph, host, first_node, first_port); }
+  HostRoutes ways() const { return HostRoutes(graph, host, first_node, first_port); }
   // The nodes of a way after the first.
   std::vector<NodeId> through(const std::vector<PortId>& ports) const {
     std::vector<NodeId> nodes;
@@ -55,7 +55,7 @@ class SmallHost {
 };
 
 // To the nearest CPU, over PCIe and not by way of another CPU; none without one.
-TEST(HostWays, LeadToTheHostsMemory) {
+TEST(HostRoutes, LeadToTheHostsMemory) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), c = h.add(NodeKind::gpu),
                hub = h.add(NodeKind::pcie_switch), far = h.add(NodeKind::cpu), near = h.add(NodeKind::cpu);
@@ -64,14 +64,14 @@ TEST(HostWays, LeadToTheHostsMemory) {
   h.graph.add_link(hub, near, kPcie);
   h.graph.add_link(near, far, kPcie);
   h.graph.add_link(c, far, kPcie);
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   EXPECT_EQ(ways.between(0, 0).kind, HostWayKind::none);
   EXPECT_EQ(ways.between(1, 1).kind, HostWayKind::pcie);
   EXPECT_THAT(h.through(ways.between(1, 1).ports), ElementsAre(hub, near));
   EXPECT_THAT(h.through(ways.between(2, 2).ports), ElementsAre(far));
 }
 
-TEST(HostWays, TakeNvlinkThenAnotherGpuThenPcie) {
+TEST(HostRoutes, TakeNvlinkThenAnotherGpuThenPcie) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), c = h.add(NodeKind::gpu),
                d = h.add(NodeKind::gpu), hub = h.add(NodeKind::pcie_switch);
@@ -79,7 +79,7 @@ TEST(HostWays, TakeNvlinkThenAnotherGpuThenPcie) {
   h.graph.add_link(a, b, kNvlink);
   h.graph.add_link(b, c, kNvlink);
   h.graph.add_link(c, d, kNvlink);
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   EXPECT_EQ(ways.between(0, 1).kind, HostWayKind::nvlink);
   EXPECT_THAT(h.through(ways.between(0, 1).ports), ElementsAre(b));
   EXPECT_EQ(ways.between(0, 2).kind, HostWayKind::nvlink);
@@ -89,7 +89,7 @@ TEST(HostWays, TakeNvlinkThenAnotherGpuThenPcie) {
   EXPECT_EQ(ways.between(0, 0).kind, HostWayKind::none);
 }
 
-TEST(HostWays, ForwardOverTheWidestGpuAndInTurns) {
+TEST(HostRoutes, ForwardOverTheWidestGpuAndInTurns) {
   SmallHost h;
   for (int i = 0; i < 6; ++i) h.add(NodeKind::gpu);
   LinkSpec wide = kNvlink;
@@ -99,13 +99,13 @@ TEST(HostWays, ForwardOverTheWidestGpuAndInTurns) {
     h.graph.add_link(h.host.gpus[end], h.host.gpus[3], wide);
     h.graph.add_link(h.host.gpus[end], h.host.gpus[4], wide);
   }
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   EXPECT_THAT(h.through(ways.between(0, 1).ports), ElementsAre(h.host.gpus[4], h.host.gpus[1]));
   EXPECT_THAT(h.through(ways.between(1, 5).ports), ElementsAre(h.host.gpus[3], h.host.gpus[5]));
   EXPECT_THAT(h.through(ways.between(0, 5).ports), ElementsAre(h.host.gpus[4], h.host.gpus[5]));
 }
 
-TEST(HostWays, CrossFromCpuToCpuAsSeldomAsTheyCan) {
+TEST(HostRoutes, CrossFromCpuToCpuAsSeldomAsTheyCan) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), one = h.add(NodeKind::cpu),
                two = h.add(NodeKind::cpu), far = h.add(NodeKind::nic), near = h.add(NodeKind::nic);
@@ -117,7 +117,7 @@ TEST(HostWays, CrossFromCpuToCpuAsSeldomAsTheyCan) {
   h.graph.add_link(one, outer, kPcie);
   h.graph.add_link(outer, inner, kPcie);
   h.graph.add_link(inner, near, kPcie);  // four links, none
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   ASSERT_EQ(ways.nics(0, 0).size(), 2u);
   EXPECT_EQ(h.first_node + ways.nics(0, 0)[0].nic, near);
   EXPECT_EQ(h.first_node + ways.nics(0, 0)[1].nic, far);
@@ -127,12 +127,12 @@ TEST(HostWays, CrossFromCpuToCpuAsSeldomAsTheyCan) {
 }
 
 // Its own PCIe leads to none: over NVLink to the GPU that has one.
-TEST(HostWays, AGpuWithoutANicUsesThatOfAnother) {
+TEST(HostRoutes, AGpuWithoutANicUsesThatOfAnother) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic);
   h.graph.add_link(a, b, kNvlink);
   h.graph.add_link(a, nic, kPcie);
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   ASSERT_EQ(ways.nics(1, 0).size(), 1u);
   EXPECT_THAT(h.through(ways.nics(1, 0)[0].ports), ElementsAre(a, nic));
   EXPECT_EQ(ways.nearest(1, 0), 1u);
@@ -141,7 +141,7 @@ TEST(HostWays, AGpuWithoutANicUsesThatOfAnother) {
 // Two GPUs and a NIC, each GPU at a switch of its own, the NIC at that of the first; both switches at a CPU.
 // Messages of the second one go over NVLink and leave by the first one's port. Those to it take PCIe
 // (ncclTopoComputePaths in src/graph/paths.cc, PXN from GPU to NIC).
-TEST(HostWays, AGpuSendsByTheOneThatIsNearTheNic) {
+TEST(HostRoutes, AGpuSendsByTheOneThatIsNearTheNic) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic);
   const NodeId one = h.add(NodeKind::pcie_switch), two = h.add(NodeKind::pcie_switch),
@@ -153,7 +153,7 @@ TEST(HostWays, AGpuSendsByTheOneThatIsNearTheNic) {
   h.graph.add_link(two, cpu, kPcie);
   EXPECT_THAT(h.through(h.ways().nics(1, 0)[0].ports), ElementsAre(two, cpu, one, nic));
   h.graph.add_link(a, b, kNvlink);
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   EXPECT_THAT(h.through(ways.nics(0, 0)[0].ports), ElementsAre(one, nic));
   EXPECT_THAT(h.through(ways.nics(1, 0)[0].ports), ElementsAre(a, one, nic));
   EXPECT_THAT(h.through(ways.nics(1, 0)[0].back), ElementsAre(two, cpu, one, nic));
@@ -161,7 +161,7 @@ TEST(HostWays, AGpuSendsByTheOneThatIsNearTheNic) {
 }
 
 // A NIC at a CPU is not near any GPU.
-TEST(HostWays, AGpuSendsOverItsOwnCpuWhereOthersAreNoNearer) {
+TEST(HostRoutes, AGpuSendsOverItsOwnCpuWhereOthersAreNoNearer) {
   SmallHost h;
   const NodeId a = h.add(NodeKind::gpu), b = h.add(NodeKind::gpu), nic = h.add(NodeKind::nic),
                cpu = h.add(NodeKind::cpu);
@@ -170,12 +170,12 @@ TEST(HostWays, AGpuSendsOverItsOwnCpuWhereOthersAreNoNearer) {
   EXPECT_THAT(h.through(h.ways().nics(1, 0)[0].ports), ElementsAre(cpu, nic));
 }
 
-TEST(HostWays, GpusTakeTurnsAmongEquallyNearNics) {
+TEST(HostRoutes, GpusTakeTurnsAmongEquallyNearNics) {
   SmallHost h;
   const NodeId hub = h.add(NodeKind::pcie_switch);
   for (int i = 0; i < 4; ++i) h.graph.add_link(h.add(NodeKind::gpu), hub, kPcie);
   for (int i = 0; i < 2; ++i) h.graph.add_link(h.add(NodeKind::nic), hub, kPcie);
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   for (std::uint32_t gpu = 0; gpu < 4; ++gpu) {
     EXPECT_EQ(ways.nearest(gpu, 0), 2u);
     EXPECT_EQ(h.first_node + ways.nics(gpu, 0)[0].nic, h.host.ports[0][gpu % 2]);
@@ -197,7 +197,7 @@ void expect_way(const SmallHost& h, const std::vector<PortId>& ports, NodeId fro
   RC_ASSERT(at == to);
 }
 
-RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
+RC_GTEST_PROP(HostRoutes, AreWaysInAnyHost, ()) {
   SmallHost h;
   const auto gpus = *rc::gen::inRange<std::uint32_t>(1, 9), others = *rc::gen::inRange<std::uint32_t>(1, 7);
   std::vector<NodeId> tree{h.add(NodeKind::cpu)};
@@ -217,10 +217,10 @@ RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
     const NodeId a = *rc::gen::inRange(h.first_node, nodes), b = *rc::gen::inRange(h.first_node, nodes);
     if (a != b) h.graph.add_link(a, b, *rc::gen::arbitrary<bool>() ? kNvlink : kPcie);
   }
-  const HostWays ways = h.ways();
+  const HostRoutes ways = h.ways();
   for (std::uint32_t from = 0; from < gpus; ++from) {
     for (std::uint32_t to = 0; to < gpus; ++to) {
-      const HostWays::GpuWay& way = ways.between(from, to);
+      const HostRoutes::GpuRoute& way = ways.between(from, to);
       RC_ASSERT(way.kind != HostWayKind::none);
       if (from == to) {  // to the memory of the host
         RC_ASSERT(way.kind == HostWayKind::pcie);
@@ -235,7 +235,7 @@ RC_GTEST_PROP(HostWays, AreWaysInAnyHost, ()) {
       RC_ASSERT(ways.between(to, from).ports.size() == way.ports.size());
     }
     RC_ASSERT(ways.nics(from, 0).size() == h.host.ports[0].size());
-    for (const HostWays::NicWay& way : ways.nics(from, 0)) {
+    for (const HostRoutes::NicRoute& way : ways.nics(from, 0)) {
       const NodeId nic = h.first_node + way.nic;
       expect_way(h, way.back, h.host.gpus[from], nic, LinkKind::pcie);
       // Messages to the NIC may go over NVLink to a GPU first.

@@ -1,4 +1,4 @@
-#include "sim/topology/host_ways.h"
+#include "sim/topology/host_routes.h"
 
 #include <algorithm>
 #include <limits>
@@ -136,8 +136,8 @@ std::vector<PortId> counted_from(std::vector<PortId> ports, PortId first) {
   return ports;
 }
 
-HostWays::GpuWay gpu_way(const std::vector<Search>& nvlink, const std::vector<Search>& pcie,
-                         const HostBuild& host, std::uint32_t from, std::uint32_t to) {
+HostRoutes::GpuRoute gpu_way(const std::vector<Search>& nvlink, const std::vector<Search>& pcie,
+                             const HostBuild& host, std::uint32_t from, std::uint32_t to) {
   const NodeId a = host.gpus[from], b = host.gpus[to];
   if (nvlink[from].reaches(b)) return {HostWayKind::nvlink, nvlink[from].way(a, b)};
   if (const std::uint32_t via = forwarder(nvlink, host, from, to); via != kNoId) {
@@ -149,7 +149,7 @@ HostWays::GpuWay gpu_way(const std::vector<Search>& nvlink, const std::vector<Se
 }
 
 // Returns the route to the nearest CPU.
-HostWays::GpuWay cpu_way(const Graph& graph, const Search& pcie, NodeId gpu, NodeId first_node) {
+HostRoutes::GpuRoute cpu_way(const Graph& graph, const Search& pcie, NodeId gpu, NodeId first_node) {
   NodeId nearest = kNoId;
   for (auto node = first_node; node < graph.node_count(); ++node) {
     if (graph.node(node).kind != NodeKind::cpu || !pcie.reaches(node)) continue;
@@ -243,10 +243,10 @@ class NicSearch {
 
 // Returns the routes to the host ports that the GPU's PCIe does not reach, over NVLink to the GPU nearest to
 // each.
-std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
-                                             const std::vector<Search>& pcie, const HostBuild& host,
-                                             std::uint32_t gpu, std::uint32_t fabric) {
-  std::vector<HostWays::NicWay> ways;
+std::vector<HostRoutes::NicRoute> ways_by_others(const std::vector<Search>& nvlink,
+                                                 const std::vector<Search>& pcie, const HostBuild& host,
+                                                 std::uint32_t gpu, std::uint32_t fabric) {
+  std::vector<HostRoutes::NicRoute> ways;
   for (const NodeId node : host.ports[fabric]) {
     const bool of_gpu = std::find(host.gpus.begin(), host.gpus.end(), node) != host.gpus.end();
     if (of_gpu || pcie[gpu].reaches(node)) continue;
@@ -260,15 +260,16 @@ std::vector<HostWays::NicWay> ways_by_others(const std::vector<Search>& nvlink,
     ways.push_back(
         {node, joined_ports(nvlink[gpu].way(host.gpus[gpu], middle), pcie[nearest].way(middle, node)), {}});
   }
-  std::stable_sort(ways.begin(), ways.end(), [](const HostWays::NicWay& a, const HostWays::NicWay& b) {
-    return a.ports.size() < b.ports.size();
-  });
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const HostRoutes::NicRoute& a, const HostRoutes::NicRoute& b) {
+                     return a.ports.size() < b.ports.size();
+                   });
   return ways;
 }
 
 // Returns how many of the routes, in ascending order of their links, are as short as the first.
-std::uint32_t equally_short(const std::vector<HostWays::NicWay>& ways) {
-  const auto as_first = [&](const HostWays::NicWay& way) {
+std::uint32_t equally_short(const std::vector<HostRoutes::NicRoute>& ways) {
+  const auto as_first = [&](const HostRoutes::NicRoute& way) {
     return way.ports.size() == ways.front().ports.size();
   };
   return static_cast<std::uint32_t>(std::count_if(ways.begin(), ways.end(), as_first));
@@ -281,15 +282,15 @@ std::uint32_t equally_near(const std::vector<NicChoice>& choices) {
 
 }  // namespace
 
-HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node, PortId first_port)
+HostRoutes::HostRoutes(const Graph& graph, const HostBuild& host, NodeId first_node, PortId first_port)
     : gpus_(static_cast<std::uint32_t>(host.gpus.size())),
       fabrics_(static_cast<std::uint32_t>(host.ports.size())) {
   const std::vector<Search> nvlink = searches(graph, host, first_node, LinkKind::nvlink);
   const std::vector<Search> pcie = searches(graph, host, first_node, LinkKind::pcie);
   for (std::uint32_t from = 0; from < gpus_; ++from) {
     for (std::uint32_t to = 0; to < gpus_; ++to) {
-      GpuWay way = from == to ? cpu_way(graph, pcie[from], host.gpus[from], first_node)
-                              : gpu_way(nvlink, pcie, host, from, to);
+      GpuRoute way = from == to ? cpu_way(graph, pcie[from], host.gpus[from], first_node)
+                                : gpu_way(nvlink, pcie, host, from, to);
       for (const PortId port : way.ports) way.delay += graph.port(port).link.delay;
       way.ports = counted_from(std::move(way.ports), first_port);
       gpu_ways_.push_back(std::move(way));
@@ -305,12 +306,12 @@ HostWays::HostWays(const Graph& graph, const HostBuild& host, NodeId first_node,
         std::uint32_t& turn = turns[fabric + fabrics_ * (near.front().node - first_node)];
         std::rotate(near.begin(), near.begin() + turn++ % equal, near.begin() + equal);
       }
-      std::vector<NicWay>& ways = nic_ways_.emplace_back();
+      std::vector<NicRoute>& ways = nic_ways_.emplace_back();
       for (NicChoice& one : near) {
         ways.push_back({one.node - first_node, counted_from(std::move(one.ports), first_port),
                         counted_from(std::move(one.back), first_port)});
       }
-      for (const HostWays::NicWay& way : ways_by_others(nvlink, pcie, host, gpu, fabric))
+      for (const HostRoutes::NicRoute& way : ways_by_others(nvlink, pcie, host, gpu, fabric))
         ways.push_back(
             {way.nic - first_node, counted_from(way.ports, first_port), counted_from(way.ports, first_port)});
       nearest_.push_back(equal != 0 ? equal : equally_short(ways));

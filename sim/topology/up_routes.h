@@ -12,7 +12,7 @@ namespace netsim {
 // Returns the shortest routes without the ports that are `avoided`. Where there is none, and the graph has
 // optical switches, it returns the shortest over all circuits that they can make. Packets then wait for the
 // circuit.
-std::unique_ptr<Routes> lit_routes(const Graph& graph, std::span<const HostPort> nics,
-                                   const std::vector<bool>& avoided);
+std::unique_ptr<Routes> up_routes(const Graph& graph, std::span<const HostPort> nics,
+                                  const std::vector<bool>& avoided);
 
 }  // namespace netsim

@@ -1,4 +1,4 @@
-// HostWays: the routes inside a host, from GPU to GPU and from GPU to NIC, over the graph that the host's
+// HostRoutes: the routes inside a host, from GPU to GPU and from GPU to NIC, over the graph that the host's
 // kind builds. They are computed once for a kind, because all hosts of a kind are built alike. Nodes and
 // ports are counted from the host's first ones.
 //
@@ -34,32 +34,32 @@ struct HostBuild;
 
 enum class HostWayKind : std::uint8_t { none, nvlink, pcie };
 
-class HostWays {
+class HostRoutes {
  public:
-  struct GpuWay {
+  struct GpuRoute {
     HostWayKind kind = HostWayKind::none;
     std::vector<PortId> ports;  // of the links, in order along the route
     Time delay = 0;             // sum of the links' delays
   };
-  struct NicWay {
+  struct NicRoute {
     NodeId nic = 0;
     std::vector<PortId> ports;  // from the GPU to the NIC; empty: both are one node
     std::vector<PortId> back;   // from the GPU to the NIC; received messages take the reverse
   };
 
-  HostWays() = default;
+  HostRoutes() = default;
   // Computes the routes of a host whose nodes and ports are those of the graph from first_node and first_port
   // on.
-  HostWays(const Graph& graph, const HostBuild& host, NodeId first_node, PortId first_port);
+  HostRoutes(const Graph& graph, const HostBuild& host, NodeId first_node, PortId first_port);
 
   // Returns the route from one GPU to another. From a GPU to itself, it is the route to its CPU, or `none`
   // where the host's graph has no CPU that it reaches.
-  const GpuWay& between(std::uint32_t from, std::uint32_t to) const { return gpu_ways_[from * gpus_ + to]; }
+  const GpuRoute& between(std::uint32_t from, std::uint32_t to) const { return gpu_ways_[from * gpus_ + to]; }
   // Returns the NICs of a fabric (by Host::fabrics()), the nearest first. NICs over PCIe without a CPU come
   // first, then NICs over NVLink and a GPU near the NIC, then NICs over CPUs. Among these the order is:
   // fewest crossings from CPU to CPU, fewest links, widest; GPUs take equal ones in turn. Last are NICs that
   // only the PCIe of other GPUs reaches, over NVLink; a GPU without NICs has only these.
-  std::span<const NicWay> nics(std::uint32_t gpu, std::uint32_t fabric) const {
+  std::span<const NicRoute> nics(std::uint32_t gpu, std::uint32_t fabric) const {
     return nic_ways_[gpu * fabrics_ + fabric];
   }
   // Returns how many of nics(), from the first on, are equally near.
@@ -69,9 +69,9 @@ class HostWays {
 
  private:
   std::uint32_t gpus_ = 0, fabrics_ = 0;
-  std::vector<GpuWay> gpu_ways_;               // by from * gpus + to
-  std::vector<std::vector<NicWay>> nic_ways_;  // by gpu * fabrics + fabric
-  std::vector<std::uint32_t> nearest_;         // by gpu * fabrics + fabric
+  std::vector<GpuRoute> gpu_ways_;               // by from * gpus + to
+  std::vector<std::vector<NicRoute>> nic_ways_;  // by gpu * fabrics + fabric
+  std::vector<std::uint32_t> nearest_;           // by gpu * fabrics + fabric
 };
 
 // Returns the route in the opposite direction.
