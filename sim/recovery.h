@@ -17,8 +17,8 @@
 // lost.
 // - A job that arrives on a failed host counts as failing at its arrival. Without recovery it stalls.
 //
-// docs/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer picoseconds, none
-// below 0.
+// docs/concepts/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer
+// picoseconds, none below 0.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // Accelerators), but for:
 //
 // - a100_80gb: 0.72, calibrated on rows 1 and 10 of table 1 of Narayanan et al. (SC'21, PTD-P: 1.7B and 1008B
-//   parameters), see docs/validation.md, which also shows what it predicts for other rows. So the clocks of
+//   parameters), see docs/evidence/validation.md, which also shows what it predicts for other rows. So the clocks of
 //   training are in it. A GEMM alone does better: 271.2 TFLOP/s, 0.87, there; NVIDIA's CUTLASS profiler
 //   documentation has 235.1 for 3456 x 4096 x 8192, four whole waves of 256 x 128, which would be 0.765 here.
 // - v100_sxm2: the highest rate that Markidis et al. (arXiv 1803.04014) measured, 83 TFLOP/s.

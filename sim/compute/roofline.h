@@ -45,8 +45,8 @@ struct RooflineParameters {
   // TFLOP/s, where its forward has 638, and 579 with a causal mask (figures 5 and 6 there).
   double attention_backward_efficiency = 0;
   // `fp8_sustained` of GEMMs of gradients of weights; 0: the same. Where both operands are scaled for each
-  // 128 elements of a row, CUDA cores multiply each sum by two scales: DeepGEMM's take 0.63 on an H800
-  // (docs/compute.md).
+  // 128 elements of a row, CUDA cores multiply each sum by two scales. DeepGEMM's kernels then reach 0.63
+  // on an H800 (docs/concepts/compute.md).
   double fp8_wgrad_sustained = 0;
   bool exposed_epilogue = false;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<double, kLinkKinds> kHopWeights{1, 1, 0.7, 0.8};  // by LinkKind
 constexpr double kTaskWeight = 3;
 // Where a calibration did nothing that could be counted: measured with P1024 on one core,
-// docs/performance.md.
+// docs/evidence/performance.md.
 constexpr double kWorkPerSecond = 3.5e6;
 // What a flow leaves behind (Recorder): its time, and its slowdown, while those are kept one by one.
 constexpr std::uint64_t kMemoryPerFlow = 8, kMemoryPerSlowdown = 8;

@@ -3,7 +3,7 @@
 // it is complete.
 //
 // Ids begin with a letter, so that no reader of tables takes them for numbers: flows f, communications c
-// (collectives and point-to-point operations), tasks t. Columns are documented in docs/results.md.
+// (collectives and point-to-point operations), tasks t. Columns are documented in docs/reference/results.md.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Time kShortestCut = 100 * kNanosecond;
 // Above this the ports, queues and packets of a set no longer stay in the caches that a core has for itself
-// and remote event costs less than what is fetched from farther away (measured: docs/performance.md).
+// and remote event costs less than what is fetched from farther away (measured: docs/evidence/performance.md).
 constexpr std::uint64_t kPortsPerSet = 6200;
 constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be evened out
 

@@ -12,7 +12,7 @@ namespace {
 // Latencies of messages as in deepep.cpp. What the kernels do besides - cast the tokens, meet at a grid
 // barrier between sending and receiving, wait for the slowest GPU, copy what came to where the experts want
 // it - nobody has published. base_latency is what it takes to make the smallest figure right that DeepEP's
-// README has, a dispatch of 128 tokens over 8 H800 in 77 us; all others follow from it (docs/validation.md).
+// README has, a dispatch of 128 tokens over 8 H800 in 77 us; all others follow from it (docs/evidence/validation.md).
 struct LowLatencyParameters {
   Time base_latency = 32 * kMicrosecond;
   Time hop_latency = 3'330 * kNanosecond;

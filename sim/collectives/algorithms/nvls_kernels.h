@@ -25,7 +25,7 @@
 //   that it knows. Where each GPU is a head, five to eight H100 get the same of their ports within 1 %
 //   (NCCL's issue 1455: 258, 265, 270 and 273 GB/s, times 1 + 1/n), whatever those speeds are. Where 64 or 72
 //   GPUs have 32 heads they get what the search counts: 33 speeds of 20 GB/s of 721.8 GB/s
-//   (docs/validation.md; nvls_share in execution/nccl_tuning.h).
+//   (docs/evidence/validation.md; nvls_share in execution/nccl_tuning.h).
 // - pause: a group copies the chunks of all heads, meets at a barrier, and only then are the flags set and
 //   those of the next round waited for (prims_simple.h, ScatterGatherOp). So protocol Simple costs a copying
 //   group what it costs every thread block between two slices (execution/latency_model.h): a hop's latency.
