@@ -3,7 +3,7 @@
 
     scripts/chakra_ring.py 4 configs/collectives/chakra_ring_4
 
-writes configs/collectives/chakra_ring_4.0.et to .3.et, which netsim reads too (docs/programs.md). The fields are written
+writes configs/collectives/chakra_ring_4.0.et to .3.et, which netsim reads too (docs/concepts/programs.md). The fields are written
 byte by byte (protobuf.dev/programming-guides/encoding), so nothing has to be installed.
 """
 

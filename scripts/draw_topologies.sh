@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws the clusters of configs/topologies/ into docs/pictures/, where docs/topologies.md and docs/hosts.md show them.
+# Draws the clusters of configs/topologies/ into docs/pictures/, where the pages of docs/ show them.
 #   scripts/draw_topologies.sh [NETSIM]    default: build/release/netsim
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

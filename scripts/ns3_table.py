@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""netsim against the HPCC-family ns-3 RDMA model: runs every scenario and prints the table of docs/validation.md.
+"""netsim against the HPCC-family ns-3 RDMA model: runs every scenario and prints the table of docs/evidence/ns3.md.
 
     scripts/ns3_table.py [--binary NETSIM] [--only TEXT] [--seeds 20] [--jobs N] [--imported DIR]
 

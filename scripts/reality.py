@@ -39,7 +39,7 @@ import steps
 
 CONFIGS = measure.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
-VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/compute.md)
+VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/concepts/compute.md)
 HOLDING = "dp"  # streams whose channels hold multiprocessors: those beside which there is always something to compute
 CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 MISS = 0.05  # relative error of a step from which on its critical path is asked for

@@ -6,7 +6,7 @@
     scripts/sweep.py configs/sweeps/incast.yaml --dry-run    # the points, what is there already; nothing is run
 
 A run is kept under a hash of all that it depends on, so that a sweep that was interrupted or killed goes on where it was,
-and one that was changed runs only what is new. docs/sweeps.md explains the file's format. Debian's packages:
+and one that was changed runs only what is new. docs/how-to/sweeps.md explains the file's format. Debian's packages:
 
     apt install python3-yaml python3-matplotlib
 

@@ -1,4 +1,4 @@
-"""Sweep files: a base, axes over it, and the points that they span. The format is explained in docs/sweeps.md.
+"""Sweep files: a base, axes over it, and the points that they span. The format is explained in docs/how-to/sweeps.md.
 
 Values stay YAML nodes until netsim reads them, so that they reach it exactly as they were written and every error
 knows its line.

@@ -1,4 +1,4 @@
-"""Pictures of a sweep's table, as the section `plots` of its file describes them; docs/sweeps.md explains the keys."""
+"""Pictures of a sweep's table, as the section `plots` of its file describes them; docs/how-to/sweeps.md explains the keys."""
 
 import pathlib
 import statistics

@@ -28,7 +28,6 @@ RETIRED = {
     "doors": "public headers",
     "books": "statistics",
     "mail": "remote event",
-    "came in": "ingress queue",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b", re.IGNORECASE)
 # How the comments of a kind of file begin.

@@ -14,8 +14,8 @@
 // - If the job ends by itself before it is stopped, the failed host had no work left, and nothing is lost.
 // - A job that arrives on a failed host counts as failing at its arrival. Without recovery it stalls.
 //
-// docs/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer picoseconds, each
-// at least 0.
+// docs/concepts/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer
+// picoseconds, each at least 0.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 // Accelerators), with two exceptions:
 //
 // - a100_80gb: 0.72, calibrated on rows 1 and 10 of table 1 of Narayanan et al. (SC'21, PTD-P: 1.7B and
-//   1008B parameters). It therefore includes the clocks of training; docs/validation.md shows the
+//   1008B parameters). It therefore includes the clocks of training; docs/evidence/validation.md shows the
 //   predictions for other rows. A GEMM alone is faster: mamf-finder measured 271.2 TFLOP/s (0.87). NVIDIA's
 //   CUTLASS profiler documentation has 235.1 for 3456 x 4096 x 8192, four whole waves of 256 x 128, which
 //   would be 0.765 here.

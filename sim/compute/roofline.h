@@ -54,7 +54,7 @@ struct RooflineParameters {
   double attention_backward_efficiency = 0;
   // `fp8_sustained` of GEMMs that compute weight gradients; 0: the same. Where both operands are scaled per
   // 128 elements of a row, CUDA cores multiply each sum by two scales. DeepGEMM's kernels reach 0.63 on an
-  // H800 (docs/compute.md).
+  // H800 (docs/concepts/compute.md).
   double fp8_wgrad_sustained = 0;
   bool exposed_epilogue = false;
   BitRate hbm_bandwidth = 2039 * 8 * kGbps;

@@ -6,7 +6,7 @@
 //   #include "sim/core/plugin.h"
 //   NETSIM_PLUGIN
 //
-// Its components are in the catalogue beside netsim's own. docs/extending.md shows whole plugins.
+// Its components are in the catalogue beside netsim's own. docs/how-to/extend.md shows whole plugins.
 #pragma once
 
 #include "sim/core/interface_version.h"

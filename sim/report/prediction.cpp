@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<double, kLinkKinds> kHopWeights{1, 1, 0.7, 0.8};  // by LinkKind
 constexpr double kTaskWeight = 3;
 // Used if a calibration did nothing that can be counted. Measured with P1024 on one core
-// (docs/performance.md).
+// (docs/evidence/performance.md).
 constexpr double kWorkPerSecond = 3.5e6;
 // Bytes that the Recorder keeps for each flow: its time and, for the first kSlowdownsKept flows, its
 // slowdown.

@@ -2,7 +2,7 @@
 // streamed during the run; the others are written at its end. A file gets its name only when it is complete.
 //
 // Ids begin with a letter, so that readers do not take them for numbers: flows f, communications c
-// (collectives and point-to-point operations), tasks t. docs/results.md documents the columns.
+// (collectives and point-to-point operations), tasks t. docs/reference/results.md documents the columns.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@ namespace {
 
 constexpr Time kShortestCut = 100 * kNanosecond;
 // Limit of a set's ports. Above it the ports, queues and packets of a set no longer fit into a core's private
-// caches. Then remote events cost less than fetching data from farther away (measured: docs/performance.md).
+// caches. Then remote events cost less than fetching data from farther away (measured:
+// docs/evidence/performance.md).
 constexpr std::uint64_t kPortsPerSet = 6200;
 constexpr std::uint32_t kSetsPerThread = 4;  // so that loads can be balanced
 

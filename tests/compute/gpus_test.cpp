@@ -44,8 +44,8 @@ void PrintTo(const MeasuredGemm& gemm, std::ostream* out) {
 
 class GemmRates : public ::testing::TestWithParam<MeasuredGemm> {};
 
-// From 2k on. Smaller ones are dominated by launch, fill and drain, and by kernels for few tiles that the
-// model does not have (stream-K, split-K): see docs/compute.md for the misses.
+// From 2k on. Launch, fill and drain dominate smaller ones. So do kernels for few tiles that the model does
+// not have (stream-K, split-K): docs/concepts/compute.md has the misses.
 TEST_P(GemmRates, AreNearWhatWasMeasured) {
   const MeasuredGemm& measured = GetParam();
   const double rate = tflops(*gpu(measured.gpu), measured.size, measured.precision);

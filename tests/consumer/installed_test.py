@@ -1,8 +1,8 @@
-"""Does netsim serve others where it is installed: find_package, pkg-config, plugins, and all that docs/extending.md says?
+"""Does netsim serve others where it is installed: find_package, pkg-config, plugins, and all that docs/how-to/extend.md says?
 
     installed_test.py BUILD_DIRECTORY SCRATCH_DIRECTORY CXX_FLAGS
 
-Installs the build into the scratch directory, writes the files of docs/extending.md out, builds them and tests/consumer
+Installs the build into the scratch directory, writes the files of docs/how-to/extend.md out, builds them and tests/consumer
 with what is installed, and runs them. Needs pkg-config.
 """
 
@@ -43,7 +43,7 @@ class Installed(unittest.TestCase):
         cls.run_checked(["cmake", "-G", "Ninja", "-S", HERE, "-B", cls.consumer], env=cls.environment)
         cls.run_checked(["cmake", "--build", cls.consumer], env=cls.environment)
         cls.pages = SCRATCH / "extending"
-        cls.commands = documented.write(ROOT / "docs" / "extending.md", cls.pages)
+        cls.commands = documented.write(ROOT / "docs" / "how-to" / "extend.md", cls.pages)
         (cls.pages / "star.yaml").write_text(STAR)
         (cls.pages / "two.yaml").write_text(INCAST)
         # The page's own commands, in its order; the program of one's own is compiled with the flags of this build.

@@ -1,5 +1,5 @@
 // Does netsim agree with the HPCC-family ns-3 RDMA model? scripts/ns3_table.py compares; its tolerances are
-// those of docs/validation.md.
+// those of docs/evidence/ns3.md.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -12,7 +12,7 @@ namespace netsim::twisted_torus_test {
 namespace {
 
 // Messages of 16 KiB from everyone to everyone, all at once; packets take any shortest way. What 64 KiB and
-// credits give is in docs/validation.md.
+// credits give is in docs/evidence/validation.md.
 Time all_to_all(const std::string& sizes, bool twist) {
   const test::Directory directory;
   std::ofstream(directory.path() + "/all.yaml") << "kind: all_to_all\nbytes: 16 KiB\n";

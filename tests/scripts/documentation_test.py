@@ -1,4 +1,4 @@
-"""Do the commands of README.md and docs/*.md work?
+"""Do the commands of README.md and of all pages below docs/ work, and do their links lead somewhere?
 
 What ends soon runs, in a scratch folder that looks like a clone; what takes long is asked for its manifest (netsim), its points
 (sweeps) or its options (other scripts); what builds or installs is compared with the files that define it. NETSIM_BINARY names
@@ -18,11 +18,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
 # Minutes or more, or what ShippedConfigs plays, too: their manifest shows that all files, paths and values are right.
 LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
-# What the pages call files that everybody has of their own.
+# Names that the pages give to files of the reader.
 STAND_INS = {
     "C.yaml": "topology: {kind: fat_tree, k: 4}\nhost: single_nic\ntransport: {congestion_control: {kind: dcqcn, profile: vendor}}\n",
     "W": "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 100 KB\n",
@@ -38,7 +38,7 @@ STAND_INS = {
 
 class Found:
     def __init__(self, page, number, line, command):
-        self.where = f"{page.name}:{number}"
+        self.where = f"{page.relative_to(ROOT)}:{number}"
         self.rest = line
         self.command = re.sub(r"\s{2,}#.*", "", command).strip()
 
@@ -50,8 +50,29 @@ class Found:
         return int(said.group(1)) if said else 0
 
 
-def commands(page):
+def lines_of(page):
+    """Yields (number, line) of a page without its fenced blocks: outputs, drawings, and what tests/consumer compiles and runs."""
+    fenced = False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def anchors_of(page):
+    """Returns the anchors that GitHub gives the headings of a page."""
+    anchors = []
+    for _, line in lines_of(page):
+        if heading := re.match(r"#+ +(.*)", line):
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1))
+            anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            anchors.append(anchor if anchor not in anchors else f"{anchor}-{anchors.count(anchor)}")
+    return anchors
+
+
+def commands(page):
+    for number, line in lines_of(page):
         if line.startswith("    ") and COMMAND.match(line.strip()):
             for part in line.strip().split(" && "):
                 yield Found(page, number, line, part)
@@ -170,8 +191,13 @@ class Documentation(unittest.TestCase):
 
     def test_links_lead_somewhere(self):
         for page in PAGES:
-            for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-                self.assertTrue((page.parent / target).exists(), f"{page.name}: {target}")
+            for number, line in lines_of(page):
+                for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", line):
+                    with self.subTest(f"{page.relative_to(ROOT)}:{number}: {target}#{anchor}"):
+                        path = page.parent / target if target else page
+                        self.assertTrue(path.exists(), "no such file")
+                        if anchor and path.suffix == ".md":
+                            self.assertIn(anchor, anchors_of(path))
 
 
 class Helpers(unittest.TestCase):

@@ -1,7 +1,7 @@
-"""Do includes go downward, through the rooms' doors, and do third-party headers stay where they belong?
+"""Do includes go downward, through the folders' public headers, and do third-party headers stay where they belong?
 
-The order of the rooms is the one that docs/architecture.md gives. The doors are below: the headers of a room that other
-rooms may include; everything else is the room's own affair. Whoever adds a door decides that others may rely on it.
+docs/concepts/architecture.md gives the order of the folders. PUBLIC_HEADERS lists the headers of a folder that other folders may
+include; all others are private. A header is added to the list when other folders may rely on it.
 """
 
 import pathlib
@@ -11,8 +11,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-# Of each room that has an inside; all headers of core and report are doors. Those of the program are for main only.
-DOORS = {
+# The public headers of each folder that has private ones. All headers of core and report are public; the program's are for main only.
+PUBLIC_HEADERS = {
     "topology": {"graph.h", "routes.h", "aggregation_tree.h", "channel_dependencies.h", "hop_ordered_routes.h", "topology.h", "partition.h",
                  "link_names.h", "linked_gpus.h", "structure.h", "parts.h", "ethernet.h", "fabric_sections.h", "up_routes.h", "files/ns3_topology.h"},
     "network": {"fabric.h", "fabric_shard.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
@@ -54,20 +54,20 @@ TOP = {"simulation": "simulation", "decisions": "simulation", "recovery": "simul
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
-def order_of_rooms(page):
+def order_of_folders(page):
     """From the sentence "Includes run downward only: core <- ... <- main."."""
     chain = re.search(r"Includes run downward only: ([\w\s<-]+?main)\.", page).group(1)
-    return [room.strip() for room in chain.split("<-")]
+    return [folder.strip() for folder in chain.split("<-")]
 
 
-def room_of(path):
+def folder_of(path):
     """`path`: below sim/."""
     parts = pathlib.PurePosixPath(path).parts
     return parts[0] if len(parts) > 1 else TOP.get(parts[0].split(".")[0], "main")
 
 
 def inside_of(path):
-    """`path` below its room's folder."""
+    """`path` below its folder."""
     return "/".join(pathlib.PurePosixPath(path).parts[1:])
 
 
@@ -78,36 +78,36 @@ def third_party_fault(where, header):
     return None if SYSTEM.fullmatch(header) else f"{where}: <{header}> is nowhere in THIRD_PARTY"
 
 
-def own_fault(where, header, rooms, files):
+def own_fault(where, header, folders, files):
     """What is wrong with an include of our own `header`, both below sim/."""
     if header.endswith(".cpp"):
         return f"{where}: includes {header}: a component has no header, and nobody includes it"
     if header not in files:
         return None if header == "core/interface_version.h" else f"{where}: there is no sim/{header}"
-    here, there = room_of(where), room_of(header)
+    here, there = folder_of(where), folder_of(header)
     if here == there:
         return None
-    if there not in rooms:
-        return f"{where}: includes {header}: the room {there} is not in the order of docs/architecture.md"
-    if rooms.index(there) > rooms.index(here):
+    if there not in folders:
+        return f"{where}: includes {header}: the folder {there} is not in the order of docs/concepts/architecture.md"
+    if folders.index(there) > folders.index(here):
         return f"{where}: includes {header}: {there} is above {here}"
-    if there in DOORS and inside_of(header) not in DOORS[there]:
-        return f"{where}: includes {header}, which is no door of {there} (DOORS in this test)"
+    if there in PUBLIC_HEADERS and inside_of(header) not in PUBLIC_HEADERS[there]:
+        return f"{where}: includes {header}, which is no public header of {there} (PUBLIC_HEADERS in this test)"
     return None
 
 
-def faults(source, rooms):
+def faults(source, folders):
     files = {path.relative_to(source).as_posix(): path for path in source.rglob("*") if path.suffix in (".h", ".cpp")}
     found = []
     for where, path in sorted(files.items()):
-        if room_of(where) not in rooms:
-            found.append(f"{where}: the room {room_of(where)} is not in the order of docs/architecture.md")
+        if folder_of(where) not in folders:
+            found.append(f"{where}: the folder {folder_of(where)} is not in the order of docs/concepts/architecture.md")
             continue
         for quoted, angled in INCLUDE.findall(path.read_text(encoding="utf-8")):
             if angled or quoted.endswith(".pb.h"):
                 found.append(third_party_fault(where, angled or quoted))
             elif quoted.startswith("sim/"):
-                found.append(own_fault(where, quoted.removeprefix("sim/"), rooms, files))
+                found.append(own_fault(where, quoted.removeprefix("sim/"), folders, files))
             else:
                 found.append(f'{where}: "{quoted}" does not begin with sim/')
     return [fault for fault in found if fault]
@@ -136,24 +136,24 @@ def twice_named(source):
 
 
 class IncludeGraph(unittest.TestCase):
-    rooms = order_of_rooms((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    folders = order_of_folders((ROOT / "docs" / "concepts" / "architecture.md").read_text(encoding="utf-8"))
 
     def test_the_tree_keeps_to_it(self):
-        self.assertGreater(len(self.rooms), 8)
-        self.assertEqual(faults(ROOT / "sim", self.rooms), [])
+        self.assertGreater(len(self.folders), 8)
+        self.assertEqual(faults(ROOT / "sim", self.folders), [])
 
     def test_a_name_has_one_meaning(self):
         self.assertEqual(twice_named(ROOT / "sim"), {})
         with tempfile.TemporaryDirectory() as name:
-            for room, text in (("a", "namespace n {\nstruct T {\n"), ("b", "namespace n {\nclass T final : U {\n"),
+            for folder, text in (("a", "namespace n {\nstruct T {\n"), ("b", "namespace n {\nclass T final : U {\n"),
                                ("c", "namespace m {\nstruct T {\n"), ("d", "namespace n {\nstruct T;\n")):
-                (pathlib.Path(name) / f"{room}.h").write_text(text)
+                (pathlib.Path(name) / f"{folder}.h").write_text(text)
             self.assertEqual(twice_named(pathlib.Path(name)), {"n::T": ["a.h", "b.h"]})
 
-    def test_every_door_is_there(self):
-        for room, doors in DOORS.items():
-            for door in doors:
-                self.assertTrue((ROOT / "sim" / room / door).exists(), f"{room}/{door}")
+    def test_every_public_header_is_there(self):
+        for folder, headers in PUBLIC_HEADERS.items():
+            for header in headers:
+                self.assertTrue((ROOT / "sim" / folder / header).exists(), f"{folder}/{header}")
 
     def faults_of(self, **files):
         with tempfile.TemporaryDirectory() as name:
@@ -162,13 +162,13 @@ class IncludeGraph(unittest.TestCase):
                                "transport/endpoint.h": "", "simulation.h": "", **files}.items():
                 (source / path).parent.mkdir(parents=True, exist_ok=True)
                 (source / path).write_text(text)
-            return faults(source, self.rooms)
+            return faults(source, self.folders)
 
     def test_what_it_refuses(self):
         for path, text, part in (
                 ("network/a.cpp", '#include "sim/transport/endpoint.h"\n', "transport is above network"),
                 ("core/a.h", '#include "sim/simulation.h"\n', "simulation is above core"),
-                ("transport/a.cpp", '#include "sim/network/fabric_state.h"\n', "no door of network"),
+                ("transport/a.cpp", '#include "sim/network/fabric_state.h"\n', "no public header of network"),
                 ("main.cpp", '#include "sim/network/a.cpp"\n', "nobody includes it"),
                 ("network/a.h", "#include <fmt/format.h>\n", "belongs in"),
                 ("network/a.cpp", "#include <yaml-cpp/yaml.h>\n", "belongs in"),

@@ -257,7 +257,7 @@ TEST(MessageDelays, AreAllAtPortsWhereNothingWaitsAtTheSender) {
 }
 
 // Where packets overtake each other or are lost the parts still add up to no more than the whole.
-// The idle way has the highest rates of the run (docs/results.md, the ideal time of a message). What a slower
+// The idle way has the highest rates of the run (docs/reference/results.md, the ideal time of a message). What a slower
 // link takes more is therefore no propagation: the message takes longer, and its parts leave the rest over.
 TEST(MessageDelays, CountASlowerLinkBesideTheIdleWay) {
   Traced f(

@@ -14,7 +14,7 @@ namespace {
 // and copy the received data for the experts.
 //
 // base_latency is fitted to the smallest figure of DeepEP's README, a dispatch of 128 tokens over 8 H800 in
-// 77 us. All others follow from it (docs/validation.md).
+// 77 us. All others follow from it (docs/evidence/validation.md).
 struct LowLatencyParameters {
   Time base_latency = 32 * kMicrosecond;
   Time hop_latency = 3'330 * kNanosecond;

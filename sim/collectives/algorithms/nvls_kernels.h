@@ -24,7 +24,7 @@
 //   speeds that it tries. Where each GPU is a head, five to eight H100 get the same share of their ports
 //   within 1 %, whatever those speeds are (NCCL's issue 1455: 258, 265, 270 and 273 GB/s, times 1 + 1/n).
 //   Where 64 or 72 GPUs have 32 heads they get what the search counts: 33 speeds of 20 GB/s of 721.8 GB/s
-//   (docs/validation.md; nvls_share in execution/nccl_tuning.h).
+//   (docs/evidence/validation.md; nvls_share in execution/nccl_tuning.h).
 // - pause: a group of warps copies the chunks of all heads and meets at a barrier. Only then does it set the
 //   flags and wait for those of the next round (prims_simple.h, ScatterGatherOp). So protocol Simple costs it
 //   a hop latency, as it costs every thread block between two slices (execution/latency_model.h).

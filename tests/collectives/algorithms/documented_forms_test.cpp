@@ -1,4 +1,4 @@
-// Do plans take the steps and send the bytes that the table of closed forms in docs/collectives.md says?
+// Checks that plans take the steps and send the bytes that docs/reference/collective_algorithms.md says.
 // Every row of the page has an entry here with the page's own words, so that neither changes without the
 // other.
 #include <gtest/gtest.h>
@@ -115,10 +115,7 @@ const std::vector<Row>& rows() {
       {"multi_ring",
        "as `ring`",
        "as `ring`",
-       "the same, on `rings` rings that share no links: along the links that join the ranks directly "
-       "(`topoopt`, a torus of one dimension), else to the ranks 1, 2, ... further on without a divisor in "
-       "common "
-       "with p",
+       "the same, over `rings` rings that share no links",
        {{"{kind: multi_ring, rings: 2}", Kind::all_reduce, from_three, two_rings, twice_least},
         {"{kind: multi_ring, rings: 2}", Kind::all_gather, from_three, ring_steps, least},
         {"{kind: multi_ring, rings: 2}", Kind::reduce_scatter, from_three, ring_steps, least}}},
@@ -236,7 +233,7 @@ const std::vector<Row>& rows() {
       {"nccl_p2p",
        "all_to_all, all_to_all_v",
        "2 with `pxn`, else 1",
-       "n(p-k)/p at the NICs, over NVLink n(k-1)/p and with `pxn` n(k-1)(p-k)/(k p) more",
+       "n(p-k)/p at NICs; over NVLink n(k-1)/p, with `pxn` + n(k-1)(p-k)/(k p)",
        {{"{kind: nccl_p2p, group: 4}", Kind::all_to_all, fours, twice, nullptr,
          [](const Plan& plan, Bytes n) {
            const Bytes p = plan.ranks(), k = 4;
@@ -265,8 +262,7 @@ const std::vector<Row>& rows() {
       {"three_step",
        "all_to_all",
        "3",
-       "(k-1)(2p/k-1) n/p in the group, n(p-k)/p between groups; where k does not divide p/k-1: m(k-1)k + "
-       "(p/k-1-m)k + k-1 and m k^2 times n/p at the busiest, m = ceil((p/k-1)/k)",
+       "(k-1)(2p/k-1) n/p in the group, n(p-k)/p between groups; see below",
        {{"{kind: three_step, group: 4}", Kind::all_to_all, fours, [](std::uint32_t) { return 3U; }, nullptr,
          [](const Plan& plan, Bytes n) {
            const Bytes p = plan.ranks(), k = 4, others = p / k - 1, m = (others + k - 1) / k;
@@ -299,8 +295,8 @@ const std::vector<Row>& rows() {
         {"binomial_tree", Kind::scatter, any, floor_log2, least}}},
       {"binary_tree",
        "broadcast, reduce, all_reduce",
-       "h = floor(L) levels, twice for all_reduce; 2(h+k-1) for k rounds on one port",
-       "2n, n for reduce, 3n for all_reduce",
+       "h = floor(L), twice for all_reduce; 2(h+k-1) for k rounds on one port",
+       "2n, reduce n, all_reduce 3n",
        {{"binary_tree", Kind::broadcast, from_three, floor_log2,
          [](std::uint32_t, Bytes n) { return 2 * n; }},
         {"binary_tree", Kind::reduce, any, floor_log2, all},
@@ -382,7 +378,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 }
 
 TEST(DocumentedForms, AreThoseOfThePage) {
-  std::ifstream page(source_directory() + "/docs/collectives.md");
+  std::ifstream page(source_directory() + "/docs/reference/collective_algorithms.md");
   std::vector<std::array<std::string, 4>> documented;  // name, kinds, steps, bytes
   bool inside = false;
   for (std::string line, name; std::getline(page, line);) {

@@ -1,0 +1,58 @@
+"""Are docs/reference/components.md what scripts/reference.py prints, and docs/reference/results.md complete?
+
+NETSIM_BINARY names the program.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
+# A workload that computes and whose memory is known; with these options a run writes every table.
+WORKLOAD = """\
+kind: ptdp
+model: {layers: 4, hidden: 256, heads: 4, sequence: 128, vocabulary: 1000}
+parallel: {tensor: 2, pipeline: 2, data: 2}
+microbatches: 2
+"""
+OPTIONS = ["--quiet", "--set", "output.critical_path=true", "--set", "output.sample.interval=20us"]
+
+
+def documented_columns(page):
+    """Returns {file: [column]} of the sections of a page whose heading is the name of a table."""
+    columns = {}
+    for section in re.split(r"^### ", page, flags=re.MULTILINE)[1:]:
+        name = section.splitlines()[0]
+        if not name.endswith(".csv"):
+            continue
+        table = re.search(r"^\| column \|.*?(?=\n\n|\Z)", section, flags=re.MULTILINE | re.DOTALL).group()
+        rows = table.splitlines()[2:]
+        columns[name] = [column for row in rows for column in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    return columns
+
+
+class Reference(unittest.TestCase):
+    maxDiff = None
+
+    def test_components_are_those_of_the_program(self):
+        done = subprocess.run([sys.executable, "-B", ROOT / "scripts/reference.py", "--binary", BINARY, "--check"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, "scripts/reference.py --write writes the page anew\n" + done.stdout[-3000:] + done.stderr)
+
+    def test_columns_are_those_of_a_run(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "w.yaml").write_text(WORKLOAD)
+            subprocess.run([BINARY, "--config", ROOT / "configs/two_dgx.yaml", "--workload", folder / "w.yaml", *OPTIONS, "--out",
+                            folder / "out"], check=True)
+            written = {path.name: path.read_text().splitlines()[0].split(",") for path in (folder / "out").glob("*.csv")}
+        self.assertEqual(documented_columns((ROOT / "docs/reference/results.md").read_text(encoding="utf-8")), written)
+
+
+if __name__ == "__main__":
+    unittest.main()
