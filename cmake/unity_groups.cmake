@@ -1,8 +1,8 @@
-# Compiles the sources of a target in groups: the files of a folder, up to a size, are one translation unit. Most of the
-# time that a file takes is for headers and templates, which the files of a folder share; a build from nothing takes a
-# third of the time so. Names in anonymous namespaces are therefore different within a folder.
+# Compiles the sources of a target in groups: the files of a folder, up to a size, are one translation unit. Most of a
+# file's compile time goes into headers and templates, which the files of a group share. Names in anonymous namespaces
+# therefore have to differ within a folder, which tests/scripts/unity_names_test.py checks for sim/.
 #   group_sources(TARGET SOURCES...)
-# NETSIM_UNITY=OFF compiles each file alone, which is faster where one file is edited again and again.
+# NETSIM_UNITY=OFF compiles each file alone. That is faster where one file is edited again and again.
 option(NETSIM_UNITY "compile the files of a folder together" ON)
 set(NETSIM_UNITY_BYTES 100000 CACHE STRING "bytes of source that are compiled together at most")
 mark_as_advanced(NETSIM_UNITY_BYTES)

@@ -29,7 +29,7 @@ changed_files() {
   for folder in sim tests bench; do git diff --name-only --diff-filter=d "$(base)" -- "$folder/*.cpp"; done
 }
 
-# Of the files in standard input, those that are compiled here.
+# Prints those files of standard input that are compiled here.
 compiled() {
   local file
   while IFS= read -r file; do

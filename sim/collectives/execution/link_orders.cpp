@@ -13,7 +13,6 @@ namespace netsim {
 namespace {
 
 using Order = LinkOrders::Order;
-using Orders = LinkOrders::Orders;
 using Mask = std::uint32_t;  // a bit for each GPU
 
 constexpr Mask bit(std::uint32_t gpu) { return Mask{1} << gpu; }
@@ -30,8 +29,8 @@ class Search {
 
   // Return an order for each of `ends`, or `count` closed orders from GPU 0. nullopt: there are none, or the
   // search took too long.
-  std::optional<Orders> ways(const std::vector<WayEnds>& ends) { return find(ends, false); }
-  std::optional<Orders> rings(std::uint32_t count) {
+  std::optional<LinkOrders::Orders> ways(const std::vector<WayEnds>& ends) { return find(ends, false); }
+  std::optional<LinkOrders::Orders> rings(std::uint32_t count) {
     return find(std::vector<WayEnds>(count, WayEnds{0, 0}), true);
   }
 
@@ -39,7 +38,7 @@ class Search {
   // Largest number of extensions of an order by a GPU in one attempt, and of attempts.
   static constexpr std::uint32_t kWork = 20'000, kAttempts = 5;
 
-  std::optional<Orders> find(const std::vector<WayEnds>& ends, bool closed) {
+  std::optional<LinkOrders::Orders> find(const std::vector<WayEnds>& ends, bool closed) {
     ends_ = ends;
     closed_ = closed;
     for (attempt_ = 0; attempt_ < kAttempts; ++attempt_) {
@@ -156,7 +155,7 @@ class Search {
   std::array<Mask, LinkOrders::kMostGpus> out_{}, in_{};
   std::vector<WayEnds> ends_;
   bool closed_ = false;
-  Orders orders_;  // the last order may be incomplete
+  LinkOrders::Orders orders_;  // the last order may be incomplete
   std::uint64_t attempt_ = 0;
   std::uint32_t work_ = 0;
 };
@@ -171,8 +170,8 @@ bool is_symmetric(const LinkLanes& links) {
 }
 
 // Returns each ring and its reverse.
-Orders with_reverses(const Orders& rings) {
-  Orders both;
+LinkOrders::Orders with_reverses(const LinkOrders::Orders& rings) {
+  LinkOrders::Orders both;
   for (const Order& ring : rings) {
     both.push_back(ring);
     both.push_back(ring);
@@ -183,14 +182,14 @@ Orders with_reverses(const Orders& rings) {
 
 // Finds `rings` rings over `times` the lanes. Where links are equal in both directions, it first looks for
 // half as many rings and adds their reverses.
-std::optional<Orders> fit(const LinkLanes& links, std::uint32_t times, std::uint32_t rings) {
+std::optional<LinkOrders::Orders> fit(const LinkLanes& links, std::uint32_t times, std::uint32_t rings) {
   if (rings % 2 == 0 && is_symmetric(links)) {
     if (const auto found = Search(links, times, true).rings(rings / 2)) return with_reverses(*found);
   }
   return Search(links, times, false).rings(rings);
 }
 
-Orders best_rings(const LinkLanes& links, std::uint32_t most) {
+LinkOrders::Orders best_rings(const LinkLanes& links, std::uint32_t most) {
   const auto one = Search(links, 1, false).rings(1);
   if (!one) return {};
   const std::uint32_t bound = std::min(narrowest_cut(links), most);
@@ -204,7 +203,7 @@ Orders best_rings(const LinkLanes& links, std::uint32_t most) {
   return *one;
 }
 
-Orders best_ways(const LinkLanes& links, const std::vector<WayEnds>& ends, bool both_ways) {
+LinkOrders::Orders best_ways(const LinkLanes& links, const std::vector<WayEnds>& ends, bool both_ways) {
   const auto wanted = static_cast<std::uint32_t>(ends.size());
   const std::uint32_t lanes = std::accumulate(links.lanes.begin(), links.lanes.end(), 0U);
   if (lanes == 0) return {};
@@ -239,13 +238,14 @@ std::uint32_t narrowest_cut(const LinkLanes& links) {
   return least;
 }
 
-const Orders& LinkOrders::rings(const LinkLanes& links, std::uint32_t most) {
+const LinkOrders::Orders& LinkOrders::rings(const LinkLanes& links, std::uint32_t most) {
   const auto [at, fresh] = rings_.try_emplace({links, most});
   if (fresh && links.count > 2 && links.count <= kMostGpus) at->second = best_rings(links, most);
   return at->second;
 }
 
-const Orders& LinkOrders::ways(const LinkLanes& links, const std::vector<WayEnds>& ends, bool both_ways) {
+const LinkOrders::Orders& LinkOrders::ways(const LinkLanes& links, const std::vector<WayEnds>& ends,
+                                           bool both_ways) {
   const auto [at, fresh] = ways_.try_emplace({links, {ends, both_ways}});
   if (fresh && links.count > 1 && links.count <= kMostGpus) at->second = best_ways(links, ends, both_ways);
   return at->second;
