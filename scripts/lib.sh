@@ -8,7 +8,7 @@ build_packages=(g++ cmake ninja-build ccache libboost-graph-dev libboost-program
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev pkgconf python3
                python3-yaml python3-pandas python3-matplotlib valgrind clang-format clang-tidy)
 
-# Compilations are shared between build directories and clones.
+# Compilations are shared between build directories, those of files that are compiled alone also between clones.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 say() { printf '%s\n' "$*" >&2; }

@@ -58,7 +58,7 @@ struct SwitchAggregation {
   double share = 1;
 };
 
-// The way a message uses the switches of a aggregation group.
+// The way a message uses the switches of an aggregation group.
 enum class AggregationUse : std::uint8_t {
   none,
   multicast,  // from the head to all members; the destination is ignored
@@ -133,7 +133,7 @@ class Endpoint {
   // first, even between the packets of another; equal ones go in order of send().
   //
   // TransferTraits::channel determines which messages share a queue pair, over the fabric and within a host.
-  // A message through a aggregation group cannot be identified later: its handle is that of no message.
+  // A message through an aggregation group cannot be identified later: its handle is that of no message.
   virtual MessageHandle send(const SendRequest& request) = 0;
   // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `turned` is
   // useful.

@@ -145,8 +145,8 @@ struct QueuePairRecord {
   PathPlace idle;              // ports of a way from GPU to GPU, for ideal times; no packet takes it
   Bytes acknowledged = 0;      // payload bytes of the segments that are acknowledged completely
   std::uint32_t held = 0;      // number of held messages
-  double efficiency = 1;       // with a aggregation group: payload divided by the bytes it takes on the wire
-  std::uint32_t header = 0;    // with a aggregation group: bytes added to each packet
+  double efficiency = 1;       // with an aggregation group: payload divided by the bytes it takes on the wire
+  std::uint32_t header = 0;    // with an aggregation group: bytes added to each packet
   std::uint32_t timeouts = 0;  // retransmission timeouts in a row
   Time timer_event = 0;        // time of the retransmission event that counts; others are out of date
   Time waited = 0;             // total time spent in timeouts

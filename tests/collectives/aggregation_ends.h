@@ -10,7 +10,7 @@
 
 namespace netsim::test {
 
-// A thread block, by rank and number; a aggregation group is {kInFan, its number}.
+// A thread block, by rank and number; an aggregation group is {kInFan, its number}.
 using BlockOrFan = std::pair<std::uint32_t, std::uint32_t>;
 inline constexpr std::uint32_t kInFan = UINT32_MAX;
 using Ends = std::pair<BlockOrFan, BlockOrFan>;  // from, to

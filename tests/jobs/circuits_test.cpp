@@ -1,5 +1,5 @@
-// Do tasks that ask for optical circuits meet, wait until the circuits are lit and no longer, whoever runs
-// them in how many sets; and do the statistics and critical paths say what they waited for?
+// Do tasks that ask for optical circuits meet, and wait until the circuits are up and no longer, in any
+// number of sets? Do the statistics and critical paths say what they waited for?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,5 +1,5 @@
-// Do the statistics make of records in order what happened at every rank and of every operation, whoever of
-// its members is told first, and do they refuse members that disagree?
+// Do the statistics follow from the records of every rank and operation, in any order of the members? Do they
+// refuse members that disagree?
 #include "sim/jobs/job_statistics.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Does a job start and end every task when it should, do the statistics of a rank say what was computed, in
-// flight, exposed and idle to the picosecond, and are tasks that cannot be played refused?
+// Does a job start and end every task when it should? Do the statistics of a rank say what was computed, in
+// flight, exposed and idle, to the picosecond? Are tasks that cannot be simulated refused?
 #include "sim/jobs/job.h"
 
 #include <gmock/gmock.h>

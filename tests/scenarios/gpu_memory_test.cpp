@@ -1,5 +1,5 @@
-// The memory of GPUs in a run: is its configuration that of the tasks, is the peak in the report, and is what
-// does not fit refused?
+// Is the memory of GPUs in a run that of the tasks, and is the peak in the report? Are jobs that do not fit
+// refused?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,9 +41,9 @@ class SwitchAggregations {
     std::uint32_t path = 0;
     std::uint32_t bare = 0;
   };
-  // A aggregation group at one switch. `from` holds the ports that the members' packets come from, ascending;
-  // empty means that nothing is summed. If `branches` is empty, the sum goes on by the path of its last
-  // packet.
+  // An aggregation group at one switch. `from` holds the ports that the members' packets come from,
+  // ascending; empty means that nothing is summed. If `branches` is empty, the sum goes on by the path of its
+  // last packet.
   //
   // `latency` is the time of summing. At most `open` sums wait for members; 0 means any number.
   struct At {
@@ -52,11 +52,11 @@ class SwitchAggregations {
     Time latency = 0;
     std::uint32_t open = 0;
   };
-  // Adds a aggregation group and returns its index, counted from 0.
+  // Adds an aggregation group and returns its index, counted from 0.
   std::uint32_t add(At at);
 
   const At& at(std::uint32_t aggregation) const { return aggregations_[aggregation].at; }
-  // Counts a packet that arrived from the port `from` at a aggregation group that sums. Returns whether it
+  // Counts a packet that arrived from the port `from` at an aggregation group that sums. Returns whether it
   // was the last one of its sum.
   bool completes(std::uint32_t aggregation, PortId from);
 

@@ -32,7 +32,7 @@ class Connections {
   // Implements Endpoint::begin_anew().
   void begin_anew(std::uint32_t source, std::uint32_t job);
 
-  // Parameters of a new queue pair between the ends of a aggregation group. `idle` holds the ports from its
+  // Parameters of a new queue pair between the ends of an aggregation group. `idle` holds the ports from its
   // source to its destination. `number` must be unique among the queue pairs of these GPUs and this job.
   struct AggregationPair {
     std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as in QueuePairIdentity

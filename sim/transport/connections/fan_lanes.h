@@ -1,14 +1,14 @@
 // AggregationSessions: messages through switches that copy and sum, for one logical process. All GPUs of a
 // aggregation group belong to one logical process (partition.h).
 //
-// A lane is an aggregation or multicast session: it serves one communication on a aggregation group while its
-// messages are in flight. It has queue pairs into the aggregation group's switch, one of the head or one of
-// each member. A multicast also has one from the switch to each member, on which nothing is sent.
+// A lane is an aggregation or multicast session: it serves one communication on an aggregation group while
+// its messages are in flight. It has queue pairs into the aggregation group's switch, one of the head or one
+// of each member. A multicast also has one from the switch to each member, on which nothing is sent.
 //
 // So no packet needs to say what it is summed with: the n-th packets of all members belong together. A lane
 // with nothing in flight may be used by another communication next.
 //
-// A aggregation group with `turned` is an all-reduce tree over a fabric (sim/topology/aggregation_tree.h).
+// An aggregation group with `turned` is an all-reduce tree over a fabric (sim/topology/aggregation_tree.h).
 // Each member has one queue pair into it, on which the sums come back. Its packets have the headers of the
 // fabric's transport and no acknowledgements: a sum that comes back acknowledges its packet.
 //
@@ -136,14 +136,15 @@ class AggregationSessions {
   EventLoop& loop_;
   std::deque<Lane> lanes_;
   std::unordered_map<Key, std::uint32_t, KeyHash> lane_of_;  // never iterated
-  // Lanes of a aggregation group, use, class and job, the oldest first. The key has no communication and tag.
+  // Lanes of an aggregation group, use, class and job, the oldest first. The key has no communication and
+  // tag.
   std::unordered_map<Key, std::vector<std::uint32_t>, KeyHash> sessions_of_aggregation_;
   std::unordered_map<std::uint32_t, Place> places_;                 // by queue pair
   std::unordered_map<std::uint32_t, std::uint32_t> lanes_of_head_;  // number of lanes of each head
   std::uint32_t trees_ = 0;                                         // number of trees created so far
 };
 
-// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of a aggregation
+// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation
 // group. kNoId: no such port reaches all of them. The way back is the same link.
 PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu, const SwitchAggregation& aggregation);
 // Returns whether any switch of the cluster's fabrics sums.

@@ -70,8 +70,8 @@ TEST_P(EveryPlan, ComputesTheResultInTheStepsOfItsForm) {
   }
 }
 
-// What goes from a rank, or through a aggregation group, to a thread block or into a aggregation group, in
-// the order of the steps.
+// A connection leads from a rank, or through an aggregation group, to a thread block or into an aggregation
+// group. Its counts are in the order of the steps.
 using Connection = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 using Counts = std::map<Connection, std::vector<std::uint32_t>>;
 Connection connection_of(const test::Ends& ends) {

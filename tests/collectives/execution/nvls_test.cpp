@@ -302,7 +302,8 @@ void expect_rack(const std::string& yaml, std::uint32_t gpus, Bytes smallest, do
   EXPECT_LT(std::exp(logarithms / static_cast<double>(measured.size())), 1.04);
 }
 
-// The 72 GPUs of a GB200 NVL72. The plateau is 5.3 % fast (docs/evidence/validation.md has what speaks for that).
+// The 72 GPUs of a GB200 NVL72. The plateau is 5.3 % fast (docs/evidence/validation.md has what speaks for
+// that).
 TEST(Nvls, AnAllReduceOfARackTakesWhatNcclTakes) {
   expect_rack(rack("", "nvls"), 72, 512 * kMebibyte, 1835.9,
               {{kGibibyte, 2924.7, 0.03}, {2 * kGibibyte, 5474.6, 0.05}});
@@ -419,9 +420,9 @@ TEST(NvlsTree, TakesWhatWarpsAndNicsDo) {
   EXPECT_NEAR(busbw("dgx_b200", 4, kGibibyte / 2) / 387, 1, 0.15);
 }
 
-// On two B200 hosts of Google (A4, GKE, not in place) 32 MiB take 291 us and 64 MiB 483 us: 96 us more for
-// each round of 256 chunks of 64 KiB, of which each GPU posts 32. NCCL counts 3 us for posting one with
-// Intel's CPUs (getNetOverhead in src/graph/tuning.cc: three times 1 us by Simple).
+// On two B200 hosts of Google (A4, GKE, not in place) 32 MiB take 291 us and 64 MiB 483 us. Each round of 256
+// chunks of 64 KiB adds 96 us, and each GPU posts 32 of them. NCCL counts 3 us for posting one with Intel's
+// CPUs (getNetOverhead in src/graph/tuning.cc: three times 1 us by Simple).
 TEST(NvlsTree, ProxiesPostAChunkAfterTheOther) {
   const auto microseconds = [](const std::string& overhead, Bytes bytes) {
     PacketCollectives cluster(
