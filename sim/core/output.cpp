@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -149,6 +150,23 @@ std::uint64_t load_little_endian(const char* bytes, std::size_t count) {
   return word;
 }
 
+// SignalsDeferred: signals that end the process wait, in this thread, while the object lives.
+class SignalsDeferred {
+ public:
+  SignalsDeferred() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~SignalsDeferred() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsDeferred(const SignalsDeferred&) = delete;
+  SignalsDeferred& operator=(const SignalsDeferred&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -278,8 +296,10 @@ OutputDirectory::~OutputDirectory() {
 }
 
 // Locks the lock file. A run that ends removes the file, which makes the lock useless. Then the loop tries
-// the file that has the name now.
+// the file that has the name now. A signal waits until the file is registered, so that its handler removes
+// it; registered earlier, the file could be another run's.
 void OutputDirectory::claim() {
+  const SignalsDeferred until_registered;
   do {
     lock_ = Descriptor(::openat(directory_.number(), kLockFile,
                                 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));

@@ -10,8 +10,8 @@
 namespace netsim::buffer_test {
 namespace {
 
-using test::star;
 using test::PacketFixture;
+using test::star;
 
 // What a lossy queue grows to that may take 1024 times what is free: full but for a 1025th and a packet.
 Bytes buffer_of(int hosts, const std::string& links, std::uint32_t senders, const std::string& more = "") {

@@ -11,8 +11,8 @@
 namespace netsim::counters_test {
 namespace {
 
-using test::star;
 using test::PacketFixture;
+using test::star;
 
 // ---- Time on the wire
 

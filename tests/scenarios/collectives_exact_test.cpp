@@ -131,7 +131,7 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
 // One message a step, however large.
 Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks, Bytes bytes) {
   test::PacketFixture fixture("topology: {kind: star, hosts: " + std::to_string(ranks) +
-                                 ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n");
+                              ", rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none}\n");
   const auto executor = Executor::create(
       fixture.loop.loop(), *fixture.network,
       parse_config(std::string(to_string(kind)) + ": " + algorithm +

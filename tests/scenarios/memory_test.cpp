@@ -107,7 +107,8 @@ TEST_P(FlowMemory, IsAtMostAHundredBytesAFlow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Flows, FlowMemory,
-                         ::testing::Combine(::testing::Values("csv", "ns3", "htsim", "poisson"), ::testing::Bool()),
+                         ::testing::Combine(::testing::Values("csv", "ns3", "htsim", "poisson"),
+                                            ::testing::Bool()),
                          [](const auto& chosen) {
                            return std::string(std::get<0>(chosen.param)) +
                                   (std::get<1>(chosen.param) ? "_with_tables" : "");

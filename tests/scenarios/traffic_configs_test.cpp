@@ -50,16 +50,16 @@ TEST_P(TrafficConfigs, Run) {
 INSTANTIATE_TEST_SUITE_P(
     Shipped, TrafficConfigs,
     ::testing::Values(Case{"traffic/star17.yaml", "traffic/all_to_all.yaml", 17 * 16, 17 * 16 * 100'000},
-                    Case{"traffic/star17.yaml", "traffic/ring.yaml", 17 * 8, 17 * 8 * 1'000'000},
-                    Case{"traffic/star17.yaml", "traffic/poisson.yaml", 69, 0},
-                    Case{"traffic/star17.yaml", "traffic/poisson_inline.yaml", 583, 0},
-                    Case{"traffic/star17.yaml", "traffic/flows.yaml", 3, 4'004'000},
-                    // Every message of a collective has its credit, of 64 bytes.
-                    Case{"traffic/star17.yaml", "traffic/phases.yaml", 7104, 222'000'000 + 7104 * 64},
-                    Case{"traffic/star17.yaml", "traffic/flows.csv", 3, 4'004'000},
-                    Case{"traffic/custom.yaml", "traffic/flows.csv", 3, 4'004'000},
-                    Case{"import/ns3.yaml", "import/ns3/flow.txt", 4, 5'020'000},
-                    Case{"import/htsim.yaml", "import/htsim/connections.cm", 7, 1'608'192}));
+                      Case{"traffic/star17.yaml", "traffic/ring.yaml", 17 * 8, 17 * 8 * 1'000'000},
+                      Case{"traffic/star17.yaml", "traffic/poisson.yaml", 69, 0},
+                      Case{"traffic/star17.yaml", "traffic/poisson_inline.yaml", 583, 0},
+                      Case{"traffic/star17.yaml", "traffic/flows.yaml", 3, 4'004'000},
+                      // Every message of a collective has its credit, of 64 bytes.
+                      Case{"traffic/star17.yaml", "traffic/phases.yaml", 7104, 222'000'000 + 7104 * 64},
+                      Case{"traffic/star17.yaml", "traffic/flows.csv", 3, 4'004'000},
+                      Case{"traffic/custom.yaml", "traffic/flows.csv", 3, 4'004'000},
+                      Case{"import/ns3.yaml", "import/ns3/flow.txt", 4, 5'020'000},
+                      Case{"import/htsim.yaml", "import/htsim/connections.cm", 7, 1'608'192}));
 
 TEST(TrafficScenarios, AListIsTheSameInYamlAndCsv) {
   const Results yaml = run_configs({"traffic/star17.yaml", "traffic/flows.yaml", 3, 0});

@@ -15,8 +15,8 @@
 namespace netsim::acknowledge_test {
 namespace {
 
-using ::testing::HasSubstr;
 using test::PacketFixture;
+using ::testing::HasSubstr;
 
 constexpr const char* kPair = "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n";
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";

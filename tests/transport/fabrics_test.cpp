@@ -17,8 +17,8 @@
 namespace netsim::fabrics_test {
 namespace {
 
-using ::testing::HasSubstr;
 using test::PacketFixture;
+using ::testing::HasSubstr;
 
 // GPUs 0 to 7 and 8 to 15 are those of two hosts, 16 and 17 the drives of two servers.
 constexpr const char* kCluster =

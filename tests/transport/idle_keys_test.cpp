@@ -10,11 +10,11 @@
 namespace netsim::idle_keys_test {
 namespace {
 
+using test::PacketFixture;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using test::PacketFixture;
 
 std::vector<std::string> idle(const std::string& yaml, const std::string& host = "single_nic") {
   const PacketFixture f("topology: {kind: star, hosts: 8, rate: 100 Gbps}\nhost: " + host + "\n" + yaml);

@@ -257,8 +257,9 @@ TEST(MessageDelays, AreAllAtPortsWhereNothingWaitsAtTheSender) {
 }
 
 // Where packets overtake each other or are lost the parts still add up to no more than the whole.
-// The idle way has the highest rates of the run (docs/reference/results.md, the ideal time of a message). What a slower
-// link takes more is therefore no propagation: the message takes longer, and its parts leave the rest over.
+// The idle way has the highest rates of the run (docs/reference/results.md, the ideal time of a message).
+// What a slower link takes more is therefore no propagation: the message takes longer, and its parts leave
+// the rest over.
 TEST(MessageDelays, CountASlowerLinkBesideTheIdleWay) {
   Traced f(
       "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"

@@ -649,8 +649,8 @@ TEST(BlueConnect, TakesTheSumOfItsLevels) {
 // n bytes among ranks with one NIC each on `topology`; latencies of the library as above.
 double over_packets(const std::string& cluster, const std::string& algorithm, std::uint32_t p, Bytes n) {
   test::PacketFixture fixture(cluster +
-                                 "\nnetwork: {switch: {marker: none}}\n"
-                                 "transport: {congestion_control: none}\n");
+                              "\nnetwork: {switch: {marker: none}}\n"
+                              "transport: {congestion_control: none}\n");
   Completions done(fixture.loop.loop());
   const CollectiveKind kind = CollectiveKind::all_reduce;
   const auto executor = Executor::create(fixture.loop.loop(), *fixture.network,

@@ -12,11 +12,11 @@
 namespace netsim::algorithm_choice_test {
 namespace {
 
-using ::testing::AllOf;
 using test::every;
-using ::testing::HasSubstr;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using Kind = CollectiveKind;
 
 std::string two_dgx(const std::string& choices) {

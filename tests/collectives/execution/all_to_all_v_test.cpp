@@ -20,9 +20,9 @@
 namespace netsim::all_to_all_v_test {
 namespace {
 
-using ::testing::HasSubstr;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 constexpr Time kAlpha = 5 * kMicrosecond;

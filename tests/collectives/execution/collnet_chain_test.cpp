@@ -12,9 +12,9 @@ namespace netsim::collnet_chain_test {
 namespace {
 
 using test::every;
-using ::testing::HasSubstr;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 std::string fabric(const std::string& host, const std::string& all_reduce) {
@@ -34,8 +34,8 @@ TEST(CollnetChain, IsProvedForHostsOfAllSizes) {
       if (group * hosts < 2) continue;
       for (const std::uint32_t chains : {1U, 2U, 3U, 8U, 20U}) {
         const auto plan = test::make_plan("{kind: collnet_chain, group: " + std::to_string(group) +
-                                                 ", chains: " + std::to_string(chains) + "}",
-                                             CollectiveKind::all_reduce, group * hosts);
+                                              ", chains: " + std::to_string(chains) + "}",
+                                          CollectiveKind::all_reduce, group * hosts);
         EXPECT_EQ(prove(*plan), "") << group << " x " << hosts << ", " << chains;
         const Bytes n = Bytes{120} * chains;
         Bytes sum = 0;  // each link of a chain both ways, and up the tree

@@ -118,13 +118,12 @@ TEST_P(ClosedForm, OnTheIdealNetworkIsStepsTimesDelay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, ClosedForm,
-                         ::testing::Values(Form{CollectiveKind::all_reduce, 2},
-                                         Form{CollectiveKind::all_gather, 1},
-                                         Form{CollectiveKind::reduce_scatter, 1},
-                                         Form{CollectiveKind::all_to_all, 1},
-                                         Form{CollectiveKind::broadcast, 1}, Form{CollectiveKind::reduce, 1}),
-                         [](const auto& named) { return std::string(to_string(named.param.kind)); });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, ClosedForm,
+    ::testing::Values(Form{CollectiveKind::all_reduce, 2}, Form{CollectiveKind::all_gather, 1},
+                      Form{CollectiveKind::reduce_scatter, 1}, Form{CollectiveKind::all_to_all, 1},
+                      Form{CollectiveKind::broadcast, 1}, Form{CollectiveKind::reduce, 1}),
+    [](const auto& named) { return std::string(to_string(named.param.kind)); });
 
 std::uint32_t tree_height(const Plan& tree, std::uint32_t t) {
   std::uint32_t height = 0;

@@ -18,8 +18,8 @@
 namespace netsim::grouped_test {
 namespace {
 
-using ::testing::Each;
 using test::request_of;
+using ::testing::Each;
 using ::testing::SizeIs;
 
 // All-reduces of so many bytes in one call, of all GPUs of two hosts of `per_host`: the channels of each.

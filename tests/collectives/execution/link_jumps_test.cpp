@@ -14,11 +14,11 @@
 namespace netsim::link_jumps_test {
 namespace {
 
-using ::testing::ElementsAre;
 using test::every;
-using ::testing::IsEmpty;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 std::vector<std::uint32_t> jumps_of(const std::string& topology, const std::vector<std::uint32_t>& members) {
   const Cluster cluster = build_cluster(parse_config("topology: " + topology + "\n", "test.yaml"));

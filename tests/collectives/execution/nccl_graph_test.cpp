@@ -21,9 +21,9 @@ namespace netsim::nccl_graph_test {
 namespace {
 
 using test::every;
-using ::testing::HasSubstr;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::HasSubstr;
 
 // Two GPUs with a NIC each.
 constexpr const char* kPair = R"(<graphs version="1">

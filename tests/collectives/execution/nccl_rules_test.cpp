@@ -13,12 +13,12 @@
 namespace netsim::nccl_rules_test {
 namespace {
 
-using ::testing::AllOf;
 using test::every;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 using Kind = CollectiveKind;

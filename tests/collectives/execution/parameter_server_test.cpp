@@ -13,10 +13,10 @@ namespace netsim::parameter_server_test {
 namespace {
 
 using test::every;
-using ::testing::HasSubstr;
 using test::make_plan;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 std::string servers(std::uint32_t k, const std::string& split = "optimal") {

@@ -19,9 +19,9 @@ namespace netsim::sharp_test {
 namespace {
 
 using test::every;
-using ::testing::HasSubstr;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 constexpr const char* kNoLatency = "{kind: sharp, base_latency: 0, hop_latency: 0, hop_latency_net: 0}";
@@ -500,7 +500,7 @@ TEST(Sharp, IsProvedForHostsOfAllSizes) {
       for (const char* trees : {"1", "3"}) {
         const auto plan =
             test::make_plan("{kind: sharp, group: " + std::to_string(group) + ", trees: " + trees + "}",
-                               CollectiveKind::all_reduce, group * hosts);
+                            CollectiveKind::all_reduce, group * hosts);
         EXPECT_EQ(prove(*plan), "") << group << " x " << hosts;
         // A rank gives away its part of those of the others, gets their sums from it; and n / k goes up.
         const Bytes n = Bytes{24} * group;

@@ -18,10 +18,10 @@
 namespace netsim::tokens_test {
 namespace {
 
-using ::testing::HasSubstr;
 using test::make_plan;
 using test::PacketCollectives;
 using test::request_of;
+using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 constexpr BitRate kRate = 8 * kGbps;  // 1 ns a byte
