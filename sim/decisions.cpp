@@ -13,7 +13,7 @@ namespace {
 std::size_t switches(const Graph& graph) {
   std::size_t count = 0;
   for (NodeId node = 0; node < graph.node_count(); ++node) {
-    if (graph.node(node).kind == NodeKind::fabric_switch) ++count;
+    if (is_switch(graph, node)) ++count;
   }
   return count;
 }

@@ -76,9 +76,7 @@ void catch_signals() {
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXFSZ, SIG_IGN);
   handle(SIGABRT, on_abort);
-  sigset_t signals;  // the parent process may have blocked them
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+  const sigset_t signals = ending_signals();  // the parent process may have blocked them
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 

@@ -1,7 +1,5 @@
 #include "sim/compute/kernel.h"
 
-#include "sim/compute/stream.h"
-
 namespace netsim {
 
 const char* to_string(Precision precision) {
@@ -33,28 +31,6 @@ std::int64_t operand_bits(Precision precision) {
       return 4;
   }
   return 0;
-}
-
-const char* to_string(Stream stream) {
-  switch (stream) {
-    case Stream::compute:
-      return "compute";
-    case Stream::tp:
-      return "tp";
-    case Stream::pp:
-      return "pp";
-    case Stream::dp:
-      return "dp";
-    case Stream::ep:
-      return "ep";
-    case Stream::io:
-      return "io";
-    case Stream::cp:
-      return "cp";
-    case Stream::offload:
-      return "offload";
-  }
-  return "?";
 }
 
 }  // namespace netsim

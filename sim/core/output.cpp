@@ -154,9 +154,7 @@ std::uint64_t load_little_endian(const char* bytes, std::size_t count) {
 class SignalsDeferred {
  public:
   SignalsDeferred() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+    const sigset_t signals = ending_signals();
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
   }
   ~SignalsDeferred() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

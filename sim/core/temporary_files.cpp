@@ -23,6 +23,13 @@ std::array<Slot, 64> slots;
 
 }  // namespace
 
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) sigaddset(&signals, signal);
+  return signals;
+}
+
 TemporaryFile::TemporaryFile(int directory, const std::string& name) {
   if (name.size() > NAME_MAX) return;
   for (std::size_t i = 0; i < slots.size(); ++i) {

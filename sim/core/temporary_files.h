@@ -2,9 +2,13 @@
 // removes them; otherwise their owners do.
 #pragma once
 
+#include <csignal>
 #include <string>
 
 namespace netsim {
+
+// Returns the signals whose handlers end the process.
+sigset_t ending_signals();
 
 // TemporaryFile: registers a file while the object lives; its owner creates and removes the file. At most 64
 // files are registered at a time. remove_temporary_files() does not remove any more than these.

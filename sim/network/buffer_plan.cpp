@@ -137,7 +137,7 @@ void build_classes(FabricState& state) {
 
 void build_buffers(FabricState& state) {
   for (NodeId id = 0; id < state.graph.node_count(); ++id) {
-    if (state.graph.node(id).kind == NodeKind::fabric_switch) build_buffer(state, id);
+    if (is_switch(state.graph, id)) build_buffer(state, id);
   }
 }
 
@@ -145,8 +145,7 @@ void build_credits(FabricState& state) {
   for (PortId id = 0; id < state.graph.port_count(); ++id) {
     const PortSpec& spec = state.graph.port(id);
     const SwitchRules& rules = state.rules_at(id);
-    const bool into_switch =
-        rules.credits() && state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch;
+    const bool into_switch = rules.credits() && is_switch(state.graph, spec.peer_node);
     if (!into_switch && spec.link.credits == 0) continue;
     if (state.credits.empty()) state.credits.resize(state.ingress.size());
     const Bytes largest = into_switch ? rules.largest_packet : spec.link.mtu;

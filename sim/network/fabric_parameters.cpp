@@ -46,7 +46,7 @@ int read_tier(const ConfigNode& entry, const Graph& graph, NodeId first, NodeId 
   const std::int64_t tier = read_integer(*node);
   int highest = -1;
   for (NodeId id = first; id < end; ++id) {
-    if (graph.node(id).kind == NodeKind::fabric_switch) highest = std::max(highest, graph.node(id).tier);
+    if (is_switch(graph, id)) highest = std::max(highest, graph.node(id).tier);
   }
   if (tier < 0 || tier > highest) out_of_range(*node, "0", std::to_string(highest));
   return static_cast<int>(tier);

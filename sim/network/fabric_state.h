@@ -138,9 +138,7 @@ struct FabricState {
   bool is_lossless(PortId port, std::uint32_t priority) const {
     return (rules_at(port).lossless >> priority & 1) != 0;
   }
-  bool at_switch(PortId port) const {
-    return graph.node(graph.port(port).node).kind == NodeKind::fabric_switch;
-  }
+  bool at_switch(PortId port) const { return is_switch(graph, graph.port(port).node); }
   Bytes queued(PortId port) const;
   // Returns the time to send so many bytes at this rate, or to pace them, rounded to the network's
   // resolution.

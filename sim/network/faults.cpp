@@ -20,8 +20,7 @@ const ConfigNode* given(const ConfigNode& fault, const char* key) {
 
 // Returns whether the link belongs to the fabric. Nothing repairs losses inside a host.
 bool of_fabric(const PortSpec& port, const Graph& graph) {
-  return graph.node(port.node).kind == NodeKind::fabric_switch ||
-         graph.node(port.peer_node).kind == NodeKind::fabric_switch;
+  return is_switch(graph, port.node) || is_switch(graph, port.peer_node);
 }
 
 // Returns the ports of the fabric that "a->b" means, or both ports of "a-b". A bundle means all its cables;

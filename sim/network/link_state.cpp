@@ -58,7 +58,7 @@ void set_passage(FabricState& state, PortId port) {
   p.delay = link.delay;
   link.cut_through = spec.link.cut_through;
   link.header = link.header_bytes = 0;
-  if (state.graph.node(spec.peer_node).kind == NodeKind::fabric_switch) {
+  if (is_switch(state.graph, spec.peer_node)) {
     const SwitchParameters& there = state.of_switch(spec.peer_node);
     p.delay += there.latency;
     if (there.forwarding == Switching::cut_through && link.rate >= fastest_port(state, spec.peer_node)) {

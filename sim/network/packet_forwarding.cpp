@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-// Returns the hop with the least load. Of equal ones it takes the first, counted from `first`.
+// Returns the hop with the least load. Among equal hops it takes the first, counted from `first`.
 template <class T, class Load>
 T least_loaded(std::span<const T> hops, std::uint32_t first, Load load) {
   T best = hops[first];

@@ -20,7 +20,7 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
                                     NodeId from, NodeId to, const RoutingPolicy& policy,
                                     std::uint32_t channels, std::uint64_t flow, std::uint64_t seed);
 // Returns the ports from one NIC to another by way of the intermediate `via` (Routes::passes()), which the
-// packet's first switch chooses. Of equal hops it takes the first. The path is direct if one of its ends
+// packet's first switch chooses. Among equal hops it takes the first. The path is direct if one of its ends
 // already passes the intermediate; it is empty if there is no way.
 std::vector<PortId> nic_path_over(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
                                   std::uint32_t via);

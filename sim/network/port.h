@@ -30,7 +30,8 @@ constexpr std::uint32_t make_step(StepKind kind, std::uint32_t target) {
 // chooses the hop. With kGivenHop it is a hop, where the fabric has virtual channels; a port step instead
 // keeps the packet's channel.
 //
-// With kFanTarget and without kGivenHop it is a multicast or reduction at the switch (switch_aggregations.h).
+// With kAggregationTarget and without kGivenHop it is a multicast or reduction at the switch
+// (switch_aggregations.h).
 inline constexpr std::uint32_t kGivenHop = 1U << 28;
 inline constexpr std::uint32_t kAggregationTarget = 1U << 27;
 inline constexpr unsigned kChannelShift = 25;

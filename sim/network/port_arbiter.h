@@ -66,8 +66,8 @@ class PortArbiter {
   // Schedules the port's next departure for as soon as it is free, unless one is pending. `next` is what it
   // will probably send, to be prefetched: a packet, or in the high half the queue pair that will make one.
   void wake(PortId port, std::uint64_t next) { wake(port, next, ports_[port].origin); }
-  // As wake(), with the event's key taken from `by`. Ports that another port wakes for the same time are then
-  // served in the order of these calls.
+  // Wakes the port likewise, but the event takes its key from `by`, the origin of another port. Ports that
+  // one port wakes for the same time are then served in the order of these calls.
   void wake(PortId port, std::uint64_t next, Origin& by) {
     Port& p = ports_[port];
     if (p.wake) return;

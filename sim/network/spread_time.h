@@ -76,7 +76,7 @@ class SpreadTimes {
   };
 
   Known& known(const PacketTrain& train);
-  bool is_switch(NodeId node) const { return state_.graph.node(node).kind == NodeKind::fabric_switch; }
+  bool is_switch(NodeId node) const { return netsim::is_switch(state_.graph, node); }
   BitRate rate(PortId port) const;
   Shared shared(std::span<const PortId> way) const;
 

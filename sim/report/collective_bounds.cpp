@@ -33,7 +33,7 @@ CollectiveBounds::CollectiveBounds(const Cluster& cluster) {
   int tiers = 0;
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     atoms.push_back(graph.node(node).atom);
-    if (graph.node(node).kind == NodeKind::fabric_switch) tiers = std::max(tiers, graph.node(node).tier + 1);
+    if (is_switch(graph, node)) tiers = std::max(tiers, graph.node(node).tier + 1);
   }
   add_level(cluster, atoms);
   for (int above = 1; above < tiers; ++above) add_level(cluster, parts_below(graph, above));

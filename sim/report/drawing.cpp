@@ -304,7 +304,7 @@ class Picture {
   std::string signature(std::uint32_t host) const {
     std::string text;
     const std::vector<NodeId>& nodes = nodes_of_host_[host];
-    const auto of_fabric = [this](NodeId id) { return graph_.node(id).kind == NodeKind::fabric_switch; };
+    const auto of_fabric = [this](NodeId id) { return is_switch(graph_, id); };
     for (const NodeId id : nodes) {
       if (of_fabric(id)) continue;
       text += std::to_string(static_cast<int>(graph_.node(id).kind));

@@ -133,13 +133,13 @@ using GroupRoutes = std::map<std::pair<const SwitchAggregation*, AggregationUse>
 class RankVolume {
  public:
   RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
-             const PacketNetwork* network, GroupRoutes& fan_ways, std::uint32_t rank)
+             const PacketNetwork* network, GroupRoutes& group_routes, std::uint32_t rank)
       : job_(job),
         executor_(executor),
         cluster_(cluster),
         network_(network),
         lanes_matter_(network != nullptr && network->ways_differ()),
-        fan_ways_(fan_ways),
+        group_routes_(group_routes),
         rank_(rank),
         gpu_(job.gpus[rank]),
         calls_(job, rank) {}
@@ -210,10 +210,10 @@ class RankVolume {
   // Adds a message to an aggregation or multicast group. The links that packets of all members share are
   // counted at the first member.
   void add_group(const MessageBatch& batch, Volume& cost) {
-    const auto known = fan_ways_.find({batch.aggregation, batch.aggregation_use});
-    const Way& way = known != fan_ways_.end()
+    const auto known = group_routes_.find({batch.aggregation, batch.aggregation_use});
+    const Way& way = known != group_routes_.end()
                          ? known->second
-                         : fan_ways_
+                         : group_routes_
                                .emplace(std::pair(batch.aggregation, batch.aggregation_use),
                                         network_->aggregation_cost(*batch.aggregation, batch.aggregation_use))
                                .first->second;
@@ -280,7 +280,7 @@ class RankVolume {
   const Cluster& cluster_;
   const PacketNetwork* network_;
   const bool lanes_matter_;
-  GroupRoutes& fan_ways_;
+  GroupRoutes& group_routes_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Way> ways_;  // by destination, and by class and channel
@@ -399,9 +399,9 @@ std::uint64_t Volume::hops() const { return sum_of(packet_hops); }
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
                       const Cluster& cluster, const PacketNetwork* network) {
   Volume volume;
-  GroupRoutes fan_ways;
+  GroupRoutes group_routes;
   for (std::uint32_t rank = 0; rank < source.ranks() && volume.known; ++rank) {
-    RankVolume({source, gpus}, executor, cluster, network, fan_ways, rank).add_to(volume);
+    RankVolume({source, gpus}, executor, cluster, network, group_routes, rank).add_to(volume);
   }
   return volume;
 }

@@ -32,7 +32,7 @@ std::vector<PortId> select(const Graph& graph, const std::vector<ConfigNode>& wa
   const bool all = has(wanted, "all"), switches = has(wanted, "switches");
   std::vector<PortId> ports;
   for (PortId id = 0; id < graph.port_count(); ++id) {
-    const bool of_switch = graph.node(graph.port(id).node).kind == NodeKind::fabric_switch;
+    const bool of_switch = is_switch(graph, graph.port(id).node);
     if (all || (switches && of_switch)) ports.push_back(id);
   }
   for (const ConfigNode& name : wanted) {

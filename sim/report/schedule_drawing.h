@@ -10,7 +10,7 @@ namespace netsim {
 
 // Returns a table of at most `width` columns in which time goes down and ranks are side by side. "3>1" is a
 // message of chunk 3 to rank 1; "3+>1" is one that rank 1 reduces with its own data. Ranks that do not fit
-// follow in another table. Of a long table only the first and last rows are shown, with the number of omitted
+// follow in another table. A long table shows only its first and last rows, with the number of omitted
 // ones.
 std::string render_schedule(const PlanSchedule& schedule, std::size_t width);
 

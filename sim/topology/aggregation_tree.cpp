@@ -15,7 +15,7 @@ class TreeBuilder {
               const std::function<bool(NodeId)>& can_reduce, std::uint32_t number)
       : graph_(graph), nics_(nics), down_(down), number_(number), adds_up_(graph.node_count()) {
     for (NodeId node = 0; node < graph.node_count(); ++node)
-      adds_up_[node] = graph.node(node).kind == NodeKind::fabric_switch && can_reduce(node);
+      adds_up_[node] = is_switch(graph, node) && can_reduce(node);
   }
 
   AggregationTree build() {
@@ -40,8 +40,7 @@ class TreeBuilder {
   bool join(NodeId nic) {
     std::vector<PortId> ports;
     for (const PortId port : graph_.ports_of(nic)) {
-      if (graph_.node(graph_.port(port).peer_node).kind == NodeKind::fabric_switch && is_up(port))
-        ports.push_back(port);
+      if (is_switch(graph_, graph_.port(port).peer_node) && is_up(port)) ports.push_back(port);
     }
     if (ports.empty()) return refuse("no link of " + graph_.node(nic).name + " to a switch is up");
     const PortId port = of_turn(ports);

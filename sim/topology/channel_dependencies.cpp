@@ -38,7 +38,7 @@ class Dependencies {
   }
 
  private:
-  bool is_switch(NodeId node) const { return graph_.node(node).kind == NodeKind::fabric_switch; }
+  bool is_switch(NodeId node) const { return netsim::is_switch(graph_, node); }
   bool is_lossy(PortId port) const { return !lossy_.empty() && lossy_[port]; }
   std::size_t vertex(const Hop& hop) const { return std::size_t{hop.port} * channels_ + hop.channel; }
   Hop hop_of(std::size_t vertex) const {
@@ -280,7 +280,8 @@ class Dependencies {
   std::vector<PortId> entries_;                   // ports of NICs into the fabric
   std::vector<NodeId> destinations_;              // NICs
   std::vector<std::vector<std::uint32_t>> next_;  // by vertex
-  std::vector<std::uint32_t> seen_;  // by vertex and Waypoint::turned: the last round that saw it
+  std::vector<std::uint32_t>
+      seen_;  // by vertex and Waypoint::reached_intermediate: the last round that saw it
   std::uint32_t round_ = 0;
   std::vector<Waypoint> open_, turned_;
   std::vector<Hop> hops_;

@@ -152,6 +152,7 @@ class Graph {
   std::vector<std::uint32_t> node_numbers_, port_numbers_;  // empty: the ids are used
 };
 
+// Returns whether the node is a switch of a fabric.
 inline bool is_switch(const Graph& graph, NodeId node) {
   return graph.node(node).kind == NodeKind::fabric_switch;
 }

@@ -11,9 +11,9 @@ class HopOrderedRoutes final : public Routes {
  public:
   HopOrderedRoutes(const Graph& graph, std::unique_ptr<Routes> routes, std::uint32_t channels)
       : routes_(std::move(routes)), channels_(channels) {
-    const auto is_switch = [&](NodeId node) { return graph.node(node).kind == NodeKind::fabric_switch; };
     for (PortId port = 0; port < graph.port_count(); ++port)
-      between_.push_back(is_switch(graph.port(port).node) && is_switch(graph.port(port).peer_node));
+      between_.push_back(is_switch(graph, graph.port(port).node) &&
+                         is_switch(graph, graph.port(port).peer_node));
   }
 
   std::span<const PortId> next_hops(NodeId at, NodeId destination) const override {

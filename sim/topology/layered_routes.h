@@ -3,8 +3,8 @@
 // The switches have an order, breadth first from the middle of the graph; each link leads up or down in it.
 // Within a layer a packet goes up, then down, so that a layer alone has no cycle (up*/down*; Schroeder et
 // al., Autonet, IEEE JSAC, 1991). Where the route turns up again, the packet continues in the next layer.
-// Packets only move to higher layers, so no cycle leads over several layers either. Of all routes that the
-// layers allow, a packet takes a shortest one; add_hops() offers the first hop of each.
+// Packets only move to higher layers, so no cycle leads over several layers either. A packet takes a shortest
+// one of the routes that the layers allow; add_hops() offers the first hop of each.
 //
 // Layers are as in LASH (Skeie, Lysne, Theiss, Layered Shortest Path Routing in Irregular System Area
 // Networks, IPDPS 2002). Transitions between layers, and up*/down* in the last one, are as in LASH-TOR and

@@ -17,8 +17,8 @@ std::string bundle_name(const Graph& graph, PortId port);
 // one of them. means_link() takes names of both directions: "edge7-agg2" and "edge7-agg2#1".
 bool means_port(const Graph& graph, PortId port, const std::string& name);
 bool means_link(const Graph& graph, PortId port, const std::string& name);
-// Returns the port from a node to the neighbour with that name. Of several ports it is the first, or with
-// "agg2#3" the third. kNoId: there is none.
+// Returns the port from a node to the neighbour with that name. If there are several, it is the first, or
+// with "agg2#3" the third. kNoId: there is none.
 PortId port_to(const Graph& graph, NodeId from, const std::string& name);
 
 }  // namespace netsim

@@ -7,12 +7,11 @@ namespace netsim {
 
 std::vector<std::vector<std::uint32_t>> linked_gpus(const Cluster& cluster) {
   const Graph& graph = cluster.graph;
-  const auto is_switch = [&](NodeId node) { return graph.node(node).kind == NodeKind::fabric_switch; };
   std::map<NodeId, std::vector<std::uint32_t>> gpus_at;  // by fabric switch
   for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
     if (cluster.gpus[gpu].nic == kNoId) continue;
     for (const PortId port : graph.ports_of(cluster.gpus[gpu].nic)) {
-      if (is_switch(graph.port(port).peer_node)) gpus_at[graph.port(port).peer_node].push_back(gpu);
+      if (is_switch(graph, graph.port(port).peer_node)) gpus_at[graph.port(port).peer_node].push_back(gpu);
     }
   }
   std::vector<std::vector<std::uint32_t>> linked(cluster.gpus.size());

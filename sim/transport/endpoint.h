@@ -41,20 +41,20 @@ struct GpuSite {
 // A multicast or aggregation group: GPUs joined through switches that copy and sum. The head may be one of
 // the members. The group uses either one NVLink switch or an all-reduce tree of a fabric's switches.
 //
-// With `turned` (all-reduce) the data is summed on the way to the tree's root, and the sum is sent
-// down to all of the `others`.
+// With `allreduce` the data is summed on the way to the tree's root, and the sum is sent down to all of the
+// `others`.
 struct SwitchAggregation {
-  std::uint32_t head = 0;                  // GPU; unused with `turned`
+  std::uint32_t head = 0;                  // GPU; unused with `allreduce`
   std::span<const std::uint32_t> members;  // GPUs, each once
   bool allreduce = false;
-  // With `turned`: index, as the caller counts aggregation groups, of the aggregation group that carries the
-  // result back down. Equally good trees and NICs are taken in turn, by this number.
+  // The index of the aggregation group that carries the result back down; used with `allreduce` only. The
+  // caller numbers its groups. Equally good trees and NICs are taken in turn, by this number.
   std::uint32_t number = 0;
-  // With `turned`: GPUs that receive the sum, each once. They are the members in any order, or one of them. A
-  // single member that sends to all may also have others that are not members.
+  // The GPUs that receive the sum, each once; used with `allreduce` only. They are the members in any order,
+  // or one of them. A single member that sends to all may also have others that are not members.
   std::span<const std::uint32_t> others = {};
-  // Without `turned`: the fraction of the switch ports' efficiency for such traffic
-  // (InNetworkCapability::efficiency) that this group's messages get.
+  // The fraction of the switch ports' efficiency for such traffic (InNetworkCapability::efficiency) that this
+  // group's messages get. It has no meaning with `allreduce`.
   double share = 1;
 };
 
@@ -113,8 +113,8 @@ class MessageListener {
   // as the destination. A reduction is reported once for all its messages, with the message that arrived
   // last.
   //
-  // With AggregationUse::turned the sum is at the destination, one of the others. The message is that GPU's
-  // own, or, if it sent none, the one that was sent to all.
+  // With AggregationUse::allreduce the sum is at the destination, one of the others. The message is that
+  // GPU's own, or, if it sent none, the one that was sent to all.
   virtual void message_delivered(const SendRequest& message) = 0;
   // Called when the sender may reuse its buffer. Scale-out: the last acknowledgement is back. Within a host,
   // through switches, or ideal: the message was delivered, a multicast to all members.
@@ -129,14 +129,14 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
   virtual void set_listener(MessageListener* listener) = 0;
-  // Sends a message. Messages of one queue pair leave one after the other. Those of a higher priority go
+  // Sends a message. Messages of one queue pair leave one after the other. Messages of a higher priority go
   // first, even between the packets of another; equal ones go in order of send().
   //
   // TransferTraits::channel determines which messages share a queue pair, over the fabric and within a host.
   // A message through an aggregation group cannot be identified later: its handle is that of no message.
   virtual MessageHandle send(const SendRequest& request) = 0;
-  // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `turned` is
-  // useful.
+  // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `allreduce`
+  // is useful.
   virtual bool aggregates() const { return false; }
   // Returns why the network cannot carry messages of the aggregation group, in words; empty if it can.
   virtual std::string objection(const SwitchAggregation& /*aggregation*/) const {

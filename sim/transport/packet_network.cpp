@@ -116,8 +116,7 @@ NetworkCounters PacketNetworkImpl::counters() const {
     c.pfc_resumes += port.pauses - fabric_.pfc_paused(id);
     c.cnps += port.cnps;
     c.lost += port.lost;
-    Bytes& longest =
-        cluster_.graph.node(spec.node).kind == NodeKind::fabric_switch ? c.max_queue : c.max_host_queue;
+    Bytes& longest = is_switch(cluster_.graph, spec.node) ? c.max_queue : c.max_host_queue;
     longest = std::max(longest, port.max_queue);
   }
   return c;

@@ -22,7 +22,7 @@ struct TransferTraits {
   std::uint32_t path_hint = kNoPathHint;
   // The data class of the network in which the message travels.
   std::uint8_t traffic_class = 0;
-  // Priority among the messages of one queue pair. Those of a higher priority go first, packet by packet.
+  // Priority among the messages of one queue pair. Messages of a higher priority go first, packet by packet.
   // Queue pairs take turns, whatever the priority of their messages.
   std::uint8_t priority = 0;
   // On the scale-out fabric each channel is a queue pair, whatever `transport.queue_pairs` is.

@@ -5,9 +5,9 @@
 
 #include "sim/core/logical_process.h"
 #include "sim/network/fabric_shard.h"
+#include "sim/transport/connections/aggregation_sessions.h"
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/delay_division.h"
-#include "sim/transport/connections/fan_lanes.h"
 #include "sim/transport/receiver/receiver.h"
 #include "sim/transport/sender/sender.h"
 

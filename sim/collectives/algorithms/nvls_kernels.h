@@ -13,7 +13,7 @@
 //   that they have written. A group of its warps does each. NCCL's tables have the bus bandwidth of a thread
 //   block that passes on a tree's data (src/graph/tuning.cc, perChMaxTreeBws). Half of it goes down the tree,
 //   by eight warps (runTreeSplit in src/device/all_reduce.h).
-// - warps: here eight warps scatter and seven gather. Of eight that send, one only posts
+// - warps: here eight warps scatter and seven gather. When eight send, one of them only posts
 //   (src/device/prims_simple.h, nworkers), so that seven copy in all three cases, at the same rate. On one
 //   node such a block writes into other GPUs. On two it also copies within its own memory for the NIC, as all
 //   do here. The lesser of both figures counts: 38.7 GB/s on Hopper and 42.8 on Blackwell.

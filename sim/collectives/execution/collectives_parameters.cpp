@@ -147,10 +147,10 @@ void check_slots(const ConfigNode& section, const ProtocolParameters& parameters
 
 }  // namespace
 
-// A step's buffer of LL has 512 threads x 8 lines of 16 bytes, half of which is data. That of LL128 has 640
-// threads x 120 words of 8 bytes, 15 / 16 of which is data. (NCCL_LL_MAX_NTHREADS, NCCL_LL_LINES_PER_THREAD,
-// NCCL_LL128_MAX_NTHREADS, NCCL_LL128_ELEMS_PER_THREAD in src/include/device.h.) In both a chunk is one step,
-// and there are NCCL_STEPS = 8 slots.
+// A step's buffer of LL has 512 threads x 8 lines of 16 bytes, half of which is data. A buffer of LL128 has
+// 640 threads x 120 words of 8 bytes, 15 / 16 of which is data. (NCCL_LL_MAX_NTHREADS,
+// NCCL_LL_LINES_PER_THREAD, NCCL_LL128_MAX_NTHREADS, NCCL_LL128_ELEMS_PER_THREAD in src/include/device.h.) In
+// both a chunk is one step, and there are NCCL_STEPS = 8 slots.
 //
 // Simple has a buffer of 4 MiB with 8 steps of 512 KiB. A chunk of a ring is 4 of them and travels as 2
 // slices (ALLREDUCE_CHUNKSTEPS, ALLREDUCE_SLICESTEPS), so that 8 / 2 slices fit. A slice is at least 1 / 32

@@ -55,7 +55,7 @@ class LinkOrders {
   // Returns closed rings, at most `most`. A link leads from each GPU to the next one, and from the last to
   // the first. Empty where there is no such ring, and with fewer than three GPUs, which have one order.
   const Orders& rings(const LinkLanes& links, std::uint32_t most);
-  // Returns a chain along links for each of `ends`. Of the solutions found, the busiest lane carries the
+  // Returns a chain along links for each of `ends`. It returns the solution whose busiest lane carries the
   // fewest chains. Empty unless each has a chain. `both_ways`: each chain is also used backwards.
   const Orders& ways(const LinkLanes& links, const std::vector<WayEnds>& ends, bool both_ways);
 

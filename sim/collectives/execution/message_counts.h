@@ -11,8 +11,8 @@
 
 namespace netsim {
 
-// The number of the other end of a connection. It is a rank of the plan, or kFanPeer with the number of a
-// AggregationGroup.
+// The number of the other end of a connection. It is a rank of the plan, or kAggregationPeer with the number
+// of a AggregationGroup.
 inline constexpr std::uint32_t kAggregationPeer = 1U << 31;
 constexpr std::uint32_t peer_of(const Partner& partner) {
   return partner.aggregation != kNoIndex ? kAggregationPeer | partner.aggregation : partner.rank;

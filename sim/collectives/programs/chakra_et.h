@@ -6,7 +6,7 @@
 // names, data or control.
 //
 // A compute node that waits for a receive is its reduction and forms one step with it. One without a receive
-// only joins what waits. Of the ready nodes the one with the smallest id comes first.
+// only joins what waits. The ready node with the smallest id comes first.
 //
 // The chunk that a message carries is found in one of two ways:
 //

@@ -15,6 +15,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "sim/core/protobuf_fields.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -31,8 +32,7 @@ std::pair<std::string, std::uint32_t> parts_of(const std::string& path) {
   const std::filesystem::path stem = file.stem();  // NAME.R
   std::string rank = stem.extension().string();
   if (!rank.empty()) rank.erase(0, 1);
-  const bool is_number = !rank.empty() && rank.size() <= 5 &&
-                         std::all_of(rank.begin(), rank.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number = !rank.empty() && rank.size() <= 5 && std::all_of(rank.begin(), rank.end(), is_digit);
   if (file.extension() != ".et" || !is_number) {
     fail(path,
          "is a Chakra execution trace of one rank; allowed: a file NAME.R.et of rank R, because those of the "
@@ -239,7 +239,7 @@ class FileReader {
     }
   }
 
-  // Sorts the nodes so that each follows those it waits for. Of those that may come next the smallest id
+  // Sorts the nodes so that each follows those it waits for. Among nodes that may come next the smallest id
   // comes first; ASTRA-sim issues ready nodes in this order.
   void put_in_order() {
     const std::size_t count = file_.nodes.size();

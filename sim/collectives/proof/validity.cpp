@@ -122,16 +122,16 @@ class StepCheck {
     return high - low < step.count ? "source and destination overlap" : "";
   }
   std::string partner(std::uint32_t rank, std::uint32_t block, Partner partner) const {
-    if (partner.aggregation != kNoIndex) return end_of_fan(rank, block, partner.aggregation);
+    if (partner.aggregation != kNoIndex) return end_of_group(rank, block, partner.aggregation);
     if (partner.rank >= blocks_.size()) return "there are " + number(blocks_.size()) + " ranks";
     if (partner.rank == rank) return "a rank has no connection with itself";
     if (partner.block < blocks_[partner.rank]) return "";
     return "rank " + number(partner.rank) + " has " + number(blocks_[partner.rank]) + " thread blocks";
   }
-  std::string end_of_fan(std::uint32_t rank, std::uint32_t block, std::uint32_t number_of_fan) const {
-    if (number_of_fan >= plan_.aggregations())
+  std::string end_of_group(std::uint32_t rank, std::uint32_t block, std::uint32_t number_of_group) const {
+    if (number_of_group >= plan_.aggregations())
       return "the plan has " + number(plan_.aggregations()) + " fans";
-    const AggregationGroup aggregation = plan_.aggregation(number_of_fan);
+    const AggregationGroup aggregation = plan_.aggregation(number_of_group);
     if (aggregation.is_head(rank, block) || (aggregation.block == block && aggregation.has_member(rank)))
       return "";
     return "it is neither the head nor a member of the fan";
@@ -161,7 +161,7 @@ class StepCheck {
 };
 
 // Returns an empty string, or the error in a AggregationGroup.
-std::string check_fan(const Plan& plan, const AggregationGroup& aggregation) {
+std::string check_group(const Plan& plan, const AggregationGroup& aggregation) {
   if (aggregation.head >= plan.ranks() || aggregation.head_block >= plan.blocks(aggregation.head))
     return "there is no such head";
   if (aggregation.members == 0 || aggregation.stride == 0) return "it has no members";
@@ -178,9 +178,9 @@ std::string check_fan(const Plan& plan, const AggregationGroup& aggregation) {
   return "";
 }
 
-std::string check_fans(const Plan& plan) {
+std::string check_groups(const Plan& plan) {
   for (std::uint32_t i = 0; i < plan.aggregations(); ++i) {
-    if (const std::string wrong = check_fan(plan, plan.aggregation(i)); !wrong.empty())
+    if (const std::string wrong = check_group(plan, plan.aggregation(i)); !wrong.empty())
       return "fan " + number(i) + ": " + wrong;
   }
   return "";
@@ -207,7 +207,7 @@ std::string check_shape(const Plan& plan) {
   if ((by_source ? ranks * chunks : chunks) > kMaxPieces) return "too many chunks";
   std::uint64_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks += plan.blocks(rank);
-  return blocks + plan.aggregations() < UINT32_MAX ? check_fans(plan) : "too many thread blocks";
+  return blocks + plan.aggregations() < UINT32_MAX ? check_groups(plan) : "too many thread blocks";
 }
 
 std::uint64_t count_steps(const Plan& plan) {

@@ -1,4 +1,4 @@
-// SwitchAggregations: packets that switches copy (multicast) or sum (reduction), for one logical process. A
+// SwitchAggregations: packets that switches copy (multicast) or sum (reduction), for one logical process. An
 // aggregation group is one such group of ports at a switch. The switch and all links of its aggregation
 // groups belong to the same logical process.
 //

@@ -2,7 +2,7 @@
 //
 // In a generalized de Bruijn graph, switch i of n is joined to d i + a mod n for a = 0 .. d-1 (Reddy,
 // Pradhan, Kuhl, 1980). In a generalized Kautz graph it is joined to -(d i + a) mod n for a = 1 .. d (Imase
-// and Itoh, IEEE Trans. Computers C-32, 1983). Those with n = d^k + d^(k-1) are the Kautz graphs. Their
+// and Itoh, IEEE Trans. Computers C-32, 1983). Graphs with n = d^k + d^(k-1) are the Kautz graphs. Their
 // diameter is at most ceil(log_d n).
 //
 // Links go both ways here, so a switch has at most 2 d links. Links from a switch to itself are left out, and

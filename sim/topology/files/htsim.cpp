@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/topology/files/file_parameters.h"
 #include "sim/topology/files/link_list.h"
 
@@ -53,7 +54,7 @@ struct Tree {
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  for (char& c : result) c = to_lower(c);
   return result;
 }
 

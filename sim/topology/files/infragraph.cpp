@@ -10,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/parameters.h"
+#include "sim/core/text.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/files/file_parameters.h"
 #include "sim/topology/host_links.h"
@@ -22,7 +23,7 @@ constexpr std::size_t kMostNodes = 1 << 21, kMostEdges = 1 << 23;
 // ---- Meaning of names and descriptions
 
 std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : text) c = to_lower(c);
   return text;
 }
 
@@ -30,8 +31,6 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Returns the number after `word`, separated by nothing, a blank, '_' or '-'. 0: there is none.
 int number_after(std::string_view text, std::string_view word) {

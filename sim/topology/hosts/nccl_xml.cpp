@@ -30,6 +30,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/named_file.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/core/xml.h"
 #include "sim/topology/host_links.h"
 #include "sim/topology/topology.h"
@@ -334,7 +335,7 @@ class TopologyReader {
   }
 
   static std::string lower(std::string text) {
-    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    for (char& c : text) c = to_lower(c);
     return text;
   }
   // Returns the attribute as NCCL reads it; 0 if it is not a number.

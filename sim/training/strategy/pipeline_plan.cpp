@@ -112,7 +112,7 @@ class Proof {
 
  private:
   static constexpr std::uint32_t kNever = UINT32_MAX;
-  // As indices in the stage's list: the step that begins a reduction, and a step that waits for it.
+  // Holds two indices of the stage's list: the step that begins a reduction, and a step that waits for it.
   struct Reduction {
     std::uint32_t begun = kNever, waited = kNever;
   };

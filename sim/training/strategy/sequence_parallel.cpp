@@ -132,7 +132,7 @@ class SequenceParallel final : public Strategy {
 };
 
 // Returns the number of parameters that each rank has whole while it computes only a part of the tokens.
-// Those of routed experts have copies of their own and do not count.
+// Parameters of routed experts have copies of their own and do not count.
 std::int64_t whole_parameters(const LayerGraph& layer, const Sharding& sharding) {
   std::int64_t parameters = 0;
   for (const Tensor& tensor : layer.parameters) {

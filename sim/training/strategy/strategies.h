@@ -299,7 +299,7 @@ std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set);
 GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
                          CollectiveKind kind, ParameterSet set);
 
-// Returns among how many of these ranks a divided optimizer divides the copies. Those are all, or the ranks
+// Returns among how many of these ranks a divided optimizer divides the copies. These ranks are all, or those
 // of axis "shards" where axis "dp_unsharded" counts the ranks with the same part. among_shards() returns the
 // collective of them.
 std::uint32_t shard_count(const TrainingGraph& graph, ParameterSet set);
@@ -451,8 +451,8 @@ struct ActivationOffload {
 std::unique_ptr<Strategy> activation_offload(const ActivationOffload& parameters);
 
 // Returns the bytes that each rank writes of a checkpoint, by rank of the graph's mesh. A checkpoint has each
-// parameter in half precision and its optimizer states once, 14 bytes together. Of data that replicas have
-// copies of, the first replica writes all, or, with `divided`, each writes a part. All strategies have to be
+// parameter in half precision and its optimizer states once, 14 bytes together. The first replica writes all
+// data that replicas have copies of, or, with `divided`, each writes a part. All strategies have to be
 // applied before.
 std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const MemoryAccounting& memory, bool divided);
 // Returns the bytes that each rank reads of a checkpoint to continue: its parameters and states.

@@ -162,8 +162,8 @@ std::uint32_t Connections::new_pair(const SendRequest& request, const Lane& lane
   return id;
 }
 
-// Returns a new id or one to be reused, with both halves in their initial state. Of the queue pair before
-// only the space of its paths is kept.
+// Returns a new id or one to be reused, with both halves in their initial state. A reused id keeps only the
+// space of its paths.
 std::uint32_t Connections::take_number(std::uint32_t set) {
   if (free_[set].empty()) {
     const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));

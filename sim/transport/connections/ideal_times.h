@@ -47,7 +47,7 @@ class IdealTimes {
   SpreadTimes spread_;
 };
 
-// The passages of messages of one logical process. Those of messages with the same size and way are kept,
+// The passages of messages of one logical process. Passages of messages with the same size and way are kept,
 // because they occur again and again.
 class IdealPassages {
  public:

@@ -70,7 +70,7 @@ void Injectors::departed(PortId port, Bytes bytes) {
     const Injector& in = injectors_[index];
     if (in.ready != 0) {
       fabric_.set_source_ready(in.port, true);
-      // All wake at the same time. Those that share the wire do so in the order of the gate.
+      // All wake at the same time. Queue pairs that share the wire do so in the order of the gate.
       if (in.next_at_gate == index) {
         fabric_.wake(in.port, likely_next(in));
       } else {

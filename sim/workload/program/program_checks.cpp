@@ -47,8 +47,8 @@ class OperationCheck {
 
  private:
   [[noreturn]] void fail(const std::string& field, const std::string& message) const {
-    throw InputError(Place{checked_.file, 0, 0, checked_.operations.path(operation_) + field},
-                     message + " (rank " + std::to_string(rank_) + ")");
+    fail_program(checked_.file, checked_.operations.path(operation_) + field,
+                 message + " (rank " + std::to_string(rank_) + ")");
   }
   void check_values() const {
     for (std::uint32_t row = 0; row < rows_of(checked_, op_.table_plus_one - 1); ++row) check_value(row);
@@ -187,10 +187,10 @@ std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
 }
 
 [[noreturn]] void refuse_different(const CheckedProgram& checked, const GroupCalls& a, const GroupCalls& b) {
-  throw InputError(Place{checked.file, 0, 0, ""},
-                   "ranks " + std::to_string(a.first_caller) + " and " + std::to_string(b.first_caller) +
-                       " of one group call different collectives: " + std::to_string(a.calls) + " and " +
-                       std::to_string(b.calls) + " calls, or other kinds, roots, bytes, counts or circuits");
+  fail_program(checked.file, "",
+               "ranks " + std::to_string(a.first_caller) + " and " + std::to_string(b.first_caller) +
+                   " of one group call different collectives: " + std::to_string(a.calls) + " and " +
+                   std::to_string(b.calls) + " calls, or other kinds, roots, bytes, counts or circuits");
 }
 
 // MessageKey: messages of one direction between two ranks with one tag, at one end.
@@ -243,9 +243,7 @@ std::string describe(const MessageKey& key) {
 
 void compare(const std::string& file, const MessageKey& key, const MessageTotal& sent,
              const MessageTotal& received) {
-  const auto fail = [&](const std::string& what) {
-    throw InputError(Place{file, 0, 0, ""}, describe(key) + ": " + what);
-  };
+  const auto fail = [&](const std::string& what) { fail_program(file, "", describe(key) + ": " + what); };
   if (sent.messages != received.messages) {
     fail(std::to_string(sent.messages) + " are sent and " + std::to_string(received.messages) + " received");
   }
@@ -282,10 +280,10 @@ void check_collectives(const CheckedProgram& checked) {
   for (const auto& [id, group] : groups) {
     const auto& members = checked.groups.members(id);
     if (group.callers == members.size()) continue;
-    throw InputError(Place{checked.file, 0, 0, ""},
-                     "only " + std::to_string(group.callers) + " of the " + std::to_string(members.size()) +
-                         " members of the group of rank " + std::to_string(members.front()) +
-                         " call its collectives");
+    fail_program(checked.file, "",
+                 "only " + std::to_string(group.callers) + " of the " + std::to_string(members.size()) +
+                     " members of the group of rank " + std::to_string(members.front()) +
+                     " call its collectives");
   }
 }
 

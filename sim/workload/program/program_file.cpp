@@ -103,7 +103,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(const std::string& path, const std::string& message) const {
-    throw InputError(Place{file_, 0, 0, path}, message);
+    fail_program(file_, path, message);
   }
 
   void parse(std::string_view bytes, pb::Workload& message) const {

@@ -53,7 +53,7 @@ GroupTable::GroupTable(const Program& program, const RankGrid& grid, const std::
 }
 
 void GroupTable::fail(std::uint32_t index, const std::string& path, const std::string& message) const {
-  throw InputError(Place{file_, 0, 0, "groups[" + std::to_string(index) + "]" + path}, message);
+  fail_program(file_, "groups[" + std::to_string(index) + "]" + path, message);
 }
 
 void GroupTable::add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index,

@@ -26,6 +26,7 @@
 #include "sim/core/input_file.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/workload/traffic/flow_source.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
@@ -330,7 +331,7 @@ bool is_connection_matrix(const Excerpt& file) {
   const auto first = file.words(0);
   if (first.size() != 2 || first[0] != "Nodes" || !is_integer_word(first[1])) return false;
   std::string second(file.words(1).empty() ? "" : file.words(1)[0]);
-  for (char& c : second) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  for (char& c : second) c = to_lower(c);
   return !is_one_of(second, {"tiers", "podsize", "tier"});
 }
 

@@ -14,7 +14,7 @@ struct RoutedExperts {
   std::int64_t count = 0;  // number of routed experts of a layer; 0: there are none
   std::int64_t top_k = 2;  // number of experts that a token goes to
   // Node-limited routing (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). The experts form `groups` groups.
-  // Those of a token are in at most `group_limit` of them.
+  // The experts of a token are in at most `group_limit` of them.
   std::int64_t groups = 1, group_limit = 1;
   // Capacity of an expert for each source rank, as a multiple of its even share of the rank's copies. Copies
   // beyond it are dropped (GShard, section 2.2). 0: nothing is dropped.

@@ -20,7 +20,8 @@ struct RoutingShape {
   std::uint32_t sources = 1;  // number of ranks that tokens come from
   std::uint32_t tokens = 1;   // tokens of each source
   std::uint32_t experts = 1, top_k = 1;
-  // The experts form `groups` groups of one size. Those of a token are in at most `group_limit` of them.
+  // The experts form `groups` groups of one size. The experts of a token are in at most `group_limit` of
+  // them.
   std::uint32_t groups = 1, group_limit = 1;
   // Number of tokens of a source that an expert takes; tokens beyond it are dropped. 0: it takes all.
   std::int64_t capacity = 0;

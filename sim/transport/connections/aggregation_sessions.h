@@ -1,23 +1,24 @@
-// AggregationSessions: messages through switches that copy and sum, for one logical process. All GPUs of a
+// AggregationSessions: messages through switches that copy and sum, for one logical process. All GPUs of an
 // aggregation group belong to one logical process (partition.h).
 //
-// A lane is an aggregation or multicast session: it serves one communication on an aggregation group while
-// its messages are in flight. It has queue pairs into the aggregation group's switch, one of the head or one
-// of each member. A multicast also has one from the switch to each member, on which nothing is sent.
+// A session serves one communication on an aggregation group while its messages are in flight. It has queue
+// pairs into the aggregation group's switch, one of the head or one of each member. A multicast also has one
+// from the switch to each member, on which nothing is sent.
 //
-// So no packet needs to say what it is summed with: the n-th packets of all members belong together. A lane
-// with nothing in flight may be used by another communication next.
+// So no packet needs to say what it is summed with: the n-th packets of all members belong together. A
+// session with nothing in flight may be used by another communication next.
 //
-// An aggregation group with `turned` is an all-reduce tree over a fabric (sim/topology/aggregation_tree.h).
-// Each member has one queue pair into it, on which the sums come back. Its packets have the headers of the
-// fabric's transport and no acknowledgements: a sum that comes back acknowledges its packet.
+// An aggregation group with `allreduce` is an all-reduce tree over a fabric
+// (sim/topology/aggregation_tree.h). Each member has one queue pair into it, on which the sums come back. Its
+// packets have the headers of the fabric's transport and no acknowledgements: a sum that comes back
+// acknowledges its packet.
 //
 // A member has a limited number of packets in flight (network.switch.aggregation_outstanding). So the
 // addends, sums and copies that wait in switches are limited too, and a link that is held back holds back all
 // members.
 //
-// Nothing is retransmitted: a packet that a link loses ends the run (PortArbiter::fail_aggregation). A lane
-// with nothing in flight gets another tree when one of its links is known to be down.
+// Nothing is retransmitted: a packet that a link loses ends the run (PortArbiter::fail_aggregation). A
+// session with nothing in flight gets another tree when one of its links is known to be down.
 //
 // The data that a member sends up and gets back is a flow from it to itself. Its ideal time leaves out the
 // latency of summing.
@@ -64,16 +65,16 @@ class AggregationSessions {
 
   // Sends a message through its aggregation group, to which objection() must be empty.
   void send(const SendRequest& request);
-  // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of a
+  // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of an
   // aggregation group. The packet was released just now.
   void delivered(std::uint32_t id, std::uint32_t packet);
 
  private:
-  // Key of messages that share a lane.
+  // Key of messages that share a session.
   struct Key {
     const SwitchAggregation* aggregation = nullptr;
     AggregationUse use = AggregationUse::none;
-    std::uint8_t traffic_class = 0;  // only with AggregationUse::turned
+    std::uint8_t traffic_class = 0;  // only with AggregationUse::allreduce
     std::uint32_t job = 0;
     std::uint64_t communication = 0, tag = 0;
     bool operator==(const Key&) const = default;
@@ -81,7 +82,7 @@ class AggregationSessions {
   struct KeyHash {
     std::size_t operator()(const Key& key) const;
   };
-  struct Lane {
+  struct Session {
     Key key;
     std::vector<std::uint32_t> in;    // queue pairs into the switch: of the head, or by member
     std::vector<PortId> ports;        // of a tree: the ports on the way up
@@ -104,25 +105,26 @@ class AggregationSessions {
     std::deque<Open> open;
     std::uint64_t first_open = 0;
   };
-  // The lane and member of a queue pair.
+  // The session and member of a queue pair.
   struct Place {
-    std::uint32_t lane = 0, member = 0;
+    std::uint32_t session = 0, member = 0;
   };
 
-  std::uint32_t lane_of(const Key& key);
-  std::uint32_t new_lane(const Key& key, std::uint32_t number);
-  void connect_multicast(std::uint32_t lane, std::uint32_t number);
-  void connect_reduction(std::uint32_t lane, std::uint32_t number);
-  void connect_tree(std::uint32_t lane);
+  std::uint32_t session_of(const Key& key);
+  std::uint32_t new_session(const Key& key, std::uint32_t number);
+  void connect_multicast(std::uint32_t session, std::uint32_t number);
+  void connect_reduction(std::uint32_t session, std::uint32_t number);
+  void connect_tree(std::uint32_t session);
   std::vector<std::uint32_t> connect_switches(std::uint32_t number, const AggregationTree& tree,
                                               const std::vector<std::size_t>& heights, std::uint32_t open);
-  bool is_whole(Lane& lane) const;
-  std::uint32_t new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
+  bool is_whole(Session& session) const;
+  std::uint32_t new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
                          std::uint32_t destination, std::uint32_t number);
-  void turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
-  void copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
-  void sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
-  void sum_turned(std::uint32_t id, std::uint32_t packet);
+  void allreduce_copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
+                                std::uint32_t packet);
+  void copy_delivered(Session& session, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
+  void sum_delivered(Session& session, std::uint32_t member, std::uint32_t id, std::uint32_t packet);
+  void allreduce_sum_delivered(std::uint32_t id, std::uint32_t packet);
   DelayTeller* delays(std::uint32_t id, Bytes bytes, Time start, std::uint32_t packet);
 
   LogicalProcess& set_;
@@ -134,14 +136,14 @@ class AggregationSessions {
   DelayDivision& delays_;
   NetworkCounters& counts_;
   EventLoop& loop_;
-  std::deque<Lane> lanes_;
-  std::unordered_map<Key, std::uint32_t, KeyHash> lane_of_;  // never iterated
-  // Lanes of an aggregation group, use, class and job, the oldest first. The key has no communication and
+  std::deque<Session> sessions_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> session_of_;  // never iterated
+  // Sessions of an aggregation group, use, class and job, the oldest first. The key has no communication and
   // tag.
   std::unordered_map<Key, std::vector<std::uint32_t>, KeyHash> sessions_of_aggregation_;
-  std::unordered_map<std::uint32_t, Place> places_;                 // by queue pair
-  std::unordered_map<std::uint32_t, std::uint32_t> lanes_of_head_;  // number of lanes of each head
-  std::uint32_t trees_ = 0;                                         // number of trees created so far
+  std::unordered_map<std::uint32_t, Place> places_;                    // by queue pair
+  std::unordered_map<std::uint32_t, std::uint32_t> sessions_of_head_;  // number of sessions of each head
+  std::uint32_t trees_ = 0;                                            // number of trees created so far
 };
 
 // Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation

@@ -1,4 +1,4 @@
-#include "sim/transport/connections/fan_lanes.h"
+#include "sim/transport/connections/aggregation_sessions.h"
 
 #include <algorithm>
 #include <span>
@@ -37,7 +37,7 @@ struct MemberTree {
 };
 
 // Returns the path step at which a switch applies this aggregation group.
-std::uint32_t step_of_fan(std::uint32_t aggregation) {
+std::uint32_t step_of_aggregation(std::uint32_t aggregation) {
   return make_step(StepKind::route, kAggregationTarget | aggregation);
 }
 
@@ -80,9 +80,7 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAgg
 
 bool aggregates(const Cluster& cluster, const Fabric& fabric) {
   for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
-    if (cluster.graph.node(node).kind == NodeKind::fabric_switch &&
-        fabric.switch_parameters(node).aggregation)
-      return true;
+    if (is_switch(cluster.graph, node) && fabric.switch_parameters(node).aggregation) return true;
   }
   return false;
 }
@@ -162,7 +160,7 @@ MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
   return cost;
 }
 
-// ---- Lanes
+// ---- Sessions
 
 std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
   std::uint64_t hash = hash_combine(reinterpret_cast<std::uintptr_t>(key.aggregation), key.communication);
@@ -172,93 +170,95 @@ std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
                                                          static_cast<std::uint64_t>(key.use)));
 }
 
-std::uint32_t AggregationSessions::lane_of(const Key& key) {
-  if (const auto known = lane_of_.find(key); known != lane_of_.end()) {
-    if (is_whole(lanes_[known->second])) return known->second;
-    lane_of_.erase(known);
+std::uint32_t AggregationSessions::session_of(const Key& key) {
+  if (const auto known = session_of_.find(key); known != session_of_.end()) {
+    if (is_whole(sessions_[known->second])) return known->second;
+    session_of_.erase(known);
   }
   const Key of_aggregation{key.aggregation, key.use, key.traffic_class, key.job, 0, 0};
   std::vector<std::uint32_t>& same = sessions_of_aggregation_[of_aggregation];
-  std::erase_if(same, [&](std::uint32_t lane) { return !is_whole(lanes_[lane]); });
+  std::erase_if(same, [&](std::uint32_t session) { return !is_whole(sessions_[session]); });
   const auto idle = std::find_if(same.begin(), same.end(),
-                                 [&](std::uint32_t lane) { return lanes_[lane].on_their_way == 0; });
+                                 [&](std::uint32_t session) { return sessions_[session].on_their_way == 0; });
   if (idle == same.end()) {
     const std::uint32_t number =
-        key.use == AggregationUse::allreduce ? 0 : lanes_of_head_[key.aggregation->head]++;
-    same.push_back(new_lane(key, number));
-    return lane_of_[key] = same.back();
+        key.use == AggregationUse::allreduce ? 0 : sessions_of_head_[key.aggregation->head]++;
+    same.push_back(new_session(key, number));
+    return session_of_[key] = same.back();
   }
-  lane_of_.erase(lanes_[*idle].key);
-  lanes_[*idle].key = key;
-  return lane_of_[key] = *idle;
+  session_of_.erase(sessions_[*idle].key);
+  sessions_[*idle].key = key;
+  return session_of_[key] = *idle;
 }
 
-// Creates a lane. `number` is its number among the lanes of its head.
-std::uint32_t AggregationSessions::new_lane(const Key& key, std::uint32_t number) {
-  const auto lane = static_cast<std::uint32_t>(lanes_.size());
-  lanes_.emplace_back().key = key;
+// Creates a session. `number` is its number among the sessions of its head.
+std::uint32_t AggregationSessions::new_session(const Key& key, std::uint32_t number) {
+  const auto session = static_cast<std::uint32_t>(sessions_.size());
+  sessions_.emplace_back().key = key;
   if (key.use == AggregationUse::allreduce) {
-    connect_tree(lane);
+    connect_tree(session);
   } else if (key.use == AggregationUse::multicast) {
-    connect_multicast(lane, number);
+    connect_multicast(session, number);
   } else {
-    connect_reduction(lane, number);
+    connect_reduction(session, number);
   }
-  return lane;
+  return session;
 }
 
-// Queue pairs of aggregation groups have numbers above all channels. A lane has 2 numbers, one for each
+// Queue pairs of aggregation groups have numbers above all channels. A session has 2 numbers, one for each
 // direction at the switch; a tree has 1.
 constexpr std::uint32_t kBeyondChannels = 1U << 31;
 
-std::uint32_t AggregationSessions::new_pair(std::uint32_t lane, std::uint32_t member, std::uint32_t source,
+std::uint32_t AggregationSessions::new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
                                             std::uint32_t destination, std::uint32_t number) {
   const Cluster& cluster = state_.cluster;
-  const SwitchAggregation& aggregation = *lanes_[lane].key.aggregation;
+  const SwitchAggregation& aggregation = *sessions_[session].key.aggregation;
   const PortId up = port_into_aggregation(cluster, source, aggregation),
                down = port_into_aggregation(cluster, destination, aggregation) ^ 1U;
   Connections::AggregationPair pair{
-      source, destination, lanes_[lane].key.job, kBeyondChannels + number, {up, down}};
+      source, destination, sessions_[session].key.job, kBeyondChannels + number, {up, down}};
   pair.combining = cluster.graph.node(cluster.graph.port(up).peer_node).combining;
   pair.combining.efficiency *= aggregation.share;
   const std::uint32_t id = connections_.aggregation_pair(pair);
-  places_[id] = {lane, member};
+  places_[id] = {session, member};
   return id;
 }
 
-// Returns whether no link of the lane's tree is known to be down. A lane with messages in flight counts as
-// whole, because a lost packet ends the run.
-bool AggregationSessions::is_whole(Lane& lane) const {
-  if (lane.ports.empty() || lane.on_their_way > 0 || lane.looked_at == state_.route_changes) return true;
+// Returns whether no link of the session's tree is known to be down. A session with messages in flight counts
+// as whole, because a lost packet ends the run.
+bool AggregationSessions::is_whole(Session& session) const {
+  if (session.ports.empty() || session.on_their_way > 0 || session.looked_at == state_.route_changes)
+    return true;
   const std::vector<bool>& down = connections_.fabric().down_ports();
-  const bool whole = std::none_of(lane.ports.begin(), lane.ports.end(),
+  const bool whole = std::none_of(session.ports.begin(), session.ports.end(),
                                   [&](PortId port) { return down[port] || down[port ^ 1U]; });
-  if (whole) lane.looked_at = state_.route_changes;
+  if (whole) session.looked_at = state_.route_changes;
   return whole;
 }
 
 // Creates an all-reduce tree. First come the members' queue pairs, whose ways down continue the switches'
 // branches. Then come the switches, each after its children, and last the ways up.
 void AggregationSessions::connect_tree(std::uint32_t number) {
-  Lane& lane = lanes_[number];
+  Session& session = sessions_[number];
   const Cluster& cluster = state_.cluster;
   const Fabric& fabric = connections_.fabric();
-  const SwitchAggregation& aggregation = *lane.key.aggregation;
+  const SwitchAggregation& aggregation = *session.key.aggregation;
   const auto [members, ends, tree] = tree_of(cluster, fabric, aggregation);
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be laid: " + tree.refused);
-  lane.gpus.assign(members.begin(), members.end());
-  lane.copies.assign(members.size(), 0);
+  session.gpus.assign(members.begin(), members.end());
+  session.copies.assign(members.size(), 0);
   for (const std::uint32_t gpu : members) {
-    lane.gives.push_back(aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1
-                                                                                                       : 0);
-    lane.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1 : 0);
+    session.gives.push_back(
+        aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1 : 0);
+    session.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1
+                                                                                                        : 0);
   }
 
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   Connections::AggregationPair pair;
-  pair.job = lane.key.job;
+  pair.job = session.key.job;
   pair.number = kBeyondChannels + trees_++;
-  pair.traffic_class = lane.key.traffic_class;
+  pair.traffic_class = session.key.traffic_class;
   pair.transport = state_.transport_between(members[0], members[1]);
   const FabricTransport& transport = state_.transports[pair.transport];
   pair.header = transport.framing.header;
@@ -283,14 +283,14 @@ void AggregationSessions::connect_tree(std::uint32_t number) {
   const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
   const std::uint32_t window =
       rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
-  lane.header = std::max(pair.header, 1U);
+  session.header = std::max(pair.header, 1U);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
-    pair.window = lane.gives[i] != 0 ? window : UINT32_MAX;
+    pair.window = session.gives[i] != 0 ? window : UINT32_MAX;
     pair.source = pair.destination = members[i];
     pair.idle = ways[i];
     pair.wire = tree.nic_ports[i];
-    lane.in.push_back(connections_.aggregation_pair(pair));
-    places_[lane.in.back()] = {number, i};
+    session.in.push_back(connections_.aggregation_pair(pair));
+    places_[session.in.back()] = {number, i};
   }
 
   const std::vector<std::uint32_t> turns = connect_switches(number, tree, heights, window);
@@ -299,16 +299,16 @@ void AggregationSessions::connect_tree(std::uint32_t number) {
     std::uint32_t at = tree.leaf[i];
     for (const PortId port : tree.way_up(i)) {
       steps.push_back(port);
-      steps.push_back(step_of_fan(turns[at]));
+      steps.push_back(step_of_aggregation(turns[at]));
       at = tree.switches[at].parent;
     }
-    connections_.set_aggregation_path(lane.in[i], std::move(steps), lane.in[i]);
+    connections_.set_aggregation_path(session.in[i], std::move(steps), session.in[i]);
   }
   for (const AggregationTree::Switch& one : tree.switches) {
-    if (one.up != kNoId) lane.ports.push_back(one.up);
+    if (one.up != kNoId) session.ports.push_back(one.up);
   }
-  lane.ports.insert(lane.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
-  lane.looked_at = state_.route_changes;
+  session.ports.insert(session.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
+  session.looked_at = state_.route_changes;
 }
 
 // Creates the aggregation groups of the switches. `heights` holds, by member, the number of ports on its way
@@ -323,14 +323,14 @@ std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t n
     std::uint32_t path = 0;
     bool gives = false, takes = false;
   };
-  const Lane& lane = lanes_[number];
-  const bool adds = std::count(lane.gives.begin(), lane.gives.end(), 1) > 1;
+  const Session& session = sessions_[number];
+  const bool adds = std::count(session.gives.begin(), session.gives.end(), 1) > 1;
   std::unordered_map<PortId, Below> behind;
   for (std::uint32_t i = 0; i < tree.nic_ports.size(); ++i) {
     const std::size_t links = tree.way_up(i).size();
     behind[tree.nic_ports[i] ^ 1U] = {
-        connections_.path_of(lane.in[i]) + static_cast<std::uint32_t>(heights[i] + links), lane.gives[i] != 0,
-        lane.takes[i] != 0};
+        connections_.path_of(session.in[i]) + static_cast<std::uint32_t>(heights[i] + links),
+        session.gives[i] != 0, session.takes[i] != 0};
   }
   std::vector<std::uint32_t> adding(tree.switches.size());
   for (auto at = static_cast<std::uint32_t>(tree.switches.size()); at-- > 0;) {
@@ -340,7 +340,7 @@ std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t n
     for (const PortId port : one.down) {
       const Below& below = behind.at(port);
       if (below.gives) up.from.push_back(port ^ 1U);
-      down.branches.push_back({port, below.path, below.takes ? 0 : lane.header});
+      down.branches.push_back({port, below.path, below.takes ? 0 : session.header});
       here.gives = here.gives || below.gives;
       here.takes = here.takes || below.takes;
     }
@@ -351,7 +351,7 @@ std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t n
       up.branches = std::move(down.branches);
     } else {
       const std::uint32_t copies = fabric_.aggregations().add(std::move(down));
-      here.path = connections_.add_path({step_of_fan(copies)});
+      here.path = connections_.add_path({step_of_aggregation(copies)});
       behind[one.up ^ 1U] = here;
     }
     adding[at] = fabric_.aggregations().add(std::move(up));
@@ -359,27 +359,27 @@ std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t n
   return adding;
 }
 
-void AggregationSessions::connect_multicast(std::uint32_t lane, std::uint32_t number) {
-  const SwitchAggregation& aggregation = *lanes_[lane].key.aggregation;
+void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t number) {
+  const SwitchAggregation& aggregation = *sessions_[session].key.aggregation;
   const Cluster& cluster = state_.cluster;
   std::vector<SwitchAggregations::Branch> branches;
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
     const std::uint32_t member = aggregation.members[i];
-    const std::uint32_t out = new_pair(lane, i, aggregation.head, member, 2 * number);
-    lanes_[lane].out.push_back(out);
+    const std::uint32_t out = new_pair(session, i, aggregation.head, member, 2 * number);
+    sessions_[session].out.push_back(out);
     branches.push_back({port_into_aggregation(cluster, member, aggregation) ^ 1U, 0});
     branches.back().path = connections_.path_of(out) + 2;
   }
-  const std::uint32_t in = new_pair(lane, 0, aggregation.head, aggregation.head, 2 * number + 1);
+  const std::uint32_t in = new_pair(session, 0, aggregation.head, aggregation.head, 2 * number + 1);
   const std::uint32_t step = fabric_.aggregations().add({.from = {}, .branches = std::move(branches)});
   connections_.set_aggregation_path(
-      in, {port_into_aggregation(cluster, aggregation.head, aggregation), step_of_fan(step)}, in);
-  lanes_[lane].in.push_back(in);
-  lanes_[lane].copies.assign(aggregation.members.size(), 0);
+      in, {port_into_aggregation(cluster, aggregation.head, aggregation), step_of_aggregation(step)}, in);
+  sessions_[session].in.push_back(in);
+  sessions_[session].copies.assign(aggregation.members.size(), 0);
 }
 
-void AggregationSessions::connect_reduction(std::uint32_t lane, std::uint32_t number) {
-  const SwitchAggregation& aggregation = *lanes_[lane].key.aggregation;
+void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t number) {
+  const SwitchAggregation& aggregation = *sessions_[session].key.aggregation;
   const Cluster& cluster = state_.cluster;
   std::vector<PortId> from;
   for (const std::uint32_t member : aggregation.members)
@@ -387,13 +387,13 @@ void AggregationSessions::connect_reduction(std::uint32_t lane, std::uint32_t nu
   std::sort(from.begin(), from.end());
   const std::uint32_t step = fabric_.aggregations().add({.from = std::move(from), .branches = {}});
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
-    const std::uint32_t in = new_pair(lane, i, aggregation.members[i], aggregation.head, 2 * number + 1);
+    const std::uint32_t in = new_pair(session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
     connections_.set_aggregation_path(
         in,
-        {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of_fan(step),
+        {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of_aggregation(step),
          port_into_aggregation(cluster, aggregation.head, aggregation) ^ 1U},
         in);
-    lanes_[lane].in.push_back(in);
+    sessions_[session].in.push_back(in);
   }
 }
 
@@ -402,46 +402,46 @@ void AggregationSessions::connect_reduction(std::uint32_t lane, std::uint32_t nu
 void AggregationSessions::send(const SendRequest& request) {
   const std::uint8_t traffic_class =
       request.aggregation_use == AggregationUse::allreduce ? request.traits.traffic_class : std::uint8_t{0};
-  const std::uint32_t number = lane_of({request.aggregation, request.aggregation_use, traffic_class,
-                                        request.traits.job, request.communication, request.tag});
-  Lane& lane = lanes_[number];
+  const std::uint32_t number = session_of({request.aggregation, request.aggregation_use, traffic_class,
+                                           request.traits.job, request.communication, request.tag});
+  Session& session = sessions_[number];
   const auto& members = request.aggregation->members;
   if (request.aggregation_use != AggregationUse::multicast) {
     const bool allreduce = request.aggregation_use == AggregationUse::allreduce;
     const std::span<const std::uint32_t> gpus =
-        allreduce ? std::span<const std::uint32_t>(lane.gpus) : members;
-    ++lane.on_their_way;
+        allreduce ? std::span<const std::uint32_t>(session.gpus) : members;
+    ++session.on_their_way;
     if (const std::size_t silent = gpus.size() - members.size(); silent > 0) {
-      lane.on_their_way += silent;
-      lane.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(silent)});
+      session.on_their_way += silent;
+      session.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(silent)});
     }
     const auto member = std::find(gpus.begin(), gpus.end(), request.source) - gpus.begin();
-    sender_.send(lane.in[static_cast<std::size_t>(member)], request);
+    sender_.send(session.in[static_cast<std::size_t>(member)], request);
     return;
   }
-  lane.on_their_way += members.size();
-  lane.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(members.size())});
-  sender_.send(lane.in.front(), request);
+  session.on_their_way += members.size();
+  session.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(members.size())});
+  sender_.send(session.in.front(), request);
 }
 
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   if (state_.senders[id].window != UINT32_MAX) {
-    if (sender_.sum_arrived(id)) sum_turned(id, packet);
+    if (sender_.sum_arrived(id)) allreduce_sum_delivered(id, packet);
     return;
   }
   if (!fabric_.packets()[packet].ack_request) return;  // its message is not complete
   const Place place = places_.at(id);
-  Lane& lane = lanes_[place.lane];
-  if (lane.key.use == AggregationUse::allreduce) {
-    turned_copy_delivered(lane, place.member, id, packet);
-  } else if (lane.key.use == AggregationUse::multicast) {
-    copy_delivered(lane, place.member, id, packet);
+  Session& session = sessions_[place.session];
+  if (session.key.use == AggregationUse::allreduce) {
+    allreduce_copy_delivered(session, place.member, id, packet);
+  } else if (session.key.use == AggregationUse::multicast) {
+    copy_delivered(session, place.member, id, packet);
   } else {
-    sum_delivered(lane, place.member, id, packet);
+    sum_delivered(session, place.member, id, packet);
   }
 }
 
-void AggregationSessions::sum_turned(std::uint32_t id, std::uint32_t packet) {
+void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_t packet) {
   auto [request, start, number] = sender_.end_oldest(id);
   request.destination = request.source;
   counts_.bytes_delivered += request.bytes;
@@ -455,25 +455,25 @@ void AggregationSessions::sum_turned(std::uint32_t id, std::uint32_t packet) {
   }
   request.delays = delays(id, request.bytes, start, packet);
   const Place place = places_.at(id);
-  Lane& lane = lanes_[place.lane];
-  --lane.on_their_way;
-  if (lane.takes[place.member] != 0) state_.listener->message_delivered(request);
+  Session& session = sessions_[place.session];
+  --session.on_their_way;
+  if (session.takes[place.member] != 0) state_.listener->message_delivered(request);
   state_.listener->message_sent(request);
 }
 
 // Delivers a message of the only sender to a GPU that does not send. The sender itself is notified by its own
 // copy.
-void AggregationSessions::turned_copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
-                                                std::uint32_t packet) {
-  Lane::Open& open = lane.open[static_cast<std::size_t>(lane.copies[member]++ - lane.first_open)];
+void AggregationSessions::allreduce_copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
+                                                   std::uint32_t packet) {
+  Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
   SendRequest copy = open.request;
-  copy.destination = lane.gpus[member];
+  copy.destination = session.gpus[member];
   copy.delays = delays(id, copy.bytes, open.start, packet);
-  --lane.on_their_way;
+  --session.on_their_way;
   // At 0 the first open message is complete: all GPUs have those sent before it.
   if (--open.left == 0) {
-    lane.open.pop_front();
-    ++lane.first_open;
+    session.open.pop_front();
+    ++session.first_open;
   }
   state_.listener->message_delivered(copy);
 }
@@ -484,34 +484,34 @@ DelayTeller* AggregationSessions::delays(std::uint32_t id, Bytes bytes, Time sta
   return delays_.of(id, bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
 }
 
-void AggregationSessions::copy_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
+void AggregationSessions::copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
                                          std::uint32_t packet) {
-  Lane::Open& open = lane.open[static_cast<std::size_t>(lane.copies[member]++ - lane.first_open)];
+  Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
   SendRequest copy = open.request;
-  copy.destination = lane.key.aggregation->members[member];
+  copy.destination = session.key.aggregation->members[member];
   copy.delays = delays(id, copy.bytes, open.start, packet);
-  --lane.on_their_way;
+  --session.on_their_way;
   const bool last = --open.left == 0;
   // The first open message is complete: every member has those sent before it.
   if (last) {
-    lane.open.pop_front();
-    ++lane.first_open;
-    sender_.end_oldest(lane.in.front());
+    session.open.pop_front();
+    ++session.first_open;
+    sender_.end_oldest(session.in.front());
   }
   state_.listener->message_delivered(copy);
   if (last) state_.listener->message_sent(copy);
 }
 
-// Delivers a sum. The messages are ended first, because the listener may send more, also on this lane.
-void AggregationSessions::sum_delivered(Lane& lane, std::uint32_t member, std::uint32_t id,
+// Delivers a sum. The messages are ended first, because the listener may send more, also on this session.
+void AggregationSessions::sum_delivered(Session& session, std::uint32_t member, std::uint32_t id,
                                         std::uint32_t packet) {
   std::vector<SendRequest> ended;
-  for (std::uint32_t i = 0; i < lane.in.size(); ++i) {
-    auto [request, start, number] = sender_.end_oldest(lane.in[i]);
+  for (std::uint32_t i = 0; i < session.in.size(); ++i) {
+    auto [request, start, number] = sender_.end_oldest(session.in[i]);
     if (i == member) request.delays = delays(id, request.bytes, start, packet);
     ended.push_back(request);
   }
-  lane.on_their_way -= lane.in.size();
+  session.on_their_way -= session.in.size();
   state_.listener->message_delivered(ended[member]);
   for (const SendRequest& request : ended) state_.listener->message_sent(request);
 }
