@@ -29,7 +29,7 @@ CONFIGS = measure.ROOT / "configs" / "reality"
 # Seconds: forwards, backwards by themselves (gradients of inputs, or whole), those of weights, pairs, the optimizer, the rest.
 MEASURED = {"1F": 1.13, "1B": 1.99, "1W": 0.48, "1F1B": 13.95, "bubble": 2.06, "optimizer": 0.29, "step": 19.926}
 MICROBATCHES = 120
-# Of each part of configs/reality/deepseek_v3.yaml, the module that predicts one token more among them.
+# The layers of each part of configs/reality/deepseek_v3.yaml, the module that predicts one token more among them.
 LAYERS = [4] * 7 + [5] + [4] * 7 + [1]
 OPTIMIZED = 2  # layers of configs/reality/deepseek_v3_optimizer.yaml
 # The last task of a layer in each direction, and what the ends of the model compute behind their last layer.
@@ -40,7 +40,7 @@ EMBEDDING = {"B": ("embedding_backward",), "I": ("embedding_backward",), "W": ("
 PREDICTION = {"B": ("prediction_", "logits_backward", "final_norm_backward"), "W": ("prediction_", "logits_weights", "final_norm_weights")}
 EMBEDDING["P"], PREDICTION["I"], PREDICTION["P"] = EMBEDDING["B"] + EMBEDDING["W"], PREDICTION["B"], PREDICTION["B"] + PREDICTION["W"]
 PARTS = {"F": "1F", "B": "1B", "I": "1B", "W": "1W", "P": "1F1B"}
-# Of a token: 7,168 channels in FP8 with 56 scales, or in half precision.
+# Bytes of a token: 7,168 channels in FP8 with 56 scales, or in half precision.
 TOKENS, DISPATCHED, COMBINED = 4096, 7168 + 56 * 4, 2 * 7168
 
 

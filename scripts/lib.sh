@@ -14,7 +14,7 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# Those of the packages given that dpkg does not know as installed.
+# Prints those of the packages given that dpkg does not know as installed.
 missing_packages() {
   local installed package
   installed=" $(dpkg-query -W -f='${db:Status-Status}:${Package} ' "$@" 2>/dev/null || true)"

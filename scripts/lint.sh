@@ -65,11 +65,11 @@ tidy() {
 read_words() {
   command -v python3 >/dev/null || { say "lint: no python3, comments are not read"; return; }
   say "lint: comments and pages"
-  if [[ $# -gt 0 ]]; then
-    scripts/words.py "$@"
-  else
-    git ls-files -z 'sim/*.h' 'sim/*.cpp' 'sim/*.proto' '*.md' | xargs -0 scripts/words.py && scripts/words.py --since "$(base)"
-  fi
+  [[ $# -gt 0 ]] && { scripts/words.py "$@"; return; }
+  local found=0
+  git ls-files -z 'sim/*.h' 'sim/*.cpp' 'sim/*.proto' '*.md' | xargs -0 scripts/words.py || found=1
+  scripts/words.py --since "$(base)" || found=1
+  return "$found"
 }
 
 status=0

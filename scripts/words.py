@@ -5,9 +5,10 @@
     scripts/words.py --since COMMIT    those that were added or changed since a commit; --sources leaves pages out
     scripts/words.py --count           how many findings each tracked file has, the largest number first
 
-The rules: a comment block is made of whole sentences and does not begin as a fragment; a sentence has at most 25 words;
-a table row of a page has at most 160 characters; a retired word is not used again. Files are C++ sources and headers,
-Python, shell, CMake and Markdown; others are ignored. The exit code is 1 when something was found.
+The rules: a comment block is made of whole sentences and does not begin as a fragment; a sentence does not begin with
+"Of" and has at most 25 words; a table row of a page has at most 160 characters; a retired word is not used again. Files
+are C++ sources and headers, Python, shell, CMake and Markdown; others are ignored. The exit code is 1 when something
+was found.
 """
 import argparse
 import collections
@@ -142,7 +143,9 @@ def check_block(path, block, is_comment, concerned):
         if concerned is not None and not concerned.intersection(range(line, block.line_of(offset + len(sentence)) + 1)):
             continue
         excerpt = sentence.strip()[:60]
-        if is_comment and offset == 0 and FRAGMENT.match(sentence):
+        if sentence.lstrip().startswith("Of "):
+            yield Finding(path, line, f"begins with 'Of': '{excerpt}'; begin with the subject")
+        elif is_comment and offset == 0 and FRAGMENT.match(sentence):
             yield Finding(path, line, f"begins as a fragment: '{excerpt}'; write a sentence with a subject")
         count = words(sentence)
         if count > MOST_WORDS:

@@ -17,10 +17,14 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.dont_write_bytecode = True
+import reference
+
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
-# Minutes or more, or what ShippedConfigs plays, too: their manifest shows that all files, paths and values are right.
+# Commands that take minutes, or that ShippedConfigs runs too. Their manifest shows that all files, paths and values are right.
 LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
 # Names that the pages give to files of the reader.
 STAND_INS = {
@@ -66,7 +70,7 @@ def anchors_of(page):
     for _, line in lines_of(page):
         if heading := re.match(r"#+ +(.*)", line):
             text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.group(1))
-            anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            anchor = reference.anchor(text)
             anchors.append(anchor if anchor not in anchors else f"{anchor}-{anchors.count(anchor)}")
     return anchors
 

@@ -29,6 +29,10 @@ class Comments(unittest.TestCase):
     def test_such_a_word_may_begin_a_later_sentence_and_a_longer_word(self):
         self.assertEqual(look("a.h", "// Sends it. Which one is said below.\n// Offset in bytes.\n"), [])
 
+    def test_no_sentence_begins_with_of(self):
+        self.assertEqual(lines_of(look("a.h", "// Sends it.\n// Of two equal ones it sends the first.\n")), [2])
+        self.assertEqual(lines_of(look("a.md", "It sends one. Of two equal ones it sends the first.\n")), [1])
+
     def test_the_lines_of_a_block_are_one_text(self):
         half = " ".join(["word"] * 13)
         self.assertEqual(lines_of(look("a.cpp", f"// First.\n// {half}\n// {half}.\n")), [2])
