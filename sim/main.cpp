@@ -273,10 +273,8 @@ ExitCode run(Options options, Call& call) {
   const Results results = simulation.run(watch);
   progress.finish();
   log_results(call.log, results);
-  simulation.finish_files(results, {call.log.text(), summary_json(results), [&](const auto& files) {
-                                      manifest.files = files;
-                                      return manifest_json(manifest, results);
-                                    }});
+  const RunText text{call.log.text(), std::move(manifest)};
+  simulation.finish_files(results, &text);
   show(options, results);
   if (results.outcome == Outcome::interrupted) end_interrupted();
   return exit_code(results.outcome);

@@ -354,6 +354,12 @@ Place ConfigNode::key_place() const {
   return place;
 }
 
+const ConfigNode& section_of(const ConfigNode& root, std::string_view name) {
+  static const ConfigNode absent;
+  const ConfigNode* node = root.find(name);
+  return node != nullptr ? *node : absent;
+}
+
 const ConfigNode* ConfigNode::find(std::string_view key) const {
   for (const auto& [name, node] : entries_) {
     if (name == key) return &node;

@@ -68,6 +68,9 @@ class ConfigNode {
   std::vector<ConfigNode> items_;
 };
 
+// Returns the entry `name` of a map, or a null node where it is absent.
+const ConfigNode& section_of(const ConfigNode& root, std::string_view name);
+
 // Reads a file. Throws IoError if it cannot be read, and ConfigError if it is invalid YAML or exceeds a limit
 // above.
 ConfigNode load_config(const std::string& path);

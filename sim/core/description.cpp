@@ -113,7 +113,17 @@ std::string describe(const std::string& title, const std::string& doc, const Par
 }
 
 std::string describe(const ComponentInfo& component, std::size_t width) {
-  return describe(component.kind + "." + component.name, component.summary, component.parameters, width);
+  std::string result =
+      describe(component.kind + "." + component.name, component.summary, component.parameters, width);
+  if (component.columns.empty()) return result;
+  std::size_t name = std::string("column").size();
+  for (const ColumnInfo& column : component.columns) name = std::max(name, column.name.size());
+  result += "\n  " + padded("column", name) + "meaning\n";
+  for (const ColumnInfo& column : component.columns) {
+    const std::size_t indent = 2 + name + 2;
+    result += "  " + padded(column.name, name) + wrapped(column.meaning, indent, indent, width) + "\n";
+  }
+  return result;
 }
 
 }  // namespace netsim

@@ -69,6 +69,18 @@ class TextReader {
   int line_ = 1;
 };
 
+// Runs `act`. An InputError that does not name a file, such as that of a task while it runs, gets the place
+// `file`.
+template <class Act>
+auto naming_file(const std::string& file, Act act) {
+  try {
+    return act();
+  } catch (const InputError& error) {
+    if (std::string_view(error.what()).starts_with(file)) throw;
+    throw InputError(Place{file, 0, 0, ""}, error.what());
+  }
+}
+
 // Throw a ConfigError's message as an InputError and the reverse, for readings that both kinds of files
 // share.
 template <class Read>

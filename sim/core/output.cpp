@@ -372,10 +372,26 @@ void OutputDirectory::require_own() const {
 void OutputDirectory::clear() const {
   require_held();
   require_own();
+  const std::optional<std::vector<WrittenFile>> written = read_manifest();
   for (const std::string& name : names_.all) {
     if (name != names_.manifest) remove(name);
   }
+  if (written) {
+    for (const WrittenFile& file : *written) remove_written(file);
+  }
   remove(names_.manifest);
+}
+
+// Removes a file that the manifest names, if it is still as it was written. Its name has no directory.
+void OutputDirectory::remove_written(const WrittenFile& file) const {
+  if (!file.bytes || file.name.empty() || file.name.front() == '.' ||
+      file.name.find('/') != std::string::npos)
+    return;
+  struct stat status {};
+  if (::fstatat(directory_.number(), file.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (S_ISREG(status.st_mode) && !is_input(status) &&
+      static_cast<std::uint64_t>(status.st_size) == *file.bytes)
+    remove(file.name);
 }
 
 void OutputDirectory::remove(const std::string& name) const {

@@ -104,8 +104,10 @@ class OutputDirectory {
   void require_own() const;
   // Throws IoError unless the directory still exists and is still locked.
   void require_held() const;
-  // Removes the files of earlier runs in the order of the names, the manifest last, and nothing else. Later
-  // files are therefore of this run, and a killed run leaves no summary.
+  // Removes the files of earlier runs in the order of the names. Then it removes other files that the manifest
+  // names, as plugins write them, if they are regular and have the size that the manifest says. The manifest
+  // is the last one, and nothing else is removed. Later files are therefore of this run, and a killed run
+  // leaves no summary.
   void clear() const;
 
   int descriptor() const { return directory_.number(); }
@@ -117,6 +119,7 @@ class OutputDirectory {
   bool holds_lock() const;
   void remove_partial_files() const;
   void remove(const std::string& name) const;
+  void remove_written(const WrittenFile& file) const;
   std::optional<std::vector<WrittenFile>> read_manifest() const;
   std::string path_;
   OutputNames names_;

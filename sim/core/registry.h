@@ -24,12 +24,19 @@
 
 namespace netsim {
 
+// ColumnInfo: a column of a table that a component writes.
+struct ColumnInfo {
+  std::string name;  // with the unit where it is not a count: "start_ps"
+  std::string meaning;
+};
+
 struct ComponentInfo {
   std::string kind;     // "congestion_control"
   std::string name;     // "dcqcn"
   std::string summary;  // one sentence
   ParameterTable parameters;
-  std::string source = {};  // "file:line" of the registration
+  std::string source = {};               // "file:line" of the registration
+  std::vector<ColumnInfo> columns = {};  // of the table that it writes, in their order
 };
 
 // Catalogue: holds all registered components of all kinds. The program, its plugins and other users of the
@@ -118,24 +125,26 @@ class Registration {
   // `make` is called with the parameters and with the node that they were read from, for places in errors.
   template <class P, class Make>
   Registration(const std::string& name, const std::string& summary, const Parameters<P>& parameters,
-               Make make, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+               Make make, std::vector<ColumnInfo> columns = {}, const char* file = __builtin_FILE(),
+               int line = __builtin_LINE())
       : Registration(
             name, summary, parameters.table(),
             [parameters, make](const ConfigNode& node) {
               const ConfigNode empty;
               return make(parameters.parse(node.is_scalar() ? empty : node, {"kind"}), node);
             },
-            file, line) {}
+            std::move(columns), file, line) {}
   // Serves parameters that Parameters<> cannot express, such as lists: `make` reads the node itself.
   template <class Make>
   Registration(const std::string& name, const std::string& summary, const ParameterTable& table, Make make,
-               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    Catalogue::instance().add(
-        {Interface::kComponentKind, name, summary, table, std::string(file) + ":" + std::to_string(line)},
-        [make](const ConfigNode& node) -> void* {
-          std::unique_ptr<Interface> component = make(node);
-          return component.release();
-        });
+               std::vector<ColumnInfo> columns = {}, const char* file = __builtin_FILE(),
+               int line = __builtin_LINE()) {
+    Catalogue::instance().add({Interface::kComponentKind, name, summary, table,
+                               std::string(file) + ":" + std::to_string(line), std::move(columns)},
+                              [make](const ConfigNode& node) -> void* {
+                                std::unique_ptr<Interface> component = make(node);
+                                return component.release();
+                              });
   }
 };
 

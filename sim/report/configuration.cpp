@@ -14,7 +14,7 @@
 #include "sim/core/description.h"
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"
-#include "sim/report/tables.h"
+#include "sim/report/output_parameters.h"
 #include "sim/scheduling/placement.h"
 #include "sim/topology/partition.h"
 #include "sim/transport/packet_network.h"

@@ -1,20 +1,36 @@
 #include "sim/report/recorder.h"
 
 #include <algorithm>
+#include <array>
+
+#include "sim/network/counters.h"
 
 namespace netsim {
 namespace {
 
 // Start values of the hashes, so that equal numbers of different kinds of record hash differently.
 constexpr std::uint64_t kTask = hash_name("task"), kCommunication = hash_name("communication"),
-                        kFlow = hash_name("flow"), kLink = hash_name("link"), kLost = hash_name("lost"),
-                        kNoRoute = hash_name("no route"), kNetwork = hash_name("network"),
+                        kFlow = hash_name("flow"), kLink = hash_name("link"), kNetwork = hash_name("network"),
                         kJob = hash_name("job");
 
 template <class... Values>
 std::uint64_t hash_all(std::uint64_t start, Values... values) {
   ((start = hash_combine(start, static_cast<std::uint64_t>(values))), ...);
   return start;
+}
+
+// Adds the counters of a port to the fingerprint, as PortCounterInfo::hashed says.
+void hash_port(std::size_t port, const PortCounters& counters, Fingerprint& all) {
+  std::array<std::int64_t, kHashedCounters> places{};
+  for (const PortCounterInfo& counter : port_counters()) {
+    const std::int64_t value = value_of(counters, counter.field);
+    if (counter.hashed > 0) places[counter.hashed - 1U] += value;
+    if (counter.hashed_if_set != nullptr && value > 0)
+      all.add(hash_all(hash_name(counter.hashed_if_set), port, value));
+  }
+  std::uint64_t hash = hash_all(kLink, port);
+  for (const std::int64_t value : places) hash = hash_all(hash, value);
+  all.add(hash);
 }
 
 Slowdowns statistics(const TogetherQuantiles& millionths) {
@@ -28,7 +44,7 @@ Slowdowns statistics(const TogetherQuantiles& millionths) {
 
 void Recorder::record(const TaskRecord& task) {
   ends_[task.job].add(hash_all(kTask, task.rank, task.task.id, task.start, task.end));
-  if (tables_ != nullptr) tables_->add(task);
+  if (sinks_ != nullptr) sinks_->add(task);
 }
 
 void Recorder::record(const CommunicationRecord& communication, const LibraryChoice& choice) {
@@ -43,7 +59,7 @@ void Recorder::record(const CommunicationRecord& communication, const LibraryCho
     if (sum.count++ == 0) sum.why = choice.why;
     sum.time += time;
   }
-  if (tables_ != nullptr) tables_->add(communication, choice);
+  if (sinks_ != nullptr) sinks_->add(RecordedCommunication{communication, choice});
 }
 
 // Returns the duration of a communication. A communication called behind another one of its series counts
@@ -77,7 +93,7 @@ void Recorder::record(const FlowRecord& flow) {
     while (flow.request.bytes >= kSizeBins[bin]) ++bin;
     slowdowns_by_size_[bin].add(slowdown_millionths(flow));
   }
-  if (tables_ != nullptr) tables_->add(flow);
+  if (sinks_ != nullptr) sinks_->add(flow);
 }
 
 void Recorder::record(std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
@@ -96,9 +112,12 @@ void Recorder::record(std::uint32_t job, std::uint32_t iteration, const PathStep
     sum.queueing += delay.queueing;
     sum.paused += delay.paused;
   }
-  if (tables_ == nullptr) return;
-  tables_->add(job, iteration, step);
-  for (const PortDelay& delay : step.ports) tables_->add(job, iteration, step, port_name(delay.port), delay);
+  if (sinks_ == nullptr) return;
+  sinks_->add(RecordedStep{job, iteration, step});
+  if (!sinks_->receives<RecordedPortDelay>()) return;
+  for (const PortDelay& delay : step.ports) {
+    sinks_->add(RecordedPortDelay{job, iteration, step, port_name(delay.port), delay});
+  }
 }
 
 std::string Recorder::port_name(PortId port) const {
@@ -143,17 +162,13 @@ std::uint64_t Recorder::fingerprint(const NetworkCounters& network,
   // With several jobs the hash also depends on which job ended when.
   Fingerprint all = ends_.front();
   for (std::size_t job = 1; job < ends_.size(); ++job) all.add(hash_all(kJob, job, ends_[job].value()));
-  for (std::size_t port = 0; port < links.size(); ++port) {
-    const PortCounters& c = links[port].counters;
-    all.add(hash_all(kLink, port, c.wire_bytes, c.data_packets, c.ecn_marks, c.drops,
-                     c.pauses + c.credit_stalls, c.paused + c.credit_stalled, c.max_queue));
-    if (c.lost > 0) all.add(hash_all(kLost, port, c.lost));
-    if (c.no_route > 0) all.add(hash_all(kNoRoute, port, c.no_route));
+  for (std::size_t port = 0; port < links.size(); ++port) hash_port(port, links[port].counters, all);
+  std::array<std::int64_t, kHashedNetworkCounters> places{};
+  for (const NetworkCounterInfo& counter : network_counters()) {
+    if (counter.hashed > 0) places[counter.hashed - 1U] = value_of(network, counter.field);
   }
-  std::uint64_t counters =
-      hash_all(kNetwork, network.packets, network.drops, network.ecn_marks, network.cnps, network.pfc_pauses,
-               network.pfc_resumes, network.retransmissions, network.flows_started, network.flows_done,
-               network.bytes_delivered, network.bytes_sent, network.max_queue);
+  std::uint64_t counters = kNetwork;
+  for (const std::int64_t value : places) counters = hash_all(counters, value);
   for (const std::uint64_t hops : network.packet_hops) counters = hash_all(counters, hops);
   all.add(counters);
   return all.value();

@@ -1,5 +1,6 @@
 // Recorder: records every task, communication and flow that ended, and keeps the data for the report. These
-// are the `results` fingerprint, the flow completion times, and the streamed tables if there are any.
+// are the `results` fingerprint and the flow completion times. It gives each record to the result sinks, if
+// there are any.
 #pragma once
 
 #include <array>
@@ -11,16 +12,16 @@
 
 #include "sim/core/fingerprint.h"
 #include "sim/report/quantiles.h"
+#include "sim/report/result_sinks.h"
 #include "sim/report/results.h"
-#include "sim/report/tables.h"
 
 namespace netsim {
 
 class Recorder {
  public:
-  // `tables` may be null. `tables` and `graph`, which names ports, must outlive the recorder.
-  Recorder(Tables* tables, const Graph& graph, std::size_t jobs)
-      : tables_(tables), graph_(graph), ends_(jobs), series_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
+  // `sinks` may be null. `sinks` and `graph`, which names ports, must outlive the recorder.
+  Recorder(ResultSinks* sinks, const Graph& graph, std::size_t jobs)
+      : sinks_(sinks), graph_(graph), ends_(jobs), series_(jobs), path_(jobs), ways_(jobs), ports_(jobs) {}
 
   // Adds a job during the run.
   void add_job() {
@@ -36,7 +37,7 @@ class Recorder {
   void record(const CommunicationRecord& communication, const LibraryChoice& choice);
   void record(const FlowRecord& flow);
   void record(const MemoryRecord& memory) {
-    if (tables_ != nullptr) tables_->add(memory);
+    if (sinks_ != nullptr) sinks_->add(memory);
   }
   void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
   // Return the critical paths of a job by task name and kind, by pair of GPUs and by port, the largest first.
@@ -57,7 +58,7 @@ class Recorder {
   std::string port_name(PortId port) const;
   Time time_of(const CommunicationRecord& communication);
 
-  Tables* tables_;
+  ResultSinks* sinks_;
   const Graph& graph_;
   std::vector<Fingerprint> ends_;  // by job
   // Series: the last communication of a Task::series.

@@ -44,7 +44,8 @@ void note_marks(const Results& results, std::vector<std::string>& notes) {
   if (results.fabrics.empty())
     return note_marks(results.knobs, network.ecn_marks, network.flows_done > 0, "", notes);
   for (const FabricResult& fabric : results.fabrics) {
-    note_marks(fabric.knobs, fabric.ecn_marks, fabric.packet_hops > 0, "fabric " + fabric.name + ": ", notes);
+    note_marks(fabric.knobs, fabric.counters.ecn_marks, fabric.counters.data_packets > 0,
+               "fabric " + fabric.name + ": ", notes);
   }
 }
 
@@ -63,8 +64,8 @@ void note_drops(const Results& results, std::vector<std::string>& notes) {
     return;
   }
   for (const FabricResult& fabric : results.fabrics) {
-    if (fabric.drops == 0) continue;
-    notes.push_back(fmt::format("fabric {}: {} packets dropped: {}", fabric.name, fabric.drops,
+    if (fabric.counters.drops == 0) continue;
+    notes.push_back(fmt::format("fabric {}: {} packets dropped: {}", fabric.name, fabric.counters.drops,
                                 cause_of_drops(fabric.knobs)));
   }
   notes.push_back(fmt::format("{} packets sent again", network.retransmissions));

@@ -12,6 +12,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
 #include "sim/jobs/job.h"
+#include "sim/jobs/recovery.h"
 #include "sim/report/quantiles.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
@@ -58,22 +59,6 @@ struct JobMemory {
   Bytes host = 0;                // largest use of any host's memory, bytes: the sum of its ranks' peaks
   std::vector<Bytes> rank_peak;  // peak by rank, bytes
   std::vector<Time> rank_time;
-};
-
-// JobRecovery: the restarts of a job whose hosts failed. Each restart is a job of its own in the report.
-struct JobRecovery {
-  std::uint32_t restarts = 0;
-  // Iterations that all ranks had completed before a failure and that were not saved.
-  std::uint32_t repeated = 0;
-  // Times in integer picoseconds, each at least 0: whole = useful + lost + down + io.
-  Time whole = 0;  // from the first begin to the end of the last job
-  Time lost = 0;   // from the last rank's passing of the saved iteration, or the begin, to the failure
-  Time down = 0;   // from the failure until the job began again, or was found to be complete
-  Time io = 0;     // longest wait of any rank for storage, outside of the lost time
-  Time useful() const { return whole - lost - down - io; }
-  double goodput() const {
-    return whole > 0 ? static_cast<double>(useful()) / static_cast<double>(whole) : 0;
-  }
 };
 
 struct JobResult {
@@ -184,8 +169,7 @@ struct FabricSettings {
 struct FabricResult {
   std::string name;
   FabricSettings knobs;
-  // Sums over the ports of its switches and the ports that lead into them.
-  std::uint64_t packet_hops = 0, ecn_marks = 0, drops = 0, pauses = 0, credit_stalls = 0;
+  PortCounters counters;  // sums over the ports of its switches and the ports that lead into them
 };
 
 struct Fingerprints {

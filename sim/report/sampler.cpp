@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
-#include "sim/core/output.h"
 #include "sim/topology/link_names.h"
 
 namespace netsim {
@@ -64,12 +63,12 @@ const Parameters<SampleParameters>& sample_parameters() {
 }
 
 Sampler::Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph,
-                 Tables* tables)
-    : parameters_(parameters), network_(network), tables_(tables) {
+                 ResultSinks* sinks)
+    : parameters_(parameters), network_(network), sinks_(sinks) {
   if (parameters_.flows) network_.keep_ended();
   NETSIM_CHECK(parameters.interval > 0, "a sampler without an interval");
   for (const PortId id : select(graph, read_names(parameters.ports, kDefaultSampledPorts))) {
-    ports_.push_back({id, csv_cell(graph.port_name(id)), 0, {}});
+    ports_.push_back({id, graph.port_name(id), 0, {}});
   }
 }
 
@@ -89,7 +88,7 @@ void Sampler::look_at_queue(SampledPort& port, Time time) {
   if (before == 0 && port.queued == 0) return;
   quiet_ = false;
   if (port.queued > 0) lengths_.add(port.queued);
-  if (tables_ != nullptr) tables_->add(QueueSample{time, port.name, port.queued});
+  if (sinks_ != nullptr) sinks_->add(QueueSample{time, port.name, port.queued});
 }
 
 void Sampler::look_at_link(SampledPort& port, Time time) {
@@ -98,19 +97,17 @@ void Sampler::look_at_link(SampledPort& port, Time time) {
   LinkSample sample;
   sample.time = time;
   sample.port = port.name;
-  sample.wire_bytes = now.wire_bytes - before.wire_bytes;
-  sample.pauses = now.pauses - before.pauses;
-  sample.ecn_marks = now.ecn_marks - before.ecn_marks;
-  sample.credit_stalls = now.credit_stalls - before.credit_stalls;
-  sample.drops = now.drops - before.drops;
-  sample.no_route = now.no_route - before.no_route;
+  bool active = false;
+  for (const PortCounterInfo* counter : sampled_counters()) {
+    const std::int64_t change = value_of(now, counter->field) - value_of(before, counter->field);
+    add_counter(sample.counters, counter->field, CounterSum::total, change);
+    active = active || change != 0;
+  }
   const Time busy = now.busy_until(time) - before.busy_until(last_);
-  const std::uint64_t events =
-      sample.pauses + sample.credit_stalls + sample.ecn_marks + sample.drops + sample.no_route;
-  if (busy == 0 && sample.wire_bytes == 0 && events == 0) return;
+  if (busy == 0 && !active) return;
   quiet_ = false;
   sample.utilisation = static_cast<double>(busy) / static_cast<double>(time - last_);
-  if (tables_ != nullptr) tables_->add(sample);
+  if (sinks_ != nullptr) sinks_->add(sample);
 }
 
 void Sampler::look_at_flows(Time time) {
@@ -123,9 +120,9 @@ void Sampler::look_at_flows(Time time) {
     pair.acknowledged = view.acknowledged;
     if (bytes == 0 && !view.busy) continue;
     quiet_ = false;
-    if (tables_ == nullptr) continue;
-    tables_->add(FlowSample{time, view.source, view.destination, view.number, rate_of(bytes, time - last_),
-                            view.rate});
+    if (sinks_ == nullptr) continue;
+    sinks_->add(FlowSample{time, view.source, view.destination, view.number, rate_of(bytes, time - last_),
+                           view.rate});
   }
   network_.forget_ended();
 }

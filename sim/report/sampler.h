@@ -1,5 +1,5 @@
-// Sampler: samples the packet network every interval and writes the samples into the tables. It keeps the
-// distribution of queue lengths for the summary.
+// Sampler: samples the packet network every interval and writes the samples into the result sinks. It keeps
+// the distribution of queue lengths for the summary.
 //
 // It only reads, and it is no event: the simulation stops between two events. A run with samples is therefore
 // the same run, with the same number of events, stalls and end.
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "sim/report/quantiles.h"
+#include "sim/report/result_sinks.h"
 #include "sim/report/results.h"
 #include "sim/report/samples.h"
-#include "sim/report/tables.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
 
@@ -20,9 +20,9 @@ namespace netsim {
 
 class Sampler {
  public:
-  // The interval must be above 0, and `tables` may be null. Network, graph and tables must outlive the
+  // The interval must be above 0, and `sinks` may be null. Network, graph and sinks must outlive the
   // sampler. Throws ConfigError for a port that does not exist.
-  Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph, Tables* tables);
+  Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph, ResultSinks* sinks);
 
   // Returns the time of the next sample.
   Time next() const { return last_ + parameters_.interval; }
@@ -41,7 +41,7 @@ class Sampler {
  private:
   struct SampledPort {
     PortId id;
-    std::string name;  // formatted as a table cell
+    std::string name;  // as in links.csv
     Bytes queued = 0;  // bytes at the last sample
     PortCounters counters;
   };
@@ -58,7 +58,7 @@ class Sampler {
 
   SampleParameters parameters_;
   PacketNetwork& network_;
-  Tables* tables_;
+  ResultSinks* sinks_;
   std::vector<SampledPort> ports_;
   std::vector<SampledPair> pairs_;  // by queue pair
   Quantiles lengths_;               // of queues that are not empty, bytes

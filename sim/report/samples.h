@@ -8,6 +8,7 @@
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/network/counters.h"
 
 namespace netsim {
 
@@ -21,16 +22,15 @@ inline constexpr const char* kDefaultSampledPorts = "switches";
 
 struct QueueSample {
   Time time = 0;
-  std::string_view port;  // name, formatted as a table cell, here and below
+  std::string_view port;  // name as in links.csv, here and below
   Bytes bytes = 0;        // queued at `time`
 };
 
 struct LinkSample {
   Time time = 0;
   std::string_view port;
-  Bytes wire_bytes = 0;    // bytes of transmissions that began in the interval
   double utilisation = 0;  // share of the interval in which the link transmitted
-  std::uint64_t pauses = 0, credit_stalls = 0, ecn_marks = 0, drops = 0, no_route = 0;
+  PortCounters counters;   // counts of the interval; only those of sampled_counters()
 };
 
 struct FlowSample {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "sim/report/tables.h"
+#include "sim/report/result_sinks.h"
 
 namespace netsim {
 namespace {
@@ -160,20 +160,10 @@ Json job_json(const JobResult& job) {
 
 Json network_json(const Results& results) {
   const NetworkCounters& network = results.network;
-  Json json = {{"drops", network.drops},
-               {"no_route", network.no_route},
-               {"ecn_marks", network.ecn_marks},
-               {"cnps", network.cnps},
-               {"pfc_pauses", network.pfc_pauses},
-               {"max_queue_bytes", network.max_queue},
-               {"max_host_queue_bytes", network.max_host_queue},
-               {"pfc_resumes", network.pfc_resumes},
-               {"credit_stalls", network.credit_stalls},
-               {"circuit_changes", network.circuit_changes},
-               {"lost", network.lost},
-               {"retransmissions", network.retransmissions},
-               {"retransmission_timeouts", network.timeouts},
-               {"bytes_delivered", network.bytes_delivered}};
+  Json json;
+  for (const NetworkCounterInfo& counter : network_counters()) {
+    if (counter.key != nullptr) json[counter.key] = value_of(network, counter.field);
+  }
   const auto sampled = [&](const char* key, auto value) {
     json[key] = results.sampled_queues ? Json(value) : Json(nullptr);
   };
@@ -187,11 +177,11 @@ Json network_json(const Results& results) {
   json["fabrics"] = Json::array();
   for (const FabricResult& fabric : results.fabrics) {
     json["fabrics"].push_back({{"name", fabric.name},
-                               {"packet_hops", fabric.packet_hops},
-                               {"drops", fabric.drops},
-                               {"ecn_marks", fabric.ecn_marks},
-                               {"pfc_pauses", fabric.pauses},
-                               {"credit_stalls", fabric.credit_stalls}});
+                               {"packet_hops", fabric.counters.data_packets},
+                               {"drops", fabric.counters.drops},
+                               {"ecn_marks", fabric.counters.ecn_marks},
+                               {"pfc_pauses", fabric.counters.pauses},
+                               {"credit_stalls", fabric.counters.credit_stalls}});
   }
   return json;
 }

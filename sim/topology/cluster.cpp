@@ -232,6 +232,7 @@ class ClusterBuilder {
   void add_group(const GroupPlan& group) {
     HostGroup& made = cluster_.groups.emplace_back();
     made.kind = group.kind;
+    made.role = group.host->role();
     made.gpu_model = group.host->gpu_model();
     made.compute_capability = group.host->compute_capability();
     made.acknowledge_every = group.host->acknowledge_every();

@@ -49,10 +49,15 @@ struct HostBuild {
   std::vector<BitRate> nic_rates;
 };
 
+// HostRole: what the end points of a host are. A storage server has one end point, which stands for its
+// drives; placements and compute models leave it out.
+enum class HostRole : std::uint8_t { compute, storage };
+
 class Host {
  public:
   static constexpr const char* kComponentKind = "host";
   virtual ~Host() = default;
+  virtual HostRole role() const { return HostRole::compute; }
   virtual std::uint32_t gpus() const = 0;
   // Returns the fabrics that it has ports for, the nearest first.
   virtual std::vector<HostFabric> fabrics() const = 0;
@@ -107,6 +112,7 @@ class Topology {
 // Hosts of one kind with the same parameters, and the properties that they share.
 struct HostGroup {
   std::string kind;
+  HostRole role = HostRole::compute;   // Host::role
   std::string gpu_model;               // Host::gpu_model
   std::int64_t acknowledge_every = 1;  // Host::acknowledge_every
   std::uint32_t gpus = 0;              // GPUs of a host
@@ -169,6 +175,8 @@ struct Cluster {
     return gpus[gpu_a].host == gpus[gpu_b].host;
   }
   const HostGroup& group_of(std::uint32_t gpu) const { return groups[hosts[gpus[gpu].host].group]; }
+  // Returns whether the GPU stands for the drives of a storage server.
+  bool is_drives(std::uint32_t gpu) const { return group_of(gpu).role == HostRole::storage; }
   // Returns the kind of route between two GPUs. From a GPU to itself means to its host's memory, which is
   // `pcie`.
   HostRouteKind way(std::uint32_t from, std::uint32_t to) const;

@@ -92,32 +92,20 @@ MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
 NetworkCounters PacketNetworkImpl::counters() const {
   NetworkCounters c;
   for (const auto& part : parts_) {
-    const NetworkCounters& own = part->counts();
-    c.packets += own.packets;
-    c.retransmissions += own.retransmissions;
-    c.timeouts += own.timeouts;
-    c.longest_timeouts = std::max(c.longest_timeouts, own.longest_timeouts);
-    c.flows_started += own.flows_started;
-    c.flows_done += own.flows_done;
-    c.bytes_delivered += own.bytes_delivered;
-    c.bytes_sent += own.bytes_sent;
-    c.bytes_cancelled += own.bytes_cancelled;
+    add_counters(network_counters(), c, part->counts());
   }
   c.circuit_changes = fabric_.circuits().counters().changes;
   for (PortId id = 0; id < cluster_.graph.port_count(); ++id) {
     const PortSpec& spec = cluster_.graph.port(id);
     const PortCounters port = fabric_.counters(id);
     c.packet_hops[static_cast<std::size_t>(spec.link.kind)] += port.data_packets;
-    c.ecn_marks += port.ecn_marks;
-    c.drops += port.drops;
-    c.no_route += port.no_route;
-    c.credit_stalls += port.credit_stalls;
-    c.pfc_pauses += port.pauses;
     c.pfc_resumes += port.pauses - fabric_.pfc_paused(id);
-    c.cnps += port.cnps;
-    c.lost += port.lost;
-    Bytes& longest = is_switch(cluster_.graph, spec.node) ? c.max_queue : c.max_host_queue;
-    longest = std::max(longest, port.max_queue);
+    const auto own = is_switch(cluster_.graph, spec.node) ? NetworkCounterInfo::Ports::switches
+                                                          : NetworkCounterInfo::Ports::hosts;
+    for (const NetworkCounterInfo& info : network_counters()) {
+      if (info.of_ports && (info.ports == own || info.ports == NetworkCounterInfo::Ports::all))
+        add_counter(c, info.field, info.sum, value_of(port, *info.of_ports));
+    }
   }
   return c;
 }

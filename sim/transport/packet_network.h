@@ -18,6 +18,7 @@
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
 #include "sim/transport/endpoint.h"
+#include "sim/transport/network_counters.h"
 
 namespace netsim {
 
@@ -41,27 +42,6 @@ struct QueuePairView {
   BitRate rate = 0;                                       // rate that congestion control allows
   bool busy = false;      // whether it has unfinished messages, held ones included
   std::uint32_t use = 0;  // rises when the id is given to another queue pair
-};
-
-struct NetworkCounters {
-  std::uint64_t packets = 0;                            // data packets delivered, over all kinds of links
-  std::array<std::uint64_t, kLinkKinds> packet_hops{};  // data packets x links, by LinkKind
-  std::uint64_t lost = 0;                               // packets lost on links, by loss rate or while down
-  std::uint64_t no_route = 0;         // packets dropped because links that are down left no route
-  std::uint64_t credit_stalls = 0;    // how often a class of a port ran out of credits
-  std::uint64_t circuit_changes = 0;  // completed changes of optical switches' configurations
-  std::uint64_t timeouts = 0;         // retransmission timeouts, after which packets were sent again
-  Time longest_timeouts = 0;          // largest total time that a queue pair waited in timeouts
-  // pfc_pauses counts the pauses that ports received, and pfc_resumes those of them that have ended.
-  std::uint64_t drops = 0, ecn_marks = 0, cnps = 0, pfc_pauses = 0, pfc_resumes = 0, retransmissions = 0;
-  // Messages on the scale-out fabric. flows_started leaves out those that were cancelled before any of them
-  // left.
-  std::uint64_t flows_started = 0, flows_done = 0;
-  Bytes bytes_delivered = 0;  // payload on the scale-out fabric
-  Bytes bytes_sent = 0;       // payload accepted by send() and not cancelled, scale-out
-  Bytes bytes_cancelled = 0;  // payload accepted by send() that cancel() took back, scale-out
-  Bytes max_queue = 0;        // largest number of bytes that waited at a port of a switch
-  Bytes max_host_queue = 0;   // the same for a port of a NIC, a GPU or another part of a host
 };
 
 // Properties of a fabric's transport that users of messages need.

@@ -161,11 +161,12 @@ TEST(ReportNotes, SayWhyPacketsWereDropped) {
 // Of several fabrics each has marks, drops and knobs of its own.
 TEST(ReportNotes, SayWhichFabricTheyAreOf) {
   Results results = two_rank_results();
-  FabricResult quiet{.name = "scale_out", .knobs = {"none", "none", "credits", "go_back_n", false}};
-  quiet.packet_hops = 400;
-  FabricResult lossy{.name = "storage", .knobs = {"dcqcn", "red", "none", "go_back_n", true}};
-  lossy.packet_hops = 20;
-  lossy.drops = results.network.drops = 3;
+  FabricResult quiet{
+      .name = "scale_out", .knobs = {"none", "none", "credits", "go_back_n", false}, .counters = {}};
+  quiet.counters.data_packets = 400;
+  FabricResult lossy{.name = "storage", .knobs = {"dcqcn", "red", "none", "go_back_n", true}, .counters = {}};
+  lossy.counters.data_packets = 20;
+  lossy.counters.drops = results.network.drops = 3;
   results.network.retransmissions = 7;
   results.fabrics = {quiet, lossy};
   EXPECT_THAT(
@@ -174,8 +175,8 @@ TEST(ReportNotes, SayWhichFabricTheyAreOf) {
           "fabric storage: 0 ECN marks: no queue reached its marking threshold, so congestion control "
           "(dcqcn) never heard anything",
           "fabric storage: 3 packets dropped: the fabric was not lossless", "7 packets sent again"));
-  results.fabrics[0].ecn_marks = 2;
-  results.fabrics[1].packet_hops = results.fabrics[1].drops = 0;
+  results.fabrics[0].counters.ecn_marks = 2;
+  results.fabrics[1].counters.data_packets = results.fabrics[1].counters.drops = 0;
   results.network.drops = results.network.retransmissions = 0;
   EXPECT_THAT(
       derive_notes(results),

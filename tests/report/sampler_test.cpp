@@ -77,15 +77,15 @@ class ReportSampler : public ::testing::Test {
   void ports(const std::string& yaml) { output_.sample.ports = parse_config(yaml, "ports.yaml"); }
   Sampler& sampler() {
     if (sampler_ == nullptr) {
-      tables_.reset();
-      tables_ = std::make_unique<Tables>(directory_.path(), output_,
-                                         std::vector<Tables::NamedSource>{{source_.job_name(), &source_}});
-      sampler_ = std::make_unique<Sampler>(output_.sample, network_, graph_, tables_.get());
+      sinks_.reset();
+      sinks_ = std::make_unique<ResultSinks>(directory_.path(),
+                                             RunView{output_, {{source_.job_name(), &source_}}});
+      sampler_ = std::make_unique<Sampler>(output_.sample, network_, graph_, sinks_.get());
     }
     return *sampler_;
   }
   std::string table(const std::string& name) {
-    if (!finished_) tables_->finish(test::two_rank_results());
+    if (!finished_) sinks_->finish(test::two_rank_results());
     finished_ = true;
     return directory_.text(name);
   }
@@ -95,7 +95,7 @@ class ReportSampler : public ::testing::Test {
   Graph graph_;
   FakeNetwork network_;
   OutputParameters output_;
-  std::unique_ptr<Tables> tables_;
+  std::unique_ptr<ResultSinks> sinks_;
   std::unique_ptr<Sampler> sampler_;
   bool finished_ = false;
 };
@@ -237,8 +237,7 @@ TEST_F(ReportSampler, StopsAtMaxRowsAndSaysSo) {
   output_.max_rows = 2;
   network_.queues[1] = 10;
   for (int i = 0; i < 5; ++i) sampler().sample();
-  EXPECT_THAT(tables_->notes(),
-              ::testing::ElementsAre(HasSubstr("queue_samples.csv holds the first 2 of 5")));
+  EXPECT_THAT(sinks_->notes(), ::testing::ElementsAre(HasSubstr("queue_samples.csv holds the first 2 of 5")));
   EXPECT_EQ(sampler().queues().count, 5u);
 }
 

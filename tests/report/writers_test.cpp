@@ -4,13 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "sim/report/recorder.h"
+#include "sim/report/result_sinks.h"
 #include "sim/report/screen.h"
 #include "sim/report/summary.h"
-#include "sim/report/tables.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::writers_test {
@@ -46,6 +48,12 @@ TaskRecord task_record() {
   record.start = 20;
   record.end = 30;
   return record;
+}
+
+RunView view_of(const TinySource& source) { return {{}, {{source.job_name(), &source}}}; }
+
+void add(ResultSinks& sinks, const CommunicationRecord& communication, const LibraryChoice& choice) {
+  sinks.add(RecordedCommunication{communication, choice});
 }
 
 CommunicationRecord all_reduce() {
@@ -179,9 +187,9 @@ TEST(ManifestJson, SaysHowToRepeatTheRun) {
 TEST(ReportTables, AppearWholeAndOnlyAtTheEnd) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path() + "/new/deeper", {}, {{source.job_name(), &source}});
+  ResultSinks tables(directory.path() + "/new/deeper", view_of(source));
   tables.add(task_record());
-  tables.add(all_reduce(), {"ring", Protocol::ll128, 24, "default"});
+  add(tables, all_reduce(), {"ring", Protocol::ll128, 24, "default"});
   tables.add(flow_record());
   EXPECT_FALSE(directory.has("new/deeper/tasks.csv"));
   tables.finish(two_rank_results());
@@ -195,7 +203,7 @@ TEST(ReportTables, LeaveNothingWhenTheRunFails) {
   const Directory directory;
   {
     const TinySource source;
-    Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+    ResultSinks tables(directory.path(), view_of(source));
     tables.add(task_record());
   }
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
@@ -204,9 +212,9 @@ TEST(ReportTables, LeaveNothingWhenTheRunFails) {
 TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  ResultSinks tables(directory.path(), view_of(source));
   tables.add(task_record());
-  tables.add(all_reduce(), {"ring", Protocol::ll128, 24, "default"});
+  add(tables, all_reduce(), {"ring", Protocol::ll128, 24, "default"});
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
@@ -227,8 +235,9 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
 TEST(ReportTables, NameTheNicsAsTheLinksDo) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, {{source.job_name(), &source}},
-                {"host7", "host9", "a", "b/nic0", "c,d"});
+  RunView view = view_of(source);
+  view.nic_names = {"host7", "host9", "a", "b/nic0", "c,d"};
+  ResultSinks tables(directory.path(), view);
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], HasSubstr(",2,b/nic0,\"c,d\",3,4,"));
@@ -240,7 +249,7 @@ TEST(ReportTables, NameTheNicsAsTheLinksDo) {
 TEST(ReportTables, ComputeTasksHaveNoCommunication) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  ResultSinks tables(directory.path(), view_of(source));
   TaskRecord compute = task_record();
   compute.task.kind = TaskKind::compute;
   tables.add(compute);
@@ -251,7 +260,7 @@ TEST(ReportTables, ComputeTasksHaveNoCommunication) {
 TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  ResultSinks tables(directory.path(), view_of(source));
   FlowRecord flow = flow_record();
   flow.acknowledged = 30;
   flow.ideal = 6;
@@ -266,14 +275,14 @@ TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {
 TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  ResultSinks tables(directory.path(), view_of(source));
   TaskRecord compute = task_record();
   compute.task.kind = TaskKind::compute;
   compute.task.name = 0;
   tables.add(compute);
   CommunicationRecord broadcast = all_reduce();
   broadcast.kind = CollectiveKind::broadcast;
-  tables.add(broadcast, {"chain", Protocol::simple, 1, "default"});
+  add(tables, broadcast, {"chain", Protocol::simple, 1, "default"});
   tables.add(flow_record());
   Results results = two_rank_results();
   results.jobs[0].done = false;  // empty cells
@@ -299,7 +308,9 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
 TEST(ReportTables, StopAtMaxRowsAndSaySo) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {2, false, {}}, {{source.job_name(), &source}});
+  RunView view = view_of(source);
+  view.output.max_rows = 2;
+  ResultSinks tables(directory.path(), view);
   for (int i = 0; i < 5; ++i) tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("flows.csv")).size(), 3u);
@@ -307,9 +318,75 @@ TEST(ReportTables, StopAtMaxRowsAndSaySo) {
   EXPECT_THAT(tables.notes()[0], HasSubstr("flows.csv holds the first 2 of 5 rows"));
 }
 
+TEST(ReportSinks, RefuseANameThatEveryRunHasAndOneThatIsUnknown) {
+  const Directory directory;
+  const TinySource source;
+  const auto error_of = [&](const std::string& list) {
+    RunView view = view_of(source);
+    view.output.sinks = parse_config(list, "sinks.yaml");
+    try {
+      const ResultSinks sinks(directory.path(), view);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(error_of("[tasks_csv]"), HasSubstr("sinks.yaml:1:2: another result sink writes tasks.csv"));
+  EXPECT_THAT(error_of("[tasks_cvs]"), HasSubstr("did you mean 'tasks_csv'?"));
+  EXPECT_THAT(error_of("tasks_csv"), HasSubstr("a list of result sinks is expected"));
+  EXPECT_EQ(error_of("[]"), "no error");
+}
+
+TEST(ReportSinks, RemoveWhatTheManifestNamesAndNothingElse) {
+  const Directory directory;
+  const TinySource source;
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::ofstream(directory.path() + "/" + name) << text;
+  };
+  put("flows.jsonl", "{}");
+  put("changed.jsonl", "longer than it was");
+  put("mine.txt", "a note");
+  Manifest manifest;
+  manifest.files = {{"flows.jsonl", 2}, {"changed.jsonl", 3}};
+  put("manifest.json", manifest_json(manifest, two_rank_results()));
+  ResultSinks sinks(directory.path(), view_of(source));
+  sinks.begin();
+  EXPECT_FALSE(directory.has("flows.jsonl"));
+  EXPECT_TRUE(directory.has("changed.jsonl"));
+  EXPECT_TRUE(directory.has("mine.txt"));
+  EXPECT_FALSE(directory.has("manifest.json"));
+}
+
+// A counter is described once: every counter of a port is summed, and no two have one column.
+TEST(ReportCounters, AreDescribedOnce) {
+  std::set<std::string> columns;
+  PortCounters one, sum;
+  std::int64_t value = 0;
+  for (const PortCounterInfo& counter : port_counters()) {
+    EXPECT_TRUE(columns.insert(counter.column).second) << counter.column;
+    EXPECT_LE(counter.hashed, kHashedCounters);
+    add_counter(one, counter.field, CounterSum::total, ++value);
+  }
+  for (int port = 0; port < 3; ++port) add_counters(port_counters(), sum, one);
+  value = 0;
+  for (const PortCounterInfo& counter : port_counters()) {
+    EXPECT_EQ(value_of(sum, counter.field), ++value * (counter.sum == CounterSum::total ? 3 : 1))
+        << counter.column;
+  }
+  ASSERT_EQ(sampled_counters().size(), 6u);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(sampled_counters()[i]->sampled, i + 1);
+  std::set<std::string> keys;
+  std::set<std::uint8_t> places;
+  for (const NetworkCounterInfo& counter : network_counters()) {
+    if (counter.key != nullptr) EXPECT_TRUE(keys.insert(counter.key).second) << counter.key;
+    if (counter.hashed > 0) EXPECT_TRUE(places.insert(counter.hashed).second);
+  }
+  EXPECT_EQ(places.size(), kHashedNetworkCounters);
+}
+
 TEST(ReportTables, RefuseADirectoryThatCannotBe) {
   const TinySource source;
-  EXPECT_THROW(Tables("/dev/null/results", {}, {{"tiny", &source}}), IoError);
+  EXPECT_THROW(ResultSinks("/dev/null/results", view_of(source)), IoError);
 }
 
 TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
@@ -317,13 +394,13 @@ TEST(ReportTables, RefuseADirectoryThatCannotBeWritten) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
   const Directory directory;
   ASSERT_EQ(chmod(directory.path().c_str(), 0500), 0);
-  EXPECT_THROW(Tables(directory.path(), {}, {{"tiny", &source}}), IoError);
+  EXPECT_THROW(ResultSinks(directory.path(), view_of(source)), IoError);
 }
 
 TEST(ReportTables, HaveNcclTestsTable) {
   const Directory directory;
   const TinySource source;
-  Tables tables(directory.path(), {}, {{source.job_name(), &source}});
+  ResultSinks tables(directory.path(), view_of(source));
   Results results = two_rank_results();
   results.collectives = {{CollectiveKind::all_reduce,
                           8,

@@ -44,7 +44,7 @@ Results play(const Directory& directory, const std::string& workload, Way way = 
       setup.output_directory);  // a run replaces no tables that lie without a manifest
   Simulation simulation(std::move(setup));
   Results results = simulation.run({});
-  simulation.finish_files(results, {});
+  simulation.finish_files(results);
   return results;
 }
 

@@ -33,7 +33,7 @@ struct Traced {
     setup.output_directory = directory.path() + "/out";
     Simulation simulation(std::move(setup));
     results = simulation.run({});
-    simulation.finish_files(results, {});
+    simulation.finish_files(results);
   }
   const JobResult& job() const { return results.jobs.at(0); }
   const PathSummary& path() const { return job().paths.at(0); }

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "sim/core/text.h"
-#include "sim/report/tables.h"
+#include "sim/report/result_sinks.h"
 #include "tests/support/program.h"
 #include "tests/support/sanitizers.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/core/output.h"
-#include "sim/report/tables.h"
+#include "sim/report/result_sinks.h"
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 #include "tests/support/sanitizers.h"

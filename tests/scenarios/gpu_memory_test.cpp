@@ -34,7 +34,7 @@ struct WrittenJob {
     setup.output_directory = output;
     Simulation simulation(std::move(setup));
     Results results = simulation.run({});
-    if (!output.empty()) simulation.finish_files(results, {});
+    if (!output.empty()) simulation.finish_files(results);
     return results;
   }
   std::string refusal(const std::string& compute) const {

@@ -38,7 +38,7 @@ std::unique_ptr<Run> run(const std::vector<std::string>& overlays, Time until = 
   Watch watch;
   watch.until = until;
   run->results = simulation.run(watch);
-  simulation.finish_files(run->results, {});
+  simulation.finish_files(run->results);
   return run;
 }
 

@@ -48,7 +48,7 @@ Answers run(const Scenario& scenario, Way way, Time until = kNever) {
   Watch watch;
   watch.until = until;
   const Results results = simulation.run(watch);
-  simulation.finish_files(results, {});
+  simulation.finish_files(results);
   Answers answers;
   answers["summary"] = summary_json(results);
   answers["results"] = std::to_string(results.fingerprints.results);

@@ -43,6 +43,7 @@ class StorageServer final : public Host {
     drives_.rate = p.drives * p.drive_rate;
   }
 
+  HostRole role() const override { return HostRole::storage; }
   std::uint32_t gpus() const override { return 1; }
   std::vector<HostFabric> fabrics() const override { return {{fabric_, nics_}}; }
   std::int64_t acknowledge_every() const override { return kConnectXAcknowledgeEvery; }

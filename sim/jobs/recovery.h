@@ -29,11 +29,26 @@
 #include "sim/compute/gpu_variation.h"
 #include "sim/core/engine.h"
 #include "sim/jobs/job_set.h"
-#include "sim/report/results.h"
 #include "sim/topology/topology.h"
 #include "sim/training/checkpoint/checkpoint.h"
 
 namespace netsim {
+
+// JobRecovery: the restarts of a job whose hosts failed. Each restart is a job of its own in the report.
+struct JobRecovery {
+  std::uint32_t restarts = 0;
+  // Iterations that all ranks had completed before a failure and that were not saved.
+  std::uint32_t repeated = 0;
+  // Times in integer picoseconds, each at least 0: whole = useful + lost + down + io.
+  Time whole = 0;  // from the first begin to the end of the last job
+  Time lost = 0;   // from the last rank's passing of the saved iteration, or the begin, to the failure
+  Time down = 0;   // from the failure until the job began again, or was found to be complete
+  Time io = 0;     // longest wait of any rank for storage, outside of the lost time
+  Time useful() const { return whole - lost - down - io; }
+  double goodput() const {
+    return whole > 0 ? static_cast<double>(useful()) / static_cast<double>(whole) : 0;
+  }
+};
 
 class Recovery {
  public:
@@ -50,7 +65,7 @@ class Recovery {
   // Must be constructed after all jobs of the run were added. All arguments passed by reference must outlive
   // it.
   Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::vector<HostFailure> failures,
-           Continue go_on);
+           Continue continue_with);
 
   // Schedules the failures. Called when the run begins, before any job starts, so that a host that fails at a
   // job's arrival has failed for that job.
@@ -108,7 +123,7 @@ class Recovery {
   const Cluster& cluster_;
   JobSet& jobs_;
   std::vector<HostFailure> failures_;
-  Continue go_on_;
+  Continue continue_with_;
   std::vector<JobState> states_;                // by job
   std::vector<bool> taken_;                     // by GPU: a job uses it, or did before a failure
   std::vector<std::optional<Time>> failed_at_;  // by host; empty: it has not failed, or is repaired

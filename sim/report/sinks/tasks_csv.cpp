@@ -1,0 +1,60 @@
+// tasks.csv: the tasks that ended.
+#include <memory>
+
+#include "sim/report/csv_sink.h"
+
+namespace netsim {
+namespace {
+
+const std::vector<ColumnInfo>& task_columns() {
+  static const std::vector<ColumnInfo> columns{
+      {"job", "name of the job"},
+      {"iteration", "number of the iteration, from 0"},
+      {"rank", "rank in the job"},
+      {"task", "id of the task"},
+      {"communication", "id of the operation that it takes part in; empty for compute tasks"},
+      {"name", "the workload's name for it"},
+      {"kind", "compute, collective, send, receive, circuits, copy_to_host, copy_from_host or host_compute"},
+      {"stream", "compute, or the stream of a communication"},
+      {"collective", "kind of collective; empty for other tasks"},
+      {"peer", "other rank of a send or receive; empty for other tasks"},
+      {"bytes", "bytes of the communication; 0 for compute tasks and circuits"},
+      {"posted_ps", "time at which the rank reached the task"},
+      {"start_ps", "time at which work or transfer began"},
+      {"end_ps", "time at which it ended"},
+  };
+  return columns;
+}
+
+class TasksCsv : public StreamedCsv, public Receives<TaskRecord> {
+ public:
+  TasksCsv() : StreamedCsv("tasks.csv", task_columns()) {}
+
+  void add(const TaskRecord& record) override {
+    CsvTable& row = table();
+    if (!row.begin_row()) return;
+    const Task& task = record.task;
+    job_cell(record.job);
+    row.cell(std::int64_t{task.iteration});
+    row.cell(std::int64_t{record.rank});
+    row.task_id(record.rank, task.id);
+    task.kind == TaskKind::compute ? row.empty() : row.id('c', record.communication);
+    task_name_cell(record.job, task.name);
+    row.cell(to_string(task.kind));
+    row.cell(to_string(task.stream));
+    task.kind == TaskKind::collective ? row.cell(to_string(task.collective)) : row.empty();
+    is_point_to_point(task) ? row.cell(std::int64_t{task.peer}) : row.empty();
+    row.cell(task.bytes);
+    row.cell(record.posted);
+    row.cell(record.start);
+    row.cell(record.end);
+    row.end_row();
+  }
+};
+
+const Registration<ResultSink> kTasksCsvRegistration{
+    "tasks_csv", "tasks.csv: a row is a task of a rank", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<TasksCsv>(); }, task_columns()};
+
+}  // namespace
+}  // namespace netsim
