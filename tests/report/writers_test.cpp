@@ -378,8 +378,8 @@ TEST(ReportCounters, AreDescribedOnce) {
   std::set<std::string> keys;
   std::set<std::uint8_t> places;
   for (const NetworkCounterInfo& counter : network_counters()) {
-    if (counter.key != nullptr) EXPECT_TRUE(keys.insert(counter.key).second) << counter.key;
-    if (counter.hashed > 0) EXPECT_TRUE(places.insert(counter.hashed).second);
+    EXPECT_TRUE(counter.key == nullptr || keys.insert(counter.key).second) << counter.key;
+    EXPECT_TRUE(counter.hashed == 0 || places.insert(counter.hashed).second) << int{counter.hashed};
   }
   EXPECT_EQ(places.size(), kHashedNetworkCounters);
 }
