@@ -454,7 +454,7 @@ def sweep_run(options):
             return finish(sweep, runner, points, plans, plots, own, options)
         except KeyboardInterrupt:
             executor.stop()
-            print(f"\ninterrupted: what is done is kept in {folder}, the same command goes on", file=sys.stderr)
+            print(f"\ninterrupted: finished runs are kept in {folder}; run the same command again to continue", file=sys.stderr)
             return INTERRUPTED
         finally:
             executor.stop()

@@ -67,7 +67,7 @@ void log_decisions(Log& log, const Simulation& simulation) {
   const ConfigNode& root = simulation.configuration();
   const Cluster& cluster = simulation.cluster();
   const Engine& engine = simulation.system().engine();
-  log.info(Room::core, fmt::format("{} sets of atoms on {} threads", engine.sets(), engine.threads()));
+  log.info(Room::core, fmt::format("{} logical processes on {} threads", engine.sets(), engine.threads()));
   log.info(Room::topology,
            fmt::format("{} of {}: {} hosts, {} GPUs, {} switches, {} links", fabrics(root, cluster),
                        names(cluster.groups, [](const HostGroup& group) { return group.kind; }),
@@ -76,7 +76,7 @@ void log_decisions(Log& log, const Simulation& simulation) {
   if (const std::string channels = cluster.routes->channels_in_words(); !channels.empty())
     log.info(Room::topology, "virtual channels: " + channels);
   if (simulation.system().packets() == nullptr) {
-    log.info(Room::network, "ideal: every message takes no time but `network.delay`");
+    log.info(Room::network, "ideal: every message takes `network.delay`");
   } else {
     const std::vector<std::string> names = cluster.packet_fabric_names();
     if (names.empty()) log_network(log, root, "", "");

@@ -57,9 +57,8 @@ void wait(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sl
 void refuse_late(Time next, Time until) {
   if (next <= kLastTime || next > until || next >= kNoEvent) return;
   throw InputError(
-      "the simulation takes longer than 40 days (3456000 s), and no time may be later: make what it waits "
-      "for "
-      "shorter, repeat it less often, or end before (--until)");
+      "simulated time exceeds its limit of 40 days (3456000 s): shorten the workload, repeat it less often, "
+      "or end the run earlier (--until)");
 }
 
 // Returns the lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.

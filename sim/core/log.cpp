@@ -75,7 +75,7 @@ LogLevels read_log_levels(const std::string& text) {
     if (equals == std::string::npos && first) {
       levels.of.fill(level_named(word));
     } else if (equals == std::string::npos) {
-      throw ConfigError("--log: '" + word + "' was given, ROOM=LEVEL is allowed after the first level");
+      throw ConfigError("--log: '" + word + "' was given, TOPIC=LEVEL is allowed after the first level");
     } else {
       levels.of[find_name(word.substr(0, equals), kRoomNames, "room")] = level_named(word.substr(equals + 1));
     }

@@ -63,8 +63,8 @@ CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
   const ConfigNode& where = section != nullptr ? *section : node;
   if (switches_.empty() && (parameters_.rotation != 0 || !parameters_.schedule.is_null()))
     where.fail(
-        "the topology has no optical switches, so no circuits change; those that have: optical_circuits, "
-        "rotor");
+        "the topology has no optical switches, so no circuits change; topologies with optical switches: "
+        "optical_circuits, rotor");
   if (!parameters_.schedule.is_null()) read_schedule(parameters_.schedule);
   if (parameters_.rotation == 0) return;
   const Time dead = parameters_.reconfiguration + parameters_.guard;

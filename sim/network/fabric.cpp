@@ -83,16 +83,15 @@ void Fabric::check_routing(const ConfigNode& node) const {
       (state_.routing.detour != RoutingPlan::Detour::never || !routing_->fixed_ends().empty())) {
     (policy != nullptr ? *policy : node)
         .fail(
-            "ways of whole flows over intermediates or named switches do not fit circuits that come and go; "
+            "routes of whole flows over intermediates or named switches do not fit circuits that change; "
             "allowed: ecmp, spray, adaptive, and valiant and ugal per packet");
   }
   if (state_.routing.detour == RoutingPlan::Detour::never || state_.routes == nullptr) return;
   if (state_.routes->intermediates() > 0) return;
   (policy != nullptr ? *policy : node)
       .fail(
-          "the topology has no intermediates to lead packets over; those that have: torus, hyperx, "
-          "dragonfly, "
-          "dragonfly_plus");
+          "the topology has no intermediates to route packets over; topologies with intermediates: torus, "
+          "hyperx, dragonfly, dragonfly_plus");
 }
 
 void Fabric::build_choices(std::uint64_t seed) {
@@ -198,7 +197,7 @@ std::string Fabric::find_circles() const {
   const DependencyCycle found =
       find_cycle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort, lossy);
   if (found.hops.empty()) return "";
-  return fmt::format("lossless packets can come to wait for each other in a circle and never move again: {}",
+  return fmt::format("lossless packets can wait for each other in a cycle, which is a deadlock: {}",
                      describe(found, graph_, state_.channels > 1));
 }
 
@@ -207,8 +206,8 @@ void Fabric::check_circles(const ConfigNode& node) {
   if (found.empty()) return;
   if (deadlock_check_ == DeadlockCheck::note) return circles_.push_back(std::move(found));
   node.fail(found +
-            "; allowed: more virtual channels (`channels` of a topology that has them), ways without "
-            "circles, flow_control: none, or network.deadlock_check: note or off");
+            "; allowed: more virtual channels (`channels` of a topology that has them), routes without "
+            "cycles, flow_control: none, or network.deadlock_check: note or off");
 }
 
 // ---- Paths

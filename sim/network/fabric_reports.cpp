@@ -83,7 +83,7 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
   for (PortId id = 0; id < state_.ports.size() && lines.size() < limit; ++id) {
     const Bytes bytes = queued(id);
     if (bytes == 0) continue;
-    const char* dark = state_.pauses_of(id).dark ? ", for a circuit that is dark" : "";
+    const char* dark = state_.pauses_of(id).dark ? ", for a circuit that is down" : "";
     lines.push_back(
         fmt::format("port {}: {} B wait{}{}", graph_.port_name(id), bytes, dark,
                     state_.ports[id].paused_by_peer != 0

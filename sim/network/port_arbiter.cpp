@@ -138,8 +138,8 @@ void PortArbiter::leave(std::uint32_t packet, const SwitchAggregations::Branch& 
 // Ends the run with an error: a lost sum or copy is lost for all members, and no sender would send it again.
 void PortArbiter::fail_aggregation(PortId port) {
   throw InputError(
-      fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective "
-                  "cannot go on without it, and nothing sends it again (network.faults)",
+      fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective cannot "
+                  "continue without it, and nothing sends it again (network.faults)",
                   state_.graph.port_name(port), format_time(loop_.now())));
 }
 

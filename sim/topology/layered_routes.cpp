@@ -64,16 +64,16 @@ class LayeredRoutes final : public Routes {
   }
 
   std::string channels_in_words() const override {
-    if (layers_ == 1) return "1, by layers: ways lead up, then down in an order of the switches";
+    if (layers_ == 1) return "1, by layers: routes go up, then down in an order of the switches";
     const std::string text =
-        fmt::format("{}, by layers: a packet takes the next one where its way turns up again", layers_);
+        fmt::format("{}, by layers: a packet takes the next one where its route goes up again", layers_);
     std::uint64_t pairs = 0, longer = 0;
     for (std::size_t turns = 0; turns < ways_.size(); ++turns) {
       pairs += ways_[turns];
       if (turns >= layers_) longer += ways_[turns];
     }
-    if (longer == 0) return text + "; all ways are shortest ones";
-    return text + fmt::format("; {:.3g} % of the ways between switches are longer than the shortest",
+    if (longer == 0) return text + "; all routes are shortest ones";
+    return text + fmt::format("; {:.3g} % of the routes between switches are longer than the shortest",
                               100 * static_cast<double>(longer) / static_cast<double>(pairs));
   }
 

@@ -204,7 +204,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
     if (dead == path.end()) return std::string();
     const Graph& graph = cluster_.graph;
     const bool fixed = fabric_.routing().fixed_path(graph.node(from).name, graph.node(to).name) != nullptr;
-    return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
+    return fmt::format("; {} path uses {}, which is down{}", what, graph.port_name(*dead),
                        fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
   };
   std::string data =
@@ -223,19 +223,19 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
     const std::string where = name.empty() ? "" : "fabric " + name + ": ";
     if (fabric_.spreads_flows() && !state_.transports[i].reliability.selective) {
       notes.push_back(where +
-                      "packets are routed one by one but taken in order only (reliability: go_back_n): each "
-                      "that overtakes another makes the sender start again");
+                      "packets are routed one by one but accepted in order only (reliability: go_back_n): "
+                      "each packet that overtakes another makes the sender go back");
     }
     if (const PathObjection worst = worst_path(i); !worst.text.empty()) {
       notes.push_back(
           where +
-          fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
-                      "{}{}: {}",
-                      worst.source, worst.destination, format_time(worst.round_trip),
-                      state_.transports[i].parameters.cnp_delay != 0
-                          ? " and cnp_delay " + format_time(state_.transports[i].parameters.cnp_delay)
-                          : "",
-                      worst.text));
+          fmt::format(
+              "congestion control does not fit the path from GPU {} to GPU {}, idle round trip {}{}: {}",
+              worst.source, worst.destination, format_time(worst.round_trip),
+              state_.transports[i].parameters.cnp_delay != 0
+                  ? " and cnp_delay " + format_time(state_.transports[i].parameters.cnp_delay)
+                  : "",
+              worst.text));
     }
   }
   return notes;

@@ -83,7 +83,7 @@ TEST(HeldMultiprocessors, HaveToBeKnown) {
   };
   EXPECT_THAT(
       refusal(holding("dp"), {132, 0}),
-      AllOf(HasSubstr("gpus.yaml:1:1:"), HasSubstr("of GPU 1 nobody knows how many multiprocessors")));
+      AllOf(HasSubstr("gpus.yaml:1:1:"), HasSubstr("the number of multiprocessors of GPU 1 is not known")));
   EXPECT_EQ(refusal(holding("dp"), {132, 132}), "accepted");
   EXPECT_EQ(refusal(holding("none"), {}), "accepted");
   EXPECT_EQ(refusal({}, {}), "accepted");

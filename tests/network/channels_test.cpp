@@ -177,7 +177,7 @@ TEST(Channels, OneChannelDeadlocksWhereTheCheckSaysSo) {
   unchecked.replace(unchecked.find("network: {"), 10, "network: {deadlock_check: note, ");
   PacketFixture f(unchecked);
   ASSERT_FALSE(f.network->notes().empty());
-  EXPECT_NE(f.network->notes()[0].find("circle and never move again: router"), std::string::npos);
+  EXPECT_NE(f.network->notes()[0].find("cycle, which is a deadlock: router"), std::string::npos);
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, (i + 3) % 8, 1'000'000);
   f.loop.run();
   EXPECT_TRUE(f.network->deadlocked());

@@ -298,7 +298,7 @@ TEST(CircuitsConfig, SaysWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(error_of("topology: {kind: rotor, switches: 4, rotors: 1, ways: lit, packet_rate: 10 "
                      "Gbps}\nnetwork: {switch: {routing: {kind: valiant, per: flow}}}\n")
-                .find("circuits that come and go"),
+                .find("circuits that change"),
             std::string::npos);
 }
 
@@ -310,7 +310,7 @@ TEST(Circuits, SaysWhatWaitsInTheDark) {
   const std::vector<std::string> waiting = f.network->waiting(10);
   const bool told = std::any_of(waiting.begin(), waiting.end(), [](const std::string& line) {
     return line.starts_with("port switch1->switch2: ") &&
-           line.find("wait, for a circuit that is dark") != std::string::npos;
+           line.find("wait, for a circuit that is down") != std::string::npos;
   });
   EXPECT_TRUE(told) << (waiting.empty() ? "" : waiting.front());
 }

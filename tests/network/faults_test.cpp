@@ -300,7 +300,7 @@ TEST_F(FaultPlans, WhatIsWrongIsToldWithItsPlace) {
   expect("- {loss: 0.1}", "'link' is missing");
   expect("- {switch: switch7, loss: 0.1}", "no switch of the fabric 'switch7'");
   expect("- {switch: switch0, link: host0-switch0, loss: 0.1}", "exclude each other");
-  expect("- {link: host0-switch0}", "nothing happens to it");
+  expect("- {link: host0-switch0}", "no fault is given");
   expect("- {link: host0-switch0, rate: 1 Gbps}", "'rate' and 'at' belong together");
   expect("- {link: host0-switch0, loss: 0, at: 1 us}", "'rate' and 'at' belong together");
   expect("- {link: host0-switch0, up: 1 us}", "'up' without 'down'");

@@ -293,7 +293,7 @@ TEST(StaticPaths, OverADeadLinkStayAndTheReportSaysSo) {
   EXPECT_FALSE(f.all_delivered());
   ASSERT_EQ(f.network->waiting(5).size(), 1u);
   const std::string line = f.network->waiting(5)[0];
-  EXPECT_NE(line.find("its way leads over agg0->core0, which is down"), std::string::npos) << line;
+  EXPECT_NE(line.find("its path uses agg0->core0, which is down"), std::string::npos) << line;
   EXPECT_NE(line.find("reroute: true"), std::string::npos) << line;
 }
 

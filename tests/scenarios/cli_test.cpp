@@ -210,7 +210,7 @@ TEST_F(NetsimProgram, NotesNameKnobsThatCouldNotAct) {
   EXPECT_THAT(notes("--set network.switch.marker='{kind: red, kmin: 10 MB, kmax: 20 MB}'"),
               HasSubstr("0 ECN marks: no queue reached its marking threshold"));
   EXPECT_THAT(notes("--set transport.congestion_control=none"),
-              HasSubstr("ECN marks changed nothing: congestion control `none`"));
+              HasSubstr("ECN marks had no effect: congestion control `none`"));
   EXPECT_THAT(notes("--set network=ideal --set output.sample.interval='1 us'"),
               HasSubstr("`output.sample` was not used"));
 }
@@ -281,14 +281,14 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
 TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, StartsWith("this takes, about  ")) << "the answer first";
+  EXPECT_THAT(ended.out, StartsWith("run time, about    ")) << "the answer first";
   EXPECT_THAT(ended.out, Not(HasSubstr("topology:")));
   EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 3 flows\n"));
-  EXPECT_THAT(ended.out, HasSubstr("everywhere         735 data packets, 1.47 k packet-hops\n"));
+  EXPECT_THAT(ended.out, HasSubstr("over all links     735 data packets, 1.47 k packet-hops\n"));
   EXPECT_THAT(ended.out, HasSubstr("calibration        the whole run"));
   EXPECT_FALSE(directory_.has("results"));
   const Ended both = run("--config star.yaml --workload incast.yaml --dry-run --print-config");
-  EXPECT_THAT(both.out, StartsWith("this takes, about  "));
+  EXPECT_THAT(both.out, StartsWith("run time, about    "));
   EXPECT_THAT(both.out, HasSubstr("kind: star  # star.yaml:1"));
   expect_error("--config star.yaml --workload incast.yaml --dry-run --print-config --json -", ExitCode::usage,
                {"--print-config and --json"});

@@ -199,9 +199,9 @@ TEST(JobOnAFailedHost, StallsWithoutRecovery) {
     ASSERT_EQ(results.outcome, Outcome::stalled);
     EXPECT_EQ(
         results.waiting.at(0),
-        fmt::format("host1 failed at {}: rank 1 computes no more, and a job without `recovery` does not "
-                    "go on",
-                    time));
+        fmt::format(
+            "host1 failed at {}: rank 1 stops computing, and a job without `recovery` does not continue",
+            time));
     EXPECT_THAT(results.waiting.at(1), HasSubstr("rank 0"));
     EXPECT_THAT(results.waiting.at(1), HasSubstr("waits for rank 1, which did not reach it"));
     for (const std::string& line : results.waiting) EXPECT_THAT(line, Not(HasSubstr("runs until")));

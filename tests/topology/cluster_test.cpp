@@ -358,7 +358,7 @@ TEST(Cluster, RefusesGroupsAndFabricsThatDoNotFit) {
                     "hosts: 2\n"),
       AllOf(HasSubstr("1 to 1"), HasSubstr("fabric scale_out has 4 host ports"), HasSubstr("4 NICs")));
   EXPECT_THAT(cluster_error("topology: {kind: nvl_rack, gpus: 8, racks: 2}\nhost: dgx_a100\n"),
-              HasSubstr("GPU 0 of host dgx_a100 has no way to a NIC, but there are other hosts"));
+              HasSubstr("GPU 0 of host dgx_a100 has no path to a NIC, but there are other hosts"));
   const std::string two = "fabrics: {a: {kind: star, hosts: 4}, b: {kind: star, hosts: 4}}\n";
   EXPECT_THAT(cluster_error(two + "hosts: [{kind: single_nic, count: 2}]\n"),
               AllOf(HasSubstr("1 port for a fabric 'scale_out'"), HasSubstr("fabrics: a, b")));

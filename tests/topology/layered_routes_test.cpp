@@ -202,7 +202,7 @@ TEST(OrderedRoutes, AreByHopsWhereChannelsAreEnoughElseByLayers) {
   const Cluster thirty = cluster_of(topology_of(ring_of(30)));
   EXPECT_EQ(thirty.routes->channels(RoutingFreedom::none), 2U);
   EXPECT_THAT(thirty.routes->channels_in_words(),
-              AllOf(HasSubstr("2, by layers"), HasSubstr("all ways are shortest ones")));
+              AllOf(HasSubstr("2, by layers"), HasSubstr("all routes are shortest ones")));
   EXPECT_TRUE(free_of_cycles(thirty, *thirty.routes));
   const Cluster three = cluster_of(topology_of(ring_of(12), ", channels: 3"));
   EXPECT_EQ(three.routes->channels(RoutingFreedom::none), 3U);
@@ -236,9 +236,9 @@ TEST(OrderedRoutes, FewerLayersMakeLongerWays) {
     EXPECT_GE(found.longer, longer);
     longer = found.longer;
     const std::string words = cluster.routes->channels_in_words();
-    const char* const expected = layers == needed ? "all ways are shortest ones"
-                                 : layers > 1     ? "% of the ways between switches are longer"
-                                                  : "ways lead up, then down";
+    const char* const expected = layers == needed ? "all routes are shortest ones"
+                                 : layers > 1     ? "% of the routes between switches are longer"
+                                                  : "routes go up, then down";
     EXPECT_THAT(words, HasSubstr(expected));
   }
 }
@@ -255,7 +255,7 @@ TEST(OrderedRoutes, LayersAreForSoManySwitches) {
 TEST(OrderedRoutes, OfASparseJellyfishAreLayers) {
   const Cluster cluster = cluster_of("topology: {kind: jellyfish, switches: 300, degree: 3}");
   EXPECT_THAT(cluster.routes->channels_in_words(),
-              AllOf(HasSubstr("by layers"), HasSubstr("all ways are shortest ones")));
+              AllOf(HasSubstr("by layers"), HasSubstr("all routes are shortest ones")));
   EXPECT_LE(cluster.routes->channels(RoutingFreedom::none), 5U);
   EXPECT_TRUE(free_of_cycles(cluster, *cluster.routes));
 }

@@ -269,7 +269,7 @@ TEST(Fabrics, ShareWhatIsOfTheRun) {
   EXPECT_THAT(error_of("fabrics: {scale_out: {tiers: [{tier: 1}]}}", ""), HasSubstr("0 to 0"));
   EXPECT_THAT(
       error_of("fabrics: {storage: {switch: {buffer: 1 KB}}}", ""),
-      HasSubstr("test.yaml:7:48: network.fabrics.storage.switch.buffer: 1000 B do not hold the headroom"));
+      HasSubstr("test.yaml:7:48: network.fabrics.storage.switch.buffer: 1000 B cannot hold the headroom"));
 }
 
 // Of a torus in one virtual channel: only where its packets wait for each other.
@@ -286,10 +286,10 @@ TEST(Fabrics, AreSearchedForCirclesWherePacketsWait) {
   EXPECT_EQ(error_of(cluster + "network: {fabrics: {storage: " + lossy + "}}\n"), "");
   EXPECT_EQ(error_of(cluster + "network: " + lossy + "\n"), "");
   EXPECT_THAT(error_of(cluster + "network: {fabrics: {scale_out: " + lossy + "}}\n"),
-              HasSubstr("in a circle"));
+              HasSubstr("in a cycle"));
   EXPECT_THAT(
       error_of(cluster + "network: {switch: {flow_control: none}, fabrics: {storage: " + lossless + "}}\n"),
-      HasSubstr("in a circle"));
+      HasSubstr("in a cycle"));
 }
 
 // ---- What is shown

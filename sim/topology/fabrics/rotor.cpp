@@ -30,8 +30,8 @@ const Parameters<RotorParameters>& rotor_parameters() {
                    "optical switches; each packet switch has one port to each of them. At most one for each "
                    "other packet switch")
           .choice("ways", &P::ways, {{"direct", RotorRouting::direct}, {"lit", RotorRouting::lit}},
-                  "direct: packets wait for the circuit to their destination's switch; lit: they take "
-                  "the shortest way over what is lit"));
+                  "direct: packets wait for the circuit to their destination's switch; lit: they take the "
+                  "shortest route over the circuits that are up"));
   return p;
 }
 

@@ -225,7 +225,7 @@ TEST(Nvls, WrongFansAreRefused) {
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].source.chunk = 1; }),
               HasSubstr("adds contributions {0} of chunk 0 to contributions {1} of chunk 1"));
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(1); }),
-              HasSubstr("it is neither the head nor a member of the fan"));
+              HasSubstr("it is neither the head nor a member of the aggregation group"));
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(6); }),
               HasSubstr("the plan has 6 fans"));
 }

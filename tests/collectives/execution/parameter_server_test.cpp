@@ -74,7 +74,7 @@ TEST(ParameterServer, TakesBytePsTime) {
 
 TEST(ParameterServer, RefusesGroupsThatItDoesNotSuit) {
   EXPECT_THAT([] { make_plan(servers(3), CollectiveKind::all_reduce, 4); },
-              ThrowsMessage<InputError>(HasSubstr("needs two workers at least besides its servers, 3")));
+              ThrowsMessage<InputError>(HasSubstr("needs at least two workers besides its servers, 3")));
   EXPECT_THAT([] { make_plan(servers(0, "dedicated"), CollectiveKind::all_reduce, 4); },
               ThrowsMessage<ConfigError>(HasSubstr("split: dedicated needs servers")));
 }

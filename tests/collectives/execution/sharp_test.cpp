@@ -668,14 +668,15 @@ TEST(Sharp, WhatASwitchDoesIsChecked) {
   };
   EXPECT_EQ(verdict([](Switched&) {}), "");
   EXPECT_THAT(verdict([](Switched& plan) { plan.list(0, 2)[0].kind = Step::Kind::receive; }),
-              HasSubstr("a switch only passes on what comes from a fan to a fan"));
+              HasSubstr("a switch only forwards from one aggregation group to another"));
   EXPECT_THAT(verdict([](Switched& plan) { plan.list(0, 2)[0].to = plan.list(0, 2)[0].from; }),
-              HasSubstr("a switch passes on from one fan to one other"));
-  EXPECT_THAT(verdict([](Switched& plan) {
-                plan.list(1, 1)[0].after_block = 2;
-                plan.list(1, 1)[0].after_step = 0;
-              }),
-              HasSubstr("a switch does the steps of thread block 2, and no other waits for them"));
+              HasSubstr("a switch forwards from one aggregation group to one other only"));
+  EXPECT_THAT(
+      verdict([](Switched& plan) {
+        plan.list(1, 1)[0].after_block = 2;
+        plan.list(1, 1)[0].after_step = 0;
+      }),
+      HasSubstr("a switch performs the steps of thread block 2, and no other thread block waits for them"));
   EXPECT_THAT(verdict([](Switched& plan) {
                 plan.list(2, 0).clear();
                 plan.list(2, 1)[0].after_block = kNoIndex;

@@ -320,7 +320,7 @@ TEST(ChakraEt, AWrongOneIsRefusedWhereItIsWrong) {
                               "file")));
   EXPECT_THAT(wrong([](Trace& t) { t[1][0].control = {4}; }),
               HasSubstr("rank 1, node 0: waits for nodes that wait for it"));
-  EXPECT_THAT(wrong([](Trace& t) { t[0][1].id = 0; }), HasSubstr("rank 0, node 0: stands in the file twice"));
+  EXPECT_THAT(wrong([](Trace& t) { t[0][1].id = 0; }), HasSubstr("rank 0, node 0: is in the file twice"));
   EXPECT_THAT(wrong([](Trace& t) { t[0][1].type = 7; }), HasSubstr("rank 0, node 1: is of type 7; allowed"));
   EXPECT_THAT(wrong([](Trace& t) { t[0][0].attributes[0].second = 2; }),
               HasSubstr("rank 0, node 0: the rank at the other end is 2, and there is no"));
@@ -355,7 +355,7 @@ TEST(ChakraEt, WhatNothingSaysIsRefused) {
   several.receive(1, 0);
   several.send(1, 0);
   several.send(2, 0);
-  EXPECT_THAT(several.error(), HasSubstr("rank 0, node 2: waits for 2 receives, and nothing says which"));
+  EXPECT_THAT(several.error(), HasSubstr("rank 0, node 2: waits for 2 receives, and it is not known which"));
   Trace sizes("sizes", of("allgather"));
   sizes.send(0, 1, {}, {{"comm_size", 8}});
   sizes.receive(1, 0, {}, {{"comm_size", 8}});
@@ -371,7 +371,7 @@ TEST(ChakraEt, WhatNothingSaysIsRefused) {
   nothing.receive(1, 0);
   nothing.send(2, 1);
   nothing.receive(1, 2);
-  EXPECT_THAT(nothing.error(), HasSubstr("does not say its collective, and is proved as none"));
+  EXPECT_THAT(nothing.error(), HasSubstr("does not name its collective, and its messages perform none"));
   Trace gossip("gossip", of("gossip"));
   gossip.send(0, 1);
   gossip.receive(1, 0);

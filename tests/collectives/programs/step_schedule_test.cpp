@@ -195,10 +195,9 @@ TEST(StepSchedules, WhoGetsWhatIsThatOfThePathsOrOfDemandMet) {
   const CollectiveProgram gather = read_teccl_json(kPaths, "a.json");
   EXPECT_EQ(prove(gather), "");
   EXPECT_EQ(gather.kind, CollectiveKind::all_gather);
-  EXPECT_THAT(
-      error_of(with(kPaths, "over 1->2 with volume 1.0", "over 1->2 with volume 0.5")),
-      HasSubstr("a.json:2:65: 6-Flows.1: 'Chunk 0 from 1 traveled over 1->2 with volume 0.5 in epoch 0': a "
-                "part of a chunk, and nothing says which; allowed: whole chunks"));
+  EXPECT_THAT(error_of(with(kPaths, "over 1->2 with volume 1.0", "over 1->2 with volume 0.5")),
+              HasSubstr("a.json:2:65: 6-Flows.1: 'Chunk 0 from 1 traveled over 1->2 with volume 0.5 in epoch "
+                        "0': a part of a chunk, and it is not known which part; allowed: whole chunks"));
   // Two chunks of each pair of two GPUs, by flows alone.
   constexpr const char* kMet = R"json({"1-Epoch_Duration": 1.0,
 "6-Demand_Met": {"GPU 3": {"GPU 7": {"Chunk 0": 1.0, "Chunk 3": 2.0}, "GPU 8": {"Chunk 0": 1.0, "Chunk 3": 2.0}},
@@ -238,13 +237,13 @@ TEST(StepSchedules, PathsOfAnAllGatherAgreeWithItsFlows) {
   EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "7"), HasSubstr("'7' was given; allowed: a list of paths"));
   EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[]"),
               HasSubstr("an empty list was given; allowed: a list of paths"));
-  EXPECT_THAT(
-      wrong("[\"0->1 in epoch 1\"]", "[\"0->1 in epoch 0\"]"),
-      HasSubstr("'0->1 in epoch 0': no flow of chunk 0 of GPU 0 says so; allowed: what 'N-Flows' has"));
+  EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[\"0->1 in epoch 0\"]"),
+              HasSubstr("'0->1 in epoch 0': no flow of chunk 0 of GPU 0 matches; allowed: only demands that "
+                        "'N-Flows' meets"));
   EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[\"1->0 in epoch 0\"]"),
               HasSubstr("begins at GPU 1; allowed: GPU 0, where the chunk is"));
   EXPECT_THAT(wrong("Demand at 1 for chunk 0", "Demand at 1 for chunk 3"),
-              HasSubstr("nobody there demands it"));
+              HasSubstr("no GPU there demands it"));
   EXPECT_THAT(wrong(",\n\"Demand at 1 for chunk 0 from 0 met by epoch 1\": [\"0->1 in epoch 1\"]", ""),
               HasSubstr("a.json:4:18: 8-Chunk paths: no path of chunk 0 of GPU 0 to GPU 1"));
 }
@@ -278,7 +277,7 @@ TEST(StepSchedules, AWrongAllToAllIsRefusedWhereItIsWrong) {
               HasSubstr("allowed: an all-gather"));
   EXPECT_THAT(wrong("Demand at 4 for chunk 2 from 1 met", "Wish of 4 met"),
               HasSubstr("'Wish of 4 met by epoch 0' was given; allowed: 'Demand at G"));
-  EXPECT_THAT(wrong("7-Chunk paths", "7-Ways"), HasSubstr("says nowhere who gets what"));
+  EXPECT_THAT(wrong("7-Chunk paths", "7-Ways"), HasSubstr("does not state which GPU gets which chunk"));
 }
 
 TEST(StepSchedules, ChunksAgreeWithTheMaps) {

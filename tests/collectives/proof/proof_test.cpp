@@ -49,11 +49,10 @@ TEST(Proof, FindsAWrongChunk) {
       "of chunk 2");
   auto blocks = pairwise(4);
   blocks.list(1, 0)[1].source.chunk = 3;  // own block, for the wrong rank
-  EXPECT_EQ(
-      prove(blocks),
-      "rank 2 thread block 0 step 2: receive chunk 1 of the output from rank 1 thread block 0: the last "
-      "to write there: chunk 1 of the output ends with chunk 3 of the input of rank 1, not chunk 2 of the "
-      "input of rank 1");
+  EXPECT_EQ(prove(blocks),
+            "rank 2 thread block 0 step 2: receive chunk 1 of the output from rank 1 thread block 0: this is "
+            "the last write there: chunk 1 of the output ends with chunk 3 of the input of rank 1, not chunk "
+            "2 of the input of rank 1");
 }
 
 TEST(Proof, FindsWhatHoldsNothing) {
@@ -440,7 +439,7 @@ TEST(Proof, RefusesTwoSendersOfARank) {
   two.list(1, 0) = {receive(output(0), {0, 0}), receive(output(1), {0, 1})};
   EXPECT_EQ(prove(two),
             "rank 1 thread block 0 step 1: receive chunk 1 of the output from rank 0 thread block 1: it also "
-            "receives from rank 0 thread block 0, and which comes first is open");
+            "receives from rank 0 thread block 0, and the order of the two is not defined");
 }
 
 TEST(Proof, RefusesImpossibleShapes) {

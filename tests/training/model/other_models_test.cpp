@@ -338,7 +338,7 @@ TEST(OtherModels, AreRefusedWhatTheyCannotBeDividedBy) {
               HasSubstr("model.sequence (197)"));
   EXPECT_THAT(refusal("model: {kind: t5}, parallel: {tensor: 4, sequence: true}"),
               HasSubstr("model.target (114)"));
-  EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {pipeline: 2}"), HasSubstr("nothing to deal out"));
+  EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {pipeline: 2}"), HasSubstr("no layers can be divided"));
   EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {data: 4}"), HasSubstr("parallel.embedding: rows"));
   EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {data: 4, embedding: rows}"), HasSubstr("accepted"));
   EXPECT_THAT(refusal("model: {kind: vit}, parallel: {embedding: rows}"), HasSubstr("no embedding tables"));

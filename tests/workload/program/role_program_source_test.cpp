@@ -327,9 +327,9 @@ TEST(RoleProgramSource, RefusesProgramsThatCannotRun) {
     return refusal(program);
   };
   EXPECT_EQ(changed([](Program&) {}), "accepted");
-  EXPECT_THAT(changed([](Program& p) { p.roles.pop_back(); }), HasSubstr("rank 1 plays no role"));
+  EXPECT_THAT(changed([](Program& p) { p.roles.pop_back(); }), HasSubstr("rank 1 has no role"));
   EXPECT_THAT(changed([](Program& p) { p.roles.push_back(p.roles[0]); }),
-              HasSubstr("rank 0 already plays role 0"));
+              HasSubstr("rank 0 already has role 0"));
   EXPECT_THAT(changed([](Program& p) { p.roles[0].block = 9; }),
               HasSubstr("roles[0].block: 9 is out of range"));
   EXPECT_THAT(changed([](Program& p) { p.roles[0].where[0].values = {2}; }),

@@ -163,11 +163,11 @@ TEST(TokenSection, RefusesWhatCannotBe) {
     EXPECT_THAT([&] { counts_of(text, members); }, ThrowsMessage<ConfigError>(HasSubstr(why))) << text;
   };
   EXPECT_NO_THROW(counts_of("experts: {count: 64, top_k: 32, groups: 8, group_limit: 4}", 64));
-  refuses("per_rank: 1", 48, "256 experts cannot be dealt out evenly to 48 ranks");
+  refuses("per_rank: 1", 48, "256 experts cannot be divided evenly among 48 ranks");
   refuses("experts: {count: 64, top_k: 33, groups: 8, group_limit: 4}", 64, "hold the 33 experts of a token");
   refuses("experts: {count: 64, top_k: 65}", 64, "cannot go to 65 of 64 experts");
   refuses("experts: {count: 0}", 64, "tokens need experts");
-  refuses("router: drift", 64, "a collective is none");
+  refuses("router: drift", 64, "which a collective does not have");
 }
 
 }  // namespace

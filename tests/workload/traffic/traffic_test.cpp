@@ -446,11 +446,11 @@ TEST(Incasts, RefuseNonsense) {
   };
   EXPECT_THAT(traffic_error("{kind: incasts, senders: 2}"), HasSubstr("'duration' is missing"));
   EXPECT_THAT(with("interval: 1 us"), HasSubstr("'senders' is missing"));
-  EXPECT_THAT(with("senders: 2"), HasSubstr("nothing says how often: 'interval' is missing"));
-  EXPECT_THAT(with("senders: 2, load: 0.1"), HasSubstr("nothing says how often"));
-  EXPECT_THAT(with("senders: 2, interval: 1 us, load: 0.1"), HasSubstr("'interval' says already how often"));
+  EXPECT_THAT(with("senders: 2"), HasSubstr("the frequency is missing: 'interval' is missing"));
+  EXPECT_THAT(with("senders: 2, load: 0.1"), HasSubstr("the frequency is missing"));
+  EXPECT_THAT(with("senders: 2, interval: 1 us, load: 0.1"), HasSubstr("'interval' already sets how often"));
   EXPECT_THAT(with("senders: 2, interval: 1 us, rate: 1 Gbps"),
-              HasSubstr("'interval' says already how often"));
+              HasSubstr("'interval' already sets how often"));
   EXPECT_THAT(with("senders: 8, interval: 1 us"), HasSubstr("senders 8, of 8 ranks; allowed: 1 to 7"));
   EXPECT_THAT(with("senders: 0, interval: 1 us"), HasSubstr("senders"));
   EXPECT_THAT(with("senders: 7, interval: 1 ns, arrivals: often"), HasSubstr("arrivals"));
@@ -718,7 +718,8 @@ TEST(Phases, RefuseWrongCounts) {
   };
   EXPECT_THAT(
       error("{collective: all_to_all_v}"),
-      HasSubstr("'counts' is missing, of an all_to_all_v: what each rank sends to each, as a CSV file"));
+      HasSubstr(
+          "'counts' is missing, for an all_to_all_v: the bytes that each rank sends to each, as a CSV file"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2, 3], bytes: 1 MB}"),
               HasSubstr("all_to_all_v has its bytes from 'counts'"));
   EXPECT_THAT(error("{collective: all_to_all, counts: [1, 2, 3]}"),
@@ -729,7 +730,7 @@ TEST(Phases, RefuseWrongCounts) {
   EXPECT_THAT(error("{collective: all_to_all, tokens: {per_rank: 6}}"),
               HasSubstr("only dispatch and combine have tokens"));
   EXPECT_THAT(error("{collective: dispatch, tokens: {experts: {count: 8}}}"),
-              HasSubstr("phases.0.tokens.experts.count: 8 experts cannot be dealt out evenly to 3 ranks"));
+              HasSubstr("phases.0.tokens.experts.count: 8 experts cannot be divided evenly among 3 ranks"));
   EXPECT_THAT(error("{collective: dispatch, tokens: {per_rank: 0}}"), HasSubstr("per_rank"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2]}"), HasSubstr("2 counts for 3 ranks"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [[1, 2, 3], [1, 2, 3]]}"),
@@ -740,7 +741,7 @@ TEST(Phases, RefuseWrongCounts) {
               HasSubstr("no rank sends anything to another"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, -2, 3]}"), HasSubstr("test.yaml:2"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: nowhere.csv}"), HasSubstr("nowhere.csv"));
-  EXPECT_THAT(error("{together: [{compute: 1 us}]}"), HasSubstr("only collectives are called together"));
+  EXPECT_THAT(error("{together: [{compute: 1 us}]}"), HasSubstr("only collectives can share one call"));
   EXPECT_THAT(error("{together: []}"), HasSubstr("a sequence of collectives is expected"));
 }
 
