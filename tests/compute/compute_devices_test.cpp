@@ -21,7 +21,7 @@ GpuParameters holding(const char* streams, double slowdown = 1) {
           .channels_hold_multiprocessors = parse_config(streams, "gpus.yaml")};
 }
 
-// One GPU, whose only task has begun at 0.
+// One GPU, and its only task, which began at 0.
 class OneTask final : public ComputeListener {
  public:
   OneTask(const GpuParameters& parameters, std::uint32_t multiprocessors, Time work)

@@ -74,7 +74,7 @@ TEST_F(MeasuredKernels, LeaveTheRestToAnotherModel) {
   EXPECT_THAT(timed->objection(gemm("other", 1, Precision::fp8)), HasSubstr("has no fp8"));
 }
 
-// A row with a misspelt kernel would leave the kernel to another row or model, and nobody would know.
+// A row with a misspelt kernel would leave the kernel to another row or model without a message.
 TEST_F(MeasuredKernels, NoteRowsThatTimedNothing) {
   const auto timed =
       model("# ours\nkernel,m,time_us\nqkv_gemm,128,1\nqvk_gemm,128,2\nqkv_gemm,,3\nqkv_gemm,256,4\n",

@@ -138,7 +138,7 @@ std::vector<Time> durations_of(const TaskSource& source) {
   return durations;
 }
 
-// Plays the job with rank r in set r mod `sets`.
+// Runs the job with rank r in set r mod `sets`.
 struct CircuitRun {
   CircuitRun(TaskSource& source, std::uint32_t sets = 1, std::uint32_t threads = 1)
       : engine(plan_of(sets, threads)), control(engine), endpoint(engine, set_of_rank(source, sets)) {
@@ -321,7 +321,7 @@ TEST(CircuitTasks, AreTheSameInAnyNumberOfSetsAndThreads) {
   }));
 }
 
-// ---- What cannot be played
+// ---- Requests that cannot run
 
 std::string error_of(TaskSource& source) {
   try {

@@ -1,5 +1,5 @@
-// Optical circuits that come and go: when they carry packets, to the picosecond; what a change costs; that
-// nothing is lost where they are drained, and how much where they are not.
+// Tests optical circuits that change: when they carry packets, to the picosecond, and what a change costs.
+// Nothing is lost if they are drained; otherwise the test counts the loss.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -44,18 +44,18 @@ std::string error_of(const std::string& yaml) {
 TEST(Circuits, CarryPacketsOnceTheMirrorsStand) {
   PacketFixture f(four_switches(
       "direct", "reconfiguration: 20 us, guard: 3 us, schedule: [{at: 100 us, configuration: b}]"));
-  f.send(0, 1, 4096);  // lit from the start
+  f.send(0, 1, 4096);  // up from the start
   f.send(1, 2, 4096);
   f.loop.run();
   const Time hop = kLargest + kDelay;
   EXPECT_EQ(f.delivered[0], 3 * hop);
-  // From the request: what is under way on the old ones, the mirrors, the guard.
+  // Counted from the request: packets in flight on the old circuits, the mirrors, the guard.
   const Time lit = 100 * kMicrosecond + hop + 23 * kMicrosecond;
   EXPECT_EQ(f.delivered[1], lit + 2 * hop);
   EXPECT_EQ(f.network->counters().circuit_changes, 1u);
 }
 
-// Circuits that both configurations have go on; two requests are carried out one after the other.
+// Circuits that are part of both configurations stay up. Two requests are carried out one after the other.
 TEST(Circuits, ThatStayAreNotInterrupted) {
   PacketFixture f(four_switches("direct",
                                 "reconfiguration: 20 us, schedule: [{at: 50 us, configuration: all}, {at: 51 "
@@ -77,7 +77,7 @@ TEST(Circuits, ARequestIsAnsweredWhenTheyAreLit) {
   std::vector<Time> lit;
   const auto note = [&] { lit.push_back(f.loop.now()); };
   f.loop.call_at(10 * kMicrosecond, [&] {
-    control->configure(0, note);  // it stands
+    control->configure(0, note);  // it is set already
     control->configure(1, note);
   });
   f.loop.run();
@@ -128,7 +128,8 @@ TEST(Circuits, GoodputIsWhatChangesLeave) {
   }
 }
 
-// What is on the circuit when the mirrors move, and nobody told its ends: a delay's worth. It is sent again.
+// When the mirrors move and the ends were not told, packets on the circuit are lost: those of one delay. They
+// are sent again.
 TEST(Circuits, LoseWhatIsUnderWayWhereNobodyDrainsThem) {
   PacketFixture f(
       four_switches("direct",
@@ -148,10 +149,10 @@ TEST(Circuits, LoseWhatIsUnderWayWhereNobodyDrainsThem) {
   EXPECT_TRUE(f.all_delivered());
 }
 
-// ---- Ways over what is lit
+// ---- Routes over the circuits that are up
 
-// Every pair, while the circuits change and change back: what waits for one that goes is led on, so nothing
-// is lost, and all arrives.
+// Every pair sends while the circuits change and change back. Packets that wait for a removed circuit are
+// rerouted, so nothing is lost, and all arrive.
 TEST(Circuits, LeadPacketsOnWhereTheyChange) {
   for (const std::string control : {"pfc", "credits", "none"}) {
     for (const std::string routing : {"ecmp", "spray", "adaptive"}) {
@@ -195,8 +196,8 @@ TEST(Circuits, WaitWhereNothingLitLeadsOn) {
   EXPECT_EQ(f.network->counters().no_route, 0u);
 }
 
-// Rings for all-reduce on so many ports against a switch with links of any rate: each server tells both
-// neighbours of each ring at once.
+// Compares rings for all-reduce on a number of ports with a switch whose links have any rate. Each server
+// sends to both neighbours of each ring at once.
 TEST(Circuits, RingsOfTopooptCarryWhatTheirPortsDo) {
   constexpr Bytes kEach = 2'000'000;
   const auto time_of = [](const std::string& topology, const std::vector<std::uint32_t>& jumps) {
@@ -237,7 +238,7 @@ TEST(Circuits, DeliverEverythingWhateverChanges) {
     const auto any = [](std::vector<std::string> texts) { return *rc::gen::elementOf(texts); };
     const std::string switches = any({"4", "5", "6", "9"});
     const std::string ways = any({"direct", "lit"});
-    // What nobody lights is waited for in vain.
+    // With `direct`, packets would wait in vain for a circuit that no rotation brings up.
     const std::string rotation =
         ways == "direct" ? any({"40 us", "100 us"}) : any({"0 s", "40 us", "100 us"});
     std::string yaml = "topology: {kind: optical_circuits, switches: " + switches +

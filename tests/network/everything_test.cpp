@@ -1,5 +1,5 @@
-// All of the network's parts at once, at random: whatever is combined, every message arrives exactly once,
-// the network is empty at the end, and the same input gives the same bits.
+// Combines all parts of the network at random. Every message arrives exactly once, the network is empty at
+// the end, and the same input gives the same bits.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

@@ -138,8 +138,8 @@ TEST(Property, PermutingHostsOfAStarPermutesFlowTimes) {
     PacketFixture plain(yaml), permuted(yaml);
     const int flows = *rc::gen::inRange(1, 9);
     for (int i = 0; i < flows; ++i) {
-      // Each host sends at most one flow, and starts differ modulo a byte's time (80 ps), so that no two
-      // packets of different senders ever reach a queue at the same picosecond by way of equal arithmetic.
+      // Each host sends at most one flow, and starts differ modulo a byte's time (80 ps). So equal arithmetic
+      // never brings two packets of different senders to a queue at the same picosecond.
       const auto from = static_cast<std::uint32_t>(i);
       const auto to = kHosts - 1;
       const Bytes bytes = *rc::gen::inRange<Bytes>(1, 300'000);

@@ -112,7 +112,7 @@ TEST(ReportUtilisation, IsTheShareOfTheRunInWhichTheLinkTransmits) {
   EXPECT_EQ(utilisation(LinkResult(), 0), 0);
 }
 
-// What a link still had to send when the run was over belongs to its time.
+// The time of a link includes data that it still had to send when the run was over.
 TEST(ReportUtilisation, IsNeverAboveOne) {
   LinkResult link = two_rank_results().links[0];
   link.counters.busy = 5 * kMillisecond;
@@ -158,7 +158,7 @@ TEST(ReportNotes, SayWhyPacketsWereDropped) {
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("3 packets dropped, 7 sent again: the fabric was")));
 }
 
-// Of several fabrics each has marks, drops and knobs of its own.
+// Each of several fabrics has its own marks, drops and settings.
 TEST(ReportNotes, SayWhichFabricTheyAreOf) {
   Results results = two_rank_results();
   FabricResult quiet{.name = "scale_out", .knobs = {"none", "none", "credits", "go_back_n", false}};

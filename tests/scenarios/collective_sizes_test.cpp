@@ -1,6 +1,6 @@
-// A benchmark of several sizes and algorithms over real packets: does each size take what it takes alone,
-// however early some ranks end the one before; what are several that follow each other said to take; and is
-// it the same for every number of sets and threads?
+// Tests a benchmark of several sizes and algorithms over real packets. Each size takes as long as alone,
+// however early some ranks end the size before. Covers the reported times of consecutive sizes, and that
+// results are the same for any number of sets and threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,9 +78,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EachSize,
                                            "all_gather", "reduce_scatter", "all_to_all"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-// Congestion control forgets between sizes what it has learned. The incast of one gather cuts rates, and the
-// next gather takes what it takes alone. With DCQCN it took 3.1 times as long, and a ring behind a tree of
-// NVLink SHARP on four DGX B200 took 1.27 times. Marks come from a threshold, so that no draw differs.
+// Congestion control starts afresh with each size. The incast of one gather cuts rates, but the next gather
+// takes as long as alone. With DCQCN it used to take 3.1 times as long. A ring after a tree of NVLink SHARP
+// on four DGX B200 took 1.27 times. Marks come from a threshold, so that no draw differs.
 class EachCongestionControl : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EachCongestionControl, IsAsNewForEachSizeAndAlgorithm) {

@@ -1,5 +1,5 @@
-// Are files that netsim did not write never changed? Every name of a run's files is taken by something else:
-// a file of somebody's, an input, a link, a pipe, a directory.
+// Tests that netsim never changes files that it did not write. Another object takes every name of a run's
+// files: a user's file, an input, a link, a pipe, a directory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

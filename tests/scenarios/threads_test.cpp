@@ -1,5 +1,5 @@
-// Sets of atoms and threads decide how fast a run is and nothing else: all that a run answers, to the byte of
-// its tables, is the same for every number of them.
+// The numbers of logical processes and threads decide only how fast a run is. All results, to the byte of its
+// tables, are the same for every number of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 using test::Directory;
 using test::Scenario;
 
-// Everything that a run says: fingerprints, summary, what waits, every table. By name.
+// All output of a run by name: fingerprints, summary, waiting lines, every table.
 using Answers = std::map<std::string, std::string>;
 
 struct Way {
@@ -144,7 +144,7 @@ TEST_F(Threads, DoNotShowInOpticalCircuits) {
   }
 }
 
-// Which ports the ends of iterations waited at, with every step.
+// Covers the ports at which the ends of iterations waited, with every step.
 TEST_F(Threads, DoNotShowInCriticalPaths) {
   for (Scenario scenario : test::golden_scenarios()) {
     if (scenario.name == "ptdp_ideal") continue;
@@ -204,7 +204,8 @@ TEST_F(Threads, DoNotShowInTraffic) {
   for (const Scenario& scenario : scenarios) expect_same(scenario, {{2, 1}, {7, 1}, {16, 2}});
 }
 
-// What a packet remembers of its way, and what escapes from one channel to another, at the edges of sets.
+// Covers the state that a packet carries along its path, and escapes from one channel to another at the edges
+// of sets.
 TEST_F(Threads, DoNotShowInVirtualChannels) {
   const std::string all_to_all = write("all_to_all.yaml", "{kind: all_to_all, bytes: 20 KB}");
   const std::vector<std::string> small{"network.switch.flow_control=credits",
@@ -221,8 +222,8 @@ TEST_F(Threads, DoNotShowInVirtualChannels) {
   expect_same({"outage", "network/valiant.yaml", all_to_all, overlays}, {{5, 1}, {16, 2}});
 }
 
-// Links that go down in one direction or both, more than once, in the middle of PFC and credits, and parts of
-// the network that cannot be reached.
+// Covers links that go down in one direction or both, more than once, during PFC and credits. Some parts of
+// the network cannot be reached.
 TEST_F(Threads, DoNotShowInOutages) {
   const std::string often =
       "network.faults=[{link: edge0->agg0, down: 30 us, up: 30100 ns}, {link: agg0->edge0, down: 40 us, up: "
@@ -259,7 +260,7 @@ TEST_F(Threads, DoNotShowInOutages) {
               {{2, 1}, {5, 1}, {0, 4}});
 }
 
-// Samples are taken between events, and what there is to see must not depend on where the engine rests.
+// Samples are taken between events, and must not depend on where the engine stops.
 TEST_F(Threads, DoNotShowInSamples) {
   const std::string all =
       "output.sample={interval: 3 us, queues: true, links: true, flows: true, ports: all}";
@@ -295,7 +296,7 @@ TEST_F(Threads, DoNotShowInRunsThatStall) {
               kSetsAndThreads);
 }
 
-// What begins while a port is held back for good is told to the other end, but nothing happens any more.
+// A message that begins while a port is blocked for good is reported to the other end, but nothing follows.
 TEST_F(Sets, DoNotShowWhereMessagesBeginBehindADeadlock) {
   std::string flows = "kind: flows\nflows:\n";
   for (int i = 0; i < 4; ++i) {
@@ -312,8 +313,8 @@ TEST_F(Sets, DoNotShowWhereMessagesBeginBehindADeadlock) {
   expect_same(sampled, kSets, 20 * kMillisecond);
 }
 
-// A network that sends the same again and again is given up at the same time: where it gives up itself, and
-// where nobody waits for that.
+// A network that repeats the same without end is stopped at the same time. This holds if it gives up by
+// itself, and if no one waits for that.
 TEST_F(Sets, DoNotShowInRunsThatGetNowhere) {
   const auto nowhere = [&](const std::string& timeout, const std::vector<Way>& ways, const char* sample) {
     expect_same({"nowhere, " + timeout,

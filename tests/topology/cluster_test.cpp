@@ -195,7 +195,7 @@ TEST(Cluster, IsMadeOfGroupsOfHosts) {
   EXPECT_EQ(cluster.groups[0].gpu_model, "a100_80gb");
   EXPECT_EQ(cluster.groups[1].acknowledge_every, 256);
   EXPECT_EQ(cluster.groups[2].acknowledge_every, 1);
-  EXPECT_EQ(cluster.groups[2].hosts, 20u);  // what room is left
+  EXPECT_EQ(cluster.groups[2].hosts, 20u);  // the host ports that are left
   EXPECT_EQ(cluster.host_count, 23u);
   EXPECT_EQ(cluster.gpus.size(), 2u * 8 + 8 + 20);
   ASSERT_EQ(cluster.nics.size(), 40u);
@@ -271,8 +271,7 @@ TEST(Cluster, KnowsHowLongTheWaysInAHostAre) {
   }
 }
 
-// Groups in fabrics of their own, one of them with racks of its own: what is numbered begins anew in each
-// island.
+// Groups in separate fabrics, one of them with its own racks. Numbers begin anew in each island.
 TEST(Cluster, MayFallIntoIslands) {
   const std::string one = "{kind: fat_tree, k: 4}",
                     two = "{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8}";

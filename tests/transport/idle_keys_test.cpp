@@ -1,4 +1,5 @@
-// A key that was given and changes nothing is told, with the other key that makes it so; what acts is not.
+// A key that was given and has no effect is reported, with the other key that is the reason. A key with an
+// effect is not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

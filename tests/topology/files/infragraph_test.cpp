@@ -1,5 +1,5 @@
-// Does an InfraGraph document become the nodes and edges that its reference service makes of it, and these
-// the hosts and the fabric that they describe; and is a broken one refused with its place?
+// Tests that an InfraGraph document becomes the nodes and edges that its reference service makes of it, and
+// then the hosts and the fabric. A broken one is refused with its place.
 #include "sim/topology/files/infragraph.h"
 
 #include <gmock/gmock.h>
@@ -437,8 +437,8 @@ TEST_F(InfraGraphFiles, ACableBetweenTwoNicsIsAFabric) {
   EXPECT_EQ(rate_between(cluster, "d.0.n.0/cable", "host1/nic0"), 10 * kGbps);
 }
 
-// Boards of two chips that are joined within their board and round their pod of four boards, and whose NICs,
-// behind a CPU, join the two pods.
+// Boards of two chips. The chips are joined within their board and around their pod of four boards. Their
+// NICs, behind a CPU, join the two pods.
 const char* const kPods =
     "devices:\n"
     "- name: board\n"

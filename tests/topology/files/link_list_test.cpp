@@ -1,5 +1,5 @@
-// Are fabrics that are listed link by link, by hand or in the files of other simulators, built as written,
-// and wrong lists refused where they are wrong?
+// Tests fabrics that are listed link by link, by hand or in the files of other simulators. They are built as
+// written, and wrong lists are refused at the wrong place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Tokens of collectives: does the router choose as the section says, so many experts of a token in so many
-// groups at most, all alike but for chance; and are the counts those of its choice?
+// Tests tokens of collectives. The router chooses as the section states: a given number of experts for a
+// token, in a limited number of groups, all equally likely. The counts are those of its choice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,8 +67,8 @@ TEST(TokenSection, CountsWhatTheRouterChose) {
   EXPECT_EQ(counts.tokens().token, 100);
 }
 
-// Of k experts drawn without repetition from E on m equal places, m (1 - C(E - E/m, k) / C(E, k)) places are
-// hit in the mean.
+// For k experts drawn without repetition from E on m equal places, m (1 - C(E - E/m, k) / C(E, k)) places are
+// hit on average.
 double places_hit(double experts, double places, int k) {
   double missed = 1;
   for (int i = 0; i < k; ++i) missed *= (experts - experts / places - i) / (experts - i);

@@ -1,5 +1,5 @@
-// Do the traffic workloads say exactly which rank sends what to whom and when, in an order that can be
-// carried out, and refuse what makes no sense?
+// Tests that the traffic workloads state exactly which rank sends what to which rank and when, in an order
+// that can run. They refuse parameters that make no sense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -282,7 +282,7 @@ TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
   EXPECT_THAT(traffic_error("{kind: ring, rounds: 1000000}", 100), HasSubstr("messages"));
 }
 
-// Sends of all ranks: what a Poisson workload offers.
+// Returns the load that a Poisson workload offers: the sends of all ranks.
 double offered(const TaskSource& source) {
   double bytes = 0;
   for (const Message& message : sends(source)) bytes += static_cast<double>(std::get<3>(message));
@@ -366,7 +366,7 @@ TEST(Poisson, RefusesNonsense) {
 
 // ---- Incasts
 
-// By start time: who sends to whom.
+// Senders and receiver by start time.
 using ByIncast = std::map<Time, std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>>>;
 ByIncast incasts_of(const TaskSource& source) {
   ByIncast result;
@@ -377,7 +377,8 @@ ByIncast incasts_of(const TaskSource& source) {
   return result;
 }
 
-// HPCC's: so many different senders, one receiver, none of which sends; everybody comes as often.
+// HPCC's incasts have a fixed number of different senders and one receiver, which does not send. Every rank
+// occurs equally often.
 TEST(Incasts, HaveOneReceiverAndDifferentSenders) {
   const auto source = source_of(
       "{kind: incasts, senders: 12, bytes: 20 KB, interval: 10 us, arrivals: periodic, duration: 20 ms}", 16);
@@ -566,7 +567,7 @@ TEST(Phases, CanBeCompiledWhereTheyHaveRanks) {
   EXPECT_THROW(open->compile(), ConfigError);
 }
 
-// Of the same group those of a call know each other's traffic, an all-reduce twice its bytes.
+// Collectives of one call in the same group know each other's traffic; an all-reduce counts twice its bytes.
 TEST(Phases, CollectivesOfACallShareItsKernel) {
   const auto source = source_of(
       "{kind: phases, ranks: 3, phases: [{together: [{collective: all_reduce, bytes: 8 B}, {collective: "
