@@ -1,9 +1,9 @@
 // FabricState: the arrays that the shards of a fabric share. Every element belongs to the atom of its port or
 // node. While events are executed, only the shard with that atom changes it. Private to sim/network.
 //
-// Within a shard, ports and queues belong to PortArbiter; ingress, credits, buffers and marking to
-// SwitchBuffers; pauses to BackPressure; links to LinkState. Paths, routed, turns and choices belong to
-// PacketForwarding.
+// Within a shard each array has one owner. PortArbiter owns ports and queues, BackPressure pauses, and
+// LinkState links. SwitchBuffers owns ingress, credits, buffers and marking. PacketForwarding owns paths,
+// routed, turns and choices.
 #pragma once
 
 #include <array>
