@@ -22,12 +22,12 @@ std::string text_of_ranks(const std::vector<std::uint32_t>& ranks) {
 }  // namespace
 
 Recovery::Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::vector<HostFailure> failures,
-                   Continue go_on)
+                   Continue resume)
     : engine_(engine),
       cluster_(cluster),
       jobs_(jobs),
       failures_(std::move(failures)),
-      go_on_(std::move(go_on)),
+      resume_(std::move(resume)),
       states_(jobs.size()),
       taken_(cluster.gpus.size(), false),
       failed_at_(cluster.hosts.size()) {
@@ -114,8 +114,8 @@ void Recovery::restart(std::uint32_t before) {
   JobState& state = states_.emplace_back();
   state.before = before;
   state.done_before = states_[before].done_before + states_[before].saved;
-  go_on_({before, fmt::format("{}, restart {}", jobs_.job(first).plan().name, restarts),
-          resumable(before)->rest(), gpus_after_failure(jobs_.job(before).plan())});
+  resume_({before, fmt::format("{}, restart {}", jobs_.job(first).plan().name, restarts),
+           resumable(before)->rest(), gpus_after_failure(jobs_.job(before).plan())});
   start(number);
 }
 

@@ -50,7 +50,7 @@ class Recovery {
   // Must be constructed after all jobs of the run were added. All arguments passed by reference must outlive
   // it.
   Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::vector<HostFailure> failures,
-           Continue go_on);
+           Continue resume);
 
   // Schedules the failures. Called when the run begins, before any job starts, so that a host that fails at a
   // job's arrival has failed for that job.
@@ -108,7 +108,7 @@ class Recovery {
   const Cluster& cluster_;
   JobSet& jobs_;
   std::vector<HostFailure> failures_;
-  Continue go_on_;
+  Continue resume_;
   std::vector<JobState> states_;                // by job
   std::vector<bool> taken_;                     // by GPU: a job uses it, or did before a failure
   std::vector<std::optional<Time>> failed_at_;  // by host; empty: it has not failed, or is repaired

@@ -320,7 +320,7 @@ void Simulation::create_jobs() {
   }
   recovery_ = std::make_unique<Recovery>(system_.engine(), system_.cluster(), *jobs_,
                                          read_failures(gpus.failures, system_.cluster()),
-                                         [this](Recovery::Rest rest) { go_on(std::move(rest)); });
+                                         [this](Recovery::Rest rest) { resume(std::move(rest)); });
 }
 
 void Simulation::record(const CommunicationRecord& communication) {
@@ -489,7 +489,7 @@ void Simulation::begin() {
 }
 
 // Adds the rest of a stopped job as a job of its own.
-void Simulation::go_on(Recovery::Rest rest) {
+void Simulation::resume(Recovery::Rest rest) {
   JobDescription job;
   job.name = std::move(rest.name);
   job.source = std::move(rest.source);
@@ -837,7 +837,7 @@ JobResult Simulation::job_result(std::uint32_t number, Time now) const {
   result.rank_times.resize(result.gpus.size());
   result.paths = job.paths();
   result.path_shares = recorder_->path_shares(number, source);
-  result.path_ways = recorder_->path_ways(number);
+  result.path_pairs = recorder_->path_pairs(number);
   result.path_ports = recorder_->path_ports(number);
   result.warm_up = source.warm_up();
   result.warm_up_times = job.warm_up_times();

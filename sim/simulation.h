@@ -180,7 +180,7 @@ class Simulation {
   void check_bound(const CommunicationRecord& communication, const LibraryChoice& choice);
   void place(const JobDescription& job, std::vector<bool>& taken, std::vector<bool>& shared);
   void add(const JobDescription& job, std::vector<std::uint32_t> gpus);
-  void go_on(Recovery::Rest rest);
+  void resume(Recovery::Rest rest);
   std::unique_ptr<ComputeTimes> compute_times(const JobDescription& job,
                                               const std::vector<std::uint32_t>& gpus) const;
   // Executes a slice of events up to `until` and takes samples on the way. Returns false if there was no

@@ -157,7 +157,7 @@ class SourceJob final : public TaskJob {
 
   void begin_held_back(SetState& set, std::uint32_t slot);
   void make_ready(SetState& set, std::uint32_t slot);
-  void go_on(SetState& set, std::uint32_t slot);
+  void launch_ready(SetState& set, std::uint32_t slot);
   void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
   std::size_t choose(SetState& set, const StreamQueue& queue) const;
   static bool is_whole(const SetState& set, const StreamQueue& queue, std::size_t first);
@@ -258,7 +258,7 @@ void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
     const std::uint32_t slot = post(set, rank, task);
     if (slot != kNoIndex) slots.push_back(slot);
   }
-  for (const std::uint32_t slot : slots) go_on(set, slot);
+  for (const std::uint32_t slot : slots) launch_ready(set, slot);
   set.posted = std::move(slots);
 }
 
@@ -296,7 +296,7 @@ void SourceJob::begin_held_back(SetState& set, std::uint32_t slot) {
   const std::uint32_t rank = set.active[slot].rank, id = set.active[slot].task.id;
   set.cause = JobRecord::Cause::earliest_start;
   make_ready(set, slot);
-  go_on(set, slot);
+  launch_ready(set, slot);
   std::vector<Task> ready = std::move(set.ready);
   ready.clear();
   plan_.source->launched(rank, id, ready);
@@ -443,7 +443,7 @@ void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
 }
 
 // Launches a task that has become ready, or the first one of its queue.
-void SourceJob::go_on(SetState& set, std::uint32_t slot) {
+void SourceJob::launch_ready(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   if (active.task.queue == Task::kUnordered) {
     launch(set, slot);

@@ -29,7 +29,7 @@ constexpr Bytes kCreditFrameBytes = 8;
 Bytes chip_buffer(const FabricState& state, NodeId node) {
   BitRate bandwidth = 0;
   for (const PortId port : state.graph.ports_of(node)) {
-    if (!state.pauses_of(port).dark) bandwidth += state.graph.port(port).link.rate;
+    if (!state.pauses_of(port).circuit_down) bandwidth += state.graph.port(port).link.rate;
   }
   for (const Chip& chip : kChips) {
     if (bandwidth <= chip.bandwidth) return chip.buffer;

@@ -89,8 +89,8 @@ class PortArbiter {
   }
   // Called between events when the port's circuit goes down or comes up. While it is down nothing leaves, not
   // even link control.
-  void darken(PortId port);
-  void light(PortId port);
+  void take_circuit_down(PortId port);
+  void bring_circuit_up(PortId port);
   // Called between events. Moves waiting packets that switches route to other ports, if they have other hops.
   void reroute(PortId port);
   // Returns the total time for which the priority has been held back.

@@ -195,12 +195,12 @@ void critical_path(Text out, const Results& results, const JobResult& job, const
   for (std::size_t i = 0; i < std::min(kCauses, job.path_shares.size()); ++i)
     add("- " + share_text(job.path_shares[i]), job.path_shares[i].time);
   fmt::format_to(out, "\n{}", text_table({cause, time, part, without}, 2, width));
-  if (job.path_ways.empty()) return;
-  const PathWay& way = job.path_ways.front();
+  if (job.path_pairs.empty()) return;
+  const PathPair& pair = job.path_pairs.front();
   labelled(
-      out, "longest way",
-      fmt::format("{} from {} to {}", human_seconds(to_seconds(way.time) / iterations),
-                  printable(results.gpu_names[way.source]), printable(results.gpu_names[way.destination])),
+      out, "slowest pair",
+      fmt::format("{} from {} to {}", human_seconds(to_seconds(pair.time) / iterations),
+                  printable(results.gpu_names[pair.source]), printable(results.gpu_names[pair.destination])),
       width, 15);
   path_ports(out, job, summary, width);
 }

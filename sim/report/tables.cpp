@@ -83,11 +83,11 @@ std::string links_csv(const Results& results) {
       "bytes\n";
   for (const LinkResult& link : results.links) {
     const PortCounters& c = link.counters;
-    text +=
-        fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(link.name),
-                    to_string(link.kind), link.rate, c.wire_bytes, utilisation(link, results.simulated),
-                    c.data_packets, c.ecn_marks, c.cnps, c.pauses, c.paused, c.credit_stalls,
-                    c.credit_stalled, c.drops, c.no_route, c.lost, c.max_queue, c.headroom, c.max_headroom);
+    text += fmt::format("{},{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(link.name),
+                        to_string(link.kind), link.rate, c.wire_bytes, utilisation(link, results.simulated),
+                        c.data_packets, c.ecn_marks, c.cnps, c.pauses, c.paused, c.credit_stalls,
+                        c.credit_stalled, c.drops, c.no_route, c.lost, c.max_queue, c.headroom,
+                        c.max_headroom_used);
   }
   return text;
 }

@@ -22,7 +22,7 @@ class IdleKeys {
       given += (count++ == 0 ? "" : ", ") + path_ + "." + key;
     }
     if (count > 0)
-      notes_.push_back(fmt::format("{} {} nothing: {}", given, count == 1 ? "changes" : "change", why));
+      notes_.push_back(fmt::format("{} {} no effect: {}", given, count == 1 ? "has" : "have", why));
   }
   std::vector<std::string> take() { return std::move(notes_); }
 

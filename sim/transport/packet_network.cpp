@@ -53,9 +53,9 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
     if (transport.needs.timestamps) fabric_.enable_timestamps();
   }
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
-    parts_.push_back(
-        std::make_unique<TransportShard>(engine.set(set), fabric_.part(set), state_, connections_, fabric_));
-    connections_.add_sender(parts_.back()->sender());
+    shards_.push_back(
+        std::make_unique<TransportShard>(engine.set(set), fabric_.shard(set), state_, connections_, fabric_));
+    connections_.add_sender(shards_.back()->sender());
   }
   idle_keys_ = find_idle_keys(network_node, transport_node);
 }
@@ -80,7 +80,7 @@ std::vector<std::string> PacketNetworkImpl::find_idle_keys(const ConfigNode& net
 
 MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
   if (request.aggregation != nullptr) {
-    parts_[state_.set_of_gpu[request.source]]->aggregations().send(request);
+    shards_[state_.set_of_gpu[request.source]]->aggregations().send(request);
     return {};
   }
   NETSIM_CHECK(request.bytes > 0, "empty message");
@@ -91,8 +91,8 @@ MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
 
 NetworkCounters PacketNetworkImpl::counters() const {
   NetworkCounters c;
-  for (const auto& part : parts_) {
-    const NetworkCounters& own = part->counts();
+  for (const auto& shard : shards_) {
+    const NetworkCounters& own = shard->counts();
     c.packets += own.packets;
     c.retransmissions += own.retransmissions;
     c.timeouts += own.timeouts;
@@ -136,7 +136,7 @@ QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
   std::uint64_t sum = 0;
-  for (const auto& part : parts_) sum += part->receiver().packets_fingerprint();
+  for (const auto& shard : shards_) sum += shard->receiver().packets_fingerprint();
   return sum;
 }
 
@@ -170,8 +170,8 @@ TransportFigures PacketNetworkImpl::transport_figures(std::uint32_t fabric) cons
 
 PathObjection PacketNetworkImpl::worst_path(std::size_t transport) const {
   PathObjection worst;
-  for (const auto& part : parts_) {
-    const PathObjection& own = part->sender().objections()[transport];
+  for (const auto& shard : shards_) {
+    const PathObjection& own = shard->sender().objections()[transport];
     if (own.before(worst)) worst = own;
   }
   return worst;

@@ -77,7 +77,8 @@ class Town {
   Town(const Shape& shape, bool apart, std::uint32_t threads)
       : shape_(shape),
         apart_(apart),
-        engine_(apart ? Engine::Plan{shape.sets, shape.lookahead, threads} : Engine::Plan{1, {}, threads}),
+        engine_(apart ? Engine::Options{shape.sets, shape.lookahead, threads}
+                      : Engine::Options{1, {}, threads}),
         places_(engine_.sets()),
         histories_(2 * shape.set_of.size()) {
     for (std::uint32_t id = 0; id < histories_.size(); ++id) origins_.emplace_back(id);
@@ -426,8 +427,8 @@ TEST(Engine, ACallMaySchedule) {
 class Askers {
  public:
   Askers(std::uint32_t sets, std::uint32_t threads, Time call_delay)
-      : engine(sets == 1 ? Engine::Plan{1, {}, threads}
-                         : Engine::Plan{2, {kNever, 1'000'000, 1'000'000, kNever}, threads}) {
+      : engine(sets == 1 ? Engine::Options{1, {}, threads}
+                         : Engine::Options{2, {kNever, 1'000'000, 1'000'000, kNever}, threads}) {
     reader_ = engine.add_reader(calls_);
     engine.set_call_delay(call_delay);
     for (std::uint32_t set = 0; set < engine.sets(); ++set) {

@@ -50,8 +50,8 @@ TEST(Circuits, CarryPacketsOnceTheMirrorsStand) {
   const Time hop = kLargest + kDelay;
   EXPECT_EQ(f.delivered[0], 3 * hop);
   // Counted from the request: packets in flight on the old circuits, the mirrors, the guard.
-  const Time lit = 100 * kMicrosecond + hop + 23 * kMicrosecond;
-  EXPECT_EQ(f.delivered[1], lit + 2 * hop);
+  const Time up = 100 * kMicrosecond + hop + 23 * kMicrosecond;
+  EXPECT_EQ(f.delivered[1], up + 2 * hop);
   EXPECT_EQ(f.network->counters().circuit_changes, 1u);
 }
 
@@ -74,15 +74,15 @@ TEST(Circuits, ARequestIsAnsweredWhenTheyAreLit) {
   CircuitControl* control = f.network->circuits();
   ASSERT_NE(control, nullptr);
   EXPECT_EQ(control->configurations(), (std::vector<std::string>{"a", "b", "all"}));
-  std::vector<Time> lit;
-  const auto note = [&] { lit.push_back(f.loop.now()); };
+  std::vector<Time> up;
+  const auto note = [&] { up.push_back(f.loop.now()); };
   f.loop.call_at(10 * kMicrosecond, [&] {
     control->configure(0, note);  // it is set already
     control->configure(1, note);
   });
   f.loop.run();
   const Time drained = kLargest + kDelay;
-  EXPECT_EQ(lit, (std::vector<Time>{10 * kMicrosecond, 33 * kMicrosecond + drained}));
+  EXPECT_EQ(up, (std::vector<Time>{10 * kMicrosecond, 33 * kMicrosecond + drained}));
   PacketFixture star("topology: {kind: star, hosts: 2}\n");
   EXPECT_EQ(star.network->circuits(), nullptr);
 }
@@ -137,11 +137,11 @@ TEST(Circuits, LoseWhatIsUnderWayWhereNobodyDrainsThem) {
                     "{at: 200 us, configuration: a}]"));
   f.send(0, 1, 4096 * 1000);
   f.loop.run(150 * kMicrosecond);
-  const Time dark = 50 * kMicrosecond + kLargest + kDelay;
+  const Time down = 50 * kMicrosecond + kLargest + kDelay;
   const auto start = [](Time i) { return kLargest + kDelay + (i == 0 ? 0 : i * kFull + 16 * 80); };
   std::uint64_t on_the_way = 0;
   for (Time i = 0; i < 1000; ++i) {
-    if (start(i) < dark && start(i) + kFull + kDelay > dark) ++on_the_way;
+    if (start(i) < down && start(i) + kFull + kDelay > down) ++on_the_way;
   }
   EXPECT_GE(on_the_way, 2u);
   EXPECT_EQ(f.at("switch0", "switch1").lost, on_the_way);

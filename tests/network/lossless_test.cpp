@@ -47,7 +47,7 @@ IncastResult incast(std::uint32_t n, Bytes bytes, Bytes headroom, Bytes given_he
   for (std::uint32_t i = 0; i < n; ++i) {
     const PortCounters c = f.at("host" + std::to_string(i), "switch0");
     EXPECT_EQ(c.headroom, headroom);
-    result.most_headroom = std::max(result.most_headroom, c.max_headroom);
+    result.most_headroom = std::max(result.most_headroom, c.max_headroom_used);
   }
   return result;
 }
@@ -150,7 +150,7 @@ TEST(Credits, NothingIsDroppedOrStuckAtAnyLoad) {
     RC_ASSERT(c.bytes_sent == c.bytes_delivered);
     RC_ASSERT(!f.network->deadlocked());
     for (PortId port = 0; port < f.cluster.graph.port_count(); ++port)
-      RC_ASSERT(f.network->port_counters(port).max_headroom <= f.network->port_counters(port).headroom);
+      RC_ASSERT(f.network->port_counters(port).max_headroom_used <= f.network->port_counters(port).headroom);
   }));
 }
 

@@ -97,7 +97,7 @@ IncastEnd play(const std::string& yaml, Bytes bytes) {
   for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
     const PortCounters c = f.network->port_counters(port);
     EXPECT_EQ(f.network->queued(port), 0);
-    EXPECT_LE(c.max_headroom, c.headroom);
+    EXPECT_LE(c.max_headroom_used, c.headroom);
     pauses += c.pauses;
   }
   EXPECT_EQ(n.pfc_pauses, pauses) << "one definition of pauses";

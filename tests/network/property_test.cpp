@@ -90,14 +90,14 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
         EventKind::deliver,
         [](void* s, const Event& e) {
           auto* self = static_cast<Seen*>(s);
-          self->packets.push_back(self->fabric->part(0).packets()[static_cast<std::uint32_t>(e.argument)]);
+          self->packets.push_back(self->fabric->shard(0).packets()[static_cast<std::uint32_t>(e.argument)]);
         },
         &seen);
     const std::uint32_t path = fabric.add_path({make_step(StepKind::deliver, 0)});
     const int count = *rc::gen::inRange(1, 200);
     for (int i = 0; i < count; ++i) {
-      const std::uint32_t index = fabric.part(0).packets().allocate();
-      Packet& k = fabric.part(0).packets()[index];
+      const std::uint32_t index = fabric.shard(0).packets().allocate();
+      Packet& k = fabric.shard(0).packets()[index];
       k = Packet{};
       k.psn = static_cast<std::uint32_t>(i);
       k.bytes = *rc::gen::inRange<std::uint32_t>(64, 4200);
@@ -105,7 +105,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
       k.ingress = port ^ 1U;
       k.kind = PacketKind::data;
       k.set_priority(*rc::gen::element(kCnpPriority, kDataPriority));
-      fabric.part(0).enqueue(port, index);
+      fabric.shard(0).enqueue(port, index);
     }
     loop.run();
     RC_ASSERT(seen.packets.size() == static_cast<std::size_t>(count));

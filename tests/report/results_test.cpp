@@ -225,7 +225,7 @@ TEST(ReportNotes, SayThatAPriorityActsBetweenNoJobs) {
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("priority"))));
   results.jobs[0].priority = 3;
   EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("`priority` of " + results.jobs[0].name),
-                                                    HasSubstr("changes nothing"))));
+                                                    HasSubstr("has no effect"))));
 }
 
 TEST(ReportNotes, NameTheFullestLink) {

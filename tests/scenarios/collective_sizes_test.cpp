@@ -27,18 +27,19 @@ using ::testing::HasSubstr;
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhosts: 2\nhost: dgx_a100\n";
 
-struct Way {
+struct Division {
   std::uint32_t sets = 0, threads = 1;
 };
 
-Results play(const Directory& directory, const std::string& workload, Way way = {},
+Results play(const Directory& directory, const std::string& workload, Division division = {},
              const std::string& cluster = kTwoDgx) {
   const std::string path = directory.path() + "/workload.yaml";
   std::ofstream(path) << workload << "\n";
   SimulationSetup setup;
-  setup.config = parse_config(cluster + ("engine: {sets: " + std::to_string(way.sets)) + "}\n", "cluster");
+  setup.config =
+      parse_config(cluster + ("engine: {sets: " + std::to_string(division.sets)) + "}\n", "cluster");
   setup.workload = path;
-  setup.threads = way.threads;
+  setup.threads = division.threads;
   setup.output_directory = directory.path() + "/out";
   std::filesystem::remove_all(
       setup.output_directory);  // a run replaces no tables that lie without a manifest
@@ -146,15 +147,15 @@ TEST(CollectiveSizes, AreTheSameForAllSetsAndThreads) {
       "{kind: collective, collective: reduce, sizes: {from: 8 KiB, to: 32 KiB}, repeat: 2, algorithms: "
       "[chain, binomial_tree]}";
   const Directory directory;
-  const auto answers = [&](Way way) {
-    const Results results = play(directory, workload, way, cluster);
+  const auto answers = [&](Division division) {
+    const Results results = play(directory, workload, division, cluster);
     return std::tuple(results.events, results.fingerprints.results, results.fingerprints.packets,
                       results.fingerprints.events, summary_json(results),
                       directory.text("out/collectives.csv"), directory.text("out/tasks.csv"));
   };
   const auto one = answers({1, 1});
-  for (const Way way : {Way{2, 1}, Way{4, 1}, Way{4, 2}, Way{8, 3}})
-    EXPECT_EQ(answers(way), one) << way.sets << " sets, " << way.threads << " threads";
+  for (const Division division : {Division{2, 1}, Division{4, 1}, Division{4, 2}, Division{8, 3}})
+    EXPECT_EQ(answers(division), one) << division.sets << " sets, " << division.threads << " threads";
 }
 
 // Each by itself, under the workload's name for it, and no other way than if the configuration named it.

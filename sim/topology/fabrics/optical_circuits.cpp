@@ -12,7 +12,7 @@
 namespace netsim {
 namespace {
 
-enum class OpticalRouting : std::uint8_t { lit, direct };
+enum class OpticalRouting : std::uint8_t { up, direct };
 
 struct OpticalCircuitsParameters : CircuitFabricParameters {
   std::int64_t switches = 0;
@@ -20,7 +20,7 @@ struct OpticalCircuitsParameters : CircuitFabricParameters {
   std::int64_t degree = 4;
   bool servers = false;
   ConfigNode configurations;
-  OpticalRouting ways = OpticalRouting::lit;
+  OpticalRouting ways = OpticalRouting::up;
 };
 
 const Parameters<OpticalCircuitsParameters>& optical_circuits_parameters() {
@@ -39,7 +39,7 @@ const Parameters<OpticalCircuitsParameters>& optical_circuits_parameters() {
                 "jumps: [1, 3] (circuits from each switch i to i + 1, to i + 3), matchings: [0, 4] (rounds "
                 "of a tournament in which all switches meet), circuits: [[0, 1], [2, 3]]}; required")
           .required()
-          .choice("ways", &P::ways, {{"lit", OpticalRouting::lit}, {"direct", OpticalRouting::direct}},
+          .choice("ways", &P::ways, {{"lit", OpticalRouting::up}, {"direct", OpticalRouting::direct}},
                   "lit: packets take the shortest route over the circuits that are up; direct: over the "
                   "circuits of all configurations, and wait while one is down"));
   return p;

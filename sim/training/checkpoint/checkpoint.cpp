@@ -359,7 +359,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
       ready.push_back(read(rank, next, TaskKind::receive));
       return;
     }
-    go_on(rank, ready);
+    resume(rank, ready);
   }
   void complete_read_of(Drives& drives, std::uint32_t number, std::vector<Task>& ready) {
     for (const std::uint32_t reader : drives.readers) {
@@ -407,7 +407,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     ready.push_back(written(rank, trainer.begun, TaskKind::receive));
     ++trainer.begun;
   }
-  void go_on(std::uint32_t rank, std::vector<Task>& ready) {
+  void resume(std::uint32_t rank, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     trainer.boundary = bytes_[rank] > 0 ? boundary_of(trainer.begun) : kNoBoundary;
     std::vector<Task> held = std::exchange(trainer.held, {});
@@ -422,13 +422,13 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     if (place == 0) {
       trainer.snapshots = false;
       begin_writing(rank, ready);
-      go_on(rank, ready);
+      resume(rank, ready);
     } else if (place <= pieces(rank)) {
       if (++trainer.piece < pieces(rank))
         ready.push_back(piece(rank, trainer.begun - 1, trainer.piece, TaskKind::send));
     } else {
       ++trainer.written;
-      if (!p_.asynchronous) go_on(rank, ready);
+      if (!p_.asynchronous) resume(rank, ready);
       save(rank, ready);
     }
   }

@@ -177,10 +177,10 @@ class PhasesProgram {
   PhasesProgram(const PhasesParameters& p, const std::vector<Phase>& phases, std::uint32_t ranks)
       : phases_(phases), ranks_(ranks), builder_(p.name), axis_(builder_.axis("rank", ranks)) {
     builder_.program().iterations = static_cast<std::uint32_t>(p.iterations);
-    parts_.resize(ranks);
+    groups_by_rank_.resize(ranks);
     for (const Phase& phase : phases) join(phase);
     std::map<Part, std::vector<std::uint32_t>> roles;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) roles[parts_[rank]].push_back(rank);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) roles[groups_by_rank_[rank]].push_back(rank);
     for (const auto& [part, players] : roles) add_role(part, players);
   }
   Program finish() { return builder_.finish(); }
@@ -193,16 +193,16 @@ class PhasesProgram {
     if (phase.members.empty()) {
       check(phase, ranks_);
       const std::uint32_t all = builder_.group({{{axis_, {}}}, {}, 0});
-      for (Part& part : parts_) part.push_back(all);
+      for (Part& part : groups_by_rank_) part.push_back(all);
       return;
     }
-    for (Part& part : parts_) part.push_back(kNone);
+    for (Part& part : groups_by_rank_) part.push_back(kNone);
     for (const std::vector<std::uint32_t>& members : phase.members) {
       check(phase, members.size());
       const std::uint32_t group = builder_.group({{}, members, 0});
       for (const std::uint32_t rank : members) {
         if (rank >= ranks_) refuse(phase, "groups", "rank", rank, ranks_);
-        parts_[rank].back() = group;
+        groups_by_rank_[rank].back() = group;
       }
     }
   }
@@ -292,7 +292,7 @@ class PhasesProgram {
   std::uint32_t ranks_;
   ProgramBuilder builder_;
   std::uint32_t axis_;
-  std::vector<Part> parts_;  // by rank
+  std::vector<Part> groups_by_rank_;  // by rank
   // By phase and members.
   std::map<std::pair<std::ptrdiff_t, std::uint32_t>, std::uint32_t> counts_;
 };

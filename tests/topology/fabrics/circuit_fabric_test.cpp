@@ -71,8 +71,8 @@ TEST(Rotor, DealsTheMatchingsOut) {
 
 TEST(Rotor, OverWhatIsLitHasTheWaysOfTheGraph) {
   const Cluster cluster = cluster_of("topology: {kind: rotor, switches: 8, rotors: 3, ways: lit}\n");
-  const std::vector<bool> dark = cluster.graph.dark();
-  EXPECT_EQ(dark, cluster.graph.avoided());
+  const std::vector<bool> down = cluster.graph.circuits_down();
+  EXPECT_EQ(down, cluster.graph.avoided());
   for (const HostPort& from : cluster.nics) {
     for (const HostPort& to : cluster.nics) {
       if (from.nic == to.nic) continue;
@@ -80,7 +80,7 @@ TEST(Rotor, OverWhatIsLitHasTheWaysOfTheGraph) {
       for (int links = 0; at != to.nic; ++links) {
         ASSERT_LT(links, 8);
         const PortId port = cluster.routes->next_hops(at, to.nic).front();
-        EXPECT_FALSE(dark[port]);
+        EXPECT_FALSE(down[port]);
         at = cluster.graph.port(port).peer_node;
       }
     }

@@ -288,8 +288,8 @@ TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
       return rank < first_of_back ? rank / front.tensor : (rank - first_of_back) / back.tensor;
     };
     const auto is_front = [&](std::uint32_t rank) { return rank < first_of_back; };
-    using Way = std::pair<std::int64_t, std::int64_t>;
-    std::map<Way, Bytes> to_front, to_back;  // by replicas, from and to
+    using FromTo = std::pair<std::int64_t, std::int64_t>;
+    std::map<FromTo, Bytes> to_front, to_back;  // by replicas, from and to
     const auto moved = [&](std::uint32_t from, std::uint32_t to, Bytes bytes) {
       ASSERT_NE(is_front(from), is_front(to));
       (is_front(to) ? to_front : to_back)[{replica(from), replica(to)}] += bytes;
