@@ -1,7 +1,7 @@
-// Packet throughput. P128 and P1024: fat tree of single-NIC hosts, 100 Gb/s, 1 us, host i sends 10 MB to i +
-// n/2, ECMP, one ACK a packet, PFC + ECN + DCQCN `vendor`. The counter is data packet-hops a second of
-// process CPU time, set-up included. queue_pairs: as many on one NIC, which share 400,000 packets to one
-// other.
+// Measures packet throughput. P128 and P1024 are fat trees of single-NIC hosts with links of 100 Gb/s and 1
+// us. Host i sends 10 MB to i + n/2 under ECMP, PFC, ECN and DCQCN `vendor`, with one ACK a packet. The
+// counter is data packet-hops a second of process CPU time, set-up included. The benchmark queue_pairs has
+// that many on one NIC; they share 400,000 packets to one other NIC.
 #include <benchmark/benchmark.h>
 
 #include <string>

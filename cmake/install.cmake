@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the program, the library with its headers, and what find_package(netsim) and
-# pkg-config read. The tree may be moved as a whole afterwards.
+# Installs the program, the library with its headers, and the files that find_package(netsim) and pkg-config read. The
+# tree may be moved as a whole afterwards.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS netsim)

@@ -1,7 +1,7 @@
 # Writes the version of the library's interface into OUTPUT, a header:
 #   cmake -DSOURCE=... -DVERSION=... -DOUTPUT=... -P interface_version.cmake
-# The number of the release is not enough, because any change of a header may change how objects lie in memory: a
-# hash of all headers is part of it. It runs at every build and writes only what is new.
+# The version includes a hash of all headers, because any change of a header may change how objects lie in memory. The
+# script runs at every build and writes the file only if it changes.
 file(GLOB_RECURSE headers RELATIVE "${SOURCE}" "${SOURCE}/sim/*.h")
 list(SORT headers)
 set(hashes "")

@@ -1,11 +1,11 @@
-# Registers the tests of a GoogleTest runner with ctest, a test for each suite, whose cases run in one process: one for
-# each case, as gtest_discover_tests has them, spends a tenth of the quick tests' time on starting, and half a second
-# each under AddressSanitizer.
+# Registers the tests of a GoogleTest runner with ctest, a test for each suite, whose cases run in one process. A process
+# for each case, as gtest_discover_tests has it, would spend a tenth of the quick tests' time on starting. Under
+# AddressSanitizer each start takes half a second.
 #   add_test_suites(TARGET FILTER [PREFIX TEXT] [PROPERTIES NAME VALUE ...])
 # FILTER is GoogleTest's and chooses suites; PREFIX goes before their names.
 #
-# A suite that had to skip a case, and had none that failed, counts as skipped: its output ends with the list of those
-# that it skipped, which a failure or a crash does not leave at the end.
+# A suite that skipped a case, and had none that failed, counts as skipped. Its output then ends with the list of skipped
+# cases, which is not at the end after a failure or a crash.
 #
 # The build runs this file as a script, which asks the runner for its suites and writes what ctest includes.
 if(NOT CMAKE_SCRIPT_MODE_FILE)

@@ -32,7 +32,7 @@ MICROBATCHES = 120
 # The layers of each part of configs/reality/deepseek_v3.yaml, the module that predicts one token more among them.
 LAYERS = [4] * 7 + [5] + [4] * 7 + [1]
 OPTIMIZED = 2  # layers of configs/reality/deepseek_v3_optimizer.yaml
-# The last task of a layer in each direction, and what the ends of the model compute behind their last layer.
+# The last task of a layer in each direction, and the computation of the model's ends after their last layer.
 FORWARD, BACKWARD, WEIGHTS = "layer_end_forward", "layer_begin_backward", "attention_down_weights"
 LAST = {"F": (FORWARD,), "B": (BACKWARD,), "I": (BACKWARD,), "W": (WEIGHTS,), "P": (FORWARD, BACKWARD, WEIGHTS)}
 HEAD = ("logits_forward", "loss_")

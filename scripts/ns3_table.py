@@ -35,7 +35,7 @@ def control(text):
     return f"transport.congestion_control={{{text}}}"
 
 
-# What each congestion control of the reference's README is here.
+# Maps each congestion control of the reference's README to netsim's configuration.
 CONTROLS = {
     "pfconly": [control("kind: none")],
     "dcqcn": [RED, control(f"kind: dcqcn, profile: vendor, {DCQCN}")],

@@ -43,7 +43,7 @@ ROWS = [
 ]
 SEQUENCE, VOCABULARY = 2048, 51200
 MICROBATCHES, CHUNKS = (1, 2, 4, 8), (1, 2, 3)
-SHORT = 2  # microbatches of jobs that show what replicas add to a step
+SHORT = 2  # microbatches of jobs that measure the time that replicas add to a step
 STUDY = measure.ROOT / "configs" / "studies" / "megatron"
 HOSTS_OF_A_UNIT = 32
 

@@ -62,7 +62,7 @@ class Row:
     calibrated: bool  # and has been
     common: bool  # it is that of families without such a row, too
     measured: float  # seconds; None: not published
-    line: steps.Line  # of its microbatches; None: the step is played as it is
+    line: steps.Line  # of its microbatches; None: the step is simulated as it is
     number: int  # of its line in the table
 
     def job(self):

@@ -62,12 +62,12 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    key: str  # of the workload: what there is more and more of
+    key: str  # key of the workload that is varied
     few: int
     more: int  # all three alike: nothing is left out
     every: int
     replicas: int = 0  # that few and more are of; 0: of all, and there are no other jobs
-    short: int = 0  # so many of them in a short job of its own; 0: the short job is that of few
+    short: int = 0  # number of them in a separate short job; 0: the short job is that of few
 
     def parts(self, job):
         """The jobs that are played for `job`: with few and with more, and by replica the short ones, of all replicas and of few.
@@ -130,7 +130,7 @@ class Player:
         self.threads = ["--threads", str(threads)] if threads else []
         self.version = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
         self.played, self.keys = set(), {}
-        self.playing = {}  # locks by key: no thread plays what another is playing
+        self.playing = {}  # locks by key: no thread simulates a job that another is simulating
         if out:
             out.mkdir(parents=True, exist_ok=True)
 

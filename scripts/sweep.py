@@ -3,7 +3,7 @@
 
     scripts/sweep.py configs/sweeps/incast.yaml              # run what is missing, write results/sweeps/incast/results.csv
     scripts/sweep.py configs/sweeps/incast.yaml --plot       # and draw the pictures that the file describes
-    scripts/sweep.py configs/sweeps/incast.yaml --dry-run    # the points, what is there already; nothing is run
+    scripts/sweep.py configs/sweeps/incast.yaml --dry-run    # the points and their existing runs; nothing is run
 
 A run is kept under a hash of all that it depends on, so that a sweep that was interrupted or killed goes on where it was,
 and one that was changed runs only what is new. docs/how-to/sweeps.md explains the file's format. Debian's packages:
@@ -454,7 +454,7 @@ def sweep_run(options):
             return finish(sweep, runner, points, plans, plots, own, options)
         except KeyboardInterrupt:
             executor.stop()
-            print(f"\ninterrupted: what is done is kept in {folder}, the same command goes on", file=sys.stderr)
+            print(f"\ninterrupted: finished runs are kept in {folder}; run the same command again to continue", file=sys.stderr)
             return INTERRUPTED
         finally:
             executor.stop()

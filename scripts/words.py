@@ -2,12 +2,11 @@
 """Checks that comments and pages are written as a colleague can read them at once.
 
     scripts/words.py FILE...           every comment block and paragraph of these files
-    scripts/words.py --since COMMIT    those that were added or changed since a commit; --sources leaves pages out
     scripts/words.py --count           how many findings each tracked file has, the largest number first
 
 The rules: a comment block is made of whole sentences and does not begin as a fragment; a sentence does not begin with
 "Of" and has at most 25 words; a table row of a page has at most 160 characters; a retired word is not used again. Files
-are C++ sources and headers, Python, shell, CMake and Markdown; others are ignored. The exit code is 1 when something
+are C++ sources and headers, Python, shell, CMake, YAML and Markdown; others are ignored. The exit code is 1 when something
 was found.
 """
 import argparse
@@ -32,7 +31,8 @@ RETIRED = {
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b", re.IGNORECASE)
 # How the comments of a kind of file begin.
-MARKS = {".h": "//", ".cpp": "//", ".proto": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".txt": "#"}
+MARKS = {".h": "//", ".cpp": "//", ".proto": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".txt": "#",
+         ".yaml": "#"}
 
 
 class Finding:
@@ -135,13 +135,11 @@ def words(sentence):
     return sum(1 for word in sentence.split() if re.search(r"\w", word))
 
 
-def check_block(path, block, is_comment, concerned):
-    """Yields the findings of a block's sentences, of those that have a line in `concerned` (None: of all)."""
+def check_block(path, block, is_comment):
+    """Yields the findings of a block's sentences."""
     for offset, sentence in sentences(block.text()):
         begin = offset + len(sentence) - len(sentence.lstrip())
         line = block.line_of(begin)
-        if concerned is not None and not concerned.intersection(range(line, block.line_of(offset + len(sentence)) + 1)):
-            continue
         excerpt = sentence.strip()[:60]
         if sentence.lstrip().startswith("Of "):
             yield Finding(path, line, f"begins with 'Of': '{excerpt}'; begin with the subject")
@@ -155,12 +153,12 @@ def check_block(path, block, is_comment, concerned):
                           f"'{word.group()}' is a retired word: write '{RETIRED[word.group().lower()]}'")
 
 
-def check(path, lines, concerned=None):
-    """Yields the findings of a file. `concerned` holds the lines to look at; None looks at all."""
+def check(path, lines):
+    """Yields the findings of a file."""
     kind = path.suffix
     if kind == ".md":
         for number, line in enumerate(lines, 1):
-            if line.startswith("|") and len(line) > LONGEST_ROW and (concerned is None or number in concerned):
+            if line.startswith("|") and len(line) > LONGEST_ROW:
                 yield Finding(path, number, f"a table row of {len(line)} characters, more than {LONGEST_ROW}")
         blocks = paragraphs(lines)
     elif kind in MARKS:
@@ -168,24 +166,11 @@ def check(path, lines, concerned=None):
     else:
         return
     for block in blocks:
-        yield from check_block(path, block, kind != ".md", concerned)
+        yield from check_block(path, block, kind != ".md")
 
 
 def git(*arguments):
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-
-def added_lines(commit):
-    """Returns, for each file changed since a commit, the numbers of the lines that were added."""
-    added, path = {}, None
-    for line in git("diff", "-U0", "--no-color", "--diff-filter=d", commit).splitlines():
-        if line.startswith("+++ "):
-            path = line[6:]
-        elif line.startswith("@@"):
-            begin, _, count = re.search(r"\+(\d+)(,(\d+))?", line).groups()
-            count = 1 if count is None else int(count)
-            added.setdefault(path, set()).update(range(int(begin), int(begin) + count))
-    return added
 
 
 def read(path):
@@ -199,12 +184,10 @@ def known(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
-    parser.add_argument("--since", metavar="COMMIT")
-    parser.add_argument("--sources", action="store_true", help="leave pages out")
     parser.add_argument("--count", action="store_true")
     options = parser.parse_args()
-    if sum([bool(options.files), options.since is not None, options.count]) != 1:
-        parser.error("give files, --since or --count")
+    if bool(options.files) == options.count:
+        parser.error("give files or --count")
 
     if options.count:
         counts = {path: len(list(check(pathlib.Path(path), read(path)))) for path in git("ls-files").splitlines() if known(path)}
@@ -215,11 +198,6 @@ def main():
         return 0
 
     findings = []
-    if options.since is not None:
-        for path, lines in added_lines(options.since).items():
-            if options.sources and path.endswith(".md"):
-                continue
-            findings += check(pathlib.Path(path), read(path), lines)
     for name in options.files:
         path = pathlib.Path(name).resolve()
         path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path

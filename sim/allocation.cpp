@@ -41,7 +41,7 @@ namespace {
 // Ends the process, because an exception before main() cannot be caught.
 void end_early() {
   constexpr std::string_view kText =
-      "netsim: error: out of memory before it began (a higher limit: ulimit -v)\n";
+      "netsim: error: out of memory before the run began (ulimit -v sets a higher limit)\n";
   static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
   ::_exit(static_cast<int>(netsim::ExitCode::io));
 }

@@ -51,14 +51,14 @@ void log_network(Log& log, const ConfigNode& root, const std::string& fabric, co
     return or_none(configured_in(root, fabric, "transport", path));
   };
   log.info(
-      Room::network,
+      LogTopic::network,
       who + fmt::format("packets, {} classes; routing {}, scheduler {}, marker {}, flow control {}",
                         network("switch.classes"), network("switch.routing"), network("switch.scheduler"),
                         network("switch.marker"), network("switch.flow_control")));
-  log.info(Room::transport, who + fmt::format("congestion control {}, reliability {}, {} of payload a "
-                                              "packet, {} queue pairs between two GPUs",
-                                              transport("congestion_control"), transport("reliability"),
-                                              transport("mtu"), transport("queue_pairs")));
+  log.info(LogTopic::transport, who + fmt::format("congestion control {}, reliability {}, {} of payload a "
+                                                  "packet, {} queue pairs between two GPUs",
+                                                  transport("congestion_control"), transport("reliability"),
+                                                  transport("mtu"), transport("queue_pairs")));
 }
 
 }  // namespace
@@ -67,16 +67,17 @@ void log_decisions(Log& log, const Simulation& simulation) {
   const ConfigNode& root = simulation.configuration();
   const Cluster& cluster = simulation.cluster();
   const Engine& engine = simulation.system().engine();
-  log.info(Room::core, fmt::format("{} sets of atoms on {} threads", engine.sets(), engine.threads()));
-  log.info(Room::topology,
+  log.info(LogTopic::core,
+           fmt::format("{} logical processes on {} threads", engine.sets(), engine.threads()));
+  log.info(LogTopic::topology,
            fmt::format("{} of {}: {} hosts, {} GPUs, {} switches, {} links", fabrics(root, cluster),
                        names(cluster.groups, [](const HostGroup& group) { return group.kind; }),
                        cluster.host_count, cluster.gpus.size(), switches(cluster.graph),
                        cluster.graph.port_count() / 2));
   if (const std::string channels = cluster.routes->channels_in_words(); !channels.empty())
-    log.info(Room::topology, "virtual channels: " + channels);
+    log.info(LogTopic::topology, "virtual channels: " + channels);
   if (simulation.system().packets() == nullptr) {
-    log.info(Room::network, "ideal: every message takes no time but `network.delay`");
+    log.info(LogTopic::network, "ideal: every message takes `network.delay`");
   } else {
     const std::vector<std::string> names = cluster.packet_fabric_names();
     if (names.empty()) log_network(log, root, "", "");
@@ -86,33 +87,34 @@ void log_decisions(Log& log, const Simulation& simulation) {
   for (const ParameterInfo& parameter : Executor::parameter_table()) {
     if (parameter.type != "component") continue;
     const std::string algorithm = configured(root, "collectives." + parameter.name);
-    if (!algorithm.empty()) log.info(Room::collectives, parameter.name + " by " + algorithm);
+    if (!algorithm.empty()) log.info(LogTopic::collectives, parameter.name + " by " + algorithm);
   }
   for (std::uint32_t job = 0; job < simulation.jobs(); ++job) {
-    log.info(Room::scheduling,
+    log.info(LogTopic::scheduling,
              fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
                          simulation.placement(job).front(), simulation.placement(job).size(),
                          hosts(cluster, simulation.placement(job))));
   }
   const std::string compute = configured(root, "compute");
-  log.info(Room::workload, "compute model " + or_none(compute.empty() ? common_gpu_model(cluster) : compute));
+  log.info(LogTopic::workload,
+           "compute model " + or_none(compute.empty() ? common_gpu_model(cluster) : compute));
 }
 
 void log_results(Log& log, const Results& results) {
   for (const JobResult& job : results.jobs) {
-    log.info(Room::workload, fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
-                                         job.iteration_ends.size()));
+    log.info(LogTopic::workload, fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
+                                             job.iteration_ends.size()));
   }
   for (const CollectiveTimes& row : results.collectives) {
     if (row.choice.algorithm.empty()) continue;
-    log.info(Room::collectives,
+    log.info(LogTopic::collectives,
              fmt::format("{} of {} ranks, {}: {} {}, channels: {}; why: {}", to_string(row.kind), row.ranks,
                          format_bytes(row.bytes), row.choice.algorithm, to_string(row.choice.protocol),
                          row.choice.channels, row.choice.why));
   }
-  log.info(Room::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
-                                         format_time(results.simulated), results.events));
-  for (const std::string& note : results.notes) log.info(Room::report, note);
+  log.info(LogTopic::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
+                                             format_time(results.simulated), results.events));
+  for (const std::string& note : results.notes) log.info(LogTopic::report, note);
 }
 
 }  // namespace netsim

@@ -30,7 +30,7 @@ void say(std::string_view text) { static_cast<void>(!::write(STDERR_FILENO, text
 [[noreturn]] void end_now() {
   remove_temporary_files();
   if (on_terminal) say("\r\x1b[K");  // a line of progress
-  say("netsim: error: interrupted before there were results\n");
+  say("netsim: error: interrupted before any results\n");
   ::_exit(static_cast<int>(ExitCode::interrupted));
 }
 
@@ -53,7 +53,7 @@ void on_alarm(int) { end_now(); }
 void on_abort(int) {
   remove_temporary_files();
   if (refused_request() == 0) ::_exit(static_cast<int>(ExitCode::bug));
-  say("netsim: error: out of memory, with none left to say more (a higher limit: ulimit -v)\n");
+  say("netsim: error: out of memory, without enough left for details (ulimit -v sets a higher limit)\n");
   ::_exit(static_cast<int>(ExitCode::io));
 }
 

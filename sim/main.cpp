@@ -318,9 +318,9 @@ void load_plugins(const Options& options, Call& call) {
     const std::vector<std::string> after = component_names();
     std::vector<std::string> added;
     std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(added));
-    if (added.empty()) call.log.warn(Room::core, "the plugin " + path + " registers no component");
+    if (added.empty()) call.log.warn(LogTopic::core, "the plugin " + path + " registers no component");
     for (const std::string& name : added)
-      call.log.info(Room::core, fmt::format("{} is of the plugin {}", name, path));
+      call.log.info(LogTopic::core, fmt::format("{} is of the plugin {}", name, path));
   }
 }
 

@@ -25,54 +25,50 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   add("config", text()->value_name("C.yaml"),
       "the cluster: topology, hosts, network, transport, ...; also a config.txt of HPCC's ns-3");
   add("workload", text()->value_name("W"),
-      "what runs on it: a .pb, a .yaml that describes it, a flow list (--list workload_reader)");
+      "the workload: a .pb, a .yaml that describes it, or a flow list (--list workload_reader)");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB, or of the workload's "
       "description, e.g. workload.microbatches=16; may be repeated");
   add("plugin", po::value<std::vector<std::string>>()->composing()->value_name("LIB.so"),
-      "load a shared library with components of yours; may be repeated");
+      "load a shared library with your own components; may be repeated");
   add("out", text()->value_name("DIR"),
       "write summary.json, manifest.json and the tables there; the file of --show-schedule (.svg) and "
       "--write-program (.xml)");
   add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
   add("threads", text()->value_name("N"),
-      "threads that run it (default: one per core); the results are the same");
+      "threads of the simulation (default: one per core); the results are the same");
   add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
   add("quiet", "no progress and no screen; errors are still printed");
   add("log", text()->value_name("LEVEL"),
-      "what is told of decisions, on stderr and in DIR/run.log: trace, debug, info, warn (default), error, "
-      "off; "
-      "for a room of the source too: warn,transport=info");
+      "level of the log on stderr and in DIR/run.log: trace, debug, info, warn (default), error, off; also "
+      "for one topic: warn,transport=info");
   add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
   add("dry-run",
-      "the shape of the cluster; with a workload also time, memory, sizes, out of about a second of it that "
-      "is "
-      "played; with --print-config the configuration too");
+      "describe the cluster; with a workload also predict time, memory and sizes, from about a second of "
+      "simulation; with --print-config print the configuration too");
   add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
   add("prove", text()->value_name("FILE"),
-      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et), say what it "
-      "is, and prove that "
-      "it does that; exit code 3 "
-      "with the reason where it does not");
+      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et), print what it "
+      "does, and prove it; exit code 3 with the reason if the proof fails");
   add("show-schedule", text()->value_name("PLAN"),
-      "who sends what to whom when, by an algorithm (with --ranks; ring, or {kind: multi_ring, rings: 4}) or "
-      "a program's file: a table, with --out a picture too");
+      "print when each rank sends which chunks to which rank, by an algorithm (with --ranks; ring, or {kind: "
+      "multi_ring, rings: 4}) or a program's file; with --out draw a picture too");
   add("write-program", text()->value_name("PLAN"),
-      "the same plan as MSCCL XML, into the file of --out or to stdout");
+      "write the same plan as MSCCL XML, to the file of --out or to stdout");
   add("write-graph", text()->value_name("OUT.xml"),
-      "the rings and trees of all GPUs that the configuration describes, or of the first --ranks, as NCCL "
-      "writes them (NCCL_GRAPH_DUMP_FILE)");
+      "write the rings and trees of all GPUs that the configuration describes, or of the first --ranks, as "
+      "NCCL does (NCCL_GRAPH_DUMP_FILE)");
   add("kind", text()->value_name("K"),
-      "collective of that algorithm, e.g. all_gather (default: the first one that it does)");
+      "collective of that algorithm, e.g. all_gather (default: the first one that it supports)");
   add("ranks", text()->value_name("P"), "ranks of that algorithm, or of that graph");
   add("root", text()->value_name("R"), "root of its broadcast, reduce, gather or scatter (default 0)");
   add("print-config",
-      "every value of the configuration and where it came from; with --json - and a workload: the manifest "
-      "of the run, which is not played");
-  add("list", "components by kind; --list KIND for one kind");
+      "print every value of the configuration and where it came from; with --json - and a workload the "
+      "manifest of the run, without running it");
+  add("list", "list the components by kind; --list KIND for one kind");
   add("describe", text()->value_name("NAME"),
-      "a section, a key (transport.mtu, mtu) or a component (dcqcn): what it does, its parameters");
-  add("schema", "JSON schema of the configuration, for editors");
+      "describe a section, a key (transport.mtu, mtu) or a component (dcqcn) with its parameters");
+  add("schema", "print the JSON schema of the configuration, for editors");
   add("compile", text()->value_name("OUT.pb"), "compile the description given with --workload into a .pb");
   add("version", "print the version");
   add("help", "print this");
@@ -257,7 +253,7 @@ void check_complete(const Options& options) {
 void require_workload(const Options& options) {
   if (options.workload.empty()) {
     const std::string on = options.config.empty() ? "" : " on " + printable(options.config);
-    throw ConfigError("--workload is missing: what to run" + on +
+    throw ConfigError("--workload is missing: the workload to run" + on +
                       ", e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
   }
 }

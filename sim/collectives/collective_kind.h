@@ -104,7 +104,7 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      "ring"},
     {CollectiveKind::all_to_all,
      "all_to_all",
-     "all that one rank sends, of which block i, bytes / ranks, goes to rank i",
+     "the buffer that one rank sends, of which block i, bytes / ranks, goes to rank i",
      nullptr,
      {ChunkRanks::source, ChunkRanks::destination},
      bus_bandwidths::others,
@@ -120,7 +120,7 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      "chain"},
     {CollectiveKind::point_to_point,
      "point_to_point",
-     "what rank 0 sends to rank 1",
+     "the message from rank 0 to rank 1",
      nullptr,
      {ChunkRanks::root, ChunkRanks::all},  // the root is rank 0
      bus_bandwidths::same,
@@ -152,7 +152,7 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      "direct"},
     {CollectiveKind::custom,
      "custom",
-     "the input of a rank, and its output",
+     "the input of a rank, as large as its output",
      nullptr,
      {ChunkRanks::all, ChunkRanks::none},
      bus_bandwidths::same,
@@ -160,7 +160,8 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      ""},
     {CollectiveKind::all_to_all_v,
      "all_to_all_v",
-     "the most that one rank sends to others, or gets from others, by the counts of the blocks",
+     "the largest number of bytes that one rank sends to others or receives from others, by the counts of "
+     "the blocks",
      nullptr,
      {ChunkRanks::source, ChunkRanks::destination},
      bus_bandwidths::same,
@@ -168,7 +169,7 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      "direct"},
     {CollectiveKind::barrier,
      "barrier",
-     "the one element of 4 bytes that stands for nothing",
+     "one element of 4 bytes without a meaning",
      nullptr,
      {ChunkRanks::owner, ChunkRanks::all},  // each rank ends when it knows that all have entered
      bus_bandwidths::none,
@@ -179,9 +180,8 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
     // (tests/test_intranode.py and test_internode.py there).
     {CollectiveKind::dispatch,
      "dispatch",
-     "the most that one rank sends, by the tokens' experts: a token counts once for each host that it goes "
-     "to, "
-     "on a single host for each rank, its own among them",
+     "the largest number of bytes that one rank sends, by the tokens' experts: a token counts once for each "
+     "host that it goes to, including its own; on a single host, once for each rank",
      nullptr,
      {ChunkRanks::owner, ChunkRanks::all},
      bus_bandwidths::same,
@@ -189,7 +189,7 @@ inline constexpr CollectiveKindInfo kCollectiveKinds[] = {
      "direct"},
     {CollectiveKind::combine,
      "combine",
-     "the most that one rank gets back: counted as in a dispatch",
+     "the largest number of bytes that one rank gets back, counted as in a dispatch",
      nullptr,
      {ChunkRanks::all, ChunkRanks::owner},
      bus_bandwidths::same,

@@ -44,21 +44,20 @@ const Parameters<GpuParameters>& gpu_parameters() {
   static const auto parameters =
       Parameters<P>()
           .real("slowdown_beside_communication", &P::slowdown_beside_communication, {1, 100},
-                "computing takes so many times as long while kernels of a communication run on the same GPU")
+                "factor by which computing slows down while communication kernels run on the same GPU")
           .names("slowing_streams", &P::slowing_streams, kAllStreams,
-                 "streams whose communication does so: all, or one or several of tp, cp, ep, pp, dp, io")
-          .names(
-              "channels_hold_multiprocessors", &P::channels_hold_multiprocessors, kNoStream,
-              "streams whose kernels hold a multiprocessor for each of their channels, so that computing has "
-              "the others meanwhile: none, all, or one or several of tp, cp, ep, pp, dp, io")
+                 "streams whose communication slows computing down: all, or one or several of tp, cp, ep, "
+                 "pp, dp, io")
+          .names("channels_hold_multiprocessors", &P::channels_hold_multiprocessors, kNoStream,
+                 "streams whose kernels hold one multiprocessor for each of their channels, which computing "
+                 "then cannot use: none, all, or one or several of tp, cp, ep, pp, dp, io")
           .real(
               "variation", &P::variation, {0, 0.15},
-              "standard deviation among GPUs of how long they take to compute, as a share of it; 0: all are "
-              "alike")
+              "standard deviation of compute times among GPUs, as a share of the mean; 0: all GPUs are alike")
           .real("jitter", &P::jitter, {0, 0.15},
-                "standard deviation of a compute task's time, as a share of it; 0: none")
+                "standard deviation of the time of a compute task, as a share of its mean; 0: none")
           .flag("overcommit_memory", &P::overcommit_memory,
-                "jobs that need more memory than their GPUs have run all the same")
+                "jobs run even if they need more memory than their GPUs have")
           .list(
               "stragglers", &P::stragglers,
               "GPUs that are slower: {gpu: host0/gpu3, slowdown: 1.3} or {host: host2, slowdown: 1.1}, with "
@@ -86,8 +85,8 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
     if (gpu < multiprocessors.size()) gpus_[gpu].multiprocessors = multiprocessors[gpu];
     if (holding_ != 0 && gpus_[gpu].multiprocessors == 0) {
       parameters.channels_hold_multiprocessors.fail(
-          "of GPU " + std::to_string(gpu) +
-          " nobody knows how many multiprocessors it has: `compute` has to be a model that says so");
+          "the number of multiprocessors of GPU " + std::to_string(gpu) +
+          " is not known: choose a model in `compute` that states it");
     }
     if (host_of_gpu.empty()) continue;
     cpus_of_gpu_.push_back(gpus + host_of_gpu[gpu]);
@@ -98,7 +97,7 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
 }
 
 void ComputeDevices::begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
-  NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is none of the devices");
+  NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is not one of the devices");
   begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0}, work);
 }
 

@@ -23,10 +23,12 @@ const Parameters<Entry>& entry_parameters() {
       Parameters<Entry>()
           .text("gpu", &Entry::gpu, "the GPU by its name in tables: host0/gpu3")
           .text("host", &Entry::host, "all GPUs of a host: host2")
-          .real("slowdown", &Entry::slowdown, {1, 1000}, "computing takes so many times as long")
+          .real("slowdown", &Entry::slowdown, {1, 1000}, "factor on the time of each computation")
           .required()
-          .integer("first_iteration", &Entry::first_iteration, {0, kMaxIteration}, "of the job, from 0")
-          .integer("last_iteration", &Entry::last_iteration, {0, kMaxIteration}, "of the job");
+          .integer("first_iteration", &Entry::first_iteration, {0, kMaxIteration},
+                   "first slow iteration of the job, from 0")
+          .integer("last_iteration", &Entry::last_iteration, {0, kMaxIteration},
+                   "last slow iteration of the job");
   return p;
 }
 
@@ -36,11 +38,12 @@ struct FailureEntry {
 };
 
 const Parameters<FailureEntry>& failure_parameters() {
-  static const auto p = Parameters<FailureEntry>()
-                            .text("host", &FailureEntry::host, "by its name in tables: host2")
-                            .required()
-                            .time("at", &FailureEntry::at, {0, 1'000'000 * kSecond}, "of the simulation")
-                            .required();
+  static const auto p =
+      Parameters<FailureEntry>()
+          .text("host", &FailureEntry::host, "the host by its name in tables: host2")
+          .required()
+          .time("at", &FailureEntry::at, {0, 1'000'000 * kSecond}, "simulated time of the failure")
+          .required();
   return p;
 }
 

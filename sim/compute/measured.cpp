@@ -135,8 +135,8 @@ class Measured final : public ComputeModel {
       const bool fits = std::any_of(kernels.begin(), kernels.end(),
                                     [&](const Kernel* kernel) { return row.fits(*kernel); });
       lines.push_back(fmt::format("{}:{}: this row timed no kernel: {}", file_, row.line,
-                                  fits ? "rows before it take all kernels that it fits"
-                                       : "none of the workload is as its cells say"));
+                                  fits ? "earlier rows match all kernels that it fits"
+                                       : "no kernel of the workload matches its cells"));
     }
     if (unused > kMost)
       lines.push_back(fmt::format("{}: {} more rows timed no kernel", file_, unused - kMost));
@@ -166,11 +166,12 @@ Parameters<MeasuredParameters> measured_parameters() {
   return Parameters<P>()
       .text("file", &P::file, "the table (CSV): kernel, m, n, k, batch, bytes, precision, time_us")
       .required()
-      .component("otherwise", &P::otherwise, "compute_model", "", "times what no row fits");
+      .component("otherwise", &P::otherwise, "compute_model", "", "model of kernels that no row fits");
 }
 
 const Registration<ComputeModel> kMeasured{
-    "measured", "kernels as a table of measured times says, and another model for the rest",
+    "measured",
+    "looks kernels up in a table of measured times, with another model for kernels that are not there",
     measured_parameters(),
     [](const MeasuredParameters& p, const ConfigNode& where) -> std::unique_ptr<ComputeModel> {
       const std::string path = find_input_file(p.file, where.place().file);

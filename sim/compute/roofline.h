@@ -70,32 +70,36 @@ template <class P>
 Parameters<P> roofline_parameters() {
   return Parameters<P>()
       .real("peak_tflops", &P::peak_tflops, {0.001, 1e6}, "dense half-precision peak in TFLOP/s (data sheet)")
-      .real("fp32_tflops", &P::fp32_tflops, {0, 1e6}, "of fp32 without tensor cores; 0: there is none")
-      .real("tf32_tflops", &P::tf32_tflops, {0, 1e6}, "of TF32; 0: there is none")
-      .real("fp8_tflops", &P::fp8_tflops, {0, 1e6}, "of FP8; 0: there is none")
-      .real("fp4_tflops", &P::fp4_tflops, {0, 1e6}, "of FP4 (NVFP4, MXFP4); 0: there is none")
-      .integer("multiprocessors", &P::multiprocessors, {1, 100'000}, "SMs: thread blocks of a wave")
+      .real("fp32_tflops", &P::fp32_tflops, {0, 1e6},
+            "peak of fp32 without tensor cores in TFLOP/s; 0: not supported")
+      .real("tf32_tflops", &P::tf32_tflops, {0, 1e6}, "peak of TF32 in TFLOP/s; 0: not supported")
+      .real("fp8_tflops", &P::fp8_tflops, {0, 1e6}, "peak of FP8 in TFLOP/s; 0: not supported")
+      .real("fp4_tflops", &P::fp4_tflops, {0, 1e6}, "peak of FP4 (NVFP4, MXFP4) in TFLOP/s; 0: not supported")
+      .integer("multiprocessors", &P::multiprocessors, {1, 100'000},
+               "streaming multiprocessors (SMs): thread blocks of a wave")
       .real("sustained", &P::sustained, {0.01, 1},
             "share of the peak that an SM sustains inside a large GEMM tile")
-      .real("fp8_sustained", &P::fp8_sustained, {0.01, 1}, "the same in FP8 and FP4")
+      .real("fp8_sustained", &P::fp8_sustained, {0.01, 1},
+            "share of the FP8 or FP4 peak that an SM sustains inside a large GEMM tile")
       .real("clock", &P::clock, {0.01, 1},
-            "share of these rates that is left in the user's training job (power limit); 1: all")
+            "share of these rates that a training job reaches (power limit); 1: all")
       .integer("pipeline_depth", &P::pipeline_depth, {0, 100'000},
                "fill and drain of a tile's pipeline, in steps of k in half precision")
       .real("attention_efficiency", &P::attention_efficiency, {0.01, 1},
             "share of the peak that fused attention reaches")
       .real("attention_backward_efficiency", &P::attention_backward_efficiency, {0, 1},
-            "the same of its backward; 0: as forward")
+            "share of the peak that the backward of fused attention reaches; 0: as the forward")
       .real("fp8_wgrad_sustained", &P::fp8_wgrad_sustained, {0, 1},
             "fp8_sustained of GEMMs that compute gradients of weights; 0: the same")
       .flag("exposed_epilogue", &P::exposed_epilogue,
-            "a GEMM multiplies nothing while it writes results, as kernels with large accumulators")
+            "a GEMM does not multiply while it writes results, as in kernels with large accumulators")
       .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},
             "memory bandwidth (data sheet)")
-      .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1}, "share of it that streaming kernels reach")
+      .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1},
+            "share of hbm_bandwidth that streaming kernels reach")
       .bytes("memory", &P::memory, {0, 100'000 * kGibibyte},
-             "what tensors may take of it (data sheet); 0: no limit is known")
-      .time("launch", &P::launch, {0, 1 * kSecond}, "from the end of a kernel to the start of the next");
+             "memory that tensors may use (data sheet); 0: no limit is known")
+      .time("launch", &P::launch, {0, 1 * kSecond}, "time from the end of a kernel to the start of the next");
 }
 
 std::unique_ptr<ComputeModel> make_roofline(const RooflineParameters& parameters);

@@ -57,9 +57,8 @@ void wait(const std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sl
 void refuse_late(Time next, Time until) {
   if (next <= kLastTime || next > until || next >= kNoEvent) return;
   throw InputError(
-      "the simulation takes longer than 40 days (3456000 s), and no time may be later: make what it waits "
-      "for "
-      "shorter, repeat it less often, or end before (--until)");
+      "simulated time exceeds its limit of 40 days (3456000 s): shorten the workload, repeat it less often, "
+      "or end the run earlier (--until)");
 }
 
 // Returns the lookahead by way of any other sets (Floyd and Warshall), and from a set back to itself.
@@ -78,18 +77,19 @@ std::vector<Time> closure(std::vector<Time> reach, std::size_t n) {
 
 }  // namespace
 
-Engine::Engine(const Plan& plan) {
-  const std::size_t n = plan.sets;
-  NETSIM_CHECK(n > 0 && (n == 1 || plan.lookahead.size() == n * n), "an engine's plan does not fit its sets");
+Engine::Engine(const Options& options) {
+  const std::size_t n = options.sets;
+  NETSIM_CHECK(n > 0 && (n == 1 || options.lookahead.size() == n * n),
+               "an engine's lookahead does not fit its sets");
   for (std::uint32_t id = 0; id < n; ++id) sets_.push_back(std::make_unique<LogicalProcess>(id));
   sets_.front()->alone_ = n == 1;
-  if (n > 1) reach_ = closure(plan.lookahead, n);
+  if (n > 1) reach_ = closure(options.lookahead, n);
   for (const Time reach : reach_) least_reach_ = std::min(least_reach_, reach);
-  const std::uint32_t threads = std::clamp<std::uint32_t>(plan.threads, 1, plan.sets);
+  const std::uint32_t threads = std::clamp<std::uint32_t>(options.threads, 1, options.sets);
   shares_.resize(threads);
   for (std::uint32_t id = 0; id < n; ++id) shares_[std::size_t{id} * threads / n].push_back(id);
   for (std::uint32_t thread = 0; thread < threads; ++thread)
-    outboxes_.push_back({LogicalProcess::Outbox(plan.sets), LogicalProcess::Outbox(plan.sets)});
+    outboxes_.push_back({LogicalProcess::Outbox(options.sets), LogicalProcess::Outbox(options.sets)});
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
   workers_.reserve(threads);

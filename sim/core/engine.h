@@ -25,7 +25,7 @@ namespace netsim {
 
 class Engine {
  public:
-  struct Plan {
+  struct Options {
     std::uint32_t sets = 1;
     // Entry a * sets + b is the lookahead from set a to set b. An event of a causes no event in b within that
     // time. It is above 0, and kNever where no link joins them. The vector may be empty for one set.
@@ -36,8 +36,8 @@ class Engine {
   // called once more, with `idle` set, when nothing is pending.
   using Monitor = std::function<void(Time time, bool idle)>;
 
-  Engine() : Engine(Plan()) {}
-  explicit Engine(const Plan& plan);
+  Engine() : Engine(Options()) {}
+  explicit Engine(const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -117,7 +117,7 @@ class Engine {
   // For each thread, the outbox of the present window and that of the last one, by `parity_`.
   std::vector<std::array<LogicalProcess::Outbox, 2>> outboxes_;
   unsigned parity_ = 0;
-  std::vector<Time> reach_;  // like Plan::lookahead, but over any path of sets, also from a set to itself
+  std::vector<Time> reach_;  // like Options::lookahead, but over any path of sets, also from a set to itself
   Time least_reach_ = kNever;
   std::vector<Call> calls_;  // sorted, the latest first
   Time call_delay_ = kNever;

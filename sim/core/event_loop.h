@@ -56,7 +56,8 @@ class EventLoop {
   // Adds an array whose elements lie in pairs. The element of a target begins pair_bytes * (target / 2) bytes
   // after the base, and odd_bytes later if the target is odd.
   void prefetch_also(EventKind kind, const void* const* base, std::size_t pair_bytes, std::size_t odd_bytes);
-  // Adds an array of which two cache lines are prefetched. The high half of event.argument is the index.
+  // Adds an array whose index is the high half of event.argument. Two cache lines of the element are
+  // prefetched.
   void prefetch_high(EventKind kind, const void* const* base, std::size_t size);
   // Adds an array whose index is read from the argument's element: the 32-bit number at byte `offset` of it.
   void prefetch_behind(EventKind kind, std::size_t offset, const void* const* base);

@@ -18,12 +18,12 @@
 namespace netsim {
 namespace {
 
-constexpr std::array<const char*, kRooms> kRoomNames = {"core",      "topology",   "network",
-                                                        "transport", "scheduling", "collectives",
-                                                        "workload",  "report",     "simulation"};
+constexpr std::array<const char*, kLogTopics> kTopicNames = {"core",      "topology",   "network",
+                                                             "transport", "scheduling", "collectives",
+                                                             "workload",  "report",     "simulation"};
 constexpr std::array<const char*, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
 
-constexpr std::size_t index_of(Room room) { return static_cast<std::size_t>(room); }
+constexpr std::size_t index_of(LogTopic topic) { return static_cast<std::size_t>(topic); }
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
@@ -64,7 +64,7 @@ LogLevel level_named(const std::string& word) {
 
 }  // namespace
 
-const char* to_string(Room room) { return kRoomNames[index_of(room)]; }
+const char* to_string(LogTopic topic) { return kTopicNames[index_of(topic)]; }
 
 LogLevels read_log_levels(const std::string& text) {
   LogLevels levels;
@@ -75,9 +75,10 @@ LogLevels read_log_levels(const std::string& text) {
     if (equals == std::string::npos && first) {
       levels.of.fill(level_named(word));
     } else if (equals == std::string::npos) {
-      throw ConfigError("--log: '" + word + "' was given, ROOM=LEVEL is allowed after the first level");
+      throw ConfigError("--log: '" + word + "' was given, TOPIC=LEVEL is allowed after the first level");
     } else {
-      levels.of[find_name(word.substr(0, equals), kRoomNames, "room")] = level_named(word.substr(equals + 1));
+      levels.of[find_name(word.substr(0, equals), kTopicNames, "topic")] =
+          level_named(word.substr(equals + 1));
     }
   }
   return levels;
@@ -86,9 +87,9 @@ LogLevels read_log_levels(const std::string& text) {
 struct Log::State {
   LogLevels levels;
   std::ostringstream lines;
-  std::vector<spdlog::logger> rooms;
+  std::vector<spdlog::logger> topics;
   mutable std::mutex mutex;
-  std::set<std::tuple<Room, LogLevel, std::string>> warned;
+  std::set<std::tuple<LogTopic, LogLevel, std::string>> warned;
 };
 
 // The loggers belong to this log alone: none is in spdlog's registry, which is global.
@@ -101,23 +102,23 @@ Log::Log(const LogLevels& levels, bool to_stderr) : state_(std::make_unique<Stat
     sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_st>());
     sinks.back()->set_pattern("netsim: %H:%M:%S.%e %l %n: %v");
   }
-  for (std::size_t room = 0; room < kRooms; ++room) {
-    spdlog::logger& logger = state_->rooms.emplace_back(kRoomNames[room], sinks.begin(), sinks.end());
-    logger.set_level(spdlog_level(levels.of[room]));
+  for (std::size_t topic = 0; topic < kLogTopics; ++topic) {
+    spdlog::logger& logger = state_->topics.emplace_back(kTopicNames[topic], sinks.begin(), sinks.end());
+    logger.set_level(spdlog_level(levels.of[topic]));
   }
 }
 
 Log::~Log() = default;
 
-bool Log::writes(Room room, LogLevel level) const {
-  return level != LogLevel::off && level >= state_->levels.at(room);
+bool Log::writes(LogTopic topic, LogLevel level) const {
+  return level != LogLevel::off && level >= state_->levels.at(topic);
 }
 
-void Log::write(Room room, LogLevel level, const std::string& text) {
-  if (!writes(room, level)) return;
+void Log::write(LogTopic topic, LogLevel level, const std::string& text) {
+  if (!writes(topic, level)) return;
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (level >= LogLevel::warn && !state_->warned.emplace(room, level, text).second) return;
-  state_->rooms[index_of(room)].log(spdlog_level(level), spdlog::string_view_t(printable(text)));
+  if (level >= LogLevel::warn && !state_->warned.emplace(topic, level, text).second) return;
+  state_->topics[index_of(topic)].log(spdlog_level(level), spdlog::string_view_t(printable(text)));
 }
 
 std::string Log::text() const {

@@ -16,7 +16,7 @@ namespace netsim {
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 // The folders of the source and the composition root, as subjects of log lines.
-enum class Room : std::uint8_t {
+enum class LogTopic : std::uint8_t {
   core,
   topology,
   network,
@@ -27,14 +27,14 @@ enum class Room : std::uint8_t {
   report,
   simulation
 };
-inline constexpr std::size_t kRooms = 9;
-const char* to_string(Room room);
+inline constexpr std::size_t kLogTopics = 9;
+const char* to_string(LogTopic topic);
 
 // The lowest level that is written, for each folder.
 struct LogLevels {
   LogLevels() { of.fill(LogLevel::warn); }
-  LogLevel at(Room room) const { return of[static_cast<std::size_t>(room)]; }
-  std::array<LogLevel, kRooms> of;
+  LogLevel at(LogTopic topic) const { return of[static_cast<std::size_t>(topic)]; }
+  std::array<LogLevel, kLogTopics> of;
 };
 
 // Reads LEVEL[,FOLDER=LEVEL...], for example "info" or "warn,transport=debug": the level of all folders, then
@@ -51,12 +51,12 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   // Returns whether a line would be written, so that costly texts are made only where they are needed.
-  bool writes(Room room, LogLevel level) const;
+  bool writes(LogTopic topic, LogLevel level) const;
   // Writes a line of text, given without a line break. Control characters are shown by printable(). A warning
   // or an error that was written before is not written again.
-  void write(Room room, LogLevel level, const std::string& text);
-  void info(Room room, const std::string& text) { write(room, LogLevel::info, text); }
-  void warn(Room room, const std::string& text) { write(room, LogLevel::warn, text); }
+  void write(LogTopic topic, LogLevel level, const std::string& text);
+  void info(LogTopic topic, const std::string& text) { write(topic, LogLevel::info, text); }
+  void warn(LogTopic topic, const std::string& text) { write(topic, LogLevel::warn, text); }
 
   // Returns all lines so far, for run.log. They have no times, so the same run gives the same bytes.
   std::string text() const;

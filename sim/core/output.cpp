@@ -264,7 +264,7 @@ void OutputFile::commit() {
   }
   discard();
   if (error == EEXIST)
-    fail(path_, "cannot be written", "it came there during the run, and netsim did not write it");
+    fail(path_, "cannot be written", "it appeared during the run, and netsim did not write it");
   fail(path_, "cannot be written", error);
 }
 
@@ -328,7 +328,7 @@ bool OutputDirectory::holds_lock() const {
 
 void OutputDirectory::require_held() const {
   if (!holds_lock())
-    fail(path_, "the output directory was removed, or its lock, while the run went on",
+    fail(path_, "the output directory or its lock was removed during the run",
          "nothing can be written there");
 }
 
@@ -357,14 +357,14 @@ void OutputDirectory::require_own() const {
     };
     if (!S_ISREG(status.st_mode)) refuse(std::string("netsim did not write it: it is ") + kind_of(status));
     if (is_input(status)) refuse("it is an input of this run");
-    if (!written) refuse("netsim did not write it: no " + names_.manifest + " of netsim lies there");
+    if (!written) refuse("netsim did not write it: no " + names_.manifest + " of netsim is there");
     if (name == names_.manifest) continue;
     const auto of = std::find_if(written->begin(), written->end(),
                                  [&](const WrittenFile& each) { return each.name == name; });
     if (of == written->end()) refuse("netsim did not write it: " + names_.manifest + " does not name it");
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (of->bytes && *of->bytes != size)
-      refuse("netsim did not write it as it is: " + std::to_string(size) + " bytes, " + names_.manifest +
+      refuse("it changed since netsim wrote it: " + std::to_string(size) + " bytes, " + names_.manifest +
              " says " + std::to_string(*of->bytes));
   }
 }

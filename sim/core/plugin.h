@@ -11,7 +11,7 @@
 
 #include "sim/core/interface_version.h"
 
-// Text in a plugin's file, before the version of the headers that it was made with.
+// Marks the file of a plugin. The version of the headers that it was built with follows the mark.
 #define NETSIM_PLUGIN_MARK "netsim plugin, interface "
 
 // Makes the shared library a plugin. The version can be read without running any of its code. No symbol is

@@ -51,7 +51,7 @@ Plugin load_plugin(const std::string& path) {
   const std::string interface = interface_of(path, bytes);
   if (interface != interface_version())
     refuse(path, "was made with the headers of netsim " + interface + ", this is " + interface_version() +
-                     ": build it anew with these");
+                     ": build it again with these");
   if (Catalogue::instance().frozen())
     refuse(path, "comes too late: plugins are loaded before the first component is made");
   // The whole path is needed, because dlopen() searches elsewhere for a mere name.

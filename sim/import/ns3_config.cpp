@@ -337,7 +337,7 @@ class Translation {
     }
     const auto only = [&](const char* key, bool absent, bool allowed, const char* what) {
       if (settings_.flag(key, absent) != allowed)
-        settings_.fail(key, std::string(what) + " is not there in netsim");
+        settings_.fail(key, std::string(what) + " is not implemented in netsim");
     };
     only("L2_BACK_TO_ZERO", false, false, "go-back-to-zero");
     only("CLAMP_TARGET_RATE", false, false, "CLAMP_TARGET_RATE 1");

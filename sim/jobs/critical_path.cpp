@@ -244,7 +244,7 @@ void CriticalPath::begins(const JobRecord& record) {
 
 // Continues a member's chain from the request of the member that asked last. All members have asked when the
 // first one ends.
-void CriticalPath::light(Running& member) {
+void CriticalPath::continue_from_last_request(Running& member) {
   replace(member.released_by, communications_[member.communication].asked);
   member.begin = end_of(member.released_by);
 }
@@ -261,7 +261,7 @@ CriticalPath::Running& CriticalPath::running(const JobRecord& record) {
 // A receiver that came after the message has waited for no other rank.
 void CriticalPath::ends(const JobRecord& record, Time end) {
   Running& over = running(record);
-  if (over.kind == PathStep::Kind::circuits) light(over);
+  if (over.kind == PathStep::Kind::circuits) continue_from_last_request(over);
   Link step;
   step.begin = over.begin;
   step.end = record.time;

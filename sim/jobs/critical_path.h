@@ -153,7 +153,7 @@ class CriticalPath {
   // Returns the step that fills the time between the link's predecessor and the link.
   PathStep gap_of(std::uint32_t link) const;
   void replace(std::uint32_t& place, std::uint32_t chain);
-  void light(Running& member);
+  void continue_from_last_request(Running& member);
   Running& running(const JobRecord& record);
   Running& member(std::uint32_t rank, std::uint64_t communication);
   void forget(std::uint32_t rank, Running& over);

@@ -157,7 +157,7 @@ class SourceJob final : public TaskJob {
 
   void begin_held_back(SetState& set, std::uint32_t slot);
   void make_ready(SetState& set, std::uint32_t slot);
-  void go_on(SetState& set, std::uint32_t slot);
+  void launch_ready(SetState& set, std::uint32_t slot);
   void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
   std::size_t choose(SetState& set, const StreamQueue& queue) const;
   static bool is_whole(const SetState& set, const StreamQueue& queue, std::size_t first);
@@ -258,7 +258,7 @@ void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
     const std::uint32_t slot = post(set, rank, task);
     if (slot != kNoIndex) slots.push_back(slot);
   }
-  for (const std::uint32_t slot : slots) go_on(set, slot);
+  for (const std::uint32_t slot : slots) launch_ready(set, slot);
   set.posted = std::move(slots);
 }
 
@@ -296,7 +296,7 @@ void SourceJob::begin_held_back(SetState& set, std::uint32_t slot) {
   const std::uint32_t rank = set.active[slot].rank, id = set.active[slot].task.id;
   set.cause = JobRecord::Cause::earliest_start;
   make_ready(set, slot);
-  go_on(set, slot);
+  launch_ready(set, slot);
   std::vector<Task> ready = std::move(set.ready);
   ready.clear();
   plan_.source->launched(rank, id, ready);
@@ -351,9 +351,10 @@ void SourceJob::validate(std::uint32_t rank, const Task& task) const {
     refuse(rank, task, fmt::format("circuits {} do not exist", task.circuits));
   if (task.pause != 0 && (task.kind != TaskKind::collective || source().least_pause() <= 0 ||
                           task.pause < source().least_pause())) {
-    refuse(rank, task,
-           fmt::format("a pause of {} s (allowed: none, or of a collective one that the source announces)",
-                       to_seconds(task.pause)));
+    refuse(
+        rank, task,
+        fmt::format("a pause of {} s (allowed: none, or for a collective a pause that the source announces)",
+                    to_seconds(task.pause)));
   }
   if (is_communication(task) && task.bytes <= 0)
     refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
@@ -442,7 +443,7 @@ void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
 }
 
 // Launches a task that has become ready, or the first one of its queue.
-void SourceJob::go_on(SetState& set, std::uint32_t slot) {
+void SourceJob::launch_ready(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   if (active.task.queue == Task::kUnordered) {
     launch(set, slot);
@@ -664,7 +665,7 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
   NETSIM_CHECK(slot < set.active.size() && set.active[slot].state == Active::State::launched &&
                    plan_.gpus[set.active[slot].rank] == gpu &&
                    set.active[slot].communication == request.communication,
-               fmt::format("communication {:#x} ends at GPU {}, where it is not under way",
+               fmt::format("communication {:#x} ends at GPU {}, where it is not in progress",
                            request.communication, gpu));
   const Active& active = set.active[slot];
   if (ranks_[active.rank].halted) return;
@@ -743,7 +744,8 @@ std::string SourceJob::describe(const Active& active) const {
                        to_seconds(plan_.arrival + active.task.not_before));
   }
   if (active.state == Active::State::pausing) return name + describe_pause(active);
-  if (active.state == Active::State::ready) return name + " is ready: it waits for its turn in its stream";
+  if (active.state == Active::State::ready)
+    return name + " is ready: it waits for earlier tasks of its stream";
   switch (active.task.kind) {
     case TaskKind::compute:
     case TaskKind::host_compute:
@@ -789,10 +791,10 @@ std::string SourceJob::describe_circuits(const Active& active) const {
 std::string SourceJob::describe_pause(const Active& active) const {
   const std::vector<std::uint32_t> ranks = missing(active);
   if (ranks.empty()) {
-    return fmt::format(" begins {} s after the last of its {} ranks has come to it",
+    return fmt::format(" begins {} s after the last of its {} ranks has reached it",
                        to_seconds(active.task.pause), active.group->places.size());
   }
-  return fmt::format(" begins when all have come to it, and waits for {}", some_ranks(ranks));
+  return fmt::format(" begins when all members have reached it, and waits for {}", some_ranks(ranks));
 }
 
 // Returns the members that have not reached the communication, in ascending order.

@@ -140,10 +140,9 @@ JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
   }
   Operation& operation = operations_[it->second];
   if (operation.message != message_of(record)) {
-    refuse_task(
-        source_, record.rank, record.task,
-        "another message that is under way has the same number (communication_id.h): too many at once "
-        "for their ranks and tags; fewer ranks or smaller tags have numbers of their own");
+    refuse_task(source_, record.rank, record.task,
+                "another message in progress has the same number (communication_id.h): too many messages at "
+                "once for these ranks and tags; use fewer ranks or smaller tags");
   }
   if (!first) require_agreement(operation, record);
   operation.last_start = record.time;
@@ -190,8 +189,7 @@ void JobStatistics::require_agreement(const Operation& operation, const JobRecor
   }
   if (first.counts != task.counts && *first.counts != *task.counts)
     refuse("these counts of the blocks", "others");
-  if (first.grouped != task.grouped)
-    refuse("with these collectives in one grouped call", "with others, or by itself,");
+  if (first.grouped != task.grouped) refuse("in one call with these collectives", "in another call");
   if (first.algorithm != task.algorithm) {
     const auto by = [](const Task& of) {
       return of.algorithm == nullptr ? "the configuration's algorithm" : of.algorithm->name;

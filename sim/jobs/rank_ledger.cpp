@@ -59,8 +59,8 @@ void RankLedger::communication_ends(Stream kind, Time now) {
 }
 
 void RankLedger::advance(Time now) {
-  NETSIM_CHECK(now >= last_,
-               "books at " + std::to_string(now) + " ps after " + std::to_string(last_) + " ps");
+  NETSIM_CHECK(now >= last_, "the ledger advances to " + std::to_string(now) + " ps, before its time of " +
+                                 std::to_string(last_) + " ps");
   add(sums_, now - last_);
   last_ = now;
 }
@@ -75,8 +75,8 @@ void RankLedger::add(Sums& sums, Time duration) const {
 }
 
 RankTimes RankLedger::times(Time until) const {
-  NETSIM_CHECK(until >= last_, "books up to " + std::to_string(until) + " ps, which are settled up to " +
-                                   std::to_string(last_) + " ps");
+  NETSIM_CHECK(until >= last_, "times are asked for until " + std::to_string(until) +
+                                   " ps, before the ledger's time of " + std::to_string(last_) + " ps");
   Sums sums = sums_;
   add(sums, until - last_);
   RankTimes times;

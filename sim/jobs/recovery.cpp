@@ -250,7 +250,7 @@ std::vector<std::string> Recovery::waiting(std::size_t limit) const {
       if (lines.size() == limit) return lines;
       const std::string& gpu = cluster_.graph.node(cluster_.gpus[gpus_of(host).front()].node).name;
       const std::string line = fmt::format(
-          "{} failed at {}: {} computes no more, and a job without `recovery` does not go on",
+          "{} failed at {}: {} stops computing, and a job without `recovery` does not continue",
           gpu.substr(0, gpu.find('/')), format_time(at), text_of_ranks(ranks_on(job.plan(), host)));
       lines.push_back(jobs_.size() > 1 ? job.plan().name + ": " + line : line);
     }

@@ -29,7 +29,7 @@ constexpr Bytes kCreditFrameBytes = 8;
 Bytes chip_buffer(const FabricState& state, NodeId node) {
   BitRate bandwidth = 0;
   for (const PortId port : state.graph.ports_of(node)) {
-    if (!state.pauses_of(port).dark) bandwidth += state.graph.port(port).link.rate;
+    if (!state.pauses_of(port).circuit_down) bandwidth += state.graph.port(port).link.rate;
   }
   for (const Chip& chip : kChips) {
     if (bandwidth <= chip.bandwidth) return chip.buffer;
@@ -57,10 +57,10 @@ void build_buffer(FabricState& state, NodeId id) {
   if (set_aside >= size) {
     const ConfigNode* given = rules.where.find("buffer");
     (given != nullptr ? *given : rules.where)
-        .fail(fmt::format(
-            "{} B do not hold the headroom and reserves of {}'s {} links, {} B: allowed is more "
-            "than that, 0 (computed: {} B), or a smaller headroom or reserve",
-            size, state.graph.node(id).name, state.graph.ports_of(id).size(), set_aside, computed));
+        .fail(fmt::format("{} B cannot hold the headroom and reserves of {}'s {} links, {} B; allowed: more "
+                          "than that, 0 (computed: {} B), or a smaller headroom or reserve",
+                          size, state.graph.node(id).name, state.graph.ports_of(id).size(), set_aside,
+                          computed));
   }
   state.buffers.push_back(
       {.shared_total = size - set_aside,
@@ -81,7 +81,7 @@ Time latency_behind(const FabricState& state, PortId port) {
 std::uint32_t lossless_of(const FabricState& state, const SwitchParameters& switches) {
   const ConfigNode& given = switches.lossless;
   if (switches.flow_control != FlowControl::pfc) {
-    if (!given.is_null()) given.fail("'lossless' chooses classes for pfc; flow_control is something else");
+    if (!given.is_null()) given.fail("'lossless' chooses classes for pfc, but flow_control is not pfc");
     return 0;
   }
   if (given.is_null() || (given.is_scalar() && given.text() == "all"))
@@ -152,7 +152,7 @@ void build_credits(FabricState& state) {
     Bytes room = into_switch ? rules.switches.credit_buffer : spec.link.credits;
     if (room == 0) room = computed_credits(state, id, largest);
     if (room < 2 * largest) {
-      rules.where.fail(fmt::format("a credit buffer of {} B for link {} does not hold two packets of {} B",
+      rules.where.fail(fmt::format("a credit buffer of {} B for link {} cannot hold two packets of {} B",
                                    room, state.graph.port_name(id), largest));
     }
     state.ports[id].flags |= fabric::kCredits;

@@ -37,11 +37,11 @@ bool CircuitSwitching::moves_packets(const Graph& graph) {
 }
 
 CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
-                                   const std::vector<std::unique_ptr<FabricShard>>& parts,
+                                   const std::vector<std::unique_ptr<FabricShard>>& shards,
                                    const CircuitParameters& parameters, const ConfigNode& node)
     : engine_(engine),
       state_(state),
-      parts_(parts),
+      shards_(shards),
       parameters_(parameters),
       avoided_(state.graph.avoided()) {
   for (const OpticalSwitch& one : state.graph.optical_switches()) {
@@ -53,18 +53,18 @@ CircuitSwitching::CircuitSwitching(Engine& engine, FabricState& state,
         each_end(configuration.circuits, [&](PortId port) { state_.ports[port].flags |= fabric::kFaulty; });
     }
   }
-  const std::vector<bool> dark = state.graph.dark();
-  for (PortId port = 0; port < dark.size(); ++port) {
-    if (!dark[port]) continue;
-    state_.pauses_of(port).dark = true;
+  const std::vector<bool> down = state.graph.circuits_down();
+  for (PortId port = 0; port < down.size(); ++port) {
+    if (!down[port]) continue;
+    state_.pauses_of(port).circuit_down = true;
     state_.ports[port].paused = 0xff;
   }
   const ConfigNode* section = node.find("circuits");
   const ConfigNode& where = section != nullptr ? *section : node;
   if (switches_.empty() && (parameters_.rotation != 0 || !parameters_.schedule.is_null()))
     where.fail(
-        "the topology has no optical switches, so no circuits change; those that have: optical_circuits, "
-        "rotor");
+        "the topology has no optical switches, so no circuits change; topologies with optical switches: "
+        "optical_circuits, rotor");
   if (!parameters_.schedule.is_null()) read_schedule(parameters_.schedule);
   if (parameters_.rotation == 0) return;
   const Time dead = parameters_.reconfiguration + parameters_.guard;
@@ -180,17 +180,17 @@ std::uint32_t CircuitSwitching::configuration_of(const ConfigNode& node,
 
 // ---- Requests
 
-void CircuitSwitching::configure(std::uint32_t configuration, std::function<void()> lit) {
+void CircuitSwitching::configure(std::uint32_t configuration, std::function<void()> when_up) {
   std::vector<std::uint32_t> all(switches_.size());
   for (std::uint32_t id = 0; id < all.size(); ++id) all[id] = id;
-  ask(all, names_[configuration], std::move(lit));
+  ask(all, names_[configuration], std::move(when_up));
 }
 
 // Asks those of the switches that have the configuration.
 void CircuitSwitching::ask(const std::vector<std::uint32_t>& ids, const std::string& configuration,
-                           std::function<void()> lit) {
+                           std::function<void()> when_up) {
   auto request = std::make_shared<Request>();
-  request->lit = std::move(lit);
+  request->when_up = std::move(when_up);
   std::vector<std::pair<std::uint32_t, std::uint32_t>> steps;
   for (const std::uint32_t id : ids) {
     const std::size_t place = place_of(*switches_[id].spec, configuration);
@@ -217,17 +217,17 @@ void CircuitSwitching::begin(std::uint32_t id) {
   one.coming = ports_without(all[next].circuits, all[one.present].circuits);
   one.present = next;
   one.since = engine_.now();
-  if (one.going.empty() && one.coming.empty()) return become_lit(id);
+  if (one.going.empty() && one.coming.empty()) return bring_up(id);
   const Time drain = drain_time(one.going);
   if (parameters_.law == CircuitChangeMode::drain) {
-    go_dark(id);
-    after(drain + parameters_.reconfiguration + parameters_.guard, [this, id] { become_lit(id); });
+    take_down(id);
+    after(drain + parameters_.reconfiguration + parameters_.guard, [this, id] { bring_up(id); });
     return;
   }
-  each_end(one.going, [&](PortId port) { state_.links[port].dark_at = engine_.now() + drain; });
+  each_end(one.going, [&](PortId port) { state_.links[port].circuit_down_at = engine_.now() + drain; });
   after(drain, [this, id] {
-    go_dark(id);
-    after(parameters_.reconfiguration + parameters_.guard, [this, id] { become_lit(id); });
+    take_down(id);
+    after(parameters_.reconfiguration + parameters_.guard, [this, id] { bring_up(id); });
   });
 }
 
@@ -244,27 +244,27 @@ Time CircuitSwitching::drain_time(const std::vector<PortId>& circuits) const {
   return longest;
 }
 
-void CircuitSwitching::go_dark(std::uint32_t id) {
-  each_end(switches_[id].going, [&](PortId port) { part_of(port).darken(port); });
-  if (!switches_[id].spec->waits) go_by_what_comes(id);
+void CircuitSwitching::take_down(std::uint32_t id) {
+  each_end(switches_[id].going, [&](PortId port) { shard_of(port).take_circuit_down(port); });
+  if (!switches_[id].spec->waits) route_over_coming(id);
 }
 
-void CircuitSwitching::go_by_what_comes(std::uint32_t id) {
+void CircuitSwitching::route_over_coming(std::uint32_t id) {
   const Switch& one = switches_[id];
   each_end(one.going, [&](PortId port) { avoided_[port] = true; });
   each_end(one.coming, [&](PortId port) { avoided_[port] = false; });
   if (routes_changed_) routes_changed_();
-  each_end(one.going, [&](PortId port) { part_of(port).reroute(port); });
+  each_end(one.going, [&](PortId port) { shard_of(port).reroute(port); });
 }
 
-void CircuitSwitching::become_lit(std::uint32_t id) {
+void CircuitSwitching::bring_up(std::uint32_t id) {
   Switch& one = switches_[id];
   each_end(one.coming, [&](PortId port) {
-    state_.links[port].dark_at = kNever;
-    part_of(port).light(port);
+    state_.links[port].circuit_down_at = kNever;
+    shard_of(port).bring_circuit_up(port);
   });
   if (parameters_.law == CircuitChangeMode::lose)
-    each_end(one.coming, [&](PortId port) { part_of(port).come_up(port); });
+    each_end(one.coming, [&](PortId port) { shard_of(port).come_up(port); });
   if (!one.going.empty() || !one.coming.empty()) {
     ++counters_.changes;
     counters_.changing += engine_.now() - one.since;
@@ -272,7 +272,7 @@ void CircuitSwitching::become_lit(std::uint32_t id) {
   const std::shared_ptr<Request> request = one.steps.front().request;
   one.steps.pop_front();
   if (!one.steps.empty()) begin(id);
-  if (request != nullptr && --request->left == 0) request->lit();
+  if (request != nullptr && --request->left == 0) request->when_up();
 }
 
 template <class F>

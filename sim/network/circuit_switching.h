@@ -44,7 +44,8 @@ class CircuitSwitching {
  public:
   // `node` is the section `network`, used in messages. Throws ConfigError for unknown configurations and for
   // a rotation so fast that no circuit is ever up.
-  CircuitSwitching(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
+  CircuitSwitching(Engine& engine, FabricState& state,
+                   const std::vector<std::unique_ptr<FabricShard>>& shards,
                    const CircuitParameters& parameters, const ConfigNode& node);
   CircuitSwitching(const CircuitSwitching&) = delete;
   CircuitSwitching& operator=(const CircuitSwitching&) = delete;
@@ -61,13 +62,13 @@ class CircuitSwitching {
   // These implement CircuitControl (transport/circuit_control.h).
   const std::vector<std::string>& configurations() const { return names_; }
   Time request_latency() const { return parameters_.request_latency; }
-  void configure(std::uint32_t configuration, std::function<void()> lit);
+  void configure(std::uint32_t configuration, std::function<void()> when_up);
 
  private:
   // A request for a configuration. It is done when every switch that has the configuration has reached it.
   struct Request {
     std::uint32_t left = 0;
-    std::function<void()> lit;
+    std::function<void()> when_up;
   };
   struct Step {
     std::uint32_t configuration = 0;
@@ -88,21 +89,21 @@ class CircuitSwitching {
   std::vector<std::uint32_t> switches_of(const ConfigNode& entry) const;
   std::uint32_t configuration_of(const ConfigNode& name, const std::vector<std::uint32_t>& switches) const;
   void ask(const std::vector<std::uint32_t>& switches, const std::string& configuration,
-           std::function<void()> lit);
+           std::function<void()> when_up);
   void enqueue(std::uint32_t id, std::uint32_t configuration, std::shared_ptr<Request> request);
   void begin(std::uint32_t id);
   Time drain_time(const std::vector<PortId>& circuits) const;
-  void go_dark(std::uint32_t id);
-  void go_by_what_comes(std::uint32_t id);
-  void become_lit(std::uint32_t id);
+  void take_down(std::uint32_t id);
+  void route_over_coming(std::uint32_t id);
+  void bring_up(std::uint32_t id);
   void after(Time delay, std::function<void()> call);
   template <class F>
   void each_end(const std::vector<PortId>& circuits, F f);
-  FabricShard& part_of(PortId port) { return *parts_[state_.far_set[port ^ 1U]]; }
+  FabricShard& shard_of(PortId port) { return *shards_[state_.far_set[port ^ 1U]]; }
 
   Engine& engine_;
   FabricState& state_;
-  const std::vector<std::unique_ptr<FabricShard>>& parts_;
+  const std::vector<std::unique_ptr<FabricShard>>& shards_;
   CircuitParameters parameters_;
   std::vector<Switch> switches_;
   std::vector<std::string> names_;  // names of all configurations, each once

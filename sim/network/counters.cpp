@@ -66,7 +66,7 @@ constexpr std::array<PortCounterInfo, 14> kPortCounters{{
      .field = &C::headroom},
     {.column = "max_headroom_bytes",
      .meaning = "largest use of that headroom by one class",
-     .field = &C::max_headroom,
+     .field = &C::max_headroom_used,
      .sum = CounterSum::largest},
 }};
 

@@ -59,7 +59,7 @@ struct PortCounters {
   // Largest number of bytes that waited at the port, over all classes together.
   Bytes max_queue = 0;
   // PFC headroom or credit buffer of this link at its far end, and the largest use of it in one class.
-  Bytes headroom = 0, max_headroom = 0;
+  Bytes headroom = 0, max_headroom_used = 0;
   std::uint64_t lost = 0;  // packets lost on the link, by its loss rate or while it was down
 
   // Returns the time of transmission up to `time`. No transmission may have begun since.

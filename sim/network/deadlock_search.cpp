@@ -6,16 +6,16 @@
 namespace netsim {
 
 DeadlockSearch::DeadlockSearch(const FabricState& state,
-                               const std::vector<std::unique_ptr<FabricShard>>& parts,
+                               const std::vector<std::unique_ptr<FabricShard>>& shards,
                                const LinkFaults& faults)
-    : state_(state), parts_(parts), faults_(faults) {
+    : state_(state), shards_(shards), faults_(faults) {
   for (PortId id = 0; id < state.graph.port_count(); ++id)
     watch_after_ = std::max(watch_after_, 4 * state.graph.port(id).link.delay);
 }
 
 bool DeadlockSearch::look(Time now, bool idle) {
   std::uint64_t held = 0;
-  for (const auto& part : parts_) held += part->held_back();
+  for (const auto& shard : shards_) held += shard->held_back();
   if (held == 0 || (!idle && !any_due(now))) return false;
   // A resume or credit may still be in flight to a queue that was held back only now.
   return find(now, idle ? now : now - watch_after_ / 2);
@@ -41,7 +41,7 @@ bool DeadlockSearch::any_due(Time now) const {
 std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
   const PortId port = state_.port_of_queue(queue);
   const std::uint32_t ingress_queue = state_.priority_of_queue(queue);
-  const PacketArena& packets = parts_[state_.far_set[port]]->packets();
+  const PacketArena& packets = shards_[state_.far_set[port]]->packets();
   std::vector<std::size_t> result;
   for (const PortId next : state_.graph.ports_of(state_.graph.port(port).peer_node)) {
     for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {

@@ -15,7 +15,7 @@ namespace netsim {
 
 class DeadlockSearch {
  public:
-  DeadlockSearch(const FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
+  DeadlockSearch(const FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& shards,
                  const LinkFaults& faults);
 
   // Returns the interval at which look() is to be called.
@@ -34,7 +34,7 @@ class DeadlockSearch {
   bool escapes(std::size_t queue) const;
 
   const FabricState& state_;
-  const std::vector<std::unique_ptr<FabricShard>>& parts_;
+  const std::vector<std::unique_ptr<FabricShard>>& shards_;
   const LinkFaults& faults_;
   // A port that has been held back for this long is examined. It is longer than a resume or a credit can be
   // in flight.

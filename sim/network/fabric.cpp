@@ -30,10 +30,10 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
       circuits_move_(CircuitSwitching::moves_packets(graph)),
       state_(graph, common_rules(parameters, node, graph),
              routes != nullptr ? routes->channels(routing_->compile().freedom()) : 1, node),
-      faults_(engine, state_, parts_, read_faults(parameters.faults, graph, parameters.detection_delay),
+      faults_(engine, state_, shards_, read_faults(parameters.faults, graph, parameters.detection_delay),
               seed),
-      deadlock_(state_, parts_, faults_),
-      circuits_(engine, state_, parts_, parameters.circuits, node) {
+      deadlock_(state_, shards_, faults_),
+      circuits_(engine, state_, shards_, parameters.circuits, node) {
   state_.resolution = parameters.transmission_resolution;
   state_.rules.front().largest_packet = largest_packet;
   for (const FabricScope& scope : scopes) {
@@ -63,8 +63,8 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
 // Combines the ports to avoid by faults and by circuits.
 void Fabric::gather_down() {
   down_ = faults_.known_down();
-  const std::vector<bool>& dark = circuits_.avoided();
-  for (PortId port = 0; port < dark.size(); ++port) down_[port] = down_[port] || dark[port];
+  const std::vector<bool>& avoided = circuits_.avoided();
+  for (PortId port = 0; port < avoided.size(); ++port) down_[port] = down_[port] || avoided[port];
 }
 
 void Fabric::on_routes_changed(std::function<void()> call) {
@@ -83,16 +83,15 @@ void Fabric::check_routing(const ConfigNode& node) const {
       (state_.routing.detour != RoutingPlan::Detour::never || !routing_->fixed_ends().empty())) {
     (policy != nullptr ? *policy : node)
         .fail(
-            "ways of whole flows over intermediates or named switches do not fit circuits that come and go; "
+            "routes of whole flows over intermediates or named switches do not fit circuits that change; "
             "allowed: ecmp, spray, adaptive, and valiant and ugal per packet");
   }
   if (state_.routing.detour == RoutingPlan::Detour::never || state_.routes == nullptr) return;
   if (state_.routes->intermediates() > 0) return;
   (policy != nullptr ? *policy : node)
       .fail(
-          "the topology has no intermediates to lead packets over; those that have: torus, hyperx, "
-          "dragonfly, "
-          "dragonfly_plus");
+          "the topology has no intermediates to route packets over; topologies with intermediates: torus, "
+          "hyperx, dragonfly, dragonfly_plus");
 }
 
 void Fabric::build_choices(std::uint64_t seed) {
@@ -158,7 +157,7 @@ void Fabric::build_parts(const Partition& partition) {
       state_.ports[id].flags |= fabric::kOnlyLast;
   }
   for (std::uint32_t set = 0; set < engine_.sets(); ++set)
-    parts_.push_back(std::make_unique<FabricShard>(engine_.set(set), state_));
+    shards_.push_back(std::make_unique<FabricShard>(engine_.set(set), state_));
 }
 
 void Fabric::enable_telemetry() {
@@ -170,11 +169,11 @@ void Fabric::enable_telemetry() {
 
 void Fabric::enable_timestamps() {
   state_.telemetry = true;
-  for (auto& part : parts_) part->packets().enable_telemetry();
+  for (auto& shard : shards_) shard->packets().enable_telemetry();
 }
 
 void Fabric::enable_traces() {
-  for (auto& part : parts_) part->packets().enable_traces();
+  for (auto& shard : shards_) shard->packets().enable_traces();
 }
 
 void Fabric::set_routes(const Routes* routes) {
@@ -198,7 +197,7 @@ std::string Fabric::find_circles() const {
   const DependencyCycle found =
       find_cycle(graph_, *state_.routes, state_.routing.freedom(), fixed, kEffort, lossy);
   if (found.hops.empty()) return "";
-  return fmt::format("lossless packets can come to wait for each other in a circle and never move again: {}",
+  return fmt::format("lossless packets can wait for each other in a cycle, which is a deadlock: {}",
                      describe(found, graph_, state_.channels > 1));
 }
 
@@ -207,8 +206,8 @@ void Fabric::check_circles(const ConfigNode& node) {
   if (found.empty()) return;
   if (deadlock_check_ == DeadlockCheck::note) return circles_.push_back(std::move(found));
   node.fail(found +
-            "; allowed: more virtual channels (`channels` of a topology that has them), ways without "
-            "circles, flow_control: none, or network.deadlock_check: note or off");
+            "; allowed: more virtual channels (`channels` of a topology that has them), routes without "
+            "cycles, flow_control: none, or network.deadlock_check: note or off");
 }
 
 // ---- Paths

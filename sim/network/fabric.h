@@ -75,7 +75,7 @@ class Fabric {
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
-  FabricShard& part(std::uint32_t set) { return *parts_[set]; }
+  FabricShard& shard(std::uint32_t set) { return *shards_[set]; }
   // Sets the next hops for packets that are routed one by one. `routes` must outlive the fabric or the next
   // call. A note is written if lossless packets can wait for each other in a cycle; the first eight routes
   // are checked.
@@ -194,7 +194,7 @@ class Fabric {
   std::vector<std::string> circles_;    // notes about cycles in which lossless packets can wait
   std::uint32_t routes_looked_at_ = 0;  // number of set_routes() checked for such cycles
   FabricState state_;
-  std::vector<std::unique_ptr<FabricShard>> parts_;
+  std::vector<std::unique_ptr<FabricShard>> shards_;
   LinkFaults faults_;
   DeadlockSearch deadlock_;
   CircuitSwitching circuits_;

@@ -18,23 +18,25 @@ const Parameters<CircuitParameters>& circuits() {
   static const auto p =
       Parameters<P>()
           .time("reconfiguration", &P::reconfiguration, {0, 1000 * kSecond},
-                "from the last packet of the old circuits until the mirrors stand; milliseconds for "
+                "time from the last packet of the old circuits until the mirrors are set; milliseconds for "
                 "mirrors (the default), microseconds for rotors")
           .time("guard", &P::guard, {0, 1000 * kSecond},
-                "after that, until the ends of new circuits may send: to find each other's clocks, and for "
-                "the error of their own")
+                "further time until the ends of new circuits may send: for clock recovery, and for the error "
+                "of their own clocks")
           .choice("law", &P::law, {{"drain", CircuitChangeMode::drain}, {"lose", CircuitChangeMode::lose}},
-                  "circuits that go: their ends stop in time, so that all that is under way arrives; or "
-                  "nobody tells them, and it is lost")
+                  "circuits that are removed: drain, their ends stop in time and all packets in flight "
+                  "arrive; lose, their ends are not told and packets in flight are lost")
           .time("rotation", &P::rotation, {0, 1000 * kSecond},
-                "every so long each optical switch goes to its next configuration, in turn; 0: it does not")
+                "interval at which each optical switch moves to its next configuration, in turn; 0: it does "
+                "not")
           .flag("stagger", &P::stagger,
-                "rotation: the switches take turns within it, so that most circuits are lit at any time")
+                "rotation: the switches take turns within the interval, so that most circuits are up at any "
+                "time")
           .list("schedule", &P::schedule,
-                "{at: TIME, configuration: NAME}, with `switch: NAME` for one optical switch, else for all "
-                "that have the configuration; with `every: TIME` again and again")
+                "changes of circuits: {at: TIME, configuration: NAME}, with `switch: NAME` for one optical "
+                "switch, else for all that have the configuration; with `every: TIME` repeatedly")
           .time("request_latency", &P::request_latency, {1 * kNanosecond, 1 * kSecond},
-                "from a job's request until the optical switches know of it");
+                "time from a job's request until the optical switches receive it");
   return p;
 }
 
@@ -58,12 +60,11 @@ const Parameters<SwitchParameters>& switch_parameters() {
   // switch-mmu.cc). The dynamic threshold is free/8, the reserve 4 KB, and resume comes 3 KB below.
   static const auto switches =
       Parameters<S>()
-          .bytes(
-              "buffer", &S::buffer, {0, 1000 * kGigabyte},
-              "shared packet buffer of a switch; 0: as switch chips have it, by the bandwidth of all ports: "
-              "32 MB up to 3.2 Tb/s, 42 up to 6.4, 64 up to 12.8, 113 up to 25.6, 165 up to 51.2, beyond in "
-              "proportion; and more where the headroom of long links would leave less than half of it to "
-              "share")
+          .bytes("buffer", &S::buffer, {0, 1000 * kGigabyte},
+                 "shared packet buffer of a switch; 0: as in switch chips, by the bandwidth of all ports: 32 "
+                 "MB up to 3.2 Tb/s, 42 up to 6.4, 64 up to 12.8, 113 up to 25.6, 165 up to 51.2, beyond in "
+                 "proportion; and more where the headroom of long links would leave less than half of it to "
+                 "share")
           .real("alpha", &S::alpha, {1.0 / 65536, 1024},
                 "dynamic threshold: a link (lossless) or egress queue (lossy) may use alpha x the free "
                 "shared buffer")
@@ -95,27 +96,27 @@ const Parameters<SwitchParameters>& switch_parameters() {
           .choice(
               "forwarding", &S::forwarding,
               {{"store_and_forward", Switching::store_and_forward}, {"cut_through", Switching::cut_through}},
-              "when a switch passes a packet on: when it is complete, or after its header where no link of "
+              "when a switch forwards a packet: when it is complete, or after its header where no link of "
               "the switch is faster than the one it comes from")
           .bytes("header", &S::header, {1, 65536},
                  "cut_through: first bytes of a packet (without preamble and gap) that must have arrived, or "
                  "all of a shorter one; 64 B: headers up to those of the transport, a minimum Ethernet frame")
           .time("latency", &S::latency, {0, 1 * kSecond},
-                "a packet's way through a switch besides queueing and transmission")
+                "time of a packet through a switch, besides queueing and transmission")
           .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
                    "packets that may wait in an egress queue, further ones are dropped; 0: no limit")
           .flag("aggregation", &S::aggregation,
-                "the switches add up what hosts send and multicast the sum (InfiniBand's SHARP): what the "
-                "algorithm sharp needs. All hosts and switches are one set then")
+                "the switches add up the hosts' data and multicast the sum (InfiniBand's SHARP), as the "
+                "algorithm sharp needs. All hosts and switches are then one logical process")
           .time("aggregation_latency", &S::aggregation_latency, {0, 1 * kSecond},
-                "of adding up, at each switch of a tree besides `latency`")
+                "latency of adding up at each switch of a tree, besides `latency`")
           .bytes("aggregation_payload", &S::aggregation_payload, {0, 65536},
-                 "data of a packet of a tree at most (SHARP on Switch-IB 2: 256 B; its streaming aggregation "
-                 "on Quantum: whole packets); 0: transport.mtu")
-          .integer("aggregation_outstanding", &S::aggregation_outstanding, {0, 1 << 20},
-                   "packets that a host may have on their way in a tree, from sending one until its sum is "
-                   "back, and so the sums that a switch holds open (SHARP's outstanding operations); 0: as "
-                   "many as keep the tree busy");
+                 "largest payload of a packet of a tree (SHARP on Switch-IB 2: 256 B; its streaming "
+                 "aggregation on Quantum: whole packets); 0: transport.mtu")
+          .integer(
+              "aggregation_outstanding", &S::aggregation_outstanding, {0, 1 << 20},
+              "packets that a host may have in flight in a tree, until their sums are back; a switch holds "
+              "as many sums open (SHARP's outstanding operations); 0: as many as keep the tree busy");
   return switches;
 }
 
@@ -135,8 +136,8 @@ const ParameterTable& switch_table_of_fabric() {
 }
 
 constexpr const char* kTiersDoc =
-    "what differs at the switches of a tier (0: next to the hosts): {tier: 1, and any of buffer, alpha, "
-    "reserve, resume_offset, headroom, marker, forwarding, latency}";
+    "values that differ at the switches of a tier (0: next to the hosts): {tier: 1, and any of buffer, "
+    "alpha, reserve, resume_offset, headroom, marker, forwarding, latency}";
 
 const ParameterTable& table_of_fabric() {
   static const ParameterTable table = [] {
@@ -183,24 +184,22 @@ const Parameters<FabricParameters>& fabric_parameters() {
                    "buffers, flow control, ECN marking, scheduling and routing of the switches")
           .list("tiers", &FabricParameters::tiers, kTiersDoc)
           .sections("fabrics", &FabricParameters::fabrics, table_of_fabric(),
-                    "what differs in one of several packet fabrics, by its name: {rack: {switch: {...}, "
-                    "tiers: [...]}}; what is left out is as in all. Common to all are classes, scheduler and "
-                    "routing, and what else is in `network`")
+                    "values that differ in one of several packet fabrics, by its name: {rack: {switch: "
+                    "{...}, tiers: [...]}}; other values are as for all fabrics. Classes, scheduler, routing "
+                    "and the other keys of `network` are common to all")
           .section("circuits", &FabricParameters::circuits, circuits(),
-                   "when optical switches change their circuits, and how long that takes")
+                   "times at which optical switches change their circuits, and how long a change takes")
           .list("faults", &FabricParameters::faults,
-                "what happens to links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, "
-                "at: 1 ms}, or, with switch: NAME, to all links of a switch; outages of one link add up; "
-                "classes "
+                "faults of links: {link: a-b or a->b, loss: 1e-3, down: 1 ms, up: 2 ms, rate: 25 Gbps, at: 1 "
+                "ms}, or, with switch: NAME, to all links of a switch; outages of one link add up; classes "
                 "with flow control need both directions")
           .time("detection_delay", &FabricParameters::detection_delay, {0, 1000 * kSecond},
-                "from a link's going down or coming up until routes follow")
+                "time from a change of a link, down or up, until routes follow")
           .choice(
               "deadlock_check", &FabricParameters::deadlock_check,
               {{"error", DeadlockCheck::error}, {"note", DeadlockCheck::note}, {"off", DeadlockCheck::off}},
-              "lossless networks: whether routes on which packets can come to wait for each other in a "
-              "circle (channel dependency graph; of large networks a sample) are refused, told in a note, or "
-              "not looked for")
+              "lossless networks: whether routes that can deadlock (a cycle in the channel dependency graph; "
+              "a sample of large networks) are refused, reported in a note, or not searched for")
           .time("transmission_resolution", &FabricParameters::transmission_resolution, {0, 1 * kMicrosecond},
                 "serialisation and pacing times are rounded to multiples of it, as a simulator with a clock "
                 "of 1 ns "

@@ -37,7 +37,7 @@ PortCounters Fabric::counters(PortId port) const {
   for (std::uint32_t i = 0; i < state_.data_queues; ++i) {
     const fabric::Ingress& in = state_.ingress[state_.class_index(port, kDataPriority + i)];
     c.headroom += in.headroom;
-    c.max_headroom = std::max<Bytes>(c.max_headroom, in.max_headroom_used);
+    c.max_headroom_used = std::max<Bytes>(c.max_headroom_used, in.max_headroom_used);
   }
   return c;
 }
@@ -83,9 +83,9 @@ std::vector<std::string> Fabric::waiting(std::size_t limit) const {
   for (PortId id = 0; id < state_.ports.size() && lines.size() < limit; ++id) {
     const Bytes bytes = queued(id);
     if (bytes == 0) continue;
-    const char* dark = state_.pauses_of(id).dark ? ", for a circuit that is dark" : "";
+    const char* down = state_.pauses_of(id).circuit_down ? ", for a circuit that is down" : "";
     lines.push_back(
-        fmt::format("port {}: {} B wait{}{}", graph_.port_name(id), bytes, dark,
+        fmt::format("port {}: {} B wait{}{}", graph_.port_name(id), bytes, down,
                     state_.ports[id].paused_by_peer != 0
                         ? fmt::format(", held back by {}", graph_.node(graph_.port(id).peer_node).name)
                         : ""));

@@ -69,8 +69,8 @@ class FabricShard {
   void abandon(PortId port) { back_pressure_.abandon(port); }
   void come_up(PortId port) { back_pressure_.come_up(port); }
   // These forward to PortArbiter.
-  void darken(PortId port) { ports_.darken(port); }
-  void light(PortId port) { ports_.light(port); }
+  void take_circuit_down(PortId port) { ports_.take_circuit_down(port); }
+  void bring_circuit_up(PortId port) { ports_.bring_circuit_up(port); }
   void reroute(PortId port) { ports_.reroute(port); }
 
   static std::uint64_t digest(std::uint64_t before, const Event& event) {

@@ -1,9 +1,9 @@
 // FabricState: the arrays that the shards of a fabric share. Every element belongs to the atom of its port or
 // node. While events are executed, only the shard with that atom changes it. Private to sim/network.
 //
-// Within a shard, ports and queues belong to PortArbiter; ingress, credits, buffers and marking to
-// SwitchBuffers; pauses to BackPressure; links to LinkState. Paths, routed, turns and choices belong to
-// PacketForwarding.
+// Within a shard each array has one owner. PortArbiter owns ports and queues, BackPressure pauses, and
+// LinkState links. SwitchBuffers owns ingress, credits, buffers and marking. PacketForwarding owns paths,
+// routed, turns and choices.
 #pragma once
 
 #include <array>
@@ -66,7 +66,7 @@ struct alignas(64) Link {
   // Total time of transmissions that the link did not carry because it was down, and the last such
   // transmission.
   Time lost_time = 0, lost_from = 0, lost_until = -1;
-  Time dark_at =
+  Time circuit_down_at =
       kNever;  // when the mirrors move, with or without packets in flight (CircuitChangeMode::lose)
   bool down = false, link_down = false;
   // Like kCutThrough. All shards read it, so it is kept apart from flags that change.
@@ -77,7 +77,7 @@ struct alignas(32) Pauses {
   std::uint64_t count = 0;
   Time time = 0;
   bool abandoned = false;                // the link is known to be down, so nothing is held back here
-  bool dark = false;                     // the link is a circuit that is down
+  bool circuit_down = false;             // the link is a circuit that is down
   std::uint8_t awaiting_peer_state = 0;  // bit per priority held back until the far end has sent its state
 };
 // Counts of rare events at a port; see PortCounters.

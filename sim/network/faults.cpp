@@ -44,10 +44,10 @@ std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
       if (of_fabric(graph.port(id), graph)) names.push_back(graph.port_name(id));
     }
     const std::string near = nearest(name, names);
-    node.fail(
-        "no link of the fabric '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
-        " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv; of several "
-        "links between the two \"#2\" behind them means the second, nothing means all)");
+    node.fail("no link of the fabric '" + name + "'" +
+              (near.empty() ? "" : ", did you mean '" + near + "'?") +
+              " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv; "
+              "\"#2\" after them means the second of several links, nothing means all)");
   }
   return ports;
 }
@@ -127,7 +127,7 @@ FaultSchedule read_faults(const ConfigNode& faults, const Graph& graph, Time det
     const ConfigNode* at = given(fault, "at");
     const ConfigNode* loss = given(fault, "loss");
     if (down == nullptr && up == nullptr && rate == nullptr && loss == nullptr) {
-      fault.fail("nothing happens to it: give loss, down, up, or rate with at");
+      fault.fail("no fault is given: write loss, down, up, or rate with at");
     }
     if ((rate == nullptr) != (at == nullptr)) fault.fail("'rate' and 'at' belong together");
     if (up != nullptr && down == nullptr) fault.fail("'up' without 'down': links start up");

@@ -8,9 +8,9 @@
 namespace netsim {
 
 LinkFaults::LinkFaults(Engine& engine, FabricState& state,
-                       const std::vector<std::unique_ptr<FabricShard>>& parts, FaultSchedule plan,
+                       const std::vector<std::unique_ptr<FabricShard>>& shards, FaultSchedule plan,
                        std::uint64_t seed)
-    : state_(state), parts_(parts), plan_(std::move(plan)), known_down_(state.ports.size(), false) {
+    : state_(state), shards_(shards), plan_(std::move(plan)), known_down_(state.ports.size(), false) {
   for (const FaultSchedule::Loss& loss : plan_.losses) {
     state_.links[loss.port].loss = loss.probability;
     state_.links[loss.port].loss_random = RandomStream(seed, "loss", state_.graph.port_number(loss.port));
@@ -100,8 +100,8 @@ void LinkFaults::update_link(PortId port) {
   one.link_down = other.link_down = one.down || other.down;
   one.link_next_down = other.link_next_down = std::min(one.next_down, other.next_down);
   if (!was_down || one.link_down) return;
-  part_of(port).come_up(port);
-  part_of(port ^ 1U).come_up(port ^ 1U);
+  shard_of(port).come_up(port);
+  shard_of(port ^ 1U).come_up(port ^ 1U);
 }
 
 // Makes routes follow the link's present state.
@@ -115,7 +115,7 @@ void LinkFaults::learn_of_link(PortId port) {
     if (known_down_[id] == down) continue;
     known_down_[id] = down;
     news = true;
-    if (down) part_of(id).abandon(id);
+    if (down) shard_of(id).abandon(id);
   }
   if (news && routes_changed_) routes_changed_();
 }

@@ -31,8 +31,8 @@ namespace netsim {
 // Carries out the fault schedule, between events.
 class LinkFaults {
  public:
-  // `parts` holds the fabric's shards by logical process. They may be created after this object.
-  LinkFaults(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& parts,
+  // `shards` holds the fabric's shards by logical process. They may be created after this object.
+  LinkFaults(Engine& engine, FabricState& state, const std::vector<std::unique_ptr<FabricShard>>& shards,
              FaultSchedule plan, std::uint64_t seed);
   LinkFaults(const LinkFaults&) = delete;
   LinkFaults& operator=(const LinkFaults&) = delete;
@@ -55,10 +55,10 @@ class LinkFaults {
   void update_link(PortId port);
   void learn_of_link(PortId port);
   Time next_down(PortId port, Time after) const;
-  FabricShard& part_of(PortId port) { return *parts_[state_.far_set[port ^ 1U]]; }
+  FabricShard& shard_of(PortId port) { return *shards_[state_.far_set[port ^ 1U]]; }
 
   FabricState& state_;
-  const std::vector<std::unique_ptr<FabricShard>>& parts_;
+  const std::vector<std::unique_ptr<FabricShard>>& shards_;
   FaultSchedule plan_;
   std::vector<bool> known_down_;
   std::function<void()> routes_changed_;

@@ -23,7 +23,7 @@ bool LinkState::loses(PortId port, const Packet& packet, std::int64_t wire, Time
   const bool both = state_.needs_both_ways(port, packet.priority);
   const bool cut =
       (both ? link.link_down || arrival > link.link_next_down : link.down || arrival > link.next_down) ||
-      arrival > link.dark_at;
+      arrival > link.circuit_down_at;
   if (!cut && (link.loss <= 0 || packet.kind == PacketKind::link_control ||
                link.loss_random.uniform() >= link.loss)) {
     return false;

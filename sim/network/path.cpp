@@ -60,8 +60,7 @@ std::vector<std::uint32_t> walk(const Graph& graph, const Routes& routes, PortId
   packet.came = {first, 0};
   std::vector<Hop> hops;
   for (packet.at = graph.port(first).peer_node; packet.at != packet.destination;) {
-    NETSIM_CHECK(path.size() <= graph.node_count(),
-                 "routes run in a circle at " + graph.node(packet.at).name);
+    NETSIM_CHECK(path.size() <= graph.node_count(), "routes form a loop at " + graph.node(packet.at).name);
     packet.reached_intermediate = packet.via != kNoId && routes.passes(packet.at, packet.via);
     if (packet.reached_intermediate) packet.via = kNoId;
     hops.clear();
@@ -108,7 +107,7 @@ std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, co
   for (NodeId at = from; at != to;) {
     const auto hops = routes.next_hops(at, to);
     if (hops.empty()) return {};
-    NETSIM_CHECK(path.size() < limit, "routes run in a circle at " + graph.node(at).name);
+    NETSIM_CHECK(path.size() < limit, "routes form a loop at " + graph.node(at).name);
     const PortId port = hops[take(graph, policy, {at, to, flow, seed, hops})];
     path.push_back(port);
     at = graph.port(port).peer_node;
@@ -153,7 +152,7 @@ std::vector<PortId> scale_up_path(const Cluster& cluster, std::uint32_t from, st
   for (NodeId at = cluster.gpus[from].node; at != end; at = cluster.graph.port(path.back()).peer_node) {
     const auto hops = cluster.routes->next_hops(at, end);
     NETSIM_CHECK(!hops.empty() && path.size() < cluster.graph.node_count(),
-                 "no way over the scale-up fabric");
+                 "no path over the scale-up fabric");
     path.push_back(hops[(cluster.gpu_number(from) + cluster.gpu_number(to)) % hops.size()]);
   }
   return path;

@@ -138,8 +138,8 @@ void PortArbiter::leave(std::uint32_t packet, const SwitchAggregations::Branch& 
 // Ends the run with an error: a lost sum or copy is lost for all members, and no sender would send it again.
 void PortArbiter::fail_aggregation(PortId port) {
   throw InputError(
-      fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective "
-                  "cannot go on without it, and nothing sends it again (network.faults)",
+      fmt::format("link {} has lost a packet that switches add up or copy, at {}: their collective cannot "
+                  "continue without it, and nothing sends it again (network.faults)",
                   state_.graph.port_name(port), format_time(loop_.now())));
 }
 
@@ -167,7 +167,7 @@ void PortArbiter::release(PortId port, std::uint32_t priority) {
   state_.held_time[index] += loop_.now() - state_.paused_since[index];
   p.paused_by_peer = static_cast<std::uint8_t>(p.paused_by_peer & ~(1U << priority));
   if ((p.flags & fabric::kBuffered) != 0) --held_back_;
-  if (state_.pauses_of(port).dark) return;
+  if (state_.pauses_of(port).circuit_down) return;
   p.paused = static_cast<std::uint8_t>(p.paused & ~(1U << priority));
   if (p.waiting != 0 || (p.flags & fabric::kHasSource) != 0) wake(port, 0);
 }
@@ -241,13 +241,13 @@ void PortArbiter::join(PortId port, std::uint32_t priority, std::uint32_t packet
 
 // ---- Circuits
 
-void PortArbiter::darken(PortId port) {
-  state_.pauses_of(port).dark = true;
+void PortArbiter::take_circuit_down(PortId port) {
+  state_.pauses_of(port).circuit_down = true;
   ports_[port].paused = 0xff;
 }
 
-void PortArbiter::light(PortId port) {
-  state_.pauses_of(port).dark = false;
+void PortArbiter::bring_circuit_up(PortId port) {
+  state_.pauses_of(port).circuit_down = false;
   Port& p = ports_[port];
   p.paused = p.paused_by_peer;
   if ((p.waiting & ~p.paused) != 0) wake(port, 0);

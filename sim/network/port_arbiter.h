@@ -75,8 +75,8 @@ class PortArbiter {
     loop_.schedule(std::max(loop_.now(), p.busy_until), by, EventKind::departure, port, next);
   }
 
-  // Holds a priority of the port back from now on. If it was held already, its time up to now is added to
-  // held_time and counted anew.
+  // Blocks a priority of the port from now on. If it was blocked already, the time up to now is added to
+  // held_time, and a new interval begins.
   void hold(PortId port, std::uint32_t priority);
   // Ends the hold of a priority, which must be held.
   void release(PortId port, std::uint32_t priority);
@@ -89,8 +89,8 @@ class PortArbiter {
   }
   // Called between events when the port's circuit goes down or comes up. While it is down nothing leaves, not
   // even link control.
-  void darken(PortId port);
-  void light(PortId port);
+  void take_circuit_down(PortId port);
+  void bring_circuit_up(PortId port);
   // Called between events. Moves waiting packets that switches route to other ports, if they have other hops.
   void reroute(PortId port);
   // Returns the total time for which the priority has been held back.
@@ -196,7 +196,7 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   if (k.traced) [[unlikely]]
     trace_queued(port, packet);
   k.next = kNoIndex;
-  // Read here, where nothing waits for the load. At departure the next event would wait for it.
+  // The step is loaded here, where no computation waits for it. At departure the next event would wait.
   k.step = forwarding_.next_step(k);
   if (q.head == kNoIndex) {
     q.head = q.tail = packet;

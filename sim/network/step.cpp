@@ -22,7 +22,8 @@ Parameters<StepParameters> step_parameters() {
       .rate("reference_rate", &StepParameters::reference_rate, {1 * kMbps, 100'000 * kGbps},
             "the link speed that the threshold is given for; ports of other speeds scale it linearly")
       .choice("at", &StepParameters::at_enqueue, {{"dequeue", false}, {"enqueue", true}},
-              "when a packet is marked: leaving the queue, on what remains, or joining it, on what is there");
+              "when a packet is marked: when it leaves the queue, by the bytes that remain, or when it joins "
+              "it, by the bytes that are there");
 }
 
 class Step final : public Marker {

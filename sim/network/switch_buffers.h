@@ -65,7 +65,7 @@ class SwitchBuffers {
   std::uint32_t free_credit(PortId port, std::uint32_t priority, Bytes bytes);
   // Returns all credit owed to the sender, due or not, and clears it.
   std::uint32_t take_owed_credit(PortId port, std::uint32_t priority);
-  // Adds credit that was lost on its way to the sender to what it is owed.
+  // Adds credit that was lost on the wire to the credit owed to the sender.
   void owe_credit(PortId port, std::uint32_t priority, Bytes bytes) {
     ingress_[class_index(port, priority)].headroom_used += bytes;
   }

@@ -40,7 +40,8 @@ class CollectiveBounds {
              LibraryChoice::Help help);
 
  private:
-  // Part: all links between a part and the others, in the direction with the higher rate.
+  // Part: one part of the cluster, with the links that join it to the other parts. `rate` is their total in
+  // the direction in which it is higher.
   struct Part {
     double rate = 0;
     Time delay = kNever;        // of the nearest link

@@ -49,10 +49,10 @@ ParameterInfo fabrics_info() {
 // makers need the cluster.
 bool add_network_kinds() {
   Catalogue& catalogue = Catalogue::instance();
-  catalogue.add({"network", "packet", "plays every packet through NICs, links and switches",
+  catalogue.add({"network", "packet", "simulates every packet in NICs, links and switches",
                  PacketNetwork::network_parameters()});
   catalogue.add({"network", "ideal",
-                 "every transfer takes a constant time: to look at schedules and pipelines alone",
+                 "every transfer takes a constant time: for studies of schedules and pipelines alone",
                  ideal_parameters().table()});
   return true;
 }
@@ -62,17 +62,19 @@ ParameterTable make_table() {
   return {
       component_info("topology", "topology", "", "the fabric: switches and links"),
       fabrics_info(),
-      component_info("host", "host", "single_nic", "what stands at the fabric's host ports"),
+      component_info("host", "host", "single_nic", "hosts at the fabric's host ports"),
       hosts_info(),
-      component_info("network", "network", "packet", "what carries messages; queues, marking, flow control"),
+      component_info("network", "network", "packet",
+                     "network that carries messages: queues, marking, flow control"),
       section_info("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),
       section_info("collectives", Executor::parameter_table(),
-                   "algorithms, channels, what the library costs"),
+                   "algorithms, channels and costs of the collective library"),
       component_info("compute", "compute_model", "", "time of kernels; default: the host's GPU"),
-      section_info("gpus", gpu_parameters().table(), "what computing and communicating cost each other"),
+      section_info("gpus", gpu_parameters().table(),
+                   "mutual slowdown of computing and communication, variation and failures of GPUs"),
       component_info("placement", "placement", "packed", "which GPU each rank of a job runs on"),
       section_info("output", output_parameters().table(), "tables"),
-      section_info("engine", engine_parameters().table(), "how the simulation itself runs")};
+      section_info("engine", engine_parameters().table(), "parameters of the simulator itself")};
 }
 
 // Returns the node of a component's name: its `kind`, or a bare name.
@@ -351,7 +353,7 @@ std::string describe_found(const Subject& subject, std::size_t width) {
 
 const Parameters<IdealParameters>& ideal_parameters() {
   static const auto parameters = Parameters<IdealParameters>().time(
-      "delay", &IdealParameters::delay, {0, kSecond}, "from the start of a transfer to its end");
+      "delay", &IdealParameters::delay, {0, kSecond}, "time from the start of a transfer to its end");
   return parameters;
 }
 
@@ -474,7 +476,7 @@ std::string list_components(const std::string& kind, std::size_t width) {
   if (kind.empty()) {
     text += "\nsections of the configuration\n";
     for (const ParameterInfo& info : configuration_table()) add(info.name, info.doc);
-    text += "\nnetsim --describe NAME tells all about one of them\n";
+    text += "\nnetsim --describe NAME describes one of them\n";
   }
   return text;
 }

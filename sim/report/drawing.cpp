@@ -259,9 +259,9 @@ class Picture {
     };
     std::map<std::tuple<const Box*, const Box*, BitRate, BitRate>, Bundle> bundles;
     std::vector<std::tuple<const Box*, const Box*, BitRate, BitRate>> order;
-    const std::vector<bool> dark = graph_.dark();
+    const std::vector<bool> down = graph_.circuits_down();
     for (PortId id = 0; id < graph_.port_count(); id += 2) {
-      if (!dark.empty() && dark[id]) continue;
+      if (!down.empty() && down[id]) continue;
       const PortSpec& port = graph_.port(id);
       const Box *from = box_of(port.node), *to = box_of(port.peer_node);
       if (from == nullptr || to == nullptr || from == to) continue;

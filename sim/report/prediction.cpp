@@ -105,10 +105,10 @@ void add(HopCounts& sum, const HopCounts& more, std::uint64_t times = 1) {
   for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += times * more[kind];
 }
 
-// Way: counts the links that the packets of a message cross. The count is exact, or an average over the
-// intermediate switches that packets may draw.
-struct Way {
-  explicit Way(const MessageCost& cost)
+// LinksCrossed: counts the links that the packets of a message cross. The count is exact, or an average over
+// the intermediate switches that packets may draw.
+struct LinksCrossed {
+  explicit LinksCrossed(const MessageCost& cost)
       : payload(cost.payload),
         least(cost.always ? cost.detour_links : cost.links),
         most(cost.detours > 0 ? cost.detour_links : cost.links),
@@ -119,15 +119,15 @@ struct Way {
   std::uint64_t least_of, most_of;
 };
 
-void add_packets(Volume& volume, const Way& way, std::uint64_t packets) {
-  for (std::size_t kind = 0; kind < way.least.size(); ++kind) {
-    volume.packet_hops[kind] += packets * way.least[kind] / way.least_of;
-    volume.most_hops[kind] += packets * way.most[kind] / way.most_of;
+void add_packets(Volume& volume, const LinksCrossed& crossed, std::uint64_t packets) {
+  for (std::size_t kind = 0; kind < crossed.least.size(); ++kind) {
+    volume.packet_hops[kind] += packets * crossed.least[kind] / crossed.least_of;
+    volume.most_hops[kind] += packets * crossed.most[kind] / crossed.most_of;
   }
 }
 
 // Aggregation and multicast groups live as long as the run, and all their members use the same entry.
-using GroupRoutes = std::map<std::pair<const SwitchAggregation*, AggregationUse>, Way>;
+using GroupRoutes = std::map<std::pair<const SwitchAggregation*, AggregationUse>, LinksCrossed>;
 
 // RankVolume: computes the volume of the messages that one rank sends.
 class RankVolume {
@@ -177,7 +177,7 @@ class RankVolume {
   void add_copy(const Task& task, Volume& volume) {
     SendRequest message;
     message.source = message.destination = gpu_;
-    count(way_of(message), task.bytes, 1, volume);
+    count(links_crossed_by(message), task.bytes, 1, volume);
     use_lane(gpu_, 0, task.kind == TaskKind::copy_from_host ? 1 : 0);
   }
 
@@ -197,7 +197,7 @@ class RankVolume {
       message.traits = request.traits;
       message.traits.own_queue_pair = request.raw;
       if (!request.raw) message.traits.channel = batch.first_channel;
-      count(way_of(message), batch.bytes, batch.count, cost);
+      count(links_crossed_by(message), batch.bytes, batch.count, cost);
       if (!request.raw) {
         use_lanes(batch, outside, request.traits.traffic_class);
       } else if (!outside) {
@@ -211,16 +211,17 @@ class RankVolume {
   // counted at the first member.
   void add_group(const MessageBatch& batch, Volume& cost) {
     const auto known = group_routes_.find({batch.aggregation, batch.aggregation_use});
-    const Way& way = known != group_routes_.end()
-                         ? known->second
-                         : group_routes_
-                               .emplace(std::pair(batch.aggregation, batch.aggregation_use),
-                                        network_->aggregation_cost(*batch.aggregation, batch.aggregation_use))
-                               .first->second;
+    const LinksCrossed& crossed =
+        known != group_routes_.end()
+            ? known->second
+            : group_routes_
+                  .emplace(std::pair(batch.aggregation, batch.aggregation_use),
+                           network_->aggregation_cost(*batch.aggregation, batch.aggregation_use))
+                  .first->second;
     const bool multicast = batch.aggregation_use == AggregationUse::multicast;
-    const std::uint64_t packets = packets_of(way, batch.bytes) * batch.count;
+    const std::uint64_t packets = packets_of(crossed, batch.bytes) * batch.count;
     cost.packets += packets;
-    if (multicast || batch.aggregation->members.front() == gpu_) add_packets(cost, way, packets);
+    if (multicast || batch.aggregation->members.front() == gpu_) add_packets(cost, crossed, packets);
     for (std::uint32_t i = 0; i < batch.channels; ++i) {
       const std::uint32_t channel = batch.first_channel + i * batch.channel_step;
       // A multicast has a queue pair into the switch and one from it to each member. A tree has one at each
@@ -235,13 +236,14 @@ class RankVolume {
     }
   }
 
-  static std::uint64_t packets_of(const Way& way, Bytes bytes) {
-    return way.payload == 0 ? 0 : static_cast<std::uint64_t>((bytes + way.payload - 1) / way.payload);
+  static std::uint64_t packets_of(const LinksCrossed& crossed, Bytes bytes) {
+    return crossed.payload == 0 ? 0
+                                : static_cast<std::uint64_t>((bytes + crossed.payload - 1) / crossed.payload);
   }
-  static void count(const Way& way, Bytes bytes, std::uint64_t messages, Volume& volume) {
-    const std::uint64_t packets = packets_of(way, bytes) * messages;
+  static void count(const LinksCrossed& crossed, Bytes bytes, std::uint64_t messages, Volume& volume) {
+    const std::uint64_t packets = packets_of(crossed, bytes) * messages;
     volume.packets += packets;
-    add_packets(volume, way, packets);
+    add_packets(volume, crossed, packets);
   }
 
   void use_lanes(const MessageBatch& batch, bool outside, std::uint8_t traffic_class) {
@@ -258,13 +260,13 @@ class RankVolume {
     if (lanes_.empty() || lanes_.back() != lane) lanes_.push_back(lane);
   }
 
-  const Way& way_of(const SendRequest& message) {
+  const LinksCrossed& links_crossed_by(const SendRequest& message) {
     std::pair<std::uint32_t, std::uint64_t> key{message.destination, 0};
     if (lanes_matter_)
       key.second = static_cast<std::uint64_t>(message.traits.traffic_class) << 32 | message.traits.channel;
-    const auto known = ways_.find(key);
-    if (known != ways_.end()) return known->second;
-    return ways_.emplace(key, network_->message_cost(message)).first->second;
+    const auto known = crossed_.find(key);
+    if (known != crossed_.end()) return known->second;
+    return crossed_.emplace(key, network_->message_cost(message)).first->second;
   }
 
   std::uint32_t queue_pairs_to(std::uint32_t destination) const {
@@ -283,7 +285,8 @@ class RankVolume {
   GroupRoutes& group_routes_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Way> ways_;  // by destination, and by class and channel
+  std::map<std::pair<std::uint32_t, std::uint64_t>, LinksCrossed>
+      crossed_;  // by destination, and by class and channel
   std::vector<Lane> lanes_;
 };
 

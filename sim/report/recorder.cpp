@@ -136,11 +136,11 @@ std::vector<PathShare> Recorder::path_shares(std::uint32_t job, const TaskSource
   return shares;
 }
 
-std::vector<PathWay> Recorder::path_ways(std::uint32_t job) const {
-  std::vector<PathWay> ways;
+std::vector<PathPair> Recorder::path_pairs(std::uint32_t job) const {
+  std::vector<PathPair> ways;
   for (const auto& [ends, sum] : ways_[job]) ways.push_back({ends.first, ends.second, sum.first, sum.second});
   std::stable_sort(ways.begin(), ways.end(),
-                   [](const PathWay& a, const PathWay& b) { return a.time > b.time; });
+                   [](const PathPair& a, const PathPair& b) { return a.time > b.time; });
   return ways;
 }
 

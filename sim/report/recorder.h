@@ -43,7 +43,7 @@ class Recorder {
   // Return the critical paths of a job by task name and kind, by pair of GPUs and by port, the largest first.
   // `source` is the job's and provides the names.
   std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;
-  std::vector<PathWay> path_ways(std::uint32_t job) const;
+  std::vector<PathPair> path_pairs(std::uint32_t job) const;
   std::vector<PathPort> path_ports(std::uint32_t job) const;
 
   std::vector<CollectiveTimes> collectives() const;

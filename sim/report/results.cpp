@@ -27,15 +27,15 @@ double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
 void note_marks(const FabricSettings& knobs, std::uint64_t marks, bool any_traffic, const std::string& where,
                 std::vector<std::string>& notes) {
   if (knobs.reacts_to_marks && any_traffic && marks == 0) {
-    notes.push_back(where + fmt::format("0 ECN marks: {}, so congestion control ({}) never heard anything",
+    notes.push_back(where + fmt::format("0 ECN marks: {}, so congestion control ({}) received no signal",
                                         knobs.marker == "none" ? "the switches do not mark (marker: none)"
                                                                : "no queue reached its marking threshold",
                                         knobs.congestion_control));
   }
   if (!knobs.reacts_to_marks && marks > 0) {
-    notes.push_back(
-        where + fmt::format("{} ECN marks changed nothing: congestion control `{}` does not listen to them",
-                            marks, knobs.congestion_control));
+    notes.push_back(where +
+                    fmt::format("{} ECN marks had no effect: congestion control `{}` does not react to them",
+                                marks, knobs.congestion_control));
   }
 }
 
@@ -73,7 +73,7 @@ void note_drops(const Results& results, std::vector<std::string>& notes) {
 
 void note_no_route(const Results& results, std::vector<std::string>& notes) {
   if (results.network.no_route == 0) return;
-  notes.push_back(fmt::format("{} packets dropped because links that were down left them no way on",
+  notes.push_back(fmt::format("{} packets dropped because links that were down left them no route",
                               results.network.no_route));
 }
 
@@ -87,11 +87,12 @@ void note_losses(const Results& results, std::vector<std::string>& notes) {
                                 worst->counters.lost, worst->name));
   }
   if (network.retransmissions == 0 || network.drops > 0 || network.lost > 0 || network.no_route > 0) return;
-  notes.push_back(fmt::format(
-      "{} packets were sent again although none was dropped or lost: {}", network.retransmissions,
-      network.timeouts == 0 ? std::string("reordering was taken for loss")
-                            : fmt::format("{} retransmission timeouts were shorter than what they waited for",
-                                          network.timeouts)));
+  notes.push_back(
+      fmt::format("{} packets were sent again although none was dropped or lost: {}", network.retransmissions,
+                  network.timeouts == 0
+                      ? std::string("reordering was taken for loss")
+                      : fmt::format("{} retransmission timeouts expired before the acknowledgements arrived",
+                                    network.timeouts)));
 }
 
 void note_timeouts(const Results& results, std::vector<std::string>& notes) {
@@ -101,8 +102,7 @@ void note_timeouts(const Results& results, std::vector<std::string>& notes) {
   if (network.timeouts == 0 || share < kLongTimeouts) return;
   notes.push_back(
       fmt::format("{} retransmission timeout{}: one queue pair waited {} in timeouts, {:.0f} % of the run; "
-                  "{} says how long "
-                  "each takes",
+                  "{} sets how long each takes",
                   network.timeouts, network.timeouts == 1 ? "" : "s",
                   human_seconds(to_seconds(network.longest_timeouts)), 100 * std::min(share, 1.0),
                   results.knobs.reliability == "irn" ? "transport.reliability: {timeout_high, timeout_low}"
@@ -118,9 +118,8 @@ void note_priorities(const Results& results, std::vector<std::string>& notes) {
   }
   if (names.empty()) return;
   notes.push_back("`priority` of " + names +
-                  " changes nothing: it orders messages of one queue pair, and jobs never share one; a flow "
-                  "list's `class` with "
-                  "network.switch.scheduler puts one traffic before another");
+                  " has no effect: it orders messages of one queue pair, and jobs never share one; a flow "
+                  "list's `class` with network.switch.scheduler gives one traffic priority over another");
 }
 
 // Notes that a GPU needs more memory than it has. This happens when communication took longer than the
@@ -266,8 +265,8 @@ std::string explain(const Results& results) {
       return "";
     case Outcome::stalled:
       return "stalled " + where +
-             (results.deadlocked ? ": a deadlock, ports wait for each other in a circle"
-                                 : ": no event is left that could bring the rest on");
+             (results.deadlocked ? ": a deadlock, ports wait for each other in a cycle"
+                                 : ": no event is left, but tasks are unfinished");
     case Outcome::limit:
       return "limit reached (--until) " + where;
     case Outcome::interrupted:
@@ -278,7 +277,7 @@ std::string explain(const Results& results) {
 
 std::vector<std::string> derive_notes(const Results& results) {
   std::vector<std::string> notes;
-  if (!results.packet_network) notes.push_back("network: ideal: the times hold no network at all");
+  if (!results.packet_network) notes.push_back("network: ideal: the times include no network");
   if (results.packet_network && results.network.flows_started == 0) {
     notes.push_back("nothing crossed the scale-out fabric");
   }

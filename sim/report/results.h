@@ -33,9 +33,9 @@ struct PathShare {
   Time time = 0;
 };
 
-// PathWay: the time that messages from one GPU to another took on the critical paths, acknowledgements
+// PathPair: the time that messages from one GPU to another took on the critical paths, acknowledgements
 // included.
-struct PathWay {
+struct PathPair {
   std::uint32_t source = 0, destination = 0;  // GPUs
   std::uint64_t steps = 0;
   Time time = 0;
@@ -77,7 +77,7 @@ struct JobResult {
   std::vector<std::uint32_t> gpus;     // by rank
   std::vector<RankTimes> rank_times;   // by rank, over [begin, end]
   std::vector<PathSummary> paths;      // by ended iteration, if critical paths are enabled
-  std::vector<PathWay> path_ways;      // by pair of GPUs, the largest first
+  std::vector<PathPair> path_pairs;    // by pair of GPUs, the largest first
   std::vector<PathPort> path_ports;    // by port, the largest first
   std::vector<PathShare> path_shares;  // by task name and kind, the largest first
   // The number of first iterations that means leave out, and the times of each rank up to their end. The

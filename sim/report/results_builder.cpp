@@ -96,7 +96,7 @@ JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   result.rank_times.resize(result.gpus.size());
   result.paths = job.paths();
   result.path_shares = run.recorder.path_shares(number, source);
-  result.path_ways = run.recorder.path_ways(number);
+  result.path_pairs = run.recorder.path_pairs(number);
   result.path_ports = run.recorder.path_ports(number);
   result.warm_up = source.warm_up();
   result.warm_up_times = job.warm_up_times();

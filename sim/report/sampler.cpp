@@ -52,13 +52,15 @@ const Parameters<SampleParameters>& sample_parameters() {
   using P = SampleParameters;
   static const auto parameters =
       Parameters<P>()
-          .time("interval", &P::interval, {0, kSecond}, "time between two looks at the network; 0: none")
-          .flag("queues", &P::queues, "write queue_samples.csv: what waits at each port")
+          .time("interval", &P::interval, {0, kSecond},
+                "time between two samples of the network; 0: no samples")
+          .flag("queues", &P::queues, "write queue_samples.csv: bytes that wait at each port")
           .flag("links", &P::links,
                 "write link_samples.csv: utilisation, pauses, marks and drops of each port")
           .flag("flows", &P::flows, "write flow_samples.csv: rates of each queue pair")
           .names("ports", &P::ports, kDefaultSampledPorts,
-                 "which ports: all, switches (those of fabric switches), or a list of names as in links.csv");
+                 "ports to sample: all, switches (those of fabric switches), or a list of names as in "
+                 "links.csv");
   return parameters;
 }
 
@@ -128,7 +130,7 @@ void Sampler::look_at_flows(Time time) {
 }
 
 void Sampler::skip_to(Time now) {
-  NETSIM_CHECK(quiet_, "samples skipped while something went on");
+  NETSIM_CHECK(quiet_, "samples skipped while traffic was active");
   if (now > next()) last_ += (now - last_ - 1) / parameters_.interval * parameters_.interval;
   quiet_ = false;
 }

@@ -195,12 +195,12 @@ void critical_path(Text out, const Results& results, const JobResult& job, const
   for (std::size_t i = 0; i < std::min(kCauses, job.path_shares.size()); ++i)
     add("- " + share_text(job.path_shares[i]), job.path_shares[i].time);
   fmt::format_to(out, "\n{}", text_table({cause, time, part, without}, 2, width));
-  if (job.path_ways.empty()) return;
-  const PathWay& way = job.path_ways.front();
+  if (job.path_pairs.empty()) return;
+  const PathPair& pair = job.path_pairs.front();
   labelled(
-      out, "longest way",
-      fmt::format("{} from {} to {}", human_seconds(to_seconds(way.time) / iterations),
-                  printable(results.gpu_names[way.source]), printable(results.gpu_names[way.destination])),
+      out, "slowest pair",
+      fmt::format("{} from {} to {}", human_seconds(to_seconds(pair.time) / iterations),
+                  printable(results.gpu_names[pair.source]), printable(results.gpu_names[pair.destination])),
       width, 15);
   path_ports(out, job, summary, width);
 }
@@ -265,7 +265,7 @@ std::string counters_text(const Results& results) {
   }
   std::string held = pauses ? fmt::format("{} pauses", n.pfc_pauses) : "";
   if (credits) held += fmt::format("{}{} credit stalls", pauses ? ", " : "", n.credit_stalls);
-  const std::string no_way = n.no_route > 0 ? fmt::format("{} packets without a way, ", n.no_route) : "";
+  const std::string no_way = n.no_route > 0 ? fmt::format("{} packets without a route, ", n.no_route) : "";
   return fmt::format("{} drops, {}{} ECN marks, {} CNPs, {}", n.drops, no_way, n.ecn_marks, n.cnps, held);
 }
 
@@ -510,7 +510,7 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
   const Calibration& calibration = prediction.calibration;
   std::string text;
   const Text out = std::back_inserter(text);
-  fmt::format_to(out, "this takes, about  {}\n", human_duration(prediction.minutes * 60));
+  fmt::format_to(out, "run time, about    {}\n", human_duration(prediction.minutes * 60));
   fmt::format_to(out, "memory, about      {}\n", human_bytes(static_cast<double>(prediction.memory)));
   fmt::format_to(out, "ranks              {} on {} GPUs\n", prediction.ranks, gpus);
   for (const PlannedMemory& planned : prediction.gpu_memory) {
@@ -521,7 +521,7 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
   fmt::format_to(out, "tasks              {}\n", count(volume.tasks));
   fmt::format_to(out, "over the fabric    {}, {} flows\n",
                  human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));
-  fmt::format_to(out, "everywhere         {} data packets, {} packet-hops\n", count(volume.packets),
+  fmt::format_to(out, "over all links     {} data packets, {} packet-hops\n", count(volume.packets),
                  count(volume.hops()));
   if (prediction.most_hops > prediction.least_hops) {
     fmt::format_to(out, "detours            {} packet-hops without any, {} if all packets make one\n",

@@ -44,8 +44,8 @@ std::string distance_text(const Structure& structure) {
   std::string text = fmt::format("at most {}, {:.3g} on average{}", structure.diameter, structure.mean_hops,
                                  structure.sampled ? " (of a sample)" : "");
   if (structure.unreachable_pairs > 0)
-    text +=
-        fmt::format("; no way through the fabric for {} ordered pairs of NICs", structure.unreachable_pairs);
+    text += fmt::format("; no route through the fabric for {} ordered pairs of NICs",
+                        structure.unreachable_pairs);
   return text;
 }
 
@@ -76,7 +76,7 @@ std::string render_structure(const Structure& structure, std::size_t width) {
                                                     static_cast<double>(structure.injection)
                                               : 0;
   line(text, "bisection",
-       fmt::format("{}, {:.3g} of what half of the NICs can send", rate_text(structure.bisection), part),
+       fmt::format("{}, {:.3g} of the rate of half of the NICs", rate_text(structure.bisection), part),
        width);
   if (structure.failing_links > 0) {
     line(text, "faults",

@@ -76,18 +76,18 @@ Json critical_path_json(const JobResult& job) {
          {"time_s", to_seconds(share.time) / iterations}});
   }
   json["causes"] = std::move(causes);
-  constexpr std::size_t kWays = 100;
-  Json ways = Json::array();
-  for (std::size_t i = 0; i < std::min(kWays, job.path_ways.size()); ++i) {
-    const PathWay& way = job.path_ways[i];
-    ways.push_back({{"source_gpu", way.source},
-                    {"destination_gpu", way.destination},
-                    {"steps", way.steps},
-                    {"time_s", to_seconds(way.time) / iterations}});
+  constexpr std::size_t kMostEntries = 100;
+  Json pairs = Json::array();
+  for (std::size_t i = 0; i < std::min(kMostEntries, job.path_pairs.size()); ++i) {
+    const PathPair& pair = job.path_pairs[i];
+    pairs.push_back({{"source_gpu", pair.source},
+                     {"destination_gpu", pair.destination},
+                     {"steps", pair.steps},
+                     {"time_s", to_seconds(pair.time) / iterations}});
   }
-  json["ways"] = std::move(ways);
+  json["ways"] = std::move(pairs);
   Json ports = Json::array();
-  for (std::size_t i = 0; i < std::min(kWays, job.path_ports.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostEntries, job.path_ports.size()); ++i) {
     const auto& [name, steps, delay] = job.path_ports[i];
     ports.push_back({{"port", name},
                      {"steps", steps},

@@ -41,7 +41,7 @@ PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view, const
                  fmt::format("a placement puts two ranks on GPU {}, or one where another job is", gpu));
     used[gpu] = true;
   }
-  NETSIM_CHECK(placed.gpus.size() == view.ranks, "a placement forgets ranks");
+  NETSIM_CHECK(placed.gpus.size() == view.ranks, "a placement leaves out ranks");
   return placed;
 }
 

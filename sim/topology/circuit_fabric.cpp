@@ -55,17 +55,17 @@ class CircuitTopology final : public Topology {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<PortId>> known;
     for (const CircuitFabric::Configuration& configuration : one.configurations) {
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> used;
-      OpticalSwitch::Configuration lit{.name = configuration.name, .circuits = {}};
+      OpticalSwitch::Configuration result{.name = configuration.name, .circuits = {}};
       for (const auto& [a, b] : configuration.circuits) {
         const std::pair<std::uint32_t, std::uint32_t> ends = std::minmax(a, b);
         std::vector<PortId>& links = known[ends];
         const std::size_t index = used[ends]++;
         if (index == links.size())
           links.push_back(graph.add_link(first + ends.first, first + ends.second, circuit()));
-        lit.circuits.push_back(links[index]);
+        result.circuits.push_back(links[index]);
       }
-      std::sort(lit.circuits.begin(), lit.circuits.end());
-      optical.configurations.push_back(std::move(lit));
+      std::sort(result.circuits.begin(), result.circuits.end());
+      optical.configurations.push_back(std::move(result));
     }
     graph.add_optical_switch(std::move(optical));
   }

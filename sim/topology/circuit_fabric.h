@@ -27,14 +27,14 @@ struct CircuitFabricParameters : EthernetParameters {
 template <class P>
 Parameters<P>&& with_circuit_fabric(Parameters<P>&& parameters) {
   parameters.rate("packet_rate", static_cast<std::optional<BitRate> P::*>(&P::packet_rate), kLinkRates,
-                  "there is no such switch",
-                  "rate of a link from each switch to a packet switch in the middle, beside the circuits");
+                  "no such switch",
+                  "rate of a link from each switch to a central packet switch, besides the circuits");
   parameters.rate("switch_rate", static_cast<std::optional<BitRate> P::*>(&P::switch_rate), kLinkRates,
                   "the same as rate", "rate of the links between switches");
   parameters.integer(
       "channels", static_cast<std::int64_t P::*>(&P::channels), {0, kMostOrderedChannels},
-      "virtual channels of each link: a packet takes the next one with every hop, so that lossless "
-      "traffic has no deadlock; 0: as many as the longest way has links between switches, at most 6");
+      "virtual channels of each link: a packet takes the next one with every hop, so that lossless traffic "
+      "has no deadlock; 0: as many as the longest route has links between switches, at most 6");
   return with_ethernet(std::move(parameters));
 }
 

@@ -137,15 +137,16 @@ class ClusterBuilder {
   void add_groups(const ConfigNode& list) {
     if (const ConfigNode* host = given(root_, "host"); host != nullptr) {
       throw ConfigError(host->key_place(),
-                        "'host' and a list of 'hosts' say the same: give {kind: ..., count: ...} for each "
-                        "group there");
+                        "'host' and a list of 'hosts' exclude each other: give {kind: ..., count: ...} for "
+                        "each group there");
     }
     if (list.items().empty()) list.fail("expected at least one group, {kind: ..., count: ...}");
     for (const ConfigNode& item : list.items()) {
       if (!item.is_map()) item.fail("expected a group of hosts, {kind: ..., count: ..., its parameters}");
       const ConfigNode* count = item.find("count");
       if (given(item, "count") == nullptr && &item != &list.items().back())
-        item.fail("'count' is missing: only the last group takes what room there is");
+        item.fail(
+            "'count' is missing: only the last group may leave it out and take the remaining host ports");
       add_group(group_plan(item.without("count").without("fabric"), item, count, given(item, "fabric")));
     }
   }
@@ -207,11 +208,11 @@ class ClusterBuilder {
     std::string text;
     for (const auto& [plan, fabric] : fabrics_of(group)) {
       if (fabric.ports != 0 && plan->left() / fabric.ports != room) continue;
-      text = plan->room(plans_.size() == 1) + ", room for " + in_words(room, "host") + " of " +
+      text = plan->room(plans_.size() == 1) + ", enough for " + in_words(room, "host") + " of " +
              in_words(fabric.ports, plan->topology->scale_up() ? "port" : "NIC");
       break;
     }
-    return text.empty() ? "a host without NICs stands alone" : text;
+    return text.empty() ? "a host without NICs has to be the only one" : text;
   }
 
   std::uint32_t host_count(const GroupPlan& group) {
@@ -565,10 +566,10 @@ class ClusterBuilder {
     if (has_nics(group, gpu)) return;
     const std::string name = "GPU " + std::to_string(gpu) + " of host " + group.kind;
     if (cluster_.host_count > 1)
-      throw ConfigError(where, name + " has no way to a NIC, but there are other hosts");
+      throw ConfigError(where, name + " has no path to a NIC, but there are other hosts");
     for (std::uint32_t other = 0; other < group.gpus; ++other) {
       if (other == gpu || group.ways.between(gpu, other).kind != HostWayKind::none) continue;
-      throw ConfigError(where, name + " has no way to GPU " + std::to_string(other) +
+      throw ConfigError(where, name + " has no path to GPU " + std::to_string(other) +
                                    ": neither NVLink nor PCIe nor a NIC");
     }
   }
@@ -637,7 +638,7 @@ void Cluster::not_joined(std::uint32_t from, std::uint32_t to) const {
     return text + ")";
   };
   throw ConfigError("a message from " + in_words(from) + " to " + in_words(to) +
-                    ": no fabric joins them; a job whose ranks send to each other needs GPUs that one does");
+                    ": no fabric joins them; ranks that send to each other need GPUs that one fabric joins");
 }
 
 std::vector<std::string> Cluster::packet_fabric_names() const {

@@ -44,7 +44,7 @@ template <class P>
 Parameters<P>&& with_link_kind(Parameters<P>&& parameters) {
   parameters.choice("link", static_cast<LinkKind P::*>(&P::link_kind),
                     {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}},
-                    "what the links are; the transport's framing is a choice of its own");
+                    "type of the links; the transport's framing is chosen separately");
   parameters.bytes("overhead", &P::overhead, kLinkOverheads,
                    "20 B for ethernet (preamble and gap), 0 B for infiniband",
                    "bytes that a packet costs on the wire beyond its frame");
@@ -56,7 +56,7 @@ template <class P>
 Parameters<P>&& with_ethernet(Parameters<P>&& parameters) {
   parameters.rate("rate", &P::rate, kLinkRates, "rate of a link, each way");
   parameters.time("delay", &P::delay, kFabricDelays,
-                  "from the end of a packet's transmission to its arrival: cable and forwarding");
+                  "time from the end of a packet's transmission to its arrival: cable and forwarding");
   return with_link_kind(std::move(parameters));
 }
 

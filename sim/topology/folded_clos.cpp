@@ -220,7 +220,7 @@ void ClosShape::check(const ConfigNode& where) const {
   }
   const std::uint64_t lowest = switches(0);
   if (lowest % rails != 0) {
-    where.fail(std::to_string(lowest) + " switches next to the hosts cannot be dealt out to " +
+    where.fail(std::to_string(lowest) + " switches next to the hosts cannot be divided among " +
                std::to_string(rails) + " rails");
   }
 }

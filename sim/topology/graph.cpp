@@ -58,18 +58,18 @@ std::string Graph::port_name(PortId id) const {
   return bundle_name(*this, id) + (number == 0 ? "" : "#" + std::to_string(number));
 }
 
-std::vector<bool> Graph::dark(bool avoided_only) const {
-  std::vector<bool> dark;
-  if (!optical_.empty()) dark.resize(ports_.size());
+std::vector<bool> Graph::circuits_down(bool avoided_only) const {
+  std::vector<bool> down;
+  if (!optical_.empty()) down.resize(ports_.size());
   for (const OpticalSwitch& one : optical_) {
     if (avoided_only && one.waits) continue;
     const auto mark = [&](const OpticalSwitch::Configuration& configuration, bool value) {
-      for (const PortId port : configuration.circuits) dark[port] = dark[port ^ 1U] = value;
+      for (const PortId port : configuration.circuits) down[port] = down[port ^ 1U] = value;
     };
     for (const OpticalSwitch::Configuration& configuration : one.configurations) mark(configuration, true);
     mark(one.configurations.front(), false);
   }
-  return dark;
+  return down;
 }
 
 std::vector<std::uint32_t> Graph::distances(NodeId from) const {

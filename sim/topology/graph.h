@@ -112,8 +112,8 @@ class Graph {
   const std::vector<OpticalSwitch>& optical_switches() const { return optical_; }
   // Returns, by port, true for circuits that are down at the start. avoided() leaves out those that packets
   // wait for. Both are empty without optical switches.
-  std::vector<bool> dark() const { return dark(false); }
-  std::vector<bool> avoided() const { return dark(true); }
+  std::vector<bool> circuits_down() const { return circuits_down(false); }
+  std::vector<bool> avoided() const { return circuits_down(true); }
 
   // Sets a node's position, for drawings only. Nodes without one are drawn by tier, or on a cycle.
   void draw_at(NodeId id, DrawnAt place) { drawn_at_[id] = place; }
@@ -140,7 +140,7 @@ class Graph {
   std::vector<std::uint32_t> fabric_distances(NodeId from) const;
 
  private:
-  std::vector<bool> dark(bool avoided_only) const;
+  std::vector<bool> circuits_down(bool avoided_only) const;
 
   std::vector<Node> nodes_;
   std::vector<PortSpec> ports_;

@@ -29,7 +29,7 @@ class HopOrderedRoutes final : public Routes {
   const char* free_of_cycles() const override { return routes_->free_of_cycles(); }
   std::string channels_in_words() const override {
     return std::to_string(channels_) +
-           ", by hops: a packet takes the next one with every hop, as far as they go";
+           ", by hops: a packet takes the next one with every hop, up to the last";
   }
 
  private:

@@ -92,9 +92,9 @@ template <class P>
 Parameters<P>&& with_nvlink(Parameters<P>&& parameters, const std::string& rate_doc) {
   parameters.rate("nvlink_rate", &P::nvlink_rate, kLinkRates, rate_doc)
       .real("nvlink_efficiency", &P::nvlink_efficiency, {0.01, 1},
-            "usable part of nvlink_rate (NCCL counts 20 of 25 GB/s per NVLink3)")
+            "usable share of nvlink_rate (NCCL counts 20 of 25 GB/s per NVLink3)")
       .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
-             "bulk copies move in pieces of so many bytes (an NCCL slice is 256 KiB to 1 MiB)")
+             "size of the pieces of bulk copies (an NCCL slice is 256 KiB to 1 MiB)")
       .time("nvlink_delay", &P::nvlink_delay, kHostDelays, "propagation of one NVLink (SimAI: 25 ns)");
   return std::move(parameters);
 }
@@ -104,10 +104,10 @@ template <class P>
 Parameters<P>&& with_nvswitch(Parameters<P>&& parameters, const std::string& rate_doc) {
   return with_nvlink(std::move(parameters), rate_doc)
       .integer("nvlink_credits", &P::nvlink_credits, {0, 1024},
-               "pieces that the NVSwitch stage has room for of each GPU, given back as credits; at "
-               "least 2; 0: no limit")
+               "pieces of each GPU that the NVSwitch stage can buffer, returned as credits; at least 2; 0: "
+               "no limit")
       .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
-            "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
+            "time from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
 }
 
 // Adds the parameters of NVSwitches that multicast and reduce (NVLS).
@@ -115,10 +115,10 @@ template <class P>
 Parameters<P>&& with_nvls(Parameters<P>&& parameters) {
   parameters
       .real("nvls_efficiency", &P::nvls_efficiency, {0.01, 1},
-            "part of nvlink_rate's usable part at which NVSwitches copy and add up (NCCL: Hopper 0.85, "
+            "share of the usable NVLink rate at which NVSwitches copy and add up (NCCL: Hopper 0.85, "
             "Blackwell 0.74)")
       .bytes("nvls_piece", &P::nvls_piece, {kKibibyte, 16 * kMebibyte},
-             "what they copy and add up moves in pieces of so many bytes (assumed)");
+             "size of the pieces that NVSwitches copy and add up (assumed)");
   return std::move(parameters);
 }
 
@@ -144,7 +144,8 @@ struct PcieParameters {
 
 template <class P>
 Parameters<P>&& with_pcie(Parameters<P>&& parameters) {
-  parameters.rate("pcie_rate", &P::pcie_rate, kLinkRates, "PCIe between a GPU and its NIC, each way, raw")
+  parameters
+      .rate("pcie_rate", &P::pcie_rate, kLinkRates, "rate of PCIe between a GPU and its NIC, each way, raw")
       .bytes("pcie_tlp_payload", &P::pcie_tlp_payload, {64, 4096}, "payload of a PCIe packet (TLP)")
       .bytes("pcie_tlp_overhead", &P::pcie_tlp_overhead, {0, 64}, "framing, header and LCRC of a TLP")
       .time(
@@ -182,9 +183,10 @@ template <class P>
 Parameters<P>&& with_pcie_tree(Parameters<P>&& parameters) {
   return with_pcie(std::move(parameters))
       .bytes("pcie_piece", &P::pcie_piece, {4 * kKibibyte, 16 * kMebibyte},
-             "messages between GPUs over PCIe move in pieces of so many bytes (assumed)")
-      .rate("cpu_rate", &P::cpu_rate, kLinkRates, "between CPUs, each way, usable (NCCL: Skylake 10 GB/s)")
-      .time("cpu_delay", &P::cpu_delay, kHostDelays, "between CPUs (assumed)");
+             "size of the pieces of messages between GPUs over PCIe (assumed)")
+      .rate("cpu_rate", &P::cpu_rate, kLinkRates,
+            "rate between CPUs, each way, usable (NCCL: Skylake 10 GB/s)")
+      .time("cpu_delay", &P::cpu_delay, kHostDelays, "delay between CPUs (assumed)");
 }
 
 // host_name() returns "host3". nic_name() returns "host3/nic1", or "host3/nic1(9)" where the fabric's file

@@ -64,16 +64,16 @@ class LayeredRoutes final : public Routes {
   }
 
   std::string channels_in_words() const override {
-    if (layers_ == 1) return "1, by layers: ways lead up, then down in an order of the switches";
+    if (layers_ == 1) return "1, by layers: routes go up, then down in an order of the switches";
     const std::string text =
-        fmt::format("{}, by layers: a packet takes the next one where its way turns up again", layers_);
+        fmt::format("{}, by layers: a packet takes the next one where its route goes up again", layers_);
     std::uint64_t pairs = 0, longer = 0;
     for (std::size_t turns = 0; turns < ways_.size(); ++turns) {
       pairs += ways_[turns];
       if (turns >= layers_) longer += ways_[turns];
     }
-    if (longer == 0) return text + "; all ways are shortest ones";
-    return text + fmt::format("; {:.3g} % of the ways between switches are longer than the shortest",
+    if (longer == 0) return text + "; all routes are shortest ones";
+    return text + fmt::format("; {:.3g} % of the routes between switches are longer than the shortest",
                               100 * static_cast<double>(longer) / static_cast<double>(pairs));
   }
 
@@ -123,7 +123,7 @@ class LayeredRoutes final : public Routes {
     for (const HostPort& port : nics_) reach_from(port.nic);
     for (std::size_t i = 0; i < reached.size(); ++i) reach_from(reached[i]);
     column_.assign(rows_, kNoId);
-    way_.assign(graph.port_count(), Way::none);
+    direction_.assign(graph.port_count(), Direction::none);
     neighbours_.resize(rows_);
     for (const NodeId id : reached) {
       for (const PortId port : graph.ports_of(id)) {
@@ -188,7 +188,7 @@ class LayeredRoutes final : public Routes {
     for (std::uint32_t row = 0; row < rows_; ++row) {
       for (Neighbour& next : neighbours_[row]) {
         next.up = place[next.row] < place[row];
-        way_[next.port] = next.up ? Way::up : Way::down;
+        direction_[next.port] = next.up ? Direction::up : Direction::down;
       }
     }
   }
@@ -202,8 +202,8 @@ class LayeredRoutes final : public Routes {
     return state.layer < layers_;
   }
   State state_of(const Hop& came) const {
-    if (came.port == kNoId || way_[came.port] == Way::none) return {0, false};
-    return {std::min(came.channel, layers_ - 1), way_[came.port] == Way::down};
+    if (came.port == kNoId || direction_[came.port] == Direction::none) return {0, false};
+    return {std::min(came.channel, layers_ - 1), direction_[came.port] == Direction::down};
   }
   std::size_t index(std::uint32_t row, const State& state) const {
     return (std::size_t{row} * layers_ + state.layer) * 2 + (state.down ? 1 : 0);
@@ -319,7 +319,7 @@ class LayeredRoutes final : public Routes {
     }
   }
 
-  enum class Way : std::uint8_t { none, up, down };
+  enum class Direction : std::uint8_t { none, up, down };
 
   std::uint32_t layers_ = 1;
   std::vector<std::uint64_t> ways_;  // pairs of switches with NICs, by the fewest turns of a shortest route
@@ -328,7 +328,7 @@ class LayeredRoutes final : public Routes {
   std::uint32_t rows_ = 0;
   std::vector<std::uint32_t> row_;  // by node; kNoId for nodes that are not switches of the fabric
   std::vector<std::vector<Neighbour>> neighbours_;  // by row, over links between switches
-  std::vector<Way> way_;                            // by port of those links
+  std::vector<Direction> direction_;                // by port of those links
   std::vector<std::uint32_t> column_;               // row -> column; kNoId for switches without NICs
   std::vector<std::uint32_t> targets_;              // column -> row
   std::vector<Access> access_;                      // by node

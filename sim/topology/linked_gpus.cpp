@@ -15,13 +15,13 @@ std::vector<std::vector<std::uint32_t>> linked_gpus(const Cluster& cluster) {
     }
   }
   std::vector<std::vector<std::uint32_t>> linked(cluster.gpus.size());
-  const std::vector<bool> dark = graph.dark();
+  const std::vector<bool> down = graph.circuits_down();
   for (const auto& [at, gpus] : gpus_at) {
     if (gpus.size() != 1) continue;
     std::vector<std::uint32_t>& there = linked[gpus.front()];
     for (const PortId port : graph.ports_of(at)) {
       const auto next = gpus_at.find(graph.port(port).peer_node);
-      if (next == gpus_at.end() || next->second.size() != 1 || (!dark.empty() && dark[port])) continue;
+      if (next == gpus_at.end() || next->second.size() != 1 || (!down.empty() && down[port])) continue;
       there.push_back(next->second.front());
     }
     std::sort(there.begin(), there.end());

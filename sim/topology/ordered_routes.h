@@ -31,13 +31,13 @@ Parameters<P>&& with_channels(Parameters<P>&& parameters) {
   parameters.integer(
       "channels", static_cast<std::int64_t P::*>(&P::channels), {0, kMostOrderedChannels},
       "virtual channels of each link, so that lossless traffic has no deadlock; 0: as many as are needed, at "
-      "most 6; 1: with channel_order: auto the shortest ways, which may have one");
+      "most 6; 1: with channel_order: auto the shortest routes, which may deadlock");
   parameters.choice(
       "channel_order", static_cast<ChannelOrder P::*>(&P::channel_order),
       {{"auto", ChannelOrder::automatic}, {"hops", ChannelOrder::hops}, {"layers", ChannelOrder::layers}},
-      "how packets come to their channels: hops, the next one with every hop; layers, the next one where the "
-      "way turns up again in an order of the switches, and longer ways where channels are too few; auto: "
-      "hops where the longest way has no more links between switches than there are channels, else layers");
+      "how packets choose their channels: hops, the next one with every hop; layers, the next one where the "
+      "route goes up again in an order of the switches, and longer routes where channels are too few; auto: "
+      "hops where the longest route has no more links between switches than there are channels, else layers");
   return std::move(parameters);
 }
 

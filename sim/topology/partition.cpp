@@ -173,10 +173,10 @@ class Partitioner {
 
 const Parameters<EngineParameters>& engine_parameters() {
   using P = EngineParameters;
-  static const auto parameters = Parameters<P>().integer(
-      "sets", &P::sets, {0, kMostSets},
-      "sets of hosts and switches with an event queue each, for caches and threads; 0: computed. The results "
-      "do not depend on it");
+  static const auto parameters =
+      Parameters<P>().integer("sets", &P::sets, {0, kMostSets},
+                              "logical processes: sets of hosts and switches with an event queue each, for "
+                              "caches and threads; 0: computed. The results do not depend on it");
   return parameters;
 }
 

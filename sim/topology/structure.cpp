@@ -94,7 +94,7 @@ void measure_distances(const Graph& graph, const std::map<NodeId, std::uint64_t>
 }
 
 void count_tiers(const Graph& graph, Structure& result) {
-  const std::vector<bool> dark = graph.dark();
+  const std::vector<bool> down = graph.circuits_down();
   std::map<int, Structure::Tier> tiers;
   for (NodeId id = 0; id < graph.node_count(); ++id) {
     if (!is_switch(graph, id)) continue;
@@ -103,7 +103,7 @@ void count_tiers(const Graph& graph, Structure& result) {
     ++tier.switches;
     std::uint32_t ports = 0;
     for (const PortId port : graph.ports_of(id)) {
-      if (holds(dark, port)) continue;
+      if (holds(down, port)) continue;
       tier.radix = std::max(tier.radix, ++ports);
       const NodeId peer = graph.port(port).peer_node;
       const int there = is_switch(graph, peer) ? graph.node(peer).tier : -1;
@@ -117,9 +117,9 @@ void count_tiers(const Graph& graph, Structure& result) {
 
 void count_links(const Graph& graph, Structure& result) {
   std::map<std::tuple<bool, BitRate, LinkKind>, std::uint64_t> count;
-  const std::vector<bool> dark = graph.dark();
+  const std::vector<bool> down = graph.circuits_down();
   for (PortId id = 0; id < graph.port_count(); id += 2) {
-    if (holds(dark, id)) continue;
+    if (holds(down, id)) continue;
     const PortSpec& port = graph.port(id);
     const bool in_host = graph.node(port.node).atom == graph.node(port.peer_node).atom;
     const BitRate rate = std::max(port.link.rate, graph.port(id ^ 1U).link.rate);
@@ -163,10 +163,10 @@ void add_capacity(FlowGraph& graph, std::size_t from, std::size_t to, BitRate ra
 std::map<std::pair<NodeId, NodeId>, BitRate> rates_between_switches(const Graph& graph,
                                                                     const std::vector<bool>& without) {
   std::map<std::pair<NodeId, NodeId>, BitRate> rates;
-  const std::vector<bool> dark = graph.dark();
+  const std::vector<bool> down = graph.circuits_down();
   for (PortId id = 0; id < graph.port_count(); ++id) {
     const PortSpec& port = graph.port(id);
-    if (holds(dark, id) || holds(without, id)) continue;
+    if (holds(down, id) || holds(without, id)) continue;
     if (is_switch(graph, port.node) && is_switch(graph, port.peer_node))
       rates[{port.node, port.peer_node}] += port.link.rate;
   }

@@ -19,9 +19,9 @@ class CircuitControl {
   // Returns the time that a request takes to reach the switches; above 0.
   virtual Time request_latency() const = 0;
   // Brings all switches that have the configuration to it. Requests are carried out in their order. May be
-  // called only between events (Engine::call_at). `lit` is called between events, when the circuits carry
+  // called only between events (Engine::call_at). `when_up` is called between events, when the circuits carry
   // packets.
-  virtual void configure(std::uint32_t configuration, std::function<void()> lit) = 0;
+  virtual void configure(std::uint32_t configuration, std::function<void()> when_up) = 0;
 };
 
 }  // namespace netsim

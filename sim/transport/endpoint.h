@@ -68,7 +68,7 @@ enum class AggregationUse : std::uint8_t {
 
 struct SendRequest {
   std::uint32_t source = 0;       // GPU
-  std::uint32_t destination = 0;  // GPU; if it is the source: a copy to or from its host's memory
+  std::uint32_t destination = 0;  // GPU; the source itself: a copy to or from its host's memory
   Bytes bytes = 0;                // > 0
   TransferTraits traits;
   std::uint32_t name = 0;  // name of the communication in the workload, for tables

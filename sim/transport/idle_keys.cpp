@@ -22,7 +22,7 @@ class IdleKeys {
       given += (count++ == 0 ? "" : ", ") + path_ + "." + key;
     }
     if (count > 0)
-      notes_.push_back(fmt::format("{} {} nothing: {}", given, count == 1 ? "changes" : "change", why));
+      notes_.push_back(fmt::format("{} {} no effect: {}", given, count == 1 ? "has" : "have", why));
   }
   std::vector<std::string> take() { return std::move(notes_); }
 
@@ -83,7 +83,7 @@ std::vector<std::string> idle_network_keys(const ConfigNode& network, const Fabr
     const bool strict = s.scheduler.is_scalar() && s.scheduler.text() == "strict";
     if (s.classes == 1 && !strict) keys.note({"scheduler"}, "there is one data class (classes: 1)");
     if (s.forwarding == Switching::store_and_forward)
-      keys.note({"header"}, "switches pass on whole packets (forwarding: store_and_forward)");
+      keys.note({"header"}, "switches forward whole packets (forwarding: store_and_forward)");
     if (!s.aggregation) {
       keys.note({"aggregation_latency", "aggregation_payload", "aggregation_outstanding"},
                 "the switches add up nothing (aggregation: false)");
@@ -105,19 +105,19 @@ std::vector<std::string> idle_transport_keys(const ConfigNode& section, const st
   IdleKeys keys(section, path);
   const bool hears_cnps = needs.cnp_interval != kNever;
   if (needs.ack_echo) {
-    keys.note({"ecn_echo", "cnp_delay"}, "the congestion control has marks come back in ACKs");
+    keys.note({"ecn_echo", "cnp_delay"}, "the congestion control needs marks in ACKs");
   } else if (!hears_cnps) {
-    keys.note({"ecn_echo", "cnp_delay"}, "the congestion control does not listen to marks");
+    keys.note({"ecn_echo", "cnp_delay"}, "the congestion control does not react to marks");
   } else if (p.ecn_echo == EcnEcho::ack) {
     keys.note({"cnp_delay"}, "marks come back in ACKs (ecn_echo: ack)");
   }
   if (!needs.base_rtt && !transport.reliability.selective)
-    keys.note({"base_rtt"}, "neither congestion control nor reliability asks for the round trip");
+    keys.note({"base_rtt"}, "neither congestion control nor reliability uses the round trip");
   if (p.window == 0) keys.note({"window_scales"}, "there is no window (window: 0)");
   if (transport.reliability.timeout != p.retransmission_timeout) {
     keys.note(
         {"retransmission_timeout"},
-        "the timeouts are those of `reliability`; it only says, with `retries`, when a queue pair gives up");
+        "the timeouts are those of `reliability`; it only sets, with `retries`, when a queue pair gives up");
   }
   if (!any_pcie(cluster.graph)) keys.note({"nic_buffer"}, "no NIC of the cluster is behind PCIe");
   std::vector<std::string> notes = keys.take();

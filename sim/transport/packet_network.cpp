@@ -53,9 +53,9 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
     if (transport.needs.timestamps) fabric_.enable_timestamps();
   }
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
-    parts_.push_back(
-        std::make_unique<TransportShard>(engine.set(set), fabric_.part(set), state_, connections_, fabric_));
-    connections_.add_sender(parts_.back()->sender());
+    shards_.push_back(
+        std::make_unique<TransportShard>(engine.set(set), fabric_.shard(set), state_, connections_, fabric_));
+    connections_.add_sender(shards_.back()->sender());
   }
   idle_keys_ = find_idle_keys(network_node, transport_node);
 }
@@ -80,7 +80,7 @@ std::vector<std::string> PacketNetworkImpl::find_idle_keys(const ConfigNode& net
 
 MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
   if (request.aggregation != nullptr) {
-    parts_[state_.set_of_gpu[request.source]]->aggregations().send(request);
+    shards_[state_.set_of_gpu[request.source]]->aggregations().send(request);
     return {};
   }
   NETSIM_CHECK(request.bytes > 0, "empty message");
@@ -91,9 +91,7 @@ MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
 
 NetworkCounters PacketNetworkImpl::counters() const {
   NetworkCounters c;
-  for (const auto& part : parts_) {
-    add_counters(network_counters(), c, part->counts());
-  }
+  for (const auto& shard : shards_) add_counters(network_counters(), c, shard->counts());
   c.circuit_changes = fabric_.circuits().counters().changes;
   for (PortId id = 0; id < cluster_.graph.port_count(); ++id) {
     const PortSpec& spec = cluster_.graph.port(id);
@@ -124,7 +122,7 @@ QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
   std::uint64_t sum = 0;
-  for (const auto& part : parts_) sum += part->receiver().packets_fingerprint();
+  for (const auto& shard : shards_) sum += shard->receiver().packets_fingerprint();
   return sum;
 }
 
@@ -158,8 +156,8 @@ TransportFigures PacketNetworkImpl::transport_figures(std::uint32_t fabric) cons
 
 PathObjection PacketNetworkImpl::worst_path(std::size_t transport) const {
   PathObjection worst;
-  for (const auto& part : parts_) {
-    const PathObjection& own = part->sender().objections()[transport];
+  for (const auto& shard : shards_) {
+    const PathObjection& own = shard->sender().objections()[transport];
     if (own.before(worst)) worst = own;
   }
   return worst;
@@ -192,7 +190,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
     if (dead == path.end()) return std::string();
     const Graph& graph = cluster_.graph;
     const bool fixed = fabric_.routing().fixed_path(graph.node(from).name, graph.node(to).name) != nullptr;
-    return fmt::format("; {} way leads over {}, which is down{}", what, graph.port_name(*dead),
+    return fmt::format("; {} path uses {}, which is down{}", what, graph.port_name(*dead),
                        fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
   };
   std::string data =
@@ -211,19 +209,19 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
     const std::string where = name.empty() ? "" : "fabric " + name + ": ";
     if (fabric_.spreads_flows() && !state_.transports[i].reliability.selective) {
       notes.push_back(where +
-                      "packets are routed one by one but taken in order only (reliability: go_back_n): each "
-                      "that overtakes another makes the sender start again");
+                      "packets are routed one by one but accepted in order only (reliability: go_back_n): "
+                      "each packet that overtakes another makes the sender go back");
     }
     if (const PathObjection worst = worst_path(i); !worst.text.empty()) {
       notes.push_back(
           where +
-          fmt::format("congestion control does not fit the way from GPU {} to GPU {}, idle round trip "
-                      "{}{}: {}",
-                      worst.source, worst.destination, format_time(worst.round_trip),
-                      state_.transports[i].parameters.cnp_delay != 0
-                          ? " and cnp_delay " + format_time(state_.transports[i].parameters.cnp_delay)
-                          : "",
-                      worst.text));
+          fmt::format(
+              "congestion control does not fit the path from GPU {} to GPU {}, idle round trip {}{}: {}",
+              worst.source, worst.destination, format_time(worst.round_trip),
+              state_.transports[i].parameters.cnp_delay != 0
+                  ? " and cnp_delay " + format_time(state_.transports[i].parameters.cnp_delay)
+                  : "",
+              worst.text));
     }
   }
   return notes;

@@ -99,16 +99,16 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
     explicit Circuits(CircuitSwitching& switching) : switching_(switching) {}
     const std::vector<std::string>& configurations() const override { return switching_.configurations(); }
     Time request_latency() const override { return switching_.request_latency(); }
-    void configure(std::uint32_t configuration, std::function<void()> lit) override {
-      switching_.configure(configuration, std::move(lit));
+    void configure(std::uint32_t configuration, std::function<void()> when_up) override {
+      switching_.configure(configuration, std::move(when_up));
     }
 
    private:
     CircuitSwitching& switching_;
   };
 
-  Sender& sender_of(std::uint32_t gpu) { return parts_[state_.set_of_gpu[gpu]]->sender(); }
-  const Sender& sender_of(std::uint32_t gpu) const { return parts_[state_.set_of_gpu[gpu]]->sender(); }
+  Sender& sender_of(std::uint32_t gpu) { return shards_[state_.set_of_gpu[gpu]]->sender(); }
+  const Sender& sender_of(std::uint32_t gpu) const { return shards_[state_.set_of_gpu[gpu]]->sender(); }
   // Returns whether the queue pair has unfinished messages.
   bool busy(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;
@@ -127,7 +127,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   FlowRecords flows_;
   Circuits circuits_{fabric_.circuits()};
   std::vector<std::string> idle_keys_;  // notes
-  std::vector<std::unique_ptr<TransportShard>> parts_;
+  std::vector<std::unique_ptr<TransportShard>> shards_;
 };
 
 }  // namespace netsim

@@ -135,7 +135,7 @@ struct PathPlace {
 struct IdealMessage {
   Bytes bytes = 0;  // 0: nothing is known yet
   Time time = 0;
-  std::uint64_t changes = 0;  // IdealTimes::changes() at the computation
+  std::uint64_t changes = 0;  // IdealTimes::changes() when `time` was computed
 };
 
 // Data of a queue pair that is used rarely.

@@ -14,8 +14,8 @@ const Parameters<AcknowledgeParameters>& acknowledge() {
       "every", &AcknowledgeParameters::every, {1, 65536},
       "the host's NIC (dgx_a100 256, single_nic 1); 1 where congestion control needs every ACK or marks come "
       "back in ACKs",
-      "a queue pair asks for an ACK in one of at most so many packets, a power of two, besides the last of "
-      "each message and one that closes its window");
+      "interval of ACK requests in packets, at most, a power of two; a queue pair also asks in the last "
+      "packet of each message and in one that closes its window");
   return parameters;
 }
 
@@ -29,7 +29,8 @@ Parameters<TransportParameters> parameters_of_fabric() {
           .bytes("mtu", &P::mtu, {64, 65536}, "payload of a packet on the scale-out fabric")
           .integer("queue_pairs", &P::queue_pairs, {1, 65536},
                    "queue pairs between two GPUs' NICs; each has a path of its own")
-          .section("acknowledge", &P::acknowledge, acknowledge(), "when a sender asks for acknowledgements")
+          .section("acknowledge", &P::acknowledge, acknowledge(),
+                   "rules by which a sender asks for acknowledgements")
           .choice(
               "framing", &P::framing,
               {{"roce_v2", FramingKind::roce_v2},
@@ -40,22 +41,20 @@ Parameters<TransportParameters> parameters_of_fabric() {
           .choice("ecn_echo", &P::ecn_echo, {{"cnp", EcnEcho::cnp}, {"ack", EcnEcho::ack}},
                   "how ECN marks come back: in CNPs of their own, or as a flag of the ACK (the ns-3 model)")
           .time("cnp_delay", &P::cnp_delay, {0, 1 * kSecond},
-                "from the arrival of a marked packet at the receiver's NIC until the CNP for it leaves; 0: "
-                "at once, as "
-                "in the NICs of ns-3's models")
+                "time from the arrival of a marked packet at the receiver's NIC until its CNP leaves; 0: at "
+                "once, as in the NICs of ns-3's models")
           .bytes("nic_buffer", &P::nic_buffer, {4 * kKibibyte, 1 * kGigabyte},
                  "data that a NIC fetches over PCIe ahead of its wire")
           .component("reliability", &P::reliability, "reliability", "go_back_n",
-                     "what happens when packets do not arrive, or not in order")
+                     "reaction to packets that do not arrive, or not in order")
           .time("retransmission_timeout", &P::retransmission_timeout, {1 * kMicrosecond, 100 * kSecond},
-                "a queue pair that has asked for an acknowledgement and hears of nothing new for this long "
-                "starts again from the first unacknowledged packet (InfiniBand's T_tr, 4.096 us x 2^n)")
+                "a queue pair that has asked for an acknowledgement and receives no new one for this long "
+                "sends again from the first unacknowledged packet on (InfiniBand's T_tr, 4.096 us x 2^n)")
           .integer("retransmission_backoff", &P::retransmission_backoff, {1, 16},
-                   "each timeout in a row is so many times as long as the one before")
-          .integer(
-              "retries", &P::retries, {0, 1000},
-              "timeouts in a row after which a queue pair gives up; where `reliability` has shorter ones, "
-              "as many of them as last as long")
+                   "factor from each timeout in a row to the next")
+          .integer("retries", &P::retries, {0, 1000},
+                   "timeouts in a row after which a queue pair gives up; shorter timeouts of `reliability` "
+                   "count in proportion")
           .bytes("window", &P::window, {0, 1000 * kGigabyte},
                  "payload that a queue pair may have unacknowledged when it starts a packet, whatever "
                  "congestion "
@@ -77,9 +76,8 @@ const ParameterTable& table_of_fabric() {
 const Parameters<TransportParameters>& transport() {
   static const auto parameters =
       parameters_of_fabric().sections("fabrics", &TransportParameters::fabrics, table_of_fabric(),
-                                      "what differs in one of several packet fabrics, by its name: {rack: "
-                                      "{mtu: 1 KiB, ...}}; what is left out "
-                                      "is as in all");
+                                      "values that differ in one of several packet fabrics, by its name: "
+                                      "{rack: {mtu: 1 KiB, ...}}; other values are as for all fabrics");
   return parameters;
 }
 

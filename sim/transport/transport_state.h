@@ -70,7 +70,7 @@ struct TransportState {
   const PathConstants& path_constants(std::size_t id) const {
     return reinterpret_cast<const PathConstants&>(congestion[id * state_stride]);
   }
-  // Returns the state that congestion control keeps for a queue pair, behind the constants.
+  // Returns the queue pair's congestion control state, which is stored after its PathConstants.
   std::byte* congestion_state(std::size_t id) {
     return &congestion[id * state_stride] + sizeof(PathConstants);
   }

@@ -153,8 +153,8 @@ class TaskSource {
   virtual std::string name(std::uint32_t index) const {
     return index < names().size() ? names()[index] : std::string("?");
   }
-  // For a flow list in ns-3's notation: returns the destination port of each flow, by its number there. Null
-  // for other sources.
+  // Returns the destination port of each flow, indexed as in the flow list, if the source is a flow list in
+  // ns-3's notation. Null for other sources.
   virtual const std::vector<std::uint16_t>* ns3_ports() const { return nullptr; }
   // Returns the configurations that tasks of kind `circuits` ask for.
   virtual const std::vector<AskedCircuits>& circuits() const;

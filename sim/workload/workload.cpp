@@ -141,16 +141,15 @@ const Parameters<JobParameters>& job_parameters() {
   using P = JobParameters;
   static const auto parameters =
       Parameters<P>()
-          .text("name", &P::name, "what tables and messages call the job")
+          .text("name", &P::name, "name of the job in tables and messages")
           .required()
-          .time("arrival", &P::arrival, {0, 1'000'000 * kSecond}, "when it begins")
-          .component("placement", &P::placement, "placement", "packed", "which GPU each rank runs on")
-          .integer(
-              "priority", &P::priority, {0, 255},
-              "of its messages among those of one queue pair; jobs never share one, so it changes nothing "
-              "between them yet")
+          .time("arrival", &P::arrival, {0, 1'000'000 * kSecond}, "time at which the job begins")
+          .component("placement", &P::placement, "placement", "packed", "placement of the ranks on GPUs")
+          .integer("priority", &P::priority, {0, 255},
+                   "priority of its messages among those of one queue pair; it has no effect between jobs, "
+                   "which never share a queue pair")
           .integer("seed", &P::seed, {0, INT64_MAX},
-                   "of what its workload draws at random; 0: that of the run");
+                   "seed of the workload's random draws; 0: the run's seed");
   return parameters;
 }
 

@@ -15,8 +15,8 @@ using BlockOrFan = std::pair<std::uint32_t, std::uint32_t>;
 inline constexpr std::uint32_t kInFan = UINT32_MAX;
 using Ends = std::pair<BlockOrFan, BlockOrFan>;  // from, to
 
-// Of thread block `block` of `rank`; those between it and `partner`, to which it sends or else from which it
-// receives.
+// Returns the ends of thread block `block` of `rank` between it and `partner`, which it sends to or else
+// receives from.
 inline std::vector<Ends> ends_of(const Plan& plan, std::uint32_t rank, std::uint32_t block, Partner partner,
                                  bool sends) {
   const auto one = [&](BlockOrFan own, BlockOrFan other) {

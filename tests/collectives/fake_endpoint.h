@@ -22,10 +22,10 @@ inline std::vector<std::uint32_t> everyone(std::uint32_t count) {
   return members;
 }
 
-// Each GPU has one port to its host's other GPUs and one to the fabric; a port sends one message after the
-// other at `rate` (0: at once; `port_each`: it has one to each other GPU), the last byte arrives `latency`
-// later (plus `channel_skew` times the channel, so that channels overtake each other), and a scale-out send
-// is acknowledged after another `latency`.
+// Each GPU has one port to its host's other GPUs (with `port_each` one to each) and one to the fabric. A port
+// sends messages one after the other at `rate` (0: at once). The last byte arrives `latency` later, plus
+// `channel_skew` times the channel, so that channels overtake each other. A scale-out send is acknowledged
+// after another `latency`.
 class FakeEndpoint final : public Endpoint {
  public:
   struct Link {

@@ -27,8 +27,8 @@ std::vector<std::uint32_t> times_of(const PlanSchedule& schedule) {
   return times;
 }
 
-// Those whose thread blocks never have two messages to send at a time: as many times as the closed form has
-// messages that follow from each other.
+// Algorithms whose thread blocks never have two messages to send at a time. They take as many times as the
+// closed form has messages that depend on each other.
 TEST(Schedule, OfOneMessageATimeIsAsLongAsTheClosedForm) {
   const std::set<std::string> one_at_a_time = {"ring",  "bidirectional_ring", "torus_bucket",    "torus_2d",
                                                "swing", "recursive_doubling", "blueconnect",     "bruck",
@@ -70,8 +70,8 @@ TEST(Schedule, HasEveryMessageAfterItsCauses) {
   }
 }
 
-// Rank 0 has four messages for rank 1, which takes them when it has had two answers from rank 2, at 3: the
-// third one waits for the first one's slot.
+// Rank 0 has four messages for rank 1. Rank 1 takes them after two answers from rank 2, at 3. The third
+// message waits for the slot of the first.
 TEST(Schedule, WaitsForSlots) {
   TablePlan plan(CollectiveKind::custom, 3, 1, 4);
   plan.set_scratch(6);
@@ -110,7 +110,7 @@ TEST(Schedule, WaitsForStepsAndCopiesAtOnce) {
 
 TEST(Schedule, OfAWrongPlanGoesAsFarAsItDoes) {
   TablePlan plan(*netsim::test::make_plan("ring", CollectiveKind::all_reduce, 4));
-  plan.list(2, 0)[3].kind = Step::Kind::receive;  // what it should send on
+  plan.list(2, 0)[3].kind = Step::Kind::receive;  // the data that it should send on
   const PlanSchedule schedule = schedule_of(plan);
   EXPECT_THAT(schedule.wrong, HasSubstr("rank "));
   EXPECT_GT(schedule.messages.size(), 0U);

@@ -35,7 +35,7 @@ inline Step reduce(ChunkAt source, ChunkAt destination, std::uint32_t count = 1)
   step.kind = Step::Kind::reduce;
   return step;
 }
-// What comes is added to what is there.
+// Adds arriving data to the data that is there.
 inline Step receive_reduce(ChunkAt at, Partner from, std::uint32_t count = 1) {
   Step step = receive(at, from, count);
   step.kind = Step::Kind::receive_reduce_copy;
@@ -62,7 +62,7 @@ class TablePlan : public Plan {
         in_place_(in_place),
         scratch_(ranks),
         lists_(ranks, std::vector<std::vector<Step>>(blocks)) {}
-  // Of the lists by rank and thread block.
+  // Makes a plan from lists of steps by rank and thread block.
   TablePlan(CollectiveKind kind, std::uint32_t chunks, std::vector<std::vector<std::vector<Step>>> lists)
       : TablePlan(kind, static_cast<std::uint32_t>(lists.size()), 0, chunks) {
     lists_ = std::move(lists);

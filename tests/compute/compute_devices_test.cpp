@@ -21,7 +21,7 @@ GpuParameters holding(const char* streams, double slowdown = 1) {
           .channels_hold_multiprocessors = parse_config(streams, "gpus.yaml")};
 }
 
-// One GPU, whose only task has begun at 0.
+// One GPU, and its only task, which began at 0.
 class OneTask final : public ComputeListener {
  public:
   OneTask(const GpuParameters& parameters, std::uint32_t multiprocessors, Time work)
@@ -83,7 +83,7 @@ TEST(HeldMultiprocessors, HaveToBeKnown) {
   };
   EXPECT_THAT(
       refusal(holding("dp"), {132, 0}),
-      AllOf(HasSubstr("gpus.yaml:1:1:"), HasSubstr("of GPU 1 nobody knows how many multiprocessors")));
+      AllOf(HasSubstr("gpus.yaml:1:1:"), HasSubstr("the number of multiprocessors of GPU 1 is not known")));
   EXPECT_EQ(refusal(holding("dp"), {132, 132}), "accepted");
   EXPECT_EQ(refusal(holding("none"), {}), "accepted");
   EXPECT_EQ(refusal({}, {}), "accepted");

@@ -1,4 +1,4 @@
-// Stragglers and jitter: who is slow, and is what varies what it says?
+// Tests stragglers and jitter: which GPUs are slow, and that variation has the stated size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,8 @@ TEST(GpuVariation, GpusHaveTheQuantilesOfANormalDistribution) {
   }
 }
 
-// Whoever has it, the slowest of so many is as slow with every seed; those that are there stay what they are.
+// The slowest of a number of GPUs is equally slow with every seed, whichever it is. GPUs that were there
+// before keep their speed.
 TEST(GpuVariation, LargerClustersHaveSlowerGpusByNoChance) {
   const std::vector<double> one = slowness_of_gpus(1023, 0.015, 1), other = slowness_of_gpus(1023, 0.015, 2);
   EXPECT_NE(one, other);

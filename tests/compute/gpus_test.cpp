@@ -1,4 +1,4 @@
-// GPUs by name beside measured rates of GEMMs; what they cannot compute is refused.
+// Compares GPUs by name with measured rates of GEMMs. Computations that they do not support are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,8 +69,8 @@ INSTANTIATE_TEST_SUITE_P(
         MeasuredGemm{"h100_sxm", kFp8, 8192, 1290, 5, 5}, MeasuredGemm{"h100_sxm", kFp8, 16384, 1377, 5, 5},
         MeasuredGemm{"h200_sxm", kFp8, 1024, 290, 0, 75}, MeasuredGemm{"h200_sxm", kFp8, 16384, 1350, 5, 5}));
 
-// DeepGEMM's own rates on an H800 (README of its first release), of the shapes of DeepSeek-V3: results in
-// half precision, by kernels that write them when they have multiplied. Groups are experts.
+// DeepGEMM's own rates on an H800 (README of its first release), for the shapes of DeepSeek-V3. Results are
+// in half precision; kernels write them after the multiplication. Groups are experts.
 struct DeepGemm {
   std::int64_t m, n, k, groups;
   double tflops;
@@ -116,10 +116,10 @@ INSTANTIATE_TEST_SUITE_P(
                       DeepGemm{8192, 4096, 7168, 4, 1297}, DeepGemm{8192, 7168, 2048, 4, 1099},
                       DeepGemm{4096, 4096, 7168, 8, 1288}, DeepGemm{4096, 7168, 2048, 8, 1093}));
 
-// The same of DeepGEMM's kernels for gradients of weights on an H800 (deepseek-ai/DeepGEMM pull request 95,
-// 2025-05-06; those with groups as issue 107 quotes it): both operands scaled for each 128 elements of a row,
-// added to a sum in fp32, k tokens. They are "about 20 %" faster than the kernels in CUTLASS that DeepSeek
-// had before. `before`: with what configs/reality/h800_stages.yaml has for these.
+// The same for DeepGEMM's kernels for gradients of weights on an H800 (deepseek-ai/DeepGEMM pull request 95,
+// 2025-05-06; those with groups as quoted in issue 107). Both operands are scaled for each 128 elements of a
+// row and added to a sum in fp32; k counts tokens. They are "about 20 %" faster than the kernels in CUTLASS
+// that DeepSeek used before. `before` stands for the values of configs/reality/h800_stages.yaml for those.
 class DeepGemmWgradRates : public ::testing::TestWithParam<DeepGemm> {};
 
 TEST_P(DeepGemmWgradRates, AreNearWhatWasMeasured) {
@@ -220,7 +220,7 @@ TEST(Gpus, TheClockOfATrainingJobScalesArithmetic) {
   EXPECT_EQ(throttled->duration(memory), full->duration(memory));
 }
 
-// Data sheets; what the user gives is his own.
+// Values are from data sheets; a user's value replaces them.
 TEST(GpuMemorySize, IsThatOfItsDataSheet) {
   const std::pair<const char*, Bytes> all[] = {
       {"a100_80gb", 80}, {"a100_40gb", 40}, {"v100_sxm2", 32}, {"h100_sxm", 80}, {"h800_sxm", 80},

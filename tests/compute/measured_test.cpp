@@ -74,7 +74,7 @@ TEST_F(MeasuredKernels, LeaveTheRestToAnotherModel) {
   EXPECT_THAT(timed->objection(gemm("other", 1, Precision::fp8)), HasSubstr("has no fp8"));
 }
 
-// A row with a misspelt kernel would leave the kernel to another row or model, and nobody would know.
+// A row with a misspelt kernel would leave the kernel to another row or model without a message.
 TEST_F(MeasuredKernels, NoteRowsThatTimedNothing) {
   const auto timed =
       model("# ours\nkernel,m,time_us\nqkv_gemm,128,1\nqvk_gemm,128,2\nqkv_gemm,,3\nqkv_gemm,256,4\n",
@@ -82,8 +82,8 @@ TEST_F(MeasuredKernels, NoteRowsThatTimedNothing) {
   const Kernel narrow = gemm("qkv_gemm", 128), wide = gemm("qkv_gemm", 256);
   EXPECT_THAT(timed->notes({&narrow, &wide}),
               ::testing::ElementsAre(
-                  path_ + ":4: this row timed no kernel: none of the workload is as its cells say",
-                  path_ + ":6: this row timed no kernel: rows before it take all kernels that it fits"));
+                  path_ + ":4: this row timed no kernel: no kernel of the workload matches its cells",
+                  path_ + ":6: this row timed no kernel: earlier rows match all kernels that it fits"));
   std::string many = "kernel,time_us\nqkv_gemm,1\n";
   for (int i = 0; i < 9; ++i) many += "other" + std::to_string(i) + ",1\n";
   const std::vector<std::string> notes = model(many)->notes({&narrow});

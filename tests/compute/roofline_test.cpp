@@ -72,8 +72,8 @@ TEST(Roofline, ResultsAreWrittenBehindTheMultiplicationWhereTheEpilogueIsExposed
   EXPECT_EQ(model(gpu + ", exposed_epilogue: true}")->duration(kernel), hidden + 3 * 2 * 256 * 128 * 2);
 }
 
-// A sum of 4 bytes an element: written behind the multiplication, and read beside it, where that has time for
-// it: 4 m k + 4 k n bytes of operands in fp32 and 8 m n, or 8 + 4 of them with the epilogue.
+// A sum has 4 bytes an element. It is written after the multiplication, and read beside it if there is time.
+// In fp32 that is 4 m k + 4 k n bytes of operands and 8 m n, or 8 + 4 of them with the epilogue.
 TEST(Roofline, ResultsAreAddedToThoseThatAreThere) {
   const std::string gpu =
       "{kind: roofline, peak_tflops: 1, fp32_tflops: 1, multiprocessors: 1, sustained: 1, pipeline_depth: 0, "
@@ -92,7 +92,7 @@ TEST(Roofline, ResultsAreAddedToThoseThatAreThere) {
   EXPECT_EQ(model(gpu + "}")->duration(kernel), moved - 2 * 3 * 4 * 256 * 128);
 }
 
-// Of 1 TFLOP/s in FP8 all GEMMs run at a half, and those of gradients of weights at a quarter; in half
+// With 1 TFLOP/s in FP8 all GEMMs run at a half, and GEMMs of gradients of weights at a quarter. In half
 // precision nothing changes.
 TEST(Roofline, GradientsOfWeightsHaveARateOfTheirOwnInFp8) {
   const std::string gpu =
@@ -110,7 +110,7 @@ TEST(Roofline, GradientsOfWeightsHaveARateOfTheirOwnInFp8) {
   EXPECT_EQ(own->duration(kernel), 2 * full);
 }
 
-// Of 132 multiprocessors 20 are held: 132 x 112 tiles of 256 x 128 take 132 waves instead of 112.
+// 20 of 132 multiprocessors are held. So 132 x 112 tiles of 256 x 128 take 132 waves instead of 112.
 TEST(Roofline, CommunicationMayHoldMultiprocessors) {
   const auto m = model(
       "{kind: roofline, peak_tflops: 132, multiprocessors: 132, sustained: 1, attention_efficiency: 1, "
@@ -131,7 +131,7 @@ TEST(Roofline, CommunicationMayHoldMultiprocessors) {
               ::testing::HasSubstr("holds 132 multiprocessors, and the accelerator has 132"));
 }
 
-// Of 1 TFLOP/s forward runs at a half and backward at a quarter, or at the same.
+// With 1 TFLOP/s the forward runs at a half, and the backward at a quarter, or at the same rate.
 TEST(Roofline, AttentionHasARateOfItsOwnBackward) {
   const std::string gpu = "{kind: roofline, peak_tflops: 1, attention_efficiency: 0.5, launch: 0";
   Kernel kernel = gemm(1024, 512, 320, 8);

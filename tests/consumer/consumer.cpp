@@ -1,5 +1,4 @@
-// Somebody else's program: it has a component of its own, makes simulations, several at a time, and runs
-// them.
+// An independent program: it has its own component, makes several simulations at a time, and runs them.
 //
 //   consumer [PLUGIN.so ...] CONFIG.yaml WORKLOAD
 //

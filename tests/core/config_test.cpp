@@ -127,7 +127,7 @@ TEST(Config, RefusesQuotesThatAreNotClosed) {
   EXPECT_EQ(root.find("c")->text(), "");
 }
 
-// yaml-cpp takes byte 4 for the end of the file: what follows would be ignored without a word.
+// yaml-cpp takes byte 4 for the end of the file, and would ignore the rest without a message.
 TEST(Config, RefusesControlCharactersAndWhatIsNotUtf8) {
   EXPECT_THAT(parse_error("a: 1\nb\x04: 2\n"),
               AllOf(StartsWith("x.yaml:2:2: "), HasSubstr("control character 4")));

@@ -20,8 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// ---- Entities that cause events in each other, at random but all by themselves: what an entity does depends
-// on the event only.
+// ---- Entities that cause events in each other at random: an entity's action depends on the event only.
 
 struct Seen {
   Time time;
@@ -29,7 +28,7 @@ struct Seen {
   bool operator==(const Seen&) const = default;
 };
 
-// What is written into the journal.
+// A line of the journal.
 struct Line {
   std::uint32_t entity;
   std::uint32_t number;  // of the entity's events
@@ -78,7 +77,8 @@ class Town {
   Town(const Shape& shape, bool apart, std::uint32_t threads)
       : shape_(shape),
         apart_(apart),
-        engine_(apart ? Engine::Plan{shape.sets, shape.lookahead, threads} : Engine::Plan{1, {}, threads}),
+        engine_(apart ? Engine::Options{shape.sets, shape.lookahead, threads}
+                      : Engine::Options{1, {}, threads}),
         places_(engine_.sets()),
         histories_(2 * shape.set_of.size()) {
     for (std::uint32_t id = 0; id < histories_.size(); ++id) origins_.emplace_back(id);
@@ -187,7 +187,7 @@ class Town {
     engine_.set(set).ask_call(time, origins_[by.target], call_reader_,
                               Line{half, static_cast<std::uint32_t>(by.argument), time});
   }
-  // Between all that was before its time and all that is later: what a call does, it causes an event at once.
+  // A call runs after all events before its time and before all later ones, and causes an event at once.
   void called(const Line& line) {
     mark(line);
     const std::uint32_t entity = line.entity - kCallOf;
@@ -354,7 +354,7 @@ TEST(Engine, CountsMailAndCallsAsWhatIsToCome) {
   EXPECT_THAT(pair.seen[1], ElementsAre(60, 150));
 }
 
-// A notice is read before what is sent after it, and is nothing that anybody waits for.
+// A notice is read before anything that is sent after it, and no set waits for it.
 TEST(Engine, NoticesAreNoEvents) {
   Pair pair;
   std::vector<std::string> order;
@@ -427,8 +427,8 @@ TEST(Engine, ACallMaySchedule) {
 class Askers {
  public:
   Askers(std::uint32_t sets, std::uint32_t threads, Time call_delay)
-      : engine(sets == 1 ? Engine::Plan{1, {}, threads}
-                         : Engine::Plan{2, {kNever, 1'000'000, 1'000'000, kNever}, threads}) {
+      : engine(sets == 1 ? Engine::Options{1, {}, threads}
+                         : Engine::Options{2, {kNever, 1'000'000, 1'000'000, kNever}, threads}) {
     reader_ = engine.add_reader(calls_);
     engine.set_call_delay(call_delay);
     for (std::uint32_t set = 0; set < engine.sets(); ++set) {
@@ -451,7 +451,7 @@ class Askers {
   }
 
   Engine engine;
-  std::vector<std::pair<std::uint32_t, Time>> calls;  // who asked, when it was called
+  std::vector<std::pair<std::uint32_t, Time>> calls;  // the set that asked, when it was called
   std::vector<std::uint64_t> executed;                // at each call
   Time last[2] = {0, 0};                              // events executed, by set
   std::vector<Time> reached;                          // the later of them, at each call
@@ -476,7 +476,7 @@ class Askers {
   std::uint32_t reader_ = 0;
 };
 
-// All before its time is done, nothing at it or later, also where a set has nobody to wait for.
+// All events before its time have run, and none at it or later, also if a set waits for no other.
 TEST(Engine, EventsAskForCalls) {
   for (const std::uint32_t sets : {1U, 2U}) {
     for (const std::uint32_t threads : {1U, 2U}) {
@@ -494,7 +494,8 @@ TEST(Engine, EventsAskForCalls) {
   }
 }
 
-// By time, then by who asked, whoever asked first; what is known beforehand goes first.
+// Calls are ordered by time, then by the asking set, in whatever order they asked. Calls known beforehand
+// come first.
 TEST(Engine, CallsOfOneTimeComeByWhoAskedForThem) {
   Askers askers(2, 1, 10);
   askers.add(3, 5, 95);
@@ -582,7 +583,7 @@ TEST(Engine, EndsBeforeTimesOverflow) {
       engine.run();
       FAIL() << "nothing was thrown";
     } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), ::testing::HasSubstr("longer than 40 days"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("its limit of 40 days"));
     }
     EXPECT_THAT(seen, ElementsAre(5, kLastTime));
   }
@@ -637,7 +638,7 @@ TEST(Engine, ACallMayStopIt) {
   EXPECT_EQ(pair.engine.run(), 1u);
 }
 
-// What the run throws, or "".
+// Returns the error that the run throws, or "".
 std::string error_of(Engine& engine) {
   try {
     while (engine.run_some(1) > 0) continue;
@@ -663,7 +664,8 @@ TEST(Engine, WhatAnEventThrowsComesOut) {
   }
 }
 
-// Set 1 is far ahead of set 0, which it hears of a long way off only; yet the earlier error is the one.
+// Set 1 is far ahead of set 0, from which it receives only distant events. Still the earlier error is
+// reported.
 TEST(Engine, TheFirstErrorOfAllComesOut) {
   for (const auto& [early, late] : {std::pair(0U, 1U), std::pair(1U, 0U)}) {
     Pair pair(1, early == 0 ? 1000 : 10, early == 0 ? 10 : 1000);
@@ -684,7 +686,7 @@ TEST(Engine, TheFirstErrorOfAllComesOut) {
   }
 }
 
-// A reader that throws: what was written before has been read, what comes after has not.
+// The reader throws. It has read everything before, and nothing after.
 TEST(Engine, WhatAReaderThrowsComesOut) {
   struct Strict final : JournalReader {
     void read(std::span<const std::byte> record) override {

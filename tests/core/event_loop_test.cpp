@@ -105,7 +105,7 @@ TEST(EventLoop, NextTimeIsThatOfTheEarliestPendingEvent) {
   EXPECT_EQ(loop.next_time(), kNever);
 }
 
-// Where nothing takes time an instant is as long as the run: each event adds one or two at its own time, of
+// Nothing takes time, so an instant is as long as the run. Each event adds one or two at its own time, with
 // any origin, until there have been `total`.
 struct Instant {
   explicit Instant(std::uint64_t total) : left(total) {

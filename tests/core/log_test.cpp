@@ -22,24 +22,24 @@ std::string error_of(const std::string& text) {
 
 TEST(Log, WritesWhatTheLevelOfTheRoomAsksFor) {
   Log log(read_log_levels("warn,transport=debug,core=off"));
-  log.info(Room::topology, "too little");
-  log.warn(Room::topology, "a loop");
-  log.write(Room::transport, LogLevel::debug, "DCQCN");
-  log.write(Room::transport, LogLevel::trace, "too little");
-  log.write(Room::core, LogLevel::error, "nobody wants it");
+  log.info(LogTopic::topology, "too little");
+  log.warn(LogTopic::topology, "a loop");
+  log.write(LogTopic::transport, LogLevel::debug, "DCQCN");
+  log.write(LogTopic::transport, LogLevel::trace, "too little");
+  log.write(LogTopic::core, LogLevel::error, "nobody wants it");
   EXPECT_EQ(log.text(), "warning topology: a loop\ndebug transport: DCQCN\n");
-  EXPECT_TRUE(log.writes(Room::transport, LogLevel::debug));
-  EXPECT_FALSE(log.writes(Room::transport, LogLevel::trace));
-  EXPECT_FALSE(log.writes(Room::core, LogLevel::error));
+  EXPECT_TRUE(log.writes(LogTopic::transport, LogLevel::debug));
+  EXPECT_FALSE(log.writes(LogTopic::transport, LogLevel::trace));
+  EXPECT_FALSE(log.writes(LogTopic::core, LogLevel::error));
 }
 
 TEST(Log, EachWarningOnceAndEveryDecision) {
   Log log(read_log_levels("info"));
   for (int i = 0; i < 3; ++i) {
-    log.warn(Room::network, "full");
-    log.info(Room::network, "chosen");
+    log.warn(LogTopic::network, "full");
+    log.info(LogTopic::network, "chosen");
   }
-  log.warn(Room::transport, "full");
+  log.warn(LogTopic::transport, "full");
   EXPECT_EQ(log.text(),
             "warning network: full\ninfo network: chosen\ninfo network: chosen\ninfo network: chosen\n"
             "warning transport: full\n");
@@ -47,14 +47,14 @@ TEST(Log, EachWarningOnceAndEveryDecision) {
 
 TEST(Log, ShowsWhatATerminalWouldObeyAndTakesBracesAsTheyAre) {
   Log log;
-  log.warn(Room::workload, "two\nlines \x1b[2J {} {0}");
+  log.warn(LogTopic::workload, "two\nlines \x1b[2J {} {0}");
   EXPECT_EQ(log.text(), "warning workload: two\\nlines \\x1b[2J {} {0}\n");
 }
 
 TEST(Log, TwoLogsDoNotKnowOfEachOther) {
   Log one(read_log_levels("info")), two(read_log_levels("error"));
-  one.info(Room::core, "one");
-  two.info(Room::core, "two");
+  one.info(LogTopic::core, "one");
+  two.info(LogTopic::core, "two");
   EXPECT_EQ(one.text(), "info core: one\n");
   EXPECT_EQ(two.text(), "");
 }
@@ -65,7 +65,7 @@ TEST(Log, RefusesUnknownLevelsAndRooms) {
       "--log: unknown level 'inf', did you mean 'info'? (allowed: trace, debug, info, warn, error, off)");
   EXPECT_THAT(error_of("info,transprot=off"),
               HasSubstr("unknown room 'transprot', did you mean 'transport'?"));
-  EXPECT_THAT(error_of("info,transport"), HasSubstr("ROOM=LEVEL is allowed"));
+  EXPECT_THAT(error_of("info,transport"), HasSubstr("TOPIC=LEVEL is allowed"));
   EXPECT_THAT(error_of("core="), HasSubstr("unknown level ''"));
   EXPECT_EQ(error_of("core=info"), "no error");
 }

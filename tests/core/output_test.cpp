@@ -235,17 +235,16 @@ TEST_F(Output, WhatNoManifestNamesIsNotReplaced) {
   const auto refusal = [&] { return error_of([&] { const OutputDirectory taken(in("x"), kNames); }); };
   fs::create_directory(in("x"));
   std::ofstream(in("x/a.csv")) << "mine";
-  EXPECT_EQ(refusal(),
-            "'" + in("x/a.csv") +
-                "': is not replaced: netsim did not write it: no books of netsim lies there; --out "
-                "another directory, or move the file away if it is not needed");
+  EXPECT_EQ(refusal(), "'" + in("x/a.csv") +
+                           "': is not replaced: netsim did not write it: no books of netsim is there; --out "
+                           "another directory, or move the file away if it is not needed");
   std::ofstream(in("x/books")) << "a diary";
   EXPECT_THAT(refusal(), HasSubstr("books': is not replaced")) << "the manifest's own name";
   std::ofstream(in("x/books")) << "ours done 1";
   EXPECT_THAT(refusal(), HasSubstr("books does not name it"));
   std::ofstream(in("x/books")) << "ours a.csv 3";
   EXPECT_THAT(refusal(),
-              HasSubstr("a.csv': is not replaced: netsim did not write it as it is: 4 bytes, books says 3"));
+              HasSubstr("a.csv': is not replaced: it changed since netsim wrote it: 4 bytes, books says 3"));
   std::ofstream(in("x/books")) << "ours a.csv 4";
   EXPECT_EQ(refusal(), "no error");
   {
@@ -274,7 +273,7 @@ TEST_F(Output, WhatComesThereDuringTheRunIsNotReplaced) {
   file.write("ours");
   EXPECT_EQ(file.complete(), 4U);
   std::ofstream(in("x/a.csv")) << "mine";
-  EXPECT_THAT(error_of([&] { file.commit(); }), HasSubstr("a.csv': cannot be written: it came there during"));
+  EXPECT_THAT(error_of([&] { file.commit(); }), HasSubstr("a.csv': cannot be written: it appeared during"));
   EXPECT_EQ(read_file(in("x/a.csv")), "mine");
 }
 

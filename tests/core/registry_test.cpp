@@ -124,7 +124,8 @@ TEST(Parameters, ReadsEveryType) {
   EXPECT_EQ(v.engine.find("kind")->text(), "sail");
 }
 
-// What a second map does not speak of stays; a component is given as a whole, null is the default.
+// Keys that a second map leaves out keep their values. A component is replaced as a whole; null is the
+// default.
 TEST(Parameters, AreReadOverOthers) {
   const auto parameters = vehicle_parameters();
   const Vehicle first =

@@ -50,8 +50,7 @@ TEST(ReservedArray, CanBeDestroyedAfterItWasFull) {
   EXPECT_EQ(living, 0);
 }
 
-// What one thread adds is its own, next to each other, and nothing of it is lost while the others make the
-// array larger.
+// Entries that one thread adds are adjacent. None is lost while other threads make the array larger.
 TEST(ReservedArray, GrowsFromSeveralThreads) {
   constexpr std::size_t kThreads = 4, kTimes = 20'000;
   struct Element {
@@ -88,7 +87,7 @@ TEST(ReservedArray, GrowsFromSeveralThreads) {
   EXPECT_EQ(array.size(), size);
 }
 
-// An array that goes by the numbers of another, whose elements are made by whoever took them there.
+// An array that follows the indices of another. Its elements are made by the users of those indices.
 TEST(ReservedArray, FollowsAnother) {
   ReservedArray<std::uint32_t> numbers(100'000);
   ReservedArray<std::uint32_t> followers(100'000);

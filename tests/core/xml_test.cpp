@@ -1,4 +1,4 @@
-// Does an element say what it holds, and where what is wrong with it stands?
+// Tests that an element reports its content, and the place of errors in it.
 #include "sim/core/xml.h"
 
 #include <gmock/gmock.h>

@@ -113,10 +113,10 @@ class FakeCircuits final : public CircuitControl {
   explicit FakeCircuits(Engine& engine) : engine_(engine) {}
   const std::vector<std::string>& configurations() const override { return names_; }
   Time request_latency() const override { return kLatency; }
-  void configure(std::uint32_t configuration, std::function<void()> lit) override {
+  void configure(std::uint32_t configuration, std::function<void()> when_up) override {
     log.emplace_back(engine_.now(), names_[configuration]);
     busy_until_ = std::max(busy_until_, engine_.now()) + kSwitching;
-    engine_.call_at(busy_until_, std::move(lit));
+    engine_.call_at(busy_until_, std::move(when_up));
   }
   std::vector<std::pair<Time, std::string>> log;
 
@@ -126,8 +126,8 @@ class FakeCircuits final : public CircuitControl {
   Time busy_until_ = 0;
 };
 
-Engine::Plan plan_of(std::uint32_t sets, std::uint32_t threads) {
-  Engine::Plan plan{sets, {}, threads};
+Engine::Options options_of(std::uint32_t sets, std::uint32_t threads) {
+  Engine::Options options{sets, {}, threads};
   if (sets > 1) plan.lookahead.assign(std::size_t{sets} * sets, kMessage);
   return plan;
 }
@@ -138,10 +138,10 @@ std::vector<Time> durations_of(const TaskSource& source) {
   return durations;
 }
 
-// Plays the job with rank r in set r mod `sets`.
+// Runs the job with rank r in set r mod `sets`.
 struct CircuitRun {
   CircuitRun(TaskSource& source, std::uint32_t sets = 1, std::uint32_t threads = 1)
-      : engine(plan_of(sets, threads)), control(engine), endpoint(engine, set_of_rank(source, sets)) {
+      : engine(options_of(sets, threads)), control(engine), endpoint(engine, set_of_rank(source, sets)) {
     std::vector<EventLoop*> loops;
     std::vector<std::uint32_t> gpus;
     for (std::uint32_t set = 0; set < sets; ++set) loops.push_back(&engine.loop(set));
@@ -228,18 +228,18 @@ TEST(CircuitTasks, ATaskWaitsForItsLastMemberTheRequestAndTheSwitches) {
     for (std::uint32_t sets = 1; sets <= ranks; ++sets) {
       ScriptedSource source = asking(ranks);
       const CircuitRun run(source, sets, std::min(sets, 2U));
-      const Time last = 100 + 20 * (Time{ranks} - 1), lit = last + kLatency + kSwitching;
+      const Time last = 100 + 20 * (Time{ranks} - 1), up = last + kLatency + kSwitching;
       EXPECT_THAT(run.control.log, ElementsAre(std::pair(last + kLatency, std::string("pairs"))));
-      EXPECT_EQ(run.end, lit + 30);
-      EXPECT_THAT(run.path, ElementsAre(step("compute", 0, last), step("circuits", last, lit),
-                                        step("compute", lit, run.end)));
+      EXPECT_EQ(run.end, up + 30);
+      EXPECT_THAT(run.path, ElementsAre(step("compute", 0, last), step("circuits", last, up),
+                                        step("compute", up, run.end)));
       ASSERT_EQ(run.times.size(), ranks);
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         const Time asked = 100 + 20 * Time{rank};
         EXPECT_EQ(run.times[rank].compute, asked + 30);
-        EXPECT_EQ(run.times[rank].exposed_by[static_cast<std::size_t>(Stream::dp)], lit - asked);
+        EXPECT_EQ(run.times[rank].exposed_by[static_cast<std::size_t>(Stream::dp)], up - asked);
         EXPECT_EQ(run.times[rank].idle, 0);
-        EXPECT_EQ(run.tasks[3 * rank + 1], std::tuple(rank, 1U, asked, asked, lit));
+        EXPECT_EQ(run.tasks[3 * rank + 1], std::tuple(rank, 1U, asked, asked, up));
       }
       EXPECT_THAT(run.communications, IsEmpty()) << "circuits move nothing";
       EXPECT_EQ((*run.job)->paths().at(0).circuits, kLatency + kSwitching);
@@ -321,7 +321,7 @@ TEST(CircuitTasks, AreTheSameInAnyNumberOfSetsAndThreads) {
   }));
 }
 
-// ---- What cannot be played
+// ---- Requests that cannot run
 
 std::string error_of(TaskSource& source) {
   try {

@@ -1,5 +1,5 @@
-// Is the critical path of an iteration the chain that its end waited for, from task to task and from rank to
-// rank, and does it take exactly as long as the iteration?
+// Tests that the critical path of an iteration is the chain that its end waited for, from task to task and
+// rank to rank. It takes exactly as long as the iteration.
 #include "sim/jobs/critical_path.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(CriticalPath, OfADiamondIsItsLongerSide) {
   EXPECT_EQ(run.paths.at(0).communication[static_cast<std::size_t>(Stream::ep)], 7);
 }
 
-// A pipeline of two stages and two microbatches whose second stage is slower: the bubble at its beginning is
+// A pipeline has two stages and two microbatches; its second stage is slower. The bubble at the beginning is
 // the first stage's forward and the link.
 TEST(CriticalPath, OfAPipelineGoesThroughItsSlowestStage) {
   ScriptedSource source(2);

@@ -1,5 +1,5 @@
-// Is a grouped call (ncclGroupStart, ncclGroupEnd) one launch: do its communications begin together when all
-// are ready, does the next task wait for all of them, and do sends and receives that need each other run?
+// Tests that a grouped call (ncclGroupStart, ncclGroupEnd) is one launch. Its communications begin together
+// when all are ready, and the next task waits for all of them. Sends and receives that need each other run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -23,7 +23,7 @@ using Kind = JobRecord::Kind;
 constexpr std::size_t kTp = static_cast<std::size_t>(Stream::tp), kPp = static_cast<std::size_t>(Stream::pp);
 constexpr std::uint64_t kId = 42;  // of the only operation
 
-// Books of a source, and what they told their observers.
+// The statistics of a source, and the records that their observers received.
 struct Books {
   explicit Books(const ScriptedSource& source_) : source(source_), statistics(source, 0, observer()) {
     statistics.open(0);

@@ -86,7 +86,7 @@ bool can_reduce(const RankTimes& t, Time total) {
   return t.compute + t.exposed + t.idle == total && by_kind == t.exposed;
 }
 
-// Tells the ledger what of the intervals happens up to `until`, in order of time.
+// Reports the parts of the intervals up to `until` to the ledger, in order of time.
 RankTimes play(const std::vector<Interval>& intervals, Time begin, Time until) {
   std::vector<std::tuple<Time, bool, int>> steps;
   for (const Interval& i : intervals) {
@@ -431,7 +431,7 @@ TEST(Job, AJobWithoutTasksIsDoneAtItsBeginning) {
   EXPECT_THAT((*run.job)->waiting(10), IsEmpty());
 }
 
-// ---- Books of whole jobs
+// ---- Statistics of whole jobs
 
 // Tasks in one global order of operations, so that no order of streams can deadlock.
 ScriptedSource random_source(RandomStream& random) {
@@ -472,7 +472,7 @@ ScriptedSource random_source(RandomStream& random) {
   return source;
 }
 
-// What the records say was computed and in flight at a rank.
+// Returns the intervals in which a rank computed or communicated, according to the records.
 std::vector<Interval> intervals_of(const std::vector<TaskRecord>& tasks, std::uint32_t rank) {
   std::vector<Interval> intervals;
   for (const TaskRecord& record : tasks) {
@@ -534,7 +534,7 @@ TEST(Job, PlaysOnTheRealExecutorWithAConstantLinkDelay) {
 
 // ---- Match keys, and the hook between ready and launched
 
-// Launches the task of a queue that is furthest back, of so many.
+// Launches the last of the first `lookahead` tasks of a queue.
 class LastFirst final : public TaskScheduler {
  public:
   explicit LastFirst(std::uint32_t lookahead) : lookahead_(lookahead) {}
@@ -577,7 +577,8 @@ TEST(JobOrder, ASchedulerTakesReadyTasksInItsOwnOrder) {
   EXPECT_THAT(launched_by(run, 0), ElementsAre(3, 2, 1, 0)) << "this source hands out all it has";
 }
 
-// On one group in two streams, in an order that differs between its members: what counts is the program.
+// One group is used in two streams, in an order that differs between its members. The order of the program
+// counts.
 TEST(JobOrder, MembersFindEachOtherByTheOrderOfTheProgram) {
   ScriptedSource source(2);
   const std::uint32_t group = source.add_group({0, 1});
@@ -671,8 +672,8 @@ TEST(Job, ComputesSlowerBesideCommunicationWhereTheConfigurationSaysSo) {
   EXPECT_EQ(run.record(0, 1).end, 20);
 }
 
-// When 100 of computing end that begin beside a collective of stream `first`, which takes 20, after which one
-// of `second` takes 20 more; each has `channels`.
+// Returns when 100 of computing end that begin beside a collective of stream `first`. This collective takes
+// 20, and one of `second` after it takes 20 more. Each has `channels`.
 Time end_beside(Stream first, Stream second, const GpuParameters& parameters, std::uint32_t channels = 1) {
   ScriptedSource source(1);
   source.compute(0, 100);
@@ -854,7 +855,7 @@ class MailEndpoint final : public Endpoint {
 };
 
 // A job whose rank r runs in set r mod `sets`, one thread each, in windows as long as the delay of messages.
-// The statistics are told at the end of each window.
+// The statistics receive their records at the end of each window.
 struct RunInSets {
   RunInSets(ScriptedSource source_, std::uint32_t sets, Time delay)
       : source(std::move(source_)),
@@ -985,7 +986,7 @@ TEST(Job, SaysWhatIsUnderWay) {
   EXPECT_THAT(lines[2], HasSubstr("all_reduce 'step' (task 2) is in flight among 2 ranks"));
 }
 
-// ---- Tasks that cannot be played
+// ---- Tasks that cannot run
 
 std::string refusal(const ScriptedSource& source) {
   try {

@@ -1,5 +1,5 @@
-// The buffer of a switch where none is given: as switch chips have it, enough for the headroom of its links;
-// and what is said of one that is too small.
+// Tests the buffer of a switch if none is given: as in switch chips, with enough for the headroom of its
+// links. Tests also the message for one that is too small.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,8 @@ namespace {
 using test::PacketFixture;
 using test::star;
 
-// What a lossy queue grows to that may take 1024 times what is free: full but for a 1025th and a packet.
+// Returns the length of a lossy queue that may take 1024 times the free buffer. It fills the buffer but for a
+// 1025th and a packet.
 Bytes buffer_of(int hosts, const std::string& links, std::uint32_t senders, const std::string& more = "") {
   PacketFixture f(star(hosts, "switch: {marker: none, flow_control: none, alpha: 1024" + more + "}",
                        ", retransmission_timeout: 10 s, retries: 0", links));

@@ -159,8 +159,8 @@ TEST_P(EscapingPackets, OfAnAllToAllAllArrive) {
   expect_delivery(6'000, [](auto, auto, auto) { return true; });
 }
 
-// An escape channel's buffer is filled by packets that go on in adaptive channels: where these waited behind
-// others that escape elsewhere, a torus of 8 x 8 and a twisted one of 4 x 4 x 8 stood still.
+// Packets that continue in adaptive channels fill the buffer of an escape channel. They must not wait for
+// others that escape elsewhere. Otherwise a torus of 8 x 8 stalls, and a twisted one of 4 x 4 x 8.
 TEST_P(EscapingPackets, OfPermutationsAllArrive) {
   expect_delivery(200'000, [](auto from, auto to, auto count) { return to == count - 1 - from; });
   expect_delivery(400'000,
@@ -177,7 +177,7 @@ TEST(Channels, OneChannelDeadlocksWhereTheCheckSaysSo) {
   unchecked.replace(unchecked.find("network: {"), 10, "network: {deadlock_check: note, ");
   PacketFixture f(unchecked);
   ASSERT_FALSE(f.network->notes().empty());
-  EXPECT_NE(f.network->notes()[0].find("circle and never move again: router"), std::string::npos);
+  EXPECT_NE(f.network->notes()[0].find("cycle, which is a deadlock: router"), std::string::npos);
   for (std::uint32_t i = 0; i < 8; ++i) f.send(i, (i + 3) % 8, 1'000'000);
   f.loop.run();
   EXPECT_TRUE(f.network->deadlocked());
@@ -230,8 +230,8 @@ TEST(Channels, PacketsGoRoundLinksThatAreDown) {
 
 // ---- Capacity
 
-// What the network delivers of what all hosts inject, when host i of a group sends to hosts of the next one
-// (or to all hosts) at a part of its rate.
+// Returns the share of injected bytes that the network delivers. Host i of a group sends at a share of its
+// rate to hosts of the next group, or to all hosts.
 double delivered(const std::string& topology, std::uint32_t group, const std::string& routing, double load,
                  bool adversarial) {
   constexpr Time kBegin = 300 * kMicrosecond, kEnd = 600 * kMicrosecond;
@@ -284,8 +284,9 @@ TEST(DragonflyCapacity, UgalIsAsGoodAsTheBetterOne) {
   }
 }
 
-// Every router of a torus sends to both neighbours in each dimension at once (the rings of all dimensions,
-// both ways round): all 2 d links of each router carry their message from the beginning to the end.
+// Every router of a torus sends to both neighbours in each dimension at once. These are the rings of all
+// dimensions in both directions. All 2 d links of each router carry their message from the beginning to the
+// end.
 TEST(TorusCapacity, NeighbourRingsSaturateAllLinks) {
   constexpr Bytes kBytes = 10'000'000;
   for (const std::vector<std::uint32_t>& sizes :

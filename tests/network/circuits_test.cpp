@@ -1,5 +1,5 @@
-// Optical circuits that come and go: when they carry packets, to the picosecond; what a change costs; that
-// nothing is lost where they are drained, and how much where they are not.
+// Tests optical circuits that change: when they carry packets, to the picosecond, and what a change costs.
+// Nothing is lost if they are drained; otherwise the test counts the loss.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -44,18 +44,18 @@ std::string error_of(const std::string& yaml) {
 TEST(Circuits, CarryPacketsOnceTheMirrorsStand) {
   PacketFixture f(four_switches(
       "direct", "reconfiguration: 20 us, guard: 3 us, schedule: [{at: 100 us, configuration: b}]"));
-  f.send(0, 1, 4096);  // lit from the start
+  f.send(0, 1, 4096);  // up from the start
   f.send(1, 2, 4096);
   f.loop.run();
   const Time hop = kLargest + kDelay;
   EXPECT_EQ(f.delivered[0], 3 * hop);
-  // From the request: what is under way on the old ones, the mirrors, the guard.
-  const Time lit = 100 * kMicrosecond + hop + 23 * kMicrosecond;
-  EXPECT_EQ(f.delivered[1], lit + 2 * hop);
+  // Counted from the request: packets in flight on the old circuits, the mirrors, the guard.
+  const Time up = 100 * kMicrosecond + hop + 23 * kMicrosecond;
+  EXPECT_EQ(f.delivered[1], up + 2 * hop);
   EXPECT_EQ(f.network->counters().circuit_changes, 1u);
 }
 
-// Circuits that both configurations have go on; two requests are carried out one after the other.
+// Circuits that are part of both configurations stay up. Two requests are carried out one after the other.
 TEST(Circuits, ThatStayAreNotInterrupted) {
   PacketFixture f(four_switches("direct",
                                 "reconfiguration: 20 us, schedule: [{at: 50 us, configuration: all}, {at: 51 "
@@ -74,15 +74,15 @@ TEST(Circuits, ARequestIsAnsweredWhenTheyAreLit) {
   CircuitControl* control = f.network->circuits();
   ASSERT_NE(control, nullptr);
   EXPECT_EQ(control->configurations(), (std::vector<std::string>{"a", "b", "all"}));
-  std::vector<Time> lit;
-  const auto note = [&] { lit.push_back(f.loop.now()); };
+  std::vector<Time> up;
+  const auto note = [&] { up.push_back(f.loop.now()); };
   f.loop.call_at(10 * kMicrosecond, [&] {
-    control->configure(0, note);  // it stands
+    control->configure(0, note);  // it is set already
     control->configure(1, note);
   });
   f.loop.run();
   const Time drained = kLargest + kDelay;
-  EXPECT_EQ(lit, (std::vector<Time>{10 * kMicrosecond, 33 * kMicrosecond + drained}));
+  EXPECT_EQ(up, (std::vector<Time>{10 * kMicrosecond, 33 * kMicrosecond + drained}));
   PacketFixture star("topology: {kind: star, hosts: 2}\n");
   EXPECT_EQ(star.network->circuits(), nullptr);
 }
@@ -128,7 +128,8 @@ TEST(Circuits, GoodputIsWhatChangesLeave) {
   }
 }
 
-// What is on the circuit when the mirrors move, and nobody told its ends: a delay's worth. It is sent again.
+// When the mirrors move and the ends were not told, packets on the circuit are lost: those of one delay. They
+// are sent again.
 TEST(Circuits, LoseWhatIsUnderWayWhereNobodyDrainsThem) {
   PacketFixture f(
       four_switches("direct",
@@ -136,11 +137,11 @@ TEST(Circuits, LoseWhatIsUnderWayWhereNobodyDrainsThem) {
                     "{at: 200 us, configuration: a}]"));
   f.send(0, 1, 4096 * 1000);
   f.loop.run(150 * kMicrosecond);
-  const Time dark = 50 * kMicrosecond + kLargest + kDelay;
+  const Time down = 50 * kMicrosecond + kLargest + kDelay;
   const auto start = [](Time i) { return kLargest + kDelay + (i == 0 ? 0 : i * kFull + 16 * 80); };
   std::uint64_t on_the_way = 0;
   for (Time i = 0; i < 1000; ++i) {
-    if (start(i) < dark && start(i) + kFull + kDelay > dark) ++on_the_way;
+    if (start(i) < down && start(i) + kFull + kDelay > down) ++on_the_way;
   }
   EXPECT_GE(on_the_way, 2u);
   EXPECT_EQ(f.at("switch0", "switch1").lost, on_the_way);
@@ -148,10 +149,10 @@ TEST(Circuits, LoseWhatIsUnderWayWhereNobodyDrainsThem) {
   EXPECT_TRUE(f.all_delivered());
 }
 
-// ---- Ways over what is lit
+// ---- Routes over the circuits that are up
 
-// Every pair, while the circuits change and change back: what waits for one that goes is led on, so nothing
-// is lost, and all arrives.
+// Every pair sends while the circuits change and change back. Packets that wait for a removed circuit are
+// rerouted, so nothing is lost, and all arrive.
 TEST(Circuits, LeadPacketsOnWhereTheyChange) {
   for (const std::string control : {"pfc", "credits", "none"}) {
     for (const std::string routing : {"ecmp", "spray", "adaptive"}) {
@@ -195,8 +196,8 @@ TEST(Circuits, WaitWhereNothingLitLeadsOn) {
   EXPECT_EQ(f.network->counters().no_route, 0u);
 }
 
-// Rings for all-reduce on so many ports against a switch with links of any rate: each server tells both
-// neighbours of each ring at once.
+// Compares rings for all-reduce on a number of ports with a switch whose links have any rate. Each server
+// sends to both neighbours of each ring at once.
 TEST(Circuits, RingsOfTopooptCarryWhatTheirPortsDo) {
   constexpr Bytes kEach = 2'000'000;
   const auto time_of = [](const std::string& topology, const std::vector<std::uint32_t>& jumps) {
@@ -237,7 +238,7 @@ TEST(Circuits, DeliverEverythingWhateverChanges) {
     const auto any = [](std::vector<std::string> texts) { return *rc::gen::elementOf(texts); };
     const std::string switches = any({"4", "5", "6", "9"});
     const std::string ways = any({"direct", "lit"});
-    // What nobody lights is waited for in vain.
+    // With `direct`, packets would wait in vain for a circuit that no rotation brings up.
     const std::string rotation =
         ways == "direct" ? any({"40 us", "100 us"}) : any({"0 s", "40 us", "100 us"});
     std::string yaml = "topology: {kind: optical_circuits, switches: " + switches +
@@ -298,7 +299,7 @@ TEST(CircuitsConfig, SaysWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(error_of("topology: {kind: rotor, switches: 4, rotors: 1, ways: lit, packet_rate: 10 "
                      "Gbps}\nnetwork: {switch: {routing: {kind: valiant, per: flow}}}\n")
-                .find("circuits that come and go"),
+                .find("circuits that change"),
             std::string::npos);
 }
 
@@ -310,7 +311,7 @@ TEST(Circuits, SaysWhatWaitsInTheDark) {
   const std::vector<std::string> waiting = f.network->waiting(10);
   const bool told = std::any_of(waiting.begin(), waiting.end(), [](const std::string& line) {
     return line.starts_with("port switch1->switch2: ") &&
-           line.find("wait, for a circuit that is dark") != std::string::npos;
+           line.find("wait, for a circuit that is down") != std::string::npos;
   });
   EXPECT_TRUE(told) << (waiting.empty() ? "" : waiting.front());
 }

@@ -1,4 +1,4 @@
-// Data classes: who goes first, who gets which share, who may be dropped.
+// Tests data classes: their order, their shares, and their drops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ std::string star(std::uint32_t hosts, const std::string& classes_and_more,
          "}\nnetwork: {switch: {marker: none, " + classes_and_more + "}}\n";
 }
 
-// Hosts 0 and 1 send to host 2 in classes 0 and 1: what class 1 has got when class 0 has finished.
+// Hosts 0 and 1 send to host 2 in classes 0 and 1. Holds the bytes that class 1 has got when class 0 has
+// finished.
 struct Share {
   Time first_end;
   double ratio;  // class 0 : class 1

@@ -1,4 +1,5 @@
-// Counters of ports against what one sees oneself: time on the wire, what waits, payload acknowledged.
+// Compares the counters of ports with independent sums: time on the wire, waiting bytes, acknowledged
+// payload.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +32,8 @@ TEST(Busy, CountsEachPacketAtItsRate) {
   EXPECT_EQ(c.busy_until(c.last_end + 1), c.busy);
 }
 
-// A sender that repeats in vain goes on long after its message has arrived; rounded times do not add up to
-// more than there was either.
+// A sender that repeats in vain continues long after its message has arrived. Rounded times do not add up to
+// more than the run either.
 TEST(Busy, IsNeverLongerThanTheRun) {
   for (const char* resolution : {"0 s", "1 ns", "7 ns"}) {
     for (const char* rate : {"100 Gbps", "37 Gbps", "333 Gbps"}) {

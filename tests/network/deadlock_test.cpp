@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values("", "    flow_control: credits\n", "    alpha: 1\n", "    classes: 3\n",
                       "    flow_control: credits\n    classes: 2\n    credit_buffer: 64 KB\n"));
 
-// Timers that go on do not hide a deadlock: they only fill the event queue.
+// Timers that continue do not hide a deadlock: they only fill the event queue.
 TEST(Deadlock, IsFoundWhileRetransmissionTimersRun) {
   for (const char* transport : {", retransmission_timeout: 100 us, retries: 1000",
                                 ", reliability: {kind: irn, bdp_cap: 0}, retries: 1000"}) {
@@ -94,7 +94,7 @@ TEST(Deadlock, NeedsFlowControl) {
   EXPECT_TRUE(run.f.all_delivered());
 }
 
-// Up-down routes have no circles: whatever pauses for whatever long, there is no deadlock.
+// Up-down routes have no cycles. So there is no deadlock, whatever pauses for however long.
 TEST(Deadlock, IsNeverReportedOnAFatTree) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed, "deadlock");

@@ -1,5 +1,5 @@
-// Links that go down, come back, slow down or lose packets: what is lost, how traffic finds around it, and
-// which descriptions of faults are refused.
+// Tests links that go down, come back, slow down or lose packets. Covers losses, routes around them, and
+// refused descriptions of faults.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ TEST_P(LinkDown, IsRoutedAroundAndUsedAgain) {
   f.loop.run(95 * kMicrosecond);
   EXPECT_GT(data(), 0u);
   EXPECT_EQ(f.network->counters().lost, 0u);
-  f.loop.run(350 * kMicrosecond);  // known at 200 us; what was queued by then is gone as well
+  f.loop.run(350 * kMicrosecond);  // known at 200 us; packets that were queued by then are lost as well
   const std::uint64_t lost = f.at("edge0", "agg0").lost;
   EXPECT_GT(lost, 0u);
   EXPECT_GT(f.at("agg0", "edge0").lost, 0u);
@@ -126,7 +126,7 @@ TEST(LinkDown, FlowControlStartsAgainOnALinkThatComesUp) {
       EXPECT_TRUE(f.all_delivered()) << control << " " << link;
       EXPECT_FALSE(f.network->deadlocked());
       for (std::uint32_t i = 0; i < 4; ++i) {
-        // Nobody is left held back: another message goes at line rate.
+        // No sender stays blocked: another message goes at line rate.
         const Time start = f.loop.now();
         f.send(i, 4, 400'000, start);
         f.loop.run();
@@ -300,7 +300,7 @@ TEST_F(FaultPlans, WhatIsWrongIsToldWithItsPlace) {
   expect("- {loss: 0.1}", "'link' is missing");
   expect("- {switch: switch7, loss: 0.1}", "no switch of the fabric 'switch7'");
   expect("- {switch: switch0, link: host0-switch0, loss: 0.1}", "exclude each other");
-  expect("- {link: host0-switch0}", "nothing happens to it");
+  expect("- {link: host0-switch0}", "no fault is given");
   expect("- {link: host0-switch0, rate: 1 Gbps}", "'rate' and 'at' belong together");
   expect("- {link: host0-switch0, loss: 0, at: 1 us}", "'rate' and 'at' belong together");
   expect("- {link: host0-switch0, up: 1 us}", "'up' without 'down'");

@@ -1,5 +1,5 @@
-// Layers of virtual channels in the running network: on graphs of any shape all-to-all traffic arrives, with
-// buffers of a few packets, by pauses and by credits, also while links go down.
+// Tests layers of virtual channels in the running network. On graphs of any shape all-to-all traffic arrives,
+// with buffers of a few packets, by pauses and by credits, also while links go down.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -73,7 +73,7 @@ TEST(Layers, CarryAllToAllWhereWaysAreLong) {
   }
 }
 
-// One channel and the shortest ways: what the layers are for.
+// One channel and the shortest routes deadlock, which the layers prevent.
 TEST(Layers, ARingOfTwentyDeadlocksWithoutThem) {
   PacketFixture f(topology_of(ring_of(20), ", channels: 1") +
                   network("ecmp", kSmallBuffers[0], "deadlock_check: note, "));

@@ -1,5 +1,5 @@
-// Losslessness by PFC headroom and by credits: nothing is dropped, and the room set aside is neither too
-// small nor much too large.
+// Tests losslessness by PFC headroom and by credits. Nothing is dropped, and the buffer set aside is neither
+// too small nor much too large.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -20,7 +20,7 @@ std::string star(std::uint32_t hosts) {
   return "topology: {kind: star, hosts: " + std::to_string(hosts) + ", rate: 100 Gbps, delay: 1 us}\n";
 }
 
-// Of one link of a star, as the switch sets it aside.
+// Returns the headroom that a switch sets aside for one link of a star.
 Bytes computed_headroom() {
   const PacketFixture f(star(2) +
                         "transport: {congestion_control: none}\nnetwork: {switch: {marker: none}}\n");
@@ -47,14 +47,14 @@ IncastResult incast(std::uint32_t n, Bytes bytes, Bytes headroom, Bytes given_he
   for (std::uint32_t i = 0; i < n; ++i) {
     const PortCounters c = f.at("host" + std::to_string(i), "switch0");
     EXPECT_EQ(c.headroom, headroom);
-    result.most_headroom = std::max(result.most_headroom, c.max_headroom);
+    result.most_headroom = std::max(result.most_headroom, c.max_headroom_used);
   }
   return result;
 }
 
 TEST(Headroom, TheComputedOneIsTheFormula) {
-  // 100 Gb/s is 12.5 B/ns: two delays of 1 us, a full packet (4096 + 62 + 16 + 20 B) and a PFC frame (64 + 20
-  // B) the other way, and two full packets (4174 B).
+  // 100 Gb/s is 12.5 B/ns. The headroom covers two delays of 1 us and two full packets (4174 B). In the other
+  // direction it covers a full packet (4096 + 62 + 16 + 20 B) and a PFC frame (64 + 20 B).
   EXPECT_EQ(computed_headroom(), 25'000 + 4194 + 84 + 2 * 4174);
 }
 
@@ -91,7 +91,7 @@ TEST(Headroom, WithReservesBeyondTheBufferIsRefused) {
   EXPECT_NO_THROW(build(needed + 1));
 }
 
-// Whatever alpha: what is in a switch is never more than its buffer. Queues hold all that waits.
+// With any alpha, a switch never holds more than its buffer. Queues hold all waiting packets.
 TEST(SharedBuffer, IsNeverExceeded) {
   for (const char* alpha : {"1/16", "1", "8", "1024"}) {
     for (const char* control : {"pfc", "none"}) {
@@ -150,12 +150,12 @@ TEST(Credits, NothingIsDroppedOrStuckAtAnyLoad) {
     RC_ASSERT(c.bytes_sent == c.bytes_delivered);
     RC_ASSERT(!f.network->deadlocked());
     for (PortId port = 0; port < f.cluster.graph.port_count(); ++port)
-      RC_ASSERT(f.network->port_counters(port).max_headroom <= f.network->port_counters(port).headroom);
+      RC_ASSERT(f.network->port_counters(port).max_headroom_used <= f.network->port_counters(port).headroom);
   }));
 }
 
-// With the computed buffer nobody on the way is ever held back. The wire carries a few frames more: those
-// that return the credits of ACKs.
+// With the computed buffer no sender on the path is ever blocked. The wire carries a few more frames, which
+// return the credits of ACKs.
 TEST(Credits, TheComputedBufferKeepsALongLinkBusy) {
   for (const char* delay : {"100 ns", "1 us", "20 us"}) {
     for (const char* forwarding : {"store_and_forward", "cut_through"}) {

@@ -1,5 +1,5 @@
-// Links that go down, in one direction or both, under flow control: what is lost, to the packet; that nothing
-// is dropped for want of room; and how outages of one link add up.
+// Tests links that go down, in one direction or both, under flow control. Losses are exact to the packet, no
+// packet is dropped for lack of buffer, and outages of one link add up.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -22,8 +22,8 @@ std::string at(Time time) { return std::to_string(time) + " ps"; }
 
 // ---- What is lost
 
-// Host 0 sends to host 1 back to back. A link of which one direction is down loses what is on it then, in
-// both directions, because PFC needs both; and what is sent while it lasts.
+// Host 0 sends to host 1 back to back. If one direction of a link is down, packets on both directions are
+// lost, because PFC needs both. Packets sent during the outage are lost too.
 TEST(Outage, LosesWhatIsOnTheWire) {
   const std::string line =
       "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
@@ -60,7 +60,7 @@ TEST(Outage, LosesWhatIsOnTheWire) {
   }
 }
 
-// Without flow control the other direction goes on.
+// Without flow control the other direction continues.
 TEST(Outage, WithoutFlowControlEachDirectionIsByItself) {
   PacketFixture f(
       "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"
@@ -97,7 +97,7 @@ IncastEnd play(const std::string& yaml, Bytes bytes) {
   for (PortId port = 0; port < f.cluster.graph.port_count(); ++port) {
     const PortCounters c = f.network->port_counters(port);
     EXPECT_EQ(f.network->queued(port), 0);
-    EXPECT_LE(c.max_headroom, c.headroom);
+    EXPECT_LE(c.max_headroom_used, c.headroom);
     pauses += c.pauses;
   }
   EXPECT_EQ(n.pfc_pauses, pauses) << "one definition of pauses";
@@ -126,7 +126,7 @@ TEST(OutageUnderPfc, WhatIsHeldBackIsNotLost) {
   {
     PacketFixture f(incast(""));
     for (std::uint32_t i = 0; i < 8; ++i) f.send(i, 8, 4'000'000);
-    // Long after the last packet left, and not about to go on.
+    // Long after the last packet left, and not about to continue.
     Time since = 0;
     std::uint64_t packets = 0;
     for (Time now = kMicrosecond; held == 0; now += 100 * kNanosecond) {
@@ -149,8 +149,8 @@ TEST(OutageUnderPfc, WhatIsHeldBackIsNotLost) {
   }
 }
 
-// Whenever it is: also while a pause or a resume is on its way, and again before the ends have heard of each
-// other, and for so long that routes have heard of it.
+// The outage may come at any time: while a pause or a resume is in flight, or again before the ends know of
+// the first. It may also last until routes have changed.
 TEST(OutageUnderPfc, NeverDropsAnything) {
   const std::vector<std::string> links{"host0->switch0", "switch0->host0", "host0-switch0", "switch0->host8",
                                        "host8->switch0"};
@@ -195,7 +195,7 @@ TEST(OutageUnderPfc, BetweenSwitches) {
 
 class OneDirection : public ::testing::TestWithParam<const char*> {};
 
-// Routes leave the link in both directions, and nobody waits for what never comes.
+// Routes leave the link in both directions, and no packet waits for it for ever.
 TEST_P(OneDirection, DownForEverIsRoutedAround) {
   for (const char* link : {"agg0->core0", "core0->agg0", "edge0->agg0"}) {
     PacketFixture f(std::string("topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\n"
@@ -212,7 +212,7 @@ TEST_P(OneDirection, DownForEverIsRoutedAround) {
     const std::uint64_t there = f.at(from, to).data_packets, back = f.at(to, from).data_packets;
     EXPECT_GT(there, 0u);
     EXPECT_GT(back, 0u);
-    f.loop.run(200 * kMicrosecond);  // known at 70 us; what waited for the link then is gone as well
+    f.loop.run(200 * kMicrosecond);  // known at 70 us; packets that waited for the link then are lost as well
     const std::uint64_t by_then = f.at(from, to).data_packets + f.at(to, from).data_packets;
     f.loop.run();
     EXPECT_EQ(f.at(from, to).data_packets + f.at(to, from).data_packets, by_then) << link;
@@ -293,7 +293,7 @@ TEST(StaticPaths, OverADeadLinkStayAndTheReportSaysSo) {
   EXPECT_FALSE(f.all_delivered());
   ASSERT_EQ(f.network->waiting(5).size(), 1u);
   const std::string line = f.network->waiting(5)[0];
-  EXPECT_NE(line.find("its way leads over agg0->core0, which is down"), std::string::npos) << line;
+  EXPECT_NE(line.find("its path uses agg0->core0, which is down"), std::string::npos) << line;
   EXPECT_NE(line.find("reroute: true"), std::string::npos) << line;
 }
 
@@ -320,7 +320,7 @@ TEST(StaticPaths, SoDoesOneWithoutAnotherWay) {
 
 // ---- Without a route
 
-// All ways out of edge0 are down: what is sprayed towards it finds none, which is no lack of room.
+// All paths out of edge0 are down. Packets sprayed towards it find no route, which is no lack of buffer.
 TEST(Partition, PacketsWithoutAWayAreCountedAsSuch) {
   for (const char* routing : {"spray", "adaptive"}) {
     PacketFixture f(

@@ -1,5 +1,5 @@
-// Markers, queue disciplines, routing policies and reliability as components: what they compile to and which
-// parameters they refuse. And the arbiter that carries a discipline out.
+// Tests markers, queue disciplines, routing policies and reliability as components: their compiled form and
+// the parameters that they refuse. Tests also the arbiter that carries out a discipline.
 #include "sim/network/policies.h"
 
 #include <gtest/gtest.h>
@@ -166,7 +166,7 @@ TEST(ClassArbiter, DeficitRoundRobinSharesBytesWhateverThePackets) {
   EXPECT_NEAR(static_cast<double>(two[0]) / static_cast<double>(two[2]), 3, 0.01);
 }
 
-// What a class did not use while it had nothing to send is not saved up.
+// A class does not save the quantum of times without packets.
 TEST(ClassArbiter, DeficitsEndWithTheQueue) {
   ClassArbiter arbiter(make<QueueDiscipline>("{kind: drr, quantum: [1000 B, 1000 B]}")->compile(2), 1, 2, 1);
   const auto head = [](std::uint32_t) -> Bytes { return 900; };

@@ -90,14 +90,14 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
         EventKind::deliver,
         [](void* s, const Event& e) {
           auto* self = static_cast<Seen*>(s);
-          self->packets.push_back(self->fabric->part(0).packets()[static_cast<std::uint32_t>(e.argument)]);
+          self->packets.push_back(self->fabric->shard(0).packets()[static_cast<std::uint32_t>(e.argument)]);
         },
         &seen);
     const std::uint32_t path = fabric.add_path({make_step(StepKind::deliver, 0)});
     const int count = *rc::gen::inRange(1, 200);
     for (int i = 0; i < count; ++i) {
-      const std::uint32_t index = fabric.part(0).packets().allocate();
-      Packet& k = fabric.part(0).packets()[index];
+      const std::uint32_t index = fabric.shard(0).packets().allocate();
+      Packet& k = fabric.shard(0).packets()[index];
       k = Packet{};
       k.psn = static_cast<std::uint32_t>(i);
       k.bytes = *rc::gen::inRange<std::uint32_t>(64, 4200);
@@ -105,7 +105,7 @@ TEST(Property, QueuesAreFifoAndPrioritiesStrict) {
       k.ingress = port ^ 1U;
       k.kind = PacketKind::data;
       k.set_priority(*rc::gen::element(kCnpPriority, kDataPriority));
-      fabric.part(0).enqueue(port, index);
+      fabric.shard(0).enqueue(port, index);
     }
     loop.run();
     RC_ASSERT(seen.packets.size() == static_cast<std::size_t>(count));
@@ -138,8 +138,8 @@ TEST(Property, PermutingHostsOfAStarPermutesFlowTimes) {
     PacketFixture plain(yaml), permuted(yaml);
     const int flows = *rc::gen::inRange(1, 9);
     for (int i = 0; i < flows; ++i) {
-      // Each host sends at most one flow, and starts differ modulo a byte's time (80 ps), so that no two
-      // packets of different senders ever reach a queue at the same picosecond by way of equal arithmetic.
+      // Each host sends at most one flow, and starts differ modulo a byte's time (80 ps). So equal arithmetic
+      // never brings two packets of different senders to a queue at the same picosecond.
       const auto from = static_cast<std::uint32_t>(i);
       const auto to = kHosts - 1;
       const Bytes bytes = *rc::gen::inRange<Bytes>(1, 300'000);

@@ -1,6 +1,6 @@
-// Are queues of the fabric the queues of theory? Mean waits of M/D/1 and M/M/1 against Pollaczek-Khinchine,
-// loss of M/M/1/K, D/D/1 and tandem lines to the picosecond, Little's law on sample paths as an equality of
-// integers.
+// Compares queues of the fabric with queueing theory: mean waits of M/D/1 and M/M/1 (Pollaczek-Khinchine) and
+// loss of M/M/1/K. D/D/1 and tandem lines are exact to the picosecond. Little's law on sample paths is an
+// equality of integers.
 //
 // Tests whose names begin with `Long` take minutes and run with scripts/test.sh --long.
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using test::Hop;
 using test::PortFixture;
 
-// Room for everything: no marks, no pauses, no drops.
+// The buffer is unlimited: no marks, no pauses, no drops.
 constexpr const char* kEndless = "{switch: {buffer: 1000 GB, alpha: 1, marker: none}}";
 
 // Mean and standard error of a sequence by batch means: batches so long that their means are independent.
@@ -112,8 +112,8 @@ void PrintTo(const Point& point, std::ostream* out) {
 
 constexpr std::uint64_t kLongRun = 10'000'000, kShortRun = 1'000'000;
 
-// The tolerances are three standard deviations of such a run, so that a few seeds in a thousand miss them, as
-// Lindley's recurrence over the same draws does.
+// The tolerances are three standard deviations of such a run. A few seeds in a thousand miss them, as with
+// Lindley's recurrence over the same draws.
 //
 // The mean wait is that of Pollaczek and Khinchine: load S / (1 - load), half of it where sizes are constant.
 void expect_mean_wait(const Point& point, std::uint64_t packets) {
@@ -207,7 +207,7 @@ PortFixture::Arrivals regular(std::uint64_t count, std::uint32_t bytes, Time gap
   };
 }
 
-// What waits every packet of `arrivals` at one port of 37 Gb/s.
+// Returns how long each packet of `arrivals` waits at one port of 37 Gb/s.
 std::vector<Time> waits_at_one_port(const PortFixture::Arrivals& arrivals) {
   std::vector<Time> waits;
   PortFixture f({{37 * kGbps, 3 * kMicrosecond}}, kEndless, arrivals, [&](const PortFixture::Passage& p) {
@@ -297,7 +297,7 @@ TEST(QueueTandem, EveryPacketArrivesToThePicosecond) {
   }));
 }
 
-// Behind the slowest link nobody waits: the line as a whole is D/D/1 at that link.
+// No packet waits after the slowest link. The line as a whole is D/D/1 at that link.
 TEST(QueueTandem, TheSlowestLinkSetsThePace) {
   const std::vector<Hop> hops{{400 * kGbps, kMicrosecond},
                               {25 * kGbps, 2 * kMicrosecond},

@@ -148,8 +148,8 @@ TEST(PerPacketRouting, WorksOverPcie) {
 constexpr const char* kByDestination =
     "transport: {congestion_control: none}\nnetwork: {switch: {marker: none, routing: d_mod_k}}\n";
 
-// Every NIC sends to the one `shift` further on, and no data packet waits for another: each message takes as
-// long as alone but for the acknowledgements on its way, where two that meet take twice as long.
+// Every NIC sends to the NIC that is `shift` further on, and no data packet waits for another. Each message
+// takes as long as alone but for the acknowledgements on its path, where two that meet take twice as long.
 void expect_shift_without_contention(const std::string& topology, std::uint32_t nics, std::uint32_t shift) {
   SCOPED_TRACE(topology + ", shift " + std::to_string(shift));
   PacketFixture together(topology + kByDestination);
@@ -181,8 +181,8 @@ TEST(DModK, ParallelLinksAreTakenInTurn) {
     expect_shift_without_contention(topology, 24, shift);
 }
 
-// A host's NICs are at different leaves, so they are numbered leaf by leaf: numbered by host, those of a rail
-// would share a few uplinks.
+// The NICs of a host are at different leaves, so they are numbered leaf by leaf. Numbered by host, those of a
+// rail would share a few uplinks.
 TEST(DModK, RailsHaveAllTheirUplinks) {
   for (const char* topology :
        {"kind: rail_only, hosts_per_leaf: 8, units: 2, spines: 8, links: 1",
@@ -273,7 +273,8 @@ TEST(Static, FlowsTakeThePrescribedWay) {
   EXPECT_EQ(f.at("c", "b").data_packets, 0u);
 }
 
-// A path may turn round; what leaves by the port it came from does not send two packets at once.
+// A path may turn back. A packet that leaves by the port it came from does not make the port send two packets
+// at once.
 TEST(Static, AWayMayLeadBack) {
   for (const char* control : {"pfc", "credits"}) {
     PacketFixture f(

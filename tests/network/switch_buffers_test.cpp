@@ -19,7 +19,7 @@ SwitchRules rules(FlowControl flow_control) {
   return rules;
 }
 
-// A host, a switch and a sink; the pool has 10,000 B, of which one link may use as much as is free, and then
+// A host, a switch and a sink. The pool has 10,000 B. One link may use as much of it as is free, and then
 // 3,000 B of headroom.
 class Bench {
  public:
@@ -73,8 +73,8 @@ class Bench {
   }
 };
 
-// The first packet is the reserve's. The k-th brings the link to (k-1) kB of the pool, of which 10 - (k-1) kB
-// are free then: the sixth crosses the threshold, and the three after it fill the headroom.
+// The reserve holds the first packet. The k-th brings the link to (k-1) kB of the pool, of which 10 - (k-1)
+// kB are then free. So the sixth crosses the threshold, and the three after it fill the headroom.
 TEST(SwitchBuffers, PausesAtTheThresholdAndRefusesBeyondTheHeadroom) {
   Bench bench(FlowControl::pfc);
   for (int k = 1; k <= 5; ++k) EXPECT_EQ(bench.admit(), Admission::admitted) << k;
@@ -85,7 +85,7 @@ TEST(SwitchBuffers, PausesAtTheThresholdAndRefusesBeyondTheHeadroom) {
   EXPECT_EQ(bench.state.buffers[kPool].shared_used, 5000);
 }
 
-// Headroom is freed first; 500 B below the threshold the sender goes on, and only then.
+// Headroom is freed first. The sender continues when 500 B below the threshold are reached, and only then.
 TEST(SwitchBuffers, ResumesOnceBelowTheThreshold) {
   Bench bench(FlowControl::pfc);
   while (bench.admit() != Admission::refused) {
@@ -98,7 +98,7 @@ TEST(SwitchBuffers, ResumesOnceBelowTheThreshold) {
   EXPECT_EQ(bench.state.ingress[bench.state.class_index(kFromHost, kDataPriority)].used, 0);
 }
 
-// What is not lossless counts by its queue, up to half of 10 kB, and pauses nobody.
+// Lossy traffic counts by its queue, up to half of 10 kB, and pauses no sender.
 TEST(SwitchBuffers, LimitLossyQueuesByTheThreshold) {
   Bench bench(FlowControl::none);
   for (int k = 1; k <= 5; ++k) EXPECT_EQ(bench.admit(), Admission::admitted) << k;

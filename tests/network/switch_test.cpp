@@ -78,8 +78,8 @@ TEST_P(Switches, StoreAndForwardWithLatency) {
 
 INSTANTIATE_TEST_SUITE_P(Lines, Switches, ::testing::Values(1, 2, 5));
 
-// A packet is cut through only where no link of the switch is faster than the one it came from: else the
-// faster one would run out of it.
+// A packet is cut through only if no link of the switch is faster than the one it came from. A faster one
+// would run out of its bytes.
 TEST(CutThrough, NotFromSlowLinksToFastOnes) {
   const auto two_rates = [](const std::string& first, const std::string& second) {
     return "topology:\n  kind: custom\n  switches: [a]\n  links: [{from: host0, to: a, rate: " + first +
@@ -121,7 +121,7 @@ TEST(Step, AtEnqueueOnWhatWaitsBefore) {
 }
 
 TEST(Step, AtDequeueOnWhatRemains) {
-  // Of 15 packets that waited all leave more than 10 KB behind but the last three (2 x 4158 B or less).
+  // All of 15 packets that waited leave more than 10 KB behind except the last three (2 x 4158 B or less).
   const Marks m = marks("{kind: step, threshold: 10 KB, at: dequeue}");
   EXPECT_EQ(m.arrived, 0u);
   EXPECT_EQ(m.total, 12u);

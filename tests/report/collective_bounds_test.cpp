@@ -1,4 +1,4 @@
-// What no collective can be faster than: against the links of two DGX A100, and what runs take beside it.
+// Tests the lower bounds of collectives: against the links of two DGX A100, and against times of runs.
 #include "sim/report/collective_bounds.h"
 
 #include <gtest/gtest.h>
@@ -38,8 +38,8 @@ TEST(CollectiveBounds, AreTheBusiestGpusAndHosts) {
   const Bytes n = kGibibyte;
   const std::vector<std::uint32_t> host = every(1, 8), both = every(1, 16), uneven = every(1, 11);
   using K = CollectiveKind;
-  // By the NICs of a host what crosses them as it is, what switches add up, and where a host has few of the
-  // members; all else by the links of a GPU.
+  // The NICs of a host bound data that crosses them unreduced, data that switches add up, and groups with few
+  // members in a host. The links of a GPU bound all else.
   const std::tuple<K, const std::vector<std::uint32_t>*, Help, double> cases[] = {
       {K::all_reduce, &host, Help::none, 2.0 * 7 / 8 / gpu},
       {K::all_reduce, &host, Help::switches, 1 / gpu},
@@ -66,8 +66,8 @@ TEST(CollectiveBounds, AreTheBusiestGpusAndHosts) {
   }
 }
 
-// Two racks of four hosts, with a quarter of what their hosts have towards each other: the cut between them
-// decides where all have as much to say to all, and their hosts' links where a ring passes by.
+// Two racks of four hosts have a quarter of their hosts' rate towards each other. The cut between them is the
+// bound if all ranks send equally much to all. If a ring passes by, the bound is their hosts' links.
 TEST(CollectiveBounds, AreThoseOfTheNarrowestCut) {
   const ConfigNode root = parse_config(
       "topology: {kind: leaf_spine, leaves: 2, hosts_per_leaf: 4, spines: 1, rate: 100 Gbps, delay: 2 us}\n"

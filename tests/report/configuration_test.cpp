@@ -103,7 +103,7 @@ TEST(Describe, SaysWhatAndWhere) {
   EXPECT_THAT(describe_subject("alpha_timer", 80),
               StartsWith("transport.congestion_control.alpha_timer (dcqcn)\n"));
   EXPECT_THAT(describe_subject("transport.reliability", 80), HasSubstr("go_back_n"));
-  // A component that may hold one of its own kind is named where it stands, not as deep as it may.
+  // A component that may hold one of its own kind is named at its place, not at the deepest possible level.
   EXPECT_THAT(describe_subject("compute.file", 80), StartsWith("compute.file (measured)\n"));
   EXPECT_THAT(describe_subject("file", 80), Not(HasSubstr("otherwise.otherwise")));
   try {

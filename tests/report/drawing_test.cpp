@@ -1,5 +1,5 @@
-// Does a drawing show what is there: each switch and host once, links in the colours of their rates, rows
-// that are too long with what is left out, the inside of each kind of host?
+// Tests that a drawing shows each switch and host once, links in the colours of their rates, and the inside
+// of each kind of host. Rows that are too long state how much is left out.
 #include "sim/report/drawing.h"
 
 #include <gmock/gmock.h>

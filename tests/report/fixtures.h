@@ -1,4 +1,5 @@
-// What the tests of the report share: a small task source, a small run, a directory that goes away.
+// Shared by the tests of the report: a small task source, a small run, and a directory that is removed at the
+// end.
 #pragma once
 
 #include <filesystem>

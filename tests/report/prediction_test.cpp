@@ -1,5 +1,5 @@
-// What --dry-run counts from the tasks against what the same run counts packet by packet, and what it makes
-// of a calibration.
+// Compares the counts that --dry-run derives from the tasks with the counts of the same run packet by packet.
+// Tests also its use of a calibration.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -154,7 +154,7 @@ std::vector<std::pair<std::string, CollectiveKind>> algorithms_for(const Hosts& 
   return all;
 }
 
-// Packets, bytes and links crossed, by kind, are those that are played. Returns how many algorithms ran.
+// Packets, bytes and links crossed, by kind, are those of the run. Returns how many algorithms ran.
 std::uint32_t expect_exact(const Hosts& hosts, const char* bytes) {
   std::uint32_t played = 0;
   for (const auto& [algorithm, kind] : algorithms_for(hosts)) {
@@ -310,8 +310,8 @@ TEST(Extrapolation, KnowsASpeedWhereNothingWasCounted) {
 
 TEST(Memory, HasAPeak) { EXPECT_GT(peak_memory(), 1'000'000u); }
 
-// What the progress display promises rests on this: at every look the share of the work that is said to be
-// done is that of the events that are, roughly, whatever the workload is.
+// The progress display relies on this. At every sample the share of work that is reported as done is roughly
+// that of the events, for any workload.
 class ToldProgress : public ::testing::TestWithParam<PredictedRun> {};
 
 TEST_P(ToldProgress, FollowsTheEvents) {

@@ -112,7 +112,7 @@ TEST(ReportUtilisation, IsTheShareOfTheRunInWhichTheLinkTransmits) {
   EXPECT_EQ(utilisation(LinkResult(), 0), 0);
 }
 
-// What a link still had to send when the run was over belongs to its time.
+// The time of a link includes data that it still had to send when the run was over.
 TEST(ReportUtilisation, IsNeverAboveOne) {
   LinkResult link = two_rank_results().links[0];
   link.counters.busy = 5 * kMillisecond;
@@ -140,7 +140,7 @@ TEST(ReportNotes, SayThatNobodyHeardTheMarks) {
   results.knobs.congestion_control = "none";
   results.knobs.reacts_to_marks = false;
   EXPECT_THAT(derive_notes(results),
-              Contains(AllOf(HasSubstr("5 ECN marks changed nothing"), HasSubstr("`none`"))));
+              Contains(AllOf(HasSubstr("5 ECN marks had no effect"), HasSubstr("`none`"))));
 }
 
 TEST(ReportNotes, SayNothingOfPfcThatHadNoReasonToPause) {
@@ -158,7 +158,7 @@ TEST(ReportNotes, SayWhyPacketsWereDropped) {
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("3 packets dropped, 7 sent again: the fabric was")));
 }
 
-// Of several fabrics each has marks, drops and knobs of its own.
+// Each of several fabrics has its own marks, drops and settings.
 TEST(ReportNotes, SayWhichFabricTheyAreOf) {
   Results results = two_rank_results();
   FabricResult quiet{
@@ -169,20 +169,18 @@ TEST(ReportNotes, SayWhichFabricTheyAreOf) {
   lossy.counters.drops = results.network.drops = 3;
   results.network.retransmissions = 7;
   results.fabrics = {quiet, lossy};
-  EXPECT_THAT(
-      derive_notes(results),
-      ::testing::ElementsAre(
-          "fabric storage: 0 ECN marks: no queue reached its marking threshold, so congestion control "
-          "(dcqcn) never heard anything",
-          "fabric storage: 3 packets dropped: the fabric was not lossless", "7 packets sent again"));
+  EXPECT_THAT(derive_notes(results),
+              ::testing::ElementsAre("fabric storage: 0 ECN marks: no queue reached its marking threshold, "
+                                     "so congestion control (dcqcn) received no signal",
+                                     "fabric storage: 3 packets dropped: the fabric was not lossless",
+                                     "7 packets sent again"));
   results.fabrics[0].counters.ecn_marks = 2;
   results.fabrics[1].counters.data_packets = results.fabrics[1].counters.drops = 0;
   results.network.drops = results.network.retransmissions = 0;
   EXPECT_THAT(
       derive_notes(results),
       ::testing::ElementsAre(
-          "fabric scale_out: 2 ECN marks changed nothing: congestion control `none` does not listen to "
-          "them"));
+          "fabric scale_out: 2 ECN marks had no effect: congestion control `none` does not react to them"));
 }
 
 TEST(ReportNotes, SayWhereLinksLostPackets) {
@@ -228,7 +226,7 @@ TEST(ReportNotes, SayThatAPriorityActsBetweenNoJobs) {
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("priority"))));
   results.jobs[0].priority = 3;
   EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("`priority` of " + results.jobs[0].name),
-                                                    HasSubstr("changes nothing"))));
+                                                    HasSubstr("has no effect"))));
 }
 
 TEST(ReportNotes, NameTheFullestLink) {
@@ -241,7 +239,7 @@ TEST(ReportNotes, NameTheFullestLink) {
 TEST(ReportNotes, TellALackOfRoomFromALackOfRoutes) {
   Results results = two_rank_results();
   results.network.no_route = 1484;
-  EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("1484 packets"), HasSubstr("no way on"))));
+  EXPECT_THAT(derive_notes(results), Contains(AllOf(HasSubstr("1484 packets"), HasSubstr("no route"))));
   EXPECT_THAT(derive_notes(results), Not(Contains(HasSubstr("headroom"))));
 }
 

@@ -1,6 +1,6 @@
-// What optical circuits are worth to a job that asks for others in each phase of its iteration: as theory
-// says, over five orders of magnitude of the time that a change takes (TopoOpt, NSDI 2023, section 5.7, asks
-// the same of 1 us to 10 ms).
+// Tests the benefit of optical circuits to a job that requests others in each phase of its iteration. It
+// follows theory over five orders of magnitude of the time of a change. TopoOpt, NSDI 2023, section 5.7,
+// covers 1 us to 10 ms.
 #include <gtest/gtest.h>
 
 #include <string>

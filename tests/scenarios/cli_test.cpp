@@ -49,8 +49,8 @@ TEST_F(NetsimProgram, RunsAndShowsAScreen) {
   EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
 }
 
-// A flow is over when it is delivered: those whose acknowledgement is under way when the run is cut count,
-// and have no time of it; the same ones for all sets and threads.
+// A flow is over when it is delivered. If the run ends while its acknowledgement is in flight, it counts but
+// has no completion time. These flows are the same for all sets and threads.
 TEST_F(NetsimProgram, CountsFlowsThatAreDeliveredAndNotAcknowledged) {
   write("tree.yaml", "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n");
   write("all.yaml", "kind: all_to_all\nbytes: 5 KB\nstagger: 1 us\n");
@@ -123,7 +123,7 @@ TEST_F(NetsimProgram, WritesItsFiles) {
   EXPECT_EQ(std::count(flows.begin(), flows.end(), '\n'), 4);
 }
 
-// What a manifest lists as read, by path.
+// Returns the inputs that a manifest lists, by path.
 std::map<std::string, std::string> inputs_of(const json& manifest) {
   std::map<std::string, std::string> inputs;
   for (const json& input : manifest["inputs"]) inputs[input["path"]] = input["hash"];
@@ -210,7 +210,7 @@ TEST_F(NetsimProgram, NotesNameKnobsThatCouldNotAct) {
   EXPECT_THAT(notes("--set network.switch.marker='{kind: red, kmin: 10 MB, kmax: 20 MB}'"),
               HasSubstr("0 ECN marks: no queue reached its marking threshold"));
   EXPECT_THAT(notes("--set transport.congestion_control=none"),
-              HasSubstr("ECN marks changed nothing: congestion control `none`"));
+              HasSubstr("ECN marks had no effect: congestion control `none`"));
   EXPECT_THAT(notes("--set network=ideal --set output.sample.interval='1 us'"),
               HasSubstr("`output.sample` was not used"));
 }
@@ -281,14 +281,14 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
 TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
   const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, StartsWith("this takes, about  ")) << "the answer first";
+  EXPECT_THAT(ended.out, StartsWith("run time, about    ")) << "the answer first";
   EXPECT_THAT(ended.out, Not(HasSubstr("topology:")));
   EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 3 flows\n"));
-  EXPECT_THAT(ended.out, HasSubstr("everywhere         735 data packets, 1.47 k packet-hops\n"));
+  EXPECT_THAT(ended.out, HasSubstr("over all links     735 data packets, 1.47 k packet-hops\n"));
   EXPECT_THAT(ended.out, HasSubstr("calibration        the whole run"));
   EXPECT_FALSE(directory_.has("results"));
   const Ended both = run("--config star.yaml --workload incast.yaml --dry-run --print-config");
-  EXPECT_THAT(both.out, StartsWith("this takes, about  "));
+  EXPECT_THAT(both.out, StartsWith("run time, about    "));
   EXPECT_THAT(both.out, HasSubstr("kind: star  # star.yaml:1"));
   expect_error("--config star.yaml --workload incast.yaml --dry-run --print-config --json -", ExitCode::usage,
                {"--print-config and --json"});
@@ -466,7 +466,8 @@ TEST_F(NetsimProgram, ARunOfNs3WritesItsFctFile) {
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("the header counts 3 flows, 1 more follow"));
   const std::string fct = directory_.text("r/fct.txt");
-  // Round trip: 2 x 2 us, 80 ns at 100 Gb/s and 160 ns at 50 Gb/s; then size and 48 B a packet at 50 Gb/s.
+  // The round trip is 2 x 2 us, 80 ns at 100 Gb/s and 160 ns at 50 Gb/s. Size and 48 B a packet at 50 Gb/s
+  // are added.
   EXPECT_THAT(fct, HasSubstr("0b000701 0b012b01 10000 100 2500 0 "));
   EXPECT_THAT(fct, HasSubstr(" " + std::to_string(4240 + (2500 + 3 * 48) * 8 / 50) + "\n"));
   EXPECT_THAT(fct, HasSubstr("0b000701 0b012b01 10001 101 1 1000000 "));

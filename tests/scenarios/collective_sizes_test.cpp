@@ -1,6 +1,6 @@
-// A benchmark of several sizes and algorithms over real packets: does each size take what it takes alone,
-// however early some ranks end the one before; what are several that follow each other said to take; and is
-// it the same for every number of sets and threads?
+// Tests a benchmark of several sizes and algorithms over real packets. Each size takes as long as alone,
+// however early some ranks end the size before. Covers the reported times of consecutive sizes, and that
+// results are the same for any number of sets and threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,18 +27,19 @@ using ::testing::HasSubstr;
 constexpr const char* kTwoDgx =
     "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhosts: 2\nhost: dgx_a100\n";
 
-struct Way {
+struct Division {
   std::uint32_t sets = 0, threads = 1;
 };
 
-Results play(const Directory& directory, const std::string& workload, Way way = {},
+Results play(const Directory& directory, const std::string& workload, Division division = {},
              const std::string& cluster = kTwoDgx) {
   const std::string path = directory.path() + "/workload.yaml";
   std::ofstream(path) << workload << "\n";
   SimulationSetup setup;
-  setup.config = parse_config(cluster + ("engine: {sets: " + std::to_string(way.sets)) + "}\n", "cluster");
+  setup.config =
+      parse_config(cluster + ("engine: {sets: " + std::to_string(division.sets)) + "}\n", "cluster");
   setup.workload = path;
-  setup.threads = way.threads;
+  setup.threads = division.threads;
   setup.output_directory = directory.path() + "/out";
   std::filesystem::remove_all(
       setup.output_directory);  // a run replaces no tables that lie without a manifest
@@ -78,9 +79,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EachSize,
                                            "all_gather", "reduce_scatter", "all_to_all"),
                          [](const auto& kind) { return std::string(kind.param); });
 
-// Congestion control forgets between sizes what it has learned. The incast of one gather cuts rates, and the
-// next gather takes what it takes alone. With DCQCN it took 3.1 times as long, and a ring behind a tree of
-// NVLink SHARP on four DGX B200 took 1.27 times. Marks come from a threshold, so that no draw differs.
+// Congestion control starts afresh with each size. The incast of one gather cuts rates, but the next gather
+// takes as long as alone. With DCQCN it used to take 3.1 times as long. A ring after a tree of NVLink SHARP
+// on four DGX B200 took 1.27 times. Marks come from a threshold, so that no draw differs.
 class EachCongestionControl : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EachCongestionControl, IsAsNewForEachSizeAndAlgorithm) {
@@ -146,15 +147,15 @@ TEST(CollectiveSizes, AreTheSameForAllSetsAndThreads) {
       "{kind: collective, collective: reduce, sizes: {from: 8 KiB, to: 32 KiB}, repeat: 2, algorithms: "
       "[chain, binomial_tree]}";
   const Directory directory;
-  const auto answers = [&](Way way) {
-    const Results results = play(directory, workload, way, cluster);
+  const auto answers = [&](Division division) {
+    const Results results = play(directory, workload, division, cluster);
     return std::tuple(results.events, results.fingerprints.results, results.fingerprints.packets,
                       results.fingerprints.events, summary_json(results),
                       directory.text("out/collectives.csv"), directory.text("out/tasks.csv"));
   };
   const auto one = answers({1, 1});
-  for (const Way way : {Way{2, 1}, Way{4, 1}, Way{4, 2}, Way{8, 3}})
-    EXPECT_EQ(answers(way), one) << way.sets << " sets, " << way.threads << " threads";
+  for (const Division division : {Division{2, 1}, Division{4, 1}, Division{4, 2}, Division{8, 3}})
+    EXPECT_EQ(answers(division), one) << division.sets << " sets, " << division.threads << " threads";
 }
 
 // Each by itself, under the workload's name for it, and no other way than if the configuration named it.

@@ -1,5 +1,5 @@
-// Is there a shipped configuration for every component, and does what shows the collectives and pipelines
-// run?
+// Tests that every component has a shipped configuration, and that the ones for collectives and pipelines
+// run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -158,7 +158,7 @@ bool chosen(const std::string& text, const std::string& name) {
 }
 
 TEST(Components, EachIsInAShippedConfiguration) {
-  // Those that no configuration names, and what uses them.
+  // Components that no configuration names, and who uses them.
   const std::map<std::string, std::string> used_by = {
       {"direct", "pipeline/one_f_one_b.yaml"},  // every point-to-point transfer
       {"a100_80gb", "two_dgx.yaml"},            // GPUs of the hosts
@@ -173,7 +173,7 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"htsim_cm", "import/htsim/connections.cm"}};
   const std::string text = all_configs();
   for (const ComponentInfo* component : Catalogue::instance().all()) {
-    // Of other tests in this program.
+    // Other tests of this program register these.
     if (component->kind.starts_with("test_") || component->name.starts_with("test_")) continue;
     const auto user = used_by.find(component->name);
     const bool covered = user != used_by.end() ? std::filesystem::exists(kConfigs + user->second)

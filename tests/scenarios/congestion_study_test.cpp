@@ -1,4 +1,4 @@
-// What congestion control does to queues and flows, in the situations that its papers describe.
+// Tests the effect of congestion control on queues and flows, in the situations of its papers.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -90,8 +90,8 @@ TEST(DcqcnStudy, TwoFlowsShareFairly) {
   }
 }
 
-// DCQCN's queue grows with the number of flows, until marking saturates beyond Kmax (Zhu et al., ECN or
-// Delay, CoNEXT 2016): the smallest number of flows whose mean queue is longer lies between 80 and 320.
+// DCQCN's queue grows with the number of flows until marking saturates beyond Kmax (Zhu et al., ECN or Delay,
+// CoNEXT 2016). The smallest number of flows whose mean queue is longer lies between 80 and 320.
 TEST(DcqcnStudy, TheQueueLeavesKmaxBehindBetween80And320Flows) {
   const auto mean_queue = [](int flows) {
     return ManyToOne(flows).mean_queue(50 * kMillisecond, 100 * kMillisecond);

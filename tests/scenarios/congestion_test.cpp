@@ -38,15 +38,15 @@ TEST(Congestion, EveryControlHasAConfigurationThatRuns) {
     EXPECT_EQ(network["bytes_delivered"], 16'000'000);
     EXPECT_EQ(network["drops"], 0);
     EXPECT_EQ(network["retransmissions"], 0);
-    // 16 MB over one link at 100 Gb/s take 1.28 ms without headers; nobody may need twice that.
+    // 16 MB over one link at 100 Gb/s take 1.28 ms without headers; no flow may need twice that.
     const double last = summary["flows"]["fct_max_s"];
     EXPECT_GT(last, 1.28e-3);
     EXPECT_LT(last, 2.56e-3);
     queue[control] = network["max_queue_bytes"];
   }
   ASSERT_EQ(queue.size(), 8u) << "a further congestion control: it needs a configuration here, too";
-  // Without a control all but what one link drains is queued; the others hold senders back, those that bound
-  // what is in flight from the first packet on.
+  // Without congestion control all bytes beyond the rate of one link are queued. The others hold senders
+  // back; those with a window do so from the first packet on.
   for (const auto& [control, bytes] : queue) {
     if (control == "none") continue;
     EXPECT_LT(bytes, queue["none"] / 3) << control;

@@ -94,7 +94,7 @@ TEST(CriticalPathPorts, OfAnIncastAreTheSwitchesPortToTheReceiver) {
     EXPECT_EQ(run.path().queueing, queueing);
     EXPECT_EQ(run.path().paused + run.path().at_sender + run.path().acknowledgement, 0);
     EXPECT_EQ(run.path().propagation + run.path().transmission + queueing, run.job().iteration_ends.at(0));
-    // Of two it takes the time of one message, less than that message's transmission by its last packet.
+    // With two senders it takes the time of one message, less that message's transmission by its last packet.
     EXPECT_EQ(run.job().path_ports.at(senders == 2 ? 1 : 0).name, port) << "the largest comes first";
     EXPECT_NE(render_screen(run.results, 120).find(port), std::string::npos);
   }

@@ -1,4 +1,5 @@
-// What a mixture of experts puts on the wire, by the network's own counters, on hosts of one GPU each.
+// Tests the bytes of a mixture of experts on the wire, by the network's own counters, on hosts of one GPU
+// each.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,7 +17,7 @@ constexpr Bytes kLayers = 2, kTokens = 64, kTopK = 2, kRanks = 8;
 
 struct Moved {
   Bytes moved = 0;    // by the network
-  Bytes counted = 0;  // by the counts of all ranks' exchanges, what stays on a rank not included
+  Bytes counted = 0;  // by the counts of all ranks' exchanges, without the data that stays on a rank
 };
 
 Moved run(const std::string& name, int microbatches, int hidden, const std::string& exchange,
@@ -48,8 +49,8 @@ Moved run(const std::string& name, int microbatches, int hidden, const std::stri
   return result;
 }
 
-// Of two microbatches, and of a token's second 64 elements: so that neither gradients count nor the credits
-// and the numbers of copies, which do not grow with a token.
+// Returns the bytes of two microbatches, and of a token's second 64 elements. So gradients do not count, nor
+// credits and numbers of copies, which do not grow with a token.
 Moved added(const std::string& router, const std::string& exchange = "all_to_all") {
   Moved difference;
   for (const int hidden : {64, 128}) {

@@ -1,4 +1,4 @@
-// What a user of the program sees and keeps: directories of results, screens, refusals.
+// Tests results that a user of the program sees and keeps: directories, screens and error messages.
 #include <pty.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -77,8 +77,8 @@ class Faces : public NetsimProgram {
     }
     return files;
   }
-  // What the program writes to a terminal of so many columns; it is interrupted after `seconds`, or runs to
-  // its end if that is 0.
+  // Returns the output of the program on a terminal with this many columns. The program is interrupted after
+  // `seconds`, or runs to its end if that is 0.
   std::string on_terminal(const std::string& arguments, unsigned columns, double seconds) const {
     const std::vector<std::string> command = words(arguments);
     winsize size{};
@@ -204,7 +204,7 @@ TEST_F(Faces, AKilledRunLeavesNothingThatSaysDoneWithOthersTables) {
   EXPECT_EQ(told(files_of("results")), of_second);
 }
 
-// What was written between two carriage returns or line breaks, as it stands on the terminal.
+// Returns the text between two carriage returns or line breaks, as a terminal shows it.
 std::vector<std::string> drawn_lines(const std::string& text) {
   std::vector<std::string> lines(1);
   for (std::size_t i = 0; i < text.size(); ++i) {

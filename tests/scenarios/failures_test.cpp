@@ -1,5 +1,5 @@
-// Hosts that fail: does a job go on from its last checkpoint, after the times that were given, on a spare
-// host or on the same one; and what does it lose?
+// Tests hosts that fail. A job resumes from its last checkpoint after the given times, on a spare host or on
+// the same one. Tests also what it loses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST(Failures, RollBackToTheLastCheckpoint) {
   EXPECT_THAT(test.job.placements[1], ElementsAre(1, 5, 3, 4, 0));
 }
 
-// What is useful are nine iterations without their checkpoints.
+// The useful work is nine iterations without their checkpoints.
 TEST(Failures, CostWhatTheySay) {
   Middle test;
   const Results results = test.job.run(at(test.failure));
@@ -108,7 +108,7 @@ TEST(Failures, CostWhatTheySay) {
   EXPECT_THAT(summary_json(results), HasSubstr("\"goodput\": 0."));
 }
 
-// All read what they need, from drives behind one NIC of 100 Gb/s, before the first begins.
+// All ranks read their data, from drives behind one NIC of 100 Gb/s, before the first begins.
 TEST(Failures, ReadTheCheckpoint) {
   Middle test;
   const Results results = test.job.run(at(test.failure));
@@ -147,7 +147,7 @@ TEST(Failures, MayComeAgain) {
   EXPECT_EQ(twice.jobs[2].recovery->lost, once.jobs[1].recovery->lost + second - ends.at(1));
 }
 
-// A host that nobody is on, or after the end.
+// The failed host has no rank, or fails after the end.
 TEST(Failures, OfOtherHostsAreNothing) {
   Middle test;
   const Results spare = test.job.run(fmt::format("{{host: host5, at: {} ps}}", test.failure));
@@ -199,9 +199,9 @@ TEST(JobOnAFailedHost, StallsWithoutRecovery) {
     ASSERT_EQ(results.outcome, Outcome::stalled);
     EXPECT_EQ(
         results.waiting.at(0),
-        fmt::format("host1 failed at {}: rank 1 computes no more, and a job without `recovery` does not "
-                    "go on",
-                    time));
+        fmt::format(
+            "host1 failed at {}: rank 1 stops computing, and a job without `recovery` does not continue",
+            time));
     EXPECT_THAT(results.waiting.at(1), HasSubstr("rank 0"));
     EXPECT_THAT(results.waiting.at(1), HasSubstr("waits for rank 1, which did not reach it"));
     for (const std::string& line : results.waiting) EXPECT_THAT(line, Not(HasSubstr("runs until")));

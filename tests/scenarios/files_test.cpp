@@ -1,5 +1,5 @@
-// Are files that netsim did not write never changed? Every name of a run's files is taken by something else:
-// a file of somebody's, an input, a link, a pipe, a directory.
+// Tests that netsim never changes files that it did not write. Another object takes every name of a run's
+// files: a user's file, an input, a link, a pipe, a directory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -88,7 +88,7 @@ TEST_F(Files, OfOthersBesideTheFilesOfARunStay) {
   fs::remove(path("results/memory.csv"));
   EXPECT_EQ(run(std::string(kRun) + "--seed 2 --out results").code, 0) << "its own are replaced";
   write("results/jobs.csv", "mine\n");
-  expect_refused(std::string(kRun) + "--out results", {"jobs.csv", "did not write it as it is"});
+  expect_refused(std::string(kRun) + "--out results", {"jobs.csv", "it changed since netsim wrote it"});
 }
 
 // Manifests of older versions name no files, so all names count as theirs.
@@ -103,7 +103,7 @@ TEST_F(Files, OfAnOlderRunAreReplaced) {
   EXPECT_EQ(run(std::string(kRun) + "--out results").code, 0);
   fs::remove(path("results/manifest.json"));
   expect_refused(std::string(kRun) + "--out results",
-                 {"summary.json", "no manifest.json of netsim lies there"});
+                 {"summary.json", "no manifest.json of netsim is there"});
 }
 
 TEST_F(Files, ThatARunReadsAreNotReplaced) {
@@ -196,7 +196,7 @@ TEST_F(Files, SimulationsOfMoreThan40DaysAreRefused) {
   write("phases.yaml", "kind: phases\niterations: 1000\nphases: [{compute: 10000 s}]\n");
   const std::string words = "--config slow.yaml --threads 1 --quiet --workload ";
   for (const char* how : {"", " --dry-run", " --until 3470000s"})
-    expect_error(words + "phases.yaml" + how, ExitCode::input, {"phases.yaml: ", "longer than 40 days"});
+    expect_error(words + "phases.yaml" + how, ExitCode::input, {"phases.yaml: ", "its limit of 40 days"});
   EXPECT_EQ(run(words + "phases.yaml --until 3456000s").code, 6);
 }
 

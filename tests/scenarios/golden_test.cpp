@@ -73,7 +73,7 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
   }
 }
 
-// What an iteration waited for takes exactly as long as the iteration, and looking for it changes nothing.
+// The path of an iteration takes exactly as long as the iteration. Recording it changes nothing.
 TEST(Golden, CriticalPathsAddUpAndDoNotShow) {
   for (Scenario scenario : test::golden_scenarios()) {
     const Results plain = run(scenario);

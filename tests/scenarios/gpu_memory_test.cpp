@@ -55,7 +55,7 @@ constexpr const char* kPipeline =
     "4}, microbatches: 8, gradient: {dtype: fp32}, recompute: none, iterations: 2}";
 
 // In one_f_one_b the first stage holds four microbatches when its fourth forward has begun, long before the
-// end; and never more than the order of the program says.
+// end. It never holds more than the order of the program allows.
 TEST(GpuMemory, PeaksWhereThePipelineDoes) {
   const Results results = WrittenJob(kPipeline).run("a100_80gb");
   const JobResult& job = results.jobs.at(0);
@@ -70,7 +70,8 @@ TEST(GpuMemory, PeaksWhereThePipelineDoes) {
               AllOf(HasSubstr("\"peak_rank\": 0"), HasSubstr("\"activations_bytes\"")));
 }
 
-// Of each stage's rank every change, in order of time; at the end what was there at the beginning.
+// The table has every change at each stage's rank in order of time. The memory at the end equals that at the
+// beginning.
 TEST(GpuMemory, HasItsCourseInATable) {
   const test::Directory out;
   const Results results = WrittenJob(kPipeline).run("a100_80gb", out.path());

@@ -1,4 +1,4 @@
-// What the program answers to wrong hosts and fabrics: one line with the place, and the exit code.
+// Tests the answers of the program to wrong hosts and fabrics: one line with the place, and the exit code.
 #include "tests/support/program.h"
 
 namespace netsim::test {

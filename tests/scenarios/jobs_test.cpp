@@ -1,6 +1,5 @@
-// Several jobs in one run: do they know nothing of each other but what they share, do they slow each other
-// down where they share a link or a GPU, and does a run made of objects, step by step, answer as one from
-// files?
+// Tests several jobs in one run. They affect each other only through a shared link or GPU. A run that is
+// built from objects, step by step, gives the same results as one from files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

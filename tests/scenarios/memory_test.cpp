@@ -1,4 +1,4 @@
-// What flows cost in memory: of the program itself, as the system counts it.
+// Tests the memory of the process per flow, as the system counts it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -63,7 +63,7 @@ class FlowMemory : public ::testing::TestWithParam<std::tuple<const char*, bool>
     std::ofstream(path("star.yaml")) << "topology: {kind: star, hosts: 16, rate: 100 Gbps, delay: 1 us}\n"
                                         "host: single_nic\n";
   }
-  // The name of a workload of so many flows.
+  // Returns the name of a workload with this many flows.
   std::string workload(const std::string& kind, std::uint32_t flows) const {
     const std::string name = path(kind + std::to_string(flows));
     std::ofstream file(name);
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Flows, FlowMemory,
                                   (std::get<1>(chosen.param) ? "_with_tables" : "");
                          });
 
-// Enough flows that most of them are still to come when a second has been played.
+// There are enough flows that most have not started when a second has been simulated.
 class FlowMemoryPrediction : public FlowMemory {};
 
 TEST_P(FlowMemoryPrediction, IsWithinAQuarter) {

@@ -1,5 +1,5 @@
-// The configurations under configs/network run and show what they are about; and no marker, routing policy,
-// queue discipline or reliability is without one.
+// Tests that the configurations under configs/network run and have the effects that they demonstrate. Every
+// marker, routing policy, queue discipline and reliability has one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST(NetworkConfigs, LossAndFaults) {
   EXPECT_EQ(faults.network.drops, 0u);
 }
 
-// Also where senders that repeat in vain go on after the last message has arrived.
+// The same holds if senders that repeat in vain continue after the last message has arrived.
 TEST(NetworkConfigs, NoLinkIsBusyForLongerThanTheRun) {
   const Results results =
       run("bench/incast_8to1.yaml", "workloads/incast_1MB.yaml",
@@ -148,8 +148,8 @@ TEST(NetworkConfigs, TooLittleHeadroomIsNoted) {
   EXPECT_EQ(static_cast<int>(exit_code(results.outcome)), 0);
 }
 
-// Half of the way round a full mesh of four switches: straight on, four hosts share a link; over the others
-// twice that much gets through, and UGAL finds it out.
+// Hosts send half-way around a full mesh of four switches. On the direct path four hosts share a link.
+// Detours over the others carry twice as much, and UGAL finds them.
 TEST(NetworkConfigs, Detours) {
   EXPECT_EQ(run_network("valiant", "permutation").network.retransmissions, 0u);
   const Time straight = run_network("ugal", "permutation", {"network.switch.routing=ecmp"}).flows.maximum;
@@ -158,7 +158,7 @@ TEST(NetworkConfigs, Detours) {
   EXPECT_LT(static_cast<double>(ugal.flows.maximum), 0.7 * static_cast<double>(straight));
 }
 
-// ---- Coverage: every component of these kinds has a description and stands in a configuration that is run
+// ---- Coverage: every component of these kinds has a description and is in a configuration that is run
 // above.
 
 std::string all_configs() {

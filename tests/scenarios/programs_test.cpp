@@ -50,7 +50,7 @@ TEST_F(NetsimProgram, ProvesAProgram) {
 
 TEST_F(NetsimProgram, RefusesAWrongProgram) {
   const std::string ring = text_of("ring", CollectiveKind::all_reduce, 4);
-  // What was not added is missing in the end.
+  // The addition that was removed is missing at the end.
   write("missing.xml", with(ring, "type=\"rrs\"", "type=\"rcs\""));
   expect_error("--prove missing.xml", ExitCode::input, {"missing.xml: all_reduce 'ring'", "refused: rank "});
   write("peer.xml", with(ring, "send=\"1\"", "send=\"7\""));

@@ -1,10 +1,10 @@
 // An independent, slow model of one-packet messages on a star: for exact times of collectives that have no
 // closed form.
 //
-// Every rank has a NIC with one port to the switch and back. A message is one data packet; the receiver
-// answers with an ACK. A NIC sends what waits as an ACK first, then data, its queue pairs (one per
-// destination) in turn; the switch sends in order of arrival. Written from the model's description, on a
-// plain ordered set of events.
+// Every rank has a NIC with one port to the switch and back. A message is one data packet, and the receiver
+// answers with an ACK. A NIC sends waiting ACKs first, then data of its queue pairs (one per destination) in
+// turn. The switch sends in order of arrival. The code follows the model's description, on a plain ordered
+// set of events.
 #pragma once
 
 #include <algorithm>

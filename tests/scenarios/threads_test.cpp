@@ -1,5 +1,5 @@
-// Sets of atoms and threads decide how fast a run is and nothing else: all that a run answers, to the byte of
-// its tables, is the same for every number of them.
+// The numbers of logical processes and threads decide only how fast a run is. All results, to the byte of its
+// tables, are the same for every number of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ namespace {
 using test::Directory;
 using test::Scenario;
 
-// Everything that a run says: fingerprints, summary, what waits, every table. By name.
+// All output of a run by name: fingerprints, summary, waiting lines, every table.
 using Answers = std::map<std::string, std::string>;
 
-struct Way {
+struct Division {
   std::uint32_t sets, threads;  // sets: 0: as many as the engine wants
 };
 
@@ -35,14 +35,14 @@ std::string below_configs(const std::string& path) {
   return path[0] == '/' ? path : source_directory() + "/configs/" + path;
 }
 
-Answers run(const Scenario& scenario, Way way, Time until = kNever) {
+Answers run(const Scenario& scenario, Division division, Time until = kNever) {
   const Directory directory;
   SimulationSetup setup;
   setup.config = load_config(below_configs(scenario.config));
   for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
-  overlay_config(setup.config, "engine.sets=" + std::to_string(way.sets));
+  overlay_config(setup.config, "engine.sets=" + std::to_string(division.sets));
   setup.workload = below_configs(scenario.workload);
-  setup.threads = way.threads;
+  setup.threads = division.threads;
   setup.output_directory = directory.path();
   Simulation simulation(std::move(setup));
   Watch watch;
@@ -73,12 +73,12 @@ std::string difference(const std::string& a, const std::string& b) {
   return "'" + a.substr(begin, 120) + "'\n  and\n'" + b.substr(begin, 120) + "'";
 }
 
-void expect_same(const Scenario& scenario, const std::vector<Way>& ways, Time until = kNever) {
+void expect_same(const Scenario& scenario, const std::vector<Division>& divisions, Time until = kNever) {
   const Answers one = run(scenario, {1, 1}, until);
-  for (const Way way : ways) {
-    const std::string name = scenario.name + ", " + std::to_string(way.sets) + " sets, " +
-                             std::to_string(way.threads) + " threads: ";
-    const Answers other = run(scenario, way, until);
+  for (const Division division : divisions) {
+    const std::string name = scenario.name + ", " + std::to_string(division.sets) + " sets, " +
+                             std::to_string(division.threads) + " threads: ";
+    const Answers other = run(scenario, division, until);
     ASSERT_EQ(one.size(), other.size()) << name << "there are not the same tables";
     for (const auto& [what, text] : one) {
       if (other.at(what) != text)
@@ -87,8 +87,8 @@ void expect_same(const Scenario& scenario, const std::vector<Way>& ways, Time un
   }
 }
 
-const std::vector<Way> kSets{{2, 1}, {5, 1}, {16, 1}};
-const std::vector<Way> kSetsAndThreads{{2, 1}, {5, 1}, {16, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {16, 3}};
+const std::vector<Division> kSets{{2, 1}, {5, 1}, {16, 1}};
+const std::vector<Division> kSetsAndThreads{{2, 1}, {5, 1}, {16, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {16, 3}};
 
 // Small enough for every day: a workload of the same kind with fewer bytes.
 class Threads : public ::testing::Test {
@@ -144,7 +144,7 @@ TEST_F(Threads, DoNotShowInOpticalCircuits) {
   }
 }
 
-// Which ports the ends of iterations waited at, with every step.
+// Covers the ports at which the ends of iterations waited, with every step.
 TEST_F(Threads, DoNotShowInCriticalPaths) {
   for (Scenario scenario : test::golden_scenarios()) {
     if (scenario.name == "ptdp_ideal") continue;
@@ -160,12 +160,12 @@ TEST_F(Threads, DoNotShowInAnotherSimulation) {
     return *std::find_if(all.begin(), all.end(), [&](const Scenario& s) { return s.name == name; });
   };
   const Scenario one = smaller(scenario("irn_with_loss")), two = scenario("ptdp_two_dgx");
-  const Way way{0, 2};
-  const Answers one_alone = run(one, way), two_alone = run(two, way);
+  const Division division{0, 2};
+  const Answers one_alone = run(one, division), two_alone = run(two, division);
   for (int repetition = 0; repetition < 3; ++repetition) {
     Answers one_beside, two_beside;
-    std::thread other([&] { one_beside = run(one, way); });
-    two_beside = run(two, way);
+    std::thread other([&] { one_beside = run(one, division); });
+    two_beside = run(two, division);
     other.join();
     EXPECT_EQ(one_beside, one_alone);
     EXPECT_EQ(two_beside, two_alone);
@@ -204,7 +204,8 @@ TEST_F(Threads, DoNotShowInTraffic) {
   for (const Scenario& scenario : scenarios) expect_same(scenario, {{2, 1}, {7, 1}, {16, 2}});
 }
 
-// What a packet remembers of its way, and what escapes from one channel to another, at the edges of sets.
+// Covers the state that a packet carries along its path, and escapes from one channel to another at the edges
+// of sets.
 TEST_F(Threads, DoNotShowInVirtualChannels) {
   const std::string all_to_all = write("all_to_all.yaml", "{kind: all_to_all, bytes: 20 KB}");
   const std::vector<std::string> small{"network.switch.flow_control=credits",
@@ -221,8 +222,8 @@ TEST_F(Threads, DoNotShowInVirtualChannels) {
   expect_same({"outage", "network/valiant.yaml", all_to_all, overlays}, {{5, 1}, {16, 2}});
 }
 
-// Links that go down in one direction or both, more than once, in the middle of PFC and credits, and parts of
-// the network that cannot be reached.
+// Covers links that go down in one direction or both, more than once, during PFC and credits. Some parts of
+// the network cannot be reached.
 TEST_F(Threads, DoNotShowInOutages) {
   const std::string often =
       "network.faults=[{link: edge0->agg0, down: 30 us, up: 30100 ns}, {link: agg0->edge0, down: 40 us, up: "
@@ -259,7 +260,7 @@ TEST_F(Threads, DoNotShowInOutages) {
               {{2, 1}, {5, 1}, {0, 4}});
 }
 
-// Samples are taken between events, and what there is to see must not depend on where the engine rests.
+// Samples are taken between events, and must not depend on where the engine stops.
 TEST_F(Threads, DoNotShowInSamples) {
   const std::string all =
       "output.sample={interval: 3 us, queues: true, links: true, flows: true, ports: all}";
@@ -295,7 +296,7 @@ TEST_F(Threads, DoNotShowInRunsThatStall) {
               kSetsAndThreads);
 }
 
-// What begins while a port is held back for good is told to the other end, but nothing happens any more.
+// A message that begins while a port is blocked for good is reported to the other end, but nothing follows.
 TEST_F(Sets, DoNotShowWhereMessagesBeginBehindADeadlock) {
   std::string flows = "kind: flows\nflows:\n";
   for (int i = 0; i < 4; ++i) {
@@ -312,16 +313,17 @@ TEST_F(Sets, DoNotShowWhereMessagesBeginBehindADeadlock) {
   expect_same(sampled, kSets, 20 * kMillisecond);
 }
 
-// A network that sends the same again and again is given up at the same time: where it gives up itself, and
-// where nobody waits for that.
+// A network that repeats the same without end is stopped at the same time. This holds if it gives up by
+// itself, and if no one waits for that.
 TEST_F(Sets, DoNotShowInRunsThatGetNowhere) {
-  const auto nowhere = [&](const std::string& timeout, const std::vector<Way>& ways, const char* sample) {
+  const auto nowhere = [&](const std::string& timeout, const std::vector<Division>& divisions,
+                           const char* sample) {
     expect_same({"nowhere, " + timeout,
                  "network/faults.yaml",
                  permutation("10 MB"),
                  {"network.faults=[{link: edge0-agg0, loss: 1}, {link: edge0-agg1, loss: 1}]",
                   "transport.retries=1000", "transport.retransmission_timeout=" + timeout, sample}},
-                ways);
+                divisions);
   };
   nowhere("1 ms", {{2, 1}}, "output.sample.interval=0");
   nowhere("4 ms", {{5, 1}}, "output.sample.interval=0");

@@ -1,5 +1,5 @@
-// Do the traffic patterns, flow lists and imported fabrics that are shipped run from end to end, with as many
-// flows and bytes as they say, and with the same results every time?
+// Tests that the shipped traffic patterns, flow lists and imported fabrics run from end to end. They have the
+// flows and bytes that they state, and the same results every time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

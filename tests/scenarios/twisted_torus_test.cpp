@@ -11,8 +11,8 @@
 namespace netsim::twisted_torus_test {
 namespace {
 
-// Messages of 16 KiB from everyone to everyone, all at once; packets take any shortest way. What 64 KiB and
-// credits give is in docs/evidence/validation.md.
+// Every chip sends 16 KiB to every other at once, and packets take any shortest path.
+// docs/evidence/validation.md has the results with 64 KiB and credits.
 Time all_to_all(const std::string& sizes, bool twist) {
   const test::Directory directory;
   std::ofstream(directory.path() + "/all.yaml") << "kind: all_to_all\nbytes: 16 KiB\n";
@@ -30,8 +30,8 @@ double gain(const std::string& sizes) {
   return static_cast<double>(all_to_all(sizes, false)) / static_cast<double>(all_to_all(sizes, true));
 }
 
-// Jouppi et al., TPU v4, ISCA 2023, section 2.8: 1.63 on 4 x 4 x 8, 1.31 on 4 x 8 x 8; the busiest link says
-// 128 / 73.3 = 1.75 and 256 / 184 = 1.39.
+// Jouppi et al., TPU v4, ISCA 2023, section 2.8: 1.63 on 4 x 4 x 8 and 1.31 on 4 x 8 x 8. By the busiest link
+// it is 128 / 73.3 = 1.75 and 256 / 184 = 1.39.
 TEST(TwistedTorusTraffic, GainsOnAllToAllOf128Chips) {
   const double found = gain("[4, 4, 8]");
   EXPECT_GE(found, 1.5);

@@ -161,7 +161,7 @@ exec {BINARY} "${{given[@]}}"
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 130, errors)
-        self.assertIn("the same command goes on", errors)
+        self.assertIn("run the same command again to continue", errors)
         self.assertNotIn("Traceback", errors)
         seeds = [json.loads(path.read_text())["arguments"][-1] for path in out.glob("runs/[0-9a-f]*.json")]
         self.write("sweep.yaml", BASE + f"  until: 20 ms\naxes: [{{vary: seed, values: [{', '.join(seeds)}]}}]\n")

@@ -49,7 +49,7 @@ void* count_and_allocate(std::size_t size, std::size_t alignment) {
 namespace netsim {
 namespace {
 
-// A job that can be played event by event.
+// A job that runs event by event.
 class SteppedRun {
  public:
   SteppedRun(const std::string& cluster, const std::string& workload)
@@ -91,7 +91,7 @@ struct Allocated {
   std::uint64_t flows = 0;  // that ended meanwhile
 };
 
-// What `events` events allocate after `warm_up` others.
+// Returns the allocations of `events` events after `warm_up` others.
 Allocated steady_state(SteppedRun& run, std::uint64_t warm_up, std::uint64_t events) {
   Allocated result;
   EXPECT_TRUE(run.run(warm_up));

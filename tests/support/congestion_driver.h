@@ -34,8 +34,8 @@ class CongestionDriver {
     return context;
   }
 
-  // Lets the timers up to `to` expire, in order of time. Of two at the same time the later number comes
-  // first: a control must not rely on their order.
+  // Lets the timers up to `to` expire, in order of time. If two expire at the same time, the later number
+  // comes first: a control must not rely on their order.
   void advance(Time to) {
     while (!timers_.empty() && timers_.begin()->first <= to) {
       const Time at = timers_.begin()->first;

@@ -1,4 +1,4 @@
-// What a rank's tasks take of its GPU's memory, without playing them.
+// Computes how much memory of its GPU a rank's tasks use, without running them.
 #pragma once
 
 #include <gtest/gtest.h>

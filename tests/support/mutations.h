@@ -11,8 +11,8 @@
 
 namespace netsim::test {
 
-// Every prefix of `text`, and `count` copies with a few characters changed, removed or doubled; `read` may
-// throw an Error other than a bug's, and nothing else.
+// Reads every prefix of `text`, and `count` copies with a few characters changed, removed or doubled. `read`
+// may throw an Error other than a bug's, and nothing else.
 inline void expect_sane(const std::string& text, const std::function<void(const std::string&)>& read,
                         int count = 3000) {
   const auto attempt = [&](const std::string& given) {

@@ -1,4 +1,4 @@
-// A line of switches with packets put in at its first egress port at given times: for tests of queues alone,
+// A line of switches with packets that enter its first egress port at given times. It tests queues alone,
 // without NICs and congestion control.
 #pragma once
 

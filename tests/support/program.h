@@ -33,7 +33,7 @@ class NetsimProgram : public ::testing::Test {
     std::ofstream(directory_.path() + "/" + name) << text;
   }
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
-  // `before`: what the shell does first, e.g. a limit.
+  // `before`: shell commands that run first, e.g. a limit.
   Ended run(const std::string& arguments, const std::string& before = "true") const {
     const std::string command = "cd '" + directory_.path() + "' && { " + before + "; '" + netsim_binary() +
                                 "' " + arguments + " >out.txt 2>err.txt; }";

@@ -1,4 +1,4 @@
-// What the process has in memory, as the system counts it.
+// Returns the resident memory of the process, as the system counts it.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Whether this is a build with AddressSanitizer or ThreadSanitizer, which keep what was freed and reserve
-// more address space than there is: nothing is measured there.
+// States whether this is a build with AddressSanitizer or ThreadSanitizer. These keep freed memory and
+// reserve more address space than there is, so tests measure nothing there.
 #pragma once
 
 namespace netsim::test {

@@ -1,5 +1,5 @@
-// Messages and what is done to them, at given times from events of their source, on a packet network in any
-// number of sets; and what became of them.
+// Messages and actions on them at given times, from events of their source, on a packet network in any number
+// of sets. The fate of each message is recorded.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace netsim::test {
 
 class ScriptedMessages : public MessageListener {
  public:
-  // What happened to a message. Written by the sets of its two ends.
+  // The fate of a message. The sets of its two ends write it.
   struct Fate {
     Time delivered = -1, sent = -1;
     Bytes bytes = 0;  // delivered
@@ -108,7 +108,7 @@ class ScriptedMessages : public MessageListener {
     std::uint8_t priority;
   };
 
-  // What one source does at one time, in the order in which it was said: no packet leaves in between.
+  // The actions of one source at one time, in the given order. No packet leaves in between.
   struct OneEvent {
     Time at;
     std::uint32_t source;

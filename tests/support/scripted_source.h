@@ -133,7 +133,7 @@ class ScriptedSource final : public TaskSource {
   }
   double model_flops() const override { return 0; }
 
-  bool census = true;  // whether it says before it is played what it has
+  bool census = true;  // whether it states its tasks before it runs
 
  private:
   struct Step {

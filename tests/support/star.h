@@ -5,7 +5,7 @@
 
 namespace netsim::test {
 
-// `network` and `transport`: what stands in these sections; the latter behind a comma. `links`: rate and
+// `network` and `transport` are the text of these sections, the latter after a comma. `links`: rate and
 // delay.
 inline std::string star(int hosts, const std::string& network, const std::string& transport = "",
                         const std::string& links = "rate: 100 Gbps, delay: 1 us") {

@@ -1,4 +1,4 @@
-// All tasks of a rank, of sources that can say before they are played what they have.
+// Returns all tasks of a rank, for sources that can list them before they run.
 #pragma once
 
 #include <vector>

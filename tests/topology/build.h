@@ -35,8 +35,8 @@ inline std::vector<NodeId> nic_nodes(const Cluster& cluster) {
   return nodes;
 }
 
-// Links from one NIC to another along next hops, always the `choice`-th (cyclically) of the equal ones; 0 if
-// the walk does not arrive within 2000 links.
+// Returns the number of links from one NIC to another along next hops. The walk always takes the `choice`-th
+// (cyclically) of the equal ones. Returns 0 if it does not arrive within 2000 links.
 inline std::uint32_t walk(const Cluster& cluster, NodeId from, NodeId to, std::uint64_t choice) {
   NodeId at = from;
   for (std::uint32_t links = 1; links <= 2000; ++links) {
@@ -53,9 +53,9 @@ inline NodeId access_switch(const Graph& graph, NodeId nic) {
   return graph.port(graph.ports_of(nic).back()).peer_node;
 }
 
-// Compares with a breadth-first search over the fabric: at every switch and NIC, for every destination, the
-// same set of next hops; and walks end at the destination after the shortest distance, or nowhere where there
-// is no way.
+// Compares the routes with a breadth-first search over the fabric. Every switch and NIC has the same set of
+// next hops for every destination. Walks end at the destination after the shortest distance, or nowhere if
+// there is no path.
 inline void expect_shortest_paths(const Cluster& cluster) {
   const Graph& graph = cluster.graph;
   const auto search = shortest_path_routes(graph, cluster.nics);

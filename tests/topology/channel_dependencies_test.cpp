@@ -1,4 +1,4 @@
-// Are the circles found that there are, and none else; and do channels by hops remove them from any graph?
+// Tests that exactly the existing cycles are found, and that channels by hops remove them from any graph.
 #include "sim/topology/channel_dependencies.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ TEST(ChannelDependencies, ARingOfFourHasACircleAndATreeHasNone) {
   EXPECT_EQ(found.followed, 4U);
   const Cluster tree = cluster_of(topology_of({5, {{0, 1}, {0, 2}, {1, 3}, {1, 4}}}));
   EXPECT_TRUE(all_of(tree, *tree.routes).hops.empty());
-  // Nobody goes on after one link of a triangle.
+  // In a triangle no packet continues after one link.
   const Cluster triangle = cluster_of(topology_of(ring_of(3)));
   EXPECT_TRUE(all_of(triangle, *triangle.routes).hops.empty());
 }

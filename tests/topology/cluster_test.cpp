@@ -195,7 +195,7 @@ TEST(Cluster, IsMadeOfGroupsOfHosts) {
   EXPECT_EQ(cluster.groups[0].gpu_model, "a100_80gb");
   EXPECT_EQ(cluster.groups[1].acknowledge_every, 256);
   EXPECT_EQ(cluster.groups[2].acknowledge_every, 1);
-  EXPECT_EQ(cluster.groups[2].hosts, 20u);  // what room is left
+  EXPECT_EQ(cluster.groups[2].hosts, 20u);  // the host ports that are left
   EXPECT_EQ(cluster.host_count, 23u);
   EXPECT_EQ(cluster.gpus.size(), 2u * 8 + 8 + 20);
   ASSERT_EQ(cluster.nics.size(), 40u);
@@ -271,8 +271,7 @@ TEST(Cluster, KnowsHowLongTheWaysInAHostAre) {
   }
 }
 
-// Groups in fabrics of their own, one of them with racks of its own: what is numbered begins anew in each
-// island.
+// Groups in separate fabrics, one of them with its own racks. Numbers begin anew in each island.
 TEST(Cluster, MayFallIntoIslands) {
   const std::string one = "{kind: fat_tree, k: 4}",
                     two = "{kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 8}";
@@ -358,7 +357,7 @@ TEST(Cluster, RefusesGroupsAndFabricsThatDoNotFit) {
                     "hosts: 2\n"),
       AllOf(HasSubstr("1 to 1"), HasSubstr("fabric scale_out has 4 host ports"), HasSubstr("4 NICs")));
   EXPECT_THAT(cluster_error("topology: {kind: nvl_rack, gpus: 8, racks: 2}\nhost: dgx_a100\n"),
-              HasSubstr("GPU 0 of host dgx_a100 has no way to a NIC, but there are other hosts"));
+              HasSubstr("GPU 0 of host dgx_a100 has no path to a NIC, but there are other hosts"));
   const std::string two = "fabrics: {a: {kind: star, hosts: 4}, b: {kind: star, hosts: 4}}\n";
   EXPECT_THAT(cluster_error(two + "hosts: [{kind: single_nic, count: 2}]\n"),
               AllOf(HasSubstr("1 port for a fabric 'scale_out'"), HasSubstr("fabrics: a, b")));

@@ -50,7 +50,7 @@ inline SwitchLinks grid_of(const std::vector<std::uint32_t>& sizes, bool wrap) {
 }
 inline SwitchLinks ring_of(std::uint32_t size) { return grid_of({size}, true); }
 
-// A random tree with up to so many links more.
+// Generates a random tree with up to a number of further links.
 inline rc::Gen<SwitchLinks> random_connected(std::uint32_t least, std::uint32_t most, int more) {
   return rc::gen::exec([=] {
     SwitchLinks graph;

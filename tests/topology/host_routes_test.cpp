@@ -1,5 +1,5 @@
-// Are the ways inside a host those that its links allow: the nearest NICs, NVLink before PCIe, one GPU
-// between at most, and a way for every pair, whatever the host looks like?
+// Tests that the paths inside a host are those that its links allow. Covers the nearest NICs, NVLink before
+// PCIe, at most one GPU in between, and a path for every pair in any host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

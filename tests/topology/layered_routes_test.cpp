@@ -1,5 +1,5 @@
-// Layers of virtual channels: has any connected graph ways without circles in them, in however few; are they
-// the shortest where it is said; and who gets them?
+// Tests layers of virtual channels. Any connected graph has routes without cycles in them, with however few
+// channels. Routes are shortest if the text says so. Tests also which packets use which layer.
 #include "sim/topology/layered_routes.h"
 
 #include <gmock/gmock.h>
@@ -28,8 +28,8 @@ bool free_of_cycles(const Cluster& cluster, const Routes& routes) {
   return found.followed == found.destinations && found.hops.empty();
 }
 
-// Links of a way on which a packet takes some hop that it is offered, another one with each `choice`; 0: it
-// does not arrive, or leaves its channels.
+// Returns the number of links of a route on which a packet takes some hop that it is offered, another one
+// with each `choice`. Returns 0 if it does not arrive, or leaves its channels.
 std::uint32_t links(const Cluster& cluster, const Routes& routes, NodeId from, NodeId to,
                     std::uint64_t choice) {
   Waypoint packet;
@@ -113,7 +113,7 @@ TEST(LayeredRoutes, LinksThatAreDownLeaveLayers) {
   }));
 }
 
-// What was under way by other routes, in whatever channel it came, still has a way.
+// Packets in flight on other routes, in any channel, still have a route.
 TEST(LayeredRoutes, TakePacketsThatCameByOtherRoutes) {
   const Cluster cluster = cluster_of(topology_of(ring_of(12)));
   const auto routes = layered_routes(cluster.graph, cluster.nics, 2, 6);
@@ -138,8 +138,8 @@ std::uint32_t layers_of(const SwitchLinks& graph) {
   return routes->channels(RoutingFreedom::none);
 }
 
-// In a ring, mesh or torus of any size the hops of the dimensions can be taken in such an order that a way
-// turns up again once at most.
+// In a ring, mesh or torus of any size the hops of the dimensions can be ordered. A route then turns up again
+// at most once.
 TEST(LayeredRoutes, OfKnownShapesAreFew) {
   for (const std::uint32_t size : {5U, 8U, 17U, 30U}) EXPECT_EQ(layers_of(ring_of(size)), 2U) << size;
   EXPECT_EQ(layers_of(grid_of({6, 7}, false)), 2U);
@@ -202,7 +202,7 @@ TEST(OrderedRoutes, AreByHopsWhereChannelsAreEnoughElseByLayers) {
   const Cluster thirty = cluster_of(topology_of(ring_of(30)));
   EXPECT_EQ(thirty.routes->channels(RoutingFreedom::none), 2U);
   EXPECT_THAT(thirty.routes->channels_in_words(),
-              AllOf(HasSubstr("2, by layers"), HasSubstr("all ways are shortest ones")));
+              AllOf(HasSubstr("2, by layers"), HasSubstr("all routes are shortest ones")));
   EXPECT_TRUE(free_of_cycles(thirty, *thirty.routes));
   const Cluster three = cluster_of(topology_of(ring_of(12), ", channels: 3"));
   EXPECT_EQ(three.routes->channels(RoutingFreedom::none), 3U);
@@ -236,9 +236,9 @@ TEST(OrderedRoutes, FewerLayersMakeLongerWays) {
     EXPECT_GE(found.longer, longer);
     longer = found.longer;
     const std::string words = cluster.routes->channels_in_words();
-    const char* const expected = layers == needed ? "all ways are shortest ones"
-                                 : layers > 1     ? "% of the ways between switches are longer"
-                                                  : "ways lead up, then down";
+    const char* const expected = layers == needed ? "all routes are shortest ones"
+                                 : layers > 1     ? "% of the routes between switches are longer"
+                                                  : "routes go up, then down";
     EXPECT_THAT(words, HasSubstr(expected));
   }
 }
@@ -251,11 +251,11 @@ TEST(OrderedRoutes, LayersAreForSoManySwitches) {
               AllOf(HasSubstr("topology.channel_order"), HasSubstr("layers")));
 }
 
-// A sparse random graph, whose ways are longer than six links.
+// A sparse random graph, whose paths are longer than six links.
 TEST(OrderedRoutes, OfASparseJellyfishAreLayers) {
   const Cluster cluster = cluster_of("topology: {kind: jellyfish, switches: 300, degree: 3}");
   EXPECT_THAT(cluster.routes->channels_in_words(),
-              AllOf(HasSubstr("by layers"), HasSubstr("all ways are shortest ones")));
+              AllOf(HasSubstr("by layers"), HasSubstr("all routes are shortest ones")));
   EXPECT_LE(cluster.routes->channels(RoutingFreedom::none), 5U);
   EXPECT_TRUE(free_of_cycles(cluster, *cluster.routes));
 }

@@ -58,7 +58,7 @@ std::vector<std::uint64_t> ports_of_sets(const Graph& graph, const Partition& p)
   return ports;
 }
 
-// What holds for every partition.
+// Checks the properties of every partition.
 void expect_sound(const Graph& graph, const Partition& p) {
   if (p.sets == 1) {
     EXPECT_TRUE(p.set_of_node.empty());

@@ -1,4 +1,4 @@
-// What the lower switches of a fabric join: pods of a fat tree, its racks, its hosts.
+// Tests the parts of a fabric that its lower switches join: pods of a fat tree, its racks, its hosts.
 #include "sim/topology/parts.h"
 
 #include <gtest/gtest.h>

@@ -20,9 +20,9 @@ Structure structure(const std::string& topology, const std::string& more = "") {
   return structure_of(cluster_of("topology: {" + topology + "}\n" + more));
 }
 
-// Al-Fares et al., section 3: k^3/4 hosts, 5k^2/4 switches, full bisection.
-// A fat tree of k = 4 without one of its four cores has three quarters of its bisection; without all links of
-// a host's, that host's part less.
+// Al-Fares et al., section 3: k^3/4 hosts, 5k^2/4 switches, full bisection. A fat tree of k = 4 without one
+// of its four cores has three quarters of its bisection. Without all links of a host it loses that host's
+// part.
 TEST(Structure, SaysWhatFailuresLeave) {
   const Cluster cluster = cluster_of("topology: {kind: fat_tree, k: 4, rate: 100 Gbps}\n");
   std::vector<bool> failing(cluster.graph.port_count(), false);
@@ -50,7 +50,7 @@ TEST(Structure, OfAFatTree) {
     EXPECT_EQ(s.cables, static_cast<std::uint64_t>(3 * hosts));
     EXPECT_EQ(s.transceivers(), static_cast<std::uint64_t>(6 * hosts));
     EXPECT_EQ(s.diameter, 6u);
-    // Of a host's partners k/2 - 1 are at its edge, k/2 (k/2 - 1) elsewhere in its pod.
+    // k/2 - 1 of a host's partners are at its edge switch, and k/2 (k/2 - 1) elsewhere in its pod.
     const auto half = k / 2;
     const auto near = static_cast<double>(half - 1), pod = static_cast<double>(half * (half - 1));
     const double others = static_cast<double>(hosts - 1);
@@ -129,7 +129,8 @@ TEST(Structure, CountsPairsWithoutAWay) {
   EXPECT_EQ(s.bisection, 0);  // the halving by rails
 }
 
-// The least of the halvings by the closed form: what the leaves of one half have upward, or their hosts.
+// Returns the least of the halvings by the closed form: the uplinks of the leaves of one half, or their
+// hosts' links.
 TEST(Structure, BisectionOfLeavesAndSpines) {
   EXPECT_TRUE(rc::check("min(hosts, uplinks) of half the leaves", [] {
     const int leaves = 2 * *rc::gen::inRange(1, 4), spines = *rc::gen::inRange(1, 6);
@@ -170,8 +171,8 @@ TEST(Structure, BisectionOfToriAndMeshes) {
   }));
 }
 
-// The cut across the long dimension of k x k x 2k meets the short rings too where they are twisted: of the
-// halvings that are tried, twice the links.
+// The cut across the long dimension of k x k x 2k also crosses the short rings if they are twisted. So of the
+// halvings that are tried it has twice the links.
 TEST(Structure, ATwistDoublesTheBisection) {
   for (const auto& [sizes, regular] :
        {std::pair{"[2, 4]", 4}, {"[4, 8]", 8}, {"[4, 4, 8]", 32}, {"[4, 8, 8]", 64}}) {
@@ -214,9 +215,9 @@ TEST(Structure, BisectionOfDragonflies) {
   }
 }
 
-// The halving by the first digit cuts one of the two links from each switch: n at most. Ways that shift one
-// digit in with every hop load all 2 n links with n D / 2 of the n^2 pairs, of which n^2 / 4 cross any
-// halving each way: n / (2 D) at least, D = ceil(log2 n).
+// The halving by the first digit cuts one of the two links from each switch: n at most. Paths that shift one
+// digit in with every hop load all 2 n links with n D / 2 of the n^2 pairs. Any halving is crossed by n^2 / 4
+// of the pairs each way: n / (2 D) at least, D = ceil(log2 n).
 TEST(Structure, BisectionOfDeBruijnAndKautzGraphs) {
   for (const char* kind : {"de_bruijn", "kautz"}) {
     for (const std::int64_t n : {8, 12, 16, 24, 32, 64}) {
@@ -228,8 +229,8 @@ TEST(Structure, BisectionOfDeBruijnAndKautzGraphs) {
   }
 }
 
-// Of a power q of an odd prime, the halving into the two kinds of switches: each has q links to the other
-// kind, q^3 in all. For q = 5, the Hoffman-Singleton graph, any halving has at least (7 - 2) 50 / 4
+// For a power q of an odd prime, the halving separates the two kinds of switches. Each has q links to the
+// other kind, q^3 in all. For q = 5, the Hoffman-Singleton graph, any halving has at least (7 - 2) 50 / 4
 // (Fiedler's bound; degree 7, second eigenvalue 2).
 TEST(Structure, BisectionOfSlimFly) {
   for (const std::int64_t q : {3, 5, 7, 9, 11}) {

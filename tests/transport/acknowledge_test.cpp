@@ -1,5 +1,5 @@
-// transport.acknowledge: who asks for acknowledgements when, that no queue pair ever waits for one that
-// nobody asked for, and where the default comes from.
+// Tests transport.acknowledge: which packets ask for acknowledgements, that no queue pair waits for one that
+// was not asked for, and the default.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -22,7 +22,7 @@ constexpr const char* kPair = "topology: {kind: star, hosts: 2, rate: 100 Gbps, 
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";
 constexpr Bytes kAckWire = 66 + 20;
 
-// ACKs that one message of so many packets of 4096 B got.
+// Returns the number of ACKs for one message of this many packets of 4096 B.
 Bytes acks(const std::string& transport, Bytes packets) {
   PacketFixture f(std::string(kPair) + kQuiet + "transport: " + transport + "\n");
   f.send(0, 1, packets * 4096);
@@ -55,8 +55,8 @@ TEST(Acknowledge, ThePacketThatClosesTheWindowAsks) {
   EXPECT_EQ(acks("{congestion_control: none, window: 32768 B, acknowledge: {every: 1024}}", 80), 10);
 }
 
-// What used to take 26,224 (HPCC) and 83 times as long: the receiver waited for packets that no window let
-// out.
+// Such a flow used to take 26,224 (HPCC) and 83 times as long. The receiver waited for packets that no window
+// allowed.
 TEST(Acknowledge, AnIdleFlowNeedsNoTimeout) {
   for (const char* transport : {"{congestion_control: hpcc, acknowledge: {every: 16}}",
                                 "{congestion_control: swift, acknowledge: {every: 16}}",

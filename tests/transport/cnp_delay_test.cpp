@@ -1,4 +1,4 @@
-// transport.cnp_delay: what a NIC takes from a marked packet to the CNP.
+// Tests transport.cnp_delay, the time of a NIC from a marked packet to the CNP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using test::PacketFixture;
 
-// When the first of two senders that share a port hears of marks. No ACKs are in the CNPs' way.
+// Returns when the first of two senders that share a port receives a mark. No ACKs delay the CNPs.
 Time first_decrease(const std::string& transport) {
   PacketFixture f(
       "topology: {kind: star, hosts: 3, rate: 100 Gbps, delay: 1 us}\n"

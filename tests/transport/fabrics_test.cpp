@@ -29,7 +29,7 @@ constexpr const char* kCluster =
     "  - {kind: dgx_h100, count: 2, storage_nics: 2}\n"
     "  - {kind: storage_server, count: 2, fabric: storage}\n";
 
-// What stands in `network` and `transport`, for all or for one fabric.
+// The text of `network` and `transport`, for all fabrics or for one.
 struct Sections {
   const char* name;
   const char* network;
@@ -67,7 +67,7 @@ void send(PacketFixture& f, Side side) {
   f.send(ends[3], ends[5], 1'000'000, 5 * kMicrosecond);
 }
 
-// Of the messages of one fabric, in order of send().
+// The times of the messages of one fabric, in order of send(), and the counters of its ports.
 struct Times {
   std::vector<Time> delivered, acknowledged;
   std::map<std::string, std::array<std::uint64_t, 6>> ports;
@@ -178,7 +178,8 @@ TEST(Fabrics, OfSeveralWorkAsTheOnlyOne) {
   }
 }
 
-// What a fabric's section leaves out is as the common one says, also within `switch`; null is the default.
+// Keys that a fabric's section leaves out have the values of the common section, also within `switch`. null
+// is the default.
 TEST(Fabrics, HaveWhatTheyDoNotSayFromTheCommonSections) {
   const std::string both =
       std::string(kCluster) +
@@ -194,7 +195,7 @@ TEST(Fabrics, HaveWhatTheyDoNotSayFromTheCommonSections) {
       "network: {switch: {latency: 3 us}, fabrics: {storage: {switch: {latency: null}}}}\n"
       "transport: {mtu: 1 KiB, fabrics: {storage: {mtu: null}}}\n";
   EXPECT_EQ(run(cleared, sides, Side::storage), run(kCluster, {Side::storage}, Side::storage));
-  // What the common section says for its own flow control only.
+  // Keys of the common section that only apply to its own flow control.
   const std::string pfc = std::string(kCluster) +
                           "network: {switch: {lossless: [0], queue_limit: 9}, "
                           "fabrics: {storage: {switch: {flow_control: credits}}}}\n";
@@ -269,10 +270,10 @@ TEST(Fabrics, ShareWhatIsOfTheRun) {
   EXPECT_THAT(error_of("fabrics: {scale_out: {tiers: [{tier: 1}]}}", ""), HasSubstr("0 to 0"));
   EXPECT_THAT(
       error_of("fabrics: {storage: {switch: {buffer: 1 KB}}}", ""),
-      HasSubstr("test.yaml:7:48: network.fabrics.storage.switch.buffer: 1000 B do not hold the headroom"));
+      HasSubstr("test.yaml:7:48: network.fabrics.storage.switch.buffer: 1000 B cannot hold the headroom"));
 }
 
-// Of a torus in one virtual channel: only where its packets wait for each other.
+// A torus with one virtual channel is refused only if its packets wait for each other.
 TEST(Fabrics, AreSearchedForCirclesWherePacketsWait) {
   const std::string cluster =
       "fabrics:\n"
@@ -286,10 +287,10 @@ TEST(Fabrics, AreSearchedForCirclesWherePacketsWait) {
   EXPECT_EQ(error_of(cluster + "network: {fabrics: {storage: " + lossy + "}}\n"), "");
   EXPECT_EQ(error_of(cluster + "network: " + lossy + "\n"), "");
   EXPECT_THAT(error_of(cluster + "network: {fabrics: {scale_out: " + lossy + "}}\n"),
-              HasSubstr("in a circle"));
+              HasSubstr("in a cycle"));
   EXPECT_THAT(
       error_of(cluster + "network: {switch: {flow_control: none}, fabrics: {storage: " + lossless + "}}\n"),
-      HasSubstr("in a circle"));
+      HasSubstr("in a cycle"));
 }
 
 // ---- What is shown

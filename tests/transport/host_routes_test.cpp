@@ -81,7 +81,7 @@ TEST(WaysInside, OfADgx2PassBothSwitchStagesCutThrough) {
   EXPECT_NEAR(static_cast<double>(f.delivered[0]), static_cast<double>(expected), 100);  // 1 ps a piece
 }
 
-// What goes along the rings of a hybrid cube mesh: each GPU sends to every neighbour by as many links as join
+// Sends along the rings of a hybrid cube mesh: each GPU sends to every neighbour by as many links as join
 // them. All links are busy from the beginning to the end.
 TEST(Dgx1, NeighbourRingsSaturateAllNvlinks) {
   for (const char* host : {"dgx_1", "dgx_1v"}) {

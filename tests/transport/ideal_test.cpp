@@ -1,4 +1,4 @@
-// What windows, ideal times and base round trips promise, to the picosecond.
+// Tests windows, ideal times and base round trips, to the picosecond.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Ideal,
                                             ::testing::Values("",
                                                               ", forwarding: cut_through, latency: 300 ns")));
 
-// Nobody is faster than ideal.
+// No message is faster than the ideal.
 TEST(Ideal, IsALowerBoundUnderLoad) {
   EXPECT_TRUE(rc::check([] {
     PacketFixture f(
@@ -75,8 +75,8 @@ TEST(Ideal, IsALowerBoundUnderLoad) {
   }));
 }
 
-// Messages of one queue pair, each alone: one size, another, the first again; then the other way round a ring
-// that is cut, which is longer, and the old way.
+// Messages of one queue pair are sent alone: one size, another, and the first again. Then they take the other
+// direction around a ring that is cut, which is longer, and the old path again.
 TEST(Ideal, FollowsSizeAndWayOfTheMessagesOfAQueuePair) {
   PacketFixture f(
       "topology:\n  kind: custom\n  switches: [a, b, c]\n  links:\n    - {from: host0, to: a, rate: 100 "
@@ -104,8 +104,8 @@ TEST(Ideal, FollowsSizeAndWayOfTheMessagesOfAQueuePair) {
 constexpr BitRate kRate = 100 * kGbps;
 Time wire(Bytes bytes) { return transmission_time(bytes + 20, kRate); }
 
-// A window of w packets whose round trip is longer: in each round w packets go out, and the next round starts
-// when the first one's ACK is back.
+// A window has w packets, and the round trip is longer. In each round w packets leave, and the next round
+// starts when the first one's ACK is back.
 TEST(Window, LimitsThroughputToAWindowARoundTrip) {
   const Time delay = 10 * kMicrosecond;
   const Bytes full = 4096 + 62, first = full + 16, ack = 66;

@@ -47,7 +47,7 @@ struct Traced : PacketFixture {
                          [message](const FlowRecord& f) { return f.request.tag == message; });
   }
   Time took(std::size_t message) const { return flow(message).end - flow(message).start; }
-  // What no port is charged with.
+  // Returns how long the message waited at the sender, for which no port accounts.
   Time at_sender(std::size_t message) const {
     const Told& t = told[message];
     return took(message) - t.propagation - t.transmission - t.queueing - t.paused;
@@ -92,8 +92,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Alone, ::testing::Values(1, 4096, 4097, 10'000, 
 
 class IncastDelays : public ::testing::TestWithParam<int> {};
 
-// The receiver's link never rests from the first packet on: what a message takes longer than alone it waits
-// at the switch's port to the receiver.
+// The receiver's link is never idle from the first packet on. A message waits at the switch's port to the
+// receiver for all of its additional time.
 TEST_P(IncastDelays, AreQueueingAtTheReceiversPort) {
   const int n = GetParam();
   const Bytes bytes = 500'000;
@@ -125,8 +125,8 @@ TEST_P(IncastDelays, AreQueueingAtTheReceiversPort) {
 
 INSTANTIATE_TEST_SUITE_P(Senders, IncastDelays, ::testing::Values(1, 2, 8));
 
-// Four packets meet at leaf0's port to the spine and leave it one after the other; one from leaf1 comes with
-// the first of them, and from then on the spine's port to leaf2 is one packet behind.
+// Four packets meet at leaf0's port to the spine and leave it one after the other. One from leaf1 comes with
+// the first of them. From then on the spine's port to leaf2 is one packet behind.
 TEST(MessageDelays, AreTwoQueuesInARow) {
   std::string links;
   const auto link = [&links](const std::string& from, const std::string& to) {
@@ -164,8 +164,8 @@ TEST(MessageDelays, OfAMessageBehindAnotherAreItsSenders) {
   EXPECT_EQ(f.at_sender(1), f.took(1) - f.flow(1).ideal);
 }
 
-// Two senders fill the buffer of a switch, which pauses them. A packet to somebody else is handed over in a
-// pause: it waits out what is left of it (the port's own counter says how long), and then its turn.
+// Two senders fill the buffer of a switch, which pauses them. A packet to another host is handed over during
+// a pause. It waits for the rest of the pause, according to the port's own counter, and then for its turn.
 TEST(MessageDelays, OfAPauseAreThePortsPause) {
   const std::string yaml = test::star(4, "switch: {marker: none, buffer: 400 KB}");
   const auto start = [](Traced& f) {
@@ -256,10 +256,9 @@ TEST(MessageDelays, AreAllAtPortsWhereNothingWaitsAtTheSender) {
   }));
 }
 
-// Where packets overtake each other or are lost the parts still add up to no more than the whole.
-// The idle way has the highest rates of the run (docs/reference/results.md, the ideal time of a message).
-// What a slower link takes more is therefore no propagation: the message takes longer, and its parts leave
-// the rest over.
+// If packets overtake each other or are lost, the parts add up to no more than the whole. The idle path has
+// the highest rates of the run (docs/reference/results.md, the ideal time of a message). So the additional
+// time of a slower link is no propagation. The message takes longer, and its parts do not cover that time.
 TEST(MessageDelays, CountASlowerLinkBesideTheIdleWay) {
   Traced f(
       "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n"

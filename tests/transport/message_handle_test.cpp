@@ -1,5 +1,5 @@
-// Messages that are held, released, preferred, cancelled and limited: what leaves when, to the picosecond, on
-// one link, within a host and on the ideal network; and that no message is lost, whatever is done to it.
+// Tests messages that are held, released, preferred, cancelled and limited. Their packets leave at exact
+// times on one link, within a host and on the ideal network. No message is lost, whatever happens to it.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -42,7 +42,7 @@ struct Arrival {
   Time there = 0, acknowledged = 0;
 };
 
-// What host 0 puts on its wire, packet by packet, and the ACKs that come back, over the switch.
+// The packets of host 0 on its wire, one by one, and the ACKs that come back over the switch.
 class Wire {
  public:
   // The packet leaves when the wire is free, but not before `earliest`.
@@ -164,7 +164,7 @@ TEST(MessageHandle, HeldForEverItIsNamedByTheStallReport) {
   EXPECT_TRUE(run.network->queue_pair_view(run.network->queue_pairs()[0]).busy);
 }
 
-// Two packets have left that asked for no acknowledgement. No timer goes on for ever because of them.
+// Two packets that asked for no acknowledgement have left. No timer runs for ever because of them.
 TEST(MessageHandle, HeldInTheMiddleForEverTheRunComesToAnEnd) {
   for (const char* reliability : {"go_back_n", "irn"}) {
     ScriptedMessages run(kPair +
@@ -290,7 +290,7 @@ TEST(MessageHandle, CancelledInTheMiddleItIsClosedInBand) {
   expect_conserved(run);
 }
 
-// Held, overtaken, then cancelled: what closes it does not wait.
+// The message is held, overtaken, then cancelled. Its last packet does not wait.
 TEST(MessageHandle, CancelledWhileItIsHeld) {
   ScriptedMessages run(kPlain);
   const std::size_t cut = run.send(0, 0, 1, 5 * kMtu), other = run.send(0, 0, 1, 4 * kMtu, 200);
@@ -376,7 +376,7 @@ TEST(MessageHandle, AGapHoldsItsConnectionAlone) {
   expect_whole(run, late, two(2 * (50 * kMicrosecond + last)));
 }
 
-// Within a host, where no event keeps the gap unless somebody waits for it.
+// Within a host no event keeps the gap unless another message waits for it.
 TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
   const std::string dgx = "topology: {kind: star, hosts: 8}\nhost: dgx_a100\nhosts: 1\n";
   SendRequest request = message_of(240'000);  // 1 us
@@ -424,8 +424,8 @@ TEST(MessageHandle, ALimitHoldsBesideCongestionControl) {
 
 // ---- Jobs
 
-// Messages of two jobs take turns, packet by packet, where those of one would come one after the other. What
-// the jobs are numbered shows nowhere.
+// Messages of two jobs take turns, packet by packet. Those of one job would go one after the other. The
+// numbers of the jobs have no effect.
 TEST(MessageHandle, JobsHaveQueuePairsOfTheirOwn) {
   std::vector<std::vector<std::uint64_t>> ids;
   std::vector<std::uint64_t> packets;
@@ -451,7 +451,7 @@ TEST(MessageHandle, JobsHaveQueuePairsOfTheirOwn) {
 
 const std::string kDgx = "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n";
 
-// What message 0 of `bytes` takes alone.
+// Returns the time of message 0 of `bytes` alone.
 Time alone(const std::string& cluster, std::uint32_t from, std::uint32_t to, Bytes bytes) {
   ScriptedMessages run(cluster);
   run.send(0, from, to, bytes);

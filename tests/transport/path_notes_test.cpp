@@ -105,7 +105,7 @@ TEST(PathNotes, OthersFitAnyPath) {
     EXPECT_EQ(CongestionDriver(control, 100 * kGbps).objection(kSecond), "") << control;
 }
 
-// Of all pairs the one with the longest round trip is named, of equal ones the first.
+// The note names the pair with the longest round trip, or the first of several equal ones.
 TEST(PathNotes, TheWorstPathIsNamed) {
   PacketFixture f(
       "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 10 us}\n"

@@ -13,8 +13,8 @@ using test::PacketFixture;
 constexpr const char* kStar = "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\n";
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";
 
-// Every byte on the wire: data 4096 + 62 + 20 (+ 16 first), one ACK of 66 + 20 for every so many and the
-// last.
+// Every byte on the wire: data 4096 + 62 + 20 (+ 16 first), one ACK of 66 + 20 for a fixed number of packets,
+// and the last.
 TEST(QueuePair, WireBytesAreTheFramingsAndTheAcks) {
   for (const int every : {1, 4, 16, 1024}) {
     PacketFixture f(std::string(kStar) + kQuiet +
@@ -52,7 +52,7 @@ TEST(QueuePair, TheWireIsSharedRoundRobin) {
       << "a third of the wire from 10 us on";
 }
 
-// Queue pairs of GPUs that share a NIC behind PCIe take turns, too: four messages end within a round of each
+// Queue pairs of GPUs that share a NIC behind PCIe also take turns. Four messages end within a round of each
 // other, and the NIC is as busy as with one.
 TEST(QueuePair, GpusThatShareANicTakeTurns) {
   PacketFixture f(
@@ -98,8 +98,8 @@ TEST(QueuePair, DcqcnKeepsTheQueueShorterThanPfcAlone) {
   EXPECT_LT(queue[1], queue[0]);
 }
 
-// A receiver that never answers (all it sends is dropped by a lossy, tiny buffer) cannot be built from YAML;
-// but a lossy switch drops tails of messages, which only the retransmission timer can repair.
+// A receiver that never answers (a lossy, tiny buffer drops all it sends) cannot be built from YAML. But a
+// lossy switch drops tails of messages, which only the retransmission timer can repair.
 TEST(QueuePair, LostTailsAreRepairedByTheTimer) {
   PacketFixture f(
       "topology: {kind: star, hosts: 9, rate: 100 Gbps, delay: 1 us}\n"

@@ -1,4 +1,4 @@
-// Is a queue pair that served one message only used again, and does nobody notice?
+// Tests that a queue pair that served only one message is used again without any other effect.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class OneByOne : public PacketFixture {
       request.traits.only_message = only_message;
       send(request, i * 100 * kMicrosecond);
     }
-    // What has ended is looked at between slices.
+    // The test looks at ended flows between slices.
     while (to_the_end && loop.run_some(100) > 0) look();
   }
   std::size_t most_pairs = 0;   // at a time
@@ -56,8 +56,8 @@ TEST(Recycling, UsesQueuePairsAgainAndChangesNothing) {
   EXPECT_EQ(recycled.network->events_fingerprint(), kept.network->events_fingerprint());
 }
 
-// Timers of the usual length are pending for 67 ms, longer than all flows take: they go on without their
-// queue pairs, and fingerprints do not tell.
+// Timers of the usual length are pending for 67 ms, longer than all flows take. They remain without their
+// queue pairs, and fingerprints do not change.
 TEST(Recycling, DoesNotWaitForRetransmissionTimers) {
   const OneByOne kept("", false), recycled("", true);
   EXPECT_TRUE(recycled.all_delivered());
@@ -80,7 +80,7 @@ TEST(Recycling, IsNotSeenInTheMiddleEither) {
   EXPECT_LE(recycled.network->queue_pairs().size(), 6u);
 }
 
-// Who samples them sees their end.
+// Ended queue pairs are kept until a sampler has seen them.
 TEST(Recycling, KeepsQueuePairsUntilTheyHaveBeenSeen) {
   OneByOne run("", true, false);
   run.network->keep_ended();
@@ -92,7 +92,7 @@ TEST(Recycling, KeepsQueuePairsUntilTheyHaveBeenSeen) {
   EXPECT_LE(run.network->queue_pairs().size(), 85u);
 }
 
-// What is lost may still come, as far as the queue pair knows, so it stays; the others do not.
+// A lost packet may still arrive as far as the queue pair knows, so the queue pair stays; the others do not.
 TEST(Recycling, LeavesQueuePairsThatLostPackets) {
   const std::string lossy = kShortTimers + "network: {faults: [{link: host0->switch0, loss: 0.02}]}\n";
   const OneByOne kept(lossy, false), recycled(lossy, true);

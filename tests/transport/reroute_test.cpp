@@ -1,5 +1,5 @@
-// Routes that change again and again: paths that a queue pair has had before are taken again, so that a link
-// that flaps costs no memory.
+// Routes change repeatedly. Paths that a queue pair has had before are used again, so that a link that flaps
+// costs no memory.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,8 +27,8 @@ std::string flapping(int times, const std::string& link) {
          faults + "]";
 }
 
-// Steps of paths after so many flaps, with messages between eight pairs of hosts all the time. `quiet`: none
-// is on its way when the link goes down or comes back.
+// Returns the steps of paths after a number of flaps, with messages between eight pairs of hosts all the
+// time. `quiet`: none is in flight when the link goes down or comes back.
 std::size_t steps_after(int flaps, const std::string& link, const std::string& more, bool quiet,
                         bool only_message) {
   PacketFixture f(flapping(flaps, link) + more + "}\n");
@@ -61,8 +61,8 @@ TEST(Reroute, ALinkThatFlapsCostsNoMemory) {
   }
 }
 
-// Queue pairs that serve one message after the other, between different hosts: former paths are room for the
-// next ones.
+// Queue pairs serve one message after the other, between different hosts. The memory of former paths is used
+// for the next ones.
 TEST(Reroute, NorWithQueuePairsThatAreUsedAgain) {
   const std::size_t some = steps_after(50, "edge0-agg0", "", true, true);
   EXPECT_EQ(steps_after(250, "edge0-agg0", "", true, true), some);

@@ -1,5 +1,5 @@
-// Is every format named for what it is, by its content, and told from all others: small inputs of each, and
-// the real files of other tools where they are?
+// Tests that every format is recognised by its content and told from all others. The inputs are small
+// examples of each, and real files of other tools if they are there.
 #include "sim/core/recognise.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ std::string tar() {
 
 const std::vector<std::pair<std::string, std::string>>& inputs() {
   static const std::vector<std::pair<std::string, std::string>> list = {
-      // What netsim reads.
+      // Formats that netsim reads.
       {"csv", "source,destination,bytes,start\n0,1,1,0\n"},
       {"csv", "\xef\xbb\xbf# comment\n\n \"bytes\" , start_us,source,destination\r\n"},
       {"ns3_flows", "2\n0 1 3 100 10 2.0\n0 1 3 100 10 2.0\n"},
@@ -85,7 +85,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"netsim_workload", "{kind: incast, senders: 3}\n"},
       {"netsim_jobs", "# two\njobs:\n  - name: a\n    workload: b.pb\n"},
       {"netsim_configuration", "# comment\ntopology: {kind: star}\nhost: single_nic\n"},
-      // What it does not.
+      // Formats that netsim does not read.
       {"chakra_et", delimited(field(1, "0.0.4")) + delimited(chakra_node())},
       {"chakra_et", delimited(field(2, field(1, "schema"))) + delimited(chakra_node())},
       {"chakra_et", delimited(chakra_node()) + delimited(chakra_node())},

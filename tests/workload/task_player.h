@@ -1,7 +1,6 @@
-// TaskPlayer: plays a TaskSource without a network: computation takes what the test says, and so does a
-// message from its send on and a collective from when all members are there (no time, unless it says
-// something). What is due at one time happens in an order drawn from a seed, so that a source is shown to
-// work in any order.
+// TaskPlayer runs a TaskSource without a network. Computation takes the time that the test gives. So does a
+// message from its send on, and a collective from when all members are there (no time unless given). Events
+// of one time happen in an order drawn from a seed. So a test shows that a source works in any order.
 #pragma once
 
 #include <algorithm>

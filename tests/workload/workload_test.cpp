@@ -1,5 +1,5 @@
-// Is what the user has recognised by its content, is the shipped .pb what its YAML gives, and is everything
-// that is not a workload refused in one line with the file?
+// Tests that the input is recognised by its content, and that the shipped .pb equals what its YAML gives. Any
+// file that is not a workload is refused in one line with its name.
 #include "sim/workload/workload.h"
 
 #include <gmock/gmock.h>

@@ -24,7 +24,7 @@ class BidirectionalRing final : public CollectiveAlgorithm {
 const Registration<CollectiveAlgorithm> kBidirectionalRing{
     "bidirectional_ring",
     "all-reduce, all-gather and reduce-scatter around a ring in both directions, half of the buffer each: "
-    "for ranks whose links to both neighbours are not the same",
+    "for ranks with a separate link to each neighbour",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BidirectionalRing>(); }};
 

@@ -40,8 +40,8 @@ class BinaryTree final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kBinaryTree{
     "binary_tree",
-    "broadcast, reduce and all-reduce over a binary tree, round behind round: few steps, at half of the "
-    "bandwidth; for middling buffers",
+    "broadcast, reduce and all-reduce over a binary tree, round after round: few steps at half of the "
+    "bandwidth; for buffers of medium size",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BinaryTree>(); }};
 

@@ -64,7 +64,7 @@ const Registration<CollectiveAlgorithm> kChainedTrees{
         .integer("chunks", &ChainedTreesParameters::chunks, {1, 65536},
                  "chunks of a tree's part of the buffer")
         .flag("chained", &ChainedTreesParameters::chained,
-              "a chunk comes down as soon as its sum is at the root; false: when all sums are"),
+              "the root broadcasts each chunk as soon as it is reduced; false: after all chunks are reduced"),
     [](const ChainedTreesParameters& p, const ConfigNode&) { return std::make_unique<ChainedTrees>(p); }};
 
 }  // namespace

@@ -40,7 +40,7 @@ struct ChainParameters : CollnetParameters {
 Parameters<ChainParameters> collnet_chain_parameters() {
   using P = ChainParameters;
   return collnet_parameters<P>("CollNetChain", "")
-      .integer("chains", &P::chains, {0, 64}, "in each host; 0: as many as there are NICs near its ranks");
+      .integer("chains", &P::chains, {0, 64}, "chains in each host; 0: one for each NIC near its ranks");
 }
 
 class CollnetChainPlan final : public AggregationPlan {

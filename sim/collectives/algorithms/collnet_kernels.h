@@ -29,17 +29,17 @@ Parameters<P> collnet_parameters(const std::string& name, const std::string& of_
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
       .integer("group", &P::group, {0, 1 << 20},
-               std::string("ranks of a host, which follow each other") + P::kZeroMeans)
-      .time("base_latency", &P::base_latency, latency, "before the first step")
+               std::string("ranks of a host, with consecutive numbers") + P::kZeroMeans)
+      .time("base_latency", &P::base_latency, latency, "latency before the first step")
       .time("hop_latency", &P::hop_latency, latency,
-            "of each message within a host (NCCL tuning.cc hwLatencies, NVLINK " + name + ")")
+            "latency of each message within a host (NCCL tuning.cc hwLatencies, NVLINK " + name + ")")
       .time("hop_latency_net", &P::hop_latency_net, latency,
-            "of each message that goes up a tree, besides the network's own time until its sum is back (NCCL "
-            "tuning.cc hwLatencies, NET " +
+            "latency of each message that goes up a tree, besides the network's own time until its sum is "
+            "back (NCCL tuning.cc hwLatencies, NET " +
                 name + ")")
       .bytes("chunk", &P::chunk, {64, kGibibyte}, "largest message" + of_chunk + "; less for small buffers")
       .integer("slots", &P::slots, {kSlots, 1 << 20},
-               "messages of a connection that the receiver has room for (NCCL_STEPS)");
+               "messages of a connection that the receiver can buffer (NCCL_STEPS)");
 }
 
 // Returns the KernelModel of an operation of `bytes`. `at_once` is the number of messages in flight together.

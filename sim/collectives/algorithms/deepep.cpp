@@ -61,18 +61,20 @@ Parameters<DeepepParameters> deepep_parameters() {
   return Parameters<P>()
       .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
                "ranks of a host; the number of ranks is a multiple of it, or less")
-      .integer("channels", &P::channels, {1, 1024}, "each has its share of the tokens (two SMs each; 24 SMs)")
+      .integer("channels", &P::channels, {1, 1024},
+               "channels, each with its share of the tokens (two SMs each; 24 SMs)")
       .integer("chunk", &P::chunk, {1, 4096}, "tokens that are sent to another host at a time")
       .integer("buffer", &P::buffer, {1, 1 << 20},
-               "tokens that the receiver of a connection has room for; at least two chunks")
-      .time("hop_latency", &P::hop_latency, latency, "of a message over NVLink (DeepSeek: 3.33 us)")
-      .time("hop_latency_net", &P::hop_latency_net, latency, "of one between hosts (DeepSeek: 2.8 us)")
+               "tokens that the receiver of a connection can buffer; at least two chunks")
+      .time("hop_latency", &P::hop_latency, latency, "latency of a message over NVLink (DeepSeek: 3.33 us)")
+      .time("hop_latency_net", &P::hop_latency_net, latency,
+            "latency of a message between hosts (DeepSeek: 2.8 us)")
       .rate("warp_rate", &P::warp_rate, {0, 100'000 * kGbps},
-            "of what passes through a GPU, by channel and GPU of its host (DeepEP on H20); 0: no limit")
-      .real(
-          "nvlink_share", &P::nvlink_share, {0.01, 1},
-          "of what a GPU's links in its host carry, what the kernels store over them if all ranks are in one "
-          "host (DeepEP on H20)");
+            "rate at which a channel of a GPU forwards tokens from other hosts to one GPU of its host "
+            "(DeepEP on H20); 0: no limit")
+      .real("nvlink_share", &P::nvlink_share, {0.01, 1},
+            "share of the rate of a GPU's links in its host that the kernels reach if all ranks are in one "
+            "host (DeepEP on H20)");
 }
 
 class ForwardingPlan : public RegularPlan {
@@ -286,9 +288,8 @@ class Deepep final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kDeepep{
     "deepep",
-    "tokens to their experts and back as DeepEP's normal kernels do it: once to each host, and from there "
-    "over "
-    "NVLink",
+    "sends tokens to their experts and back as DeepEP's normal kernels: once to each host, and from there "
+    "over NVLink",
     deepep_parameters(), [](const DeepepParameters& p, const ConfigNode& where) {
       if (p.buffer < kSlots * p.chunk) {
         where.fail("buffer: " + std::to_string(p.buffer) + " tokens are too few for chunks of " +

@@ -25,10 +25,12 @@ Parameters<LowLatencyParameters> deepep_low_latency_parameters() {
   using P = LowLatencyParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .time("base_latency", &P::base_latency, latency,
-            "of the kernel besides its messages: casts, barriers, copies (from DeepEP's 77 us on 8 H800)")
-      .time("hop_latency", &P::hop_latency, latency, "of a message over NVLink (DeepSeek: 3.33 us)")
-      .time("hop_latency_net", &P::hop_latency_net, latency, "of one between hosts (DeepSeek: 2.8 us)");
+      .time(
+          "base_latency", &P::base_latency, latency,
+          "time of the kernel besides its messages: casts, barriers, copies (from DeepEP's 77 us on 8 H800)")
+      .time("hop_latency", &P::hop_latency, latency, "latency of a message over NVLink (DeepSeek: 3.33 us)")
+      .time("hop_latency_net", &P::hop_latency_net, latency,
+            "latency of a message between hosts (DeepSeek: 2.8 us)");
 }
 
 class LowLatency final : public CollectiveAlgorithm {
@@ -54,7 +56,7 @@ class LowLatency final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kDeepepLowLatency{
     "deepep_low_latency",
-    "tokens to their experts and back as DeepEP's low-latency kernels do it: a message for each token and "
+    "sends tokens to their experts and back as DeepEP's low-latency kernels: a message for each token and "
     "expert",
     deepep_low_latency_parameters(),
     [](const LowLatencyParameters& p, const ConfigNode&) { return std::make_unique<LowLatency>(p); }};

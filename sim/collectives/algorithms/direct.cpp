@@ -153,9 +153,8 @@ class Direct final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kDirect{
     "direct",
-    "everybody sends everybody at once what is theirs: one step, or two for an all-reduce; gather and "
-    "scatter "
-    "from or to everybody; point-to-point",
+    "each rank sends each other rank its block at once: one step, or two for an all-reduce; also gather, "
+    "scatter and point-to-point",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Direct>(); }};
 

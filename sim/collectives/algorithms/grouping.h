@@ -40,7 +40,7 @@ inline std::uint32_t group_of(const GroupParameters& parameters, const char* alg
 struct HostGroupParameters {
   std::int64_t group = 0;  // 0: the groups are the hosts
   // Documentation of the value 0.
-  static constexpr const char* kZeroMeans = "; 0: as the hosts are, and 8 where no hosts are known";
+  static constexpr const char* kZeroMeans = "; 0: the GPUs of a host, or 8 where no hosts are known";
 
   // Returns the number of ranks of a group where no hosts are known. It may exceed the number of all ranks.
   std::uint32_t group_size() const { return group == 0 ? kUsualGroup : static_cast<std::uint32_t>(group); }

@@ -102,8 +102,8 @@ class Hierarchical final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kHierarchical{
     "hierarchical",
-    "all-reduce through the first ranks of groups: reduced in groups, around a ring of their leaders, "
-    "broadcast in groups; few steps, for small buffers on many ranks",
+    "all-reduce through the first rank of each group: reduce in groups, all-reduce around a ring of these "
+    "leaders, broadcast in groups; few steps, for small buffers on many ranks",
     group_parameters(),
     [](const GroupParameters& p, const ConfigNode&) { return std::make_unique<Hierarchical>(p); }};
 

@@ -71,7 +71,8 @@ class Nccl final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kNccl{
     "nccl",
-    "what NCCL's cost model chooses for the size and the group: ring, tree, NVLS, NVLS tree, CollNet or PAT",
+    "the algorithm that NCCL's cost model chooses for the size and the group: ring, tree, NVLS, NVLS tree, "
+    "CollNet or PAT",
     Parameters<NcclParameters>()
         .flag("ring", &NcclParameters::ring, "rings may be chosen; false: NCCL_ALGO=^Ring")
         .flag("tree", &NcclParameters::tree, "trees may be chosen; false: NCCL_ALGO=^Tree")
@@ -80,10 +81,9 @@ const Registration<CollectiveAlgorithm> kNccl{
               "PAT may be chosen for groups with one GPU a host; false: NCCL_PAT_ENABLE=0")
         .flag("collnet", &NcclParameters::collnet,
               "CollNet may be chosen where a fabric's switches add up; false: NCCL_COLLNET_ENABLE=0")
-        .integer(
-            "scale_out_channels", &NcclParameters::scale_out_channels, {0, 32},
-            "channels on each ring or chain of a group on several hosts; 0: as NCCL has them, 2, and since "
-            "Hopper more where NICs are few (ncclTopoDupChannels, ncclTopoPostset)"),
+        .integer("scale_out_channels", &NcclParameters::scale_out_channels, {0, 32},
+                 "channels on each ring or chain of a group on several hosts; 0: as in NCCL, 2, and since "
+                 "Hopper more where NICs are few (ncclTopoDupChannels, ncclTopoPostset)"),
     [](const NcclParameters& p, const ConfigNode&) { return std::make_unique<Nccl>(p); }};
 
 }  // namespace

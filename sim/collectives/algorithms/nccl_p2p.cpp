@@ -46,11 +46,12 @@ Parameters<NcclP2pParameters> nccl_p2p_parameters() {
   return Parameters<P>()
       .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
                "ranks of a host; the number of ranks is a multiple of it, or less")
-      .flag("pxn", &P::pxn, "between hosts over the NIC of the receiver's rail (false: NCCL_PXN_DISABLE=1)")
+      .flag("pxn", &P::pxn,
+            "messages between hosts take the NIC of the receiver's rail (false: NCCL_PXN_DISABLE=1)")
       .integer("channels", &P::channels, {1, 1024}, "as NCCL derives them from the topology",
-               "of all peers together (between NCCL_MIN_P2P_NCHANNELS and NCCL_MAX_P2P_NCHANNELS)")
+               "channels of all peers together (between NCCL_MIN_P2P_NCHANNELS and NCCL_MAX_P2P_NCHANNELS)")
       .integer("per_peer", &P::per_peer, {1, 1024}, "as NCCL derives them from the topology",
-               "channels that share what goes to a rank of another host (NCCL_NCHANNELS_PER_NET_PEER)");
+               "channels that share the messages to a rank of another host (NCCL_NCHANNELS_PER_NET_PEER)");
 }
 
 // Returns the distances below `count` in the order of NCCL's rounds.
@@ -227,8 +228,8 @@ class NcclP2p final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kNcclP2p{
     "nccl_p2p",
-    "sends and receives as NCCL does them, alone or grouped into an all-to-all (v): in rounds, so many at a "
-    "time, between hosts over the NIC of the receiver's rail (PXN)",
+    "sends and receives as NCCL does them, alone or grouped into an all-to-all (v): in rounds of a limited "
+    "number; between hosts over the NIC of the receiver's rail (PXN)",
     nccl_p2p_parameters(),
     [](const NcclP2pParameters& p, const ConfigNode&) { return std::make_unique<NcclP2p>(p); }};
 

@@ -33,17 +33,18 @@ Parameters<NvlsParameters> nvls_parameters() {
   using P = NvlsParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .time(
-          "base_latency", &P::base_latency, latency,
-          "before the first step (NCCL tuning.cc hwLatencies, NVLS: 25 us, without an all-reduce's two hops)")
+      .time("base_latency", &P::base_latency, latency,
+            "latency before the first step (NCCL tuning.cc hwLatencies, NVLS: 25 us, without an all-reduce's "
+            "two hops)")
       .time("hop_latency", &P::hop_latency, latency,
-            "of each message that a switch adds up or copies (NCCL tuning.cc hwLatencies, CollNetDirect)")
+            "latency of each message that a switch adds up or copies (NCCL tuning.cc hwLatencies, "
+            "CollNetDirect)")
       .integer("channels", &P::channels, {0, 1024},
-               "timed together (NCCL_NVLS_NCHANNELS); 0: 16 on Hopper, on Blackwell 24")
+               "channels, timed together (NCCL_NVLS_NCHANNELS); 0: 16 on Hopper, on Blackwell 24")
       .bytes("chunk", &P::chunk, {kKibibyte, kGibibyte},
              "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers")
       .integer("slots", &P::slots, {0, 1 << 20},
-               "messages of a multicast that each receiver has room for (NCCL_STEPS); 0: any number, without "
+               "messages of a multicast that each receiver can buffer (NCCL_STEPS); 0: any number, without "
                "credits")
       .flag("copies", &P::copies, P::kCopiesDoc);
 }
@@ -149,7 +150,7 @@ class Nvls final : public CollectiveAlgorithm {
 };
 
 const Registration<CollectiveAlgorithm> kNvls{
-    "nvls", "NVLink SHARP: switches add up each rank's part for it and copy it to all (NCCL NVLS)",
+    "nvls", "NVLink SHARP: switches add up the part of each rank and copy the sum to all ranks (NCCL NVLS)",
     nvls_parameters(), [](const NvlsParameters& p, const ConfigNode&) { return std::make_unique<Nvls>(p); }};
 
 }  // namespace

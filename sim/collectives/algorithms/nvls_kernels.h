@@ -80,8 +80,8 @@ struct NvlsParameters {
   std::int64_t slots = 8;
   bool copies = true;
   static constexpr const char* kCopiesDoc =
-      "whether copying into NCCL's buffers and out of them takes time; false: as with buffers that are "
-      "registered";
+      "whether copies into NCCL's buffers and out of them take time; false: buffers are registered, so "
+      "nothing is copied";
 };
 
 // NvlsChunkLimit: a chunk has at most `most` bytes where fewer than `fewest` chunks of the size before would

@@ -36,18 +36,19 @@ Parameters<NvlsTreeParameters> nvls_tree_parameters() {
   using P = NvlsTreeParameters;
   const Range<Time> latency{0, kSecond};
   return Parameters<P>()
-      .integer("group", &P::group, {0, 1 << 20}, std::string("ranks that switches join") + P::kZeroMeans)
+      .integer("group", &P::group, {0, 1 << 20}, std::string("ranks that NVSwitches join") + P::kZeroMeans)
       .time("base_latency", &P::base_latency, latency,
-            "before the first step (NCCL tuning.cc hwLatencies, NVLS_TREE: 25 us, without two hops)")
-      .time("hop_latency", &P::hop_latency, latency, "of each message that a switch adds up or copies")
+            "latency before the first step (NCCL tuning.cc hwLatencies, NVLS_TREE: 25 us, without two hops)")
+      .time("hop_latency", &P::hop_latency, latency,
+            "latency of each message that a switch adds up or copies")
       .time("hop_latency_net", &P::hop_latency_net, latency,
-            "of each message between hosts (NCCL tuning.cc hwLatencies, NET NVLS_TREE)")
+            "latency of each message between hosts (NCCL tuning.cc hwLatencies, NET NVLS_TREE)")
       .integer("channels", &P::channels, {0, 1024},
-               "timed together (NCCL_NVLS_NCHANNELS); 0: 16 on Hopper, on Blackwell 32")
+               "channels, timed together (NCCL_NVLS_NCHANNELS); 0: 16 on Hopper, on Blackwell 32")
       .bytes("chunk", &P::chunk, {kKibibyte, kGibibyte},
              "largest message of one channel (NCCL_NVLS_CHUNKSIZE); less for small buffers and many hosts")
       .integer("slots", &P::slots, {kSlots, 1 << 20},
-               "messages of a connection that the receiver has room for (NCCL_STEPS)")
+               "messages of a connection that the receiver can buffer (NCCL_STEPS)")
       .flag("copies", &P::copies, P::kCopiesDoc);
 }
 

@@ -147,7 +147,7 @@ class ParameterServer final : public CollectiveAlgorithm {
   std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
     if (servers_ + 2 > ranks) {
       refuse("parameter_server", kind, ranks,
-             "needs two workers at least besides its servers, " + std::to_string(servers_));
+             "needs at least two workers besides its servers, " + std::to_string(servers_));
     }
     const Owned parts = owned(split_, ranks - servers_, servers_);
     const std::uint64_t workers = ranks - servers_;
@@ -163,16 +163,17 @@ class ParameterServer final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kParameterServer{
     "parameter_server",
-    "all-reduce by servers to which all push and from which all pull: workers themselves, dedicated ones, or "
-    "both as BytePS has them",
+    "all-reduce by servers to which all ranks push and from which all pull: the workers, dedicated servers, "
+    "or both as in BytePS",
     Parameters<ParameterServerParameters>()
-        .integer(
-            "servers", &ParameterServerParameters::servers, {0, 1 << 20},
-            "of the members the last ones that only serve: they contribute nothing (BytePS's CPU machines)")
+        .integer("servers", &ParameterServerParameters::servers, {0, 1 << 20},
+                 "number of members, the last ones, that only serve and contribute nothing (BytePS's CPU "
+                 "machines)")
         .choice(
             "split", &ParameterServerParameters::split,
             {{"optimal", Split::optimal}, {"colocated", Split::colocated}, {"dedicated", Split::dedicated}},
-            "who owns the buffer's parts: all as BytePS's optimal split has it, the workers, or the servers"),
+            "owners of the buffer's parts: all members in BytePS's optimal split, the workers, or the "
+            "servers"),
     [](const ParameterServerParameters& p, const ConfigNode& where) {
       if (p.split == Split::dedicated && p.servers == 0)
         where.fail("split: dedicated needs servers (allowed: 1 and more)");

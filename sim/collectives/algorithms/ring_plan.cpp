@@ -61,7 +61,7 @@ RingPlan::Rings RingPlan::rings_of(const Dimensions& dimensions, const RingSlice
   for (const RingDimension& along : slice) {
     const std::uint32_t size = dimensions[along.dimension];
     if (size == 1) continue;
-    NETSIM_CHECK(std::gcd(size, along.hop) == 1, "a ring that does not come to all ranks");
+    NETSIM_CHECK(std::gcd(size, along.hop) == 1, "a ring that does not visit all ranks");
     const Dimensions inner(dimensions.begin(), dimensions.begin() + along.dimension);
     extent /= size;
     rings.push_back(

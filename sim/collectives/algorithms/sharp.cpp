@@ -63,9 +63,11 @@ Parameters<SharpParameters> sharp_parameters() {
   using P = SharpParameters;
   return collnet_parameters<P>("CollNetDirect", " (NCCL_BUFFSIZE / NCCL_STEPS)")
       .integer("trees", &P::trees, {0, 64},
-               "of each rank's part; 0: as many as there are NICs near the ranks of a host for each of them")
-      .flag("nvls", &P::nvls,
-            "the hosts' NVSwitches add up and copy what goes to heads and comes from them (NVLink SHARP)");
+               "aggregation trees for each rank's part; 0: the number of NICs near the ranks of a host, "
+               "divided by these ranks")
+      .flag(
+          "nvls", &P::nvls,
+          "the hosts' NVSwitches add up the data for head ranks and copy the data from them (NVLink SHARP)");
 }
 
 // DirectSharp: each rank sends its data directly to the heads of its host. It has a thread block for each

@@ -171,8 +171,8 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
 
 const Registration<CollectiveAlgorithm> kThreeStep{
     "three_step",
-    "all-to-all that gathers in each group what goes to another one, and scatters it there: one message "
-    "between two groups instead of one for each pair of ranks; for very many hosts",
+    "all-to-all that gathers in each group the blocks for another group, and scatters them there: one "
+    "message between two groups instead of one for each pair of ranks; for very many hosts",
     group_parameters(), [](const GroupParameters& p, const ConfigNode&) {
       return std::make_unique<GroupedAllToAll<ThreeStepPlan>>(p);
     }};

@@ -25,7 +25,7 @@ const Registration<CollectiveAlgorithm> kTorus2d{
     "torus_2d",
     "all-reduce over a grid, [ranks of a row, rows]: reduce-scatter in rows, all-reduce in columns, "
     "all-gather in rows; the fewest bytes in far fewer steps than a ring's",
-    dimensions_parameters("the two factors that are nearest to each other"),
+    dimensions_parameters("the two factors of the number of ranks that are nearest to each other"),
     [](const DimensionsParameters& p, const ConfigNode&) {
       return std::make_unique<Torus2d>(read_dimensions(p, 2, 2));
     }};

@@ -88,8 +88,8 @@ class TwoStepPlan final : public GroupedAllToAllPlan {
 
 const Registration<CollectiveAlgorithm> kTwoStep{
     "two_step",
-    "all-to-all that collects in groups what goes to another group: one message between counterparts instead "
-    "of one for each pair of ranks; for many hosts and middling sizes",
+    "all-to-all that collects in each group the blocks for another group: one message between counterparts "
+    "instead of one for each pair of ranks; for many hosts and medium sizes",
     group_parameters(), [](const GroupParameters& p, const ConfigNode&) {
       return std::make_unique<GroupedAllToAll<TwoStepPlan>>(p);
     }};

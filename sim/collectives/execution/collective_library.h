@@ -49,8 +49,8 @@ struct CollectiveConfig {
   const Plan* plan = nullptr;
   CostFamily family = CostFamily::ring;
   Reach farthest = Reach::self;  // reach from the first member to the farthest one
-  // NCCL's channels, each a thread block on every GPU. They are more than the chunking's where channels are
-  // simulated together.
+  // Number of channels in NCCL's sense, each a thread block on every GPU. It exceeds the number in `chunking`
+  // if several channels are simulated as one.
   std::uint32_t channels = 0;
   // For a lone send: the GPU beside the sender that forwards its messages and the credits for them. kNoIndex:
   // none.
@@ -59,7 +59,7 @@ struct CollectiveConfig {
   ChannelOrders orders;
   // Kernels that do not run by the parameters of their protocol; nullopt: the parameters apply.
   std::optional<KernelModel> kernels;
-  double aggregation_share = 1;  // SwitchAggregation::share of all aggregation groups
+  double aggregation_share = 1;  // its groups' share of the switch ports' efficiency (SwitchAggregation)
   ConfigReason reason;
 };
 

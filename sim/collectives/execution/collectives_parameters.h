@@ -79,7 +79,7 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   // Rules with which users restrict NCCL's choice (nccl_rules.h). `rules` is read from the three nodes.
   ConfigNode nccl_algo, nccl_proto, tuner;
   NcclRules rules;
-  // The node that names NCCL_GRAPH_FILE, and the contents of that file.
+  // The key `graph`, which names a graph file (NCCL_GRAPH_FILE), and the contents of that file.
   ConfigNode graph;
   std::optional<NcclGraph> nccl_graph;
   // Time before the kernel of a collective runs. NCCL's tables omit it; its value is measured.

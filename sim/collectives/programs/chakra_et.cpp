@@ -255,8 +255,8 @@ class Guess {
                          "total_chunk_cnt; allowed: one of both, at all sends and receives");
         if (*bytes != *first)
           messages_.fail(where, "comm_size is " + std::to_string(*bytes) + ", and " + std::to_string(*first) +
-                                    " elsewhere; allowed: one size, because without msg_chunk_idx nothing "
-                                    "says which chunks a larger message is");
+                                    " elsewhere; allowed: one size, because without msg_chunk_idx the chunks "
+                                    "of a larger message are not known");
       }
     }
   }
@@ -289,7 +289,7 @@ class Guess {
     if (what.size() > 1 && !sum) {
       messages_.fail(send,
                      "waits for " + std::to_string(what.size()) +
-                         " receives, and nothing says which of them it passes on; allowed: data_deps on "
+                         " receives, and it is not known which of them it passes on; allowed: data_deps on "
                          "one, or on several that are all reduced, or msg_chunk_idx at all nodes");
     }
     fresh_[message] = what.empty();
@@ -576,10 +576,10 @@ CollectiveProgram read_chakra_et(std::string text, const std::string& path) {
       Place{trace.ranks[0].path, 0, 0, ""},
       kinds.size() == 1
           ? "is of the collective '" + trace.collective +
-                "', whose messages do not go from and to such ranks; allowed: chunks that each go from who "
-                "has them to who needs them, and one root of a broadcast or a reduce"
-          : std::string("does not say its collective, and is proved as none; allowed: `collective` among the "
-                        "attributes of its first record, or a trace that one of those collectives is"));
+                "', but its messages do not perform it; allowed: each chunk goes from a rank that has it to "
+                "a rank that needs it, with one root for a broadcast or a reduce"
+          : std::string("does not name its collective, and its messages perform none; allowed: `collective` "
+                        "among the attributes of its first record, or a trace that performs one"));
 }
 
 }  // namespace netsim

@@ -35,8 +35,8 @@ std::pair<std::string, std::uint32_t> parts_of(const std::string& path) {
   const bool is_number = !rank.empty() && rank.size() <= 5 && std::all_of(rank.begin(), rank.end(), is_digit);
   if (file.extension() != ".et" || !is_number) {
     fail(path,
-         "is a Chakra execution trace of one rank; allowed: a file NAME.R.et of rank R, because those of the "
-         "others are looked for beside it");
+         "is a Chakra execution trace of one rank; allowed: a file NAME.R.et of rank R, with the files of "
+         "the other ranks beside it");
   }
   return {(file.parent_path() / stem.stem()).string(), static_cast<std::uint32_t>(std::stoul(rank))};
 }
@@ -122,7 +122,7 @@ class FileReader {
   }
   [[noreturn]] void fail_record(const std::string& expected) const {
     fail(file_.path, "record " + std::to_string(record_) +
-                         " is not what stands there in a Chakra execution trace: " + expected);
+                         " does not fit a Chakra execution trace; expected: " + expected);
   }
 
   void read_metadata(std::string_view record) {
@@ -165,7 +165,7 @@ class FileReader {
     ChakraNode node;
     node.id = given.id();
     if (!positions_.try_emplace(node.id, position).second)
-      fail_node(node, "stands in the file twice; allowed: an id once");
+      fail_node(node, "is in the file twice; allowed: each id once");
     given_deps_.emplace_back(given.data_deps().begin(), given.data_deps().end());
     given_deps_.emplace_back(given.ctrl_deps().begin(), given.ctrl_deps().end());
     switch (given.type()) {
@@ -269,7 +269,7 @@ class FileReader {
     if (file_.in_order.size() == count) return;
     const auto stuck = std::find_if(waits.begin(), waits.end(), [](std::uint32_t left) { return left > 0; });
     fail_node(file_.nodes[static_cast<std::size_t>(stuck - waits.begin())],
-              "waits for nodes that wait for it, or for such ones; allowed: no cycle");
+              "waits for nodes that wait for it, or for nodes in such a cycle; allowed: no cycle");
   }
 
   [[noreturn]] void fail_node(const ChakraNode& node, const std::string& message) const {

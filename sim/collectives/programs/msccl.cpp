@@ -52,7 +52,7 @@ class Msccl final : public CollectiveAlgorithm {
 };
 
 const Registration<CollectiveAlgorithm> kMsccl{
-    "msccl", "what a program of MSCCL says, unchanged, for the collective and the number of ranks it is for",
+    "msccl", "runs a program of MSCCL unchanged, for its collective and its number of ranks",
     with_file(Parameters<MscclParameters>(),
               "the program (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et)")
         .choice("protocol", &MscclParameters::protocol,
@@ -60,7 +60,7 @@ const Registration<CollectiveAlgorithm> kMsccl{
                  {"simple", Protocol::simple},
                  {"ll", Protocol::ll},
                  {"ll128", Protocol::ll128}},
-                "what it runs by; of_file: what the file says, Simple where it says nothing"),
+                "NCCL protocol; of_file: that of the file, or Simple where the file names none"),
     [](const MscclParameters& p, const ConfigNode& where) {
       return std::make_unique<Msccl>(read_named_file(where, kLargestProgram), p.protocol);
     }};

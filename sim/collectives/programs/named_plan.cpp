@@ -61,7 +61,7 @@ CollectiveKind kind_of(const PlanName& name, const CollectiveAlgorithm& algorith
 
 std::uint32_t ranks_of(const PlanName& name) {
   if (!name.ranks)
-    throw ConfigError("--ranks is missing: of how many ranks, e.g. --ranks 8 (" + name.text +
+    throw ConfigError("--ranks is missing: the number of ranks, e.g. --ranks 8 (" + name.text +
                       " is an algorithm)");
   if (*name.ranks < 2 || *name.ranks > kMostNamedRanks) {
     throw ConfigError("--ranks: " + std::to_string(*name.ranks) + " was given, allowed is 2 to " +
@@ -105,7 +105,7 @@ CollectiveProgram program_in(const PlanName& name) {
   }
   if (!name.kind.empty() || name.ranks || name.root || !name.assignments.empty()) {
     throw ConfigError("--kind, --ranks, --root and --set are for algorithms; " + name.text +
-                      " says itself what it is");
+                      " states these itself");
   }
   return read_program(read_file(name.text, kLargestProgram), name.text);
 }

@@ -357,7 +357,7 @@ class Splitter {
 
 CollectiveProgram program_of(const Plan& plan) {
   if (plan.aggregations() > 0)
-    refuse(plan, "is done by switches that copy and add up, for which programs of MSCCL have no steps");
+    refuse(plan, "uses switches that copy and add up, for which programs of MSCCL have no steps");
   if (!has_bytes(plan.kind())) refuse(plan, "is of a kind that programs of MSCCL do not know");
   if (plan.workers() < plan.ranks())
     refuse(plan, "has ranks that only serve, and all ranks of a program of MSCCL contribute");

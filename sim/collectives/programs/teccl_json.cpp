@@ -152,9 +152,11 @@ class ScheduleReader {
         add_demand(gpu, chunk, paths);
       }
     } else {
-      root_.fail("says nowhere who gets what; allowed: 'N-Demand_Met' or 'N-Chunk paths' besides 'N-Flows'");
+      root_.fail(
+          "does not state which GPU gets which chunk; allowed: 'N-Demand_Met' or 'N-Chunk paths' besides "
+          "'N-Flows'");
     }
-    if (chunks_.empty()) root_.fail("nobody gets anything; allowed: an all-gather or an all-to-all");
+    if (chunks_.empty()) root_.fail("no GPU gets a chunk; allowed: an all-gather or an all-to-all");
   }
 
   // Checks the time at which a GPU has a chunk; it is not used.
@@ -215,12 +217,11 @@ class ScheduleReader {
     for (const ConfigNode& node : flows->items()) {
       const Flow flow = read_flow(node);
       if (std::abs(flow.hop.volume - 1) > kVolumeError)
-        node.fail(
-            "'" + node.text() +
-            "': a part of a chunk, and nothing says which; allowed: whole chunks, or an all-to-all whose "
-            "'N-Chunk paths' say where each part goes");
+        node.fail("'" + node.text() +
+                  "': a part of a chunk, and it is not known which part; allowed: whole chunks, or an "
+                  "all-to-all whose 'N-Chunk paths' say where each part goes");
       if (!chunks_.contains({flow.source, flow.chunk}))
-        node.fail("'" + node.text() + "': a chunk that nobody demands");
+        node.fail("'" + node.text() + "': a chunk that no GPU demands");
       add_send(flow.hop, address_of(Chunk{flow.source, flow.chunk}), node);
       flows_.insert({Chunk{flow.source, flow.chunk}, flow.hop.from, flow.hop.to, flow.hop.epoch});
     }
@@ -252,7 +253,7 @@ class ScheduleReader {
       for (const auto& [hop, node] : path.hops) {
         if (!flows_.contains({path.chunk, hop.from, hop.to, hop.epoch}))
           node->fail("'" + node->text() + "': no flow of chunk " + number(path.chunk.second) + " of GPU " +
-                     number(path.chunk.first) + " says so; allowed: what 'N-Flows' has too");
+                     number(path.chunk.first) + " matches; allowed: only demands that 'N-Flows' meets too");
       }
       there.insert({path.chunk, path.hops.back().first.to});
     }
@@ -326,10 +327,9 @@ class ScheduleReader {
 
   [[noreturn]] void refuse_demand(const std::string& what) const {
     (met_ != nullptr ? met_ : paths_)
-        ->fail(
-            what +
-            "; allowed: an all-gather (everybody gets all chunks of the others) or an all-to-all (everybody "
-            "gets as many chunks of each of the others, which nobody else gets)");
+        ->fail(what +
+               "; allowed: an all-gather (each GPU gets all chunks of the others) or an all-to-all (each GPU "
+               "gets as many chunks of each other GPU, which no third GPU gets)");
   }
 
   // Reads the paths. The flows omit duplicates, such as two parts of a chunk that use a link in the same
@@ -341,7 +341,7 @@ class ScheduleReader {
       const auto [gpu, chunk] = demand_named(name, paths);
       const auto found = chunks_.find(chunk);
       if (found == chunks_.end() || !found->second.contains(gpu))
-        paths.fail("'" + name + "': nobody there demands it");
+        paths.fail("'" + name + "': no GPU there demands it");
       if (!paths.is_sequence() || paths.items().empty()) refuse(paths, "a list of paths");
       if (paths.items().front().is_scalar()) {
         result.push_back(path_of(chunk, gpu, paths));  // a path of the whole chunk

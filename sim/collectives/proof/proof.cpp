@@ -121,7 +121,7 @@ class Proof {
     again.watch(rank, goal_.cell(rank, at));
     again.run();
     return (again.last_write().empty() ? "rank " + number(rank) + " does nothing to its output"
-                                       : again.last_write() + ": the last to write there") +
+                                       : again.last_write() + ": this is the last write there") +
            ": " + text(at, 1) + " ends with " + goal_.text(held, sets_) + ", not " +
            goal_.text(wanted, sets_);
   }

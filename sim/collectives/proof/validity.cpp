@@ -55,7 +55,7 @@ class StepCheck {
     if (wrong.empty() && plan_.in_switch(rank, block)) return of_switch(rank, block, step);
     if (wrong.empty() && receives(step.kind)) wrong = sender(rank, block, step.from);
     if (wrong.empty() && moves && has_tokens(plan_.kind()) && sends(step.kind) && receives(step.kind))
-      wrong = "what comes and what goes have sizes of their own, so they are two steps";
+      wrong = "blocks that are received and sent have individual sizes, so they need two steps";
     const bool by_ranks = plan_.kind() == CollectiveKind::all_to_all_v &&
                           plan_.counted(rank, step) == plan_.Plan::counted(rank, step);
     return wrong.empty() && moves && by_ranks ? straight(step) : wrong;
@@ -67,20 +67,22 @@ class StepCheck {
     const Step first = plan_.step(rank, block, 0);
     if (step.kind != Step::Kind::receive_copy_send || step.from.aggregation == kNoIndex ||
         step.to.aggregation == kNoIndex)
-      return "a switch only passes on what comes from a fan to a fan";
+      return "a switch only forwards from one aggregation group to another";
     if (step.from.aggregation != first.from.aggregation || step.to.aggregation != first.to.aggregation ||
         step.from.aggregation == step.to.aggregation)
-      return "a switch passes on from one fan to one other";
+      return "a switch forwards from one aggregation group to one other only";
     if (std::string wrong = partner(rank, block, step.from); !wrong.empty()) return wrong;
     const AggregationGroup up = plan_.aggregation(step.from.aggregation),
                            down = plan_.aggregation(step.to.aggregation);
-    if (!up.is_head(rank, block) || !down.is_head(rank, block)) return "it is not the head of both fans";
+    if (!up.is_head(rank, block) || !down.is_head(rank, block))
+      return "it is not the head of both aggregation groups";
     const bool same = up.first == down.first && up.members == down.members && up.stride == down.stride;
     const bool to_one = down.members == 1 && up.has_member(down.first);
     const bool from_one = up.members == 1 && down.has_member(up.first);
     if (!same && !to_one && !from_one)
-      return "the two fans have different members, and neither is of one that the other one has";
-    return plan_.waits_between_blocks() ? "" : "the plan says that no thread block waits for another";
+      return "the two aggregation groups have different members, and neither consists of one member of the "
+             "other";
+    return plan_.waits_between_blocks() ? "" : "the plan states that no thread block waits for another";
   }
 
   // Checks a step with a block of individual size. Such blocks go directly to their destination, so that both
@@ -90,15 +92,15 @@ class StepCheck {
                       step.source.chunk == step.to.rank;
     const bool received = step.kind == Step::Kind::receive && step.destination.buffer == Buffer::output &&
                           step.destination.chunk == step.from.rank;
-    return sent || received ? "" : "a block that has a size of its own goes straight to its destination";
+    return sent || received ? "" : "a block with an individual size goes directly to its destination";
   }
 
   std::string after(std::uint32_t rank, std::uint32_t block, const Step& step) const {
-    if (!plan_.waits_between_blocks()) return "the plan says that no thread block waits for another";
+    if (!plan_.waits_between_blocks()) return "the plan states that no thread block waits for another";
     if (step.after_block == block) return "a thread block cannot wait for itself";
     if (step.after_block < blocks_[rank] && plan_.in_switch(rank, step.after_block))
-      return "a switch does the steps of thread block " + number(step.after_block) +
-             ", and no other waits for them";
+      return "a switch performs the steps of thread block " + number(step.after_block) +
+             ", and no other thread block waits for them";
     if (step.after_block >= blocks_[rank])
       return "there is no thread block " + number(step.after_block) + ", the rank has " +
              number(blocks_[rank]);
@@ -130,11 +132,11 @@ class StepCheck {
   }
   std::string end_of_group(std::uint32_t rank, std::uint32_t block, std::uint32_t number_of_group) const {
     if (number_of_group >= plan_.aggregations())
-      return "the plan has " + number(plan_.aggregations()) + " fans";
+      return "the plan has " + number(plan_.aggregations()) + " aggregation groups";
     const AggregationGroup aggregation = plan_.aggregation(number_of_group);
     if (aggregation.is_head(rank, block) || (aggregation.block == block && aggregation.has_member(rank)))
       return "";
-    return "it is neither the head nor a member of the fan";
+    return "it is neither the head nor a member of the aggregation group";
   }
   // Checks that the thread block receives from one thread block of a rank only. The order of messages from
   // several would not be defined.
@@ -144,7 +146,8 @@ class StepCheck {
     Sender& known = senders_[from.rank];
     if (known.checked != checked_) known = {checked_, from.block};
     if (known.block == from.block) return "";
-    return "it also receives from " + place(from.rank, known.block) + ", and which comes first is open";
+    return "it also receives from " + place(from.rank, known.block) +
+           ", and the order of the two is not defined";
   }
 
   const Plan& plan_;

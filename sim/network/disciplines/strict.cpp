@@ -11,7 +11,7 @@ class Strict final : public QueueDiscipline {
 };
 
 const Registration<QueueDiscipline> kStrict{
-    "strict", "the lowest-numbered class that may send goes first, whatever the others wait",
+    "strict", "the lowest-numbered class that may send goes first, however long the others wait",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Strict>(); }};
 

@@ -26,10 +26,11 @@ Parameters<VlParameters> vl_arbitration_parameters() {
           "high-priority table: entries [virtual lane, weight]; weights count 64 B, an entry of weight 0 is "
           "skipped")
       .list("low", &P::low,
-            "low-priority table, alike; default: every virtual lane with weight 64 that is not in `high`")
+            "low-priority table, in the same form; default: every virtual lane with weight 64 that is not in "
+            "`high`")
       .integer("limit_of_high_priority", &P::limit_of_high_priority, {0, 255},
-               "x 4096 B that the high-priority table may send before a waiting packet of the other goes; 0: "
-               "one packet, 255: no limit");
+               "units of 4096 B that the high-priority table may send before a waiting packet of the "
+               "low-priority table; 0: one packet, 255: no limit");
 }
 
 std::vector<DisciplinePlan::Share> read_table(const ConfigNode& table) {

@@ -26,7 +26,8 @@ Parameters<RedParameters> red_parameters() {
       .rate("reference_rate", &RedParameters::reference_rate, {1 * kMbps, 100'000 * kGbps},
             "the link speed that kmin and kmax are given for; ports of other speeds scale them linearly")
       .choice("at", &RedParameters::at_enqueue, {{"dequeue", false}, {"enqueue", true}},
-              "when a packet is marked: leaving the queue, on what remains, or joining it, on what is there");
+              "when a packet is marked: when it leaves the queue, by the bytes that remain, or when it joins "
+              "it, by the bytes that are there");
 }
 
 class Red final : public Marker {

@@ -14,8 +14,8 @@ class Adaptive final : public RoutingPolicy {
 
 const Registration<RoutingPolicy> kAdaptive{
     "adaptive",
-    "every data packet goes to the equal next hop with the fewest bytes before it; needs a transport "
-    "that accepts packets in any order (reliability: irn)",
+    "every data packet goes to the equal-cost next hop with the fewest queued bytes; needs a transport that "
+    "accepts packets in any order (reliability: irn)",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Adaptive>(); }};
 

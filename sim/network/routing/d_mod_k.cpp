@@ -166,9 +166,8 @@ class DModK final : public RoutingPolicy {
 
 const Registration<RoutingPolicy> kDModK{
     "d_mod_k",
-    "all packets to a NIC leave a switch by one port, the NICs in turn, as InfiniBand's forwarding tables "
-    "for "
-    "fat trees have it",
+    "all packets to a NIC leave a switch by one port, the NICs in turn, as in InfiniBand's forwarding tables "
+    "for fat trees",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<DModK>(); }};
 

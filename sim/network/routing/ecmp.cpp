@@ -30,7 +30,7 @@ class Ecmp final : public RoutingPolicy {
 };
 
 const Registration<RoutingPolicy> kEcmp{
-    "ecmp", "a flow's packets all take one of the equal paths, chosen by hash", ecmp_parameters(),
+    "ecmp", "a flow's packets all take one of the equal-cost paths, chosen by hash", ecmp_parameters(),
     [](const EcmpParameters& p, const ConfigNode&) { return std::make_unique<Ecmp>(p); }};
 
 }  // namespace

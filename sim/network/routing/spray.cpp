@@ -14,7 +14,7 @@ Parameters<SprayParameters> spray_parameters() {
   return Parameters<SprayParameters>().choice(
       "choice", &SprayParameters::choice,
       {{"random", RoutingPlan::Choice::random}, {"round_robin", RoutingPlan::Choice::round_robin}},
-      "how a switch picks a port: by chance, or in turn");
+      "how a switch picks a port: at random, or in turn");
 }
 
 class Spray final : public RoutingPolicy {
@@ -28,7 +28,7 @@ class Spray final : public RoutingPolicy {
 
 const Registration<RoutingPolicy> kSpray{
     "spray",
-    "every data packet takes any of the equal next hops, by chance or in turn; needs a transport that "
+    "every data packet takes any of the equal-cost next hops, at random or in turn; needs a transport that "
     "accepts packets in any order (reliability: irn)",
     spray_parameters(),
     [](const SprayParameters& p, const ConfigNode&) { return std::make_unique<Spray>(p); }};

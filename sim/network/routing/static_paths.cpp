@@ -22,10 +22,10 @@ Parameters<StaticParameters> static_paths_parameters() {
             "entries {from: NIC, to: NIC, through: [switch, ...]} by the names of the topology's nodes; "
             "`core0#2` "
             "is reached by the second of several links to it, `core0` by the first")
-      .flag(
-          "reroute", &StaticParameters::reroute,
-          "while a link of a prescribed way is known to be down its flows go by hash; false: they stay, and "
-          "are lost, as an explicit route without fast reroute (RFC 3209, RFC 4090)");
+      .flag("reroute", &StaticParameters::reroute,
+            "while a link of a prescribed path is known to be down, its flows are routed by hash; false: "
+            "they stay on the path and are lost, as with an explicit route without fast reroute (RFC 3209, "
+            "RFC 4090)");
 }
 
 using Ends = std::pair<std::string, std::string>;
@@ -105,8 +105,7 @@ void require_paths(const ConfigNode& paths, const ConfigNode& where) {
   (paths.is_null() ? where : paths)
       .fail(
           "'static' needs paths: {kind: static, paths: [{from: host0, to: host1, through: [switch0]}]}, "
-          "names "
-          "as in links.csv; flows without a path go by hash, and all of them with 'ecmp'");
+          "names as in links.csv; flows without a path are routed by hash; 'ecmp' does so for all");
 }
 
 std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode& where) {
@@ -119,8 +118,7 @@ std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&
     if (ends.first == ends.second) {
       entry(path, "to")
           .fail("a path from '" + ends.first +
-                "' to itself: what a NIC sends itself leaves it by no "
-                "link; give another NIC");
+                "' to itself: a NIC sends itself nothing over a link; give another NIC");
     }
     if (!through.is_sequence() || through.items().empty()) through.fail("expected a list of switches");
     std::vector<std::string>& names = paths[ends];
@@ -131,7 +129,7 @@ std::unique_ptr<RoutingPolicy> make(const StaticParameters& p, const ConfigNode&
 }
 
 const Registration<RoutingPolicy> kStatic{
-    "static", "prescribed ways between given NICs, switch by switch; other flows by hash",
+    "static", "prescribed paths between given NICs, switch by switch; other flows by hash",
     static_paths_parameters(), make};
 
 }  // namespace

@@ -16,7 +16,7 @@ struct UgalParameters {
 Parameters<UgalParameters> ugal_parameters() {
   return Parameters<UgalParameters>().bytes(
       "bias", &UgalParameters::bias, {0, 1 * kGigabyte},
-      "bytes that the straight way may have more before it, hop for hop, before a packet is led round");
+      "additional bytes that may be queued on the minimal path, hop for hop, before a packet takes a detour");
 }
 
 class Ugal final : public RoutingPolicy {
@@ -34,8 +34,8 @@ class Ugal final : public RoutingPolicy {
 
 const Registration<RoutingPolicy> kUgal{
     "ugal",
-    "each packet goes straight or over an intermediate, by queue x hops at its first switch: torus, hyperx, "
-    "dragonfly; needs a transport that accepts packets in any order (reliability: irn)",
+    "each packet takes the minimal path or one over an intermediate, by queue x hops at its first switch: "
+    "torus, hyperx, dragonfly; needs a transport that accepts packets in any order (reliability: irn)",
     ugal_parameters(), [](const UgalParameters& p, const ConfigNode&) { return std::make_unique<Ugal>(p); }};
 
 }  // namespace

@@ -17,7 +17,7 @@ struct ValiantParameters {
 Parameters<ValiantParameters> valiant_parameters() {
   return Parameters<ValiantParameters>().choice(
       "per", &ValiantParameters::per_packet, {{"packet", true}, {"flow", false}},
-      "who has an intermediate of its own: every packet, or every flow, whose packets then stay in order");
+      "what draws an intermediate: every packet, or every flow, whose packets then stay in order");
 }
 
 class Valiant final : public RoutingPolicy {
@@ -34,8 +34,7 @@ class Valiant final : public RoutingPolicy {
 
 const Registration<RoutingPolicy> kValiant{
     "valiant",
-    "packets (or flows) go to an intermediate by chance first: torus, hyperx, dragonfly; per packet it needs "
-    "a "
+    "packets (or flows) go to a random intermediate first: torus, hyperx, dragonfly; per packet it needs a "
     "transport that accepts packets in any order (reliability: irn)",
     valiant_parameters(),
     [](const ValiantParameters& p, const ConfigNode&) { return std::make_unique<Valiant>(p); }};

@@ -92,10 +92,9 @@ class ByAxis final : public Placement {
     }
     if (taken.empty()) return free;
     if (taken.size() >= view.ranks) return taken;
-    throw ConfigError(
-        where_, fmt::format("job '{}': {} groups of {} ranks each fit into hosts and racks without being "
-                            "divided, {} are there to be placed",
-                            view.job, taken.size() / group, group, view.ranks / group));
+    throw ConfigError(where_, fmt::format("job '{}': {} groups of {} ranks each fit into hosts and racks "
+                                          "without being divided, the job has {}",
+                                          view.job, taken.size() / group, group, view.ranks / group));
   }
   static bool near(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
     return cluster.same_host(a, b) || cluster.way(a, b) == HostRouteKind::nvlink_fabric;
@@ -136,7 +135,7 @@ class ByAxis final : public Placement {
 };
 
 const Registration<Placement> kByAxis{
-    "by_axis", "by the strategy's axes: which stay inside a host, which go along a rail",
+    "by_axis", "by the strategy's axes: some stay inside a host, others go along a rail",
     placement_parameters<ByAxisParameters>()
         .list("inside", &ByAxisParameters::inside,
               "axes whose neighbours share a host, or a rack that NVLink joins, fastest first")

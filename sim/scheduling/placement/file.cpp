@@ -91,7 +91,7 @@ class File final : public Placement {
 };
 
 const Registration<Placement> kFile{
-    "file", "ranks where a table says: rank,host,gpu, a line each",
+    "file", "ranks as a table places them: a line rank,host,gpu for each",
     placement_parameters<FileParameters>().text("file", &FileParameters::file, "the table (CSV)").required(),
     [](const FileParameters& p, const ConfigNode& where) {
       return std::make_unique<File>(p, where.place());

@@ -20,23 +20,23 @@ class Annotated final : public Placement {
     enough_gpus(view, where_);
     const std::vector<std::int64_t>& ranks = view.cluster.gpu_ranks;
     if (ranks.empty())
-      throw ConfigError(where_, "no file that describes the cluster gives ranks to its GPUs");
+      throw ConfigError(where_, "no file that describes the cluster assigns ranks to its GPUs");
     if (ranks.size() != view.cluster.gpus.size()) {
-      throw ConfigError(where_,
-                        fmt::format("the file gives ranks to {} GPUs, and the cluster has {}: it takes "
-                                    "all hosts of the file, in their order",
-                                    ranks.size(), view.cluster.gpus.size()));
+      throw ConfigError(where_, fmt::format("the file assigns ranks to {} GPUs, and the cluster has {}: it "
+                                            "takes all hosts of the file, in their order",
+                                            ranks.size(), view.cluster.gpus.size()));
     }
     std::vector<std::uint32_t> gpus(view.ranks, kUnplaced);
     for (std::uint32_t gpu = 0; gpu < ranks.size(); ++gpu) {
       if (ranks[gpu] < 0 || ranks[gpu] >= std::int64_t{view.ranks}) continue;
       std::uint32_t& place = gpus[static_cast<std::size_t>(ranks[gpu])];
-      if (place != kUnplaced) fail(view, ranks[gpu], fmt::format("is given to GPUs {} and {}", place, gpu));
+      if (place != kUnplaced)
+        fail(view, ranks[gpu], fmt::format("is assigned to GPUs {} and {}", place, gpu));
       if (view.taken[gpu]) fail(view, ranks[gpu], fmt::format("is on GPU {}, where another job is", gpu));
       place = gpu;
     }
     for (std::uint32_t rank = 0; rank < view.ranks; ++rank) {
-      if (gpus[rank] == kUnplaced) fail(view, rank, "is given to no GPU");
+      if (gpus[rank] == kUnplaced) fail(view, rank, "is assigned to no GPU");
     }
     return gpus;
   }
@@ -51,7 +51,7 @@ class Annotated final : public Placement {
 };
 
 const Registration<Placement> kInfragraph{
-    "infragraph", "ranks on the GPUs that an InfraGraph document gives them to",
+    "infragraph", "ranks on the GPUs that an InfraGraph document assigns to them",
     placement_parameters<PlacementParameters>(), [](const PlacementParameters& p, const ConfigNode& where) {
       return std::make_unique<Annotated>(p, where.place());
     }};

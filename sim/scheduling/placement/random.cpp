@@ -39,7 +39,7 @@ class Random final : public Placement {
 const Registration<Placement> kRandom{
     "random", "ranks on free GPUs drawn at random",
     placement_parameters<RandomParameters>().integer("seed", &RandomParameters::seed, {0, INT64_MAX},
-                                                     "of the draws; 0: that of the run"),
+                                                     "seed of the draws; 0: the run's seed"),
     [](const RandomParameters& p, const ConfigNode& where) {
       return std::make_unique<Random>(p, where.place());
     }};

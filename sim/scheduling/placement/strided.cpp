@@ -34,9 +34,9 @@ class Strided final : public Placement {
 };
 
 const Registration<Placement> kStrided{
-    "strided", "ranks on every so-many-th free GPU, wrapping around",
+    "strided", "ranks on every n-th free GPU, wrapping around",
     placement_parameters<StridedParameters>().integer("stride", &StridedParameters::stride, {1, 1 << 20},
-                                                      "free GPUs from one rank to the next"),
+                                                      "distance from one rank to the next, in free GPUs"),
     [](const StridedParameters& p, const ConfigNode& where) {
       return std::make_unique<Strided>(p, where.place());
     }};

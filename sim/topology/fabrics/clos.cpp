@@ -40,7 +40,7 @@ const Parameters<ClosParameters>& clos_parameters() {
           .integer("planes", &P::planes, {1, 64},
                    "separate networks; NIC n of a host is in plane n modulo planes")
           .integer("rails", &P::rails, {1, 64},
-                   "of a plane: the NICs of a host are at as many lowest switches"));
+                   "rails of a plane: the NICs of a host are at as many lowest switches"));
   return p;
 }
 

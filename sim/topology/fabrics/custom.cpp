@@ -44,13 +44,13 @@ const Parameters<LinkEntry>& link_parameters() {
   using P = LinkEntry;
   const std::string as_topology = "the topology's";
   static const auto p = Parameters<P>()
-                            .text("from", &P::from, "a switch or host0, host1, ...")
+                            .text("from", &P::from, "one end: a switch or host0, host1, ...")
                             .required()
                             .text("to", &P::to, "the other end")
                             .required()
                             .rate("rate", &P::rate, kLinkRates, as_topology, "each way")
                             .rate("rate_back", &P::rate_back, kLinkRates, "the same as rate",
-                                  "the way from `to` to `from`, where it has another rate")
+                                  "rate from `to` to `from`, where it differs")
                             .time("delay", &P::delay, kFabricDelays, as_topology, "each way")
                             .bytes("overhead", &P::overhead, kLinkOverheads, as_topology,
                                    "bytes that a packet costs on the wire beyond its frame");
@@ -164,7 +164,7 @@ ParameterTable custom_table() {
 }
 
 const Registration<Topology> kCustom{
-    "custom", "switches and links written down one by one", custom_table(), [](const ConfigNode& node) {
+    "custom", "switches and links listed one by one", custom_table(), [](const ConfigNode& node) {
       const CustomParameters p =
           custom_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "switches", "links"});
       LinkList list = ListReader(p, node).take();

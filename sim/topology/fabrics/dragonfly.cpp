@@ -47,11 +47,11 @@ Parameters<P>&& with_groups(Parameters<P>&& parameters) {
                      "ports for global cables of a switch (of a spine)");
   parameters.integer("g", static_cast<std::int64_t P::*>(&P::g), {1, 65536}, "groups");
   parameters.integer("links", static_cast<std::int64_t P::*>(&P::links), {0, 1024},
-                     "global cables between each two groups; 0: as many as the ports are enough for");
+                     "global cables between each two groups; 0: as many as the ports allow");
   parameters.rate("global_rate", static_cast<BitRate P::*>(&P::global_rate), {0, kLinkRates.maximum},
                   "rate of the global cables; 0: the same as rate");
   parameters.time("global_delay", static_cast<std::optional<Time> P::*>(&P::global_delay), kFabricDelays,
-                  "the same as delay", "as delay, of the global cables");
+                  "the same as delay", "delay of the global cables");
   parameters.integer("channels", static_cast<std::int64_t P::*>(&P::channels), {0, 6},
                      "virtual channels of each link; 0: as many as the routing needs");
   return with_ethernet(std::move(parameters));

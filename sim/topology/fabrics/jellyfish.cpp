@@ -29,7 +29,8 @@ const Parameters<JellyfishParameters>& jellyfish_parameters() {
           .integer("degree", &P::degree, {1, 1024},
                    "links of a switch to others; switches x degree is even, or one port stays free")
           .integer("hosts_per_switch", &P::hosts_per_switch, {1, 1024}, "host ports of a switch")
-          .integer("seed", &P::seed, {0, INT64_MAX}, "of the graph; the run's own seed does not change it"));
+          .integer("seed", &P::seed, {0, INT64_MAX},
+                   "seed of the random graph, independent of the run's seed"));
   return p;
 }
 

@@ -39,10 +39,10 @@ const Parameters<DimensionEntry>& dimension_parameters() {
           .choice("shape", &P::shape,
                   {{"ring", Shape::ring}, {"full_mesh", Shape::full_mesh}, {"switch", Shape::star}},
                   "how nodes that differ in this dimension only are joined")
-          .integer("size", &P::size, {1, 65536}, "nodes along it")
+          .integer("size", &P::size, {1, 65536}, "nodes along this dimension")
           .required()
-          .rate("rate", &P::rate, kLinkRates, "the topology's", "of a link, each way")
-          .time("delay", &P::delay, kFabricDelays, "the topology's", "of a link");
+          .rate("rate", &P::rate, kLinkRates, "the topology's", "rate of a link, each way")
+          .time("delay", &P::delay, kFabricDelays, "the topology's", "delay of a link");
   return p;
 }
 

@@ -32,10 +32,10 @@ Parameters<NvlRackParameters> nvl_rack_parameters() {
   using P = NvlRackParameters;
   return with_nvls(with_nvswitch(
       Parameters<P>()
-          .integer("racks", &P::racks, {1, 4096}, "each a scale-up domain of its own")
+          .integer("racks", &P::racks, {1, 4096}, "racks, each a scale-up domain")
           .integer("gpus", &P::gpus, {1, 1024}, "host ports of a rack: GPUs")
           .integer("chips", &P::chips, {1, 1024}, "NVSwitches of a rack, each with one NVLink of every GPU"),
-      "one NVLink, each way, raw"));
+      "rate of one NVLink, each way, raw"));
 }
 
 class NvlRackRoutes final : public Routes {

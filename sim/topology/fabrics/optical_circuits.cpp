@@ -12,7 +12,7 @@
 namespace netsim {
 namespace {
 
-enum class OpticalRouting : std::uint8_t { lit, direct };
+enum class OpticalRouting : std::uint8_t { up, direct };
 
 struct OpticalCircuitsParameters : CircuitFabricParameters {
   std::int64_t switches = 0;
@@ -20,7 +20,7 @@ struct OpticalCircuitsParameters : CircuitFabricParameters {
   std::int64_t degree = 4;
   bool servers = false;
   ConfigNode configurations;
-  OpticalRouting ways = OpticalRouting::lit;
+  OpticalRouting ways = OpticalRouting::up;
 };
 
 const Parameters<OpticalCircuitsParameters>& optical_circuits_parameters() {
@@ -32,17 +32,16 @@ const Parameters<OpticalCircuitsParameters>& optical_circuits_parameters() {
           .integer("hosts_per_switch", &P::hosts_per_switch, {1, 1024}, "host ports of a switch")
           .integer("degree", &P::degree, {1, 4096}, "ports of a switch into the optical switch")
           .flag("servers", &P::servers,
-                "each switch is the part of its one host that forwards, which takes no time; `rate` is that "
-                "of a circuit")
-          .list(
-              "configurations", &P::configurations,
-              "the first one stands at the start: a list of {name: NAME, and any of jumps: [1, 3] (circuits "
-              "from each switch i to i + 1, to i + 3), matchings: [0, 4] (of the tournament in which all "
-              "meet), circuits: [[0, 1], [2, 3]]}; required")
+                "each switch is the part of its one host that forwards packets, which takes no time; `rate` "
+                "is the rate of a circuit")
+          .list("configurations", &P::configurations,
+                "configurations of which the first is set at the start: a list of {name: NAME, and any of "
+                "jumps: [1, 3] (circuits from each switch i to i + 1, to i + 3), matchings: [0, 4] (rounds "
+                "of a tournament in which all switches meet), circuits: [[0, 1], [2, 3]]}; required")
           .required()
-          .choice("ways", &P::ways, {{"lit", OpticalRouting::lit}, {"direct", OpticalRouting::direct}},
-                  "lit: packets take the shortest way over the circuits that there are; direct: over all "
-                  "that any configuration has, and wait where one is dark"));
+          .choice("ways", &P::ways, {{"lit", OpticalRouting::up}, {"direct", OpticalRouting::direct}},
+                  "lit: packets take the shortest route over the circuits that are up; direct: over the "
+                  "circuits of all configurations, and wait while one is down"));
   return p;
 }
 

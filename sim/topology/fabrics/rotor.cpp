@@ -11,7 +11,7 @@
 namespace netsim {
 namespace {
 
-enum class RotorRouting : std::uint8_t { direct, lit };
+enum class RotorRouting : std::uint8_t { direct, up };
 
 struct RotorParameters : CircuitFabricParameters {
   std::int64_t switches = 16;
@@ -29,9 +29,9 @@ const Parameters<RotorParameters>& rotor_parameters() {
           .integer("rotors", &P::rotors, {1, 4095},
                    "optical switches; each packet switch has one port to each of them. At most one for each "
                    "other packet switch")
-          .choice("ways", &P::ways, {{"direct", RotorRouting::direct}, {"lit", RotorRouting::lit}},
-                  "direct: packets wait for the circuit to their destination's switch; lit: they take "
-                  "the shortest way over what is lit"));
+          .choice("ways", &P::ways, {{"direct", RotorRouting::direct}, {"lit", RotorRouting::up}},
+                  "direct: packets wait for the circuit to their destination's switch; lit: they take the "
+                  "shortest route over the circuits that are up"));
   return p;
 }
 

@@ -33,15 +33,16 @@ const Parameters<TopooptParameters>& topoopt_parameters() {
   using P = TopooptParameters;
   static const auto p = with_circuit_fabric(
       Parameters<P>()
-          .integer("servers", &P::servers, {3, 4096}, "each with one host port and a switch that forwards")
+          .integer("servers", &P::servers, {3, 4096},
+                   "servers, each with one host port and a switch that forwards")
           .integer("degree", &P::degree, {2, 64}, "ports of a server into the patch panel")
           .integer("rings", &P::rings, {1, 32},
-                   "the part of the ports that all_reduce has of all bytes, at least one ring",
+                   "the share of the ports that all_reduce has of all bytes, at least one ring",
                    "rings of all-reduce, of two ports each")
           .bytes("all_reduce", &P::all_reduce, {0, 1'000'000 * kGigabyte},
-                 "what each server sends for all-reduces in an iteration, against `demand`")
+                 "bytes that each server sends for all-reduces in an iteration, compared with `demand`")
           .list("demand", &P::demand,
-                "what pairs of servers send each other besides in an iteration: [[0, 5, 100 MB], ...]"));
+                "other bytes that pairs of servers send each other in an iteration: [[0, 5, 100 MB], ...]"));
   return p;
 }
 

@@ -48,19 +48,18 @@ const Parameters<TorusParameters>& torus_parameters() {
           .list("sizes", &P::sizes, "routers along each dimension, one to four of them: [4, 4, 8]; required")
           .required()
           .list("wrap", &P::wrap,
-                "which dimensions are closed to rings: true or false for all, or a list of one for each; "
-                "default "
-                "true. One of two routers or fewer has nothing to close")
+                "dimensions that are closed to rings: true or false for all, or a list with a value for "
+                "each; default true. A dimension of one or two routers has nothing to close")
           .flag(
               "twist", &P::twist,
               "where a dimension of k routers wraps, those of 2 k shift by k: sizes k and 2 k only, both of "
               "them (k x k x 2k, k x 2k x 2k, k x 2k), all closed, k at least 3")
           .integer(
               "cube", &P::cube, {0, kLargestTorusSize},
-              "routers along each edge of the cubes that the torus is made of, by optical switches: one for "
-              "each place on a face and dimension (TPU v4: 4, so 48 of them); 0: all links are electrical")
+              "routers along each edge of the cubes that optical switches join to the torus, one switch for "
+              "each place on a face and dimension (TPU v4: 4, so 48 switches); 0: all links are electrical")
           .time("optical_delay", &P::optical_delay, kFabricDelays, "the same as delay",
-                "cube: of a link from one cube to another, or to its own other side")
+                "cube: delay of a link from one cube to another, or to its own opposite face")
           .integer(
               "channels", &P::channels, {0, 6},
               "virtual channels of each link; 0: as many as the routing needs: 2 where a dimension wraps, "

@@ -25,7 +25,7 @@ const Parameters<AstraParameters>& astra_sim_parameters() {
   static const auto p =
       with_file_fabric(Parameters<P>(), "the network.yml")
           .choice("gigabyte", &P::binary, {{"decimal", false}, {"binary", true}},
-                  "what the file's GB/s count: 10^9 bytes, or 2^30 as the tool did until 2025");
+                  "unit of the file's GB/s: 10^9 bytes, or 2^30 bytes as in the tool until 2025");
   return p;
 }
 

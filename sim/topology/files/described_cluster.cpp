@@ -112,7 +112,7 @@ class HostFinder {
       if (is_host(unit)) hosts.push_back(unit);
     }
     if (hosts.empty())
-      throw InputError(Place{cluster_.file, 0, 0, ""}, "nothing here has an xpu: there is no host");
+      throw InputError(Place{cluster_.file, 0, 0, ""}, "no device here has an xpu, so there is no host");
     const auto joined = [this](std::uint32_t unit) { return is_joined(unit); };
     if (std::any_of(hosts.begin(), hosts.end(), joined))
       std::erase_if(hosts, [&](std::uint32_t unit) { return !joined(unit); });
@@ -414,7 +414,7 @@ class FabricLister {
           throw InputError(Place{cluster_.file, 0, 0, ""}, "the xpus are not all joined with each other");
         throw InputError(Place{cluster_.file, 0, 0, ""},
                          cluster_.units[first].name + " and " + cluster_.units[second].name +
-                             " have no ports on the same networks: there is no way from one to the other");
+                             " have no ports on the same networks: there is no path from one to the other");
       }
     }
   }
@@ -724,7 +724,7 @@ std::unique_ptr<Host> described_host(DescribedCluster cluster, const DescribedHo
   for (const DescribedHosts& host : hosts) kinds += (kinds.empty() ? "" : "; ") + in_words(cluster, host);
   const bool none = found == hosts.end();
   const ConfigNode& at = none ? entry_or_self(where, p.instance.empty() ? "device" : "instance") : where;
-  at.fail(std::string(none ? "no host is that" : "there are several kinds of hosts") + " in " + cluster.file +
+  at.fail(std::string(none ? "no such host" : "there are several kinds of hosts") + " in " + cluster.file +
           "; `hosts` takes a group of each, in this order: " + kinds);
 }
 

@@ -22,7 +22,7 @@ template <class P>
 Parameters<P>&& with_file_fabric(Parameters<P>&& parameters, const std::string& what) {
   return with_file(std::move(parameters), what)
       .choice("link", static_cast<LinkKind P::*>(&P::link_kind),
-              {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}}, "what the links are")
+              {{"ethernet", LinkKind::ethernet}, {"infiniband", LinkKind::infiniband}}, "type of the links")
       .bytes("overhead", &P::overhead, kLinkOverheads,
              "bytes that a packet costs on the wire beyond its frame; the tool has none");
 }

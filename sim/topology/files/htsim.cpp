@@ -252,8 +252,8 @@ class HtsimTree final : public Topology {
   std::vector<std::string> notes() const override {
     if (!has_queues_) return {};
     return {
-        "the .topo file's Queue_Down and Queue_Up have no effect: `network.switch.buffer` is what a switch "
-        "holds"};
+        "the .topo file's Queue_Down and Queue_Up have no effect: `network.switch.buffer` sets the buffer of "
+        "a switch"};
   }
 
  private:

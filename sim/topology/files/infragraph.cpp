@@ -410,9 +410,9 @@ std::vector<std::uint32_t> indices_of(const ConfigNode& at, const Step& step, st
     return {*parts[0]};
   }
   const std::uint32_t from = parts[0].value_or(0), to = parts[1].value_or(count), by = parts[2].value_or(1);
-  if (by == 0) at.fail("'[" + index + "]': a step of 0 leads nowhere");
+  if (by == 0) at.fail("'[" + index + "]': the step is 0; another number is expected");
   if (to > count) at.fail("'[" + index + "]': " + there);
-  if (from >= to) at.fail("'[" + index + "]' chooses nothing");
+  if (from >= to) at.fail("'[" + index + "]' selects nothing");
   for (std::uint64_t i = from; i < to; i += by) result.push_back(static_cast<std::uint32_t>(i));
   return result;
 }
@@ -538,9 +538,9 @@ class Devices {
     if (found == device.components.end()) unknown(at, step.name, device.components, "component");
     const Component& component = found->second;
     if (component.device == nullptr && from + 1 < steps.size())
-      at.fail("'" + step.name + "' is no device: nothing can be behind it");
+      at.fail("'" + step.name + "' is no device: no component can follow it");
     if (component.device != nullptr && from + 1 == steps.size())
-      at.fail("'" + step.name + "' is a device: one of its components is expected behind it, " + step.name +
+      at.fail("'" + step.name + "' is a device: one of its components is expected after it, " + step.name +
               ".NAME");
     std::vector<std::uint32_t> result, inner{0};
     if (component.device != nullptr) inner = choose(*component.device, steps, at, from + 1);

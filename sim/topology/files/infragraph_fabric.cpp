@@ -18,8 +18,10 @@ struct InfragraphParameters : EthernetParameters, ChannelParameters {
 Parameters<InfragraphParameters> infragraph_fabric_parameters() {
   using P = InfragraphParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
-  p.rate("rate", &P::rate, kLinkRates, "of links between instances of which the file gives no bandwidth")
-      .time("delay", &P::delay, kFabricDelays, "of those of which it gives no latency");
+  p.rate("rate", &P::rate, kLinkRates,
+         "rate of links between instances for which the file states no bandwidth")
+      .time("delay", &P::delay, kFabricDelays,
+            "delay of links between instances for which the file states no latency");
   return with_link_kind(with_channels(std::move(p)));
 }
 

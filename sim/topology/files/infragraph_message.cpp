@@ -129,7 +129,7 @@ ConfigNode decoded(std::string_view bytes, const Message& message, const Place& 
   while (!fields.at_end()) {
     const auto field = fields.next();
     if (!field || (field->type == 2 && field->content.size() != field->value))
-      throw ConfigError(place, "the message is cut off or broken here");
+      throw ConfigError(place, "the message is truncated or damaged here");
     const auto schema = std::find_if(message.fields.begin(), message.fields.end(),
                                      [&](const SchemaField& known) { return known.number == field->number; });
     if (schema == message.fields.end()) continue;

@@ -60,7 +60,7 @@ std::string LinkList::problem(std::size_t& link) const {
     const LinkEnd end{true, host};
     if (switch_of[host] == kNoId) return name(end) + " has no link";
     if (groups.find(switch_of[host]) != groups.find(switch_of[0])) {
-      return "there is no way from " + name({true, 0}) + " to " + name(end);
+      return "there is no path from " + name({true, 0}) + " to " + name(end);
     }
   }
   return {};

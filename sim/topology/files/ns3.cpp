@@ -84,7 +84,7 @@ const Parameters<Ns3Parameters>& ns3_parameters() {
   static const auto p =
       with_channels(with_file_fabric(Parameters<P>(), "the topology.txt"))
           .flag("ignore_error_rates", &P::ignore_error_rates,
-                "take a file with error rates all the same (for `network.faults` to have them)");
+                "accept a file with error rates without applying them (state them in `network.faults`)");
   return p;
 }
 

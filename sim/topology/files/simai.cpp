@@ -44,7 +44,8 @@ class SimaiReader {
     read_type(reader_.next("the GPUs' type"));
     const std::int64_t gpus = nodes_ - nvswitches_ - switches_;
     if (gpus % per_server_ != 0) {
-      reader_.fail(size, std::to_string(gpus) + " GPUs (nodes without switches) make no whole servers of " +
+      reader_.fail(size, std::to_string(gpus) +
+                             " GPUs (nodes without switches) are not a multiple of a server's " +
                              std::to_string(per_server_));
     }
   }
@@ -188,7 +189,7 @@ Parameters<SimaiParameters> simai_parameters() {
   using P = SimaiParameters;
   Parameters<P> p = with_file_fabric(Parameters<P>(), "SimAI's topology");
   p.flag("ignore_error_rates", &P::ignore_error_rates,
-         "take a file with error rates all the same (for `network.faults` to have them)");
+         "accept a file with error rates without applying them (state them in `network.faults`)");
   return with_channels(std::move(p));
 }
 

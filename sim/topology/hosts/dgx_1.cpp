@@ -101,7 +101,7 @@ class Dgx1 final : public Host {
 
 template <class P>
 Parameters<P> dgx_1_parameters() {
-  return with_pcie_tree(with_nvlink(Parameters<P>(), "one NVLink, each way, raw"));
+  return with_pcie_tree(with_nvlink(Parameters<P>(), "rate of one NVLink, each way, raw"));
 }
 
 const Registration<Host> kP100Registration{

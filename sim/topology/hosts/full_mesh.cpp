@@ -24,8 +24,8 @@ struct FullMeshParameters : NvlinkParameters, PcieParameters {
 Parameters<FullMeshParameters> full_mesh_parameters() {
   using P = FullMeshParameters;
   return with_pcie(
-      with_nvlink(Parameters<P>().integer("gpus", &P::gpus, {1, 64}, "each joined with all others"),
-                  "the link between two GPUs, each way, raw"));
+      with_nvlink(Parameters<P>().integer("gpus", &P::gpus, {1, 64}, "GPUs, each joined with all others"),
+                  "rate of the link between two GPUs, each way, raw"));
 }
 
 class FullMesh final : public Host {

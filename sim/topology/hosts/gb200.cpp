@@ -28,7 +28,7 @@ Parameters<Gb200Parameters> gb200_parameters() {
   using P = Gb200Parameters;
   return with_pcie(Parameters<P>()
                        .text("rack", &P::rack, "the fabric that the GPUs' NVLinks go to")
-                       .rate("c2c_rate", &P::c2c_rate, kLinkRates, "NVLink-C2C of a GPU, each way"));
+                       .rate("c2c_rate", &P::c2c_rate, kLinkRates, "rate of a GPU's NVLink-C2C, each way"));
 }
 
 class Gb200 final : public Host {

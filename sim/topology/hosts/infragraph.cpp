@@ -19,18 +19,17 @@ struct InfragraphHostParameters : DescribedHostParameters {
 Parameters<InfragraphHostParameters> infragraph_parameters() {
   using P = InfragraphHostParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the InfraGraph document (YAML, JSON or protobuf)");
-  p.text("device", &P::device, "of several devices with xpus, which one")
-      .text("instance", &P::instance, "of several kinds of hosts, that of this instance: host.3")
-      .rate(
-          "nvlink_rate", &P::nvlink_rate, kLinkRates,
-          "an xpu's NVLinks together, each way, usable, where neither a figure nor a name in the file tells "
-          "(A100)")
+  p.text("device", &P::device, "the device with xpus that is the host, where there are several")
+      .text("instance", &P::instance, "an instance of the host, where there are several kinds: host.3")
+      .rate("nvlink_rate", &P::nvlink_rate, kLinkRates,
+            "usable rate of an xpu's NVLinks together, each way, where the file states neither a figure nor "
+            "a known name (A100)")
       .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
-             "bulk copies over NVLink move in pieces of so many bytes")
+             "size of the pieces of bulk copies over NVLink")
       .time("nvlink_delay", &P::nvlink_delay, kHostDelays,
-            "of NVLinks of which the file gives no latency (SimAI: 25 ns)")
+            "delay of NVLinks for which the file states no latency (SimAI: 25 ns)")
       .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
-            "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
+            "time from a piece's first byte into the NVSwitch stage to its first byte out (assumed)");
   return with_pcie_tree(std::move(p));
 }
 

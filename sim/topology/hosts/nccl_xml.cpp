@@ -52,18 +52,18 @@ struct NcclXmlParameters : NvlinkParameters, PcieTreeParameters {
 Parameters<NcclXmlParameters> nccl_xml_parameters() {
   using P = NcclXmlParameters;
   Parameters<P> p = with_file(Parameters<P>(), "the XML file");
-  p.integer("sm", &P::sm, {10, 999},
-            "compute capability of GPUs of which the file does not say it (80: A100)")
-      .list("nics", &P::nics, "bus ids of NICs, where the file does not tell what its devices are")
+  p.integer("sm", &P::sm, {10, 999}, "compute capability of GPUs for which the file states none (80: A100)")
+      .list("nics", &P::nics, "bus ids of the NICs, where the file does not state the type of its devices")
       .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
-             "bulk copies over NVLink move in pieces of so many bytes")
+             "size of the pieces of bulk copies over NVLink")
       .time("nvlink_delay", &P::nvlink_delay, kHostDelays, "propagation of one NVLink (SimAI: 25 ns)")
       .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
-            "from a piece's first byte into the NVSwitch stage to its first byte out (assumed)")
+            "time from a piece's first byte into the NVSwitch stage to its first byte out (assumed)")
       .bytes("pcie_piece", &P::pcie_piece, {4 * kKibibyte, 16 * kMebibyte},
-             "messages between GPUs over PCIe move in pieces of so many bytes (assumed)")
-      .time("pcie_delay", &P::pcie_delay, kHostDelays, "from GPU to NIC behind one PCIe switch, one way")
-      .time("cpu_delay", &P::cpu_delay, kHostDelays, "between CPUs (assumed)");
+             "size of the pieces of messages between GPUs over PCIe (assumed)")
+      .time("pcie_delay", &P::pcie_delay, kHostDelays,
+            "delay from GPU to NIC behind one PCIe switch, one way")
+      .time("cpu_delay", &P::cpu_delay, kHostDelays, "delay between CPUs (assumed)");
   return p;
 }
 
@@ -175,7 +175,7 @@ class TopologyReader {
   // Adds a device for which the file gives only the bus id.
   void add_unknown(const XmlElement& node, std::uint32_t parent, BitRate rate, const std::string& bus_id) {
     if (named_nics_.empty()) {
-      node.fail("the file does not tell what device " + bus_id +
+      node.fail("the file does not state what device " + bus_id +
                 " is: name those that are NICs in the host's parameter `nics`");
     }
     const bool nic = std::find(named_nics_.begin(), named_nics_.end(), bus_id) != named_nics_.end();
@@ -254,7 +254,7 @@ class TopologyReader {
     const std::string latency = net.text("latency");
     if (std::strtod(latency.c_str(), nullptr) > 0) {
       note("its file gives a net the latency " + latency +
-           " us, which NCCL's cost model adds; here collectives.plugin_latency says it");
+           " us, which NCCL's cost model adds; here collectives.plugin_latency sets it");
     }
   }
   // Adds a note where ranks are not in the order of `dev`, because ranks are assigned to GPUs in that order.

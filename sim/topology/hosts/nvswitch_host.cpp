@@ -230,16 +230,17 @@ struct PresetParameters : NvswitchHostParameters {
 template <const Preset& preset>
 Parameters<PresetParameters<preset>> nvswitch_host_parameters() {
   using P = PresetParameters<preset>;
-  auto nvswitch = with_pcie(with_nvswitch(Parameters<P>(), "a GPU's NVLinks together, each way, raw"));
+  auto nvswitch =
+      with_pcie(with_nvswitch(Parameters<P>(), "rate of a GPU's NVLinks together, each way, raw"));
   auto all = preset.defaults.nvls_efficiency == 0 ? nvswitch : with_nvls(std::move(nvswitch));
   all.integer("nics", static_cast<std::int64_t P::*>(&P::nics), {1, 64},
-              "in the fabric that the hosts are joined by, dealt out to the GPUs' PCIe switches");
-  all.integer(
-      "cpus", static_cast<std::int64_t P::*>(&P::cpus), {0, 8},
-      "whose memory GPUs copy to and from over their PCIe switches (2 in these servers); 0: left out");
+              "NICs in the fabric between hosts, divided among the GPUs' PCIe switches");
+  all.integer("cpus", static_cast<std::int64_t P::*>(&P::cpus), {0, 8},
+              "CPUs whose memory GPUs copy to and from over their PCIe switches (2 in these servers); 0: "
+              "none are simulated");
   if (preset.storage) {
     all.integer("storage_nics", static_cast<std::int64_t P::*>(&P::storage_nics), {0, 8},
-                "NICs besides, in the fabric `storage`, shared by the GPUs of a CPU");
+                "additional NICs in the fabric `storage`, shared by the GPUs of a CPU");
   }
   return all;
 }

@@ -23,9 +23,9 @@ Parameters<PcieServerParameters> pcie_server_parameters() {
   return with_pcie_tree(
       Parameters<P>()
           .integer("cpus", &P::cpus, {1, 8}, "CPUs, every one joined with every other")
-          .integer("switches", &P::switches, {1, 64}, "PCIe switches, shared out to the CPUs")
-          .integer("gpus", &P::gpus, {1, 64}, "shared out to the switches")
-          .integer("nics", &P::nics, {1, 64}, "shared out to the switches"));
+          .integer("switches", &P::switches, {1, 64}, "PCIe switches, divided among the CPUs")
+          .integer("gpus", &P::gpus, {1, 64}, "divided among the PCIe switches")
+          .integer("nics", &P::nics, {1, 64}, "divided among the PCIe switches"));
 }
 
 class PcieServer final : public Host {

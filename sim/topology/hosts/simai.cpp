@@ -18,11 +18,12 @@ struct SimaiHostParameters : DescribedHostParameters {
 Parameters<SimaiHostParameters> simai_parameters() {
   using P = SimaiHostParameters;
   Parameters<P> p = with_file(Parameters<P>(), "SimAI's topology");
-  p.text("instance", &P::instance, "of several kinds of servers, that of this one: server0")
+  p.text("instance", &P::instance, "a server of the host's kind, where there are several kinds: server0")
       .bytes("nvlink_piece", &P::nvlink_piece, {4 * kKibibyte, 16 * kMebibyte},
-             "bulk copies over NVLink move in pieces of so many bytes")
-      .time("nvswitch_latency", &P::nvswitch_latency, kHostDelays,
-            "from a piece's first byte into the NVSwitch stage to its first byte out; the tool has none");
+             "size of the pieces of bulk copies over NVLink")
+      .time(
+          "nvswitch_latency", &P::nvswitch_latency, kHostDelays,
+          "time from a piece's first byte into the NVSwitch stage to its first byte out; the tool has none");
   return p;
 }
 

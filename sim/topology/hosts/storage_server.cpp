@@ -27,10 +27,10 @@ struct StorageServerParameters : PcieTreeParameters {
 Parameters<StorageServerParameters> storage_server_parameters() {
   using P = StorageServerParameters;
   return with_pcie(Parameters<P>()
-                       .integer("drives", &P::drives, {1, 1024}, "how many work together")
-                       .rate("drive_rate", &P::drive_rate, kLinkRates, "one drive, each way")
-                       .integer("nics", &P::nics, {1, 64}, "behind the same PCIe switch")
-                       .text("fabric", &P::fabric, "that the NICs are in, one of `fabrics`"));
+                       .integer("drives", &P::drives, {1, 1024}, "drives that work together")
+                       .rate("drive_rate", &P::drive_rate, kLinkRates, "rate of one drive, each way")
+                       .integer("nics", &P::nics, {1, 64}, "NICs behind the drives' PCIe switch")
+                       .text("fabric", &P::fabric, "fabric of the NICs, one of `fabrics`"));
 }
 
 class StorageServer final : public Host {

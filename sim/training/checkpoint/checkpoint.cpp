@@ -359,7 +359,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
       ready.push_back(read(rank, next, TaskKind::receive));
       return;
     }
-    go_on(rank, ready);
+    resume(rank, ready);
   }
   void complete_read_of(Drives& drives, std::uint32_t number, std::vector<Task>& ready) {
     for (const std::uint32_t reader : drives.readers) {
@@ -407,7 +407,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     ready.push_back(written(rank, trainer.begun, TaskKind::receive));
     ++trainer.begun;
   }
-  void go_on(std::uint32_t rank, std::vector<Task>& ready) {
+  void resume(std::uint32_t rank, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     trainer.boundary = bytes_[rank] > 0 ? boundary_of(trainer.begun) : kNoBoundary;
     std::vector<Task> held = std::exchange(trainer.held, {});
@@ -422,13 +422,13 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     if (place == 0) {
       trainer.snapshots = false;
       begin_writing(rank, ready);
-      go_on(rank, ready);
+      resume(rank, ready);
     } else if (place <= pieces(rank)) {
       if (++trainer.piece < pieces(rank))
         ready.push_back(piece(rank, trainer.begun - 1, trainer.piece, TaskKind::send));
     } else {
       ++trainer.written;
-      if (!p_.asynchronous) go_on(rank, ready);
+      if (!p_.asynchronous) resume(rank, ready);
       save(rank, ready);
     }
   }
@@ -496,15 +496,18 @@ const Parameters<CheckpointParameters>& checkpoint_parameters() {
           .integer("every", &P::every, {0, 1'000'000},
                    "iterations between two checkpoints; 0: there are none")
           .flag("asynchronous", &P::asynchronous,
-                "train on while a copy in the hosts' memory is written; false: wait until it is")
+                "training continues while a copy in the hosts' memory is written; false: it waits until the "
+                "copy is written")
           .flag("divided", &P::divided,
-                "replicas write a part each of what they all have; false: the first of them does")
-          .integer("servers", &P::servers, {0, 65'536}, "storage servers that they are written to; 0: all")
-          .bytes("piece", &P::piece, {4096, 1000 * kGigabyte}, "that is sent and written as one")
+                "each replica writes a part of the state that all have; false: the first replica writes all "
+                "of it")
+          .integer("servers", &P::servers, {0, 65'536},
+                   "storage servers that checkpoints are written to; 0: all")
+          .bytes("piece", &P::piece, {4096, 1000 * kGigabyte}, "size of the pieces that are sent and written")
           .rate("write_rate", &P::write_rate, {1 * kMbps, 1'000'000 * kGbps},
-                "of the drives of a server together")
+                "rate at which the drives of a server write together")
           .rate("snapshot_rate", &P::snapshot_rate, {1 * kMbps, 1'000'000 * kGbps},
-                "asynchronous: from a GPU to its host's memory");
+                "asynchronous: rate of copies from a GPU to its host's memory");
   return p;
 }
 
@@ -512,9 +515,9 @@ const Parameters<RecoveryParameters>& recovery_parameters() {
   using P = RecoveryParameters;
   static const auto p = Parameters<P>()
                             .time("detection", &P::detection, {0, 1'000'000 * kSecond},
-                                  "from the failure of a host until the job is stopped everywhere")
+                                  "time from the failure of a host until the job is stopped everywhere")
                             .time("restart", &P::restart, {0, 1'000'000 * kSecond},
-                                  "from then until it begins again, on that host or on a spare one");
+                                  "time from then until the job restarts, on that host or on a spare one");
   return p;
 }
 

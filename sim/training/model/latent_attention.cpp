@@ -116,12 +116,14 @@ const Parameters<LatentAttentionModel>& latent_attention_parameters() {
   using P = LatentAttentionModel;
   static const auto p =
       Parameters<P>()
-          .integer("key_value", &P::key_value, {0, 1'000'000},
-                   "numbers a token that keys and values are made of; 0: attention is grouped-query")
-          .integer("query", &P::query, {0, 1'000'000}, "and queries; 0: these are not compressed")
-          .integer("plain", &P::plain, {1, 100'000}, "of a head's query and key, without position")
-          .integer("rotary", &P::rotary, {1, 100'000}, "and with one")
-          .integer("value", &P::value, {1, 100'000}, "of a head's value");
+          .integer(
+              "key_value", &P::key_value, {0, 1'000'000},
+              "size of the compressed keys and values of a token, in elements; 0: attention is grouped-query")
+          .integer("query", &P::query, {0, 1'000'000},
+                   "size of the compressed query of a token, in elements; 0: queries are not compressed")
+          .integer("plain", &P::plain, {1, 100'000}, "size of a head's query and key without position")
+          .integer("rotary", &P::rotary, {1, 100'000}, "size of a head's query and key with position")
+          .integer("value", &P::value, {1, 100'000}, "size of a head's value");
   return p;
 }
 

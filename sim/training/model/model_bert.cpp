@@ -195,7 +195,7 @@ Parameters<BertModel> bert_parameters() {
       .integer("sequence", &P::sequence, {1, 1'000'000}, "sequence length")
       .integer("positions", &P::positions, {1, 1'000'000}, "positions that have an embedding")
       .integer("predictions", &P::predictions, {1, 1'000'000},
-               "masked tokens of a sequence, which logits are computed of")
+               "masked tokens of a sequence, for which logits are computed")
       .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size")
       .flag("fused", &P::fused, "attention is one kernel (FlashAttention)");
 }

@@ -177,8 +177,8 @@ class Dlrm final : public ModelKind {
       case Division::context:
         return "a recommendation model has no sequence";
       case Division::pipeline:
-        return "nearly all of a recommendation model is its embedding, which is one stage: there is nothing "
-               "to deal out";
+        return "nearly all of a recommendation model is its embedding, which is one stage: no layers can be "
+               "divided among stages";
     }
     return {};
   }
@@ -193,13 +193,13 @@ Parameters<DlrmModel> dlrm_parameters() {
   return Parameters<P>()
       .integer("dense", &P::dense, {1, 1'000'000}, "dense features of a sample")
       .integer("tables", &P::tables, {1, 100'000}, "embedding tables, one for each sparse feature")
-      .integer("rows", &P::rows, {1, 1'000'000'000'000}, "of all tables together")
-      .integer("dimension", &P::dimension, {1, 65'536}, "elements of a row")
+      .integer("rows", &P::rows, {1, 1'000'000'000'000}, "rows of all tables together")
+      .integer("dimension", &P::dimension, {1, 65'536}, "elements of a row of a table")
       .integer("pooling", &P::pooling, {1, 100'000}, "rows of a table that a sample looks up, and sums up")
       .list("bottom", &P::bottom,
             "outputs of the layers of the dense features' MLP; [512, 256, 128] unless given")
       .list("top", &P::top,
-            "outputs of the layers of the MLP behind; [1024, 1024, 512, 256, 1] unless given");
+            "outputs of the layers of the MLP after the interaction; [1024, 1024, 512, 256, 1] unless given");
 }
 
 const Registration<ModelKind> kDlrm{

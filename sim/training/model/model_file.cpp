@@ -32,12 +32,13 @@ std::unique_ptr<ModelKind> read_model(const FileParameters& p, const ConfigNode&
 Parameters<FileParameters> file_parameters() {
   using P = FileParameters;
   return with_file(Parameters<P>(), "a description of a model")
-      .integer("layers", &P::layers, {1, 100'000}, "that of the file", "of the body: only so many")
-      .integer("sequence", &P::sequence, {1, 10'000'000}, "that of the file", "sequences of this length");
+      .integer("layers", &P::layers, {1, 100'000}, "that of the file", "layers of the body")
+      .integer("sequence", &P::sequence, {1, 10'000'000}, "that of the file",
+               "length of a sequence in tokens");
 }
 
 const Registration<ModelKind> kFile{
-    "file", "a model that another file describes, such as those of configs/models", file_parameters(),
+    "file", "a model that another file describes, as in configs/models", file_parameters(),
     [](const FileParameters& p, const ConfigNode& where) { return read_model(p, where); }};
 
 }  // namespace

@@ -84,8 +84,9 @@ Parameters<LlamaModel> llama_parameters() {
       .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size, padded")
       .flag("gated", &P::gated, "SwiGLU, with a second matrix as its gate; false: squared ReLU")
       .flag("tied", &P::tied, "embedding and logits share their weights")
-      .flag("multi_token", &P::multi_token, "one token more is predicted, by a layer of its own")
-      .section("experts", &P::experts, experts_parameters(), "the MLP of some layers is of routed experts")
+      .flag("multi_token", &P::multi_token, "one more token is predicted, by an additional layer")
+      .section("experts", &P::experts, experts_parameters(),
+               "routed experts in place of the MLP in some layers")
       .section("latent", &P::latent, latent_attention_parameters(), "multi-head latent attention");
 }
 

@@ -108,7 +108,7 @@ Parameters<ResNetModel> resnet_parameters() {
                {"152", ResnetDepth::d152}},
               "layers with parameters; from 50 on the blocks are bottlenecks")
       .integer("image", &P::image, {32, 16'384}, "height and width of an image in pixels")
-      .integer("classes", &P::classes, {1, 10'000'000}, "that an image may be of");
+      .integer("classes", &P::classes, {1, 10'000'000}, "classes of images");
 }
 
 const Registration<ModelKind> kResnet{

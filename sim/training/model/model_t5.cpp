@@ -166,15 +166,15 @@ class T5 final : public ModelKind {
 Parameters<T5Model> t5_parameters() {
   using P = T5Model;
   return Parameters<P>()
-      .integer("layers", &P::layers, {1, 50'000}, "of the encoder, and as many of the decoder")
+      .integer("layers", &P::layers, {1, 50'000}, "layers of the encoder, and as many of the decoder")
       .integer("hidden", &P::hidden, {1, 1'000'000}, "hidden size (d_model)")
       .integer("heads", &P::heads, {1, 1'000'000}, "attention heads")
-      .integer("head_size", &P::head_size, {1, 1'000'000}, "of a head (d_kv)")
+      .integer("head_size", &P::head_size, {1, 1'000'000}, "size of a head (d_kv)")
       .integer("inner", &P::inner, {1, 10'000'000}, "inner size of the MLP (d_ff)")
       .integer("sequence", &P::sequence, {1, 1'000'000}, "tokens that the encoder reads")
       .integer("target", &P::target, {1, 1'000'000}, "tokens that the decoder predicts")
       .integer("vocabulary", &P::vocabulary, {1, 10'000'000}, "vocabulary size, padded")
-      .integer("buckets", &P::buckets, {1, 1'000'000}, "of relative positions");
+      .integer("buckets", &P::buckets, {1, 1'000'000}, "buckets of relative positions");
 }
 
 const Registration<ModelKind> kT5{

@@ -34,7 +34,7 @@ class Vgg final : public ConvolutionalKind {
     if (m_.image % 32 == 0) return;
     entry_or_self(where, "image")
         .fail("an image of " + std::to_string(m_.image) +
-              " pixels cannot be halved five times: multiples of 32 can");
+              " pixels cannot be halved five times; allowed: a multiple of 32");
   }
 
   // The first layer reads the images: it is their first convolution.
@@ -93,7 +93,7 @@ Parameters<VggModel> vgg_parameters() {
               {{"11", VggDepth::d11}, {"13", VggDepth::d13}, {"16", VggDepth::d16}, {"19", VggDepth::d19}},
               "layers with parameters")
       .integer("image", &P::image, {32, 16'384}, "height and width of an image in pixels")
-      .integer("classes", &P::classes, {1, 10'000'000}, "that an image may be of");
+      .integer("classes", &P::classes, {1, 10'000'000}, "classes of images");
 }
 
 const Registration<ModelKind> kVgg{

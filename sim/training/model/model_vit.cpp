@@ -148,8 +148,8 @@ Parameters<VitModel> vit_parameters() {
       .integer("inner", &P::inner, {1, 10'000'000}, "inner size of the MLP")
       .integer("image", &P::image, {1, 65'536}, "height and width of an image in pixels")
       .integer("patch", &P::patch, {1, 65'536}, "height and width of a patch")
-      .integer("channels", &P::channels, {1, 65'536}, "of a pixel")
-      .integer("classes", &P::classes, {1, 10'000'000}, "that an image may be of")
+      .integer("channels", &P::channels, {1, 65'536}, "channels of a pixel")
+      .integer("classes", &P::classes, {1, 10'000'000}, "classes of images")
       .flag("fused", &P::fused, "attention is one kernel (FlashAttention)");
 }
 

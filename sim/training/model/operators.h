@@ -28,8 +28,8 @@ namespace netsim {
 // attends to.
 //
 // `experts` are those of a layer, `expert_inner` is the inner dimension of each. `routed` are the copies of
-// tokens that the experts of a rank take. They are distributed over the experts in a batch of kernels, and
-// the router determines their number. Dividing experts does not change it where all get as many: a rank has
+// tokens that the experts of a rank process, in a batch of kernels. The router determines their number.
+// Dividing experts among more ranks does not change it if all experts get equally many tokens. A rank then has
 // fewer experts, and each gets tokens of more ranks.
 //
 // `tables` are the embedding tables of a recommendation model, or rows of each.

@@ -130,9 +130,9 @@ class PipelineProgram {
   };
   End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
 
-  // Appends the exchange of gradients of the parameters that the stage shares with a stage of another mesh,
-  // which waits for `after`, and their sum. `memory` says whether to declare the memory that it needs.
-  // Returns the operation that completes it.
+  // Appends the exchange and the sum of gradients of the parameters that the stage shares with a stage of
+  // another mesh. They wait for `after`. `memory` states whether to declare the memory that they need.
+  // Returns the last operation.
   BlockBuilder::Position append_shared(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class,
                                        std::uint32_t other, const std::vector<BlockBuilder::Position>& after,
                                        bool memory) const;

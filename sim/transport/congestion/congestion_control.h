@@ -56,7 +56,7 @@ struct CongestionNeeds {
   bool sent_bytes = false;  // calls of on_sent
   // ECN marks are returned in ACKs even if the transport's `ecn_echo` is CNP.
   bool ack_echo = false;
-  bool timestamps = false;  // Feedback::rtt
+  bool timestamps = false;  // measured round-trip times (Feedback::rtt)
   // A changed rate also applies to a wait for the next packet that has begun.
   bool pace_again = false;
   // A packet starts only if all of it fits into the window, or it is the only one.

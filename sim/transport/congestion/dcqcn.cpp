@@ -181,8 +181,8 @@ class Dcqcn final : public CongestionControl {
     const Time allowed = round_trip / halvings_to_floor(static_cast<double>(c.line_rate));
     if (interval > allowed) return {};
     return fmt::format(
-        "DCQCN decreases every {} ({}) while the first decrease is still to be felt, often enough to "
-        "take the rate to its floor; more than {} would do",
+        "DCQCN decreases every {} ({}) before the first decrease has an effect, often enough to reach the "
+        "minimum rate; set it to more than {}",
         format_time(interval), cnp_interval() > decrease_interval_ ? "cnp_interval" : "decrease_interval",
         format_time(allowed));
   }
@@ -292,7 +292,8 @@ const Registration<CongestionControl> kDcqcn{
     "DCQCN: CNP-driven rate control of RoCE NICs (SIGCOMM 2015), in the NIC vendor's or the paper's profile",
     dcqcn_parameters(), [](const DcqcnParameters& p, const ConfigNode& node) {
       if (p.profile == Profile::vendor && p.decrease_interval == 0) {
-        node.fail("decrease_interval is 0: the vendor's profile looks for CNPs every so often");
+        node.fail(
+            "decrease_interval is 0: the vendor's profile needs an interval between its checks for CNPs");
       }
       return std::make_unique<Dcqcn>(p);
     }};

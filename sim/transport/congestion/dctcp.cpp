@@ -50,9 +50,9 @@ Parameters<DctcpParameters> dctcp_parameters() {
               "what is controlled: a window as in TCP, or a rate as in the ns-3 RDMA model")
       .real("g", &P::g, {1e-6, 1}, "gain of alpha")
       .bytes("initial_window", &P::initial_window, {1, 1000 * kGigabyte}, "line rate x base RTT",
-             "form window: payload in flight at first")
+             "form window: initial payload in flight")
       .rate("rate_ai", &P::rate_ai, kRates, "one packet per base RTT",
-            "form rate: what a window of data without a cut adds")
+            "form rate: increase for a window of data without a cut")
       .rate("minimum_rate", &P::minimum_rate, kRates, "line rate / 1000",
             "form rate: floor; 100 Mb/s at 100 Gb/s");
 }
@@ -79,8 +79,8 @@ class Dctcp final : public CongestionControl {
   }
 
   std::vector<IdleKey> idle_keys() const override {
-    if (p_.form == DctcpForm::rate) return {{"initial_window", "it is of form: window"}};
-    return {{"rate_ai", "it is of form: rate"}, {"minimum_rate", "it is of form: rate"}};
+    if (p_.form == DctcpForm::rate) return {{"initial_window", "it belongs to form: window"}};
+    return {{"rate_ai", "it belongs to form: rate"}, {"minimum_rate", "it belongs to form: rate"}};
   }
 
   void start(CongestionContext& c) const override {

@@ -152,8 +152,8 @@ class Hpcc final : public CongestionControl {
     const double share = static_cast<double>(base) / static_cast<double>(round_trip);
     if (share >= p_.eta) return {};
     return fmt::format(
-        "HPCC's T ({}base_rtt {}) is shorter, so a flow's window holds {:.1f} % of what the path does; "
-        "a base_rtt of {} would do, or 0, which takes each path's own",
+        "HPCC's T ({}base_rtt {}) is shorter, so a flow's window holds {:.1f} % of the path's "
+        "bandwidth-delay product; set base_rtt to {}, or to 0 for each path's own",
         p_.base_rtt != 0 ? "" : "transport.", format_time(base), 100 * share, format_time(round_trip));
   }
 

@@ -44,16 +44,17 @@ struct CctParameters {
 Parameters<CctParameters> ib_cct_parameters() {
   using P = CctParameters;
   return Parameters<P>()
-      .integer("ccti_increase", &P::ccti_increase, {0, 255}, "added to the table index by a BECN")
+      .integer("ccti_increase", &P::ccti_increase, {0, 255}, "increase of the table index for a BECN")
       .integer("ccti_limit", &P::ccti_limit, {0, 65535}, "largest table index")
       .integer("ccti_min", &P::ccti_min, {0, 65535}, "smallest table index")
-      .time("ccti_timer", &P::ccti_timer, {kNanosecond, kSecond}, "after which the table index falls by 1")
+      .time("ccti_timer", &P::ccti_timer, {kNanosecond, kSecond},
+            "time after which the table index falls by 1")
       .choice(
           "table", &P::table,
           {{"linear", Table::linear}, {"quadratic", Table::quadratic}, {"exponential", Table::exponential}},
           "how the delay grows with the table index")
       .real("delay_step", &P::delay_step, {0, 16383},
-            "entry 1 of the table: delay after a packet, in times of the packet")
+            "entry 1 of the table: delay after a packet, as a multiple of the packet's transmission time")
       .time("cnp_interval", &P::cnp_interval, {0, kSecond},
             "receiver: least time between BECNs of one queue pair, 0: one for every marked packet");
 }

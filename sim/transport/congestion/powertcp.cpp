@@ -57,8 +57,8 @@ Parameters<PowerTcpParameters> powertcp_parameters() {
       .choice("form", &P::form, {{"int", PowertcpForm::in_band}, {"delay", PowertcpForm::delay}},
               "power from the telemetry of switches (PowerTCP), or from round trips alone (theta-PowerTCP)")
       .real("gamma", &P::gamma, {0, 1}, "weight of a new window; 0: by form, int 0.9, delay 0.7")
-      .real("eta", &P::eta, {0.01, 1}, "int: power that is aimed at, as a share of the equilibrium's")
-      .real("rtt_margin", &P::rtt_margin, {1, 100}, "delay: round trip that is aimed at, in base RTTs")
+      .real("eta", &P::eta, {0.01, 1}, "int: target power, as a share of the power at equilibrium")
+      .real("rtt_margin", &P::rtt_margin, {1, 100}, "delay: target round trip, in base RTTs")
       .rate("rate_ai", &P::rate_ai, kRates, "line rate x 3/500",
             "additive increase beta, as a rate: the window's is rate_ai x base RTT; 600 Mb/s at 100 Gb/s")
       .rate("minimum_rate", &P::minimum_rate, kRates, "line rate / 1000", "floor; 100 Mb/s at 100 Gb/s")
@@ -109,8 +109,8 @@ class PowerTcp final : public CongestionControl {
   }
 
   std::vector<IdleKey> idle_keys() const override {
-    if (in_band_) return {{"rtt_margin", "it is of form: delay"}};
-    return {{"eta", "it is of form: int"}};
+    if (in_band_) return {{"rtt_margin", "it belongs to form: delay"}};
+    return {{"eta", "it belongs to form: int"}};
   }
 
   void start(CongestionContext& c) const override {
@@ -138,8 +138,8 @@ class PowerTcp final : public CongestionControl {
     const double share = static_cast<double>(base) / static_cast<double>(round_trip);
     if (share >= (in_band_ ? p_.eta : 1 / p_.rtt_margin)) return {};
     return fmt::format(
-        "PowerTCP's T ({}base_rtt {}) is shorter, so a flow's window holds {:.1f} % of what the path does; "
-        "a base_rtt of {} would do, or 0, which takes each path's own",
+        "PowerTCP's T ({}base_rtt {}) is shorter, so a flow's window holds {:.1f} % of the path's "
+        "bandwidth-delay product; set base_rtt to {}, or to 0 for each path's own",
         p_.base_rtt != 0 ? "" : "transport.", format_time(base), 100 * share, format_time(round_trip));
   }
 

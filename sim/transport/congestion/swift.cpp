@@ -58,18 +58,20 @@ Parameters<SwiftParameters> swift_parameters() {
   using P = SwiftParameters;
   return Parameters<P>()
       .time("base_target", &P::base_target, {0, kSecond}, "target delay without switches and flow scaling")
-      .time("per_hop", &P::per_hop, {0, kSecond}, "added for every switch on the path")
-      .time("fs_range", &P::fs_range, {0, kSecond}, "most that flow scaling adds; 0: no flow scaling")
+      .time("per_hop", &P::per_hop, {0, kSecond}, "delay added to the target for every switch on the path")
+      .time("fs_range", &P::fs_range, {0, kSecond},
+            "largest delay that flow scaling adds; 0: no flow scaling")
       .real("fs_min_cwnd", &P::fs_min_cwnd, {1e-6, 1e6},
-            "packets: fs_range is added at this window and below")
-      .real("fs_max_cwnd", &P::fs_max_cwnd, {1e-6, 1e6}, "packets: nothing is added at this window and above")
+            "window in packets at and below which all of fs_range is added")
+      .real("fs_max_cwnd", &P::fs_max_cwnd, {1e-6, 1e6},
+            "window in packets at and above which nothing is added")
       .real("ai", &P::ai, {0, 1000}, "packets added per round trip")
       .real("beta", &P::beta, {0, 1}, "how strongly the window decreases with the delay above the target")
-      .real("max_mdf", &P::max_mdf, {0, 1}, "largest part of the window that one decrease takes")
-      .real("min_cwnd", &P::min_cwnd, {1e-6, 1}, "packets: least window")
-      .real("max_cwnd", &P::max_cwnd, {1, 1e9}, "packets: largest window")
+      .real("max_mdf", &P::max_mdf, {0, 1}, "largest share of the window that one decrease removes")
+      .real("min_cwnd", &P::min_cwnd, {1e-6, 1}, "least window in packets")
+      .real("max_cwnd", &P::max_cwnd, {1, 1e9}, "largest window in packets")
       .bytes("initial_window", &P::initial_window, {1, 1000 * kGigabyte}, "line rate x base RTT",
-             "payload in flight at first");
+             "initial payload in flight");
 }
 
 struct SwiftState {
@@ -135,9 +137,8 @@ class Swift final : public CongestionControl {
     if (static_cast<double>(round_trip) < target) return {};
     const Time short_of = round_trip - static_cast<Time>(target);
     return fmt::format(
-        "Swift's target delay there is {} (base_target {}), so an idle network is too slow for it and its "
-        "window "
-        "shrinks; a base_target above {} would do",
+        "Swift's target delay there is {} (base_target {}), so its window shrinks even in an idle network; "
+        "set base_target above {}",
         format_time(static_cast<Time>(target)), format_time(p_.base_target),
         format_time(p_.base_target + short_of));
   }

@@ -58,14 +58,15 @@ Parameters<TimelyParameters> timely_parameters() {
       .real("beta", &P::beta, {0, 1}, "how strongly the rate decreases")
       .time("t_low", &P::t_low, {0, kSecond}, "the rate increases below this round-trip time")
       .time("t_high", &P::t_high, {0, kSecond}, "the rate decreases above it, whatever the gradient")
-      .time("minimum_rtt", &P::minimum_rtt, {kNanosecond, kSecond}, "by which the gradient is normalised")
+      .time("minimum_rtt", &P::minimum_rtt, {kNanosecond, kSecond},
+            "round-trip time by which the gradient is normalised")
       .rate("rate_ai", &P::rate_ai, kRates, "line rate / 1000", "additive step; 100 Mb/s at 100 Gb/s")
       .rate("rate_hai", &P::rate_hai, kRates, "line rate / 200",
             "step of hyperactive increase; 500 Mb/s at 100 Gb/s")
       .integer("hai_after", &P::hai_after, {0, 1'000'000}, "increases in a row until they are hyperactive")
       .rate("minimum_rate", &P::minimum_rate, kRates, "line rate / 1000", "floor; 100 Mb/s at 100 Gb/s")
       .time("resolution", &P::resolution, {kPicosecond, kMillisecond},
-            "of the NIC's clock: round-trip times are whole multiples of it, rounded down")
+            "resolution of the NIC's clock: round-trip times are rounded down to multiples of it")
       .integer("header", &P::header, {0, 1024}, "bytes of the timestamp in every data packet and ACK");
 }
 
@@ -114,14 +115,13 @@ class Timely final : public CongestionControl {
   std::string objection(const CongestionContext&, Time round_trip) const override {
     if (round_trip > p_.t_high) {
       return fmt::format(
-          "TIMELY's t_high {} is below it, so the rate only falls; t_low and t_high above it would "
-          "do",
+          "TIMELY's t_high {} is below it, so the rate only falls; set t_low and t_high above it",
           format_time(p_.t_high));
     }
     if (round_trip < p_.t_low) return {};
     return fmt::format(
-        "TIMELY's t_low {} is not above it, so delays never count as low and the rate follows their "
-        "gradient alone; a t_low above it would do",
+        "TIMELY's t_low {} is not above it, so delays never count as low and the rate follows their gradient "
+        "alone; set t_low above it",
         format_time(p_.t_low));
   }
 

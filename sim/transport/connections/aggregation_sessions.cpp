@@ -244,7 +244,7 @@ void AggregationSessions::connect_tree(std::uint32_t number) {
   const Fabric& fabric = connections_.fabric();
   const SwitchAggregation& aggregation = *session.key.aggregation;
   const auto [members, ends, tree] = tree_of(cluster, fabric, aggregation);
-  if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be laid: " + tree.refused);
+  if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
   session.gpus.assign(members.begin(), members.end());
   session.copies.assign(members.size(), 0);
   for (const std::uint32_t gpu : members) {

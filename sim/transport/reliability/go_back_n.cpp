@@ -20,11 +20,10 @@ struct GoBackNParameters {
 
 Parameters<GoBackNParameters> go_back_n_parameters() {
   using P = GoBackNParameters;
-  return Parameters<P>().flag(
-      "repeat_nack", &P::repeat_nack,
-      "the receiver sends a NACK again where packet numbers that do not rise tell that "
-      "the sender has started again and the expected packet was lost once more; "
-      "without it, as in InfiniBand, only the sender's timeout repairs that");
+  return Parameters<P>().flag("repeat_nack", &P::repeat_nack,
+                              "the receiver repeats its NACK when packet numbers that do not rise show that "
+                              "the sender has gone back and the expected packet was lost again; false: only "
+                              "the sender's timeout repairs that, as in InfiniBand");
 }
 
 class GoBackN final : public Reliability {
@@ -42,7 +41,7 @@ class GoBackN final : public Reliability {
 
 const Registration<Reliability> kGoBackN{
     "go_back_n",
-    "packets are taken in order only; at a gap the sender starts again from there (RoCE, InfiniBand)",
+    "packets are accepted in order only; at a gap the sender sends again from there on (RoCE, InfiniBand)",
     go_back_n_parameters(),
     [](const GoBackNParameters& p, const ConfigNode&) { return std::make_unique<GoBackN>(p); }};
 

@@ -47,11 +47,11 @@ Parameters<IrnParameters> irn_parameters() {
             "packets in flight, in bandwidth-delay products of the path; 0: no limit")
       .choice("in_flight", &P::in_flight,
               {{"cumulative", InFlight::cumulative}, {"selective", InFlight::selective}},
-              "what windows, cap and timeouts count: all packets from the first one missing on (the paper's "
-              "BDP-FC), or without those that are known to have arrived (TCP with SACK)")
+              "packets in flight as windows, cap and timeouts count them: all from the first missing one on "
+              "(the paper's BDP-FC), or without those known to have arrived (TCP with SACK)")
       .integer("reorder_tolerance", &P::reorder_tolerance, {0, 1'000'000'000},
-               "a packet counts as lost when one that many later arrived before it; raise it for per-packet "
-               "routing, which reorders");
+               "a packet counts as lost when a packet sent that many packets later has arrived before it; "
+               "raise it for per-packet routing, which reorders");
 }
 
 class Irn final : public Reliability {
@@ -74,7 +74,8 @@ class Irn final : public Reliability {
 };
 
 const Registration<Reliability> kIrn{
-    "irn", "selective repeat: packets are taken in any order, only lost ones are sent again (SIGCOMM 2018)",
+    "irn",
+    "selective repeat: packets are accepted in any order, only lost ones are sent again (SIGCOMM 2018)",
     irn_parameters(), [](const IrnParameters& p, const ConfigNode&) { return std::make_unique<Irn>(p); }};
 
 }  // namespace

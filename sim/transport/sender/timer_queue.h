@@ -20,7 +20,7 @@ class TimerQueue {
  public:
   struct Timer {
     std::uint64_t time : 63, over : 1;  // over: its queue pair is over
-    std::uint64_t key;                  // Event::key
+    std::uint64_t key;                  // order among events of the same time (Event::key)
     std::uint64_t value;                // the queue pair; if that is over, the addition to its digest
   };
 

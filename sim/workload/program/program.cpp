@@ -357,7 +357,7 @@ BlockBuilder::Position BlockBuilder::add(ProgramOp op, const std::vector<Positio
 
 void BlockBuilder::add_memory(std::size_t first_item, const TaskMemory& memory) {
   if (memory.empty()) return;
-  NETSIM_CHECK(first_item < block_.items.size(), "memory of operations that there are not");
+  NETSIM_CHECK(first_item < block_.items.size(), "memory of operations that do not exist");
   if (!memory.begin.empty()) add_memory_to(first_item, {memory.begin, {}});
   if (!memory.end.empty()) add_memory_to(block_.items.size() - 1, {{}, memory.end});
 }

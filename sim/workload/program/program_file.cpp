@@ -454,10 +454,11 @@ class Reader {
                          message.collective() == pb::Op::DISPATCH || message.collective() == pb::Op::COMBINE);
     if (message.kind() != pb::Op::COMPUTE && !counts) {
       fail(path + ".choice_plus_one",
-           "only a compute operation, a dispatch, a combine and an all-to-all-v choose by a table");
+           "only a compute operation, a dispatch, a combine and an all-to-all-v take their values from a "
+           "table");
     }
     if (message.table_plus_one() != 0)
-      fail(path + ".choice_plus_one", "table_plus_one is given, too: one of both says what is done");
+      fail(path + ".choice_plus_one", "table_plus_one is given, too: give one of the two");
   }
 
   ProgramOp op(const pb::Op& message, const Program& program, const std::string& path) const {

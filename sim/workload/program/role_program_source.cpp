@@ -192,14 +192,14 @@ class RoleProgramSource : public TaskSource {
         if (role_of_[rank] != kNobody) {
           fail_program(
               file, "roles[" + std::to_string(r) + "]",
-              "rank " + std::to_string(rank) + " already plays role " + std::to_string(role_of_[rank]));
+              "rank " + std::to_string(rank) + " already has role " + std::to_string(role_of_[rank]));
         }
         role_of_[rank] = r;
       }
     }
     const auto nobody = std::find(role_of_.begin(), role_of_.end(), kNobody);
     if (nobody != role_of_.end()) {
-      fail_program(file, "roles", "rank " + std::to_string(nobody - role_of_.begin()) + " plays no role");
+      fail_program(file, "roles", "rank " + std::to_string(nobody - role_of_.begin()) + " has no role");
     }
     return result;
   }

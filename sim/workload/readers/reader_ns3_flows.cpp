@@ -171,8 +171,7 @@ class Ns3FlowsReader final : public WorkloadReader {
     source->set_ns3_ports(std::move(ports));
     if (summary.left_over > 0) {
       source->add_note(path + ":1:1: the header counts " + std::to_string(summary.flows) + " flows, " +
-                       std::to_string(summary.left_over) +
-                       " more follow: they are not played, as in the tool");
+                       std::to_string(summary.left_over) + " more follow: they are ignored, as in the tool");
     }
     source->seal();
     return source;

@@ -25,10 +25,10 @@ const Parameters<ExpertsModel>& experts_parameters() {
       routed_experts_parameters<P>()
           .integer("inner", &P::inner, {0, 10'000'000}, "inner size of an expert; 0: that of the MLP")
           .integer("shared", &P::shared, {0, 1000}, "experts of the same size that every token goes to")
-          .integer("every", &P::every, {1, 100'000},
-                   "only every so many layers, from the first on, have experts")
-          .integer("first_dense", &P::first_dense, {0, 100'000}, "the first layers have none")
-          .flag("padded", &P::padded, "with a capacity: experts get as much as that, filled up with nothing");
+          .integer("every", &P::every, {1, 100'000}, "every n-th layer, from the first on, has experts")
+          .integer("first_dense", &P::first_dense, {0, 100'000}, "first layers, which have no experts")
+          .flag("padded", &P::padded,
+                "with a capacity: the tokens of each expert are padded to its capacity");
   return p;
 }
 
@@ -62,7 +62,7 @@ void check_routed_experts(const RoutedExperts& e, const ConfigNode& section) {
 void check_experts(const ExpertsModel& e, const ConfigNode& section) {
   check_routed_experts(e, section);
   if (e.count > 0 && e.padded && e.capacity == 0)
-    fail(section, "padded", "padded needs a capacity: what is filled up to");
+    fail(section, "padded", "padded needs a capacity to pad to");
 }
 
 }  // namespace netsim

@@ -51,9 +51,10 @@ Parameters<P> routed_experts_parameters() {
       .integer("top_k", static_cast<Number>(&P::top_k), {1, 1000}, "experts that a token goes to")
       .integer("groups", static_cast<Number>(&P::groups), {1, 100'000}, "groups of experts (nodes)")
       .integer("group_limit", static_cast<Number>(&P::group_limit), {1, 100'000},
-               "of them, as many as a token's experts may lie in")
+               "largest number of groups that a token's experts belong to")
       .real("capacity", static_cast<double P::*>(&P::capacity), {0, 1000},
-            "what an expert takes of a rank's tokens, in even shares; the rest is dropped; 0: it takes all");
+            "largest number of tokens that an expert accepts from a rank, as a multiple of an even share; "
+            "further tokens are dropped; 0: no limit");
 }
 // Throws ConfigError if the parameters contradict each other. `section` is where they were read.
 void check_routed_experts(const RoutedExperts& experts, const ConfigNode& section);

@@ -86,7 +86,8 @@ class Counts final : public Router {
     }
     if (shape.group_limit < shape.groups)
       refuse(
-          "says how many tokens experts got, and not which tokens: group_limit has to be that of all groups");
+          "states how many tokens experts got, but not which tokens: group_limit has to be the number of "
+          "groups");
     for (std::uint32_t iteration = 0; iteration < trace_.iterations; ++iteration) {
       for (std::uint32_t layer = 0; layer < trace_.layers; ++layer) {
         const auto row = trace_.tokens.find({iteration, layer});
@@ -164,7 +165,7 @@ class Counts final : public Router {
 };
 
 const Registration<Router> kRouterCounts{
-    "counts", "the tokens that experts got in a training run, by a table",
+    "counts", "every expert gets as many tokens as in a training run, by a table",
     with_file(Parameters<CountsParameters>(), "tokens by iteration, layer and expert (CSV)"),
     [](const CountsParameters&, const ConfigNode& where) {
       return std::make_unique<Counts>(read_trace(read_named_file(where, "expert_counts")), where);

@@ -56,8 +56,9 @@ const Registration<Router> kRouterDrift{
     "experts have popularities that change from iteration to iteration, and every token draws its own",
     Parameters<DriftParameters>()
         .real("spread", &DriftParameters::spread, {0, 5}, "standard deviation of a popularity's logarithm")
-        .real("memory", &DriftParameters::memory, {0, 1}, "of it, what an iteration leaves to the next")
-        .integer("seed", &DriftParameters::seed, {0, 1'000'000'000}, "of the draws"),
+        .real("memory", &DriftParameters::memory, {0, 1},
+              "share of this logarithm that the next iteration keeps")
+        .integer("seed", &DriftParameters::seed, {0, 1'000'000'000}, "seed of the draws"),
     [](const DriftParameters& p, const ConfigNode&) { return std::make_unique<Drift>(p); }};
 
 }  // namespace

@@ -34,7 +34,7 @@ class Uniform final : public Router {
 };
 
 const Registration<Router> kRouterUniform{
-    "uniform", "every expert gets as many tokens of every rank", Parameters<NoParameters>(),
+    "uniform", "every expert gets equally many tokens of every rank", Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Uniform>(); }};
 
 }  // namespace

@@ -42,8 +42,8 @@ const Registration<Router> kRouterZipf{
     "zipf", "experts have popularities by Zipf's law, and every token draws its own",
     Parameters<ZipfParameters>()
         .real("exponent", &ZipfParameters::exponent, {0, 5},
-              "of the popularity's fall; 0: all are as popular")
-        .integer("seed", &ZipfParameters::seed, {0, 1'000'000'000}, "of the draws"),
+              "exponent of Zipf's law; 0: all experts are equally popular")
+        .integer("seed", &ZipfParameters::seed, {0, 1'000'000'000}, "seed of the draws"),
     [](const ZipfParameters& p, const ConfigNode&) { return std::make_unique<Zipf>(p); }};
 
 }  // namespace

@@ -36,7 +36,7 @@ TokenCounts count_tokens(const Router& router, const RoutingShape& shape, std::u
   const std::int64_t capacity = shape.capacity > 0 ? shape.capacity : INT64_MAX;
   for (std::uint32_t source = 0; source < shape.sources; ++source) {
     const std::vector<std::uint32_t> chosen = router.route(shape, layer, iteration, source);
-    NETSIM_CHECK(chosen.size() == std::size_t{shape.tokens} * shape.top_k, "a router left tokens out");
+    NETSIM_CHECK(chosen.size() == std::size_t{shape.tokens} * shape.top_k, "a router left out tokens");
     std::vector<std::int64_t> taken(shape.experts, 0);
     std::vector<std::uint32_t> members;
     for (std::size_t i = 0; i < chosen.size(); ++i) {

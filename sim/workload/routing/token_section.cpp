@@ -17,11 +17,11 @@ const Parameters<TokenSection>& token_section_parameters() {
       Parameters<P>()
           .integer("per_rank", &P::per_rank, {1, 1 << 24}, "tokens of each rank")
           .bytes("bytes", &P::bytes, {1, kGigabyte},
-                 "of a token (DeepEP: 7168 in FP8 and 56 scales of 4 B; 14336 B in half precision)")
-          .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20},
-                   "so many ranks behind each other are on a host")
-          .section("experts", &P::experts, experts, "of all ranks together, each has as many")
-          .component("router", &P::router, "router", "uniform", "which experts a token goes to");
+                 "size of a token (DeepEP: 7168 in FP8 and 56 scales of 4 B; 14336 B in half precision)")
+          .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20}, "consecutive ranks on a host")
+          .section("experts", &P::experts, experts,
+                   "experts of all ranks together; each rank has equally many")
+          .component("router", &P::router, "router", "uniform", "choice of the experts of each token");
   return p;
 }
 
@@ -32,14 +32,14 @@ BlockCounts count_tokens(const TokenSection& section, std::uint32_t members, con
   const ConfigNode& count = entry_or_self(experts, "count");
   if (section.experts.count == 0) count.fail("tokens need experts to go to");
   if (section.experts.count % members != 0) {
-    count.fail(std::to_string(section.experts.count) + " experts cannot be dealt out evenly to " +
+    count.fail(std::to_string(section.experts.count) + " experts cannot be divided evenly among " +
                std::to_string(members) + " ranks");
   }
   check_routed_experts(section.experts, experts);
   const std::unique_ptr<Router> router = Registry<Router>::instance().create(section.router, "uniform");
   if (router->changes()) {
     entry_or_self(where, "router")
-        .fail("this router says otherwise in each iteration of a job, and a collective is none");
+        .fail("this router changes with the iterations of a job, which a collective does not have");
   }
   const RoutingShape shape = routing_shape(section.experts, members, section.per_rank);
   router->check(shape, 1);

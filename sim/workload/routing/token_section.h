@@ -31,8 +31,7 @@ struct TokenSection {
   ConfigNode router;
 };
 const Parameters<TokenSection>& token_section_parameters();
-inline constexpr const char* kTokensDoc =
-    "of a dispatch or combine: how many tokens there are, and to which experts they go";
+inline constexpr const char* kTokensDoc = "for a dispatch or combine: the number of tokens and their experts";
 
 // Returns the section `tokens` of a collective's section, or the latter itself if it has none.
 const ConfigNode& tokens_node(const ConfigNode& section);

@@ -18,9 +18,9 @@
 namespace netsim {
 
 inline constexpr const char* kCountsDoc =
-    "of an all_to_all_v: what each rank sends to each, as a CSV file, a row for each rank, as the rows, "
-    "which are lists, or as one list, the same for all; or 'next': each rank sends 'bytes' to the next one "
-    "and nothing else, the last one to the first, as nccl-tests' sendrecv";
+    "for an all_to_all_v: the bytes that each rank sends to each, as a CSV file with a row for each rank, as "
+    "a list of rows, or as one row for all ranks; or 'next': each rank sends 'bytes' to the next one only, "
+    "the last one to the first, as nccl-tests' sendrecv";
 
 // Reads the counts of a group of `members`, by whose indices ranks are numbered. `bytes` are those of 'next'.
 // Throws ConfigError at the node, or InputError in the file. The causes are counts of another number of

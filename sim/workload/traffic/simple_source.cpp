@@ -119,7 +119,7 @@ void SimpleSource::append(Program& program, Task task, bool joins) {
   if (!task.raw) {
     task.queue = static_cast<std::uint32_t>(task.stream);
     std::vector<std::uint32_t>& queue = program.queues[task.queue];
-    NETSIM_CHECK(!joins || !queue.empty(), "a task joins none");
+    NETSIM_CHECK(!joins || !queue.empty(), "a task joins a call that does not exist");
     if (!queue.empty()) task.place = program.tasks[queue.back()].place + (joins ? 0 : 1);
     if (joins) task.together = program.tasks[queue.back()].together + 1;
     const auto shares = [&](const Task& other) {

@@ -28,7 +28,7 @@ const Parameters<AllToAllParameters>& traffic_all_to_all_parameters() {
       Parameters<P>()
           .bytes("bytes", &P::bytes, kMessageSizes, "size of each message")
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
-                   "how many ranks take part; 0: all GPUs of the cluster")
+                   "number of ranks that take part; 0: all GPUs of the cluster")
           .time("stagger", &P::stagger, {0, 1 * kSecond},
                 "rank i sends to i + 1 at 0, to i + 2 at stagger, to i + 3 at twice stagger, ...");
   return p;

@@ -63,13 +63,12 @@ const Parameters<SizesParameters>& sizes_parameters() {
   using P = SizesParameters;
   static const auto p =
       Parameters<P>()
-          .bytes("from", &P::from, {0, 1000 * kGigabyte}, "the first size; 0: `bytes` is all")
-          .bytes("to", &P::to, {0, 1000 * kGigabyte}, "the last one is at most this")
-          .integer("factor", &P::factor, {2, 1024}, "from each size to the next")
-          .time(
-              "pause", &P::pause, {kMicrosecond, kSecond},
-              "from the last rank's end of a size to all ranks' start of the next one, as behind a barrier; "
-              "no part of any size's time; queue pairs go on as new ones");
+          .bytes("from", &P::from, {0, 1000 * kGigabyte}, "the first size; 0: only `bytes`")
+          .bytes("to", &P::to, {0, 1000 * kGigabyte}, "upper limit of the last size")
+          .integer("factor", &P::factor, {2, 1024}, "factor from each size to the next")
+          .time("pause", &P::pause, {kMicrosecond, kSecond},
+                "time from the last rank's end of a size to all ranks' start of the next one, as after a "
+                "barrier; it is not part of the time of a size, and queue pairs start afresh after it");
   return p;
 }
 
@@ -77,17 +76,17 @@ const Parameters<CollectiveParameters>& traffic_collective_parameters() {
   using P = CollectiveParameters;
   static const auto p =
       Parameters<P>()
-          .choice("collective", &P::collective, collectives_by_name(), "which collective")
+          .choice("collective", &P::collective, collectives_by_name(), "the collective")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of the buffer: " + each_kind(&CollectiveKindInfo::bytes))
           .section("sizes", &P::sizes, sizes_parameters(), "sizes one after the other, instead of `bytes`")
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
-                   "how many ranks take part; 0: all GPUs of the cluster")
-          .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other")
+                   "number of ranks that take part; 0: all GPUs of the cluster")
+          .integer("repeat", &P::repeat, {1, 100'000}, "number of times, one after the other")
           .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, each_kind(&CollectiveKindInfo::root))
           .list("algorithms", &P::algorithms,
-                "algorithms that play it, all sizes by each of them: [ring, tree, {kind: nccl, nvls: "
-                "false}]; default: the configuration's alone")
+                "algorithms that run the collective, all sizes by each of them: [ring, tree, {kind: nccl, "
+                "nvls: false}]; default: only the configuration's")
           .list("counts", &P::counts, kCountsDoc)
           .section("tokens", &P::tokens, token_section_parameters(), kTokensDoc);
   return p;

@@ -42,11 +42,11 @@ const Parameters<Entry>& flow_parameters() {
           .required()
           .bytes("bytes", &Entry::bytes, kMessageSizes, "size of the message")
           .required()
-          .time("start", &Entry::start, kStartTimes, "when the sender starts")
+          .time("start", &Entry::start, kStartTimes, "time at which the sender starts")
           .integer("class", &Entry::traffic_class, kTrafficClasses, "data class that it travels in")
           .integer("channel", &Entry::channel, {-1, kMaxChannel},
                    "flows between two ranks with the same channel share a queue pair; -1: its own")
-          .text("name", &Entry::name, "what tables call it");
+          .text("name", &Entry::name, "name of the flow in tables");
   return p;
 }
 
@@ -55,9 +55,8 @@ struct FlowsParameters {
 };
 
 const Parameters<FlowsParameters>& traffic_flows_parameters() {
-  static const auto p =
-      Parameters<FlowsParameters>().integer("ranks", &FlowsParameters::ranks, {0, kMaxTrafficRanks},
-                                            "how many ranks there are; 0: all GPUs of the cluster");
+  static const auto p = Parameters<FlowsParameters>().integer(
+      "ranks", &FlowsParameters::ranks, {0, kMaxTrafficRanks}, "number of ranks; 0: all GPUs of the cluster");
   return p;
 }
 
@@ -130,7 +129,7 @@ ParameterTable flows_table() {
 }
 
 const Registration<WorkloadKind> kTrafficFlows{
-    "flows", "messages written down one by one", flows_table(), [](const ConfigNode& node) {
+    "flows", "messages listed one by one", flows_table(), [](const ConfigNode& node) {
       const FlowsParameters p =
           traffic_flows_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "flows"});
       return std::make_unique<Flows>(p.ranks, place_of(node, "ranks"), read_flows(node));

@@ -25,8 +25,9 @@ const Parameters<IncastParameters>& traffic_incast_parameters() {
   using P = IncastParameters;
   static const auto p =
       Parameters<P>()
-          .integer("senders", &P::senders, {0, kMaxTrafficRanks - 1},
-                   "how many ranks send: the first ones but the receiver; 0: all others of the cluster")
+          .integer(
+              "senders", &P::senders, {0, kMaxTrafficRanks - 1},
+              "number of ranks that send: the first ones except the receiver; 0: all others of the cluster")
           .integer("receiver", &P::receiver, {0, kMaxTrafficRanks - 1}, "the rank to which they send")
           .bytes("bytes", &P::bytes, kMessageSizes, "size of each message")
           .time("stagger", &P::stagger, {0, 1 * kSecond},
@@ -62,7 +63,7 @@ class Incast final : public WorkloadKind {
 };
 
 const Registration<WorkloadKind> kTrafficIncast{
-    "incast", "several ranks send one message each to the same receiver: what congestion control is for",
+    "incast", "several ranks send one message each to the same receiver: for studies of congestion control",
     traffic_incast_parameters(),
     [](const IncastParameters& p, const ConfigNode& where) { return std::make_unique<Incast>(p, where); }};
 

@@ -49,24 +49,23 @@ const Parameters<IncastsParameters>& traffic_incasts_parameters() {
   static const auto p =
       Parameters<P>()
           .integer("hosts", &P::hosts, {0, kMaxTrafficRanks},
-                   "how many ranks send and receive; 0: all GPUs of the cluster")
+                   "number of ranks that send and receive; 0: all GPUs of the cluster")
           .integer("senders", &P::senders, {1, kMaxTrafficRanks - 1},
-                   "how many different ranks send in each incast, none of them its receiver")
+                   "number of different ranks that send in each incast, its receiver excluded")
           .required()
           .bytes("bytes", &P::bytes, kMessageSizes, "size of each sender's message")
           .choice("arrivals", &P::poisson, {{"poisson", true}, {"periodic", false}},
                   "times between incasts: exponentially distributed, or all the same")
-          .time("interval", &P::interval, {0, 1'000 * kSecond},
-                "mean time between two incasts; 0: what `load` says")
-          .real(
-              "load", &P::load, {0, 10},
-              "payload that all incasts offer on average, as a part of the `rate` of all hosts together; 0: "
-              "what `interval` says")
-          .rate("rate", &P::rate, {0, 100'000 * kGbps}, "what `load` is a part of: a host's link")
+          .time("interval", &P::interval, {0, 1'000 * kSecond}, "mean time between two incasts; 0: by `load`")
+          .real("load", &P::load, {0, 10},
+                "payload that all incasts offer on average, as a share of the `rate` of all hosts together; "
+                "0: by `interval`")
+          .rate("rate", &P::rate, {0, 100'000 * kGbps}, "rate of a host's link, to which `load` refers")
           .time("duration", &P::duration, {1 * kNanosecond, 1'000 * kSecond},
                 "incasts start within this time from the beginning, the first one an interval after it")
           .required()
-          .integer("seed", &P::seed, {0, INT64_MAX}, "of times, receivers and senders; 0: the run's --seed");
+          .integer("seed", &P::seed, {0, INT64_MAX},
+                   "seed of times, receivers and senders; 0: the run's --seed");
   return p;
 }
 
@@ -79,13 +78,12 @@ class Incasts final : public WorkloadKind {
         duration_place_(place_of(where, "duration")) {
     if (p.interval > 0 && (p.load > 0 || p.rate > 0)) {
       throw ConfigError(place_of(where, p.load > 0 ? "load" : "rate"),
-                        "'interval' says already how often; allowed: 'interval', or 'load' and 'rate'");
+                        "'interval' already sets how often; allowed: 'interval', or 'load' and 'rate'");
     }
     if (p.interval == 0 && (p.load == 0 || p.rate == 0)) {
       throw ConfigError(
           place_of(where, "load"),
-          "nothing says how often: 'interval' is missing, or 'load' and the 'rate' that it is a "
-          "part of");
+          "the frequency is missing: give 'interval', or 'load' and the 'rate' to which it refers");
     }
   }
 
@@ -165,8 +163,7 @@ class Incasts final : public WorkloadKind {
 
 const Registration<WorkloadKind> kTrafficIncasts{
     "incasts",
-    "again and again several ranks taken by chance send one message each to one taken by chance, at a given "
-    "interval or load",
+    "repeated incasts at a given interval or load: random ranks send one message each to a random receiver",
     traffic_incasts_parameters(),
     [](const IncastsParameters& p, const ConfigNode& where) { return std::make_unique<Incasts>(p, where); }};
 

@@ -26,7 +26,7 @@ const Parameters<PermutationParameters>& traffic_permutation_parameters() {
                             .integer("shift", &P::shift, {0, kMaxTrafficRanks},
                                      "rank i sends to rank (i + shift) mod ranks; 0: half of the ranks")
                             .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
-                                     "how many ranks take part; 0: all GPUs of the cluster");
+                                     "number of ranks that take part; 0: all GPUs of the cluster");
   return p;
 }
 
@@ -62,7 +62,7 @@ class Permutation final : public WorkloadKind {
 
 const Registration<WorkloadKind> kTrafficPermutation{
     "permutation",
-    "rank i sends one message to rank i + shift, all at once: what a fabric does under full load",
+    "rank i sends one message to rank i + shift, all at once: for studies of a fabric under full load",
     traffic_permutation_parameters(), [](const PermutationParameters& p, const ConfigNode& where) {
       return std::make_unique<Permutation>(p, where);
     }};

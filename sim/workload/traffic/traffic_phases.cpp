@@ -66,17 +66,17 @@ const Parameters<Phase>& phase_parameters() {
   using P = Phase;
   static const auto p =
       Parameters<P>()
-          .choice("collective", &P::collective, collectives_by_name(), "a collective of each group")
+          .choice("collective", &P::collective, collectives_by_name(), "collective of each group")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte},
                  "size of its buffer (netsim --describe collective)")
-          .integer("root", &P::root, {0, kMaxTrafficRanks - 1}, "its root, counted in the group")
+          .integer("root", &P::root, {0, kMaxTrafficRanks - 1},
+                   "root of the collective, counted in the group")
           .list("counts", &P::counts, kCountsDoc)
           .section("tokens", &P::tokens, token_section_parameters(), kTokensDoc)
-          .time("compute", &P::compute, {0, ProgramLimits::kKernelTime}, "or computing for so long")
-          .text("circuits", &P::circuits,
-                "or a configuration of the optical switches that each group asks for")
+          .time("compute", &P::compute, {0, ProgramLimits::kKernelTime}, "or time that each rank computes")
+          .text("circuits", &P::circuits, "or configuration of the optical switches that each group requests")
           .list("groups", &P::groups, "lists of ranks; default: all ranks are one group")
-          .text("name", &P::name, "what tables call it; default: what it does");
+          .text("name", &P::name, "name of the phase in tables; default: its operation");
   return p;
 }
 
@@ -92,8 +92,8 @@ const Parameters<PhasesParameters>& traffic_phases_parameters() {
       Parameters<P>()
           .text("name", &P::name, "name of the job")
           .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
-                   "how many ranks take part; 0: all GPUs of the cluster")
-          .integer("iterations", &P::iterations, {1, 1'000'000}, "how often all phases are gone through");
+                   "number of ranks that take part; 0: all GPUs of the cluster")
+          .integer("iterations", &P::iterations, {1, 1'000'000}, "number of times that all phases run");
   return p;
 }
 
@@ -164,7 +164,7 @@ std::vector<Phase> read_phases(const ConfigNode& section) {
     for (const ConfigNode& one : together->items()) {
       phases.push_back(read_phase(one));
       phases.back().call = call;
-      if (phases.back().kind != TaskKind::collective) one.fail("only collectives are called together");
+      if (phases.back().kind != TaskKind::collective) one.fail("only collectives can share one call");
     }
     ++call;
   }
@@ -177,10 +177,10 @@ class PhasesProgram {
   PhasesProgram(const PhasesParameters& p, const std::vector<Phase>& phases, std::uint32_t ranks)
       : phases_(phases), ranks_(ranks), builder_(p.name), axis_(builder_.axis("rank", ranks)) {
     builder_.program().iterations = static_cast<std::uint32_t>(p.iterations);
-    parts_.resize(ranks);
+    groups_by_rank_.resize(ranks);
     for (const Phase& phase : phases) join(phase);
     std::map<Part, std::vector<std::uint32_t>> roles;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) roles[parts_[rank]].push_back(rank);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) roles[groups_by_rank_[rank]].push_back(rank);
     for (const auto& [part, players] : roles) add_role(part, players);
   }
   Program finish() { return builder_.finish(); }
@@ -193,16 +193,16 @@ class PhasesProgram {
     if (phase.members.empty()) {
       check(phase, ranks_);
       const std::uint32_t all = builder_.group({{{axis_, {}}}, {}, 0});
-      for (Part& part : parts_) part.push_back(all);
+      for (Part& part : groups_by_rank_) part.push_back(all);
       return;
     }
-    for (Part& part : parts_) part.push_back(kNone);
+    for (Part& part : groups_by_rank_) part.push_back(kNone);
     for (const std::vector<std::uint32_t>& members : phase.members) {
       check(phase, members.size());
       const std::uint32_t group = builder_.group({{}, members, 0});
       for (const std::uint32_t rank : members) {
         if (rank >= ranks_) refuse(phase, "groups", "rank", rank, ranks_);
-        parts_[rank].back() = group;
+        groups_by_rank_[rank].back() = group;
       }
     }
   }
@@ -292,7 +292,7 @@ class PhasesProgram {
   std::uint32_t ranks_;
   ProgramBuilder builder_;
   std::uint32_t axis_;
-  std::vector<Part> parts_;  // by rank
+  std::vector<Part> groups_by_rank_;  // by rank
   // By phase and members.
   std::map<std::pair<std::ptrdiff_t, std::uint32_t>, std::uint32_t> counts_;
 };
@@ -312,7 +312,8 @@ class Phases final : public WorkloadKind {
   }
 
   std::string compile() const override {
-    if (p_.ranks == 0) throw ConfigError(ranks_place_, "'ranks' is missing: a file has a number of ranks");
+    if (p_.ranks == 0)
+      throw ConfigError(ranks_place_, "'ranks' is missing: a compiled file needs a fixed number of ranks");
     return serialize_program(PhasesProgram(p_, phases_, static_cast<std::uint32_t>(p_.ranks)).finish());
   }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
@@ -335,12 +336,12 @@ ParameterTable phases_table() {
   ParameterInfo list;
   list.name = "phases";
   list.type = "list";
-  list.doc = "what all ranks do, in order";
+  list.doc = "operations of all ranks, in order";
   list.children = phase_parameters().table();
   ParameterInfo together;
   together.name = "together";
   together.type = "list";
-  together.doc = "instead of these: collectives that are one call, and begin together";
+  together.doc = "instead of these: collectives of one grouped call, which begin together";
   list.children.push_back(together);
   ParameterTable table = traffic_phases_parameters().table();
   table.push_back(list);

@@ -42,15 +42,17 @@ const Parameters<PoissonParameters>& traffic_poisson_parameters() {
   static const auto p =
       Parameters<P>()
           .integer("hosts", &P::hosts, {0, kMaxTrafficRanks},
-                   "how many ranks send and receive; 0: all GPUs of the cluster")
+                   "number of ranks that send and receive; 0: all GPUs of the cluster")
           .real("load", &P::load, {1e-6, 10},
-                "payload that a host offers on average, as a part of `rate`; headers come on top")
-          .rate("rate", &P::rate, {1 * kMbps, 100'000 * kGbps}, "what load is a part of: a host's link")
+                "payload that a host offers on average, as a share of `rate`; headers are additional")
+          .rate("rate", &P::rate, {1 * kMbps, 100'000 * kGbps},
+                "rate of a host's link, to which `load` refers")
           .required()
           .time("duration", &P::duration, {1 * kNanosecond, 1'000 * kSecond},
                 "flows start within this time from the beginning")
           .required()
-          .integer("seed", &P::seed, {0, INT64_MAX}, "of sizes, times and destinations; 0: the run's --seed");
+          .integer("seed", &P::seed, {0, INT64_MAX},
+                   "seed of sizes, times and destinations; 0: the run's --seed");
   return p;
 }
 

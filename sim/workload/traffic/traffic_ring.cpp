@@ -27,7 +27,7 @@ const Parameters<RingParameters>& traffic_ring_parameters() {
   static const auto p = Parameters<P>()
                             .bytes("bytes", &P::bytes, kMessageSizes, "size of each message")
                             .integer("ranks", &P::ranks, {0, kMaxTrafficRanks},
-                                     "how many ranks take part; 0: all GPUs of the cluster")
+                                     "number of ranks that take part; 0: all GPUs of the cluster")
                             .integer("rounds", &P::rounds, {1, 1'000'000}, "messages of each rank");
   return p;
 }

@@ -65,7 +65,7 @@ std::uint32_t always(std::uint32_t) {
 inline std::uint32_t aside(std::uint32_t p) { return power_of_two(p) ? 0 : 2; }
 inline std::uint32_t doubling(std::uint32_t p) { return floor_log2(p) + aside(p); }
 inline std::uint32_t halving_and_doubling(std::uint32_t p) { return 2 * floor_log2(p) + aside(p); }
-// Of the places below p, the one with the most ones.
+// Returns the largest number of one bits in any place below p.
 inline std::uint32_t binomial_depth(std::uint32_t p) {
   std::uint32_t most = 0;
   for (std::uint32_t place = 0; place < p; ++place)

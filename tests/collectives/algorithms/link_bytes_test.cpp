@@ -1,5 +1,5 @@
-// What each rank sends to each other one, by every algorithm with a pattern of its own, against the pattern
-// as its paper has it: on a network that links all ranks, the bytes of every link.
+// Checks the bytes that each rank sends to each other rank, by every algorithm with its own pattern, against
+// the pattern in its paper. On a network that links all ranks these are the bytes of every link.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using Kind = CollectiveKind;
 using test::any;
 using test::power_of_two;
 
-// Bytes by sender and receiver; what is 0 is not in it.
+// Bytes by sender and receiver; entries of 0 are left out.
 class Links {
  public:
   explicit Links(std::uint32_t ranks) : ranks_(ranks) {}
@@ -66,7 +66,7 @@ Links sent_by(const std::string& algorithm, Kind kind, std::uint32_t ranks, Byte
   return links;
 }
 
-// Of a buffer of n bytes; n is a multiple of whatever parts there are.
+// A pattern for a buffer of n bytes. n is a multiple of the number of parts.
 struct Pattern {
   const char* algorithm;
   Kind kind;
@@ -105,8 +105,9 @@ void pairs(Links& links, Bytes n) {
   links.all_pairs(times * (n / links.ranks()));
 }
 
-// Members of a hypercube: ranks as they are, or where p is no power of two, of the first 2r ranks the odd
-// ones and then the others; the even ones hand `before` over to the next rank and get `after` from it.
+// The members of a hypercube. If p is a power of two, these are all ranks. Otherwise they are the odd ones of
+// the first 2r ranks, and then the others. Each even rank hands `before` over to the next rank and gets
+// `after` from it.
 struct Hypercube {
   explicit Hypercube(std::uint32_t p) : members(std::bit_floor(p)), extra(p - members) {}
   std::uint32_t rank(std::uint32_t member) const { return member < extra ? 2 * member + 1 : member + extra; }
@@ -134,7 +135,7 @@ void whole_buffers(Links& links, Bytes n) {
   cube.hand_over(links, n, n);
   cube.exchange(links, [n](std::uint32_t, std::uint32_t) { return n; });
 }
-// Of an all-reduce parts are those of members, whatever ranks these act for.
+// An all-reduce is divided among the members, whichever ranks they act for.
 void halving_and_doubling(Links& links, Bytes n) {
   const Hypercube cube(links.ranks());
   cube.hand_over(links, n, n);
@@ -174,7 +175,7 @@ void bruck_gather(Links& links, Bytes n) {
   for (std::uint32_t distance = 1; distance < links.ranks(); distance *= 2)
     links.shift(-std::int64_t{distance}, std::min(distance, links.ranks() - distance) * (n / links.ranks()));
 }
-// What still has so many ranks to go.
+// A block for the rank at distance `block` travels once for each one bit of that distance.
 void bruck_exchange(Links& links, Bytes n) {
   for (std::uint32_t block = 1; block < links.ranks(); ++block) {
     for (std::uint32_t bit = 1; bit <= block; bit *= 2) {
@@ -182,16 +183,16 @@ void bruck_exchange(Links& links, Bytes n) {
     }
   }
 }
-// A rank's chunk goes down a binomial tree that begins with it, from those whose distance has no bit up to b
-// to those 2^b behind them; a reduce-scatter is the same backwards.
+// A rank's chunk goes down a binomial tree with this rank as its root. A rank gets it from the one that is
+// closer by the lowest bit of its distance. A reduce-scatter is the same backwards.
 template <int way>
 void pat(Links& links, Bytes n) {
   for (std::uint32_t block = 1; block < links.ranks(); ++block)
     links.shift(way * std::int64_t{block & (~block + 1)}, n / links.ranks());
 }
 
-// Of the rank `v` of a binomial tree: its parent is v without its lowest bit, and it has the ranks behind it
-// up to the next that has as many zeros.
+// The parent of rank `v` of a binomial tree is v without its lowest bit. Its subtree holds the ranks after
+// it, up to the next rank with as many trailing zeros.
 template <bool down, bool up, bool parts>
 void binomial(Links& links, Bytes n) {
   for (std::uint32_t v = 1; v < links.ranks(); ++v) {
@@ -208,9 +209,9 @@ void binary(Links& links, Bytes n) {
     if (up) links.add(v, (v - 1) / 2, n);
   }
 }
-// Half of the buffer over each of two trees, as NCCL numbers them: with b the lowest bit of i, its parent is
-// (i ^ b) | 2b, or i ^ b where there is no such one. The other tree is the mirror image, or for odd numbers
-// shifted by one.
+// Half of the buffer goes over each of two trees, numbered as in NCCL. With b the lowest bit of i, its parent
+// is (i ^ b) | 2b, or i ^ b if there is no such rank. The other tree is the mirror image, or shifted by one
+// if the number of ranks is odd.
 void two_trees(Links& links, Bytes n) {
   const std::uint32_t p = links.ranks();
   for (std::uint32_t i = 1; i < p; ++i) {
@@ -231,8 +232,8 @@ void chain(Links& links, Bytes n) {
     links.add(reduces ? i + 1 : i, reduces ? i + 2 : i + 1, n);
 }
 
-// Around the rings of each dimension, the first one varying fastest: what is left of the buffer there, one
-// share after the other, and all of it again backwards.
+// The buffer goes around the rings of each dimension, of which the first varies fastest. Each share that is
+// left goes around in turn, and all of them again backwards.
 void dimensions(Links& links, Bytes n, const std::vector<std::uint32_t>& sizes) {
   std::uint32_t stride = 1;
   for (const std::uint32_t size : sizes) {
@@ -281,7 +282,7 @@ void two_steps(Links& links, Bytes n) {
     for (std::uint32_t group = 1; group < groups; ++group) links.add(rank, rank + group * 4, 4 * block);
   }
 }
-// What is for another host goes by the own host's GPU on the receiver's rail.
+// A block for another host goes through the GPU of the sender's host on the receiver's rail.
 void by_rails(Links& links, Bytes n) {
   const Bytes block = n / links.ranks();
   for (std::uint32_t from = 0; from < links.ranks(); ++from) {

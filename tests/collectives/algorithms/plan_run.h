@@ -32,7 +32,7 @@ class PlanRun {
   }
 
   const std::string& error() const { return error_; }
-  // Of messages, each of which could not be sent before the one before it had come.
+  // Returns the length of the longest chain of messages of which each needs the one before.
   std::uint32_t longest_chain() const { return longest_; }
   std::uint64_t messages() const { return sent_; }
 
@@ -50,7 +50,8 @@ class PlanRun {
     std::vector<std::uint32_t> chains;  // after each step
   };
 
-  // What rank `of` contributes to piece `piece`; of an all_to_all, the block that it sends to that rank's.
+  // Returns what rank `of` contributes to piece `piece`. In an all_to_all it is the block that the rank sends
+  // to the owner of the piece.
   static std::uint64_t contribution(std::uint32_t of, std::uint32_t piece) {
     std::uint64_t x = (std::uint64_t{of} << 32 | piece) + 0x9E37'79B9'7F4A'7C15;
     x = (x ^ x >> 30) * 0xBF58'476D'1CE4'E5B9;

@@ -1,5 +1,6 @@
-// Are the shipped plans right, lazy, and do they send the bytes in the steps that the closed forms say
-// (papers: Thakur, Rabenseifner, Gropp 2005; Patarasuk & Yuan 2009; those that the algorithms name)?
+// Tests that the shipped plans are right and lazy, and send the bytes in the steps of the closed forms. The
+// forms are those of Thakur, Rabenseifner, Gropp 2005, of Patarasuk & Yuan 2009, and of the papers that the
+// algorithms name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -33,7 +34,7 @@ std::set<std::uint32_t> roots(CollectiveKind kind, std::uint32_t p) {
   return has_root(kind) ? std::set<std::uint32_t>{0, 1, p / 2, p - 1} : std::set<std::uint32_t>{0};
 }
 
-// Elsewhere a rank that stands aside need not be at both ends of the longest chain.
+// In other cases a rank that stands aside need not be at both ends of the longest chain.
 bool is_exact(const AlgorithmCase& c, std::uint32_t p) {
   return c.chain != test::doubling || test::power_of_two(p);
 }
@@ -185,8 +186,8 @@ Bytes total(const Plan& plan, Bytes n) {
   return sum;
 }
 
-// No algorithm sends fewer bytes, and those that are for large buffers send no more: n(p-1)/p at each rank,
-// twice for an all-reduce (Patarasuk & Yuan 2009). Exact where n is divisible.
+// No algorithm sends fewer bytes than n(p-1)/p at each rank, or twice that for an all-reduce (Patarasuk &
+// Yuan 2009). Algorithms for large buffers send no more. The numbers are exact if n is divisible.
 TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
   const std::set<std::string> more = {"recursive_doubling", "binomial_tree", "binary_tree", "chained_trees",
                                       "double_binary_tree", "chain",         "tree"};
@@ -272,8 +273,8 @@ TEST(Bytes, EqualTheClosedForms) {
   EXPECT_EQ(busiest_of("binary_tree", CollectiveKind::broadcast, 15, 1'000), 2'000);
   // In the group 3/4 of n, between groups 12/16.
   EXPECT_EQ(busiest_of("{kind: two_step, group: 4}", CollectiveKind::all_to_all, 16, 16'000), 24'000);
-  // Of 20 blocks of 1 KB each rank gathers and scatters those for one of 4 other groups: 3 x 4 blocks each,
-  // and 3 for its own group, over NVLink, and 4 x 4 between groups.
+  // With 20 blocks of 1 KB, each rank gathers and scatters the blocks for one of 4 other groups. Over NVLink
+  // these are 3 x 4 blocks each, and 3 for its own group; between groups 4 x 4.
   EXPECT_EQ(busiest_of("{kind: three_step, group: 4}", CollectiveKind::all_to_all, 20, 20'000), 43'000);
   EXPECT_EQ(total(*make_plan("{kind: three_step, group: 4}", CollectiveKind::all_to_all, 20), 20'000),
             20 * 43'000);
@@ -286,8 +287,8 @@ TEST(Bytes, EqualTheClosedForms) {
             16'000 + 24'000);
 }
 
-// Whatever n is: each edge of a tree carries its part once up and once down; each chunk of a ring is sent by
-// all but one rank; each block of an all-to-all by its source.
+// These sums hold for any n. Each edge of a tree carries its part once up and once down. Each chunk of a ring
+// is sent by all but one rank, and each block of an all-to-all by its source.
 TEST(Bytes, OfAllRanksAddUpExactly) {
   EXPECT_TRUE(rc::check("bytes of all ranks", [] {
     const AlgorithmCase& c = algorithm_cases()[*rc::gen::inRange<std::size_t>(0, algorithm_cases().size())];
@@ -300,7 +301,7 @@ TEST(Bytes, OfAllRanksAddUpExactly) {
     if (name == "recursive_doubling" || name == "halving_doubling" || name == "bruck" || name == "two_step" ||
         name == "three_step" || name == "nccl_p2p" || name == "pat" || c.kind == CollectiveKind::gather ||
         c.kind == CollectiveKind::scatter || (name == "sharp" && c.kind == CollectiveKind::reduce))
-      return;  // by way of others, or in scratch, whose chunks are as large as others
+      return;  // through other ranks, or in scratch, whose chunks are equally large
     const Bytes times = c.kind == CollectiveKind::all_reduce ? 2 : 1;
     RC_ASSERT(total(*plan, n) == times * (p - 1) * n);
   }));
@@ -429,8 +430,8 @@ TEST(TwoStep, SendsOneMessageToACounterpart) {
   for (const auto& [groups, counts] : between) EXPECT_EQ(counts, (std::vector<std::uint32_t>{4, 4, 4, 4}));
 }
 
-// From each group to each other one goes one message of 16 blocks. Groups count each other so that the ranks
-// of a group have as many, or one more, and the way back is between the same two ranks.
+// Each group sends each other group one message of 16 blocks. Groups are numbered so that the ranks of a
+// group send equally many, or one more. The way back is between the same two ranks.
 TEST(ThreeStep, SendsOneMessageBetweenTwoGroups) {
   for (const std::uint32_t groups : {2U, 4U, 5U, 8U, 9U, 16U}) {
     const auto plan = make_plan("{kind: three_step, group: 4}", CollectiveKind::all_to_all, 4 * groups);
@@ -536,12 +537,12 @@ TEST(Tree, TalksToOtherDomainsByTheRanksOfItsPattern) {
     EXPECT_EQ(all.back().size(), 12U);
   }
   EXPECT_NE(all[0], all[1]);
-  // Split: what comes down to a child comes from a second rank, always.
+  // Split pattern: data for a child always comes from a second rank.
   for (const auto& [ends, number] : all[1]) EXPECT_NE(ends.first % 4, ends.second % 4);
 }
 
-// Domains of any sizes: each edge of the tree over them is passed up and down once, by the first rank of the
-// child's chain and the first or second one of the parent's.
+// Domains may have any sizes. Each edge of the tree over them is used once up and once down. At the child it
+// ends at the chain's first rank, at the parent at the first or second.
 TEST(Tree, JoinsChains) {
   const auto algorithm = test::make_algorithm("tree");
   EXPECT_TRUE(rc::check("tree over domains", [&] {
@@ -625,7 +626,7 @@ TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
     if (name.starts_with("test_")) continue;  // other tests' own
     const auto& info = *Catalogue::instance().find(CollectiveAlgorithm::kComponentKind, name);
     if (std::any_of(info.parameters.begin(), info.parameters.end(), [](const auto& p) { return p.required; }))
-      continue;  // what is in a file
+      continue;  // the content of a file
     const auto algorithm = registry.create(name);
     EXPECT_EQ(algorithm->cost_family() == CostFamily::tree, trees.contains(name)) << name;
     for (const CollectiveKindInfo& kind : kCollectiveKinds) {

@@ -1,8 +1,7 @@
-// Do algorithms take what their closed forms say? On an idle network in which a message of m bytes takes
-// alpha + m beta, p = 2 to 64, 1 B to 1 GB; and over packets on the tori and meshes that some are made for.
-// The network is what a form is about: ranks with one port to send on, with a link to each other rank
-// (algorithms that send several ways at once), or hosts within which nothing takes time (all-to-alls that
-// collect there). All of them limit what is sent, none what arrives.
+// Tests that algorithms take as long as their closed forms. A message of m bytes takes alpha + m beta on an
+// idle network, with p = 2 to 64 and 1 B to 1 GB. Algorithms for tori and meshes also run over packets. The
+// network fits each form. Ranks have one port to send on, or a link to each other rank, or share hosts within
+// which nothing takes time. All of these limit what is sent, none what arrives.
 //
 // Forms: Thakur, Rabenseifner, Gropp 2005, section 4; Patarasuk & Yuan 2009; Mikami et al. 2018; Cho et al.
 // 2019 (BlueConnect).
@@ -31,7 +30,7 @@ using test::floor_log2;
 constexpr Time kAlpha = 5 * kMicrosecond;
 constexpr BitRate kRate = 8 * kGbps;  // beta: 1 ns a byte
 
-// One channel, one message a step, no latencies of the library, no bounds on what is under way.
+// One channel, one message a step, no latencies of the library, no limit on messages in flight.
 std::string settings_of(const std::string& algorithm, CollectiveKind kind, const std::string& slice,
                         std::uint32_t slots = 0) {
   return std::string(to_string(kind)) + ": " + algorithm +
@@ -69,7 +68,7 @@ Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t p,
 }
 
 double alpha(double count) { return count * static_cast<double>(kAlpha); }
-// Of so many bytes.
+// Returns the time on a link for this many bytes.
 double beta(double bytes) { return bytes * static_cast<double>(kNanosecond); }
 
 struct Form {
@@ -96,10 +95,10 @@ double whole_doubling(double p, double n) {
 const Network kPortEach{.port_each = true};
 const Network kHostsOfFour{.per_host = 4};
 
-// Exchanges of recursive halving or doubling (Thakur et al., 4.1, 4.4, 4.5) where p is no power of two: of
-// the first 2 (p - 2^k) ranks the even ones hand their part to the next one, which acts for both, and get the
-// result. Members then own one block or two, so exchanges are of unequal sizes and begin at unequal times: a
-// member goes on when what its partner sent is there, and its port is busy with what it sent before.
+// Exchanges of recursive halving or doubling (Thakur et al., 4.1, 4.4, 4.5) if p is no power of two. Each
+// even one of the first 2 (p - 2^k) ranks hands its part to the next rank, which acts for both, and gets the
+// result. Members then own one block or two, so their exchanges have unequal sizes and begin at unequal
+// times. A member continues when its partner's data has arrived. Its port is busy with what it sent before.
 struct Members {
   std::uint32_t count, pairs;
   std::vector<double> ready, port;
@@ -107,7 +106,7 @@ struct Members {
 
   Members(std::uint32_t p, double n)
       : count(std::bit_floor(p)), pairs(p - count), ready(count), port(count), block(n / p) {}
-  // Of the members from `first` on.
+  // Returns the blocks of the members from `first` on.
   double blocks(std::uint32_t first, std::uint32_t number) const {
     const std::uint32_t end = first + number;
     return block * (number + std::min(end, pairs) - std::min(first, pairs));
@@ -159,9 +158,9 @@ double halving_scatter(double p, double n) {
   return members.hand_back(members.block);
 }
 
-// A binomial tree: place i has the children i + 2^j below its lowest bit, the largest subtree first, of
-// which each costs its parent's port a message. When the last place below `place` has what is sent down
-// `n(subtree)` bytes, from when `place` has it on.
+// A binomial tree: place i has the children i + 2^j below its lowest bit, the largest subtree first. Each
+// child costs its parent's port a message. Returns when the last place below `place` has its `n(subtree)`
+// bytes, counted from when `place` has them.
 template <class Bytes>
 double binomial_down(std::uint32_t p, std::uint32_t place, Bytes bytes) {
   double last = 0, sent = 0;
@@ -204,8 +203,8 @@ double binary_broadcast(double p, double n) {
 }
 double binary_reduce(double p, double n) { return log2_of(p) * (alpha(1) + beta(n)); }
 
-// k slices of the buffer around k rings, one message a step of each, on one port: a ring's next message
-// leaves when its last one has come, or when those of the others have left.
+// k slices of the buffer travel around k rings on one port, with one message of each per step. A ring's next
+// message leaves when its last one has arrived, or when those of the other rings have left.
 double rings_on_one_port(double k, double p, double n, double steps) {
   const double m = beta(n / (k * p));
   return alpha(1) + k * m + (steps - 1) * std::max(alpha(1) + m, k * m);
@@ -226,8 +225,8 @@ double swing_on_one_port(double p, double n) {
 double chunks_on_a_way(double levels, double chunks, double n) {
   return levels * (alpha(1) + beta(n / chunks)) + beta((chunks - 1) * n / chunks);
 }
-// Jia: 2 (k-1) steps of n/k each way in a group of k, and the leaders' ring; the parts of a chain follow
-// each other, so that alpha is paid for its length only.
+// Jia: 2 (k-1) steps of n/k each way in a group of k, and the leaders' ring. The parts of a chain follow each
+// other, so alpha counts only for the chain's length.
 template <std::uint32_t k>
 double in_groups_of(double p, double n) {
   return alpha(2 * (k - 1)) + beta(4.0 * (k - 1) * n / k) + 2 * ring(p / k, n);
@@ -241,7 +240,7 @@ bool three_or_more(std::uint32_t p) { return p > 2; }
 // Enough numbers below p without a common divisor with it.
 bool has_four_rings(std::uint32_t p) { return p == 5 || p > 6; }
 bool hosts_of_four(std::uint32_t p) { return p > 4 && p % 4 == 0; }
-// One behind the other at a NIC, which is all that takes time.
+// Messages leave a NIC one after the other, and only they take time.
 double between_hosts_of_four(double p, double n) { return alpha(1) + beta(n * (p - 4) / p); }
 
 const std::vector<Form>& forms() {
@@ -405,8 +404,8 @@ INSTANTIATE_TEST_SUITE_P(AlphaBeta, ClosedForms, ::testing::ValuesIn(forms()), [
          std::to_string(named.index);
 });
 
-// Each tree alone takes no less, and at most its messages wait behind all others of the ranks on the way,
-// which send 2n in all.
+// Each tree alone takes at least this long. At most its messages wait for all others of the ranks on their
+// path, which send 2n in all.
 TEST(DoubleBinaryTree, TakesTheBytesOfBothTreesAtMostOnOnePort) {
   for (std::uint32_t p = 2; p <= 64; ++p) {
     for (const Bytes n : {Bytes{2}, Bytes{2000}, Bytes{200'000'000}}) {
@@ -418,7 +417,7 @@ TEST(DoubleBinaryTree, TakesTheBytesOfBothTreesAtMostOnOnePort) {
   }
 }
 
-// The same of C-Cube's two trees, whose chunks follow each other.
+// The same for C-Cube's two trees, whose chunks follow each other.
 TEST(ChainedTrees, TakeNoLessThanOneOfThemOnALinkEach) {
   for (std::uint32_t p = 3; p <= 64; ++p) {
     const Bytes n = Bytes{16} * 10'000;
@@ -429,11 +428,11 @@ TEST(ChainedTrees, TakeNoLessThanOneOfThemOnALinkEach) {
   }
 }
 
-// In k rounds, which follow each other through both trees, the bytes of the busiest port are what takes time:
-// 2n from four ranks on (five of C-Cube's), and each level costs half of what a message of both trees takes
-// on its way up and down, at most: 2 n beta + about log2(p) (alpha + n/k beta). With NCCL's slots: where they
-// are not bounded, leaves fill their ports with all rounds at once, what the other tree waits for stands
-// behind that, and of 5, 9, 13, ... ranks some ports then idle for up to an eighth of the time.
+// In k rounds, which follow each other through both trees, the bytes of the busiest port set the time. These
+// are 2n from four ranks on (five for C-Cube). Each level adds at most half of the time that a message of
+// both trees takes up and down. The sum is 2 n beta + about log2(p) (alpha + n/k beta). This holds with
+// NCCL's slots. Without a bound, leaves fill their ports with all rounds at once, and messages for the other
+// tree wait. With 5, 9, 13, ... ranks some ports then idle for up to an eighth of the time.
 TEST(TwoTrees, HaveTheWholeBandwidthInRounds) {
   constexpr Bytes kRounds = 256;
   constexpr std::uint32_t kSlots = 8;
@@ -488,10 +487,10 @@ std::vector<std::vector<std::uint32_t>> tori_of(std::uint32_t p) {
   return tori;
 }
 
-// On a torus of d dimensions 2d slices of the buffer go all ways at once, for which `form(p, slice, steps)`
-// stands. Of equal dimensions they are in different ones at all times, and the form is exact; else they meet
-// where one goes on to a dimension before another has left it, and a dimension of two ranks has one link for
-// both its directions. Up to three slices take turns then.
+// On a torus of d dimensions 2d slices of the buffer travel in all directions at once; `form(p, slice,
+// steps)` holds for each. With equal dimensions the slices are always in different ones, and the form is
+// exact. Otherwise they meet if one enters a dimension before another has left it. A dimension of two ranks
+// has one link for both its directions. Up to three slices then take turns.
 void check_tori(const char* kind, bool (*suits)(std::uint32_t size),
                 double (*form)(double p, double slice, double steps)) {
   for (std::uint32_t p = 4; p <= 64; ++p) {
@@ -538,8 +537,8 @@ TEST(Torus2d, TakesHalfOfARingsTime) {
   EXPECT_NEAR(time("ring"), 2046 * 10e-6 + bytes, 0.02 * 0.0364);
 }
 
-// Jia et al.: faster than a ring below n*, where 4(k-1) + 2(g-1) steps of n/k and n/g cost as much as its
-// 2(p-1) of n/p, and slower above.
+// Jia et al.: below n* it is faster than a ring, above n* slower. At n*, 4(k-1) + 2(g-1) steps of n/k and n/g
+// cost as much as the ring's 2(p-1) of n/p.
 TEST(Hierarchical, CrossesTheRingWhereTheFormsDo) {
   const double p = 128, k = 4, g = 32;
   const double fewer_steps = 2 * (p - 1) - 4 * (k - 1) - 2 * (g - 1);
@@ -554,8 +553,8 @@ TEST(Hierarchical, CrossesTheRingWhereTheFormsDo) {
   EXPECT_LT(gain(1.1 * crossover), 0);
 }
 
-// MSCCLang's two-step all-to-all: 64 hosts of 8 GPUs, 1 MB a GPU. Between hosts a GPU sends 63 messages of 16
-// KB instead of 504 of 2 KB one behind the other; with much to send only bytes count.
+// MSCCLang's two-step all-to-all on 64 hosts of 8 GPUs, 1 MB a GPU. Between hosts a GPU sends 63 messages of
+// 16 KB instead of 504 of 2 KB one after the other. With large buffers only bytes count.
 TEST(TwoStep, GainsWhereMessagesAreSmall) {
   const Network network{
       .per_host = 8, .inside = {1920 * kGbps, 2 * kMicrosecond}, .between = {200 * kGbps, 5 * kMicrosecond}};
@@ -568,8 +567,8 @@ TEST(TwoStep, GainsWhereMessagesAreSmall) {
   EXPECT_NEAR(gain(8 * kGigabyte), 1, 0.1);
 }
 
-// What is for one other host after the other: k - 1 blocks in the host, and then k between hosts, as the two
-// stages of a pipeline do; the own host's blocks are the last in it.
+// The hosts are served one after the other, as in a pipeline of two stages. For each, k - 1 blocks move
+// within the host and then k between hosts. The own host's blocks are the last.
 TEST(TwoStep, TakesTheTimeOfItsSlowerStage) {
   const std::uint32_t k = 8;
   for (const BitRate between : {200 * kGbps, 3200 * kGbps}) {
@@ -589,9 +588,9 @@ TEST(TwoStep, TakesTheTimeOfItsSlowerStage) {
   }
 }
 
-// MSCCL's three-step all-to-all, of as many hosts besides the own one as there are GPUs in each: each GPU
-// gathers k blocks of each other one of its host for one host, sends them on and scatters what it gets, while
-// what stays in the host is long done.
+// MSCCL's three-step all-to-all with as many other hosts as GPUs in each. Each GPU gathers, for one other
+// host, k blocks of each other GPU of its host. It sends them on and scatters what it receives. Transfers
+// that stay in the host end long before.
 TEST(ThreeStep, TakesTheSumOfItsSteps) {
   const Network network{
       .per_host = 8, .inside = {1920 * kGbps, 2 * kMicrosecond}, .between = {200 * kGbps, 5 * kMicrosecond}};
@@ -606,9 +605,8 @@ TEST(ThreeStep, TakesTheSumOfItsSteps) {
   }
 }
 
-// Other numbers of hosts, where what is done in them takes no time: the busiest GPU does it for
-// (hosts - 1) / k others, rounded up, one behind the other. Sizes of chunks in scratch differ by a byte where
-// n is no multiple of p.
+// With other numbers of hosts, transfers within hosts take no time. The busiest GPU serves (hosts - 1) / k
+// other hosts, rounded up, one after the other. Chunks in scratch differ by a byte if n is no multiple of p.
 TEST(ThreeStep, TakesTheMessagesOfTheBusiestNic) {
   for (const std::uint32_t k : {1U, 2U, 3U, 4U, 8U}) {
     const Network network{.per_host = k, .inside = {}, .between = {kRate, kAlpha}};
@@ -629,7 +627,7 @@ TEST(ThreeStep, TakesTheMessagesOfTheBusiestNic) {
   }
 }
 
-// Cho et al.: 48 hosts of 4 GPUs; what is faster inside carries the most.
+// Cho et al.: 48 hosts of 4 GPUs. The faster links inside carry the most.
 TEST(BlueConnect, TakesTheSumOfItsLevels) {
   const Network network{
       .per_host = 4, .inside = {320 * kGbps, 2 * kMicrosecond}, .between = {100 * kGbps, 10 * kMicrosecond}};
@@ -665,8 +663,8 @@ double over_packets(const std::string& cluster, const std::string& algorithm, st
   return seconds(done.last());
 }
 
-// Packets of 4096 B with headers of 62 B, and an ACK of 66 B for each in the other direction, where there is
-// as much data; 20 B of preamble and gap; links of 100 Gb/s.
+// Packets of 4096 B have headers of 62 B. In the other direction, which carries as much data, there is an ACK
+// of 66 B for each. Preamble and gap take 20 B; links have 100 Gb/s.
 double on_the_wire(double bytes) { return bytes * (4096 + 62 + 20 + 66 + 20) / 4096 / 12.5e9; }
 
 // All 2d links of a rank carry a slice, in all phases.
@@ -690,10 +688,10 @@ TEST(TorusBucket, HasTheBandwidthOfAllLinks) {
   }
 }
 
-// ACCL's use of all NICs of a host: reduce-scatter and all-gather in hosts, and between them an all-reduce on
-// each rail, of an eighth of the buffer each. What that takes is an eighth of what a ring over the hosts
-// takes by one NIC each, +- 5 %. NVLinks are so fast here that what is seen is the time between hosts, and
-// there are enough channels that thread blocks do not limit it.
+// ACCL uses all NICs of a host. It runs reduce-scatter and all-gather in hosts, and between them an
+// all-reduce of an eighth of the buffer on each rail. That takes an eighth of a ring over the hosts with one
+// NIC each, +- 5 %. NVLinks are fast enough here that only the time between hosts counts. There are enough
+// channels that thread blocks do not limit it.
 TEST(BlueConnect, UsesAllNicsOfAHost) {
   const auto cluster_of = [](const std::string& algorithm) {
     return std::string(
@@ -731,8 +729,8 @@ TEST(Swing, IsFasterThanHalvingAndDoublingOnATorus) {
             over_packets(cluster, "halving_doubling", 64, n));
 }
 
-// C-Cube: h = 3 levels, k = 64 chunks, a link for each edge of the tree: 2h + k - 1 slots instead of
-// 2 (h + k - 1), 1.91 times as fast.
+// C-Cube with h = 3 levels, k = 64 chunks and a link for each edge of the tree. It takes 2h + k - 1 slots
+// instead of 2 (h + k - 1), which is 1.91 times as fast.
 TEST(ChainedTrees, OverlapTheBroadcastWithTheReduction) {
   const std::string cluster =
       "topology: {kind: star, hosts: 15, rate: 100 Gbps, delay: 1 us}\nhosts: 1\n"

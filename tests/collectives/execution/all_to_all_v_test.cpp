@@ -1,5 +1,5 @@
-// Does an all_to_all_v move exactly the blocks that its counts say, in the time of the busiest port; and does
-// a barrier let nobody go before the last has come, for the price of what it is made of?
+// Tests that an all_to_all_v moves exactly the blocks of its counts, in the time of the busiest port. Tests
+// also that a barrier releases no rank before the last has arrived, at the cost of its parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

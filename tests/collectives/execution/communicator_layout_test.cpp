@@ -25,8 +25,8 @@ CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uin
   return lay_out(members, endpoint, orders);
 }
 
-// The ring that NCCL prints first on two hosts of 8 GPUs enters at GPU 0 and leaves by its neighbour on the
-// same PCIe switch, GPU 1; the other host is passed the other way round.
+// The ring that NCCL prints first on two hosts of 8 GPUs enters at GPU 0. It leaves by its neighbour on the
+// same PCIe switch, GPU 1. It traverses the other host in the opposite order.
 TEST(CommunicatorLayout, OfTwoHostsOfEightIsEightRings) {
   const CommunicatorLayout layout = layout_of(everyone(16), 8);
   EXPECT_EQ(layout.farthest, Reach::scale_out);
@@ -37,8 +37,8 @@ TEST(CommunicatorLayout, OfTwoHostsOfEightIsEightRings) {
             (std::vector<std::uint32_t>{5, 6, 7, 0, 1, 2, 3, 4, 12, 14, 15, 8, 9, 10, 11, 13}));
 }
 
-// Each begins near a NIC of its own, on both hosts near the same one; those of the second tree have the hosts
-// the other way round.
+// Each chain begins near its own NIC, on both hosts near the same one. Chains of the second tree visit the
+// hosts in the opposite order.
 TEST(CommunicatorLayout, OfTwoHostsOfFourIsEightChains) {
   const CommunicatorLayout layout = layout_of(everyone(8), 4);
   EXPECT_EQ(layout.sizes, DomainSizes{4});
@@ -48,7 +48,7 @@ TEST(CommunicatorLayout, OfTwoHostsOfFourIsEightChains) {
   EXPECT_EQ(layout.chains[6], (std::vector<std::uint32_t>{6, 7, 4, 5, 2, 3, 0, 1}));
 }
 
-// Of one host nothing but the order of the group, of a member a host two orders.
+// A group on one host keeps only its own order. A group with one member a host has two orders.
 TEST(CommunicatorLayout, HasChainsWhereThereAreTwoTrees) {
   EXPECT_TRUE(layout_of(everyone(8), 8).chains.empty());
   const CommunicatorLayout apart = layout_of({3, 11, 19}, 8);
@@ -119,8 +119,8 @@ TEST(CommunicatorLayout, InAHostWithDirectLinksIsAsManyRingsAsUseThem) {
   EXPECT_TRUE(layout.chains.empty());
 }
 
-// The same NICs as without such links; within the hosts no link carries more than two of the eight rings, or
-// of the sixteen chains up and down more than four.
+// The NICs are the same as without such links. Within the hosts no link carries more than two of the eight
+// rings, or more than four of the sixteen chains up and down.
 TEST(CommunicatorLayout, BetweenHostsWithDirectLinksSharesThemOut) {
   const CommunicatorLayout plain = layout_of(everyone(24), 8),
                            layout = layout_of(everyone(24), 8, 48 * kGbps);

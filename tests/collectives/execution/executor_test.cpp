@@ -1,5 +1,6 @@
-// Does the executor run plans as its header says: exact times on ideal and simple networks, sizes,
-// channels, slots, early and late ranks, several operations at once, wrong parameters, stall reports?
+// Tests that the executor runs plans as its header states. Covers exact times on ideal and simple networks,
+// sizes, channels, slots, early and late ranks, several operations at once, wrong parameters and stall
+// reports.
 #include "sim/collectives/execution/executor.h"
 
 #include <gmock/gmock.h>
@@ -289,8 +290,8 @@ TEST(Executor, RingInAHostFollowsNcclsModel) {
   }
 }
 
-// A step passes its first slice on while the second one still arrives: the wire is busy all the time once a
-// slice takes longer than the hop and the wire's latency.
+// A step forwards its first slice while the second still arrives. The wire is always busy once a slice takes
+// longer than the hop and the wire's latency.
 TEST(Executor, SlicesOfAStepOverlap) {
   const std::uint32_t p = 8;
   const auto members = everyone(p);
@@ -299,8 +300,8 @@ TEST(Executor, SlicesOfAStepOverlap) {
   bench.start_all(request_of(CollectiveKind::all_reduce, members, piece * p));
   const Time latency = 3'400 * kNanosecond + 500 * kNanosecond, wire = transmission_time(slice, 2400 * kGbps);
   ASSERT_GT(wire, latency);
-  // 2(p-1) steps of two slices on the wire, of which nobody has to wait; the latency shows once at the start
-  // and once at the end.
+  // There are 2(p-1) steps of two slices on the wire, and no rank waits for them. The latency counts once at
+  // the start and once at the end.
   EXPECT_EQ(bench.run(), 8'400 * kNanosecond + 2 * (p - 1) * 2 * wire + latency);
 }
 
@@ -603,7 +604,7 @@ TEST(Waiting, NamesTheJob) {
 
 // ---- Parameters
 
-// A broadcast down a tree in which every rank has so many children.
+// A broadcast down a tree in which every rank has a given number of children.
 struct WideTreeParameters {
   std::int64_t children = 1;
 };
@@ -651,7 +652,7 @@ TEST(ExecutorParameters, ReachTheAlgorithm) {
   EXPECT_EQ(end("{kind: test_wide_tree, children: 12}"), 1);
 }
 
-// What is promised, and so what is predicted, is of the same plans.
+// A prediction counts the messages of the plans that a run uses, with the algorithm's parameters.
 TEST(ExecutorParameters, ReachThePrediction) {
   const auto members = everyone(13);
   Bench bench(13, 1, {}, {}, "{slots: 0, broadcast: {kind: test_wide_tree, children: 4}}");
@@ -718,8 +719,8 @@ TEST(ExecutorParameters, DefaultToNcclsConstants) {
 
 // ---- Members that disagree, and met before anyone could say so
 
-// What a run ends with when two ends of a message do not fit: the sender's request, and how the receiver's,
-// which comes 1 s later, differs.
+// Returns the error of a run in which the two ends of a message do not match. `change` alters the receiver's
+// request, which comes 1 s after the sender's.
 std::string refusal(Bytes bytes, void (*change)(CommunicationRequest&)) {
   Bench bench(2, 1, {0, 10}, {0, 10});
   const auto members = everyone(2);

@@ -104,9 +104,9 @@ TEST_F(FewNics, GpusThatAreEquallyFarShareTheRings) {
   EXPECT_EQ(last.size(), 4u);
 }
 
-// The last GPU of a ring sends over NVLink to the GPU at the NIC (PXN), whose PCIe carries what it receives
-// the other way. Measured on HGX H100: 160 to 190 GB/s with four NICs of 400 Gb/s, and about 46 with one,
-// which is what one NIC carries. Over PCIe and CPUs it would be 94 and 21.6.
+// The last GPU of a ring sends over NVLink to the GPU at the NIC (PXN). That GPU's PCIe carries the received
+// data in the other direction. Measured on HGX H100: 160 to 190 GB/s with four NICs of 400 Gb/s, and about
+// 46, the rate of a NIC, with one. Over PCIe and CPUs it would be 94 and 21.6.
 TEST_F(FewNics, GiveWhatTheNicsCarry) {
   const double four = bus_bandwidth(two_hosts({0, 2, 4, 6}, kRingsOfNccl), 512 * kMebibyte);
   EXPECT_GT(four, 160);

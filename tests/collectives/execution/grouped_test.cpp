@@ -22,7 +22,8 @@ using test::request_of;
 using ::testing::Each;
 using ::testing::SizeIs;
 
-// All-reduces of so many bytes in one call, of all GPUs of two hosts of `per_host`: the channels of each.
+// All-reduces with given numbers of bytes in one call, of all GPUs of two hosts of `per_host`, and the
+// channels of each.
 struct Call {
   Call(std::uint32_t per_host, const std::vector<Bytes>& sizes, const std::string& section,
        bool grouped = true)

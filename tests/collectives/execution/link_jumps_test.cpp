@@ -40,8 +40,8 @@ TEST(LinkJumps, ThereAreNoneWithoutALinkFromEveryMember) {
   EXPECT_THAT(jumps_of("{kind: star, hosts: 8}", every(1, 8)), IsEmpty());
 }
 
-// Wang et al., TopoOpt, NSDI 2023: on a degree of d, all-reduces on d rings, each over links of its own, use
-// all d B. What is missing are headers and the latencies of the steps.
+// Wang et al., TopoOpt, NSDI 2023: with a degree of d, all-reduces on d rings, each over its own links, use
+// all d B. Headers and the latencies of the steps make the difference.
 TEST(Topoopt, AnAllReduceOnRingsAlongItsLinksReachesAllOfThem) {
   for (const int degree : {2, 4, 6}) {
     for (const std::string& rings : {std::string(), ", rings: " + std::to_string(degree)}) {

@@ -68,7 +68,7 @@ double busiest(const LinkLanes& links, const std::vector<std::uint32_t>& loads) 
   return most;
 }
 
-// What rings carry together, in lanes: each carries the same, the busiest lane is full.
+// Returns how many lanes the rings use together, if each carries the same and the busiest lane is full.
 double lanes_used(const LinkLanes& links, const Orders& rings) {
   if (rings.empty()) return 0;
   for (const LinkOrders::Order& ring : rings) EXPECT_TRUE(is_an_order(ring, links.count));
@@ -165,8 +165,8 @@ TEST(LinkOrders, KnowTheNarrowestCut) {
   EXPECT_EQ(found(links), 2);
 }
 
-// Whatever the links: rings are rings over links that are there, carry no more than the narrowest cut and no
-// less than one ring, and one is found wherever there is one.
+// With any links, rings use links that exist. They carry no more than the narrowest cut and no less than one
+// ring. One is found wherever one exists.
 TEST(LinkOrders, AreRingsOfAnyHost) {
   EXPECT_TRUE(rc::check("rings", [] {
     const auto count = *rc::gen::inRange<std::uint32_t>(3, 9);

@@ -33,8 +33,8 @@ double bus_bandwidth(std::size_t ranks, Bytes bytes, Time time) {
 
 class DirectHosts : public ::testing::TestWithParam<DirectHost> {};
 
-// All NVLinks are busy at once and alike, in both directions, so that the bus bandwidth comes near to that of
-// all links of a GPU; what is missing are the latencies between slices.
+// All NVLinks are equally busy in both directions. So the bus bandwidth comes near to that of all links of a
+// GPU; the latencies between slices make the difference.
 TEST_P(DirectHosts, ARingAllReduceUsesAllNvlinksAlike) {
   const DirectHost& one = GetParam();
   const auto members = every(1, one.gpus);
@@ -77,8 +77,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DirectHosts,
                                            DirectHost{"{kind: full_mesh, gpus: 5}", 5, 4, 4 * 48, .93},
                                            DirectHost{"{kind: full_mesh, gpus: 16}", 16, 15, 15 * 48, .8}));
 
-// With NVSwitches and without: NCCL's usable part of a link of the generation, times the links of a GPU, but
-// for the latencies between slices, which weigh the more the faster the links are.
+// With and without NVSwitches the bandwidth is NCCL's usable part of a link of the generation, times the
+// links of a GPU. Latencies between slices reduce it, more so with faster links.
 TEST(RingPlateau, FollowsOneNvlinkEfficiencyAGeneration) {
   const struct {
     const char* host;
@@ -118,7 +118,7 @@ TEST(RingPlateau, IsWhatNcclCountsWhereChannelsAreApart) {
   }
 }
 
-// Each message takes one link: what prediction counts is what the links carry.
+// Each message takes one link, so the prediction counts the bytes that the links carry.
 TEST(RingsAlongLinks, CarryWhatThePredictionCounts) {
   const auto members = every(1, 8);
   for (const CollectiveKind kind :
@@ -155,8 +155,8 @@ TEST(RingsAlongLinks, HalvesOfAnAllReduceHaveThemToo) {
   }
 }
 
-// Blink's group of DGX-1V GPUs that no NVLink ring joins keeps the order of the group: over another GPU or
-// PCIe, and not into an error.
+// Blink's group of DGX-1V GPUs that no NVLink ring joins keeps its order. It goes over another GPU or PCIe,
+// and there is no error.
 TEST(RingsAlongLinks, AGroupWithoutARingKeepsItsOrder) {
   const std::vector<std::uint32_t> members{0, 5, 6, 7};  // 0 has no link to any of the others
   PacketCollectives hosts(two_of("dgx_1v"));
@@ -164,8 +164,9 @@ TEST(RingsAlongLinks, AGroupWithoutARingKeepsItsOrder) {
   EXPECT_GT(bus_bandwidth(4, 100 * kMebibyte, end), 5);
 }
 
-// Two boards of MI300X with a NIC of 400 Gb/s a GPU: eight rings that share out the links of each board leave
-// the NICs as what limits. In the order of the group six of them had one link, and all together 64 GB/s.
+// Two boards of MI300X have a NIC of 400 Gb/s a GPU. Eight rings that share the links of each board make the
+// NICs the bottleneck. In the order of the group, six of them would share one link, and all together would
+// reach 64 GB/s.
 TEST(RingsAlongLinks, BetweenHostsTheyShareTheLinks) {
   const auto members = every(1, 16);
   PacketCollectives hosts("topology: {kind: star, hosts: 16, rate: 400 Gbps}\nhost: full_mesh\nhosts: 2\n");

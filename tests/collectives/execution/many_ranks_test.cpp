@@ -1,4 +1,4 @@
-// Collectives of 8,192 ranks over packets: what they cost in memory, and that they end.
+// Tests collectives of 8,192 ranks over packets: their memory, and that they end.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -25,15 +25,15 @@ std::string cluster(const std::string& algorithm, std::uint32_t channels) {
          algorithm + ", slices_per_chunk: 1, scale_out_channels: " + std::to_string(channels) + "}\n";
 }
 
-// What was freed is given back first.
+// Returns freed memory to the system before it measures.
 std::int64_t resident() {
   malloc_trim(0);
   return test::resident_bytes();
 }
 
-// A ring's plan would have 134 million steps, and pairs of ranks are 67 million: what a rank has on a
-// channel, its queue pairs, messages and thread block, is all that there is. The proof's tables are gone by
-// then.
+// A ring's plan would have 134 million steps, and there are 67 million pairs of ranks. Memory holds only a
+// rank's state on a channel: its queue pairs, messages and thread block. The proof's tables are already
+// freed.
 TEST(LongManyRanks, ARingHasMemoryOfRanksTimesChannels) {
   if (test::kSanitized) GTEST_SKIP() << "under a sanitizer";
   for (const std::uint32_t channels : {1U, 4U}) {

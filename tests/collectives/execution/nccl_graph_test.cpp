@@ -1,5 +1,5 @@
-// Do rings and trees of a graph of NCCL's take the place of the library's own, does what the library writes
-// bring them back, and is a wrong file refused where it is wrong?
+// Tests that rings and trees of an NCCL graph file replace the library's own, and that a graph written by the
+// library restores them. Tests also that a wrong file is refused at the wrong place.
 #include "sim/collectives/execution/nccl_graph.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST(NcclGraphs, SayRingsAndTrees) {
   EXPECT_DOUBLE_EQ(layout_of(everyone(4), 2, &graph).given_rings.bandwidth, 40);
 }
 
-// Of other groups the library finds its own.
+// For other groups the library finds its own graphs.
 TEST(NcclGraphs, AreOfGroupsWithAllTheirGpus) {
   const NcclGraph graph = pair();
   for (const std::vector<std::uint32_t>& members :
@@ -130,7 +130,7 @@ class NcclGraphFiles : public test::NetsimProgram {
   }
 };
 
-// What the library found, written and read again, takes the same time.
+// A graph that the library found, wrote and read again takes the same time.
 TEST_F(NcclGraphFiles, BringBackTheLibrarysOwn) {
   for (const char* algorithm : {"ring", "tree", "nccl, protocol: auto"}) {
     const std::string config = std::string(kTwoDgx) + algorithm;

@@ -1,5 +1,5 @@
-// NCCL's all-to-all: does PXN keep what goes between hosts on its rail, byte for byte the same in all; are
-// no more operations under way than the channels allow; and is it what a fabric of rails only needs?
+// Tests NCCL's all-to-all. PXN keeps traffic between hosts on its rail, with the same bytes in all. No more
+// operations are in progress than the channels allow. It also suits a fabric of rails only.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(NcclP2p, PxnLeavesByTheNicOfTheReceiversRail) {
     for (std::uint32_t from = 0; from < kRanks; ++from) {
       for (std::uint32_t to = 0; to < kRanks; ++to) {
         if (from == to) continue;
-        // Of the two channels' shares of the buffer.
+        // The size of the block, added up over the two channels' shares of the buffer.
         Bytes block = 0;
         for (std::uint32_t channel = 0; channel < 2; ++channel)
           block += share(share(kBytes, 2, channel), kRanks, to);
@@ -114,7 +114,7 @@ TEST(NcclP2p, PxnTakesBlocksAsTheyAre) {
   }
 }
 
-// In each round everybody sends to one rank and is sent to by one, and all ranks come once.
+// In each round every rank sends to one rank and receives from one. Over all rounds each pair meets once.
 TEST(NcclP2p, RoundsArePermutations) {
   for (const auto& [ranks, group] : {std::pair{8U, 8U}, {24U, 8U}, {15U, 3U}, {7U, 7U}, {64U, 8U}}) {
     const auto plan = make_plan(
@@ -152,7 +152,8 @@ TEST(NcclP2p, ChannelsLimitWhatIsUnderWay) {
         .done.last();
   };
   EXPECT_EQ(time_of("channels: 1, per_peer: 1"), kLatency + 7 * 1000 * kNanosecond);
-  // Of eight channels' eighths the lanes wait for their own.
+  // Each operation is divided among eight channels. Each lane waits for its own eighth, so operations run one
+  // after the other.
   EXPECT_GE(time_of("channels: 1, per_peer: 8"), 7 * kLatency + 1000 * kNanosecond);
   EXPECT_LE(time_of("channels: 1, per_peer: 8"), 7 * (kLatency + 1000 * kNanosecond));
   // Seven operations on four lanes: two after each other.
@@ -178,7 +179,7 @@ TEST(NcclP2p, RailsOnlyNeedNoCore) {
   // Half of a rank's buffer crosses its NIC, 4,096 B of payload in 4,122.
   const double nic = static_cast<double>(transmission_time(32 * kMegabyte, 400 * kGbps)) * 4122 / 4096;
   EXPECT_GE(pxn, nic);
-  EXPECT_LE(pxn, 1.2 * nic);  // latencies, and until what is relayed has come over NVLink
+  EXPECT_LE(pxn, 1.2 * nic);  // latencies, and the time until relayed data has come over NVLink
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Do NCCL_ALGO and NCCL_PROTO lists and the file of a tuner say what NCCL takes them to say, is what is wrong
-// refused at its place, and does the record say why?
+// Tests that NCCL_ALGO and NCCL_PROTO lists and a tuner's file mean what NCCL reads in them. Errors are
+// refused at their place, and the record gives the reason of a choice.
 #include "sim/collectives/execution/nccl_rules.h"
 
 #include <gmock/gmock.h>
@@ -184,7 +184,7 @@ TEST(NcclChoice, SaysWhatItsPatDoes) {
   EXPECT_THAT(refusal("all_reduce: nccl, nccl_algo: nvls", Kind::all_reduce), Not(HasSubstr("PAT")));
 }
 
-// Of 16 GPUs, each in a host of its own or two in each.
+// Returns the choice for 16 GPUs, with one or two in each host.
 LibraryChoice choice_of_hosts(const std::string& more, Kind kind, Bytes bytes, std::uint32_t gpus = 1) {
   const std::string host = gpus == 1 ? "single_nic" : "{kind: full_mesh, gpus: 2, nvlink_rate: 400 Gbps}";
   const PacketCollectives hosts("topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: " + host +

@@ -48,8 +48,8 @@ TEST(NcclTuning, TimesARingWithinAHost) {
   expect_time(dgx_a100(67'108'864), Protocol::simple, 8.4 + 47.6 + 67'108.864 / (240.0 * 8 / 14));
 }
 
-// 28 hops inside, which cost at least what posting costs on AMD's CPUs, and 2 between; from 64 bytes a
-// channel and rank on Simple's latency counts 1.4 times.
+// There are 28 hops inside, which cost at least as much as posting on AMD's CPUs, and 2 between. From 64
+// bytes a channel and rank on, Simple's latency counts 1.4 times.
 TEST(NcclTuning, TimesARingOverTwoHosts) {
   expect_time(dgx_a100_hosts(2, 65'536), Protocol::ll, 6.6 + 28 * 2 + 2 * 2.7 + 65.536 / 12);
   expect_time(dgx_a100_hosts(2, 1 << 20), Protocol::ll128, 14 + 28 * 2 + 2 * 4 + 1'048.576 / 94.208);
@@ -58,9 +58,9 @@ TEST(NcclTuning, TimesARingOverTwoHosts) {
   expect_time(dgx_a100_hosts(2, 16'384), Protocol::simple, 8.4 + 28 * 6 + 2 * 14 + 16.384 / 102.4);
 }
 
-// 16 nodes of a GPU each with 24 GB/s: four steps of 14 / 3.5 us, 2.8 us for each rank, three quarters of the
-// bandwidth; of 1,000 as many steps as of 512. What the plug-in reports counts twice, because data is
-// flushed.
+// There are 16 nodes of one GPU each with 24 GB/s. PAT takes four steps of 14 / 3.5 us, 2.8 us for each rank,
+// and three quarters of the bandwidth. 1,000 nodes take as many steps as 512. The plug-in's latency counts
+// twice, because data is flushed.
 TEST(NcclTuning, TimesPat) {
   TuningCase one;
   one.kind = CollectiveKind::all_gather;
@@ -157,8 +157,8 @@ TEST(NcclTuning, AddsWhatThePluginReports) {
               300, 1e-9);
 }
 
-// A channel of LL has 512 threads of 8 bytes each and more, on a ring times the ranks; one that moves less
-// than 32 KiB is spared.
+// A channel of LL has at least 512 threads of 8 bytes each, on a ring times the ranks. Channels that would
+// move less than 32 KiB are not used.
 TEST(NcclTuning, UsesFewChannelsForLittle) {
   TuningCase one = dgx_a100_hosts(2, 64 * kKibibyte);
   EXPECT_EQ(tuned_channels(one, Protocol::ll, 32), 1U);
@@ -173,8 +173,9 @@ TEST(NcclTuning, UsesFewChannelsForLittle) {
   EXPECT_EQ(tuned_channels(one, Protocol::simple, 32), 32U);
 }
 
-// Eight heads of 40 GB/s, the highest speed of the search nine of which are there; .85 of it but for one
-// head, twice, and times 8 / 14: 272 GB/s. Beyond some 4 MB NVLS is faster than what a ring of 14 steps is.
+// There are eight heads of 40 GB/s, the highest speed of the search that nine of them allow. NVLS reaches .85
+// of that, but for one head, twice, and times 8 / 14: 272 GB/s. Beyond some 4 MB it is faster than a ring of
+// 14 steps.
 TEST(NcclTuning, TimesSwitchesThatAddUp) {
   CommunicatorLayout layout;
   layout.sizes = {8};
@@ -201,8 +202,9 @@ void use_switches(TuningCase& one, CostFamily family, const CommunicatorLayout& 
   one.bandwidth_between = nvls_tree_bandwidth_between(layout, one.generation);
 }
 
-// Eight heads of 40 GB/s within a DGX H100 and 48 between two of them, which a byte crosses once; at most
-// 57.7 a channel on two nodes and 45.5 on more. 25 us, and 20.9 up and down each level of the trees.
+// There are eight heads of 40 GB/s within a DGX H100 and 48 between two of them, which a byte crosses once. A
+// channel reaches at most 57.7 on two nodes and 45.5 on more. Latencies are 25 us, and 20.9 up and down each
+// level of the trees.
 TEST(NcclTuning, TimesTreesOfSwitchesThatAddUp) {
   CommunicatorLayout layout;
   layout.sizes = {8};
@@ -311,8 +313,9 @@ TEST(NcclTuning, TimesCollNetDirect) {
               20, 1e-9);
 }
 
-// 2.8 us for each of seven ranks up and down, 30 for the network; half of what eight chains have within the
-// host: 30 GB/s is the highest speed that 240 give each. Of one GPU a host twice what its NIC has.
+// Latencies are 2.8 us for each of seven ranks up and down, and 30 for the network. The bandwidth is half of
+// what eight chains have within the host. 30 GB/s is the highest speed that 240 give each. With one GPU a
+// host it is twice its NIC's rate.
 TEST(NcclTuning, TimesCollNetChain) {
   const CommunicatorLayout layout = hosts_of(8, 8, 200, 240);
   TuningCase one = direct_case(layout, GpuGeneration::ampere, 1 << 20);
@@ -333,7 +336,8 @@ TEST(NcclTuning, TimesCollNetChain) {
   EXPECT_DOUBLE_EQ(model_bandwidth(alone, CostFamily::collnet_chain, GpuGeneration::ampere), 48);
 }
 
-// 25 us within the hosts and 18 for the network; what NVSwitches give, or the NICs if that is less.
+// 25 us within the hosts and 18 for the network. The bandwidth is that of NVSwitches, or of the NICs if that
+// is less.
 TEST(NcclTuning, TimesNvlsOverCollNet) {
   CommunicatorLayout layout = hosts_of(8, 8, 400, 370.8);
   TuningCase one = direct_case(layout, GpuGeneration::hopper, 1 << 20);
@@ -343,8 +347,8 @@ TEST(NcclTuning, TimesNvlsOverCollNet) {
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 48 * 32 / 62.0));
   one.bandwidth = 8 * 20;
   expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 2 * 32 / 62));
-  // Of the others a rank has its own part already, an eighth of what it gets within its host; they need a NIC
-  // for each GPU.
+  // In the other kinds a rank already has its own part, an eighth of what it gets within its host. They need
+  // a NIC for each GPU.
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
     one.kind = kind;
     expect_time(one, Protocol::simple, 25 + 18 + 1'048.576 / (8 * 20 * .85 * 7 / 8 * 7 / 8 * 32 / 31));
@@ -373,8 +377,8 @@ TEST(NcclTuning, TakesASpeedThatTheSearchKnows) {
 }
 
 // 32 heads among 72 GPUs have 33 times 20 GB/s of 18 x 40.1. As many heads as GPUs have all of it. Links
-// beyond all speeds are all there. What the model lets a head of a tree move over several hosts limits no
-// port.
+// faster than all speeds of the search count in full. The model's limit for a head of a tree over several
+// hosts applies to no port.
 TEST(NcclTuning, KnowsWhatHeadsHaveOfPorts) {
   CommunicatorLayout layout;
   layout.local_rate = 5'774'400 * (kGbps / 1000);

@@ -66,8 +66,8 @@ TEST(Nvls, EachPortCarriesWhatTheFormSays) {
   }
 }
 
-// n(1 + 1/p) / B of an all-reduce and n / B of the others, never below; what is above is the first chunk's
-// way to its head and the last one's from it.
+// An all-reduce takes at least n(1 + 1/p) / B, the others n / B. The difference is the path of the first
+// chunk to its head and of the last one from it.
 TEST(Nvls, TakesTheTimeOfThePorts) {
   const double rate = 0.824 * 18 * 25e9;
   const Bytes n = Bytes{840} << 20;
@@ -107,8 +107,8 @@ TEST(Nvls, ASmallOneTakesTheModelsLatency) {
   EXPECT_NEAR(time / 1e6, 25 + 2 * 0.15, 0.01);
 }
 
-// A round of one channel, 128 KiB: what eight heads get is copied side by side, and what they send one after
-// the other; of that at least the last one's shows, and at most all.
+// In a round of one channel, 128 KiB, the data for eight heads is copied side by side. The data from them is
+// copied one after the other. At least the copy of the last one adds to the time, and at most all of them.
 TEST(Nvls, CopiesTakeTime) {
   const auto members = every(1, 8);
   const Bytes n = 8 * 16 * kKibibyte;
@@ -122,8 +122,8 @@ TEST(Nvls, CopiesTakeTime) {
   EXPECT_LE(more, copy * 2 + 1e3);
 }
 
-// Thread blocks that copy meet at a barrier after each round of all heads, and go on a hop's latency later. A
-// channel that copies more slowly than links carry takes that for each round.
+// Thread blocks that copy meet at a barrier after each round of all heads, and continue a hop's latency
+// later. A channel that copies more slowly than links carry takes that time in each round.
 TEST(Nvls, CopyingPausesBetweenRounds) {
   const auto members = every(1, 8);
   constexpr Bytes kChunk = 64 * kKibibyte;
@@ -225,7 +225,7 @@ TEST(Nvls, WrongFansAreRefused) {
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].source.chunk = 1; }),
               HasSubstr("adds contributions {0} of chunk 0 to contributions {1} of chunk 1"));
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(1); }),
-              HasSubstr("it is neither the head nor a member of the fan"));
+              HasSubstr("it is neither the head nor a member of the aggregation group"));
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(6); }),
               HasSubstr("the plan has 6 fans"));
 }
@@ -316,7 +316,7 @@ TEST(LongNvls, AnAllReduceOfARackTakesWhatNcclTakes) {
                {8 * kGibibyte, 20006, 0.06}});
 }
 
-// GB300, whose NVLinks are those of GB200: eight of a rack, and 64; no launch.
+// GB300 has the NVLinks of GB200. The groups are eight GPUs of a rack, and 64; there is no launch time.
 TEST(Nvls, EightOfARackTakeWhatNcclTakes) {
   expect_rack(rack(", gpus: 8", "nvls"), 8, 0, 0, {{8 * kGibibyte, 17928, 0.03}});
 }
@@ -382,8 +382,8 @@ TEST(NvlsTree, IsLimitedByCopiesOnTwoHostsAndHasFewSteps) {
   EXPECT_LT(time_of("nvls_tree", 16 * kMebibyte), 0.65 * time_of("ring", 16 * kMebibyte));
 }
 
-// A tree has fewer steps at the NICs for little, and NVLS tree less to send for much; GPUs that are not as
-// many in each host, or not in its order, are left to rings and trees.
+// For small buffers a tree has fewer steps at the NICs. For large ones NVLS tree sends less. If hosts have
+// different numbers of GPUs, or GPUs not in order, rings and trees are used.
 TEST(NvlsTree, IsWhatNcclTakesForMuch) {
   PacketCollectives hosts(h100_hosts(3, "nccl, protocol: auto"));
   const auto choice = [&](const std::vector<std::uint32_t>& members, Bytes bytes) {
@@ -402,9 +402,9 @@ TEST(NvlsTree, IsWhatNcclTakesForMuch) {
   EXPECT_EQ(choice(pairs, 256 * kMebibyte).why.find("no NVLS"), std::string::npos);
 }
 
-// GB/s of bus bandwidth. Two DGX H100, whose five copying warps are the limit, reach 440.6 at 8 GiB
-// (coreweave/nccl-tests, pull request 92). Over four hosts an inner host of a tree sends 2n / 8 by each NIC
-// of 50 GB/s, which would come to 387.
+// GB/s of bus bandwidth. Two DGX H100 reach 440.6 at 8 GiB (coreweave/nccl-tests, pull request 92); their
+// five copying warps are the limit. Over four hosts an inner host of a tree sends 2n / 8 by each NIC of 50
+// GB/s, which would come to 387.
 TEST(NvlsTree, TakesWhatWarpsAndNicsDo) {
   const auto busbw = [](const char* host, std::uint32_t hosts, Bytes bytes) {
     PacketCollectives cluster("topology: {kind: star, hosts: 32, rate: 400 Gbps, delay: 1 us}\nhost: " +

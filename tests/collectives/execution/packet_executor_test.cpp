@@ -66,7 +66,7 @@ TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
   EXPECT_EQ(started(alone, 4), std::pair(0U, 0U));
 }
 
-// A thread block does one slice after the other: the hop's latency stands between any two of them.
+// A thread block handles one slice after the other, with the hop's latency between any two.
 TEST(PacketExecutor, SlicesWithinAHostCostTheirLatencyEach) {
   const auto members = every(1, 8);
   for (const Bytes slice : {kMebibyte, 4 * kMebibyte, 24 * kMebibyte}) {
@@ -97,9 +97,9 @@ TEST(PacketExecutor, ProtocolsCostTheirFlagsAndLatencies) {
   }
 }
 
-// Lines of LL128 that a tree passes on in a host go on as they come in: the 144 GB/s that an A100 stores, a
-// quarter each for two trees up and down, show where they set out, where a chunk by Simple takes its time at
-// each of 14 hops. Each of the trees has half of the channels and bytes; now and then they meet on a link.
+// LL128 forwards lines in a tree within a host as they arrive. An A100 stores 144 GB/s, a quarter each for
+// two trees up and down; this limits only the first hop. With Simple a chunk takes its time at each of 14
+// hops. Each tree has half of the channels and bytes; now and then they meet on a link.
 TEST(PacketExecutor, LinesPassThroughATreeAsTheyComeIn) {
   const auto members = every(1, 8);
   const Bytes bytes = 24 * 30 * kKibibyte;  // a chunk on each of the channels
@@ -130,8 +130,8 @@ TEST(PacketExecutor, TheCostModelChoosesTheProtocol) {
   }
 }
 
-// How an all-reduce of all members compares with measured times, each within its tolerance; the error in the
-// geometric mean over those after the first, at which the launch was taken.
+// Compares an all-reduce of all members with measured times, each within its tolerance. Returns the geometric
+// mean of the errors, without the first, from which the launch time was taken.
 double expect_measured(const std::string& yaml, const std::vector<std::uint32_t>& members,
                        const std::vector<std::tuple<Bytes, double, double>>& measured) {
   double logarithms = 0;
@@ -159,8 +159,8 @@ std::vector<std::tuple<Bytes, double, double>> doubling(Bytes first, std::span<c
   return measured;
 }
 
-// NCCL 2.18.5 on eight A100 (Azure AI benchmarking guide, in place). One constant is the machine's own, what
-// a launch costs, taken at the first size.
+// NCCL 2.18.5 on eight A100 (Azure AI benchmarking guide, in place). One constant, the cost of a launch,
+// belongs to the machine. It is taken at the first size.
 TEST(PacketExecutor, AnAllReduceOfADgxTakesWhatNcclTakes) {
   const auto time = [](Bytes bytes, double bus) { return 1.75 * static_cast<double>(bytes) / bus / 1e3; };
   const std::vector<std::tuple<Bytes, double, double>> measured = {
@@ -180,7 +180,7 @@ TEST(PacketExecutor, AnAllReduceOfADgxTakesWhatNcclTakes) {
 }
 
 // Another eight A100, of 40 GB (nccl-tests of one process, in place; Hetu-Galvatron's
-// tests/profiler/test_hardware_profile.py). What lines of LL128 get of NVLink (store_rate()) is from its
+// tests/profiler/test_hardware_profile.py). The rate of LL128 lines over NVLink (store_rate()) is from its
 // times at 8 and 16 MiB.
 TEST(PacketExecutor, AnAllReduceOfAnotherA100HostTakesWhatNcclTakes) {
   const double times[] = {81.31, 108.2, 131.0, 180.7, 289.4, 414.5, 657.7, 1'262.3, 2'334, 4'517, 8'201.6};
@@ -206,9 +206,9 @@ TEST(PacketExecutor, AnAllReduceOfADgxH100TakesWhatNcclTakes) {
             0.08);
 }
 
-// NCCL on two p4de (nccl-tests, in place). EFA orders no 128 bytes, so its plug-in allows Simple alone and
-// reports 75 us (aws-ofi-nccl). Of 100 Gb/s a NIC gives 89 (configs/collectives/nccl.yaml). The tree takes
-// more than the NICs give a ring.
+// NCCL on two p4de (nccl-tests, in place). EFA orders no 128 bytes, so its plug-in allows only Simple and
+// reports 75 us (aws-ofi-nccl). A NIC gives 89 of its 100 Gb/s (configs/collectives/nccl.yaml). The tree
+// reaches more bandwidth than the NICs give a ring.
 TEST(PacketExecutor, AnAllReduceOfTwoP4deTakesWhatNcclTakes) {
   const double times[] = {163.3, 160.6,   160.9,   160.6,   161.2,   161.5,   161.5,  164.8,  178.5, 170.0,
                           175.7, 192.5,   223.7,   225.5,   226.8,   235.5,   259.9,  307.3,  397.4, 530.3,
@@ -223,9 +223,9 @@ TEST(PacketExecutor, AnAllReduceOfTwoP4deTakesWhatNcclTakes) {
             0.08);
 }
 
-// NCCL 2.17 on two ND96amsr_A100_v4 (in place), which are as two DGX A100: trees by LL and LL128, rings by
-// LL128 from 16 MiB on and by Simple from 128 MiB on. Its tables' figures are for two thread blocks: with a
-// whole one for each, rings by LL128 would be a third too fast and more.
+// NCCL 2.17 on two ND96amsr_A100_v4 (in place), which are like two DGX A100. It uses trees by LL and LL128,
+// rings by LL128 from 16 MiB on and by Simple from 128 MiB on. Its tables' figures are for two thread blocks.
+// With a whole one for each, rings by LL128 would be more than a third too fast.
 TEST(PacketExecutor, AnAllReduceOfTwoA100HostsTakesWhatNcclTakes) {
   const double times[] = {34.44, 33.94, 33.57, 33.99, 34.42,   34.77,   35.15,   37.37, 39.49, 40.85,
                           42.78, 55.03, 56.11, 59.40, 63.33,   68.67,   79.70,   96.73, 127.8, 146.5,
@@ -236,8 +236,8 @@ TEST(PacketExecutor, AnAllReduceOfTwoA100HostsTakesWhatNcclTakes) {
             0.1);
 }
 
-// NCCL's broadcast and reduce pass all of its rings: each of the NICs carries its part out of the host, or
-// into it, but those that a ring would come back to its root by.
+// NCCL's broadcast and reduce use all of its rings. Each NIC carries its part out of the host or into it,
+// except those by which a ring would return to its root.
 TEST(PacketExecutor, ABroadcastAndAReduceUseAllNics) {
   const Bytes n = 256 * kMebibyte;
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
@@ -247,7 +247,7 @@ TEST(PacketExecutor, ABroadcastAndAReduceUseAllNics) {
       CommunicationRequest request = request_of(kind, members, n);
       request.root = root;
       const auto seconds = static_cast<double>(dgx.run(request)) / 1e12;
-      // Each NIC has an eighth; what the first slices take down the rings comes on top.
+      // Each NIC carries an eighth. The time of the first slices down the rings is added.
       EXPECT_GE(static_cast<double>(n) / seconds, 0.5 * 8 * 25e9);
       double out = 0;
       for (std::uint32_t nic = 0; nic < 16; ++nic) {
@@ -262,7 +262,7 @@ TEST(PacketExecutor, ABroadcastAndAReduceUseAllNics) {
   }
 }
 
-// Over 2 to 16 hosts: what the cost model estimates to take least, of both algorithms and all protocols.
+// Over 2 to 16 hosts the choice is the algorithm and protocol with the lowest estimate of the cost model.
 TEST(PacketExecutor, NcclTakesWhatItsModelSays) {
   for (const std::uint32_t hosts : {2U, 4U, 16U}) {
     const PacketCollectives dgx("topology: {kind: star, hosts: " + std::to_string(8 * hosts) +
@@ -384,8 +384,8 @@ TEST(PacketExecutor, RingBetweenHostsIsNearTheBandwidthBound) {
   EXPECT_EQ(dgx.packets.network->counters().drops, 0U);
 }
 
-// Eight rings, each over other NICs, so that all sixteen are busy: NCCL's bus bandwidth on two such hosts is
-// 170 to 195 GB/s of 200 with the ring.
+// Eight rings use different NICs, so that all sixteen are busy. NCCL's bus bandwidth with the ring on two
+// such hosts is 170 to 195 GB/s of 200.
 TEST(PacketExecutor, RingOverTwoHostsUsesAllNics) {
   const auto members = every(1, 16);
   PacketCollectives dgx("topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n");
@@ -404,9 +404,9 @@ TEST(PacketExecutor, RingOverTwoHostsUsesAllNics) {
   }
 }
 
-// Algorithms whose ranks meet other hosts at few places, the leader of a host or the ends of a part of a tree
-// or ring, have another member of each host there on each channel: all sixteen NICs send and get about as
-// much.
+// Some algorithms communicate with other hosts at few ranks: the leader of a host, or the ends of a part of a
+// tree or ring. On each channel another member of each host has this role. So all sixteen NICs send and
+// receive about equally much.
 TEST(PacketExecutor, PlansOverDomainsUseAllNics) {
   const auto members = every(1, 16);
   for (const char* algorithm :
@@ -426,8 +426,8 @@ TEST(PacketExecutor, PlansOverDomainsUseAllNics) {
   }
 }
 
-// PAT takes what NCCL's cost model says where bytes are few: a base, something for each rank, and of the
-// latency between hosts a part a step; besides, what the fabric takes.
+// With few bytes PAT takes the time of NCCL's cost model. That is a base, a part for each rank, and a part of
+// the latency between hosts for each step. The time of the fabric is added.
 TEST(PacketExecutor, PatCostsWhatTheModelSays) {
   for (const std::uint32_t ranks : {2U, 7U, 8U, 64U}) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
@@ -444,9 +444,9 @@ TEST(PacketExecutor, PatCostsWhatTheModelSays) {
   }
 }
 
-// MSCCL's two-step all-to-all on 64 hosts of 8 GPUs with a NIC each, 1 MB a GPU, over packets: between hosts
-// 63 messages of 16 KB instead of 504 of 2 KB. The direct one, its baseline, is a send to each rank and a
-// receive from each at once.
+// MSCCL's two-step all-to-all on 64 hosts of 8 GPUs with a NIC each, 1 MB a GPU, over packets. Between hosts
+// it sends 63 messages of 16 KB instead of 504 of 2 KB. Its baseline, the direct one, sends to each rank and
+// receives from each at once.
 TEST(LongPacketExecutor, TwoStepsAreFasterThanOneForLittle) {
   const auto members = every(1, 512);
   const auto time = [&](const std::string& algorithm) {

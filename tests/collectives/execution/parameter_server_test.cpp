@@ -1,5 +1,5 @@
-// Does a parameter server take BytePS's times, however many dedicated servers there are, do ports carry what
-// its split says, and are its plans proved with servers that contribute nothing?
+// Tests that a parameter server takes BytePS's times with any number of dedicated servers, and that ports
+// carry the bytes of its split. Its plans are proved with servers that contribute nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,8 +49,8 @@ TEST(ParameterServer, LoadsAllPortsAlike) {
   }
 }
 
-// t = 2 n (n-1) M / ((n^2 + kn - 2k) B), B as what packets leave of the links; in rounds of a megabyte, so
-// that pushes and pulls overlap.
+// t = 2 n (n-1) M / ((n^2 + kn - 2k) B), where B is the rate of the links without packet overhead. The buffer
+// goes in rounds of a megabyte, so that pushes and pulls overlap.
 TEST(ParameterServer, TakesBytePsTime) {
   constexpr std::uint32_t kWorkers = 8;
   constexpr Bytes kModel = 256 * kMegabyte;
@@ -74,7 +74,7 @@ TEST(ParameterServer, TakesBytePsTime) {
 
 TEST(ParameterServer, RefusesGroupsThatItDoesNotSuit) {
   EXPECT_THAT([] { make_plan(servers(3), CollectiveKind::all_reduce, 4); },
-              ThrowsMessage<InputError>(HasSubstr("needs two workers at least besides its servers, 3")));
+              ThrowsMessage<InputError>(HasSubstr("needs at least two workers besides its servers, 3")));
   EXPECT_THAT([] { make_plan(servers(0, "dedicated"), CollectiveKind::all_reduce, 4); },
               ThrowsMessage<ConfigError>(HasSubstr("split: dedicated needs servers")));
 }

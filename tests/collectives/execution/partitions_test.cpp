@@ -34,9 +34,9 @@ double partitions(std::uint32_t gpus, const std::string& all_reduce, Bytes bytes
                   3 * gpus, bytes);
 }
 
-// Measured with nccl-tests at 16 GiB: 197 and 394 GB/s by rings, 234 and 485 by trees, within 10 %. A ring
-// has a NIC of 50 GB/s for each GPU. Of three hosts in two trees the busiest one sends 1.5 of the buffer. So
-// four NICs come to 244 GB/s of bus bandwidth and eight to 511, of which smaller buffers reach less.
+// nccl-tests measured 197 and 394 GB/s by rings and 234 and 485 by trees at 16 GiB; the test allows 10 %. A
+// ring has a NIC of 50 GB/s for each GPU. In two trees over three hosts the busiest one sends 1.5 of the
+// buffer. So four NICs come to 244 GB/s of bus bandwidth and eight to 511; smaller buffers reach less.
 TEST(Partitions, RingsAndTreesComeNearToTheirNics) {
   EXPECT_NEAR(partitions(4, "ring", kGibibyte / 2) / 197, 1, 0.1);
   EXPECT_GT(partitions(4, "tree", kGibibyte / 2), 0.75 * 244);

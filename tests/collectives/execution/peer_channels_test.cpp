@@ -1,5 +1,5 @@
-// Do sends and receives have the channels that NCCL derives from the topology, and does a lone one leave its
-// host by the rail of its receiver where NCCL uses PXN, every byte of it and its credits?
+// Tests that sends and receives have the channels that NCCL derives from the topology. Tests also that with
+// PXN a lone message and its credits leave the host by the receiver's rail.
 #include "sim/collectives/execution/peer_channels.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ std::pair<std::uint32_t, std::uint32_t> numbers(const PeerChannels& channels) {
 }
 using Numbers = std::pair<std::uint32_t, std::uint32_t>;
 
-// What NCCL's log says as "32 p2p channels, 32 p2p channels per peer", "16 ..., 2 ... per peer".
+// NCCL's log prints these as "32 p2p channels, 32 p2p channels per peer" and "16 ..., 2 ... per peer".
 TEST(PeerChannels, AreThoseThatNcclDerives) {
   const auto star = [](const char* host, int hosts) {
     return "topology: {kind: star, hosts: 64, rate: 400 Gbps}\nhost: " + std::string(host) +

@@ -1,5 +1,5 @@
-// Does a GPU's proxy thread post one message to the network after the other, where it is told what that
-// costs?
+// Tests that a GPU's proxy thread posts messages to the network one after the other if the cost of posting is
+// given.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -52,8 +52,8 @@ TEST(Proxy, PostsOneMessageAfterTheOther) {
             (std::vector<Time>{5 * us, 8 * us, 11 * us, 14 * us, 17 * us, 20 * us}));
 }
 
-// 16 DGX A100 with CPUs of AMD, 1 MB a GPU: 120 messages of 8 KB to other hosts, or 15 of 64 KB, or 2 of
-// 512 KB, whose posting costs next to nothing, but everything passes NVLink twice.
+// 16 DGX A100 with AMD CPUs exchange 1 MB a GPU. There are 120 messages of 8 KB to other hosts, or 15 of 64
+// KB, or 2 of 512 KB. Posting the latter costs almost nothing, but all bytes cross NVLink twice.
 TEST(Proxy, IsWhyTwoAndThreeStepsOfAnAllToAllGain) {
   const auto members = everyone(128);
   const auto time_of = [&](const std::string& algorithm, const std::string& overhead) {

@@ -1,5 +1,5 @@
-// All-reduces that the switches of a fabric add up: times and bytes against closed forms, on trees of all
-// sorts and sizes, what is refused, and what becomes of them where links go down.
+// Tests all-reduces that the switches of a fabric add up. Covers times and bytes against closed forms on
+// trees of many shapes and sizes, refused configurations, and links that go down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -101,8 +101,8 @@ TEST(Sharp, PacketsAreAsLargeAsSwitchesAddUp) {
   EXPECT_EQ(cluster.packets.at("host2", "switch0").wire_bytes, 100 * (256 + kHeader) + 1 + kHeader);
 }
 
-// Of fabrics of random shape and groups of random hosts: n and its headers go up and down each link of the
-// tree, nothing over others, and no host is done before n / B.
+// On fabrics of random shape with groups of random hosts, n and its headers go up and down each link of the
+// tree. Other links carry nothing, and no host ends before n / B.
 TEST(Sharp, EachLinkOfTheTreeCarriesTheBufferOnceEachWay) {
   EXPECT_TRUE(rc::check("bytes of links", [] {
     const auto number = [](int low, int high) { return std::to_string(*rc::gen::inRange(low, high + 1)); };
@@ -152,7 +152,7 @@ TEST(Sharp, EachLinkOfTheTreeCarriesTheBufferOnceEachWay) {
   }));
 }
 
-// Of the 8 GPUs of each host every one has its part: n leaves a host by its NICs, n / 8 each, and n comes.
+// Each of the 8 GPUs of a host has its own part. So n leaves a host by its NICs, n / 8 each, and n arrives.
 TEST(Sharp, HostsOfSeveralGpusUseAllNics) {
   for (const std::uint32_t hosts : {2U, 3U, 4U}) {
     PacketCollectives cluster(
@@ -239,7 +239,7 @@ TEST(Sharp, ASlowLinkHoldsBackAllHosts) {
 
 // ---- Other kinds
 
-// Of chunks that are one message each, so that no credits share links with the sums.
+// Returns a configuration with chunks of one message each, so that no credits share links with the sums.
 std::string every_kind(const std::string& topology, const std::string& of_switch = "") {
   std::string yaml = without_credits(fabric(topology, kNoLatency, of_switch));
   for (const char* kind : {"all_gather", "reduce_scatter", "broadcast", "reduce"})
@@ -256,8 +256,8 @@ Time time_of(const std::string& yaml, CollectiveKind kind, std::uint32_t hosts, 
   return cluster.run(request);
 }
 
-// The way up and down, and the bytes once: of all kinds, whoever has them and whoever gets them. What is only
-// passed on is not added up.
+// All kinds take the latency up and down, and the time of the bytes once, with any root. Data that is only
+// forwarded is not added up.
 TEST(Sharp, OtherKindsTakeTheSame) {
   for (const Case& c :
        {Case{"kind: star, hosts: 5", 5, 1}, Case{leaf_spine(2, 3, 4), 8, 2}, Case{leaf_spine(2, 1, 4), 8, 2},
@@ -285,7 +285,7 @@ TEST(Sharp, OtherKindsTakeTheSame) {
   }
 }
 
-// Of much the credits of those that only get something take a little of the links.
+// With large buffers the credits of ranks that only receive take a small share of the links.
 TEST(Sharp, OtherKindsOfMuchAreBoundByTheNics) {
   const std::string yaml = every_kind("kind: fat_tree, k: 4");
   const Bytes n = 32 * kMebibyte;
@@ -298,9 +298,9 @@ TEST(Sharp, OtherKindsOfMuchAreBoundByTheNics) {
   }
 }
 
-// What a NIC carries: of n and p hosts n out and n / p in for a reduce-scatter, and headers for the rest of
-// it, which tell that it has been added up; n / p out and n in for an all-gather; of a reduce and a broadcast
-// n one way.
+// The test counts the bytes of a NIC, with p hosts. A reduce-scatter sends n and receives n / p, and headers
+// for the rest, which report that it was added up. An all-gather sends n / p and receives n. A reduce and a
+// broadcast move n one way.
 TEST(Sharp, OtherKindsMoveNoMoreThanTheirForms) {
   const std::uint32_t p = 6, root = 4;
   const Bytes packets = 4, n = p * packets * 4096;
@@ -370,7 +370,7 @@ TEST(Sharp, ALateReceiverHoldsBackABroadcast) {
   EXPECT_EQ(cluster.recorder.done.size(), 8U);
 }
 
-// As above, of those that only send: nobody is told of a sum before all are there.
+// The same for ranks that only send: no rank receives a sum before all contributions are there.
 TEST(Sharp, ALateSenderHoldsBackAReduceScatter) {
   PacketCollectives cluster(every_kind(leaf_spine(2, 1, 4), "aggregation_outstanding: 16"));
   const auto members = every(1, 8);
@@ -521,7 +521,8 @@ TEST(Sharp, OtherKindsAreProvedForHostsOfAllSizes) {
       for (const std::uint32_t trees : {1U, 3U}) {
         const std::string sharp =
             "{kind: sharp, group: " + std::to_string(group) + ", trees: " + std::to_string(trees) + "}";
-        // Out of each rank, and up the trees: what it has of the parts of others in its host, or they of its.
+        // Bytes out of each rank and up the trees. `inside` is its data for the parts of other ranks in
+        // its host, or their data for its part.
         const Bytes n = Bytes{24} * p, inside = n - n / group, part = n / group;
         const Bytes over = hosts > 1 ? 1 : 0;
         const auto plan_of = [&](CollectiveKind kind, std::uint32_t root) {
@@ -558,9 +559,9 @@ TEST(Sharp, IsProvedOverNvswitches) {
   }
 }
 
-// Of an all-gather the rank's own part goes up, and those of its number in all hosts through its NVSwitches
-// once; of a reduce-scatter it gives away everything there, and its host's sum of the parts of its number
-// goes up.
+// In an all-gather the rank's own part goes up once. The parts of its number in all hosts cross its
+// NVSwitches once. In a reduce-scatter the rank gives away all data there. Its host's sum of the parts of its
+// number goes up.
 TEST(Sharp, OtherKindsAreProvedOverNvswitches) {
   for (const std::uint32_t group : {2U, 3U, 8U, 20U}) {
     for (std::uint32_t hosts = 1; hosts <= 5; ++hosts) {
@@ -595,9 +596,9 @@ TEST(Sharp, RunsOverNvswitches) {
   EXPECT_NEAR(out, 1.125 * n, 0.01 * n);  // and credits
 }
 
-// Out of a GPU n of a reduce-scatter go through the NVSwitches and n / k come, of an all-gather the other way
-// round; a NIC has n / k one way and n / p the other. It takes what the busier of the two takes, and a little
-// for the first chunk and the last one.
+// In a reduce-scatter n leaves a GPU through the NVSwitches and n / k arrives; in an all-gather it is the
+// opposite. A NIC carries n / k one way and n / p the other. The time is that of the busier of the two, with
+// a little for the first and the last chunk.
 TEST(Sharp, OtherKindsRunOverNvswitches) {
   const std::uint32_t hosts = 4, p = 8 * hosts;
   const Bytes n = 256 * kMebibyte, part = n / 8, own = n / p;
@@ -654,7 +655,7 @@ TEST(Sharp, NvswitchesDoNoBroadcasts) {
                   ::testing::AllOf(HasSubstr("test.yaml:8"), HasSubstr("does not do broadcast"))));
 }
 
-// Of a tree over three hosts: thread block 0 sends, 1 receives, 2 is the switch's.
+// In this tree over three hosts thread block 0 sends and 1 receives; 2 is the switch's.
 TEST(Sharp, WhatASwitchDoesIsChecked) {
   class Switched final : public TablePlan {
    public:
@@ -668,14 +669,15 @@ TEST(Sharp, WhatASwitchDoesIsChecked) {
   };
   EXPECT_EQ(verdict([](Switched&) {}), "");
   EXPECT_THAT(verdict([](Switched& plan) { plan.list(0, 2)[0].kind = Step::Kind::receive; }),
-              HasSubstr("a switch only passes on what comes from a fan to a fan"));
+              HasSubstr("a switch only forwards from one aggregation group to another"));
   EXPECT_THAT(verdict([](Switched& plan) { plan.list(0, 2)[0].to = plan.list(0, 2)[0].from; }),
-              HasSubstr("a switch passes on from one fan to one other"));
-  EXPECT_THAT(verdict([](Switched& plan) {
-                plan.list(1, 1)[0].after_block = 2;
-                plan.list(1, 1)[0].after_step = 0;
-              }),
-              HasSubstr("a switch does the steps of thread block 2, and no other waits for them"));
+              HasSubstr("a switch forwards from one aggregation group to one other only"));
+  EXPECT_THAT(
+      verdict([](Switched& plan) {
+        plan.list(1, 1)[0].after_block = 2;
+        plan.list(1, 1)[0].after_step = 0;
+      }),
+      HasSubstr("a switch performs the steps of thread block 2, and no other thread block waits for them"));
   EXPECT_THAT(verdict([](Switched& plan) {
                 plan.list(2, 0).clear();
                 plan.list(2, 1)[0].after_block = kNoIndex;

@@ -1,5 +1,5 @@
-// Do dispatch and combine move exactly the tokens that their counts say, each once where the algorithm says
-// once; do both ends of every connection mean the same by it; and do they take what the slowest ports need?
+// Tests that dispatch and combine move exactly the tokens of their counts, each once if the algorithm says
+// so. Both ends of every connection agree on sizes. The time is that of the slowest ports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -83,8 +83,8 @@ struct Played {
   std::vector<Bytes> promised;
 };
 
-// Between hosts each token once, and only between ranks of one number; within a host what the rank gets from
-// all hosts by way of its neighbours.
+// Between hosts each token goes once, and only between ranks of the same number. Within a host a rank gets
+// tokens from all hosts through its neighbours.
 TEST(Deepep, SendsEachTokenOnceToAHostAndThereToItsRanks) {
   EXPECT_TRUE(rc::check("bytes between any two ranks are as counted", [] {
     const std::uint32_t hosts = *rc::gen::inRange<std::uint32_t>(2, 5), ranks = hosts * kPerHost;
@@ -161,8 +161,8 @@ TEST(DeepepLowLatency, SendsAMessageForEachTokenAndExpert) {
   }
 }
 
-// Where NVLink costs nothing, the NICs are never idle: the busiest sends all it has, and its latencies come
-// on top, the last chunk's way over NVLink too.
+// If NVLink costs nothing, the NICs are never idle. The time is that of the busiest NIC plus its latencies,
+// and the path of the last chunk over NVLink.
 TEST(Deepep, TakesTheTimeOfTheBusiestNic) {
   const BlockCounts counts = counts_of(16, {2000});
   Bytes most = 0;
@@ -237,7 +237,7 @@ BlockCounts deepseek_tokens(std::uint32_t hosts, std::int64_t per_rank, Bytes by
   return drawn(section, 8 * hosts, 1);
 }
 
-// DeepEP's README: 128 tokens, us. What the kernel takes besides is from the first of them.
+// DeepEP's README: 128 tokens, us. The kernel's other time is taken from the first of them.
 TEST(DeepepLowLatency, TakesWhatDeepepMeasured) {
   const struct {
     std::uint32_t hosts;
@@ -268,8 +268,8 @@ TEST(Deepep, TakesWhatDeepepMeasuredBetweenHosts) {
               .07);
 }
 
-// Within one host, in GB/s of pairs of token and rank. What the kernels get of NVLink is from H20, whose
-// NVLink is that of H100 (DeepEP's issue 16).
+// Within one host, in GB/s of pairs of token and rank. The kernels' share of NVLink is from H20, whose NVLink
+// is that of H100 (DeepEP's issue 16).
 TEST(Deepep, TakesWhatDeepepMeasuredWithinAHost) {
   const auto rate = [](const std::string& host, CollectiveKind kind, Bytes bytes) {
     const BlockCounts counts = deepseek_tokens(1, 4096, bytes, 256);

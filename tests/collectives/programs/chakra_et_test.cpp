@@ -1,5 +1,5 @@
-// Are custom collectives in Chakra's execution traces read as what they are, with and without chunks in their
-// records, and are wrong ones refused with the file, the rank and the node?
+// Tests that custom collectives in Chakra execution traces are recognised, with and without chunks in their
+// records. Wrong ones are refused with the file, the rank and the node.
 #include "sim/collectives/programs/chakra_et.h"
 
 #include <gmock/gmock.h>
@@ -183,7 +183,7 @@ TEST(ChakraEt, TheCollectiveIsThatOfTheProgramThatItWasMadeFrom) {
   EXPECT_EQ(prove(trace.read()), "");
 }
 
-// Everybody sends each owner what is its, and the owner sends all the sum: it waits for all it adds up.
+// Every rank sends each owner its part, and the owner sends the sum to all: it waits for all contributions.
 TEST(ChakraEt, SumsOfSeveralReceivesAreOneChunk) {
   for (const bool gathers : {true, false}) {
     Trace trace("direct", of(gathers ? "all_reduce" : "reduce_scatter"));
@@ -209,7 +209,7 @@ TEST(ChakraEt, SumsOfSeveralReceivesAreOneChunk) {
   }
 }
 
-// Of two ranks, and of four in two steps: each message is the whole vector.
+// With two ranks, and with four in two steps, each message is the whole vector.
 TEST(ChakraEt, RecursiveDoublingSendsTheWholeVector) {
   Trace trace("doubling", of("allreduce"));
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
@@ -278,7 +278,7 @@ Attributes chunk(std::uint64_t index, std::uint64_t count, std::uint64_t total, 
   return result;
 }
 
-// Halves, of two chunks each; what is no sum is told by is_rrc alone.
+// Halves, of two chunks each. Only is_rrc marks messages that are no sums.
 Trace halves(const std::string& name) {
   Trace trace(name, of("allreduce"));
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -320,7 +320,7 @@ TEST(ChakraEt, AWrongOneIsRefusedWhereItIsWrong) {
                               "file")));
   EXPECT_THAT(wrong([](Trace& t) { t[1][0].control = {4}; }),
               HasSubstr("rank 1, node 0: waits for nodes that wait for it"));
-  EXPECT_THAT(wrong([](Trace& t) { t[0][1].id = 0; }), HasSubstr("rank 0, node 0: stands in the file twice"));
+  EXPECT_THAT(wrong([](Trace& t) { t[0][1].id = 0; }), HasSubstr("rank 0, node 0: is in the file twice"));
   EXPECT_THAT(wrong([](Trace& t) { t[0][1].type = 7; }), HasSubstr("rank 0, node 1: is of type 7; allowed"));
   EXPECT_THAT(wrong([](Trace& t) { t[0][0].attributes[0].second = 2; }),
               HasSubstr("rank 0, node 0: the rank at the other end is 2, and there is no"));
@@ -343,7 +343,7 @@ TEST(ChakraEt, AWrongOneIsRefusedWhereItIsWrong) {
   EXPECT_THAT(wrong([](Trace& t) { t[0][0].attributes[4].second = 8; }), HasSubstr("total_chunk_cnt is"));
   EXPECT_THAT(wrong([](Trace& t) { t[0][0].attributes.pop_back(); }),
               HasSubstr("rank 0, node 0: has neither comm_size nor all of msg_chunk_idx"));
-  // Not where it stands, but what it does: the sum goes back to where it came from.
+  // The check is on the effect, not on the place: the sum goes back to where it came from.
   Trace other = halves("other");
   for (const std::size_t node : {0, 1, 3, 4}) other[0][node].attributes[2].second ^= 2;
   EXPECT_NE(prove(other.read()), "");
@@ -355,7 +355,7 @@ TEST(ChakraEt, WhatNothingSaysIsRefused) {
   several.receive(1, 0);
   several.send(1, 0);
   several.send(2, 0);
-  EXPECT_THAT(several.error(), HasSubstr("rank 0, node 2: waits for 2 receives, and nothing says which"));
+  EXPECT_THAT(several.error(), HasSubstr("rank 0, node 2: waits for 2 receives, and it is not known which"));
   Trace sizes("sizes", of("allgather"));
   sizes.send(0, 1, {}, {{"comm_size", 8}});
   sizes.receive(1, 0, {}, {{"comm_size", 8}});
@@ -371,7 +371,7 @@ TEST(ChakraEt, WhatNothingSaysIsRefused) {
   nothing.receive(1, 0);
   nothing.send(2, 1);
   nothing.receive(1, 2);
-  EXPECT_THAT(nothing.error(), HasSubstr("does not say its collective, and is proved as none"));
+  EXPECT_THAT(nothing.error(), HasSubstr("does not name its collective, and its messages perform none"));
   Trace gossip("gossip", of("gossip"));
   gossip.send(0, 1);
   gossip.receive(1, 0);

@@ -1,5 +1,5 @@
-// Are programs of MSCCL read as they are meant, written so that they are read back the same, and refused with
-// a place where they are wrong?
+// Tests that programs of MSCCL are read as they are meant, and are the same when written and read back. Wrong
+// ones are refused with a place.
 #include "sim/collectives/programs/msccl_xml.h"
 
 #include <gmock/gmock.h>

@@ -57,7 +57,7 @@ bool has_one_peer_blocks(const Plan& plan) {
   return true;
 }
 
-// Those that need no parameter.
+// Returns the algorithms that need no parameter.
 std::vector<std::string> algorithms() {
   const Catalogue& catalogue = Catalogue::instance();
   std::vector<std::string> names = catalogue.names(CollectiveAlgorithm::kComponentKind);
@@ -115,8 +115,8 @@ TEST(OnePeerBlocks, EveryAlgorithmOfOursCanBeWritten) {
   EXPECT_GT(split, 100U);
 }
 
-// Rank 0 adds up what it gets from 1 for 2, and for 3: the steps that store nothing need scratch, because
-// one thread block cannot send to both.
+// Rank 0 adds up data from rank 1 for rank 2, and for rank 3. The steps that store nothing need scratch,
+// because one thread block cannot send to both.
 TEST(OnePeerBlocks, FusedStepsWithSeveralPartnersComeApart) {
   using Kind = Step::Kind;
   const std::uint32_t no = kNoIndex;
@@ -169,8 +169,8 @@ TEST(OnePeerBlocks, ANopCarriesASecondDependency) {
   EXPECT_EQ(blocks[1].steps[1].after_block, 0U);
 }
 
-// A broadcast or a reduce over any tree, each rank with a thread block for all its partners, or several of
-// them with the same two ranks.
+// The test writes a broadcast or a reduce over any tree. Each rank has one thread block for all its partners,
+// or several for the same two ranks.
 TEST(OnePeerBlocks, AnyTreeCanBeWritten) {
   rc::check([] {
     using Kind = Step::Kind;

@@ -1,4 +1,4 @@
-// What tests of programs ask of plans.
+// Helpers with which tests of programs inspect plans.
 #pragma once
 
 #include <gtest/gtest.h>

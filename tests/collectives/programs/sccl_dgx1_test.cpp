@@ -1,9 +1,9 @@
-// The all-gathers that SCCL finds for a DGX-1 (Cai et al., PPoPP 2021, table 4), of 2 steps, 3 rounds and 2
-// chunks, and of 3 steps, 7 rounds and 6 chunks: are they proved, do they keep to the links that each round
-// has, and do they gain and lose against a ring of 7 steps over 6 lanes what the forms say?
+// Tests the all-gathers that SCCL finds for a DGX-1 (Cai et al., PPoPP 2021, table 4). One has 2 steps, 3
+// rounds and 2 chunks, the other 3 steps, 7 rounds and 6 chunks. They are proved and keep to the links of
+// each round. Their gain or loss against a ring of 7 steps over 6 lanes is that of the forms.
 //
-// A schedule of S steps, R rounds and C chunks takes S alpha + R / C c beta where a rank contributes c bytes
-// and a lane takes beta for each; the ring 7 alpha + 7 / 6 c beta.
+// A schedule of S steps, R rounds and C chunks takes S alpha + R / C c beta. A rank contributes c bytes, and
+// a lane takes beta for each. The ring takes 7 alpha + 7 / 6 c beta.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -54,7 +54,7 @@ double time_of(const std::string& all_gather, const char* protocol, Bytes bytes)
   const auto members = every(1, 8);
   return static_cast<double>(host.run(request_of(CollectiveKind::all_gather, members, bytes)));
 }
-// Of a ring's time and the schedule's.
+// Returns the ratio of a ring's time to the schedule's.
 double gain(const Schedule& schedule, const char* protocol, Bytes bytes) {
   return time_of("ring", protocol, bytes) / time_of(named(schedule, protocol), protocol, bytes);
 }

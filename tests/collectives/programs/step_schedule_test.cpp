@@ -68,8 +68,9 @@ constexpr const char* kGather = R"json({"1-Epoch_Duration": 1.0,
  "Chunk 0 from 1 traveled over 1->10 in epoch 0", "Chunk 0 from 10 traveled over 10->1 in epoch 0",
  "Chunk 0 from 10 traveled over 1->2 in epoch 2", "Chunk 0 from 2 traveled over 1->10 in epoch 1"]})json";
 
-// Of the other layout: no Demand_Met, the flows' number, volumes. Rank 1 passes on halves between 0 and 4,
-// which also use a switch (2); both halves of 0's take the same link in one epoch, which the flows say once.
+// An example of the other layout: no Demand_Met, the number of flows, volumes. Rank 1 forwards halves between
+// 0 and 4, which also use a switch (2). Both halves of 0's chunk take the same link in one epoch; the flows
+// list it once.
 constexpr const char* kExchange = R"json({"1-Epoch_Duration": 1.0,
 "6-Flows": ["Chunk 2 from 0 traveled over 0->1 with volume 0.5 in epoch 0"],
 "7-Chunk paths": {
@@ -195,10 +196,9 @@ TEST(StepSchedules, WhoGetsWhatIsThatOfThePathsOrOfDemandMet) {
   const CollectiveProgram gather = read_teccl_json(kPaths, "a.json");
   EXPECT_EQ(prove(gather), "");
   EXPECT_EQ(gather.kind, CollectiveKind::all_gather);
-  EXPECT_THAT(
-      error_of(with(kPaths, "over 1->2 with volume 1.0", "over 1->2 with volume 0.5")),
-      HasSubstr("a.json:2:65: 6-Flows.1: 'Chunk 0 from 1 traveled over 1->2 with volume 0.5 in epoch 0': a "
-                "part of a chunk, and nothing says which; allowed: whole chunks"));
+  EXPECT_THAT(error_of(with(kPaths, "over 1->2 with volume 1.0", "over 1->2 with volume 0.5")),
+              HasSubstr("a.json:2:65: 6-Flows.1: 'Chunk 0 from 1 traveled over 1->2 with volume 0.5 in epoch "
+                        "0': a part of a chunk, and it is not known which part; allowed: whole chunks"));
   // Two chunks of each pair of two GPUs, by flows alone.
   constexpr const char* kMet = R"json({"1-Epoch_Duration": 1.0,
 "6-Demand_Met": {"GPU 3": {"GPU 7": {"Chunk 0": 1.0, "Chunk 3": 2.0}, "GPU 8": {"Chunk 0": 1.0, "Chunk 3": 2.0}},
@@ -238,13 +238,13 @@ TEST(StepSchedules, PathsOfAnAllGatherAgreeWithItsFlows) {
   EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "7"), HasSubstr("'7' was given; allowed: a list of paths"));
   EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[]"),
               HasSubstr("an empty list was given; allowed: a list of paths"));
-  EXPECT_THAT(
-      wrong("[\"0->1 in epoch 1\"]", "[\"0->1 in epoch 0\"]"),
-      HasSubstr("'0->1 in epoch 0': no flow of chunk 0 of GPU 0 says so; allowed: what 'N-Flows' has"));
+  EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[\"0->1 in epoch 0\"]"),
+              HasSubstr("'0->1 in epoch 0': no flow of chunk 0 of GPU 0 matches; allowed: only demands that "
+                        "'N-Flows' meets"));
   EXPECT_THAT(wrong("[\"0->1 in epoch 1\"]", "[\"1->0 in epoch 0\"]"),
               HasSubstr("begins at GPU 1; allowed: GPU 0, where the chunk is"));
   EXPECT_THAT(wrong("Demand at 1 for chunk 0", "Demand at 1 for chunk 3"),
-              HasSubstr("nobody there demands it"));
+              HasSubstr("no GPU there demands it"));
   EXPECT_THAT(wrong(",\n\"Demand at 1 for chunk 0 from 0 met by epoch 1\": [\"0->1 in epoch 1\"]", ""),
               HasSubstr("a.json:4:18: 8-Chunk paths: no path of chunk 0 of GPU 0 to GPU 1"));
 }
@@ -278,7 +278,7 @@ TEST(StepSchedules, AWrongAllToAllIsRefusedWhereItIsWrong) {
               HasSubstr("allowed: an all-gather"));
   EXPECT_THAT(wrong("Demand at 4 for chunk 2 from 1 met", "Wish of 4 met"),
               HasSubstr("'Wish of 4 met by epoch 0' was given; allowed: 'Demand at G"));
-  EXPECT_THAT(wrong("7-Chunk paths", "7-Ways"), HasSubstr("says nowhere who gets what"));
+  EXPECT_THAT(wrong("7-Chunk paths", "7-Ways"), HasSubstr("does not state which GPU gets which chunk"));
 }
 
 TEST(StepSchedules, ChunksAgreeWithTheMaps) {
@@ -346,7 +346,7 @@ TEST(StepSchedules, WhatIsNotUsedHasToBeRightToo) {
               HasSubstr("topology.links.1.1: an object was given; allowed: a number from 0 on"));
   EXPECT_THAT(wrong("[[0], [1], 1", "[[0], [2], 1"), HasSubstr("allowed: an integer from 0 to 1"));
   EXPECT_THAT(wrong(", \"out\"]", "]"), HasSubstr("allowed: [senders, receivers, bandwidth, name]"));
-  // What TACCL writes besides, and what nobody does.
+  // Keys that TACCL also writes, and keys that no program writes, are ignored.
   EXPECT_EQ(wrong("\"name\": \"pair\"", "\"copies\": null, \"local_switches\": 7"), "none");
   EXPECT_EQ(wrong("\"nodes\": 2", "\"nodes\": 2, \"ranks\": [{\"id\": {}}]"), "none");
 }
@@ -373,12 +373,13 @@ TEST(StepSchedules, AWrongOneIsRefusedWhereItIsWrong) {
               HasSubstr("0 is no GPU of the demand"));
   EXPECT_THAT(wrong(kGather, "\"GPU 10\": {\"Chunk 0\": 1.0}", "\"GPU 10\": {\"Chunk 1\": 1.0}"),
               HasSubstr("allowed: an all-gather"));
-  // Not where it stands, but what it does.
+  // The check is on the effect, not on the place.
   EXPECT_NE(prove(read_sccl_json(with(kAllToAll, ", [2, 1, 0]", ""), "a.json")), "");
   EXPECT_NE(prove(read_sccl_json(with(kAllReduce, ", [1, 1, 0]", ""), "a.json")), "");
 }
 
-// Of two ranks' sums each has something that the other has not: adding them would count twice.
+// Each of the two ranks' sums has a contribution that the other has not. Adding them would count the others
+// twice.
 TEST(StepSchedules, ContributionsInPartAreRefused) {
   constexpr const char* kThree = R"json({"msccl_type": "algorithm", "name": "a",
 "input_map": {"0": [0], "1": [0], "2": [0]}, "output_map": {"0": [0], "1": [0], "2": [0]},

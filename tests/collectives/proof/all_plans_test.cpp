@@ -86,7 +86,7 @@ TEST(AllPlans, AreProvedForSomeLargerGroups) {
   }
 }
 
-// What orders the steps of a member is near it (StepOrder).
+// The proof derives the order of a member's steps from the steps near it (StepOrder).
 TEST(AllPlans, FansAreProvedWhereNotAllMessagesAreLookedAt) {
   int proofs = 0;
   for (const Offer& offer : all_offers()) {
@@ -107,7 +107,7 @@ TEST_P(RandomPlans, AreProved) {
     const Offer& offer = all_offers()[below(random, static_cast<std::uint32_t>(all_offers().size()))];
     const std::uint32_t most = 1U << (2 + below(random, 11)), p = most / 2 + 1 + below(random, most / 2);
     const auto plan = offer.plan(p, has_root(offer.kind) ? below(random, p) : 0);
-    if (!plan) continue;  // not for so many
+    if (!plan) continue;  // not for this many ranks
     ASSERT_EQ(prove(*plan), "") << ::testing::PrintToString(offer) << " " << p;
     ++proofs;
   }
@@ -116,8 +116,8 @@ INSTANTIATE_TEST_SUITE_P(Long, RandomPlans, ::testing::Range(1U, 9U));
 
 // --- Damaged plans.
 
-// An all-reduce as MSCCL's programs have it: thread block b exchanges parts of two chunks with rank b (or the
-// one after, from the rank's own number on), the first one adds them up, and all send the sum.
+// An all-reduce as in MSCCL's programs. Thread block b exchanges parts of two chunks with rank b (from the
+// rank's own number on, with the rank after b). The first one adds them up, and all send the sum.
 TablePlan all_pairs(std::uint32_t p) {
   TablePlan plan(CollectiveKind::all_reduce, p, p - 1, 2 * p);
   plan.set_scratch(2 * (p - 1));
@@ -238,7 +238,7 @@ std::uint32_t number_after(const std::string& text, const std::string& words, st
   return value;
 }
 
-// What the proof calls not ordered really comes in both orders.
+// Checks that accesses that the proof calls not ordered really occur in both orders.
 bool in_both_orders(const Plan& plan, const std::string& refused) {
   const std::size_t other = refused.rfind(": thread block ");
   const std::uint32_t rank = number_after(refused, "rank ");
@@ -249,7 +249,7 @@ bool in_both_orders(const Plan& plan, const std::string& refused) {
   return run.can_come_before(later, earlier) && run.can_come_before(earlier, later);
 }
 
-// What comes of many orders in which the steps may go.
+// The results of many orders in which the steps may run.
 struct Orders {
   std::string first_wrong;
   bool all_right = true;
@@ -273,10 +273,9 @@ TEST(AllPlans, DoWhatTheProofSays) {
   }
 }
 
-// What is refused goes wrong in some order of steps when it is tried: a deadlock, a message left, a chunk
-// that nobody wrote, a sum that is of no collective, a wrong result. Or it has two accesses to one cell, of
-// which one writes, that the test makes come in both orders. What is not refused is right in every order
-// tried.
+// A refused plan fails in some order of steps: by a deadlock, a message left, an unwritten chunk, an invalid
+// sum or a wrong result. Otherwise it has two accesses to one cell, one of them a write, that the test brings
+// about in both orders. An accepted plan is right in every order tried.
 TEST(AllPlans, AreRefusedOrEquivalentAfterAnySingleChange) {
   std::uint32_t refused = 0, unordered = 0, equivalent = 0;
   EXPECT_TRUE(rc::check("ten damaged plans", [&] {

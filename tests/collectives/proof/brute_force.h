@@ -1,5 +1,5 @@
-// What a plan does, found out by doing it: with real lists of contributions, in an order of steps that chance
-// or a test chooses. It shares nothing with the proof but the plan, and knows the kinds by their definition.
+// Executes a plan with real lists of contributions, in an order of steps that chance or a test chooses. It
+// shares nothing with the proof but the plan, and knows the kinds by their definition.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class BruteForce {
   BruteForce(const Plan& plan, std::uint32_t slots)
       : plan_(plan), slots_(slots), name_(to_string(plan.kind())), part_(plan.chunks() / plan.ranks()) {}
 
-  // Executes all of it; of the thread blocks that can go on, `choose` says the position of the one that does
-  // a step. Empty if the result is the collective's; else what went wrong first.
+  // Executes the whole plan. `choose` returns which of the thread blocks that can continue runs a step.
+  // Returns "" if the result is the collective's, else the first error.
   using Choose = std::function<std::size_t(const std::vector<StepAt>&)>;
   std::string run(const Choose& choose) {
     reset();
@@ -65,8 +65,8 @@ class BruteForce {
       return best;
     };
   }
-  // Whether `second` can be done before `first` if the thread block of `first` takes its time. Room for
-  // messages is not what holds it back: there may be more of it.
+  // Returns whether `second` can run before `first` if the thread block of `first` takes its time. Slots do
+  // not hold it back: there may be more of them.
   bool can_come_before(StepAt second, StepAt first) {
     slots_ = UINT32_MAX;
     bool done = false;
@@ -115,7 +115,7 @@ class BruteForce {
     return part ? part_ : plan_.chunks();
   }
 
-  // --- Memory: input, output, scratch one behind the other; in place, output is input.
+  // --- Memory: input, output and scratch, one after the other; in place, output is input.
   std::size_t address(std::uint32_t rank, ChunkAt at) const {
     if (at.buffer == Buffer::scratch) return 2 * std::size_t{plan_.chunks()} + at.chunk;
     const bool input = at.buffer == Buffer::input;
@@ -165,7 +165,7 @@ class BruteForce {
            (!writes_destination(step.kind) || inside(step.destination)) && !overlap(at.rank, step) &&
            (!sends(step.kind) || there(step.to)) && (!receives(step.kind) || there(step.from));
   }
-  // The order in which chunks move is nobody's business, and matters then.
+  // No rule sets the order in which chunks move, and here it would matter.
   bool overlap(std::uint32_t rank, const Step& step) const {
     if (!reads_source(step.kind) || !writes_destination(step.kind)) return false;
     const std::size_t from = address(rank, step.source), to = address(rank, step.destination);
@@ -228,8 +228,8 @@ class BruteForce {
     if (value.empty()) wrong_ = "reads what nobody wrote";
     return value;
   }
-  // A sum of two contributions of one rank, or of different chunks, is of no collective; nor is any sum where
-  // there is nothing to reduce.
+  // No collective adds up two contributions of one rank, or of different chunks. A kind without a reduction
+  // adds up nothing.
   Contributions sum(Contributions a, const Contributions& b) {
     const bool adds = !a.empty();
     const bool may = is("all_reduce") || is("reduce") || is("reduce_scatter") || is("combine");

@@ -49,11 +49,10 @@ TEST(Proof, FindsAWrongChunk) {
       "of chunk 2");
   auto blocks = pairwise(4);
   blocks.list(1, 0)[1].source.chunk = 3;  // own block, for the wrong rank
-  EXPECT_EQ(
-      prove(blocks),
-      "rank 2 thread block 0 step 2: receive chunk 1 of the output from rank 1 thread block 0: the last "
-      "to write there: chunk 1 of the output ends with chunk 3 of the input of rank 1, not chunk 2 of the "
-      "input of rank 1");
+  EXPECT_EQ(prove(blocks),
+            "rank 2 thread block 0 step 2: receive chunk 1 of the output from rank 1 thread block 0: this is "
+            "the last write there: chunk 1 of the output ends with chunk 3 of the input of rank 1, not chunk "
+            "2 of the input of rank 1");
 }
 
 TEST(Proof, FindsWhatHoldsNothing) {
@@ -191,7 +190,7 @@ TEST(Proof, FindsLiveDataThatMayBeOverwritten) {
       "touches chunk 0 of the scratch too, and nothing orders the two");
 }
 
-// Of a custom collective nobody knows what it is to end with. All else is as elsewhere.
+// A custom collective has no known result. All other checks are the same.
 TEST(Proof, WantsNothingOfACustomCollective) {
   TablePlan next(CollectiveKind::custom, 3, 1, 2, false);
   for (std::uint32_t r = 0; r < 2; ++r) next.list(r, 0) = {send(input(1), {r + 1, 0})};
@@ -312,8 +311,8 @@ TEST(Proof, FindsTooFewSlots) {
 
 // --- Order of thread blocks.
 
-// In a tree, what comes down contains what went up: messages order the two also where no wait does. At the
-// root nothing else does.
+// In a tree, data that comes down contains the data that went up. So messages order the two even without a
+// wait, except at the root.
 TEST(Proof, FindsAMissingWait) {
   auto damaged = tree(6);
   for (std::uint32_t rank = 0; rank < 6; ++rank) {
@@ -391,7 +390,7 @@ TEST(Proof, LetsThreadBlocksReadTheSameChunk) {
     aggregation.list(r, 0) = {receive(output(0), {0, r - 1})};
   }
   EXPECT_EQ(prove(aggregation), "");
-  // Who writes has to wait for all of them.
+  // A step that writes has to wait for all of them.
   aggregation.list(1, 0).push_back(send(output(0), {0, 0}));
   aggregation.list(0, 0).push_back(after(1, 0));
   aggregation.list(0, 0).push_back(receive(input(0), {1, 0}));
@@ -440,7 +439,7 @@ TEST(Proof, RefusesTwoSendersOfARank) {
   two.list(1, 0) = {receive(output(0), {0, 0}), receive(output(1), {0, 1})};
   EXPECT_EQ(prove(two),
             "rank 1 thread block 0 step 1: receive chunk 1 of the output from rank 0 thread block 1: it also "
-            "receives from rank 0 thread block 0, and which comes first is open");
+            "receives from rank 0 thread block 0, and the order of the two is not defined");
 }
 
 TEST(Proof, RefusesImpossibleShapes) {
@@ -500,12 +499,12 @@ TEST(Proof, WorksInSeveralPasses) {
     EXPECT_THAT(prove_within(mixed, 2, bytes), StartsWith("rank 3 thread block 0 step 2: ")) << bytes;
     auto nothing = ring(8);
     nothing.set_scratch(8);
-    nothing.list(5, 0).push_back(copy(scratch(6), scratch(7)));  // nobody needs it, but still
+    nothing.list(5, 0).push_back(copy(scratch(6), scratch(7)));  // no step needs it, but it is an error
     EXPECT_THAT(prove_within(nothing, 2, bytes), HasSubstr("chunk 6 of the scratch holds nothing")) << bytes;
   }
 }
 
-// What passes through cells of other columns is followed there.
+// Values that pass through cells of other columns are followed there.
 TEST(Proof, FollowsPiecesElsewhereInSeveralPasses) {
   TablePlan moved(CollectiveKind::all_reduce, 2, 1, 4, false);
   moved.set_scratch(6);

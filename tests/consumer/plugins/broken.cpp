@@ -1,4 +1,4 @@
-// A congestion control that fails a check of its own when a queue pair hears of its first packets.
+// A congestion control that fails one of its own checks when a queue pair gets its first acknowledgements.
 #include <memory>
 
 #include "sim/core/plugin.h"

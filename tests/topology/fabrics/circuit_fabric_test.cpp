@@ -16,7 +16,7 @@
 namespace netsim::circuit_fabric_test {
 namespace {
 
-// Of an optical switch: the pairs of node names that a configuration joins.
+// Returns the pairs of node names that a configuration of an optical switch joins.
 std::set<std::pair<std::string, std::string>> pairs_of(const Cluster& cluster,
                                                        const OpticalSwitch::Configuration& configuration) {
   std::set<std::pair<std::string, std::string>> pairs;
@@ -71,8 +71,8 @@ TEST(Rotor, DealsTheMatchingsOut) {
 
 TEST(Rotor, OverWhatIsLitHasTheWaysOfTheGraph) {
   const Cluster cluster = cluster_of("topology: {kind: rotor, switches: 8, rotors: 3, ways: lit}\n");
-  const std::vector<bool> dark = cluster.graph.dark();
-  EXPECT_EQ(dark, cluster.graph.avoided());
+  const std::vector<bool> down = cluster.graph.circuits_down();
+  EXPECT_EQ(down, cluster.graph.avoided());
   for (const HostPort& from : cluster.nics) {
     for (const HostPort& to : cluster.nics) {
       if (from.nic == to.nic) continue;
@@ -80,7 +80,7 @@ TEST(Rotor, OverWhatIsLitHasTheWaysOfTheGraph) {
       for (int links = 0; at != to.nic; ++links) {
         ASSERT_LT(links, 8);
         const PortId port = cluster.routes->next_hops(at, to.nic).front();
-        EXPECT_FALSE(dark[port]);
+        EXPECT_FALSE(down[port]);
         at = cluster.graph.port(port).peer_node;
       }
     }
@@ -136,8 +136,8 @@ TEST(Topoopt, GivesPortsToThePairsThatSayMost) {
   const auto joined = [&](int a, int b) {
     return pairs.contains({"server" + std::to_string(a), "server" + std::to_string(b)});
   };
-  // One ring; two matchings: the heaviest is (0 4)(1 5)(2 6); then these count half, so (4 1) beats none of
-  // them: 50 + 45 against 60.
+  // There are one ring and two matchings. The heaviest matching is (0 4)(1 5)(2 6). These then count half, so
+  // (4 1) beats none of them: 50 + 45 against 60.
   EXPECT_TRUE(joined(0, 1) && joined(0, 7));
   EXPECT_TRUE(joined(0, 4) && joined(1, 5) && joined(2, 6));
   EXPECT_FALSE(joined(1, 4));

@@ -25,7 +25,7 @@ std::string dragonfly_plus(std::uint32_t p, std::uint32_t leaves, std::uint32_t 
          "}\n";
 }
 
-// The group of a switch, out of its name: what stands between its kind and the underscore.
+// Returns the group of a switch from its name: the part between its kind and the underscore.
 std::string group_of(const Graph& graph, NodeId id) {
   const std::string& name = graph.node(id).name;
   const std::size_t digits = name.find_first_of("0123456789");
@@ -60,7 +60,7 @@ void expect_evenly_joined(const Cluster& cluster, std::size_t groups, std::size_
   for (const auto& [node, cables_held] : held) RC_ASSERT(cables_held <= ports);
 }
 
-// Straight ways have at most so many links, and over any third group at most so many.
+// Checks the largest number of links of minimal paths, and of paths over any third group.
 void expect_ways(const Cluster& cluster, std::uint32_t straight, std::uint32_t detour) {
   const auto count = static_cast<std::uint32_t>(cluster.nics.size());
   const auto from = *rc::gen::inRange<std::uint32_t>(0, count),
@@ -125,7 +125,7 @@ TEST(Dragonfly, ChannelsDoNotRunInCircles) {
   }
 }
 
-// Kim et al.: a channel fewer than hops between groups, and there are circles.
+// Kim et al.: with one channel fewer than hops between groups there are cycles.
 TEST(Dragonfly, NeedsItsChannels) {
   const auto cycle = [](const std::string& yaml, RoutingFreedom freedom) {
     const Cluster cluster = cluster_of(yaml);

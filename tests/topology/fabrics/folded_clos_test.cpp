@@ -1,5 +1,5 @@
-// Have the fabrics of the folded Clos family (fat_tree with its variants, leaf_spine, rail_optimized,
-// rail_only, clos) the sizes that their parameters say, and do their next hops agree with a search?
+// Tests that the fabrics of the folded Clos family (fat_tree with its variants, leaf_spine, rail_optimized,
+// rail_only, clos) have the sizes of their parameters. Their next hops agree with a search.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -69,7 +69,7 @@ TEST(Hyperx, ChannelsDoNotRunInCircles) {
   }
 }
 
-// With an intermediate anywhere and one channel a full mesh already has circles.
+// With an intermediate anywhere and one channel a full mesh already has cycles.
 TEST(Hyperx, DetoursInOneChannelRunInCircles) {
   const Cluster cluster = cluster_of(hyperx("[4]", "channels: 1"));
   EXPECT_FALSE(

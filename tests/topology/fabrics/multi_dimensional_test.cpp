@@ -1,5 +1,5 @@
-// Do grids of rings, full meshes and switches have the links of their dimensions, shortest ways, and no
-// circles of waiting packets; and are ASTRA-sim's network files read as they are meant?
+// Tests that grids of rings, full meshes and switches have the links of their dimensions, shortest paths, and
+// no cycles of waiting packets. ASTRA-sim's network files are read as they are meant.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -83,8 +83,8 @@ TEST(MultiDimensional, HasNoCircleOfWaitingPackets) {
 TEST(MultiDimensional, HasTheLinksOfItsDimensions) {
   const Cluster cluster = cluster_of(yaml({{"ring", 2}, {"full_mesh", 4}, {"switch", 3}, {"ring", 3}}));
   const std::size_t nodes = 2 * 4 * 3 * 3;
-  // A link of each pair, 6 of each group of 4, one of each node to its switch, 3 of each ring of 3, and the
-  // NICs'.
+  // The links are one for each pair, and 6 for each group of 4. Each node has one to its switch, each ring of
+  // 3 has 3, and each NIC has one.
   EXPECT_EQ(cluster.graph.port_count(), 2 * (nodes / 2 + nodes / 4 * 6 + nodes + nodes + nodes));
   EXPECT_EQ(cluster.nics.size(), nodes);
 }

@@ -124,8 +124,8 @@ TEST(DeBruijn, NextHopsAreAllShortestPaths) {
   expect_shortest_paths(cluster_of(topology("kind: kautz, switches: 12, degree: 2, hosts_per_switch: 2")));
 }
 
-// Besta and Hoefler, table: q = 5 is the Hoffman-Singleton graph (50 switches of degree 7); 2 q^2 switches of
-// degree (3q - d) / 2 for q = 4w + d, diameter 2; for all prime powers up to 27.
+// Besta and Hoefler, table: q = 5 is the Hoffman-Singleton graph (50 switches of degree 7). There are 2 q^2
+// switches of degree (3q - d) / 2 for q = 4w + d, with diameter 2, for all prime powers up to 27.
 TEST(SlimFly, HasItsDegreeAndDiameterTwo) {
   for (const int q : {3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27}) {
     const int d = q % 4 == 3 ? -1 : q % 4;

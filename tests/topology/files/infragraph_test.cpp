@@ -1,5 +1,5 @@
-// Does an InfraGraph document become the nodes and edges that its reference service makes of it, and these
-// the hosts and the fabric that they describe; and is a broken one refused with its place?
+// Tests that an InfraGraph document becomes the nodes and edges that its reference service makes of it, and
+// then the hosts and the fabric. A broken one is refused with its place.
 #include "sim/topology/files/infragraph.h"
 
 #include <gmock/gmock.h>
@@ -200,7 +200,7 @@ TEST(InfraGraph, ProtobufIsTheSameDocument) {
     return {};
   };
   EXPECT_THAT(error_of(message().substr(0, 30)),
-              AllOf(StartsWith("pair.pb"), HasSubstr("cut off or broken")));
+              AllOf(StartsWith("pair.pb"), HasSubstr("truncated or damaged")));
   EXPECT_THAT(error_of(field(3, field(1, "d") + field(3, field(4, 9)))),
               AllOf(HasSubstr("devices.0.components.0.choice"), HasSubstr("9 is none of the 8 choices")));
   EXPECT_THAT(error_of(field(3, field(1, 7))), HasSubstr("another type of value"));
@@ -437,8 +437,8 @@ TEST_F(InfraGraphFiles, ACableBetweenTwoNicsIsAFabric) {
   EXPECT_EQ(rate_between(cluster, "d.0.n.0/cable", "host1/nic0"), 10 * kGbps);
 }
 
-// Boards of two chips that are joined within their board and round their pod of four boards, and whose NICs,
-// behind a CPU, join the two pods.
+// Boards of two chips. The chips are joined within their board and around their pod of four boards. Their
+// NICs, behind a CPU, join the two pods.
 const char* const kPods =
     "devices:\n"
     "- name: board\n"
@@ -581,7 +581,7 @@ TEST_F(InfraGraphFiles, HostsThatAreLinkedDifferentlyAreGroups) {
   EXPECT_EQ(cluster.nics.size(), 6u);
   EXPECT_EQ(cluster.gpus.size(), 8u);
   EXPECT_EQ(cluster.groups[1].fabrics.size(), 1u);
-  EXPECT_THAT(build_error(kTwoKinds, "hosts:\n" + group("t.0")), HasSubstr("no host is that"));
+  EXPECT_THAT(build_error(kTwoKinds, "hosts:\n" + group("t.0")), HasSubstr("no such host"));
 }
 
 TEST_F(InfraGraphFiles, RanksOrderHostsAndXpus) {
@@ -657,11 +657,11 @@ TEST_F(InfraGraphFiles, ThePlacementFollowsTheAnnotatedRanks) {
     return std::string("accepted");
   };
   EXPECT_THAT(refusal(cluster_of("topology: {kind: star, hosts: 4}\n"), 2),
-              HasSubstr("gives ranks to its GPUs"));
+              HasSubstr("assigns ranks to its GPUs"));
   EXPECT_THAT(refusal(annotated({0, 0, 1, 2}), 3),
-              HasSubstr("rank 0 of job 'job' (3 ranks) is given to GPUs 0 and 1"));
+              HasSubstr("rank 0 of job 'job' (3 ranks) is assigned to GPUs 0 and 1"));
   EXPECT_THAT(refusal(annotated({0, 1, 2, 7}), 4),
-              HasSubstr("rank 3 of job 'job' (4 ranks) is given to no GPU"));
+              HasSubstr("rank 3 of job 'job' (4 ranks) is assigned to no GPU"));
 }
 
 // ---- Mistakes
@@ -674,8 +674,8 @@ TEST(InfraGraph, SaysWhereItIsWrong) {
               AllOf(StartsWith("infra.yaml:5:29: devices"), HasSubstr("there are 4 of 'x'")));
   EXPECT_THAT(wrong("x[0:5]", "n"), HasSubstr("there are 4 of 'x'"));
   EXPECT_THAT(wrong("x[-1]", "n"), HasSubstr("'[-1]' is no index"));
-  EXPECT_THAT(wrong("x[2:2]", "n"), HasSubstr("chooses nothing"));
-  EXPECT_THAT(wrong("x[::0]", "n"), HasSubstr("step of 0"));
+  EXPECT_THAT(wrong("x[2:2]", "n"), HasSubstr("selects nothing"));
+  EXPECT_THAT(wrong("x[::0]", "n"), HasSubstr("the step is 0"));
   EXPECT_THAT(wrong("x[0:1:1:1]", "n"), HasSubstr("more than begin, end and step"));
   EXPECT_THAT(wrong("x[]", "n"), HasSubstr("'[]' is no index"));
   EXPECT_THAT(wrong("x[1", "n"), HasSubstr("a ']' is missing"));

@@ -1,5 +1,5 @@
-// Are fabrics that are listed link by link, by hand or in the files of other simulators, built as written,
-// and wrong lists refused where they are wrong?
+// Tests fabrics that are listed link by link, by hand or in the files of other simulators. They are built as
+// written, and wrong lists are refused at the wrong place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,7 +161,8 @@ TEST(Custom, SaysWhereItIsWrong) {
       wrong("[a]", two + "    - {from: host2, to: host3}\n"),
       AllOf(HasSubstr("to switches only"), HasSubstr("torus"), HasSubstr("dgx_1v"), HasSubstr("InfraGraph")));
   EXPECT_THAT(wrong("[a]", "    - {from: host1, to: a}\n"), HasSubstr("host0 has no link"));
-  EXPECT_THAT(wrong("[a, b]", two + "    - {from: host2, to: b}\n"), HasSubstr("no way from host0 to host2"));
+  EXPECT_THAT(wrong("[a, b]", two + "    - {from: host2, to: b}\n"),
+              HasSubstr("no path from host0 to host2"));
   EXPECT_THAT(wrong("[a, b]", "    - {from: a, to: b}\n"), HasSubstr("no link leads to a host"));
   EXPECT_THAT(wrong("[a]", "    - {from: host0}\n"), HasSubstr("'to' is missing"));
   EXPECT_THAT(wrong("[a]", "    - {from: host0, to: a, speed: 1 Gbps}\n"), HasSubstr("unknown key 'speed'"));

@@ -80,8 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Nvswitched{"dgx_2", 16, 8, 2, 120 * kGBps, 126 * kGbps},
                       Nvswitched{"aws_p4de", 8, 4, 1, 240 * kGBps, 126 * kGbps}));
 
-// NICs are dealt out to four PCIe switches with two GPUs each. A GPU whose switch has none uses the others'
-// in turns, over NVLink to a GPU there. With two NICs a GPU both are at its switch.
+// NICs are divided among four PCIe switches with two GPUs each. A GPU whose switch has none uses the others'
+// in turn, over NVLink to a GPU there. With two NICs a GPU both are at its switch.
 TEST(Nics, AreAsManyAsAsked) {
   const Cluster two = one("{kind: dgx_h100, nics: 2}");
   ASSERT_EQ(two.nics.size(), 2u);

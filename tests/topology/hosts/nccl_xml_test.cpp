@@ -1,5 +1,5 @@
-// Does a host from NCCL's topology file have the devices, links and rates that NCCL reads from it, and is a
-// broken file refused with its place?
+// Tests that a host from NCCL's topology file has the devices, links and rates that NCCL reads from it. A
+// broken file is refused with its place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

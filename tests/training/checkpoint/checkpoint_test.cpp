@@ -1,5 +1,5 @@
-// Checkpoints of a job: who writes how much, when does training go on, do the drives get every byte, and does
-// the plan say before the run what the run does?
+// Tests checkpoints of a job: how much each rank writes, when training continues, and that the drives get
+// every byte. The plan before the run agrees with the run.
 #include "sim/training/checkpoint/checkpoint.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST(Checkpoints, AreWaitedFor) {
   EXPECT_EQ(steps[1].end, 20 * kUs);
   // Pieces arrive after 2, 4, 6 us, the last, of half the size, is written in half a microsecond.
   EXPECT_EQ(steps[2].ready, 20 * kUs + 6 * kUs + kUs / 2 + 2 * kUs);
-  // The other rank goes on when its own part is written.
+  // The other rank continues when its own part is written.
   EXPECT_EQ(run.named("step", 1)[2].ready, 20 * kUs + 2 * kUs + 1 * kUs + 2 * kUs);
   EXPECT_EQ(run.named("checkpoint", 2).size(), 2U * 4);  // received by the drives
   EXPECT_EQ(run.named("checkpoint_snapshot", 0).size(), 0U);
@@ -113,7 +113,7 @@ TEST(Checkpoints, WaitForTheOneBefore) {
   EXPECT_EQ(snapshots[1].ready, words[0].end);
 }
 
-// What for_each_task() says is what is played, to the byte and the iteration; all servers are used.
+// The run executes exactly the tasks of for_each_task(), to the byte and the iteration. It uses all servers.
 TEST(Checkpoints, AreWhatThePlanSays) {
   for (const bool asynchronous : {false, true}) {
     const Played run(written(2, asynchronous), {2500, 3999}, 7, 2);

@@ -1,5 +1,5 @@
-// Have the models that are shipped the parameters that are published, do their operators add up to the FLOPs
-// of the formulas, and does a divided model do in all what the whole one does?
+// Tests that the shipped models have the published parameters, and that their operators add up to the FLOPs
+// of the formulas. A divided model computes as much in all as the whole one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST(Models, LlamasHaveTheParametersOfTheirCheckpoints) {
   EXPECT_EQ(parameters("llama_3_405b"), 405'853'388'800);
 }
 
-// What a name says in billions is rounded; the papers count the shared embedding once.
+// The billions in a name are rounded; the papers count the shared embedding once.
 TEST(Models, OthersHaveThoseOfTheirNames) {
   std::size_t checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kModels)) {
@@ -54,8 +54,8 @@ TEST(Models, OthersHaveThoseOfTheirNames) {
   EXPECT_EQ(checked, 21U);
 }
 
-// Those of the checkpoints, where somebody counted them, and what the papers say in billions; of the experts
-// of a token and all else. DeepSeek-V2-Lite's 2.4 billion are without the embedding, which computes nothing.
+// These are the counts of the checkpoints, if published, and the billions of the papers: of the experts of a
+// token and all else. DeepSeek-V2-Lite's 2.4 billion exclude the embedding, which computes nothing.
 TEST(Models, MixturesOfExpertsHaveTheParametersThatArePublished) {
   struct Published {
     const char* name;
@@ -128,7 +128,7 @@ Operations operations_of(const Model& model, const Sharding& sharding) {
   return sum;
 }
 
-// GEMMs are all of the formula but the attention; of that the mask leaves half, and the backward of fused
+// GEMMs are all of the formula but the attention. The mask leaves half of that. The backward of fused
 // attention computes the scores again: 2 + 5 products instead of 2 + 4.
 TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
   for (const bool gated : {true, false}) {
@@ -140,8 +140,7 @@ TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
   }
 }
 
-// The same with experts in some layers, and with latent attention, whose products are longer for keys than
-// for values.
+// The same for experts in some layers, and for latent attention, whose keys are longer than its values.
 TEST(Models, OperatorsOfAMixtureOfExpertsAddUpToItsFlops) {
   LlamaModel model{8, 1024, 16, 16, 2816, 512, 32000, true, false, {}, {}, false};
   model.experts.count = 16;

@@ -1,5 +1,6 @@
-// Encoders, encoder-decoders, convolutional networks and a recommendation model: have they the parameters and
-// multiply-adds that are published, what do their layers hand on, and what are they refused?
+// Tests encoders, encoder-decoders, convolutional networks and a recommendation model. They have the
+// published parameters and multiply-adds. Covers the output of their layers and the parameters that they
+// refuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +34,8 @@ std::unique_ptr<ModelKind> shipped(const std::string& name) {
   return Registry<ModelKind>::instance().create(load_config(kModels + name + ".yaml"), "");
 }
 
-// Elements of the checkpoints that are published: Hugging Face's bert-*-uncased for pre-training and t5-*,
-// torchvision's vit_*, resnet* and vgg*. In millions, what the papers say.
+// Elements of the published checkpoints: Hugging Face's bert-*-uncased for pre-training and t5-*,
+// torchvision's vit_*, resnet* and vgg*. The papers' numbers are in millions.
 TEST(OtherModels, HaveTheParametersOfTheirCheckpoints) {
   struct Published {
     const char* name;
@@ -65,8 +66,8 @@ TEST(OtherModels, HaveTheParametersOfTheirCheckpoints) {
   }
 }
 
-// Billions of multiply-adds of an image, forward: torchvision's tables of its weights; He et al.
-// say 3.8, 7.6, 11.3 for networks whose stride is in the first convolution of a block.
+// Billions of multiply-adds of the forward for an image, from torchvision's tables of its weights. He et al.
+// report 3.8, 7.6, 11.3 for networks with the stride in the first convolution of a block.
 TEST(OtherModels, ComputeTheMultiplyAddsThatArePublished) {
   const std::map<std::string, double> published{
       {"resnet_18", 1.81},   {"resnet_34", 3.66}, {"resnet_50", 4.09}, {"resnet_101", 7.80},
@@ -79,14 +80,14 @@ TEST(OtherModels, ComputeTheMultiplyAddsThatArePublished) {
   }
 }
 
-// Of a sequence s, a layer of an encoder multiplies 12 s h^2 + 2 s^2 h times; BERT's head h^2 and V h for
-// each masked token, and its pooler.
+// For a sequence s, a layer of an encoder multiplies 12 s h^2 + 2 s^2 h times. BERT's head multiplies h^2 and
+// V h times for each masked token, and has a pooler.
 TEST(OtherModels, ComputeTheMultiplyAddsOfTheirFormulas) {
   const double s = 512, h = 1024, v = 30522;
   EXPECT_DOUBLE_EQ(forward_flops(shipped("bert_large")->make(3, 4)) / 2,
                    3 * (24 * (12 * s * h * h + 2 * s * s * h) + 80 * (h * h + v * h) + h * h + 2 * h));
-  // T5: a layer of the encoder 4 projections and an MLP for each token, of the decoder 2 for each source
-  // token and 6 for each target; scores and sums over all pairs that attend.
+  // In T5 a layer of the encoder has 4 projections and an MLP for each token. A layer of the decoder has 2
+  // for each source token and 6 for each target. Scores and sums count all pairs that attend.
   const double d = 1024, heads = 16384, f = 65536, t = 114, words = 32128;
   const double encoder = s * (4 * d * heads + 2 * d * f) + 2 * s * s * heads;
   const double decoder = t * (6 * d * heads + 2 * d * f) + s * 2 * d * heads + 2 * (t * t + t * s) * heads;
@@ -182,8 +183,8 @@ TEST(OtherModels, GradientsOfAllAreReducedInBuckets) {
   }
 }
 
-// ResNet-50 in four stages of four blocks: images of 56, 28 and 14 pixels with 256, 512 and 1024 channels,
-// and, behind the twelfth block, 14 pixels again.
+// ResNet-50 in four stages of four blocks has images of 56, 28 and 14 pixels with 256, 512 and 1024 channels.
+// After the twelfth block there are 14 pixels again.
 TEST(OtherModels, StagesSendWhatLiesBetweenThem) {
   const auto source = job("model: {kind: resnet}, parallel: {pipeline: 4}, microbatch: 8, microbatches: 2");
   const Bytes images = 2 * 8 * 2;
@@ -202,8 +203,8 @@ TEST(OtherModels, StagesSendWhatLiesBetweenThem) {
     EXPECT_EQ(bytes(tasks(*t5, rank, "send_forward")), 2 * (512 + 114) * 768) << rank;
 }
 
-// Each sum of the encoder is of the source's tokens, of the decoder of the target's; a layer's cross
-// attention has one more backward, of the gradient of what the encoder gave.
+// Each sum of the encoder covers the source's tokens, each of the decoder the target's. A layer's cross
+// attention has one more in the backward, of the gradient of the encoder's output.
 TEST(OtherModels, TensorParallelismCompletesTheSumsOfBothSequences) {
   const auto source = job("model: {kind: file, file: " + kModels + "t5_base.yaml}, parallel: {tensor: 4}");
   const Bytes read = 2 * 512 * 768, written = 2 * 114 * 768;
@@ -293,7 +294,7 @@ TEST(OtherModels, ReplicasDivideEmbeddingTables) {
   EXPECT_TRUE(tasks(*job(model + "parallel: {data: 1}"), 0, "ep_rows").empty());
 }
 
-// Rows travel while the dense features' MLP is computed, and their gradients during its backward; the
+// Rows travel while the dense features' MLP is computed, and their gradients during its backward. The
 // products of pairs wait for both, and so does the update of the tables.
 TEST(OtherModels, EmbeddingsTravelBesideTheDenseFeaturesMlp) {
   const auto source =
@@ -338,7 +339,7 @@ TEST(OtherModels, AreRefusedWhatTheyCannotBeDividedBy) {
               HasSubstr("model.sequence (197)"));
   EXPECT_THAT(refusal("model: {kind: t5}, parallel: {tensor: 4, sequence: true}"),
               HasSubstr("model.target (114)"));
-  EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {pipeline: 2}"), HasSubstr("nothing to deal out"));
+  EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {pipeline: 2}"), HasSubstr("no layers can be divided"));
   EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {data: 4}"), HasSubstr("parallel.embedding: rows"));
   EXPECT_THAT(refusal("model: {kind: dlrm}, parallel: {data: 4, embedding: rows}"), HasSubstr("accepted"));
   EXPECT_THAT(refusal("model: {kind: vit}, parallel: {embedding: rows}"), HasSubstr("no embedding tables"));

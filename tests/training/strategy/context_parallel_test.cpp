@@ -1,5 +1,5 @@
-// Context parallelism: what each way of attending to other ranks' keys and values moves and computes, and
-// what a ring hides behind the attention.
+// Tests context parallelism: the data and computation of each form of attention to other ranks' keys and
+// values, and the part that a ring hides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,8 +126,8 @@ TEST(ContextParallel, GathersKeysAndValuesAndScattersTheirGradients) {
   }
 }
 
-// Queries, keys and values there, the output back: 2 s (h + 2 k + h) / (t c) bytes of a rank; backward the
-// same of the gradients.
+// Queries, keys and values go there, and the output back: 2 s (h + 2 k + h) / (t c) bytes of a rank. The
+// backward moves as much for the gradients.
 TEST(ContextParallel, AllToAllsDivideHeadsInsteadOfTokens) {
   constexpr Bytes kSize = 2, kInputs = 2 * kSequence * (kHidden + 2 * kKeys) / 2 / kSize;
   constexpr Bytes kOutput = 2 * kSequence * kHidden / 2 / kSize;
@@ -189,8 +189,9 @@ TEST(ContextParallel, EachRankDoesItsPart) {
   }
 }
 
-// One attention of c a step and blocks that travel for x: (n - 1) max(c, x) + c forward; backward the block
-// goes first alone, then with its gradient, at last only that: 2 max(c, x) + (n - 2) max(c, 2 x).
+// Each step has one attention of c and blocks that travel for x: (n - 1) max(c, x) + c forward. In the
+// backward the block goes alone at first, then with its gradient, and at last only the gradient. That is 2
+// max(c, x) + (n - 2) max(c, 2 x).
 TEST(ContextParallel, ARingHidesBehindTheAttention) {
   for (const std::uint32_t size : kSizes) {
     for (const auto& [compute, transfer] :
@@ -296,7 +297,7 @@ TEST(ContextParallel, WorksWithEverySchedule) {
   }
 }
 
-// The gradient that a layer gathers is that of the layer behind it, whose last kernel has ended by then.
+// A layer gathers the gradient from the next layer, whose last kernel has ended by then.
 TEST(ContextParallel, LayersThatBeginWithCommunicationWaitForTheLayerBefore) {
   for (const char* parallel : {"{tensor: 2, sequence: true}", "{tensor: 2, context: 2, sequence: true}"}) {
     const auto source = job(std::string("recompute: none, parallel: ") + parallel);

@@ -1,5 +1,5 @@
-// Expert parallelism: what is sent to experts and back, by any router and any product with the other
-// strategies, what ranks compute of it, and among whom the gradients of experts are reduced.
+// Tests expert parallelism, by any router and any product with the other strategies. Covers the data sent to
+// experts and back, the computation of ranks, and the groups that reduce gradients of experts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -71,7 +71,7 @@ std::vector<Task> named(const TaskSource& source, std::uint32_t rank, const std:
   return tasks;
 }
 
-// Of a kernel of a rank, in all its tasks: rows that its batches have together.
+// Returns the rows of a rank's kernel that its batches have together, in all its tasks.
 std::vector<std::int64_t> rows_of(const TaskSource& source, std::uint32_t rank, const std::string& kernel) {
   std::vector<std::int64_t> rows;
   for (const Task& task : test::tasks_of(source, rank)) {
@@ -86,8 +86,8 @@ std::vector<std::int64_t> rows_of(const TaskSource& source, std::uint32_t rank, 
 constexpr const char* kExchanges[] = {"dispatch_forward", "combine_forward", "combine_backward",
                                       "dispatch_backward"};
 
-// T k h elements a layer, microbatch and direction, of which (ep - 1) / ep leave the rank (an all-to-all's
-// bytes are the whole buffer): twice forward and twice backward.
+// A layer, microbatch and direction moves T k h elements, of which (ep - 1) / ep leave the rank (an
+// all-to-all's bytes are the whole buffer). That occurs twice forward and twice backward.
 TEST(ExpertParallel, MovesEveryCopyOfATokenThereAndBack) {
   const auto source = job("parallel: {data: 4, expert: 4}, microbatches: 3, recompute: none");
   ASSERT_EQ(source->ranks(), 4U);
@@ -147,7 +147,7 @@ TEST(ExpertParallel, DividedExpertsGatherTokens) {
   EXPECT_EQ(tasks.at("reduce_scatter tp_forward").bytes, others.at("reduce_scatter tp_forward").bytes);
 }
 
-// Of a layer: two norms and the last one, attention, and a router; experts.
+// Parameters of a layer: two norms and the last one, attention, and a router; then experts.
 constexpr std::int64_t kCommon =
     kLayers * (2 * kHidden + 4 * kHidden * kHidden + kExperts * kHidden) + 2 * 128 * kHidden + kHidden;
 constexpr std::int64_t kOfExperts = kLayers * kExperts * 3 * kHidden * kInner;
@@ -422,7 +422,7 @@ TEST(ExpertParallel, CapacityDropsWhatIsBeyondIt) {
       EXPECT_EQ(counts.of(s, d), (first + second) * kRow);
     }
   }
-  // Filled up, everybody has 8 x 5 rows for 32 copies: 1.25 times as much.
+  // Padded, each rank has 8 x 5 rows for 32 copies: 1.25 times as much.
   const auto padded = job(parallel, "count: 8, top_k: 2, capacity: 1.25, padded: true");
   EXPECT_EQ(tally(*padded, 0).at("all_to_all ep_dispatch_forward").bytes, kLayers * kExperts * 5 * kRow);
   EXPECT_EQ(rows_of(*padded, 0, "expert_up_gemm").front(), kExperts * 5);
@@ -437,9 +437,9 @@ TEST(ExpertParallel, CapacityDropsWhatIsBeyondIt) {
 
 const char* const kDispatch = ", expert_exchange: dispatch}, recompute: none, dispatch: {ranks_per_host: ";
 
-// Eight groups of experts on as many hosts of two ranks; a token has experts on at most three: what it costs
-// to reach each host once, and each of its experts' ranks, is in the counts of one operation, of which the
-// collective library takes what its algorithm sends.
+// Eight groups of experts are on as many hosts of two ranks. A token has experts on at most three. The counts
+// of one operation hold the cost to reach each host once, and each of its experts' ranks. The collective
+// library uses the one that its algorithm sends.
 TEST(ExpertParallel, DispatchesAndCombines) {
   for (const char* of : {"uniform", "{kind: zipf, exponent: 0}"}) {
     SCOPED_TRACE(of);
@@ -465,7 +465,7 @@ TEST(ExpertParallel, DispatchesAndCombines) {
       EXPECT_EQ(task.collective, CollectiveKind::combine);
     EXPECT_THAT(source->group(there[0].group), ::testing::SizeIs(16));
     EXPECT_EQ(tally(*source, 3).count("all_gather ep_numbers_forward"), 0U);  // its kernels' own business
-    // What the experts compute does not depend on how tokens came.
+    // The experts' computation does not depend on how tokens came.
     EXPECT_EQ(rows_of(*source, 3, "expert_up_gemm"),
               rows_of(*job(std::string("parallel: {data: 16, expert: 16}, recompute: none, router: ") + of,
                            "count: 32, top_k: 6, groups: 8, group_limit: 3"),
@@ -497,7 +497,8 @@ TEST(ExpertParallel, EvenVolumesAreThoseOfTheUniformRouter) {
 
 // ---- By fetching experts
 
-// Of 16 ranks on four hosts: each gets the experts of those of its place, and then its host's.
+// On 16 ranks on four hosts, each gets the experts of ranks with its local number, and then those of its
+// host.
 TEST(ExpertParallel, FetchesExpertsAndSumsTheirGradients) {
   const std::string parallel =
       "parallel: {data: 16, expert: 16, expert_exchange: fetch}, microbatches: 3, recompute: none, gradient: "
@@ -523,7 +524,7 @@ TEST(ExpertParallel, FetchesExpertsAndSumsTheirGradients) {
                              "count: 32, top_k: 6");
   const Task same = named(*elsewhere, 5, "optimizer").front();
   EXPECT_EQ(source->works()[update.work].kernels[4].bytes, elsewhere->works()[same.work].kernels[4].bytes);
-  // Before the layer's experts are computed they are there; what is fetched again is as much.
+  // A layer's experts arrive before they are computed. The second fetch moves as much.
   TaskPlayer player(*source, 3);
   player.run();
   EXPECT_TRUE(player.all_done());
@@ -606,9 +607,9 @@ Bytes sent_by_a_host(const TaskSource& source, const std::vector<std::string>& n
 }
 
 // The paper's table of traffic: GiB that a machine of eight GPUs sends to others in the forward of an
-// iteration, in fp32 (here half precision, so twice what is counted): tokens to experts and back where tokens
-// move, experts where these do, each of which a machine gets once. A GPU has one expert a layer, and B is the
-// batch of a GPU. Batches are counted at an eighth of their size, which tokens are linear in.
+// iteration. It counts fp32; half precision is used here, so counts are doubled. Tokens travel to experts and
+// back, or experts travel, and a machine gets each once. A GPU has one expert a layer, and B is the batch of
+// a GPU. Batches are counted at an eighth of their size, as tokens are linear in it.
 TEST(ExpertParallel, JanusTable) {
   struct Row {
     std::int64_t hosts;
@@ -760,7 +761,7 @@ TEST(ExpertParallel, DispatchHoldsMultiprocessorsInPairs) {
   EXPECT_GT(others, 0);
 }
 
-// The shipped job, whose ranks differ by what their experts get.
+// In the shipped job ranks differ by the tokens of their experts.
 TEST(ExpertParallel, TheShippedJobIsPlayed) {
   const auto source = load_workload(source_directory() + "/configs/workloads/small_moe_ptdp.yaml", 16);
   TaskPlayer player(*source, 4);

@@ -1,6 +1,6 @@
-// What a training job needs of a GPU's memory: do the activations that operators save add up to the closed
-// forms of the papers, do parameters, gradients and states, are activations in flight those of the schedules,
-// and is everything released again?
+// Tests how much of a GPU's memory a training job needs. Saved activations add up to the closed forms of the
+// papers, and so do parameters, gradients and states. Activations in flight are those of the schedules, and
+// everything is released again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ MemoryUse planned(const TaskSource& source, std::uint32_t rank = 0) {
 Bytes activations(const std::string& model, const std::string& more, std::uint32_t gpus) {
   return planned(*job(model, "optimizer: none, microbatch: 2, " + more, gpus))[MemoryKind::activations];
 }
-// Of one more layer.
+// Returns the memory of one more layer.
 Bytes of_layer(const std::string& more, std::uint32_t gpus) {
   return activations(gpt(3), more, gpus) - activations(gpt(2), more, gpus);
 }
@@ -65,8 +65,8 @@ TEST(ActivationMemory, IsThatOfKorthikanti) {
   }
 }
 
-// Section 4.3: the mask of the embedding's dropout, inputs of the last norm and of the logits, logits in
-// fp32; and where all is computed again, one layer whole.
+// Section 4.3: the mask of the embedding's dropout, inputs of the last norm and of the logits, and logits in
+// fp32. With full recomputation it is one whole layer.
 TEST(ActivationMemory, OfTheEndsIsThatOfKorthikanti) {
   const Bytes layer = 34 * kSbh + 5 * kA * kS * kSbh / kH, ends = kSbh + 4 * kSbh + 4 * kS * kB * kV;
   EXPECT_EQ(activations(gpt(2), "recompute: none", 1), 2 * layer + ends);
@@ -74,8 +74,8 @@ TEST(ActivationMemory, OfTheEndsIsThatOfKorthikanti) {
   EXPECT_EQ(activations(gpt(9), "recompute: full", 1), 9 * 2 * kSbh + layer - 2 * kSbh + kSbh);
 }
 
-// Norms' inputs and GEMMs' inputs, queries, keys and values, what attention gives, which the projection
-// reads; gate and up of the MLP. The softmax's sums are fp32, one a head and token.
+// The inputs of norms and GEMMs are saved, as are queries, keys and values, and gate and up of the MLP. The
+// projection reads the output of attention. The softmax's sums are fp32, one a head and token.
 TEST(ActivationMemory, OfALlama) {
   const std::int64_t tokens = kS * kB, keys = 2 * (kH / kA), inner = 80;
   const Bytes layer = 2 * (4 * kH + 2 * kH + 2 * keys + 2 * inner + inner) * tokens + 4 * kA * tokens;
@@ -194,8 +194,8 @@ TEST(TaskMemory, ReleasesAllThatItAllocates) {
   }
 }
 
-// Of ZeRO-3: the first end, which stays, the layer that is computed and the next one, whose gather has begun.
-// The last end is smaller than a layer here, and there when no other is computed.
+// ZeRO-3 holds the first end, which stays, the layer that is computed, and the next one, whose gather has
+// begun. The last end is smaller than a layer here, and is present when no other is computed.
 TEST(TaskMemory, GathersALayerAhead) {
   const auto most = [](const std::string& more) {
     const auto source =
@@ -226,8 +226,8 @@ struct Known {
   PipelineShape shape;
 };
 
-// What a stage holds at most, replayed from the schedule's steps: a forward keeps `saved`; the backward of
-// the input leaves `operands` for the gradients of weights.
+// Returns the peak memory of a stage, replayed from the schedule's steps. A forward keeps `saved`; the
+// backward of the input leaves `operands` for the gradients of weights.
 Bytes replayed(const PipelinePlan& plan, std::uint32_t stage, Bytes saved, Bytes operands) {
   Bytes now = 0, most = 0;
   for (const PipelineStep& step : plan.steps[stage]) {
@@ -242,8 +242,8 @@ Bytes replayed(const PipelinePlan& plan, std::uint32_t stage, Bytes saved, Bytes
 
 TEST(PipelineMemory, HasTheActivationsInFlightOfItsSchedule) {
   constexpr std::uint32_t kStages = 4;
-  // Whole layers and, of the four GEMMs' weights, what they and their outputs' gradients take (Qi et al.,
-  // ICLR 2024, table 1).
+  // Whole layers, and the memory of the four GEMMs' weights and their outputs' gradients (Qi et al., ICLR
+  // 2024, table 1).
   const Bytes layer = 34 * kSbh + 5 * kA * kS * kSbh / kH, operands = 32 * kSbh;
   const Known all[] = {
       {"gpipe", {kStages, 1, 6}},       {"one_f_one_b", {kStages, 1, 6}}, {"eager_1f1b", {kStages, 1, 9}},

@@ -1,5 +1,5 @@
-// Is a mesh's arithmetic that of a mixed radix number, are its groups the ranks that agree on all else, and
-// do combined axes work as plain ones do?
+// Tests that a mesh's arithmetic is that of a mixed radix number, and that its groups are the ranks that
+// agree on all other axes. Combined axes work as plain ones.
 #include "sim/training/strategy/mesh.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ TEST(Mesh, NumbersRanksFirstAxisFastest) {
   EXPECT_EQ(mesh.coordinate(17, "pp"), 2U);
   EXPECT_THAT(mesh.group_of(17, "dp"), ElementsAre(13, 15, 17));
   EXPECT_EQ(mesh.moved(17, "pp", 0), 5U);
-  EXPECT_EQ(mesh.size("cp"), 1U);  // what a mesh does not have is not divided
+  EXPECT_EQ(mesh.size("cp"), 1U);  // axes that a mesh does not have do not divide
 }
 
 // Experts divided among four of the eight copies: two groups of experts in each data-parallel group.
@@ -36,7 +36,7 @@ TEST(Mesh, CombinedAxesAreOneAxis) {
   EXPECT_EQ(dp.axes[1].axis, 2U);
 }
 
-// Stages 0 and 3 of a job, whose other stages have other meshes.
+// Stages 0 and 3 of a job; its other stages have other meshes.
 TEST(Mesh, OfSomeStagesDeclaresTheRanksOfTheJob) {
   ProgramBuilder builder("job");
   builder.axis("rank", 20);
@@ -68,7 +68,7 @@ std::vector<std::string> names(const Mesh& mesh) {
   return names;
 }
 
-// Sixteen ranks of a stage as 4 x 4 and as 1 x 8 x 2: experts lie over all of tp and half of dp.
+// Sixteen ranks of a stage are arranged as 4 x 4 and as 1 x 8 x 2. The experts span all of tp and half of dp.
 TEST(Mesh, FoldedAxesCountTheSameRanksAnew) {
   const auto mesh = folded_mesh({{"tp", 4}, {"dp", 4}}, {{"etp", 1}, {"ep", 8}, {"edp", 2}}, {"pp", 2});
   ASSERT_TRUE(mesh);
@@ -86,7 +86,7 @@ TEST(Mesh, FoldedAxesCountTheSameRanksAnew) {
   EXPECT_FALSE(folded_mesh({{"tp", 4}, {"dp", 9}}, {{"ep", 6}, {"edp", 6}}, {"pp", 1}));
 }
 
-// What a program makes of a group is what the mesh says.
+// The groups of a program are those of the mesh.
 TEST(Mesh, GroupsOfProgramsAreItsGroups) {
   EXPECT_TRUE(rc::check([] {
     std::vector<ProgramAxis> axes;

@@ -1,6 +1,6 @@
-// Offload to the hosts' memory: are the bytes that cross PCIe those of gradients, parameters and activations,
-// to the byte; are times exact, alone and where links or CPUs are shared; does the GPU's memory drop by
-// exactly what is offloaded; and is what cannot be refused?
+// Tests offload to the hosts' memory. The bytes that cross PCIe are exactly those of gradients, parameters
+// and activations. Times are exact, alone and with shared links or CPUs. The GPU's memory drops by exactly
+// the offloaded bytes. Impossible combinations are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -114,7 +114,7 @@ TEST(Offload, MovesWhatForwardsKeepOutAndBack) {
     SCOPED_TRACE(recompute);
     const std::string plain = fmt::format("recompute: {}, microbatch: 2", recompute);
     const Bytes whole = test::most_of(*job(plain), 0, MemoryKind::activations);
-    // Of the first half of the layers, at the end of the forward, where there is most.
+    // Half of the layers, the first ones, are offloaded. Memory is highest at the end of the forward.
     const auto half = job(plain + ", offload: {activations: 0.5}");
     const std::map<std::string, Bytes> moved = copies(*half);
     EXPECT_EQ(moved.at("activation_offload"), moved.at("activation_load"));
@@ -186,7 +186,7 @@ TEST(Offload, SurvivesAFile) {
 
 constexpr const char* kServer =
     "topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 1 us}, host: pcie_server";
-// Of pcie_server: PCIe Gen4 x16 less what its packets cost, half of 300 ns a link, pieces of 16 KiB.
+// Figures of pcie_server: PCIe Gen4 x16 without packet overhead, half of 300 ns a link, and pieces of 16 KiB.
 constexpr BitRate kPcie = 252 * kGbps * 256 / 280;
 constexpr Time kHop = 150 * kNanosecond;
 constexpr Bytes kPiece = 16 * kKibibyte;
@@ -279,7 +279,8 @@ TEST(OffloadRun, CopiesShareTheWayToTheCpu) {
     EXPECT_EQ(jct(Written(ranks_that(ranks, out)).run()), (2 * kPieces + 1) * piece + 2 * kHop);
 }
 
-// What a GPU sends to another host leaves it by the same link, in turns with what it copies, packet by piece.
+// Data for another host leaves a GPU by the same link as its copies to the host. The two take turns, packet
+// by piece.
 TEST(OffloadRun, CopiesShareTheGpusLinkWithItsNic) {
   constexpr Bytes kBytes = 64 * kMebibyte;
   const auto program = [](bool copies, bool sends) {
@@ -347,8 +348,8 @@ TEST(OffloadRun, RanksOfAHostShareItsCpus) {
   EXPECT_EQ(time(2, "spread"), 10 * kMicrosecond);
 }
 
-// After the backward: gradients out, the CPUs' step, parameters in, one after the other; and what of it is
-// exposed is all that the iteration is longer.
+// After the backward, gradients go out, the CPUs step, and parameters come in, one after the other. Only the
+// exposed part makes the iteration longer.
 TEST(OffloadRun, AStepTakesWhatItsPartsTake) {
   const Results plain = Written(gpt("optimizer: none")).run(),
                 offloaded = Written(gpt("offload: {optimizer: 1, bucket: 0, cpu_bandwidth: 28 GB/s}")).run();
@@ -394,7 +395,7 @@ TEST(OffloadRun, MakesAPlanFit) {
   EXPECT_EQ(Written(gpt(model + ", offload: {activations: 1}")).refusal(less), "accepted");
 }
 
-// What a critical path goes through is there, too, and adds up to the iteration.
+// Critical paths include copies, and still add up to the iteration.
 TEST(OffloadRun, IsOnCriticalPaths) {
   const Results results =
       Written(gpt("offload: {optimizer: 1, bucket: 0}"))

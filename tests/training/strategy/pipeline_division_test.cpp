@@ -1,5 +1,5 @@
-// Layers that a pipeline's stages do not have alike: do the parts have what Megatron-Core gives them, and are
-// numbers that do not fit refused where they stand?
+// Tests pipelines whose stages have different numbers of layers. The parts are those of Megatron-Core, and
+// numbers that do not fit are refused at their place.
 #include "sim/training/strategy/pipeline_division.h"
 
 #include <gmock/gmock.h>
@@ -29,8 +29,8 @@ std::vector<std::uint32_t> divided(const std::string& yaml, std::int64_t layers,
   return layers_of_parts(pipeline_division_parameters().parse(where), layers, placement, where);
 }
 
-// Llama 3 405B: 126 layers on 8 stages of 8 chunks (MLPerf), on 16 stages (its paper, section 3.3.2), and on
-// 9 stages of 7, where they divide.
+// Llama 3 405B has 126 layers on 8 stages of 8 chunks (MLPerf) or on 16 stages (its paper, section 3.3.2). On
+// 9 stages of 7 they divide evenly.
 TEST(PipelineDivision, EndsCountAsLayers) {
   const auto mlperf =
       divided("{count_embedding: true, count_loss: true}", 126, PipelinePlacement::looped(8, 8));

@@ -234,7 +234,8 @@ TEST(PipelineProof, RefusesCommunicationOutOfPlace) {
   const PipelineShape two{2, 1, 2};
   const std::string one = "'F0 B0 F1 B1'", zero = "'F0 F1 B0 B1'";
   const auto refused = [&](const std::string& steps) { return refusal_of(listed("[" + steps + "]"), two); };
-  // Sent once, behind what computes it; received once, before what uses it; where there is a message.
+  // A message is sent once, after the step that computes it, and received once, before the step that uses it.
+  // It must exist.
   EXPECT_THAT(refused("'F0 SF0 SF0 F1 B0 B1', " + one), HasSubstr("step 2 of stage 0, SF0, comes twice"));
   EXPECT_THAT(refused("'F0 SF0 SF0! SF0! F1 B0 B1', " + one),
               HasSubstr("step 3 of stage 0, SF0!, comes twice"));
@@ -261,8 +262,8 @@ TEST(PipelineProof, RefusesCommunicationOutOfPlace) {
   EXPECT_THAT(refused(zero + ", 'RF1 RF0 F0 B0 F1 B1'"),
               HasSubstr("step 0 of stage 1, RF1, takes microbatch 1"));
   EXPECT_EQ(refused("'F0 F1 SF1 SF0 B1 B0', 'RF1 RF0 F0 F1 B1 B0'"), "accepted");
-  // Nobody waits forever: the other's receive is behind its own send, which waits for a receive behind this
-  // one.
+  // No stage waits forever. The other's receive comes after its own send, which waits for a receive after
+  // this one.
   EXPECT_THAT(refused("'F0 F1 SF0! SF1! RB0! B0 RB1! B1', 'RF0! F0 B0 SB0! RF1! F1 B1 SB1!'"),
               HasSubstr("step 3 of stage 0, SF1!, waits forever"));
   EXPECT_EQ(refused("'F0 F1 SF0! SF1! RB0! B0 RB1! B1', 'RF0! F0 B0 RF1! SB0! F1 B1 SB1!'"), "accepted");
@@ -306,8 +307,8 @@ TEST(PipelineProof, NamesTheLineOfTheStage) {
               ::testing::StartsWith("schedule.yaml:4:5: steps.1: step 1 of stage 1: 'SX' is no step"));
 }
 
-// Li and Hoefler, figure 4b: of four stages the outer two reduce the gradients of the model's last part when
-// they are there; the inner two have no bubble behind theirs.
+// Li and Hoefler, figure 4b: the outer two of four stages reduce the gradients of the model's last part when
+// they are there. The inner two have no bubble after theirs.
 TEST(PipelineSchedule, ChimeraReducesEagerlyWhereABubbleFollows) {
   const auto steps = [](const char* eager, const PipelineShape& shape, std::uint32_t stage) {
     std::string text;
@@ -365,8 +366,8 @@ std::pair<Time, Time> iteration_ends(const Timed& t) {
   return {first, player.end()};
 }
 
-// What the first iteration takes beyond its work, and what the second one adds beyond its own: the bubble of
-// a job whose stages go on as soon as they are done, with nothing that synchronises them.
+// The time of the first iteration beyond its work, and the time that the second one adds beyond its own. This
+// is the bubble of a job whose stages continue as soon as they are done, without synchronisation.
 struct Bubbles {
   Time first, steady;
 };
@@ -472,8 +473,8 @@ TEST(PipelineSchedule, RefusesShapesThatItCannotRun) {
               HasSubstr("stages x replicas is more than"));
 }
 
-// Durations that are left out are rounded down to a multiple of the chunks, and so are never refused. Of 1 ms
-// each of 3 chunks has 333,333,333 ps.
+// Durations that are left out are rounded down to a multiple of the chunks, and so are never refused. 1 ms
+// with 3 chunks gives 333,333,333 ps each.
 TEST(PipelineSchedule, RefusesNoneOfItsOwnDurations) {
   for (int chunks = 1; chunks <= 64; ++chunks) {
     EXPECT_EQ(refusal("{kind: pipeline, virtual_stages: " + std::to_string(chunks) + "}"), "accepted");

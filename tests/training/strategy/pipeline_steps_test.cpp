@@ -1,4 +1,4 @@
-// Schedules with steps that communicate, of training jobs: what moves where, and when.
+// Tests schedules with steps that communicate, in training jobs: the data, its ends and times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,9 +153,9 @@ TEST(PipelineSteps, MessagesAreScatteredAndGatheredAsWithoutSteps) {
   played(*with);
 }
 
-// Stage 1 has posted the receive of microbatch 1 when it gathers and loads for the backward of 0, and stage 0
-// sends that when the backward is done: what a backward needs waits for the step before, and not for what has
-// been posted since.
+// Stage 1 has posted the receive of microbatch 1 when it gathers and loads for the backward of 0. Stage 0
+// sends microbatch 1 when the backward is done. So a backward's inputs wait for the step before, and not for
+// operations posted since.
 TEST(PipelineSteps, CombineWithAllElse) {
   const auto llama = [](const std::string& parallel, const std::string& more, const std::string& steps) {
     return parse_workload(

@@ -1,5 +1,5 @@
-// Do pipelines take exactly as long as theory says: bubbles of (p-1)/m and (p-1)/(v m) on an ideal network,
-// and with a constant link delay the end that an independent max-plus recurrence gives?
+// Tests that pipelines take exactly as long as theory predicts. On an ideal network bubbles are (p-1)/m and
+// (p-1)/(v m). With a constant link delay the end is that of an independent max-plus recurrence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -178,7 +178,7 @@ struct CloseProcess {
   void operator()(std::FILE* stream) const { pclose(stream); }
 };
 
-// What the command prints, word by word as numbers.
+// Returns the numbers that the command prints, word by word.
 std::vector<Time> numbers_of(const std::string& command) {
   std::string text;
   const std::unique_ptr<std::FILE, CloseProcess> stream(popen(command.c_str(), "r"));
@@ -405,8 +405,8 @@ TEST(PipelineWithOrderedMessages, EveryScheduleEndsWhenItsReplaySays) {
 
 // ---- Steps that communicate
 
-// A schedule as a list in which some messages and reductions have steps of their own, at random places and
-// with random waits; in a few tries, as some would wait forever. "" if none is accepted.
+// Makes a schedule as a list in which some messages and reductions are separate steps, at random places and
+// with random waits. It tries a few times, as some lists would wait forever. Returns "" if none is accepted.
 class RandomLists {
  public:
   explicit RandomLists(RandomStream& random) : random_(random) {}
@@ -475,7 +475,7 @@ class RandomLists {
           add(late, {PipelineStepKind::send_backward, chunk, microbatch});
       }
     }
-    // Of a bidirectional schedule the last parts of the model first, on both stages.
+    // A bidirectional schedule has the last parts of the model first, on both stages.
     const bool one_way = plan.placement.routes() == 1;
     std::vector<std::pair<std::uint32_t, std::size_t>> chunks(complete.begin(), complete.end());
     std::sort(chunks.begin(), chunks.end(), [&](const auto& a, const auto& b) {
@@ -545,7 +545,7 @@ TEST(PipelineWithLinkDelay, StagesWaitWhereTheirListsSaySo) {
   };
   // Stage 1 has F0 at 110, B0 from 210 to 410, F1 to 510, B1 to 710; stage 0 then B1 to 920.
   EXPECT_EQ(end("'F0 F1 B0 B1', 'F0 B0 F1 B1'"), 920);
-  // Stage 1 goes on when its gradients are there: F1 to 520, B1 to 720.
+  // Stage 1 continues when its gradients are there: F1 to 520, B1 to 720.
   EXPECT_EQ(end("'F0 F1 B0 B1', 'F0 B0 SB0! F1 B1'"), 930);
   EXPECT_EQ(end("'F0 F1 B0 B1', 'F0 B0 SB0 F1 SB0! B1'"), 920);
   // The first activations leave when both are computed: stage 1 begins at 210.
@@ -573,7 +573,7 @@ TEST(PipelineWithLinkDelay, GradientsAreReducedAtTheirStepOrAtTheEnd) {
   EXPECT_EQ(outcome("F0 F0.1 B0.1 G.1 B0").statistics[0].exposed, 20);
 }
 
-// Whether the workload ends on so many hosts whose receivers have room for four messages of 1 MiB.
+// Returns whether the workload ends on this many hosts whose receivers can buffer four messages of 1 MiB.
 bool ends_on_packets(int hosts, const std::string& workload) {
   const test::Directory directory;
   SimulationSetup setup;
@@ -589,8 +589,8 @@ bool ends_on_packets(int hosts, const std::string& workload) {
   return Simulation(std::move(setup)).run({}).jobs[0].done;
 }
 
-// What the proof accepts runs packet by packet, too, where messages need more room than a receiver has before
-// it has posted its receive.
+// An accepted list also runs packet by packet. Some messages there exceed the receiver's slots before it has
+// posted its receive.
 TEST(PipelineOnPackets, ListsThatWaitForLargeMessagesGoOn) {
   for (const char* steps : {"['F0 SF0! F1 SF1! RB0! B0 RB1! B1 G!', 'RF0! F0 B0 RF1! SB0! F1 B1 SB1! G!']",
                             "['F0 SF0 F1 SF1 RB0 RB1 B0 B1 G', 'RF0 RF1 F0 B0 SB0 F1 B1 SB1 G']"}) {
@@ -604,8 +604,8 @@ TEST(PipelineOnPackets, ListsThatWaitForLargeMessagesGoOn) {
   }
 }
 
-// Messages that need more room than a receiver has before it comes to them, packet by packet: two stages that
-// send to each other, and would receive only then, must not wait for each other.
+// Messages exceed the receiver's slots before it reaches its receive, packet by packet. Two stages that send
+// to each other, and receive only then, must not wait for each other.
 TEST(PipelineOnPackets, StagesThatWaitForLargeSendsGoOn) {
   for (const auto& [schedule, chunks] : std::vector<std::pair<const char*, int>>{{"gpipe", 1},
                                                                                  {"one_f_one_b", 1},

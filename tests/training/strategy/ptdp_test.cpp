@@ -1,5 +1,5 @@
-// Does the PTD-P workload have the communications, bytes and FLOPs of the paper and of Megatron-LM, do all
-// its ends match for any degrees, and are degrees that do not fit refused?
+// Tests that the PTD-P workload has the communications, bytes and FLOPs of the paper and of Megatron-LM. All
+// its ends match for any degrees, and degrees that do not fit are refused.
 #include "sim/training/strategy/strategies.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank)
   return result;
 }
 
-// Of GEMMs; fused attention is not one.
+// Returns the FLOPs of GEMMs; fused attention is not one.
 double gemm_flops(const TaskSource& source) {
   std::vector<double> of_work;
   for (const Work& work : source.works()) {
@@ -113,8 +113,8 @@ TEST(Ptdp, MainJobHasTheGradientsOfThePaper) {
   const double h = 12288, l = 96, v = 51200, s = 2048;
   const double equation = 12 * l * h * h * (1 + 13 / (12 * h) + (v + s) / (12 * l * h));
   EXPECT_NEAR(equation * 2 / 64, 5.46e9, 0.005e9);
-  // Per tensor rank the stages together: what is split, the second copy of the embedding, and biases, norms
-  // and positions, which every tensor rank has.
+  // Memory of a tensor rank over all stages: its share of the divided parts and the second copy of the
+  // embedding. Biases, norms and positions are on every tensor rank.
   const double second_embedding = v / 8 * h;
   EXPECT_NEAR(parameters, equation / 8 + second_embedding, equation / 8 * 0.002);
 }

@@ -1,6 +1,6 @@
-// What DeepSeek-V3's training does besides: modules whose results are computed again, operands that are
-// scaled by blocks, tokens that travel without copies, and pairs of a forward and a backward that hide each
-// other's communication. FLOPs and bytes by hand.
+// Tests further parts of DeepSeek-V3's training, with FLOPs and bytes by hand. These are recomputed modules,
+// operands scaled by blocks, and tokens that travel without copies. In pairs of a forward and a backward each
+// hides the other's communication.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ struct Sum {
   double flops = 0;
   bool operator==(const Sum&) const = default;
 };
-// Of a rank's kernels by name; with `task`: of its tasks of that name.
+// Returns a rank's kernels by name; with `task` only those of its tasks of that name.
 std::map<std::string, Sum> kernels(const TaskSource& source, const std::string& task_name = "") {
   std::map<std::string, Sum> sums;
   for (const Task& task : test::tasks_of(source, 0)) {
@@ -116,8 +116,8 @@ TEST(ModuleRecomputation, RefusesWhatIsNotThere) {
   EXPECT_THAT(refusal(yaml(2, "scaling: blocks")), HasSubstr("precision has to be fp8"));
 }
 
-// A cast of m x k elements that reads and writes so many bytes of each, with a scale for 128 of what it
-// writes.
+// Returns the bytes of a cast of m x k elements, with `read` and `written` bytes of each. There is a scale
+// for 128 written elements.
 Bytes cast(std::int64_t read, std::int64_t written, std::int64_t m, std::int64_t k) {
   return (read + written) * m * k + 4 * written * m * std::max<std::int64_t>(1, k / 128);
 }
@@ -153,8 +153,8 @@ TEST(BlockScaling, CastsByKernelsOfItsOwn) {
   EXPECT_EQ(rest, by_tensor);
 }
 
-// GEMMs of gradients of weights add them up in fp32; what no GEMM computes is added as before: 10 bytes an
-// element of the embedding.
+// GEMMs of gradients of weights add them up in fp32. Gradients without a GEMM are added as before: 10 bytes
+// an element of the embedding.
 TEST(FusedAccumulation, IsInTheGemmsThatComputeGradientsOfWeights) {
   const std::string rest = "parallel: {data: 4, expert: 4}, recompute: none, precision: fp8, scaling: blocks";
   const auto fused = job(rest + ", gradient: {dtype: fp32, accumulation: fused}");
@@ -185,7 +185,7 @@ TEST(FusedAccumulation, IsInTheGemmsThatComputeGradientsOfWeights) {
               ::testing::Contains(::testing::Key("gradient_accumulation")));
 }
 
-// All models whose gradients GEMMs compute: what is left to add is an embedding's, a convolution's.
+// In all models GEMMs compute gradients. Only those of an embedding or a convolution are left to add.
 TEST(FusedAccumulation, LeavesToKernelsWhatNoGemmOfMatricesComputes) {
   const auto added = [](const std::string& model, const char* accumulation) {
     const auto source = parse_workload("{kind: ptdp, model: " + model +

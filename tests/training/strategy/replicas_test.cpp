@@ -1,5 +1,5 @@
-// Parameter servers and local SGD: what workers and servers send each other, who waits for whom, and what is
-// refused.
+// Tests parameter servers and local SGD: the data between workers and servers, the waits, and refused
+// parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -150,7 +150,7 @@ TEST(ParameterServers, LetWorkersBeAheadByTheStaleness) {
   }
 }
 
-// Of a worker ten times as slow as the others, they are as many clocks ahead as they may be.
+// One worker is ten times as slow as the others, which run ahead by the largest number of clocks allowed.
 TEST(ParameterServers, KeepFastWorkersToTheBound) {
   Clocks durations(kWorkers, std::vector<Time>(kClocks, 10));
   durations[2].assign(kClocks, 100);

@@ -1,5 +1,5 @@
-// Cross-mesh resharding: does every GPU get exactly its tile, element by element, by every strategy; what
-// crosses each host's link; how long it takes beside the lower bound; AlpaComm's ratios.
+// Tests cross-mesh resharding. Every GPU gets exactly its tile, element by element, by every strategy. Covers
+// the bytes on each host's link, times against the lower bound, and AlpaComm's ratios.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ TEST(Resharding, SlicesAreWhereTheSpecsSay) {
   }
 }
 
-// Each GPU gets its tile once: what comes in messages and broadcasts, and what is gathered.
+// Each GPU gets its tile once, by messages, broadcasts and gathers together.
 TEST(Resharding, EveryGpuGetsItsTileOnce) {
   std::vector<Case> cases = nine_cases(24);
   cases.push_back({"S10RR", "RS1S0", 2, 2, {24, 24, 24}});
@@ -191,7 +191,7 @@ struct Played {
     results = Simulation(std::move(setup)).run({});
   }
   double seconds() const { return to_seconds(results.jobs.at(0).end); }
-  // What came into a host: packets with their headers.
+  // Returns the bytes that entered a host: packets with their headers.
   Bytes into(int host) const {
     const std::string name = fmt::format("->host{}/nic0", host);
     for (const LinkResult& link : results.links) {
@@ -216,10 +216,10 @@ TEST(ReshardingRun, HasAlpaCommsRatios) {
   EXPECT_NEAR(seconds("[4, 2]", "all_gather") / seconds("[4, 2]", "broadcast"), 4, 0.4);
 }
 
-// Bytes that a host must take in, or all holders together must give out, over a link of 10 Gb/s. In cases 7
-// and 8 the four GPUs of one host take turns at its NIC, each with a broadcast of its own through both hosts:
-// so all of them end together there, and what then still has to go on to the second host, the last chunk of
-// each, takes 46 ms, whatever the size of the tensor.
+// The bound is the bytes that a host must receive, or all holders together must send, over a link of 10 Gb/s.
+// In cases 7 and 8 the four GPUs of one host take turns at its NIC, each with its own broadcast through both
+// hosts. So all of them end there together. The last chunk of each must then still travel to the second host.
+// That takes 46 ms, whatever the size of the tensor.
 TEST(ReshardingRun, OfTheNineCasesIsNearTheLowerBound) {
   int number = 0;
   for (const Case& one : nine_cases(384)) {
@@ -252,7 +252,7 @@ TEST(ReshardingRun, OfTheNineCasesIsNearTheLowerBound) {
   }
 }
 
-// What crosses a host's link: a copy for each GPU, or one for the host.
+// A host's link carries a copy for each GPU, or one for the host.
 TEST(ReshardingRun, BytesAreThoseOfTheCounters) {
   const Bytes tensor = Bytes{4} * 64 * 64 * 192;
   const auto into = [&](const char* strategy) {

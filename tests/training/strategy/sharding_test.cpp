@@ -1,5 +1,5 @@
-// Sequence parallelism, the distributed optimizer, reduced precision: what they move and compute, and what
-// runs beside what.
+// Tests sequence parallelism, the distributed optimizer and reduced precision: their data, computation and
+// overlap.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,9 +60,9 @@ std::map<std::string, std::vector<Kernel>> kernels(const TaskSource& source, std
   return result;
 }
 
-// Where two all-reduces of bsh elements a layer and direction were there are a gather and a reduce-scatter
-// each, so 8 b s h (t-1)/t elements a layer and microbatch as before, and the gathers of the inputs once
-// more: 2 b s h (t-1)/t (Korthikanti et al., section 4.2.2, whose f and g these are).
+// A gather and a reduce-scatter replace each of the two all-reduces of bsh elements a layer and direction.
+// That is 8 b s h (t-1)/t elements a layer and microbatch, as before. The inputs are gathered once more: 2 b
+// s h (t-1)/t (Korthikanti et al., section 4.2.2, whose f and g these are).
 TEST(SequenceParallel, MovesWhatAllReducesDidAndTheInputsOnceMore) {
   constexpr Bytes kActivation = 2 * kSequence * kHidden;
   constexpr std::uint64_t kMicrobatches = 3;
@@ -75,7 +75,7 @@ TEST(SequenceParallel, MovesWhatAllReducesDidAndTheInputsOnceMore) {
     EXPECT_EQ(tasks.at("reduce_scatter tp_forward").tasks, each);
     EXPECT_EQ(tasks.at("reduce_scatter tp_forward").bytes, static_cast<Bytes>(each) * kActivation);
     EXPECT_EQ(tasks.at("reduce_scatter tp_backward").tasks, each);
-    // Of logits and embedding, too.
+    // The count includes logits and embedding.
     EXPECT_EQ(tasks.at("all_gather tp_gather_forward").tasks, each + kMicrobatches);
     EXPECT_EQ(tasks.at("all_gather tp_gather_backward").tasks, each + kMicrobatches);
     EXPECT_EQ(tasks.at("all_gather tp_gather_input").tasks, each + kMicrobatches);
@@ -140,8 +140,8 @@ std::vector<PlayedTask> played(TaskSource& source) {
   return player.played;
 }
 
-// The gradient's reduce-scatter is ready when the gradient of the input is, beside the gradients of weights;
-// the input is gathered beside the gradient of the input.
+// The gradient's reduce-scatter starts when the gradient of the input is ready, beside the gradients of
+// weights. The input is gathered beside the gradient of the input.
 TEST(SequenceParallel, CommunicatesBesideTheGradientsOfWeights) {
   const auto source = job("gpt", "parallel: {tensor: 2, sequence: true}, recompute: none", 2);
   const std::vector<PlayedTask> tasks = played(*source);
@@ -252,7 +252,7 @@ std::string sharded(const std::string& sharding, const std::string& more = "") {
 }
 std::int64_t parameters_of_layers() { return kLayers * (12 * kHidden * kHidden + 13 * kHidden); }
 
-// Gradients are summed for each microbatch, as nobody keeps them whole; parameters are gathered once.
+// Gradients are summed for each microbatch, as no rank keeps them whole; parameters are gathered once.
 TEST(ShardedReplicas, GradientsAreScatteredForEachMicrobatch) {
   const auto source = job("gpt", "parallel: {data: 4}, " + sharded("what: gradients"), 4);
   const auto tasks = tally(*source, 1);
@@ -279,8 +279,8 @@ TEST(ShardedReplicas, ParametersAreGatheredForForwardAndBackward) {
   }
 }
 
-// Layers that take 10 ps and gathers that take 10: one layer ahead they hide but for the first of a forward
-// and a backward; not ahead none does.
+// Layers take 10 ps and gathers 10. One layer ahead, all gathers hide except the first of a forward and a
+// backward. Not ahead, none does.
 TEST(ShardedReplicas, GatherAheadOfWhatIsComputed) {
   const auto end = [](const std::string& ahead) {
     const auto source = job("llama",
@@ -304,8 +304,8 @@ TEST(ShardedReplicas, GatherAheadOfWhatIsComputed) {
   EXPECT_EQ(end("1"), 10 + 10 + 4 * 10 + 10 + 4 * 10);
 }
 
-// Four matrices a layer, the words and the positions, each a list of as many tensors as ranks: before each
-// forward, and before each backward one for what is gathered again and one for the gradients.
+// Four matrices a layer, the words and the positions each have a list of as many tensors as ranks. One
+// precedes each forward. Before each backward there is one for gathered parameters and one for the gradients.
 TEST(ShardedReplicas, ListsTakeTheirTime) {
   const auto lists_of = [](const std::string& sharding, const std::string& recompute) {
     const auto source =
@@ -335,7 +335,7 @@ TEST(ShardedReplicas, ListsTakeTheirTime) {
       ThrowsMessage<ConfigError>(HasSubstr("lists of tensors are of what: parameters")));
 }
 
-// A layer is computed when its parameters are gathered and their lists handled; nobody gathers meanwhile.
+// A layer is computed when its parameters are gathered and their lists handled. No gather runs meanwhile.
 TEST(ShardedReplicas, NothingIsComputedBesideLists) {
   const auto source = parse_workload(
                           "{kind: ptdp, model: {kind: gpt, layers: 2, hidden: 512, heads: 4, sequence: 256, "
@@ -351,8 +351,8 @@ TEST(ShardedReplicas, NothingIsComputedBesideLists) {
   };
   player.run();
   EXPECT_TRUE(player.all_done());
-  // Embedding, two layers and the head are gathered twice. Before the forward of the head, whose norm has no
-  // list, there is none; before its backward there are those of the words, which it shares.
+  // Embedding, two layers and the head are gathered twice. The norm before the head has no list, so its
+  // forward needs none. Before its backward there are the lists of the words, which it shares.
   EXPECT_EQ(player.end(), 2 * 4 * 10 + (3 + 4) * 7);
 }
 
@@ -489,8 +489,8 @@ TEST(ShardedReplicas, RefuseWhatDoesNotFit) {
           "no gathers run beside reduce-scatters");
 }
 
-// The core of the forward once more, 4 b s^2 h operations a layer and microbatch, right before its backward
-// (Korthikanti et al., section 5); all else as without.
+// The core of the forward runs once more, right before its backward (Korthikanti et al., section 5). That is
+// 4 b s^2 h operations a layer and microbatch. All else is unchanged.
 TEST(SelectiveRecomputation, ComputesTheCoreOfTheAttentionAgain) {
   for (const char* kind : {"gpt", "llama"}) {
     for (const char* parallel :
@@ -548,7 +548,7 @@ TEST(ReducedPrecision, IsThatOfTheWeightsGemms) {
     EXPECT_EQ(kernel.precision, weights ? Precision::fp8 : Precision::half) << name;
   }
   EXPECT_EQ(half.count("cast"), 0U);
-  // Forward: what attention gives; backward: the gradient that the down projection gets.
+  // Forward: the output of attention. Backward: the gradient that enters the down projection.
   ASSERT_EQ(reduced.at("cast").size(), static_cast<std::size_t>(kLayers) * 2);
   EXPECT_EQ(reduced.at("cast").front().bytes, 4 * kSequence * kHidden);
 }
@@ -567,8 +567,8 @@ TEST(ReducedPrecision, GathersWhatIsReducedAlready) {
 
 // ---- Parameters in FP8
 
-// Of a rank: GEMMs of 12 h^2 weights a layer of GPT; of queries, output, keys and values (of all heads, or
-// groups of them) and a gated MLP of Llama.
+// Weights of a rank. GPT has GEMMs of 12 h^2 weights a layer. Llama has queries, output, keys and values (of
+// all heads, or groups of them) and a gated MLP.
 constexpr std::int64_t kGptWeights = kLayers * 12 * kHidden * kHidden;
 constexpr std::int64_t kLlamaWeights = kLayers * (4 * kHidden * kHidden + 3 * kHidden * 96);
 
@@ -576,7 +576,7 @@ std::string reduced(const std::string& more) {
   return more + ", precision: fp8, parameter_precision: fp8, optimizer: distributed_adam";
 }
 
-// Weights of the GEMMs are one byte each wherever parameters are gathered; what else there is, two.
+// Weights of the GEMMs take one byte each wherever parameters are gathered; all others take two.
 TEST(ReducedParameters, AreGatheredAsOneByte) {
   for (const char* kind : {"gpt", "llama"}) {
     const std::int64_t weights = kind == std::string("gpt") ? kGptWeights : kLlamaWeights;
@@ -666,7 +666,7 @@ TEST(ReducedParameters, TakeHalfOfTheMemory) {
             6 * ((parameters_of_rank() + 3) / 4 - kGptWeights / 4));
 }
 
-// What the network has carried: a ring's all-gather takes each byte to the three that have not got it.
+// Counts the bytes on the network. A ring's all-gather takes each byte to the three ranks that lack it.
 TEST(ReducedParameters, TakeOneByteOfTheNetwork) {
   const test::Directory directory;
   const auto delivered = [&](const std::string& precision) {

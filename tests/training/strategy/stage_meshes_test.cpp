@@ -1,6 +1,6 @@
-// Stages with meshes of their own: does each stage do what it does in a job of its mesh, do stages of all
-// degrees meet, by every strategy and schedule, and get exactly their tiles; are times and bytes those of
-// computations made otherwise; are alike stages as before, and is refused what cannot be?
+// Tests stages with different meshes. Each stage does what it does in a job of its mesh. Stages of all
+// degrees exchange exactly their tiles, by every strategy and schedule. Times and bytes are those of
+// independent computations. Equal stages are as before, and impossible combinations are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -261,8 +261,8 @@ struct Shared {
   std::string more;
 };
 
-// Unlike ends exchange gradients: what each replica of one end has goes to one replica of the other, whole,
-// before replicas sum up theirs; so that all of it is in every sum once.
+// Ends with different degrees exchange gradients before replicas sum up theirs. Each replica of one end sends
+// all of its gradients to one replica of the other. So every sum contains each of them once.
 TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
   constexpr Bytes kEmbedding = 2 * 128 * 64;
   for (const Shared& job : {Shared{{{2, 2}, {4, 1}}, 1, ""}, Shared{{{1, 4}, {8, 1}, {2, 2}}, 1, ""},
@@ -288,8 +288,8 @@ TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
       return rank < first_of_back ? rank / front.tensor : (rank - first_of_back) / back.tensor;
     };
     const auto is_front = [&](std::uint32_t rank) { return rank < first_of_back; };
-    using Way = std::pair<std::int64_t, std::int64_t>;
-    std::map<Way, Bytes> to_front, to_back;  // by replicas, from and to
+    using FromTo = std::pair<std::int64_t, std::int64_t>;
+    std::map<FromTo, Bytes> to_front, to_back;  // by replicas, from and to
     const auto moved = [&](std::uint32_t from, std::uint32_t to, Bytes bytes) {
       ASSERT_NE(is_front(from), is_front(to));
       (is_front(to) ? to_front : to_back)[{replica(from), replica(to)}] += bytes;
@@ -348,7 +348,7 @@ struct Passing {
   Bytes got = 0, gathered = 0;  // gathers hold what was received
   Bytes all() const { return gathered > 0 ? gathered : got; }
 };
-// By rank, what comes forward or backward over the boundaries between stages.
+// The data that crosses the boundaries between stages forward or backward, by rank.
 std::vector<Passing> passing(const TaskSource& source, const std::string& direction) {
   std::vector<Passing> passing(source.ranks());
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
@@ -578,8 +578,8 @@ struct Played {
   Results results;
 };
 
-// Bytes that the network has delivered, of hosts with a GPU each: those of the tasks, to the last one. Of two
-// microbatches, and what a hidden size of 128 has more than one of 64, so that credits do not count.
+// The network delivers exactly the bytes of the tasks, on hosts with a GPU each. The test takes two
+// microbatches, and the difference between a hidden size of 128 and of 64, so that credits do not count.
 TEST(StageMeshesRun, MoveTheBytesOfThePlan) {
   for (const char* strategy : {"send_recv", "all_gather", "broadcast"}) {
     for (const bool sequence : {false, true}) {
@@ -616,9 +616,9 @@ TEST(StageMeshesRun, MoveTheBytesOfThePlan) {
   }
 }
 
-// Two hosts of four GPUs and a NIC each. Forward, each half of a microbatch goes to four GPUs; backward to
-// two. So send_recv takes 6 times what each link carries of a microbatch once, broadcast and all_gather 2
-// (AlpaComm's ratio for these is the number of receivers).
+// Two hosts have four GPUs and a NIC each. Forward, each half of a microbatch goes to four GPUs; backward, to
+// two. So send_recv takes 6 times the time in which each link carries a microbatch once, and broadcast and
+// all_gather 2. AlpaComm's ratio for these is the number of receivers.
 TEST(StageMeshesRun, BroadcastGainsWhatAlpaCommSays) {
   const auto run = [](const char* strategy, const char* rate) {
     return Played(

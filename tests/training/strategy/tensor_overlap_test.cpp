@@ -1,5 +1,5 @@
-// Communication of tensor parallelism in pieces beside the GEMMs: does it move and compute what it did in one
-// piece, and hide as the papers say?
+// Tests communication of tensor parallelism in pieces beside the GEMMs. It moves and computes the same as in
+// one piece, and hides as the papers state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::unique_ptr<TaskSource> job(std::uint32_t tensor, const std::string& overlap
       ->tasks(tensor);
 }
 
-// What a rank sends, by name: of gathers and reduce-scatters (t - 1)/t of the bytes.
+// Returns the bytes that a rank sends, by name. Gathers and reduce-scatters send (t - 1)/t of the bytes.
 std::map<std::string, Bytes> sent(const TaskSource& source, Bytes tensor) {
   std::map<std::string, Bytes> result;
   for (const Task& task : test::tasks_of(source, 1)) {
@@ -88,8 +88,8 @@ TEST(TensorOverlap, MovesAndComputesTheSame) {
   }
 }
 
-// The GEMMs beside which forward communication runs take `compute`, whole or in pieces; what they communicate
-// takes `transfer` as a whole; all else takes no time.
+// GEMMs that run beside forward communication take `compute`, whole or in pieces. Their communication takes
+// `transfer` as a whole, and all else takes no time.
 Time forward_time(TaskSource& source, Time compute, Time transfer) {
   std::vector<Time> durations;
   for (const Work& work : source.works()) {
@@ -112,8 +112,9 @@ Time forward_time(TaskSource& source, Time compute, Time transfer) {
   return player.end();
 }
 
-// Wang et al.: pieces of compute c and transfer x take t max(c/t, x/t) + x/t where c + x were needed: a
-// speedup of 1.4/1.05 for x = 0.4 c and t = 8. Four GEMMs of a layer; the logits' gather is not overlapped.
+// Wang et al.: pieces of compute c and transfer x take t max(c/t, x/t) + x/t instead of c + x. That is a
+// speedup of 1.4/1.05 for x = 0.4 c and t = 8. There are four GEMMs of a layer; the logits' gather is not
+// overlapped.
 TEST(TensorOverlap, PiecesHideAsWangSaysTheyDo) {
   for (const auto& [compute, transfer] :
        std::vector<std::pair<Time, Time>>{{4000, 1600}, {4000, 4000}, {1600, 4000}}) {

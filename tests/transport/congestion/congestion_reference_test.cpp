@@ -2,9 +2,9 @@
 // in Python (tests/transport/congestion/reference/), written from the equations and fed the feedback recorded
 // here.
 //
-// A component hands over whole bit/s, rounded, and whole bytes, rounded down; so what it says may differ from
-// the reference's unrounded number by 0.5 bit/s or 1 byte besides the relative 1e-9, which is less than that
-// for rates below 500 Mb/s and windows below 1 GB.
+// A component returns whole bit/s, rounded, and whole bytes, rounded down. So it may differ from the
+// reference's unrounded number by 0.5 bit/s or 1 byte beyond the relative 1e-9. The latter is smaller for
+// rates below 500 Mb/s and windows below 1 GB.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class Source {
     return low + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(high - low + 1)));
   }
   double real(double low, double high) { return low + (high - low) * random_.uniform(); }
-  // Of all orders of magnitude between `low` and `high`.
+  // Returns a number of any order of magnitude between `low` and `high`.
   std::int64_t scaled(std::int64_t low, std::int64_t high) {
     std::int64_t scale = low;
     while (scale < high && coin(0.7)) scale *= 3;

@@ -72,9 +72,9 @@ TEST(Swift, StaysWithinItsLimits) {
 
 // ---- In the network
 
-// 200 flows through one port, with 1.8 packets in flight each: Jain's index of what they get. Where a packet
-// left while less than the window was in flight it was 0.55: flows with two packets stood beside flows with
-// one.
+// 200 flows go through one port, with 1.8 packets in flight each. The test takes Jain's index of their rates.
+// It was 0.55 when a packet could leave while less than the window was in flight. Flows with two packets then
+// ran beside flows with one.
 TEST(Swift, ManyFlowsShareABottleneckFairly) {
   constexpr std::uint32_t kFlows = 200;
   PacketFixture f(

@@ -21,7 +21,8 @@ using test::PacketFixture;
 constexpr Bytes kPayload = 4096, kWire = kPayload + 62 + 20, kAckWire = 66 + 20;
 constexpr BitRate kRate = 100 * kGbps;
 
-// Of the link such that a full packet there and its ACK back over two links take `window` packet times.
+// Returns the delay of a link with which a full packet and its ACK back over two links take `window` packet
+// times.
 Time delay_for(int window) {
   const Time packet = transmission_time(kWire, kRate), ack = transmission_time(kAckWire, kRate);
   return (window * packet - 2 * packet - 2 * ack) / 4;
@@ -49,8 +50,8 @@ Goodput goodput(const std::string& reliability, double loss, int window, Bytes p
 
 class Loss : public ::testing::TestWithParam<std::tuple<double, int>> {};
 
-// A lost packet costs the round trip that goes by until the sender starts again: 1/(1 + W q/(1-q)), where a
-// lost resend is noticed as soon.
+// A lost packet costs the round trip until the sender goes back: 1/(1 + W q/(1-q)), if a lost resend is
+// noticed as soon.
 TEST_P(Loss, GoBackNLosesARoundTripForEachLostPacket) {
   const auto [q, window] = GetParam();
   const Bytes packets = q > 5e-3 ? 200'000 : 100'000;
@@ -157,8 +158,8 @@ TEST(Reliability, GoodputUnderLossIsThatOfAnIndependentModel) {
   EXPECT_LT(found[2], 0.85 * found[4]) << "what arrived behind a gap holds the sender back";
 }
 
-// Links of 10 ns, without flow control, which would wait for the far end after an outage: the outages take
-// one packet each, packet 5 and its first resend. Three more leave until the NACK is back.
+// Links take 10 ns and have no flow control, which would wait for the far end after an outage. Each outage
+// takes one packet, packet 5 and its first resend. Three more leave until the NACK is back.
 TEST(Reliability, ALostResendCostsATimeoutUnlessNacksAreRepeated) {
   const Time packet = transmission_time(kWire, kRate), delay = 10 * kNanosecond;
   const Time fifth = transmission_time(kWire + 16, kRate) + 4 * packet, resend = fifth + 4 * packet;
@@ -258,8 +259,8 @@ TEST(Reliability, ProgressEndsTheBackoff) {
   EXPECT_EQ(f.network->counters().longest_timeouts, 10 * timeout);
 }
 
-// IRN's short timeout is for few packets in flight: it applies when their number falls, too. Of ten packets
-// the ninth and tenth are lost; after the eighth's acknowledgement two are in flight.
+// IRN's short timeout is for few packets in flight, and also applies when their number falls. The ninth and
+// tenth of ten packets are lost; after the eighth's acknowledgement two are in flight.
 TEST(Reliability, IrnsShortTimeoutAppliesWhenFewAreLeft) {
   const Time ninth = kFirst + 7 * kFull;
   PacketFixture f(losing("reliability: {kind: irn, bdp_cap: 0}", {ninth, ninth + kFull}));
@@ -347,7 +348,7 @@ TEST(Reliability, IrnIsAsPatientAsGoBackN) {
   EXPECT_TRUE(f.all_delivered());
 }
 
-// Everything is lost. The transport's three timeouts take 201 ms. IRN's go on as long: 100 us for one packet
+// Everything is lost. The transport's three timeouts take 201 ms. IRN's last as long: 100 us for one packet
 // in flight, 320 us for ten. The last one is the one that has begun by then.
 TEST(Reliability, IrnGivesUpWhenTheTransportsTimeoutsWouldHaveGone) {
   const Time patience = 3 * 67'108'864 * kNanosecond;

@@ -1,5 +1,5 @@
-// Which packet is the next one, and whose was each that was made? Compared with a list of all packets ever
-// made and a search for the message whose turn it is.
+// Tests the order of packets and the message of each. The reference is a list of all packets ever made and a
+// search for the message whose turn it is.
 #include "sim/transport/sender/send_queues.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ class Compared {
     }
     return true;
   }
-  // Time goes on, and rests that are over end.
+  // Time advances, and pauses that are over end.
   void tick() {
     ++now_;
     if (limited_) queues_.end_rests(state_, kQueuePair, now_);

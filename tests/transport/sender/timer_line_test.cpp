@@ -12,7 +12,7 @@
 namespace netsim::timer_line_test {
 namespace {
 
-// The loop's part: what has been made an event, by (time, key).
+// The part of the loop: the events that were made, by (time, key).
 class Loop {
  public:
   auto insert() {
@@ -70,7 +70,7 @@ TEST(TimerQueue, KeepsTheOrderOfTimesAndKeys) {
       }
       for (std::uint32_t i = 0; i < 4U * steps && !loop.events.empty(); ++i)
         keys.push_back(loop.step().first);
-      ++time;  // what is executed at a time is not joined by timers of that time
+      ++time;  // timers of a time are not added once events of that time run
     }
     while (!loop.events.empty()) keys.push_back(loop.step().first);
     std::sort(expected.begin(), expected.end());

@@ -183,8 +183,9 @@ TEST(ProgramFile, KeepsChoicesAndRefusesThoseOfOthers) {
   EXPECT_EQ(changed(0, [](ProgramOp&) {}), "accepted");
   EXPECT_THAT(changed(0, [](ProgramOp& op) { op.choice_plus_one = 2; }),
               HasSubstr("blocks[0].items[0].op.choice_plus_one: 2"));
-  EXPECT_THAT(changed(0, [](ProgramOp& op) { op.table_plus_one = 1; }), HasSubstr("one of both"));
-  EXPECT_THAT(changed(1, [](ProgramOp& op) { op.choice_plus_one = 1; }), HasSubstr("an all-to-all-v choose"));
+  EXPECT_THAT(changed(0, [](ProgramOp& op) { op.table_plus_one = 1; }), HasSubstr("give one of the two"));
+  EXPECT_THAT(changed(1, [](ProgramOp& op) { op.choice_plus_one = 1; }),
+              HasSubstr("an all-to-all-v take their values"));
 }
 
 // The same two with tokens of 10 bytes for their experts.

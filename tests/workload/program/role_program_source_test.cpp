@@ -1,5 +1,5 @@
-// Are tasks ready exactly when their streams, dependencies and iterations allow, in whatever order they end;
-// are expressions over axes the right ranks; and are programs that cannot run refused?
+// Tests that tasks are ready exactly when their streams, dependencies and iterations allow, in whatever order
+// they end. Expressions over axes give the right ranks, and programs that cannot run are refused.
 #include "sim/workload/program/role_program_source.h"
 
 #include <gmock/gmock.h>
@@ -127,8 +127,8 @@ TEST(RoleProgramSource, StartsAnIterationAfterTheOneBefore) {
 }
 
 TEST(RoleProgramSource, DependsOnThePreviousIterationWhereItSaysSo) {
-  // 0: compute, waits for task 0 and (order of the stream) task 1 of the iteration before; 1: compute;
-  // 2: unordered, waits for nothing, hence for the whole previous iteration.
+  // Task 0 computes and waits for task 0 and (order of the stream) task 1 of the iteration before. Task 1
+  // computes. Task 2 is unordered and waits for nothing, hence for the whole previous iteration.
   ProgramOp again = compute_op(), beside = compute_op();
   again.after_previous = {0};
   beside.unordered = true;
@@ -327,9 +327,9 @@ TEST(RoleProgramSource, RefusesProgramsThatCannotRun) {
     return refusal(program);
   };
   EXPECT_EQ(changed([](Program&) {}), "accepted");
-  EXPECT_THAT(changed([](Program& p) { p.roles.pop_back(); }), HasSubstr("rank 1 plays no role"));
+  EXPECT_THAT(changed([](Program& p) { p.roles.pop_back(); }), HasSubstr("rank 1 has no role"));
   EXPECT_THAT(changed([](Program& p) { p.roles.push_back(p.roles[0]); }),
-              HasSubstr("rank 0 already plays role 0"));
+              HasSubstr("rank 0 already has role 0"));
   EXPECT_THAT(changed([](Program& p) { p.roles[0].block = 9; }),
               HasSubstr("roles[0].block: 9 is out of range"));
   EXPECT_THAT(changed([](Program& p) { p.roles[0].where[0].values = {2}; }),

@@ -1,5 +1,5 @@
-// Tokens of collectives: does the router choose as the section says, so many experts of a token in so many
-// groups at most, all alike but for chance; and are the counts those of its choice?
+// Tests tokens of collectives. The router chooses as the section states: a given number of experts for a
+// token, in a limited number of groups, all equally likely. The counts are those of its choice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,8 +67,8 @@ TEST(TokenSection, CountsWhatTheRouterChose) {
   EXPECT_EQ(counts.tokens().token, 100);
 }
 
-// Of k experts drawn without repetition from E on m equal places, m (1 - C(E - E/m, k) / C(E, k)) places are
-// hit in the mean.
+// For k experts drawn without repetition from E on m equal places, m (1 - C(E - E/m, k) / C(E, k)) places are
+// hit on average.
 double places_hit(double experts, double places, int k) {
   double missed = 1;
   for (int i = 0; i < k; ++i) missed *= (experts - experts / places - i) / (experts - i);
@@ -163,11 +163,11 @@ TEST(TokenSection, RefusesWhatCannotBe) {
     EXPECT_THAT([&] { counts_of(text, members); }, ThrowsMessage<ConfigError>(HasSubstr(why))) << text;
   };
   EXPECT_NO_THROW(counts_of("experts: {count: 64, top_k: 32, groups: 8, group_limit: 4}", 64));
-  refuses("per_rank: 1", 48, "256 experts cannot be dealt out evenly to 48 ranks");
+  refuses("per_rank: 1", 48, "256 experts cannot be divided evenly among 48 ranks");
   refuses("experts: {count: 64, top_k: 33, groups: 8, group_limit: 4}", 64, "hold the 33 experts of a token");
   refuses("experts: {count: 64, top_k: 65}", 64, "cannot go to 65 of 64 experts");
   refuses("experts: {count: 0}", 64, "tokens need experts");
-  refuses("router: drift", 64, "a collective is none");
+  refuses("router: drift", 64, "which a collective does not have");
 }
 
 }  // namespace

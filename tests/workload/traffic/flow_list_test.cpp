@@ -140,7 +140,7 @@ TEST(Csv, SaysWhereItIsWrong) {
   EXPECT_THAT(list_error(header + "0,1,1,0\n", 1), HasSubstr("at least 2 GPUs"));
 }
 
-// A network has so many classes; the place is that of the flow.
+// The network has a fixed number of classes. The place in the error is that of the flow.
 TEST(FlowLists, ClassesAreThoseOfTheNetwork) {
   WorkloadContext context(8);
   context.classes = 1;

@@ -1,5 +1,5 @@
-// Do the traffic workloads say exactly which rank sends what to whom and when, in an order that can be
-// carried out, and refuse what makes no sense?
+// Tests that the traffic workloads state exactly which rank sends what to which rank and when, in an order
+// that can run. They refuse parameters that make no sense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -282,7 +282,7 @@ TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
   EXPECT_THAT(traffic_error("{kind: ring, rounds: 1000000}", 100), HasSubstr("messages"));
 }
 
-// Sends of all ranks: what a Poisson workload offers.
+// Returns the load that a Poisson workload offers: the sends of all ranks.
 double offered(const TaskSource& source) {
   double bytes = 0;
   for (const Message& message : sends(source)) bytes += static_cast<double>(std::get<3>(message));
@@ -366,7 +366,7 @@ TEST(Poisson, RefusesNonsense) {
 
 // ---- Incasts
 
-// By start time: who sends to whom.
+// Senders and receiver by start time.
 using ByIncast = std::map<Time, std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>>>;
 ByIncast incasts_of(const TaskSource& source) {
   ByIncast result;
@@ -377,7 +377,8 @@ ByIncast incasts_of(const TaskSource& source) {
   return result;
 }
 
-// HPCC's: so many different senders, one receiver, none of which sends; everybody comes as often.
+// HPCC's incasts have a fixed number of different senders and one receiver, which does not send. Every rank
+// occurs equally often.
 TEST(Incasts, HaveOneReceiverAndDifferentSenders) {
   const auto source = source_of(
       "{kind: incasts, senders: 12, bytes: 20 KB, interval: 10 us, arrivals: periodic, duration: 20 ms}", 16);
@@ -446,11 +447,11 @@ TEST(Incasts, RefuseNonsense) {
   };
   EXPECT_THAT(traffic_error("{kind: incasts, senders: 2}"), HasSubstr("'duration' is missing"));
   EXPECT_THAT(with("interval: 1 us"), HasSubstr("'senders' is missing"));
-  EXPECT_THAT(with("senders: 2"), HasSubstr("nothing says how often: 'interval' is missing"));
-  EXPECT_THAT(with("senders: 2, load: 0.1"), HasSubstr("nothing says how often"));
-  EXPECT_THAT(with("senders: 2, interval: 1 us, load: 0.1"), HasSubstr("'interval' says already how often"));
+  EXPECT_THAT(with("senders: 2"), HasSubstr("the frequency is missing: 'interval' is missing"));
+  EXPECT_THAT(with("senders: 2, load: 0.1"), HasSubstr("the frequency is missing"));
+  EXPECT_THAT(with("senders: 2, interval: 1 us, load: 0.1"), HasSubstr("'interval' already sets how often"));
   EXPECT_THAT(with("senders: 2, interval: 1 us, rate: 1 Gbps"),
-              HasSubstr("'interval' says already how often"));
+              HasSubstr("'interval' already sets how often"));
   EXPECT_THAT(with("senders: 8, interval: 1 us"), HasSubstr("senders 8, of 8 ranks; allowed: 1 to 7"));
   EXPECT_THAT(with("senders: 0, interval: 1 us"), HasSubstr("senders"));
   EXPECT_THAT(with("senders: 7, interval: 1 ns, arrivals: often"), HasSubstr("arrivals"));
@@ -566,7 +567,7 @@ TEST(Phases, CanBeCompiledWhereTheyHaveRanks) {
   EXPECT_THROW(open->compile(), ConfigError);
 }
 
-// Of the same group those of a call know each other's traffic, an all-reduce twice its bytes.
+// Collectives of one call in the same group know each other's traffic; an all-reduce counts twice its bytes.
 TEST(Phases, CollectivesOfACallShareItsKernel) {
   const auto source = source_of(
       "{kind: phases, ranks: 3, phases: [{together: [{collective: all_reduce, bytes: 8 B}, {collective: "
@@ -718,7 +719,8 @@ TEST(Phases, RefuseWrongCounts) {
   };
   EXPECT_THAT(
       error("{collective: all_to_all_v}"),
-      HasSubstr("'counts' is missing, of an all_to_all_v: what each rank sends to each, as a CSV file"));
+      HasSubstr(
+          "'counts' is missing, for an all_to_all_v: the bytes that each rank sends to each, as a CSV file"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2, 3], bytes: 1 MB}"),
               HasSubstr("all_to_all_v has its bytes from 'counts'"));
   EXPECT_THAT(error("{collective: all_to_all, counts: [1, 2, 3]}"),
@@ -729,7 +731,7 @@ TEST(Phases, RefuseWrongCounts) {
   EXPECT_THAT(error("{collective: all_to_all, tokens: {per_rank: 6}}"),
               HasSubstr("only dispatch and combine have tokens"));
   EXPECT_THAT(error("{collective: dispatch, tokens: {experts: {count: 8}}}"),
-              HasSubstr("phases.0.tokens.experts.count: 8 experts cannot be dealt out evenly to 3 ranks"));
+              HasSubstr("phases.0.tokens.experts.count: 8 experts cannot be divided evenly among 3 ranks"));
   EXPECT_THAT(error("{collective: dispatch, tokens: {per_rank: 0}}"), HasSubstr("per_rank"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, 2]}"), HasSubstr("2 counts for 3 ranks"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [[1, 2, 3], [1, 2, 3]]}"),
@@ -740,7 +742,7 @@ TEST(Phases, RefuseWrongCounts) {
               HasSubstr("no rank sends anything to another"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: [1, -2, 3]}"), HasSubstr("test.yaml:2"));
   EXPECT_THAT(error("{collective: all_to_all_v, counts: nowhere.csv}"), HasSubstr("nowhere.csv"));
-  EXPECT_THAT(error("{together: [{compute: 1 us}]}"), HasSubstr("only collectives are called together"));
+  EXPECT_THAT(error("{together: [{compute: 1 us}]}"), HasSubstr("only collectives can share one call"));
   EXPECT_THAT(error("{together: []}"), HasSubstr("a sequence of collectives is expected"));
 }
 

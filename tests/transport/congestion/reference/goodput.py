@@ -16,7 +16,7 @@ def goodput(case):
     now, acked, following, known, gaps_from, gaps_to = 0.0, 0, 0, set(), 0, 0  # the sender
     began, timer_end, last_sent = 0.0, 0, 0.0
     expected, kept, nacked, latest = 0, set(), False, 0  # the receiver
-    replies = deque()  # (time, expected, what came out of order or None)
+    replies = deque()  # (time, expected, packet out of order or None)
     while acked < packets:
         while replies and replies[0][0] <= now:
             _, upto, arrived = replies.popleft()
