@@ -32,7 +32,7 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
     : environment_(environment), jobs_(environment.jobs), descriptions_(std::move(jobs)) {
   const ConfigNode& root = environment_.configuration;
   const Cluster& cluster = environment_.cluster;
-  allow_requests();
+  connect_arrivals();
   const GpuParameters gpus = gpu_parameters().parse(section_of(root, "gpus"));
   overcommit_memory_ = gpus.overcommit_memory;
   variation_ = {{}, gpus.jitter, read_stragglers(gpus.stragglers, cluster)};
@@ -48,16 +48,17 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
                                  [this](Recovery::Rest rest) { add_rest(std::move(rest)); });
 }
 
-// Connects the jobs' requests for circuits and pauses to the engine. The call delay is set only if a job has
+// Connects the arrivals at rendezvous to the engine. The call delay is set only if a job has
 // such tasks, because it shortens the engine's windows.
-void JobManager::allow_requests() {
+void JobManager::connect_arrivals() {
   Engine& engine = environment_.engine;
-  circuits_ = std::make_unique<JournalOf<CircuitRequest, JobSet>>(jobs_, &JobSet::circuits_asked);
-  const std::uint32_t reader = engine.add_reader(*circuits_);
-  jobs_.set_circuits({environment_.circuits, [&engine, reader](std::uint32_t set, Time time, Origin& origin,
-                                                               const CircuitRequest& request) {
-                        engine.set(set).ask_call(time, origin, reader, request);
-                      }});
+  arrivals_ = std::make_unique<JournalOf<Arrival, JobSet>>(jobs_, &JobSet::arrived);
+  const std::uint32_t reader = engine.add_reader(*arrivals_);
+  jobs_.set_rendezvous(
+      [&engine, reader](std::uint32_t set, Time time, Origin& origin, const Arrival& arrival) {
+        engine.set(set).ask_call(time, origin, reader, arrival);
+      },
+      environment_.circuits);
   Time delay = kNever;
   for (const JobDescription& job : descriptions_) {
     if (const Time pause = job.source->least_pause(); pause > 0) delay = std::min(delay, pause);

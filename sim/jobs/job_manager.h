@@ -62,7 +62,7 @@ class JobManager {
     std::vector<bool> taken, shared;
   };
 
-  void allow_requests();
+  void connect_arrivals();
   void place(const JobDescription& job, GpuUse& use);
   void add(const JobDescription& job, std::vector<std::uint32_t> gpus);
   void add_rest(Recovery::Rest rest);
@@ -75,7 +75,7 @@ class JobManager {
   GpuVariation variation_;                    // from the section `gpus`, like `overcommit_memory_`
   bool overcommit_memory_ = false;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
-  std::unique_ptr<JournalReader> circuits_;           // passes the ranks' circuit requests to the switches
+  std::unique_ptr<JournalReader> arrivals_;           // passes announced arrivals to the jobs
   std::unique_ptr<Recovery> recovery_;
   std::function<void(const JobDescription&)> on_job_added_;
 };

@@ -24,10 +24,14 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   JobSet(const JobSet&) = delete;
   JobSet& operator=(const JobSet&) = delete;
 
-  // Allows jobs to ask for optical circuits and to pause. Must be called before the first job is added.
-  void set_circuits(CircuitAccess access) { circuits_ = std::move(access); }
-  // Continues a request of CircuitAccess::ask when it has arrived at the switches or its pause is over.
-  void circuits_asked(const CircuitRequest& request) { jobs_[request.job]->circuits_asked(request); }
+  // Sets how ranks announce arrivals, and the switches that jobs may ask for circuits (null: there are none).
+  // Must be called before the first job is added.
+  void set_rendezvous(AnnounceArrival announce, CircuitControl* circuits) {
+    announce_ = std::move(announce);
+    run_.circuits = circuits;
+  }
+  // Handles an announced arrival at its time.
+  void arrived(const Arrival& arrival) { jobs_[arrival.job]->arrived(arrival); }
 
   // Adds a job and returns it; jobs are numbered in order of the calls. Must be called between events. Throws
   // InputError for circuits that do not exist.
@@ -78,7 +82,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
   JobJournal journal_;
-  CircuitAccess circuits_;
+  AnnounceArrival announce_;
   TransferJournal transfer_journal_;
   JobRun run_;
   JobObserver observer_;

@@ -7,9 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "sim/jobs/circuit_requests.h"
 #include "sim/jobs/job.h"
 #include "sim/jobs/job_statistics.h"
+#include "sim/jobs/rendezvous.h"
+#include "sim/transport/circuit_control.h"
 
 namespace netsim {
 
@@ -23,7 +24,8 @@ struct JobRun {
   Executor* executor = nullptr;
   ComputeDevices* devices = nullptr;
   const JobJournal* journal = nullptr;  // if empty, records go to the statistics at once
-  const CircuitAccess* circuits = nullptr;
+  CircuitControl* circuits = nullptr;   // null: the network has no optical circuits
+  const AnnounceArrival* announce = nullptr;
   std::uint32_t first_origin = 0;  // first origin of the run's ranks
 };
 
@@ -46,9 +48,8 @@ class TaskJob : public Job {
   virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;
   virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
-  // Continues a member's request that has arrived at the switches or whose pause is over. Called between
-  // events.
-  virtual void circuits_asked(const CircuitRequest& request) = 0;
+  // Handles an arrival that a rank has announced (rendezvous.h). Called between events.
+  virtual void arrived(const Arrival& arrival) = 0;
   virtual void apply(const JobRecord& record) = 0;
   virtual void apply(const TransferRecord& record, std::span<const PortDelay> ports) = 0;
 };

@@ -15,6 +15,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
+#include "sim/jobs/circuit_numbers.h"
 #include "sim/jobs/job_set.h"
 #include "sim/workload/workload.h"
 #include "tests/support/scripted_source.h"
@@ -35,7 +36,7 @@ constexpr Time kLatency = 10;    // of a request
 constexpr Time kSwitching = 50;  // of the switches, for one configuration after the other
 
 // A message is delivered kMessage after it is sent and acknowledged as much later. What goes to another set
-// is remote event.
+// is a remote event.
 class EngineEndpoint final : public Endpoint {
  public:
   EngineEndpoint(Engine& engine, std::vector<std::uint32_t> set_of_gpu)
@@ -128,8 +129,8 @@ class FakeCircuits final : public CircuitControl {
 
 Engine::Options options_of(std::uint32_t sets, std::uint32_t threads) {
   Engine::Options options{sets, {}, threads};
-  if (sets > 1) plan.lookahead.assign(std::size_t{sets} * sets, kMessage);
-  return plan;
+  if (sets > 1) options.lookahead.assign(std::size_t{sets} * sets, kMessage);
+  return options;
 }
 
 std::vector<Time> durations_of(const TaskSource& source) {
@@ -149,7 +150,7 @@ struct CircuitRun {
     executor = Executor::create(loops, set_of_rank(source, sets), endpoint, ConfigNode(), 10);
     job = std::make_unique<SingleJob>(loops, set_of_rank(source, sets), *executor, source, gpus,
                                       durations_of(source), 200, observer(), nullptr, GpuParameters{},
-                                      access());
+                                      announce(), &control);
     connect();
     job->start();
     job->jobs().set_journal(
@@ -169,16 +170,16 @@ struct CircuitRun {
     records = std::make_unique<JournalOf<JobRecord, JobSet>>(jobs, &JobSet::apply);
     transfers =
         std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(jobs, &JobSet::apply_transfer);
-    requests = std::make_unique<JournalOf<CircuitRequest, JobSet>>(jobs, &JobSet::circuits_asked);
+    arrivals = std::make_unique<JournalOf<Arrival, JobSet>>(jobs, &JobSet::arrived);
     job_reader = engine.add_reader(*records);
     transfer_reader = engine.add_reader(*transfers);
-    request_reader = engine.add_reader(*requests);
+    arrival_reader = engine.add_reader(*arrivals);
     engine.set_call_delay(kLatency);
   }
-  CircuitAccess access() {
-    return {&control, [this](std::uint32_t set, Time time, Origin& origin, const CircuitRequest& request) {
-              engine.set(set).ask_call(time, origin, request_reader, request);
-            }};
+  AnnounceArrival announce() {
+    return [this](std::uint32_t set, Time time, Origin& origin, const Arrival& arrival) {
+      engine.set(set).ask_call(time, origin, arrival_reader, arrival);
+    };
   }
   JobObserver observer() {
     return {[this](const TaskRecord& t) { tasks.emplace_back(t.rank, t.task.id, t.posted, t.start, t.end); },
@@ -199,8 +200,8 @@ struct CircuitRun {
   EngineEndpoint endpoint;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<SingleJob> job;
-  std::unique_ptr<JournalReader> records, transfers, requests;
-  std::uint32_t job_reader = 0, transfer_reader = 0, request_reader = 0;
+  std::unique_ptr<JournalReader> records, transfers, arrivals;
+  std::uint32_t job_reader = 0, transfer_reader = 0, arrival_reader = 0;
   std::vector<std::tuple<std::uint32_t, std::uint32_t, Time, Time, Time>> tasks;
   std::vector<std::tuple<std::string, Time, Time>> path;
   std::vector<CollectiveKind> communications;
@@ -344,7 +345,7 @@ TEST(CircuitTasks, CannotBeAskedForWhereThereAreNone) {
   ScriptedSource source(1);
   source.circuits(0, source.add_group({0}), "ring");
   try {
-    const CircuitRequests requests(source, nullptr);
+    const CircuitNumbers numbers(source, nullptr);
     FAIL() << "nothing was refused";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(),

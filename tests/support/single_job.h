@@ -18,13 +18,14 @@ class SingleJob {
   SingleJob(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Executor& executor,
             TaskSource& source, std::vector<std::uint32_t> gpus, std::vector<Time> durations,
             std::uint32_t first_origin, JobObserver observer = {}, TaskScheduler* scheduler = nullptr,
-            const GpuParameters& parameters = {}, CircuitAccess circuits = {})
+            const GpuParameters& parameters = {}, AnnounceArrival announce = {},
+            CircuitControl* circuits = nullptr)
       : times_(std::move(durations)),
         devices_(loops, set_of_gpu, parameters, first_origin, {},
                  std::vector<std::uint32_t>(set_of_gpu.size(), kMultiprocessors)),
         jobs_(loops, set_of_gpu, executor, devices_,
               first_origin + static_cast<std::uint32_t>(set_of_gpu.size()), std::move(observer)) {
-    jobs_.set_circuits(std::move(circuits));
+    jobs_.set_rendezvous(std::move(announce), circuits);
     jobs_.add({source.job_name(), &source, &times_, std::move(gpus), 0, 0, scheduler});
   }
   // All GPUs in one set.

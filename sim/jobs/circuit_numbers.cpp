@@ -1,8 +1,7 @@
-#include "sim/jobs/circuit_requests.h"
+#include "sim/jobs/circuit_numbers.h"
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
@@ -29,18 +28,8 @@ std::uint32_t number_of(const AskedCircuits& asked, const CircuitControl* contro
 
 }  // namespace
 
-CircuitRequests::CircuitRequests(const TaskSource& source, const CircuitControl* control) {
-  for (const AskedCircuits& asked : source.circuits()) configurations_.push_back(number_of(asked, control));
-}
-
-std::vector<CircuitRequest> CircuitRequests::add(std::uint64_t id, const CircuitRequest& request,
-                                                 std::size_t members) {
-  std::vector<CircuitRequest>& waiting = waiting_[id];
-  waiting.push_back(request);
-  if (waiting.size() < members) return waiting;
-  std::vector<CircuitRequest> all = std::move(waiting);
-  waiting_.erase(id);
-  return all;
+CircuitNumbers::CircuitNumbers(const TaskSource& source, const CircuitControl* control) {
+  for (const AskedCircuits& asked : source.circuits()) numbers_.push_back(number_of(asked, control));
 }
 
 }  // namespace netsim

@@ -1,0 +1,48 @@
+// Rendezvous: members of a group arrive, and when the last one has arrived, all of them continue. Pauses
+// before collectives (Task::pause) and requests for optical circuits use it.
+//
+// A rank announces its arrival for a later time. The arrival is then handled between events, when no set
+// runs. Members may therefore be in different sets, and any number of threads gives the same order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/core/event.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// Arrival: a member that has arrived, with the slot of its waiting task. Plain data.
+struct Arrival {
+  std::uint32_t job = 0, rank = 0, slot = 0;
+};
+
+// Passes the arrival to JobSet::arrived() at `time`, between events, by LogicalProcess::ask_call() of the
+// set.
+using AnnounceArrival =
+    std::function<void(std::uint32_t set, Time time, Origin& origin, const Arrival& arrival)>;
+
+// Rendezvous: the arrivals of one job at communications whose groups are not complete.
+class Rendezvous {
+ public:
+  // Adds an arrival at communication `id`. Returns all arrivals, in their order, when the last of `members`
+  // members has arrived; otherwise nothing.
+  std::vector<Arrival> add(std::uint64_t id, const Arrival& arrival, std::size_t members) {
+    std::vector<Arrival>& arrived = arrived_[id];
+    arrived.push_back(arrival);
+    if (arrived.size() < members) return {};
+    std::vector<Arrival> all = std::move(arrived);
+    arrived_.erase(id);
+    return all;
+  }
+
+ private:
+  std::map<std::uint64_t, std::vector<Arrival>> arrived_;  // by communication id
+};
+
+}  // namespace netsim

@@ -1,0 +1,210 @@
+// SourceJob: the TaskJob that runs the tasks of a TaskSource. Used within sim/jobs only. source_job.cpp has
+// the way of a task from the source to ready and from launched to ended, source_job_launch.cpp that from
+// ready to launched, and source_job_waiting.cpp the lines of stall reports.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sim/core/event_loop.h"
+#include "sim/core/index.h"
+#include "sim/jobs/circuit_numbers.h"
+#include "sim/jobs/job_statistics.h"
+#include "sim/jobs/rendezvous.h"
+#include "sim/jobs/task_job.h"
+#include "sim/training/checkpoint/checkpoint.h"
+
+namespace netsim::source_job {
+
+// Group: the GPUs of a group as the executor takes them, and the index of each rank in it.
+struct Group {
+  std::vector<std::uint32_t> gpus;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (rank, index), by rank
+};
+
+// Active: a task that its rank has received from the source and that has not ended.
+struct Active {
+  enum class State : std::uint8_t { free, held_back, ready, pausing, launched };
+  Task task;
+  State state = State::free;
+  std::uint32_t rank = 0;
+  Time posted = 0, start = 0;
+  std::uint64_t communication = 0;
+  std::uint32_t place = 0;     // index in RankState::active
+  std::uint32_t index = 0;     // index of the rank in the group
+  std::uint32_t channels = 0;  // channels of the kernel of a communication
+  const Group* group = nullptr;
+};
+
+struct Membership {
+  const Group* group = nullptr;
+  std::uint32_t index = 0;
+  // Number of the group's collectives and circuit requests that the rank has launched.
+  std::uint32_t reached = 0;
+};
+
+// StreamQueue: the tasks of one stream of a rank, which are launched one after the other.
+struct StreamQueue {
+  std::uint32_t under_way = 0;       // running tasks, all of one place
+  std::uint32_t next_place = 0;      // all tasks of earlier places were launched
+  std::vector<std::uint32_t> ready;  // slots of SetState::active, by place
+  std::vector<std::uint32_t> early;  // places after next_place that were launched, ascending
+};
+
+// RankState: the state of one rank, used by its set only.
+struct alignas(64) RankState {
+  Origin origin;
+  std::uint32_t set = 0;
+  bool halted = false;
+  std::vector<std::uint32_t> active;  // slots of SetState::active
+  std::vector<StreamQueue> queues;
+  std::unordered_map<std::uint32_t, Membership> memberships;  // by group; looked up only, never iterated
+};
+
+// SetState: the state that the ranks of one set share.
+struct alignas(64) SetState {
+  explicit SetState(EventLoop& event_loop) : loop(event_loop) {}
+  EventLoop& loop;
+  std::vector<Active> active;  // arena
+  // The two GPUs of each point-to-point task, by slot of `active`. A deque keeps their addresses, which the
+  // executor stores.
+  std::deque<std::vector<std::uint32_t>> pairs;
+  std::vector<std::uint32_t> free_active;
+  std::vector<Task> ready;                // scratch
+  std::vector<std::uint32_t> posted;      // scratch
+  std::vector<ReadyTask> candidates;      // scratch
+  std::vector<std::size_t> candidate_of;  // position in StreamQueue::ready of each candidate; scratch
+  JobRecord::Cause cause = JobRecord::Cause::arrival;  // cause of the tasks that begin in the present event
+};
+
+// SourceJob: runs the tasks of a source, rank by rank. It turns ready tasks into timers and communications
+// and returns completions to the source. It changes the state of the rank and its set only; GPUs, durations
+// and groups are fixed before and shared.
+//
+// Records go to the statistics, directly or through a journal. The statistics are read between events only.
+class SourceJob final : public TaskJob {
+ public:
+  SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
+            JobObserver observer);
+
+  void start() override;
+  void halt(std::uint32_t rank, Time now) override {
+    release_gpu(rank);
+    statistics_.halt(rank, now);
+  }
+  void stop(Time now, bool complete) override {
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) release_gpu(rank);
+    statistics_.stop(now, complete);
+  }
+  void resume(std::uint32_t rank, std::uint64_t argument) override;
+  void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
+  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
+  void arrived(const Arrival& arrival) override;
+  void apply(const JobRecord& record) override { statistics_.apply(record); }
+  void apply(const TransferRecord& record, std::span<const PortDelay> ports) override {
+    statistics_.apply(record, ports);
+  }
+
+  const JobPlan& plan() const override { return plan_; }
+  bool begun() const override { return statistics_.opened(); }
+  bool done() const override { return statistics_.done(); }
+  Time begin_time() const override { return plan_.arrival; }
+  Time end_time() const override { return statistics_.end_time(); }
+  std::uint64_t tasks_done() const override { return statistics_.tasks_done(); }
+  std::vector<RankTimes> rank_times(Time until) const override { return statistics_.rank_times(until); }
+  const std::vector<Time>& iteration_ends() const override { return statistics_.iteration_ends(); }
+  const std::vector<PassedIteration>& passed_iterations() const override {
+    return statistics_.passed_iterations();
+  }
+  Time storage_wait(Time until) const override { return statistics_.storage_wait(until); }
+  const std::vector<RankTimes>& warm_up_times() const override { return statistics_.warm_up_times(); }
+  const MemoryLedger* memory() const override { return statistics_.memory(); }
+  const std::vector<PathSummary>& paths() const override { return statistics_.paths(); }
+  std::vector<std::string> waiting(std::size_t limit) const override;
+
+ private:
+  SetState& set_of(std::uint32_t rank) { return sets_[ranks_[rank].set]; }
+  const SetState& set_of(std::uint32_t rank) const { return sets_[ranks_[rank].set]; }
+  const TaskSource& source() const { return *plan_.source; }
+
+  void post(std::uint32_t rank, const std::vector<Task>& ready);
+  std::uint32_t post(SetState& set, std::uint32_t rank, const Task& task);
+  std::uint32_t open_active(SetState& set, std::uint32_t rank, const Task& task);
+  void close_active(SetState& set, std::uint32_t slot);
+  void validate(std::uint32_t rank, const Task& task) const;
+  [[noreturn]] void refuse(std::uint32_t rank, const Task& task, const std::string& message) const {
+    refuse_task(source(), rank, task, message);
+  }
+
+  void identify(Active& active);
+  Membership& membership(std::uint32_t rank, const Task& task);
+  const Group& map_group(std::uint32_t rank, const Task& task);
+  Group make_group(std::uint32_t rank, const Task& task) const;
+
+  void begin_held_back(SetState& set, std::uint32_t slot);
+  void make_ready(SetState& set, std::uint32_t slot);
+  void launch_ready(SetState& set, std::uint32_t slot);
+  void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
+  std::size_t choose(SetState& set, const StreamQueue& queue) const;
+  static bool is_whole(const SetState& set, const StreamQueue& queue, std::size_t first);
+  static ReadyTask view_of(const Active& active);
+  static void move_on(StreamQueue& queue, std::uint32_t launched);
+
+  void launch(SetState& set, std::uint32_t slot);
+  void pause(SetState& set, std::uint32_t slot);
+  void begin(SetState& set, std::uint32_t slot);
+  void launch_communication(SetState& set, std::uint32_t slot);
+  void ask_for_circuits(SetState& set, std::uint32_t slot);
+  void arrive(const SetState& set, std::uint32_t slot, Time delay);
+  void wake(const std::vector<Arrival>& members);
+  const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
+  CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
+                               std::uint32_t slot) const;
+  // Returns whether the task runs kernels on its GPU. Copies to and from the host use the GPU's copy engines.
+  static bool runs_kernels(const Task& task) {
+    return is_communication(task) && !task.raw && !is_of_host(task);
+  }
+
+  void release_gpu(std::uint32_t rank);
+  void complete_compute(std::uint32_t gpu, std::uint32_t slot);
+  void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
+  JobRecord record_of(const SetState& set, const Active& active, JobRecord::Kind kind) const;
+  void tell(const JobRecord& record) {
+    if (*run_.journal) {
+      (*run_.journal)(ranks_[record.rank].set, record);
+    } else {
+      statistics_.apply(record);
+    }
+  }
+
+  std::string describe(const Active& active) const;
+  Time expected_end(const Active& active) const;
+  std::string describe_collective(const Active& active) const;
+  std::string describe_circuits(const Active& active) const;
+  std::string describe_pause(const Active& active) const;
+  std::vector<std::uint32_t> missing(const Active& active) const;
+  bool has_reached(std::uint32_t rank, const Active& active) const;
+  std::string describe_point_to_point(const Active& active) const;
+
+  JobRun run_;
+  std::uint32_t number_;      // number of the job in its run
+  std::uint32_t first_rank_;  // among the run's ranks: the target of EventKind::job is this plus the rank
+  JobPlan plan_;
+  const Resumable* resumable_;  // the source; null: it cannot resume from a checkpoint
+  JobStatistics statistics_;
+  const CircuitNumbers circuits_;
+  Rendezvous rendezvous_;  // used between events only
+  std::vector<SetState> sets_;
+  std::vector<RankState> ranks_;
+  // By group. The first rank that uses a group adds it; entries never move and never change.
+  std::map<std::uint32_t, Group> groups_;
+  std::mutex groups_mutex_;
+};
+
+}  // namespace netsim::source_job

@@ -1,0 +1,225 @@
+// From ready to launched: stream queues, pauses, circuits and the launch itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/jobs/source_job.h"
+
+namespace netsim::source_job {
+
+// Marks a task as ready and inserts it into its queue, if it has one.
+void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  active.state = Active::State::ready;
+  const std::uint32_t queue = active.task.queue;
+  if (queue == Task::kUnordered) return;
+  std::vector<StreamQueue>& queues = ranks_[active.rank].queues;
+  if (queue >= queues.size()) queues.resize(queue + std::size_t{1});
+  std::vector<std::uint32_t>& ready = queues[queue].ready;
+  const auto behind = std::find_if(ready.begin(), ready.end(), [&](std::uint32_t other) {
+    return set.active[other].task.place > active.task.place;
+  });
+  ready.insert(behind, slot);
+}
+
+// Launches a task that has become ready, or the first one of its queue.
+void SourceJob::launch_ready(SetState& set, std::uint32_t slot) {
+  const Active& active = set.active[slot];
+  if (active.task.queue == Task::kUnordered) {
+    launch(set, slot);
+  } else {
+    serve(set, active.rank, active.task.queue);
+  }
+}
+
+// Launches the next task of the queue, if there is one and no task of the queue is running.
+void SourceJob::serve(SetState& set, std::uint32_t rank, std::uint32_t number) {
+  StreamQueue& queue = ranks_[rank].queues[number];
+  if (queue.under_way > 0 || queue.ready.empty()) return;
+  const std::size_t chosen = choose(set, queue);
+  if (chosen >= queue.ready.size()) return;
+  const Task& first = set.active[queue.ready[chosen]].task;
+  const auto begin = queue.ready.begin() + static_cast<std::ptrdiff_t>(chosen);
+  const auto end = begin + static_cast<std::ptrdiff_t>(first.together);
+  queue.under_way = first.together;
+  move_on(queue, first.place);
+  if (first.together == 1) {
+    const std::uint32_t slot = *begin;
+    queue.ready.erase(begin);
+    launch(set, slot);
+    return;
+  }
+  const std::vector<std::uint32_t> slots(begin, end);
+  queue.ready.erase(begin, end);
+  for (const std::uint32_t slot : slots) launch(set, slot);
+}
+
+// Returns whether all tasks of the place that begins at `first` are ready.
+bool SourceJob::is_whole(const SetState& set, const StreamQueue& queue, std::size_t first) {
+  const Task& task = set.active[queue.ready[first]].task;
+  const std::size_t last = first + task.together - 1;
+  return last < queue.ready.size() && set.active[queue.ready[last]].task.place == task.place;
+}
+
+// Returns the index in `ready` of the task to launch, or ready.size() to wait. This is the only decision
+// between ready and launched.
+std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
+  if (plan_.scheduler == nullptr) {
+    const bool next = set.active[queue.ready.front()].task.place == queue.next_place;
+    return next && is_whole(set, queue, 0) ? 0 : queue.ready.size();
+  }
+  // The scheduler sees the first task of a grouped call, once all its tasks are ready.
+  set.candidates.clear();
+  set.candidate_of.clear();
+  for (std::size_t i = 0; i < queue.ready.size(); ++i) {
+    const Active& active = set.active[queue.ready[i]];
+    if (i > 0 && set.active[queue.ready[i - 1]].task.place == active.task.place) continue;
+    if (!is_whole(set, queue, i)) continue;
+    set.candidates.push_back(view_of(active));
+    set.candidate_of.push_back(i);
+  }
+  if (set.candidates.empty()) return queue.ready.size();
+  const std::size_t chosen = plan_.scheduler->choose(set.candidates, queue.next_place);
+  return chosen < set.candidate_of.size() ? set.candidate_of[chosen] : queue.ready.size();
+}
+
+ReadyTask SourceJob::view_of(const Active& active) {
+  const Task& task = active.task;
+  return {active.rank, task.queue, task.place, task.iteration, is_communication(task), task.bytes, task.name};
+}
+
+void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
+  if (launched != queue.next_place) {
+    queue.early.insert(std::lower_bound(queue.early.begin(), queue.early.end(), launched), launched);
+    return;
+  }
+  ++queue.next_place;
+  while (!queue.early.empty() && queue.early.front() == queue.next_place) {
+    queue.early.erase(queue.early.begin());
+    ++queue.next_place;
+  }
+}
+
+void SourceJob::launch(SetState& set, std::uint32_t slot) {
+  if (set.active[slot].task.pause > 0) {
+    pause(set, slot);
+  } else {
+    begin(set, slot);
+  }
+}
+
+// Pauses a task until all members of its group have paused too. No record is written for the pause.
+void SourceJob::pause(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  active.state = Active::State::pausing;
+  ++membership(active.rank, active.task).reached;
+  arrive(set, slot, active.task.pause);
+}
+
+void SourceJob::begin(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  active.state = Active::State::launched;
+  active.start = set.loop.now();
+  if (active.task.kind == TaskKind::circuits) {
+    ask_for_circuits(set, slot);
+    return;
+  }
+  if (active.task.kind == TaskKind::host_compute) {
+    tell(record_of(set, active, JobRecord::Kind::communication_begins));
+    run_.devices->begin_on_host(plan_.gpus[active.rank], number_, slot,
+                                plan_.times->duration(active.rank, compute_request(active.task)));
+    return;
+  }
+  if (active.task.kind != TaskKind::compute) {
+    launch_communication(set, slot);
+    return;
+  }
+  tell(record_of(set, active, JobRecord::Kind::compute_begins));
+  run_.devices->begin(plan_.gpus[active.rank], number_, slot,
+                      plan_.times->duration(active.rank, compute_request(active.task)));
+}
+
+// Launches a communication. Its record comes first, because the statistics refuse members that disagree.
+void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
+  Active& active = set.active[slot];
+  if (active.task.kind == TaskKind::collective && active.task.pause == 0)
+    ++membership(active.rank, active.task).reached;
+  tell(record_of(set, active, JobRecord::Kind::communication_begins));
+  const std::uint32_t gpu = plan_.gpus[active.rank];
+  active.channels = run_.executor->start(gpu, request(active, members(set, slot), slot));
+  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, active.channels);
+}
+
+// Sends a request for circuits to the switches; the rank runs nothing for this task meanwhile.
+void SourceJob::ask_for_circuits(SetState& set, std::uint32_t slot) {
+  const Active& active = set.active[slot];
+  ++membership(active.rank, active.task).reached;
+  tell(record_of(set, active, JobRecord::Kind::communication_begins));
+  arrive(set, slot, run_.circuits->request_latency());
+}
+
+// The task arrives at the rendezvous of its communication, `delay` from now.
+void SourceJob::arrive(const SetState& set, std::uint32_t slot, Time delay) {
+  const std::uint32_t member = set.active[slot].rank;
+  RankState& rank = ranks_[member];
+  (*run_.announce)(rank.set, set.loop.now() + delay, rank.origin, {number_, member, slot});
+}
+
+// A task has arrived. When all members have, they continue: a paused collective at once, a task for circuits
+// when these are up.
+void SourceJob::arrived(const Arrival& arrival) {
+  const Active& active = set_of(arrival.rank).active[arrival.slot];
+  std::vector<Arrival> members = rendezvous_.add(active.communication, arrival, active.group->places.size());
+  if (members.empty()) return;
+  if (active.state == Active::State::pausing) return wake(members);
+  run_.circuits->configure(circuits_.of(active.task.circuits),
+                           [this, members = std::move(members)] { wake(members); });
+}
+
+// Resumes the members, each in an event of its own.
+void SourceJob::wake(const std::vector<Arrival>& members) {
+  for (const Arrival& member : members) {
+    EventLoop& loop = set_of(member.rank).loop;
+    loop.schedule(loop.now(), ranks_[member.rank].origin, EventKind::job, first_rank_ + member.rank,
+                  member.slot);
+  }
+}
+
+// Returns the GPUs in group order. The address is valid until the task ends.
+const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_t slot) const {
+  const Active& active = set.active[slot];
+  if (active.group != nullptr) return active.group->gpus;
+  if (is_copy(active.task.kind)) {
+    set.pairs[slot].assign({plan_.gpus[active.rank]});
+    return set.pairs[slot];
+  }
+  const MessageKey message = message_of(active.rank, active.task);
+  std::vector<std::uint32_t>& pair = set.pairs[slot];
+  pair.assign({plan_.gpus[message.sender], plan_.gpus[message.receiver]});
+  return pair;
+}
+
+CommunicationRequest SourceJob::request(const Active& active, const std::vector<std::uint32_t>& members,
+                                        std::uint32_t slot) const {
+  CommunicationRequest request;
+  const bool collective = active.task.kind == TaskKind::collective;
+  request.kind = collective ? active.task.collective : CollectiveKind::point_to_point;
+  request.members = &members;
+  request.index = active.index;
+  request.root = active.task.root;
+  request.bytes = active.task.bytes;
+  request.counts = active.task.counts;
+  request.grouped = active.task.grouped;
+  request.algorithm = active.task.algorithm;
+  request.paused_before = active.task.pause > 0;
+  request.communication = active.communication;
+  request.handle = slot;
+  request.raw = active.task.raw;
+  request.traits = active.task.traits;
+  request.traits.from_host = active.task.kind == TaskKind::copy_from_host;
+  request.name = active.task.name;
+  return request;
+}
+
+}  // namespace netsim::source_job

@@ -1,0 +1,140 @@
+// Stall reports: a line for each wait of an unfinished rank. Called between events, when the statistics are
+// as far as the run.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/jobs/source_job.h"
+
+namespace netsim::source_job {
+
+namespace {
+
+// Returns "rank 3" or "ranks 3, 5, 7, 8 and 4 more".
+std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kNamed = 4;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return ranks.size() > kNamed ? text + fmt::format(" and {} more", ranks.size() - kNamed) : text;
+}
+
+}  // namespace
+
+// Lists first the running tasks, for which the others wait, then the first waiting task of each stream. A
+// halted rank waits for nothing.
+std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].halted) continue;
+    const std::vector<Active>& active = set_of(rank).active;
+    std::vector<std::uint32_t> slots = ranks_[rank].active;
+    std::sort(slots.begin(), slots.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return active[a].task.id < active[b].task.id; });
+    for (const std::uint32_t slot : slots) {
+      if (lines.size() == limit) return lines;
+      lines.push_back(describe(active[slot]));
+    }
+  }
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].halted) continue;
+    for (const Task& task : source().held_back(rank)) {
+      if (lines.size() == limit) return lines;
+      lines.push_back(task_label(source(), rank, task) +
+                      " did not start: it waits for other tasks of its rank");
+    }
+  }
+  return lines;
+}
+
+std::string SourceJob::describe(const Active& active) const {
+  const std::string name = task_label(source(), active.rank, active.task);
+  if (active.state == Active::State::held_back) {
+    return fmt::format("{} waits for its earliest start, {} s", name,
+                       to_seconds(plan_.arrival + active.task.not_before));
+  }
+  if (active.state == Active::State::pausing) return name + describe_pause(active);
+  if (active.state == Active::State::ready)
+    return name + " is ready: it waits for earlier tasks of its stream";
+  switch (active.task.kind) {
+    case TaskKind::compute:
+    case TaskKind::host_compute:
+      return fmt::format("{} runs until {} s", name, to_seconds(expected_end(active)));
+    case TaskKind::collective:
+      return name + describe_collective(active);
+    case TaskKind::circuits:
+      return name + describe_circuits(active);
+    case TaskKind::copy_to_host:
+    case TaskKind::copy_from_host:
+      return name + " is in flight over PCIe";
+    case TaskKind::send:
+    case TaskKind::receive:
+      break;
+  }
+  return name + describe_point_to_point(active);
+}
+
+Time SourceJob::expected_end(const Active& active) const {
+  for (const std::uint32_t slot : ranks_[active.rank].active) {
+    if (&set_of(active.rank).active[slot] == &active)
+      return run_.devices->expected_end(plan_.gpus[active.rank], number_, slot);
+  }
+  return active.start;
+}
+
+std::string SourceJob::describe_collective(const Active& active) const {
+  const std::vector<std::uint32_t> ranks = missing(active);
+  if (ranks.empty()) return fmt::format(" is in flight among {} ranks", active.group->places.size());
+  return fmt::format(" waits for {}, which did not reach it", some_ranks(ranks));
+}
+
+std::string SourceJob::describe_circuits(const Active& active) const {
+  const std::vector<std::uint32_t> ranks = missing(active);
+  const std::size_t members = active.group->places.size();
+  const std::string& circuits = source().circuits()[active.task.circuits].name;
+  if (ranks.empty())
+    return fmt::format(" waits for circuits '{}', asked for by all {} members", circuits, members);
+  return fmt::format(" waits for circuits '{}', asked for by {} of {} members, not by {}", circuits,
+                     members - ranks.size(), members, some_ranks(ranks));
+}
+
+std::string SourceJob::describe_pause(const Active& active) const {
+  const std::vector<std::uint32_t> ranks = missing(active);
+  if (ranks.empty()) {
+    return fmt::format(" begins {} s after the last of its {} ranks has reached it",
+                       to_seconds(active.task.pause), active.group->places.size());
+  }
+  return fmt::format(" begins when all members have reached it, and waits for {}", some_ranks(ranks));
+}
+
+// Returns the members that have not reached the communication, in ascending order.
+std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
+  std::vector<std::uint32_t> ranks;
+  for (const auto& [rank, index] : active.group->places) {
+    if (!has_reached(rank, active)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// Returns whether the rank has launched the communication. Either it is running there, or the rank has
+// launched more of the group's operations than come before it.
+bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
+  const std::vector<Active>& all = set_of(rank).active;
+  for (const std::uint32_t slot : ranks_[rank].active) {
+    if (all[slot].communication == active.communication && has_group(all[slot].task))
+      return all[slot].state == Active::State::launched || all[slot].state == Active::State::pausing;
+  }
+  const auto member = ranks_[rank].memberships.find(active.task.group);
+  return member != ranks_[rank].memberships.end() && member->second.reached > active.task.sequence;
+}
+
+std::string SourceJob::describe_point_to_point(const Active& active) const {
+  const std::uint32_t peer = active.task.peer, tag = active.task.tag;
+  if (!statistics_.sender_began(active.communication)) {
+    return fmt::format(" waits for rank {}, which did not send it (tag {})", peer, tag);
+  }
+  const char* direction = active.task.kind == TaskKind::send ? "to" : "from";
+  return fmt::format(" is in flight {} rank {} (tag {})", direction, peer, tag);
+}
+
+}  // namespace netsim::source_job
