@@ -49,6 +49,7 @@ struct TransportState {
   const FabricTransport& of(const SenderState& s) const { return transports[s.transport]; }
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
+  bool tagged = false;    // packets carry a PacketTag
   bool traced = false;    // deliveries are reported with delays: last packets record traces
   std::uint32_t delivered_reader = 0, acknowledged_reader = 0, vanished_reader = 0;
   std::vector<std::uint32_t> set_of_gpu;

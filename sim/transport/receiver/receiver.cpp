@@ -140,6 +140,8 @@ std::uint32_t Receiver::make_reply(std::uint32_t id, PacketKind kind, std::uint3
   k.path = r.back_path;
   k.kind = kind;
   k.marked = k.last = k.traced = false;
+  if (state_.tagged) [[unlikely]]
+    fabric_.packets().tag(index) = {.flow = r.key};
   if (kind == PacketKind::cnp) {
     k.bytes = transport.framing.cnp;
     k.set_priority(fabric_.cnp_priority(r.back_port));

@@ -289,6 +289,8 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.traced = false;
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
+  if (state_.tagged) [[unlikely]]
+    set_tag(id, segment, index);
   if (s.scale_up) {
     if (s.aggregation) [[unlikely]]
       make_aggregation_packet(id, k);
@@ -302,6 +304,20 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   }
   if (s.selective) repeated_[id].last_sent = loop_.now();
   return index;
+}
+
+// Gives the packet its tag, for policies of switches.
+void Sender::set_tag(std::uint32_t id, const Extent& segment, std::uint32_t packet) {
+  const Message& m = queues_.message(queues_.segment(segment.segment).message);
+  const std::uint32_t number = fabric_.packets()[packet].psn - segment.base;
+  PacketTag& tag = fabric_.packets().tag(packet);
+  tag = {};
+  tag.flow = state_.receivers[id].key;
+  tag.message_bytes = m.request.bytes;
+  tag.remaining = m.request.bytes - static_cast<Bytes>(number) * senders_[id].mtu;
+  tag.message_start = m.start;
+  tag.path_hint = m.request.traits.path_hint;
+  tag.priority = m.priority;
 }
 
 // With an all-reduce tree the arrival of every sum is reported (`last`), because it opens the window.

@@ -138,6 +138,7 @@ class Sender final : public PacketSource {
   Bytes packet_bytes(const SenderState& s, const Extent& segment, std::uint32_t psn) const;
   Bytes next_packet_bytes(std::uint32_t id) const;
   std::uint32_t make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn, bool last, bool ask);
+  void set_tag(std::uint32_t id, const Extent& segment, std::uint32_t packet);
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
