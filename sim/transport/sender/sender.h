@@ -161,6 +161,8 @@ class Sender final : public PacketSource {
   void control(std::uint32_t id, Call call);
 
   void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
+  SenderContext reliability_context(std::uint32_t id);
+  void tell_reliability(std::uint32_t id, const Packet& ack, std::uint32_t fresh);
   void tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
                                std::uint32_t packet);
   // Returns the number of marks that an ACK or NACK echoes.
