@@ -25,6 +25,7 @@ enum class EventKind : std::uint32_t {
   compute_done,      // target: device of ComputeDevices, argument: number of the scheduled end
   job,               // target: rank of the run, argument: slot of the task in its job
   notice,            // remote events only: information for the far end of a queue pair; target: queue pair
+  reply_timer,       // target: queue pair at the destination's NIC, whose reliability holds a reply back
   count
 };
 

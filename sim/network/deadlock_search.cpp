@@ -45,11 +45,10 @@ std::vector<std::size_t> DeadlockSearch::waits_for(std::size_t queue) const {
   std::vector<std::size_t> result;
   for (const PortId next : state_.graph.ports_of(state_.graph.port(port).peer_node)) {
     for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
-      for (std::uint32_t at = state_.queue(next, priority).head; at != kNoIndex; at = packets[at].next) {
-        if (packets[at].ingress != port || packets[at].ingress_queue != ingress_queue) continue;
-        result.push_back(state_.queue_index(next, priority));
-        break;
-      }
+      const bool found = state_.any_waiting(next, priority, packets, [&](const Packet& packet) {
+        return packet.ingress == port && packet.ingress_queue == ingress_queue;
+      });
+      if (found) result.push_back(state_.queue_index(next, priority));
     }
   }
   return result;

@@ -86,6 +86,9 @@ void Fabric::check_routing(const ConfigNode& node) const {
             "routes of whole flows over intermediates or named switches do not fit circuits that change; "
             "allowed: ecmp, spray, adaptive, and valiant and ugal per packet");
   }
+  NETSIM_CHECK(state_.routing.choice != RoutingPlan::Choice::own ||
+                   state_.routing.detour != RoutingPlan::Detour::if_shorter,
+               "a routing policy with Choice::own cannot have Detour::if_shorter");
   if (state_.routing.detour == RoutingPlan::Detour::never || state_.routes == nullptr) return;
   if (state_.routes->intermediates() > 0) return;
   (policy != nullptr ? *policy : node)
@@ -100,15 +103,28 @@ void Fabric::build_choices(std::uint64_t seed) {
     state_.turns.push_back(0);
     state_.choices.emplace_back(seed, "spray", graph_.node_number(id));
   }
+  build_routers(seed);
   if (state_.routing.freedom() == RoutingFreedom::adaptive && state_.routes != nullptr)
     state_.adaptive_channel = state_.routes->adaptive_channel();
+}
+
+void Fabric::build_routers(std::uint64_t seed) {
+  if (state_.routing.choice != RoutingPlan::Choice::own) return;
+  state_.tags = true;
+  state_.routers.resize(graph_.node_count());
+  for (NodeId id = 0; id < graph_.node_count(); ++id) {
+    if (!is_switch(graph_, id)) continue;
+    state_.routers[id] =
+        routing_->make_switch({graph_, id, RandomStream(seed, "router", graph_.node_number(id))});
+    NETSIM_CHECK(state_.routers[id] != nullptr, "a routing policy with Choice::own makes no SwitchRouter");
+  }
 }
 
 void Fabric::build_ports(std::uint64_t seed) {
   const auto discipline =
       Registry<QueueDiscipline>::instance().create(state_.rules.front().switches.scheduler, "strict");
-  state_.arbiter =
-      ClassArbiter(discipline->compile(state_.classes), state_.ports.size(), state_.classes, state_.channels);
+  const DisciplinePlan plan = discipline->compile(state_.classes);
+  state_.arbiter = ClassArbiter(plan, state_.ports.size(), state_.classes, state_.channels);
   std::vector<Markers> markers;
   for (const SwitchRules& rules : state_.rules) markers.push_back(make_markers(rules));
   for (PortId id = 0; id < graph_.port_count(); ++id) {
@@ -116,6 +132,9 @@ void Fabric::build_ports(std::uint64_t seed) {
     const Markers& here = markers[state_.rules_of_port[id]];
     const auto own = here.tiers.find(graph_.node(graph_.port(id).node).tier);
     build_port(id, own != here.tiers.end() ? *own->second : *here.common);
+    if (plan.own_queues > 0 && state_.at_switch(id))
+      build_scheduler(id, *discipline, plan.own_queues,
+                      RandomStream(seed, "scheduler", graph_.port_number(id)));
   }
   for (PortId id = 0; id < graph_.port_count(); ++id) set_passage(state_, id);
 }
@@ -137,14 +156,42 @@ void Fabric::build_port(PortId id, const Marker& marker) {
   state_.links[id].delay = link.delay;
   set_rate(state_, id, link.rate);
   if (!state_.at_switch(id)) return;
-  RedLine& red = state_.marking[id].red;
+  fabric::Marking& marking = state_.marking[id];
+  RedLine& red = marking.red;
   red = marker.compile(link.rate);
+  if (red.own) {
+    red = {};
+    marking.own = marker.make_port({link.rate, state_.classes, marking.random});
+    NETSIM_CHECK(marking.own != nullptr, "a marker with RedLine::own makes no PortMarker");
+    p.flags |= fabric::kOwnMarker;
+    state_.tags = true;
+  }
   if (red.at_enqueue) p.flags |= fabric::kMarksAtEnqueue;
   for (std::uint32_t priority = kCnpPriority; priority < state_.priorities; ++priority)
     state_.queue(id, priority).mark_above = static_cast<std::uint32_t>(std::min<Bytes>(red.kmin, UINT32_MAX));
   if (state_.arbiter.kind() != DisciplinePlan::Kind::strict || state_.channels > 1)
     p.flags |= fabric::kArbitrated;
   if (state_.adaptive_channel != kNoId) p.flags |= fabric::kEscapes;
+}
+
+// Gives the port a scheduler. Packets that may escape move between ports by the order of their arrival, so
+// that no other order fits them.
+void Fabric::build_scheduler(PortId id, const QueueDiscipline& discipline, std::uint32_t queues,
+                             const RandomStream& random) {
+  NETSIM_CHECK(queues <= kMaxOwnQueues, "a queue discipline asks for too many queues");
+  if (state_.adaptive_channel != kNoId) {
+    state_.rules.front().switches.scheduler.fail(
+        "a queue discipline with queues of its own does not fit routing packet by packet with escape "
+        "channels; "
+        "allowed with this routing: strict, drr and vl_arbitration");
+  }
+  auto scheduler = discipline.make_port({graph_.port(id).link.rate, state_.classes, random});
+  NETSIM_CHECK(scheduler != nullptr, "a queue discipline with own_queues makes no PortScheduler");
+  state_.scheduled.resize(graph_.port_count());
+  state_.scheduled[id] = std::make_unique<fabric::ScheduledPort>(
+      PortQueues(state_.classes, state_.data_queues, queues), std::move(scheduler));
+  state_.ports[id].flags |= fabric::kOwnScheduler | fabric::kArbitrated;
+  state_.tags = true;
 }
 
 void Fabric::build_parts(const Partition& partition) {

@@ -124,6 +124,8 @@ class Fabric {
   // Returns whether acknowledgements are routed one by one too. They are while circuits come and go, because
   // then no path stays valid.
   bool routes_acknowledgements() const { return circuits_move_; }
+  // Returns whether packets must carry a PacketTag.
+  bool has_tags() const { return state_.tags; }
   // Returns whether packets of a flow may take different ways at the same time.
   bool spreads_flows() const { return state_.routing.per_packet(); }
 
@@ -175,8 +177,11 @@ class Fabric {
   void check_circles(const ConfigNode& node);
   std::string find_circles() const;
   void build_choices(std::uint64_t seed);
+  void build_routers(std::uint64_t seed);
   void build_ports(std::uint64_t seed);
   void build_port(PortId port, const Marker& marker);
+  void build_scheduler(PortId port, const QueueDiscipline& discipline, std::uint32_t queues,
+                       const RandomStream& random);
   // Markers of a fabric's switches, common and by tier.
   struct Markers {
     std::unique_ptr<Marker> common;

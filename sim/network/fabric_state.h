@@ -48,6 +48,12 @@ struct alignas(64) Buffer {
 struct alignas(64) Marking {
   RedLine red;
   RandomStream random;
+  std::unique_ptr<PortMarker> own;  // with kOwnMarker
+};
+// The packets of a port with kOwnScheduler, and the object that orders them.
+struct alignas(64) ScheduledPort {
+  PortQueues queues;
+  std::unique_ptr<PortScheduler> scheduler;
 };
 // One direction of a link: its rate, its times, and its state by the fault schedule.
 struct alignas(64) Link {
@@ -140,6 +146,23 @@ struct FabricState {
   }
   bool at_switch(PortId port) const { return is_switch(graph, graph.port(port).node); }
   Bytes queued(PortId port) const;
+  // Returns whether is(packet) holds for a packet that waits in the queue. `packets` is that of the port's
+  // logical process.
+  template <class Is>
+  bool any_waiting(PortId port, std::uint32_t priority, const PacketArena& packets, Is is) const {
+    const auto any = [&](std::uint32_t at) {
+      while (at != kNoIndex && !is(packets[at])) at = packets[at].next;
+      return at != kNoIndex;
+    };
+    if ((ports[port].flags & fabric::kOwnScheduler) == 0 || priority < kDataPriority)
+      return any(queue(port, priority).head);
+    const PortQueues& own = scheduled[port]->queues;
+    const std::uint32_t first = (priority - kDataPriority) * own.queues_per_class();
+    for (std::uint32_t i = 0; i < own.queues_per_class(); ++i) {
+      if (any(own.front(first + i))) return true;
+    }
+    return false;
+  }
   // Returns the time to send so many bytes at this rate, or to pace them, rounded to the network's
   // resolution.
   Time serialisation(Bytes wire, BitRate rate) const {
@@ -196,6 +219,7 @@ struct FabricState {
   // kNoId if there is none.
   std::uint32_t adaptive_channel = kNoId;
   bool telemetry = false;          // whether packets have a place for a Telemetry
+  bool tags = false;               // whether packets have a PacketTag, for policies called for each packet
   const Routes* routes = nullptr;  // for packets that are routed one by one
   ClassArbiter arbiter;
   std::vector<fabric::Port> ports;
@@ -207,16 +231,18 @@ struct FabricState {
   std::vector<fabric::Ingress> ingress;
   std::vector<fabric::Credits> credits;  // like ingress; empty where no link has credits
   std::vector<fabric::Buffer> buffers;
-  std::vector<fabric::Marking> marking;  // by port
-  std::vector<fabric::Link> links;       // by port
-  std::vector<fabric::Tallies> tallies;  // by port
+  std::vector<fabric::Marking> marking;                           // by port
+  std::vector<std::unique_ptr<fabric::ScheduledPort>> scheduled;  // by port; empty without such ports
+  std::vector<fabric::Link> links;                                // by port
+  std::vector<fabric::Tallies> tallies;                           // by port
   // Highest rate during the run, by port. Empty if no fault changes rates.
   std::vector<BitRate> best_rates;
   std::uint64_t passage_changes = 0;  // number of calls of set_passage()
   ReservedArray<std::uint32_t> paths;
   ReservedArray<fabric::RoutedPath> routed;
-  std::vector<std::uint32_t> turns;   // by node: counter that takes equal next hops in turn
-  std::vector<RandomStream> choices;  // by node: random choices among next hops
+  std::vector<std::uint32_t> turns;                    // by node: counter that takes equal next hops in turn
+  std::vector<RandomStream> choices;                   // by node: random choices among next hops
+  std::vector<std::unique_ptr<SwitchRouter>> routers;  // by node, for RoutingPlan::Choice::own
 };
 
 }  // namespace netsim

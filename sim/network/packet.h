@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/network/packet_tag.h"
 #include "sim/network/packet_trace.h"
 #include "sim/network/telemetry.h"
 
@@ -54,6 +55,7 @@ class PacketArena {
       if (has_telemetry_) telemetry_.emplace_back();
       if (has_detours_) via_.push_back(UINT32_MAX);
       if (has_traces_) traces_.emplace_back();
+      if (has_tags_) tags_.emplace_back();
       return static_cast<std::uint32_t>(packets_.size() - 1);
     }
     const std::uint32_t index = free_.back();
@@ -74,6 +76,10 @@ class PacketArena {
   // Gives every packet a place for a trace. Must be called before the first allocate().
   void enable_traces() { has_traces_ = true; }
   PacketTrace& trace(std::uint32_t index) { return traces_[index]; }
+  // Gives every packet a place for a tag. Must be called before the first allocate().
+  void enable_tags() { has_tags_ = true; }
+  PacketTag& tag(std::uint32_t index) { return tags_[index]; }
+  const PacketTag& tag(std::uint32_t index) const { return tags_[index]; }
   // Returns the packet's trace, or null if it records none. It stays valid after the packet is released,
   // until the next allocate().
   const PacketTrace* trace_of(std::uint32_t index) const {
@@ -88,7 +94,8 @@ class PacketArena {
   std::vector<Telemetry> telemetry_;
   std::vector<std::uint32_t> via_;
   std::vector<PacketTrace> traces_;
-  bool has_telemetry_ = false, has_detours_ = false, has_traces_ = false;
+  std::vector<PacketTag> tags_;
+  bool has_telemetry_ = false, has_detours_ = false, has_traces_ = false, has_tags_ = false;
   static constexpr std::size_t kAhead = 4;  // number of allocations that a free slot is prefetched ahead
   std::vector<std::uint32_t> free_;
   static constexpr Packet kNoPacket{};

@@ -1,5 +1,6 @@
 #include "sim/network/packet_forwarding.h"
 
+#include "sim/core/errors.h"
 #include "sim/network/port_arbiter.h"
 
 namespace netsim {
@@ -23,11 +24,22 @@ T least_loaded(std::span<const T> hops, std::uint32_t first, Load load) {
 
 }  // namespace
 
+PortLoad NextHops::load(std::uint32_t hop) const {
+  const auto [stopped, waiting, busy] =
+      ports_.load(hops_[hop].port, state_.in_channel[hops_[hop].channel][priority_]);
+  return {stopped, waiting, busy};
+}
+
 Hop PacketForwarding::choose(std::uint32_t routed, std::uint32_t index, PacketArena& packets,
                              const PortArbiter& ports) {
   const fabric::RoutedPath& route = state_.routed[routed];
   Packet& packet = packets[index];
   const NodeId node = state_.graph.port(packet.ingress).peer_node;
+  if (state_.routing.choice == RoutingPlan::Choice::own) [[unlikely]] {
+    chosen_for_ =
+        view_of(packets, index, packet.priority < kDataPriority ? 0 : state_.class_of(packet.priority));
+    chosen_for_destination_ = route.destination;
+  }
   Hop hop;
   if (state_.channels == 1 && !state_.routing.detours()) {
     const std::span<const PortId> hops = state_.routes->next_hops(node, route.destination);
@@ -192,14 +204,29 @@ T PacketForwarding::choose_by(NodeId node, std::span<const T> hops, const fabric
   }
 }
 
+std::uint32_t PacketForwarding::choose_own(NodeId node, std::span<const Hop> hops, std::uint8_t priority,
+                                           const PortArbiter& ports) {
+  const std::uint32_t hop = state_.routers[node]->choose(
+      chosen_for_, chosen_for_destination_, NextHops(state_, ports, hops, priority), ports.now());
+  NETSIM_CHECK(hop < hops.size(), "a routing policy chose a hop that there is not");
+  return hop;
+}
+
 PortId PacketForwarding::choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
                                       const PortArbiter& ports, const fabric::RoutedPath* route) {
+  if (state_.routing.choice == RoutingPlan::Choice::own) [[unlikely]] {
+    hops_.clear();
+    for (const PortId port : hops) hops_.push_back({port, 0});
+    return hops[choose_own(node, hops_, priority, ports)];
+  }
   return choose_by(node, hops, route, [&](PortId port) { return ports.load(port, priority); });
 }
 
 Hop PacketForwarding::choose_among(NodeId node, std::span<const Hop> hops, std::uint8_t priority,
                                    const PortArbiter& ports, const fabric::RoutedPath* route) {
   if (hops.size() == 1) return hops[0];
+  if (state_.routing.choice == RoutingPlan::Choice::own) [[unlikely]]
+    return hops[choose_own(node, hops, priority, ports)];
   return choose_by(node, hops, route, [&](const Hop& hop) {
     return ports.load(hop.port, state_.in_channel[hop.channel][priority]);
   });

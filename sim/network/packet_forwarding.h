@@ -48,6 +48,8 @@ class PacketForwarding {
                    const fabric::RoutedPath* route = nullptr);
   PortId choose_among(NodeId node, std::span<const PortId> hops, std::uint8_t priority,
                       const PortArbiter& ports, const fabric::RoutedPath* route);
+  std::uint32_t choose_own(NodeId node, std::span<const Hop> hops, std::uint8_t priority,
+                           const PortArbiter& ports);
   template <class T, class Load>
   T choose_by(NodeId node, std::span<const T> hops, const fabric::RoutedPath* route, Load load);
   // Returns the index of the port or hop that all packets of a flow take.
@@ -60,6 +62,9 @@ class PacketForwarding {
   // Buffers, kept to avoid allocation.
   std::vector<Hop> hops_, other_hops_;
   std::vector<PortId> ports_;
+  // With RoutingPlan::Choice::own: the packet that choose() is choosing for, and its destination.
+  PacketView chosen_for_;
+  NodeId chosen_for_destination_ = kNoId;
 };
 
 }  // namespace netsim

@@ -1,12 +1,16 @@
-// Policies that apply to each packet, as components: markers, queue disciplines and routing policies. Each is
-// compiled to plain data before the run, so that packets cost no virtual call.
+// Policies that apply to each packet, as components: markers, queue disciplines and routing policies. Most
+// are compiled to plain data before the run, so that packets cost no virtual call.
 //
 // A marker becomes a RED line in the port, a queue discipline a DisciplinePlan. A routing policy chooses when
 // a path is made, or becomes a RoutingPlan that switches follow for each packet.
+//
+// A policy that such data cannot express is called for each packet. It gives each port a PortMarker or
+// PortScheduler, or each switch a SwitchRouter. Only ports and switches with such an object pay for it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +18,9 @@
 
 #include "sim/core/units.h"
 #include "sim/network/flow_hash.h"
+#include "sim/network/port_marker.h"
+#include "sim/network/port_scheduler.h"
+#include "sim/network/switch_router.h"
 #include "sim/topology/routes.h"
 
 namespace netsim {
@@ -26,6 +33,8 @@ struct RedLine {
   double pmax = 0;
   // True: decided when the packet joins the queue. False: decided when it leaves, by the bytes that remain.
   bool at_enqueue = false;
+  // True: Marker::make_port() makes an object for each port that decides instead.
+  bool own = false;
 };
 
 class Marker {
@@ -33,16 +42,20 @@ class Marker {
   static constexpr const char* kComponentKind = "marker";
   virtual ~Marker() = default;
   virtual RedLine compile(BitRate rate) const = 0;
+  // Returns the object that decides at one port. It is called, before the first packet, if compile() gives
+  // RedLine::own.
+  virtual std::unique_ptr<PortMarker> make_port(const PortContext&) const { return nullptr; }
 };
 
 // The way packets choose their hops, as plain data.
 struct RoutingPlan {
   // The choice among the hops that a packet may take.
   enum class Choice : std::uint8_t {
-    per_flow,     // not packet by packet: a flow takes the path of choose() or fixed_path()
-    random,       // a random hop
-    round_robin,  // the hops in turn, packet by packet, per switch
-    least_loaded  // the hop with the least PortArbiter::load(); equal ones in turn
+    per_flow,      // not packet by packet: a flow takes the path of choose() or fixed_path()
+    random,        // a random hop
+    round_robin,   // the hops in turn, packet by packet, per switch
+    least_loaded,  // the hop with the least PortArbiter::load(); equal ones in turn
+    own            // the choice of the switch's SwitchRouter; not with Detour::if_shorter
   };
   // Whether packets first go to an intermediate (Routes::intermediates).
   enum class Detour : std::uint8_t {
@@ -79,6 +92,9 @@ class RoutingPolicy {
   static constexpr const char* kComponentKind = "routing_policy";
   virtual ~RoutingPolicy() = default;
   virtual RoutingPlan compile() const { return {}; }
+  // Returns the object that chooses at one switch. It is called, before the first packet, if compile() gives
+  // RoutingPlan::Choice::own.
+  virtual std::unique_ptr<SwitchRouter> make_switch(const SwitchContext&) const { return nullptr; }
   // Reads from the graph what choices need. Throws ConfigError if prescribed paths do not fit it. Called
   // once, before any flow.
   virtual void prepare(const Graph& /*graph*/) {}
@@ -117,13 +133,20 @@ struct DisciplinePlan {
   std::vector<Share> high_shares;  // for vl_arbitration: the high-priority table
   // For vl_arbitration: high-priority bytes after which a waiting low-priority packet is served.
   Bytes high_limit = INT64_MAX;
+  // Number of queues into which each class of a switch port is divided. Above 0 the port's PortScheduler
+  // (QueueDiscipline::make_port()) orders packets there, and the rest of the plan applies to NICs only.
+  std::uint32_t own_queues = 0;
 };
+inline constexpr std::uint32_t kMaxOwnQueues = 65536;
 
 class QueueDiscipline {
  public:
   static constexpr const char* kComponentKind = "queue_discipline";
   virtual ~QueueDiscipline() = default;
   virtual DisciplinePlan compile(std::uint32_t classes) const = 0;
+  // Returns the scheduler of one switch port. It is called, before the first packet, if compile() gives
+  // DisciplinePlan::own_queues.
+  virtual std::unique_ptr<PortScheduler> make_port(const PortContext&) const { return nullptr; }
 };
 
 }  // namespace netsim

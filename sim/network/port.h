@@ -80,6 +80,8 @@ inline constexpr std::uint32_t kLeavesSet = 1024;      // the far end is in anot
 inline constexpr std::uint32_t kReadsHeader = 2048;    // cut-through after the header has arrived
 inline constexpr std::uint32_t kOnlyLast = 4096;       // only a message's last packet matters at the far end
 inline constexpr std::uint32_t kEscapes = 8192;        // packets may leave by an escape channel (switches)
+inline constexpr std::uint32_t kOwnScheduler = 16384;  // a PortScheduler orders the waiting packets
+inline constexpr std::uint32_t kOwnMarker = 32768;     // a PortMarker decides about ECN
 // Flags that PortArbiter::transmit_examined() handles.
 inline constexpr std::uint32_t kExamined = kTelemetry | kFaulty | kCredits;
 
@@ -115,6 +117,8 @@ struct alignas(64) Port {
 };
 static_assert(sizeof(Port) == 64);
 struct alignas(32) Queue {
+  // First and last packet. With kOwnScheduler packets are in PortQueues, and a data queue's head only says
+  // whether it holds any.
   std::uint32_t head = kNoIndex, tail = kNoIndex;
   Bytes bytes = 0;
   Bytes max_bytes = 0;  // largest total of all the port's queues when a packet joined this one

@@ -25,6 +25,7 @@ PortArbiter::PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back
       remote_event_(remote_event) {
   if (state.telemetry) packets_.enable_telemetry();
   if (state.routing.detours()) packets_.enable_detours();
+  if (state.tags) packets_.enable_tags();
   prefetch();
 }
 
@@ -72,12 +73,27 @@ void PortArbiter::trace_sent(PortId port, std::uint32_t packet, Time arrival) {
                               [&] { return held_time(port, packets_[packet].priority); });
 }
 
-// Transmits the packet, then returns its credit. In this order a credit frame that leaves by the same port
-// follows the packet.
-void PortArbiter::transmit_and_return_credit(PortId port, std::uint32_t packet) {
+// Transmits a packet that need not wait, at a port that returns credits or has a policy of its own. The
+// credit comes after it, so that a credit frame that leaves by the same port follows the packet.
+void PortArbiter::transmit_at_once(PortId port, std::uint32_t packet) {
+  const std::uint32_t flags = ports_[port].flags;
+  if ((flags & fabric::kOwnMarker) != 0) mark_leaving(port, packet, 0);
   const Packet k = packets_[packet];
+  if (is_scheduled(port, k.priority))
+    state_.scheduled[port]->scheduler->sent_at_once(view(packet), loop_.now());
   transmit(port, packet);
-  back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
+  if ((flags & fabric::kReturnsCredits) != 0)
+    back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
+}
+
+// Handles a packet that has left its queue and is about to be transmitted, at such a port.
+void PortArbiter::leave_queue(PortId port, std::uint32_t packet) {
+  const std::uint32_t flags = ports_[port].flags;
+  if ((flags & fabric::kOwnMarker) != 0)
+    mark_leaving(port, packet, loop_.now() - packets_.tag(packet).queued_at);
+  const Packet& k = packets_[packet];
+  if ((flags & fabric::kReturnsCredits) != 0)
+    back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
 }
 
 void PortArbiter::on_route(const Event& event) {
@@ -120,6 +136,7 @@ void PortArbiter::copy(const SwitchAggregations::At& at, std::uint32_t packet) {
     const std::uint32_t other = packets_.allocate();
     packets_[other] = packets_[packet];
     if (packets_[other].traced) packets_.trace(other) = packets_.trace(packet);
+    if (state_.tags) packets_.tag(other) = packets_.tag(packet);
     leave(other, branches[i], at.latency);
   }
   leave(packet, branches[0], at.latency);
@@ -214,29 +231,119 @@ void PortArbiter::escape(PortId port, std::uint32_t priority, PortId by, std::ui
 std::uint32_t PortArbiter::take_first(PortId port, std::uint32_t priority) {
   Queue& from = queue(port, priority);
   const std::uint32_t packet = from.head;
+  from.head = packets_[packet].next;
+  count_taken(port, priority, packet);
+  return packet;
+}
+
+// Removes a packet from the counts of its queue, from which it has been taken.
+void PortArbiter::count_taken(PortId port, std::uint32_t priority, std::uint32_t packet) {
+  Queue& from = queue(port, priority);
   const Packet& k = packets_[packet];
   if (k.traced) trace_sent(port, packet, loop_.now());
-  from.head = k.next;
-  --from.packets;
   from.bytes -= k.bytes;
-  if (from.head == kNoIndex) {
-    from.tail = kNoIndex;
-    ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting & ~(1U << priority));
-  }
-  return packet;
+  if (--from.packets != 0) return;
+  from.head = from.tail = kNoIndex;
+  ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting & ~(1U << priority));
 }
 
 void PortArbiter::join(PortId port, std::uint32_t priority, std::uint32_t packet) {
   Queue& to = queue(port, priority);
   Packet& k = packets_[packet];
-  k.next = kNoIndex;
   k.priority = static_cast<std::uint8_t>(priority);
   if (k.traced) trace_queued(port, packet);
-  (to.head == kNoIndex ? to.head : packets_[to.tail].next) = packet;
-  to.tail = packet;
+  if (is_scheduled(port, priority)) {
+    push_own(port, packet);
+  } else {
+    k.next = kNoIndex;
+    (to.head == kNoIndex ? to.head : packets_[to.tail].next) = packet;
+    to.tail = packet;
+  }
   ++to.packets;
   to.bytes += k.bytes;
   ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting | 1U << priority);
+}
+
+// ---- Policies of a port's own
+
+PacketView PortArbiter::view(std::uint32_t packet) const {
+  const std::uint32_t priority = packets_[packet].priority;
+  return view_of(packets_, packet, priority < kDataPriority ? 0 : state_.class_of(priority));
+}
+
+// Handles a packet that must wait at a port with a policy of its own. Returns whether it has joined a queue
+// of the port's scheduler; otherwise the caller queues it.
+bool PortArbiter::join_own(PortId port, std::uint32_t packet) {
+  Packet& k = packets_[packet];
+  Queue& q = queue(port, k.priority);
+  if ((ports_[port].flags & fabric::kOwnMarker) != 0 && k.kind == PacketKind::data &&
+      state_.marking[port].own->marks_joining(view(packet), {q.bytes, q.packets}, loop_.now()))
+    buffers_.set_mark(port, k);
+  packets_.tag(packet).queued_at = loop_.now();
+  if (!is_scheduled(port, k.priority)) return false;
+  if (k.traced) trace_queued(port, packet);
+  k.step = forwarding_.next_step(k);
+  push_own(port, packet);
+  ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting | 1U << k.priority);
+  count_queued(port, q, packet);
+  return true;
+}
+
+// Puts a packet into the queue that the port's scheduler chooses within the packet's data queue.
+void PortArbiter::push_own(PortId port, std::uint32_t packet) {
+  fabric::ScheduledPort& own = *state_.scheduled[port];
+  const std::uint32_t priority = packets_[packet].priority;
+  own.queues.set_packets(packets_);
+  const std::uint32_t chosen = own.scheduler->queue_of(view(packet), own.queues, loop_.now());
+  NETSIM_CHECK(chosen < own.queues.queues_per_class(), "a queue discipline chose a queue that there is not");
+  own.queues.push((priority - kDataPriority) * own.queues.queues_per_class() + chosen, packet);
+  queue(port, priority).head = packet;
+}
+
+// Takes the packet that the port's scheduler chooses out of its queue, and makes it the only one that
+// dequeue() sees. Returns its priority.
+std::uint32_t PortArbiter::select_own(PortId port, std::uint32_t ready) {
+  fabric::ScheduledPort& own = *state_.scheduled[port];
+  own.queues.set_packets(packets_);
+  own.queues.set_ready(ready >> kDataPriority);
+  const std::uint32_t chosen = own.scheduler->select(own.queues, loop_.now());
+  NETSIM_CHECK(chosen < own.queues.size() && own.queues.may_send(chosen),
+               "a queue discipline chose a queue that may not send");
+  const std::uint32_t packet = own.queues.pop(chosen);
+  const std::uint32_t priority = packets_[packet].priority;
+  Queue& q = queue(port, priority);
+  q.head = packet;
+  packets_[packet].next = q.packets > 1 ? packet : kNoIndex;  // so that the data queue counts as occupied
+  return priority;
+}
+
+void PortArbiter::mark_leaving(PortId port, std::uint32_t packet, Time waited) {
+  Packet& k = packets_[packet];
+  if (k.kind != PacketKind::data) return;
+  const Queue& q = queue(port, k.priority);
+  if (state_.marking[port].own->marks_leaving(view(packet), {q.bytes, q.packets}, waited, loop_.now()))
+    buffers_.set_mark(port, k);
+}
+
+// Does reroute() where a scheduler orders packets. Those that stay go back to the queue that they came from.
+void PortArbiter::reroute_scheduled(PortId port) {
+  PortQueues& queues = state_.scheduled[port]->queues;
+  queues.set_packets(packets_);
+  for (std::uint32_t at = 0; at < queues.size(); ++at) {
+    for (std::uint32_t left = queues.packets(at); left > 0; --left) {
+      const std::uint32_t packet = queues.pop(at);
+      const std::uint32_t priority = packets_[packet].priority;
+      count_taken(port, priority, packet);
+      if (reroute_packet(port, packet)) continue;
+      if (packets_[packet].traced) trace_queued(port, packet);
+      queues.push(at, packet);
+      Queue& q = queue(port, priority);
+      q.head = packet;
+      ++q.packets;
+      q.bytes += packets_[packet].bytes;
+      ports_[port].waiting = static_cast<std::uint8_t>(ports_[port].waiting | 1U << priority);
+    }
+  }
 }
 
 // ---- Circuits
@@ -254,6 +361,7 @@ void PortArbiter::bring_circuit_up(PortId port) {
 }
 
 void PortArbiter::reroute(PortId port) {
+  if ((ports_[port].flags & fabric::kOwnScheduler) != 0) return reroute_scheduled(port);
   for (std::uint32_t priority = kDataPriority; priority < state_.priorities; ++priority) {
     for (std::uint32_t left = queue(port, priority).packets; left > 0; --left) {
       const std::uint32_t packet = take_first(port, priority);

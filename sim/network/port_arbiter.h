@@ -107,6 +107,7 @@ class PortArbiter {
     return {is_stopped(port, priority), state_.queued(port),
             std::max<Time>(ports_[port].busy_until - loop_.now(), 0)};
   }
+  Time now() const { return loop_.now(); }
   // Adds the event to the port's digest.
   void update_digest(PortId port, const Event& event) {
     ports_[port].digest = event_digest(ports_[port].digest, event);
@@ -134,10 +135,22 @@ class PortArbiter {
   void trace_queued(PortId port, std::uint32_t packet);
   void trace_sent(PortId port, std::uint32_t packet, Time arrival);
   bool transmit_examined(PortId port, std::uint32_t packet, std::int64_t wire, Time arrival);
-  void transmit_and_return_credit(PortId port, std::uint32_t packet);
+  void transmit_at_once(PortId port, std::uint32_t packet);
+  void leave_queue(PortId port, std::uint32_t packet);
+  void count_queued(PortId port, Queue& q, std::uint32_t packet);
   std::uint32_t next_priority(PortId port, std::uint32_t ready);
   std::uint32_t dequeue(PortId port, std::uint32_t priority);
   void on_aggregation(const Event& event);
+  // These serve ports with kOwnScheduler or kOwnMarker.
+  bool is_scheduled(PortId port, std::uint32_t priority) const {
+    return (ports_[port].flags & fabric::kOwnScheduler) != 0 && priority >= kDataPriority;
+  }
+  PacketView view(std::uint32_t packet) const;
+  bool join_own(PortId port, std::uint32_t packet);
+  void push_own(PortId port, std::uint32_t packet);
+  std::uint32_t select_own(PortId port, std::uint32_t ready);
+  void mark_leaving(PortId port, std::uint32_t packet, Time waited);
+  void reroute_scheduled(PortId port);
   void copy(const SwitchAggregations::At& at, std::uint32_t packet);
   void leave(std::uint32_t packet, const SwitchAggregations::Branch& branch, Time latency);
   [[noreturn]] void fail_aggregation(PortId port);
@@ -151,6 +164,7 @@ class PortArbiter {
   void let_escape(PortId port, std::uint32_t priority);
   void escape(PortId port, std::uint32_t priority, PortId by, std::uint32_t into);
   std::uint32_t take_first(PortId port, std::uint32_t priority);
+  void count_taken(PortId port, std::uint32_t priority, std::uint32_t packet);
   void join(PortId port, std::uint32_t priority, std::uint32_t packet);
   bool reroute_packet(PortId port, std::uint32_t packet);
 
@@ -178,8 +192,9 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   const std::uint8_t priority = packets_[packet].priority;
   if (!p.wake && loop_.now() >= p.busy_until && ((p.waiting & ~p.paused) | (p.paused >> priority & 1)) == 0)
       [[likely]] {
-    if ((p.flags & fabric::kReturnsCredits) != 0) [[unlikely]] {
-      transmit_and_return_credit(port, packet);
+    if ((p.flags & (fabric::kReturnsCredits | fabric::kOwnScheduler | fabric::kOwnMarker)) != 0)
+        [[unlikely]] {
+      transmit_at_once(port, packet);
     } else {
       transmit(port, packet);
     }
@@ -190,8 +205,10 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
   if ((p.flags & fabric::kBuffered) != 0 && !find_room(port, packet, q)) [[unlikely]]
     return;
   Packet& k = packets_[packet];  // read only now: find_room() may have added a PFC frame, which moves packets
-  if ((p.flags & fabric::kMarksAtEnqueue) != 0 && q.bytes > q.mark_above && k.kind == PacketKind::data) {
-    buffers_.mark(port, k, q.bytes);
+  if ((p.flags & (fabric::kMarksAtEnqueue | fabric::kOwnScheduler | fabric::kOwnMarker)) != 0) [[unlikely]] {
+    if ((p.flags & fabric::kMarksAtEnqueue) != 0 && q.bytes > q.mark_above && k.kind == PacketKind::data)
+      buffers_.mark(port, k, q.bytes);
+    if ((p.flags & (fabric::kOwnScheduler | fabric::kOwnMarker)) != 0 && join_own(port, packet)) return;
   }
   if (k.traced) [[unlikely]]
     trace_queued(port, packet);
@@ -205,8 +222,14 @@ inline void PortArbiter::enqueue(PortId port, std::uint32_t packet) {
     packets_[q.tail].next = packet;
     q.tail = packet;
   }
+  count_queued(port, q, packet);
+}
+
+// Adds a packet to the counts of its queue, which it has joined, and wakes the port.
+inline void PortArbiter::count_queued(PortId port, Queue& q, std::uint32_t packet) {
+  const Port& p = ports_[port];
   ++q.packets;
-  q.bytes += k.bytes;
+  q.bytes += packets_[packet].bytes;
   Bytes waiting = q.bytes;
   if ((p.waiting & (p.waiting - 1)) != 0) [[unlikely]]
     waiting = state_.queued(port);  // the port has packets of several priorities
@@ -255,6 +278,8 @@ inline std::uint32_t PortArbiter::next_priority(PortId port, std::uint32_t ready
   const auto first = static_cast<std::uint32_t>(std::countr_zero(ready));
   if ((ports_[port].flags & fabric::kArbitrated) == 0 || first < kDataPriority) [[likely]]
     return first;
+  if ((ports_[port].flags & fabric::kOwnScheduler) != 0) [[unlikely]]
+    return select_own(port, ready);
   return kDataPriority + state_.arbiter.select(port, ready >> kDataPriority, [&](std::uint32_t c) {
     return packets_[queue(port, kDataPriority + c).head].bytes;
   });
@@ -284,9 +309,8 @@ inline std::uint32_t PortArbiter::dequeue(PortId port, std::uint32_t priority) {
       buffers_.mark(port, packets_[packet], q.bytes);
     }
   }
-  if ((p.flags & fabric::kReturnsCredits) != 0) [[unlikely]]
-    back_pressure_.return_credit(packets_[packet].ingress, packets_[packet].ingress_queue,
-                                 packets_[packet].bytes);
+  if ((p.flags & (fabric::kReturnsCredits | fabric::kOwnMarker)) != 0) [[unlikely]]
+    leave_queue(port, packet);
   return packet;
 }
 

@@ -36,6 +36,10 @@ void RemotePacketEvents::post(PortId port, std::uint32_t packet, Time arrival, s
     const std::uint64_t at = set_.attach(to, packets_.trace(packet));
     if (!state_.telemetry) remote_event.event.argument = at;
   }
+  if (state_.tags) [[unlikely]] {
+    const std::uint64_t at = set_.attach(to, packets_.tag(packet));
+    if (!state_.telemetry && !packets_[packet].traced) remote_event.event.argument = at;
+  }
   packets_.release(packet);
 }
 
@@ -47,8 +51,12 @@ void RemotePacketEvents::take(const RemoteEvent& remote_event, const std::byte* 
     std::memcpy(&packets_.telemetry(index), attached + remote_event.event.argument, sizeof(Telemetry));
     attached += sizeof(Telemetry);  // the trace follows the telemetry
   }
-  if (packets_[index].traced)
+  if (packets_[index].traced) {
     std::memcpy(&packets_.trace(index), attached + remote_event.event.argument, sizeof(PacketTrace));
+    attached += sizeof(PacketTrace);
+  }
+  if (state_.tags) [[unlikely]]
+    std::memcpy(&packets_.tag(index), attached + remote_event.event.argument, sizeof(PacketTag));
   set_.loop().insert({remote_event.event.time, remote_event.event.key, remote_event.event.target,
                       remote_event.event.kind, index});
 }

@@ -14,9 +14,7 @@ void SwitchBuffers::mark(PortId port, Packet& packet, Bytes queue_bytes) {
         red.pmax * static_cast<double>(queue_bytes - red.kmin) / static_cast<double>(red.kmax - red.kmin);
     marked = marking.random.uniform() < probability;
   }
-  if (!marked) return;
-  packet.marked = true;
-  ++state_.tallies[port].marks;
+  if (marked) set_mark(port, packet);
 }
 
 // Admits a packet of a class that is not lossless. With credits there is always space, by the sender's

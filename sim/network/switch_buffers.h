@@ -46,6 +46,11 @@ class SwitchBuffers {
   }
   // Decides by the bytes in its queue whether the data packet gets an ECN mark.
   void mark(PortId port, Packet& packet, Bytes queue_bytes);
+  // Marks the packet and counts it.
+  void set_mark(PortId port, Packet& packet) {
+    packet.marked = true;
+    ++state_.tallies[port].marks;
+  }
 
   // Returns whether the node at the far end of `port` has paused it.
   bool is_pausing(PortId port, std::uint32_t priority) const {

@@ -47,6 +47,7 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
               switch_section(network_node), state_.transports.front().largest_packet(), seed,
               fabric_scopes(state_, parameters_)),
       flows_(engine, state_, connections_, std::move(observer)) {
+  state_.tagged = fabric_.has_tags();
   for (const Gpu& gpu : cluster.gpus) state_.set_of_gpu.push_back(partition.set_of(gpu.node));
   for (const FabricTransport& transport : state_.transports) {
     if (transport.needs.telemetry) fabric_.enable_telemetry();

@@ -104,7 +104,10 @@ struct Outstanding {
   std::uint32_t timers = 0;                 // pending events of the sender
   std::uint32_t line = kNone;               // place of one of them in the TimerQueue; kNone: none
   std::uint32_t received = 0, replied = 0;  // receiver: data packets received, replies made
-  bool none() const { return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U); }
+  std::uint32_t reply_timers = 0;           // pending events of the receiver
+  bool none() const {
+    return sent == received && heard == replied && timers == (line == kNone ? 0U : 1U) && reply_timers == 0;
+  }
 };
 
 // State of a queue pair of which a message had a rate limit or a gap (TransferTraits).

@@ -17,8 +17,9 @@ struct TransferTraits {
   // there are no classes, and messages with own_queue_pair form one stream too. On the scale-out fabric the
   // queue pair is channel mod `transport.queue_pairs`, unless own_queue_pair.
   std::uint32_t channel = 0;
-  // Index of a path between the two ends, for a routing policy that takes hints. It is carried, but no policy
-  // reads it yet. kNoPathHint leaves the choice to the policy.
+  // Index of a path between the two ends, for a routing policy that takes hints. Packets carry it where a
+  // policy is called for each of them (PacketTag); no policy of netsim reads it. kNoPathHint leaves the
+  // choice to the policy.
   std::uint32_t path_hint = kNoPathHint;
   // The data class of the network in which the message travels.
   std::uint8_t traffic_class = 0;

@@ -1,8 +1,10 @@
 #include "sim/transport/transport_parameters.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
+#include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/topology/fabric_sections.h"
 
@@ -135,9 +137,15 @@ std::unique_ptr<CongestionControl> make_congestion_control(const TransportParame
   return Registry<CongestionControl>::instance().create(parameters.congestion_control, "dcqcn");
 }
 
-ReliabilityPlan reliability_plan(const TransportParameters& parameters) {
-  ReliabilityPlan plan =
-      Registry<Reliability>::instance().create(parameters.reliability, "go_back_n")->compile();
+std::unique_ptr<Reliability> make_reliability(const TransportParameters& parameters) {
+  return Registry<Reliability>::instance().create(parameters.reliability, "go_back_n");
+}
+
+ReliabilityPlan reliability_plan(const TransportParameters& parameters, const Reliability& reliability) {
+  ReliabilityPlan plan = reliability.compile();
+  NETSIM_CHECK(!plan.own || plan.selective, "a reliability with `own` must be `selective`");
+  NETSIM_CHECK(std::max(plan.sender_state_bytes, plan.receiver_state_bytes) <= kMaxReliabilityStateBytes,
+               "a reliability asks for too many bytes of state");
   if (plan.timeout == 0) plan.timeout = parameters.retransmission_timeout;
   plan.retries = static_cast<std::uint32_t>(parameters.retries);
   for (std::uint32_t i = 0; i <= plan.retries; ++i)

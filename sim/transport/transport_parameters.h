@@ -60,9 +60,11 @@ TransportParameters read_transport(const ConfigNode& section);
 // Returns the parameters of a fabric: `common` with the changes of the fabric's section in
 // `transport.fabrics`. `section` may be null for no changes.
 TransportParameters fabric_transport(const TransportParameters& common, const ConfigNode* section);
-// Create the components that the parameters name. The plan contains the transport's timeouts and retries.
+// Create the components that the parameters name.
 std::unique_ptr<CongestionControl> make_congestion_control(const TransportParameters& parameters);
-ReliabilityPlan reliability_plan(const TransportParameters& parameters);
+std::unique_ptr<Reliability> make_reliability(const TransportParameters& parameters);
+// Returns the component's plan with the transport's timeouts and retries.
+ReliabilityPlan reliability_plan(const TransportParameters& parameters, const Reliability& reliability);
 // Implements PacketNetwork::acknowledging().
 Acknowledging acknowledging(const TransportParameters& parameters, const CongestionNeeds& needs,
                             const Cluster& cluster);

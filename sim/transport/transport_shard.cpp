@@ -18,6 +18,7 @@ TransportShard::TransportShard(LogicalProcess& set, FabricShard& fabric, Transpo
   EventLoop& loop = set.loop();
   fabric.set_source(&sender_);
   loop.set_handler<&Receiver::on_receive>(EventKind::receive, receiver_);
+  loop.set_handler<&Receiver::on_reply_timer>(EventKind::reply_timer, receiver_);
   loop.set_handler<&TransportShard::on_deliver>(EventKind::deliver, *this);
   loop.set_handler<&Sender::on_control>(EventKind::control, sender_);
   loop.set_handler<&Sender::on_pace>(EventKind::pace, sender_);

@@ -50,12 +50,24 @@ std::size_t most_state_bytes(const std::vector<FabricTransport>& transports) {
   return most;
 }
 
+// Returns the bytes of one half's state, in whole cache lines, because the halves may be in different
+// threads.
+std::size_t most_reliability_bytes(const std::vector<FabricTransport>& transports) {
+  std::size_t most = 0;
+  for (const FabricTransport& transport : transports) {
+    const ReliabilityPlan& plan = transport.reliability;
+    most = std::max({most, plan.sender_state_bytes, plan.receiver_state_bytes});
+  }
+  return std::max<std::size_t>((most + 63) / 64, 1) * 64;
+}
+
 }  // namespace
 
 FabricTransport::FabricTransport(TransportParameters parameters_in, const Cluster& cluster)
     : framing(netsim::framing(parameters_in.framing)),
       congestion_control(make_congestion_control(parameters_in)),
-      reliability(reliability_plan(parameters_in)),
+      reliability_rules(make_reliability(parameters_in)),
+      reliability(reliability_plan(parameters_in, *reliability_rules)),
       parameters(std::move(parameters_in)) {
   needs = congestion_control->needs();
   framing.header += needs.data_header;
@@ -69,6 +81,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
     : cluster(cluster_in),
       transports(make_transports(node, cluster, transport_of_fabric)),
       selective(any_of(transports, [](const FabricTransport& t) { return t.reliability.selective; })),
+      own_reliability(any_of(transports, [](const FabricTransport& t) { return t.reliability.own; })),
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
       records(kMaxQueuePairs),
@@ -77,6 +90,9 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       pace_limits(kMaxQueuePairs),
       selective_senders(kMaxQueuePairs),
       selective_receivers(kMaxQueuePairs),
+      reliability_stride(2 * most_reliability_bytes(transports)),
+      reliability_states(own_reliability ? kMaxQueuePairs * reliability_stride : 1),
+      arrival_stamps(own_reliability ? kMaxQueuePairs : 1),
       state_stride(sizeof(PathConstants) + (most_state_bytes(transports) + 15) / 16 * 16),
       congestion(kMaxQueuePairs * state_stride),
       injector_of_port(cluster.graph.port_count(), kNone),

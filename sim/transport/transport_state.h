@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/reserved_array.h"
+#include "sim/network/telemetry.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/queue_pair.h"
 #include "sim/transport/receiver/selective_receiver.h"
@@ -25,6 +26,7 @@ struct FabricTransport {
   CongestionNeeds needs;
   bool echo_in_acks = false, stamps = false;
   std::unique_ptr<CongestionControl> congestion_control;
+  std::unique_ptr<Reliability> reliability_rules;  // called only with reliability.own
   ReliabilityPlan reliability;
   TransportParameters parameters;
   std::vector<std::uint8_t> ask_shift;  // by group of hosts: see SenderState
@@ -41,7 +43,8 @@ struct TransportState {
   // pairs store their index in `transports`.
   std::vector<std::uint8_t> transport_of_fabric;  // by number in Cluster::fabrics
   std::vector<FabricTransport> transports;
-  bool selective = false;  // whether any of them uses selective repeat
+  bool selective = false;        // whether any of them uses selective repeat
+  bool own_reliability = false;  // whether any of them has ReliabilityPlan::own
   // Returns the transport of queue pairs between two GPUs whose way is HostRouteKind::packets.
   std::uint8_t transport_between(std::uint32_t from, std::uint32_t to) const {
     return transports.size() == 1 ? std::uint8_t{0} : transport_of_fabric[cluster.packet_fabric(from, to)];
@@ -49,6 +52,7 @@ struct TransportState {
   const FabricTransport& of(const SenderState& s) const { return transports[s.transport]; }
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
+  bool tagged = false;    // packets carry a PacketTag
   bool traced = false;    // deliveries are reported with delays: last packets record traces
   std::uint32_t delivered_reader = 0, acknowledged_reader = 0, vanished_reader = 0;
   std::vector<std::uint32_t> set_of_gpu;
@@ -62,6 +66,12 @@ struct TransportState {
   // Only for selective repeat.
   ReservedArray<SelectiveSender> selective_senders;
   ReservedArray<SelectiveReceiver> selective_receivers;
+  // Only for ReliabilityPlan::own. Each half's state has reliability_stride / 2 bytes, first the sender's.
+  std::size_t reliability_stride;
+  ReservedArray<std::byte> reliability_states;
+  ReservedArray<Telemetry> arrival_stamps;  // telemetry of the packet that arrived last
+  std::byte* sender_reliability(std::size_t id) { return &reliability_states[id * reliability_stride]; }
+  std::byte* receiver_reliability(std::size_t id) { return sender_reliability(id) + reliability_stride / 2; }
   std::size_t state_stride;
   ReservedArray<std::byte> congestion;  // PathConstants and congestion state, state_stride bytes each
   PathConstants& path_constants(std::size_t id) {

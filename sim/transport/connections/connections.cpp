@@ -197,6 +197,9 @@ void Connections::make_halves(std::uint32_t id) {
   state_.receivers.make(id, 1);
   state_.ideal_messages.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
+  if (!state_.own_reliability) return;
+  state_.reliability_states.make(id * state_.reliability_stride, state_.reliability_stride);
+  state_.arrival_stamps.make(id, 1);
 }
 
 void Connections::connect_scale_up(std::uint32_t id) {

@@ -1,5 +1,6 @@
 #include "sim/transport/receiver/receiver.h"
 
+#include "sim/core/errors.h"
 #include "sim/core/random.h"
 
 namespace netsim {
@@ -26,7 +27,7 @@ void Receiver::on_receive(const Event& event) {
   if (r.counted) ++outstanding_[id].received;
   if (r.reacts_to_marks && fabric_.packets()[packet].marked) on_ecn_mark(id, packet);
   if (r.selective) {
-    accept_any(id, packet);
+    of(r).reliability.own ? accept_own(id, packet) : accept_any(id, packet);
   } else {
     accept(id, packet);
   }
@@ -87,15 +88,21 @@ void Receiver::accept_any(std::uint32_t id, std::uint32_t packet) {
     kept.keep(r.expected, k.psn, k.last, k.ack_request);
     reply(id, PacketKind::nack, packet, k.psn);
   }
+  pass_on(id, complete, packet);
+}
+
+// Passes a packet on to the GPU with the number of messages that are complete with it.
+void Receiver::pass_on(std::uint32_t id, std::uint32_t messages, std::uint32_t packet) {
+  const ReceiverState& r = receivers_[id];
   if (r.pcie) {
     Packet& onward = fabric_.packets()[packet];
-    onward.last = complete > 0;
-    onward.message = complete;
+    onward.last = messages > 0;
+    onward.message = messages;
     fabric_.enqueue(r.gpu_port, packet);
     return;
   }
   fabric_.packets().release(packet);
-  deliver(id, complete, packet);
+  deliver(id, messages, packet);
 }
 
 void Receiver::came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t packet) {
@@ -105,6 +112,67 @@ void Receiver::came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t pac
     reply(id, PacketKind::nack, packet, psn);
   }
   fabric_.packets().release(packet);
+}
+
+// ---- A reliability with ReliabilityPlan::own
+
+ReceiverContext Receiver::reliability_context(std::uint32_t id) {
+  return {.now = loop_.now(),
+          .expected = receivers_[id].expected,
+          .packets = kept_[id],
+          .state = state_.receiver_reliability(id)};
+}
+
+void Receiver::accept_own(std::uint32_t id, std::uint32_t packet) {
+  ReceiverState& r = receivers_[id];
+  SelectiveReceiver& kept = kept_[id];
+  const Reliability& rules = *of(r).reliability_rules;
+  const Packet k = fabric_.packets()[packet];
+  if (of(r).stamps) state_.arrival_stamps[id] = fabric_.packets().telemetry(packet);
+  Arrival arrival{.psn = k.psn, .expected = r.expected, .ack_requested = k.ack_request};
+  const bool late = static_cast<std::int32_t>(k.psn - r.expected) < 0, in_order = k.psn == r.expected;
+  arrival.duplicate = late || (!in_order && kept.has(r.expected, k.psn));
+  ReceiverContext context = reliability_context(id);
+  arrival.kept = arrival.duplicate || in_order || rules.keeps(context, arrival);
+  const bool fresh = arrival.kept && !arrival.duplicate;
+  if (fresh) count_arrival(id, k.psn);
+  if (fresh && in_order) {
+    const SelectiveReceiver::Advance advance = kept.advance(r.expected, k.last, k.ack_request);
+    context.expected = r.expected = advance.expected;
+    arrival.messages = advance.messages;
+    arrival.ack_requested = advance.asked;
+  } else if (fresh) {
+    kept.keep(r.expected, k.psn, k.last, k.ack_request);
+  }
+  const Reply reply = rules.on_arrival(context, arrival);
+  answer(id, context, reply, packet);
+  if (!fresh) return fabric_.packets().release(packet);
+  pass_on(id, arrival.messages, packet);
+}
+
+void Receiver::on_reply_timer(const Event& event) {
+  const std::uint32_t id = event.target;
+  ReceiverState& r = receivers_[id];
+  r.digest = FabricShard::digest(r.digest, event);
+  if (r.counted) --outstanding_[id].reply_timers;
+  ReceiverContext context = reliability_context(id);
+  const Reply reply = of(r).reliability_rules->on_reply_timer(context);
+  answer(id, context, reply, kNone);
+}
+
+// Sends the reply, if there is one, and starts the timer that the reliability asked for. `cause` is the
+// packet that is answered; kNone for a timer.
+void Receiver::answer(std::uint32_t id, const ReceiverContext& context, const Reply& answer,
+                      std::uint32_t cause) {
+  const ReceiverState& r = receivers_[id];
+  if (context.timer != kNever) {
+    NETSIM_CHECK(context.timer > loop_.now(), "a reliability set a timer that is not in the future");
+    if (r.counted) ++outstanding_[id].reply_timers;
+    loop_.schedule(context.timer, fabric_.origin(r.back_port), EventKind::reply_timer, id);
+  }
+  if (answer.kind == Reply::Kind::none) return;
+  const bool nack = answer.kind == Reply::Kind::nack;
+  reply(id, nack ? PacketKind::nack : PacketKind::ack, cause, nack ? answer.word : 0);
 }
 
 // Sends one NACK for each gap. A psn that does not rise shows that the sender has restarted and lost the
@@ -127,10 +195,11 @@ void Receiver::count_arrival(std::uint32_t id, std::uint32_t psn) {
       hash_combine(hash_combine(receivers_[id].key, psn), static_cast<std::uint64_t>(loop_.now()));
 }
 
-// Makes a reply to the packet `cause`. A NACK names the packet that arrived out of order. The reply carries
-// telemetry and marks.
+// Makes a reply to the packet `cause`; kNone stands for the last packet that arrived. A NACK carries `word`,
+// the packet that arrived out of order unless the reliability has its own rules. The reply carries telemetry
+// and marks.
 std::uint32_t Receiver::make_reply(std::uint32_t id, PacketKind kind, std::uint32_t cause,
-                                   std::uint32_t arrived) {
+                                   std::uint32_t word) {
   ReceiverState& r = receivers_[id];
   const FabricTransport& transport = of(r);
   if (r.counted) ++outstanding_[id].replied;
@@ -140,17 +209,22 @@ std::uint32_t Receiver::make_reply(std::uint32_t id, PacketKind kind, std::uint3
   k.path = r.back_path;
   k.kind = kind;
   k.marked = k.last = k.traced = false;
+  if (state_.tagged) [[unlikely]]
+    fabric_.packets().tag(index) = {.flow = r.key};
   if (kind == PacketKind::cnp) {
     k.bytes = transport.framing.cnp;
     k.set_priority(fabric_.cnp_priority(r.back_port));
   } else {
     k.bytes = transport.framing.ack;
     k.set_priority(static_cast<std::uint8_t>(kDataPriority + r.traffic_class));
-    k.message = kind == PacketKind::nack ? arrived : r.marked;
+    k.message = kind == PacketKind::nack ? word : r.marked;
     k.marked = r.marked != 0;
     if (r.marked != 0 && transport.parameters.ecn_echo == EcnEcho::ack) fabric_.count_cnp(r.back_port);
     r.marked = 0;
-    if (transport.stamps) fabric_.packets().telemetry(index) = fabric_.packets().telemetry(cause);
+    if (transport.stamps) {
+      fabric_.packets().telemetry(index) =
+          cause != kNone ? fabric_.packets().telemetry(cause) : state_.arrival_stamps[id];
+    }
   }
   return index;
 }

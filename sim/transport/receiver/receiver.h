@@ -43,6 +43,9 @@ class Receiver {
   // packet of a message over scale-up links, which the sender must handle.
   bool on_deliver(const Event& event);
 
+  // Handles the end of a time for which a reliability with ReliabilityPlan::own holds a reply back.
+  void on_reply_timer(const Event& event);
+
   std::uint64_t packets_fingerprint() const { return packets_fingerprint_; }
 
  private:
@@ -52,9 +55,13 @@ class Receiver {
   void out_of_order(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
   void accept_any(std::uint32_t id, std::uint32_t packet);
   void came_twice(std::uint32_t id, std::uint32_t psn, std::uint32_t packet);
-  std::uint32_t make_reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived);
-  void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t arrived) {
-    const std::uint32_t packet = make_reply(id, kind, cause, arrived);
+  void accept_own(std::uint32_t id, std::uint32_t packet);
+  ReceiverContext reliability_context(std::uint32_t id);
+  void answer(std::uint32_t id, const ReceiverContext& context, const Reply& reply, std::uint32_t cause);
+  void pass_on(std::uint32_t id, std::uint32_t messages, std::uint32_t packet);
+  std::uint32_t make_reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t word);
+  void reply(std::uint32_t id, PacketKind kind, std::uint32_t cause, std::uint32_t word) {
+    const std::uint32_t packet = make_reply(id, kind, cause, word);
     fabric_.enqueue(receivers_[id].back_port, packet);
   }
   void count_arrival(std::uint32_t id, std::uint32_t psn);

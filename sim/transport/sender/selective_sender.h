@@ -32,12 +32,20 @@ struct SelectiveSender {
   // Called for a NACK, which names a packet that arrived. Packets sent more than `tolerance` packets before
   // it that did not arrive are taken for lost.
   void note_arrival(std::uint32_t acknowledged, std::uint32_t psn, std::uint32_t tolerance) {
-    if (earlier(psn, acknowledged) || arrived.get(acknowledged, psn) != 0) return;
+    if (note_arrived(acknowledged, psn))
+      repeat_before(acknowledged, psn - std::min(tolerance, psn - acknowledged));
+  }
+  // Returns whether the packet was not known to have arrived.
+  bool note_arrived(std::uint32_t acknowledged, std::uint32_t psn) {
+    if (earlier(psn, acknowledged) || arrived.get(acknowledged, psn) != 0) return false;
     arrived.set(acknowledged, psn, 1);
     ++arrived_count;
-    const std::uint32_t lost_before = psn - std::min(tolerance, psn - acknowledged);
+    return true;
+  }
+  // Makes all missing packets before `end` be sent again, unless they have been.
+  void repeat_before(std::uint32_t acknowledged, std::uint32_t end) {
     if (earlier(repeat_end, acknowledged)) repeat_end = acknowledged;
-    if (earlier(repeat_end, lost_before)) repeat_end = lost_before;
+    if (earlier(repeat_end, end)) repeat_end = end;
   }
   // Called when all packets before `before` are acknowledged.
   void forget_arrivals(std::uint32_t acknowledged, std::uint32_t before) {

@@ -289,6 +289,8 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.traced = false;
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
+  if (state_.tagged) [[unlikely]]
+    set_tag(id, segment, index);
   if (s.scale_up) {
     if (s.aggregation) [[unlikely]]
       make_aggregation_packet(id, k);
@@ -302,6 +304,20 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   }
   if (s.selective) repeated_[id].last_sent = loop_.now();
   return index;
+}
+
+// Gives the packet its tag, for policies of switches.
+void Sender::set_tag(std::uint32_t id, const Extent& segment, std::uint32_t packet) {
+  const Message& m = queues_.message(queues_.segment(segment.segment).message);
+  const std::uint32_t number = fabric_.packets()[packet].psn - segment.base;
+  PacketTag& tag = fabric_.packets().tag(packet);
+  tag = {};
+  tag.flow = state_.receivers[id].key;
+  tag.message_bytes = m.request.bytes;
+  tag.remaining = m.request.bytes - static_cast<Bytes>(number) * senders_[id].mtu;
+  tag.message_start = m.start;
+  tag.path_hint = m.request.traits.path_hint;
+  tag.priority = m.priority;
 }
 
 // With an all-reduce tree the arrival of every sum is reported (`last`), because it opens the window.
@@ -571,8 +587,12 @@ void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
     // The ACK overtook a go-back. The packets that it covers need not be sent again.
     if (static_cast<std::int32_t>(ack.psn - s.next_psn) > 0) go_back(s);
   }
-  if (nack && s.selective) {
-    repeated_[id].note_arrival(s.acknowledged, ack.message, transport.reliability.reorder_tolerance);
+  if (s.selective) {
+    if (transport.reliability.own) {
+      tell_reliability(id, ack, static_cast<std::uint32_t>(fresh));
+    } else if (nack) {
+      repeated_[id].note_arrival(s.acknowledged, ack.message, transport.reliability.reorder_tolerance);
+    }
   } else if (nack && ack.psn == s.acknowledged) {
     go_back(s);
   }
@@ -585,6 +605,26 @@ void Sender::on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet) {
     control(id, [](const CongestionControl& by, CongestionContext& c) { by.on_cnp(c); });
   }
   if (fresh > 0) finish_messages(id);
+}
+
+SenderContext Sender::reliability_context(std::uint32_t id) {
+  const SenderState& s = senders_[id];
+  return {.now = loop_.now(),
+          .base_rtt = state_.path_constants(id).base_rtt,
+          .acknowledged = s.acknowledged,
+          .next_psn = s.next_psn,
+          .packets = repeated_[id],
+          .state = state_.sender_reliability(id)};
+}
+
+// Hands an ACK or NACK to a reliability with ReliabilityPlan::own.
+void Sender::tell_reliability(std::uint32_t id, const Packet& ack, std::uint32_t fresh) {
+  const bool nack = ack.kind == PacketKind::nack;
+  SenderContext context = reliability_context(id);
+  context.newly_acknowledged = fresh;
+  of(senders_[id])
+      .reliability_rules->on_reply(
+          context, {nack ? Reply::Kind::nack : Reply::Kind::ack, nack ? ack.message : 0, ack.psn});
 }
 
 void Sender::tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
@@ -765,6 +805,10 @@ void Sender::await_timeout(std::uint32_t id) {
 void Sender::repeat_overdue(std::uint32_t id) {
   const SenderState& s = senders_[id];
   SelectiveSender& v = repeated_[id];
+  if (of(s).reliability.own) {
+    SenderContext context = reliability_context(id);
+    return of(s).reliability_rules->on_timeout(context);
+  }
   const bool all = loop_.now() - v.last_sent > state_.path_constants(id).base_rtt;
   v.repeat_until(s.acknowledged, all ? s.next_psn : v.timer_end);
 }

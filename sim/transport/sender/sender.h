@@ -138,6 +138,7 @@ class Sender final : public PacketSource {
   Bytes packet_bytes(const SenderState& s, const Extent& segment, std::uint32_t psn) const;
   Bytes next_packet_bytes(std::uint32_t id) const;
   std::uint32_t make_packet(std::uint32_t id, const Extent& segment, std::uint32_t psn, bool last, bool ask);
+  void set_tag(std::uint32_t id, const Extent& segment, std::uint32_t packet);
   Time wire_held(const SenderState& s) const;
   void begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet);
 
@@ -160,6 +161,8 @@ class Sender final : public PacketSource {
   void control(std::uint32_t id, Call call);
 
   void on_ack(std::uint32_t id, const Packet& ack, std::uint32_t packet);
+  SenderContext reliability_context(std::uint32_t id);
+  void tell_reliability(std::uint32_t id, const Packet& ack, std::uint32_t fresh);
   void tell_congestion_control(std::uint32_t id, std::uint32_t fresh, const Packet& ack,
                                std::uint32_t packet);
   // Returns the number of marks that an ACK or NACK echoes.
