@@ -27,9 +27,9 @@ import subprocess
 import sys
 import tempfile
 
-import measure
+from netsim_runs import execution
 
-ROOT = measure.ROOT
+ROOT = execution.ROOT
 BENCH = "configs/bench/"
 LINE_RATE = ("transport.congestion_control=none",)
 
@@ -98,7 +98,7 @@ def bare_rate(binary, k, megabytes, exponents):
     hops = hosts * int(megabytes * 1e6 / 4096 + 1) * 6  # every flow crosses the core: six links
     best = 0.0
     for exponent in exponents:
-        cost = measure.run([str(binary), str(k), str(megabytes), str(exponent)])
+        cost = execution.run([str(binary), str(k), str(megabytes), str(exponent)])
         printed = float(re.search(r"pkthops=([\d.]+)M", cost.output).group(1)) * 1e6
         if abs(printed - 2 * hops) > 0.051e6:
             raise SystemExit(f"the bare model counted {printed:.0f} hops, expected {2 * hops} (data and ACKs)")
@@ -136,7 +136,7 @@ def measure_case(name, case, options, bare):
     for _ in range(options.repeat):
         if bare and case.bare:
             result.bare_rates.append(bare_rate(bare, *case.bare))
-        cost = measure.run(netsim_call(options.binary, case, 1, options.extra))
+        cost = execution.run(netsim_call(options.binary, case, 1, options.extra))
         summary = json.loads(cost.output)
         if result.summary and summary != result.summary:
             raise SystemExit(f"{name}: two runs, two summaries")
@@ -150,7 +150,7 @@ def thread_rows(name, case, options):
     best, summary = {}, None
     for _ in range(options.repeat):
         for threads in options.threads:
-            cost = measure.run(netsim_call(options.binary, case, threads, options.extra))
+            cost = execution.run(netsim_call(options.binary, case, threads, options.extra))
             answer = json.loads(cost.output)
             if summary is not None and answer != summary:
                 raise SystemExit(f"{name}: {threads} threads give another summary")
@@ -212,7 +212,7 @@ def parse(arguments):
         arguments, extra = arguments[:split], arguments[split + 1:]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; none: all but the main job")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     parser.add_argument("--bare", type=pathlib.Path, default=ROOT.parent / "shared/reference/bare_model.cpp",
                         help="the bare model, its binary or its .cpp")
     parser.add_argument("--threads", type=int, nargs="+", metavar="N", help="compare these numbers of threads")
@@ -225,7 +225,7 @@ def parse(arguments):
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(CASES)}")
     if not options.list:
-        options.binary = measure.find_binary(options.binary)
+        options.binary = execution.find_binary(options.binary)
     return options
 
 

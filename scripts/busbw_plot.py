@@ -22,7 +22,7 @@ import pathlib
 import re
 import sys
 
-import picture
+from netsim_runs import pictures
 
 FACTOR_DIFFERS = 0.02  # of what is rounded to two digits in a table
 
@@ -187,15 +187,15 @@ def size_axis(axes, sizes):
 
 
 def draw(measured, simulated, pairs, path, logarithmic):
-    pyplot = picture.pyplot()
+    pyplot = pictures.pyplot()
     figure, panels = pyplot.subplots(1, 2 if pairs else 1, figsize=(10 if pairs else 5.5, 4), squeeze=False, layout="constrained")
     bandwidth = panels[0][0]
     sizes = [size for curve in measured + simulated for size in curve.times]
     for i, curve in enumerate(measured):
         bandwidth.plot(sorted(curve.times), [curve.busbw(size) for size in sorted(curve.times)], label=f"measured: {curve.name}",
-                       linestyle="--", **{**picture.style(i), "color": "black", "markerfacecolor": "white"})
+                       linestyle="--", **{**pictures.style(i), "color": "black", "markerfacecolor": "white"})
     for i, curve in enumerate(simulated):
-        bandwidth.plot(sorted(curve.times), [curve.busbw(size) for size in sorted(curve.times)], label=curve.name, **picture.style(i))
+        bandwidth.plot(sorted(curve.times), [curve.busbw(size) for size in sorted(curve.times)], label=curve.name, **pictures.style(i))
     if logarithmic:
         bandwidth.set_yscale("log")
     else:
@@ -205,7 +205,7 @@ def draw(measured, simulated, pairs, path, logarithmic):
     bandwidth.legend(fontsize=8, frameon=False)
     if pairs:
         draw_errors(panels[0][1], simulated, pairs)
-    picture.save(figure, path)
+    pictures.save(figure, path)
 
 
 def draw_errors(axes, simulated, pairs):
@@ -213,7 +213,7 @@ def draw_errors(axes, simulated, pairs):
         label = f"{pair.simulated.name}: {100 * pair.mean():.1f} % in the geometric mean"
         label += f"\nagainst {pair.measured.name}" if len({id(other.measured) for other in pairs}) > 1 else ""
         axes.plot(pair.sizes(), [100 * pair.error(size) for size in pair.sizes()], label=label,
-                  **picture.style(simulated.index(pair.simulated)))
+                  **pictures.style(simulated.index(pair.simulated)))
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel("time, netsim against measured (%)")
     size_axis(axes, [size for pair in pairs for size in pair.sizes()])
@@ -233,9 +233,9 @@ def parse_arguments(arguments):
     options = parser.parse_args(arguments)
     if not options.simulated and not options.measured:
         parser.error("nothing to draw: name a run's directory, and --measured files")
-    if options.out and options.out.suffix not in picture.ENDINGS:
-        parser.error(f"--out: {options.out}: a picture's name ends in {', '.join(picture.ENDINGS)}")
-    if options.out and not picture.available():
+    if options.out and options.out.suffix not in pictures.ENDINGS:
+        parser.error(f"--out: {options.out}: a picture's name ends in {', '.join(pictures.ENDINGS)}")
+    if options.out and not pictures.available():
         parser.error(f"--out needs matplotlib, which {sys.executable} does not have: apt install python3-matplotlib")
     if options.csv and not (options.simulated and options.measured):
         parser.error("--csv: the table compares; name a run's directory and a --measured file")

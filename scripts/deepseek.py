@@ -22,10 +22,10 @@ import pathlib
 import statistics
 import sys
 
-import measure
-import steps
+from netsim_runs import execution
+from netsim_runs import steps
 
-CONFIGS = measure.ROOT / "configs" / "reality"
+CONFIGS = execution.ROOT / "configs" / "reality"
 # Seconds: forwards, backwards by themselves (gradients of inputs, or whole), those of weights, pairs, the optimizer, the rest.
 MEASURED = {"1F": 1.13, "1B": 1.99, "1W": 0.48, "1F1B": 13.95, "bubble": 2.06, "optimizer": 0.29, "step": 19.926}
 MICROBATCHES = 120
@@ -187,13 +187,13 @@ def table(parts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "deepseek")
+    parser.add_argument("--out", type=pathlib.Path, default=execution.ROOT / "results" / "deepseek")
     parser.add_argument("--again", action="store_true", help="play what DIR has already")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--exact", action="store_true", help="no packets of 64 KiB")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     arguments = parser.parse_args()
-    binary = measure.find_binary(arguments.binary)
+    binary = execution.find_binary(arguments.binary)
     packets = [] if arguments.exact else [steps.LARGE_PACKETS]
     player = steps.Player(binary, arguments.out, arguments.again, report=lambda text: print(text, file=sys.stderr, flush=True),
                           threads=arguments.threads)

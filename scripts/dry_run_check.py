@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 import bench
-import measure
+from netsim_runs import execution
 
 HEADER = ("| benchmark | packets, predicted / counted | packet-hops | MB | seconds | calibrated with |\n"
           "|---|---|---|---|---|---|")
@@ -35,8 +35,8 @@ def share(predicted, counted):
 
 def row(name, case, options):
     call = bench.netsim_call(options.binary, case, options.threads, options.extra)
-    prediction = json.loads(measure.run(call + ["--dry-run"]).output)
-    cost = measure.run(call)
+    prediction = json.loads(execution.run(call + ["--dry-run"]).output)
+    cost = execution.run(call)
     summary = json.loads(cost.output)
     calibration = prediction["calibration"]
     if calibration["complete"]:
@@ -60,7 +60,7 @@ def main():
         arguments, extra = arguments[:split], arguments[split + 1:]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; none: all but the main job")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--out", type=pathlib.Path, help="write the table to this file too")
     options = parser.parse_args(arguments)
@@ -68,7 +68,7 @@ def main():
     unknown = [name for name in options.names if name not in bench.CASES]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(bench.CASES)}")
-    options.binary = measure.find_binary(options.binary)
+    options.binary = execution.find_binary(options.binary)
     options.repeat = 1
     lines = [bench.heading(options), "", HEADER]
     print("\n".join(lines), flush=True)

@@ -16,7 +16,7 @@ import pathlib
 import sys
 import tempfile
 
-import measure
+from netsim_runs import execution
 
 LIMIT = 0.10
 SKIPPED = 77
@@ -43,7 +43,7 @@ def total(binary, directory, name, length):
     config, workload, _ = SCENARIOS[name]
     (directory / "config.yaml").write_text(config)
     (directory / "workload.yaml").write_text(workload.format(length=length))
-    count, output = measure.instructions([str(binary), "--config", str(directory / "config.yaml"), "--workload",
+    count, output = execution.instructions([str(binary), "--config", str(directory / "config.yaml"), "--workload",
                                           str(directory / "workload.yaml"), "--quiet", "--json", "-",
                                           "--threads", "1"])  # more would count their waiting for each other
     return count, json.loads(output)["packet_hops"]["total"]
@@ -58,12 +58,12 @@ def per_hop(binary, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    measure.add_binary(parser)
-    parser.add_argument("--stored", type=pathlib.Path, default=measure.ROOT / "tests/performance/instructions.json")
+    execution.add_binary(parser)
+    parser.add_argument("--stored", type=pathlib.Path, default=execution.ROOT / "tests/performance/instructions.json")
     parser.add_argument("--update", action="store_true", help="write the figures measured into the file")
     options = parser.parse_args()
-    binary = measure.find_binary(options.binary)
-    if not measure.has_callgrind():
+    binary = execution.find_binary(options.binary)
+    if not execution.has_callgrind():
         print("skipped: valgrind is not installed")
         return SKIPPED
     measured = {name: round(per_hop(binary, name), 1) for name in SCENARIOS}

@@ -9,7 +9,7 @@
 - zero: ZeRO-3 beside PTD-P on as many and on twice as many GPUs (table 2; 175B and 530B);
 - weak_scaling: tensor parallelism on a DGX-2H (Megatron-LM, Shoeybi et al., 2019).
 
-A case is a job of the study: what is laid over its files, the line that it lies on where it is long (scripts/steps.py), the TFLOP/s per GPU
+A case is a job of the study: what is laid over its files, the line that it lies on where it is long (scripts/netsim_runs/steps.py), the TFLOP/s per GPU
 that the paper has, and another case with which its TFLOP/s are compared. "inside" or the difference in points stand behind what the
 paper says of that ratio. What DIR (results/megatron) has already for the same program and files is not played again.
 """
@@ -21,10 +21,10 @@ import re
 import shlex
 import sys
 
-import measure
-import steps
+from netsim_runs import execution
+from netsim_runs import steps
 
-STUDY = measure.ROOT / "configs" / "studies" / "megatron" / "study.csv"
+STUDY = execution.ROOT / "configs" / "studies" / "megatron" / "study.csv"
 COLUMNS = ("figure", "case", "gpus", "config", "workload", "set", "line", "paper", "against", "ratio")
 
 
@@ -114,13 +114,13 @@ def main():
     parser.add_argument("figure", nargs="*", help="these only (default: all)")
     parser.add_argument("--cases", nargs="+", default=[], metavar="CASE", help="these only, and those that they are compared with")
     parser.add_argument("--study", type=pathlib.Path, default=STUDY, metavar="STUDY.csv", help="cases of another study")
-    parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "megatron", metavar="DIR",
+    parser.add_argument("--out", type=pathlib.Path, default=execution.ROOT / "results" / "megatron", metavar="DIR",
                         help="where results are kept (default: results/megatron)")
     parser.add_argument("--again", action="store_true", help="play again what is there")
     parser.add_argument("--most-hops", type=float, default=1e8, metavar="HOPS",
                         help="packet-hops above which a job has large packets (default: 1e8)")
     parser.add_argument("--list", action="store_true", help="print the commands, play nothing")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     options = parser.parse_args()
     cases = read_study(options.study)
     for given, there, what in ((options.figure, [case.figure for case in cases], "figure"),
@@ -132,7 +132,7 @@ def main():
                             and (not options.cases or case.name in options.cases)])
     if not chosen:
         parser.error("no figure has one of these cases")
-    binary = measure.find_binary(options.binary)
+    binary = execution.find_binary(options.binary)
     if options.list:
         for case in chosen:
             for job in dict.fromkeys(case.line.parts(case.job) if case.line else (case.job,)):

@@ -17,9 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import measure
+from netsim_runs import execution
 
-CONFIGS = measure.ROOT / "configs" / "validation" / "ns3"
+CONFIGS = execution.ROOT / "configs" / "validation" / "ns3"
 
 HOSTS = {"a_2to1_10MB": 3, "b_8to1_1MB": 9, "d_late_10MB": 3}
 RED = "network.switch.marker={kind: red, kmin: 400 KB, kmax: 1600 KB, pmax: 0.2}"
@@ -157,13 +157,13 @@ def checks(run, results, ns3):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--imported", type=Path, metavar="DIR", help="run ns-3's own configuration files, DIR/conf/RUN.txt")
-    measure.add_jobs(parser, "runs")
+    execution.add_jobs(parser, "runs")
     arguments = parser.parse_args()
-    netsim = measure.find_binary(arguments.binary)
+    netsim = execution.find_binary(arguments.binary)
     imported = (arguments.imported / "conf").resolve() if arguments.imported else None
     if imported and not imported.is_dir():
         parser.error(f"--imported: there is no folder {imported}")

@@ -11,7 +11,7 @@ import json
 import pathlib
 import subprocess
 
-import measure
+from netsim_runs import execution
 
 MICROBATCHES, PIPELINE, CHUNKS, DATA = 16, 8, 2, 2
 GRADIENT_BYTES = 5.46e9  # per GPU, fp16
@@ -23,15 +23,15 @@ FLOPS = 96 * 2048 * 96 * 12288**2 * (1 + 2048 / (6 * 12288) + 51200 / (16 * 96 *
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, metavar="DIR", help="what --out named when the main job ran")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     options = parser.parse_args()
     summary = options.run / "summary.json"
     if not summary.exists():
         parser.error(f"{summary} is not there: netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb "
                      f"--out {options.run} makes it")
     job = json.loads(summary.read_text())["jobs"][0]
-    answer = subprocess.run([measure.find_binary(options.binary), "--config", measure.ROOT / "configs/fat_tree.yaml",
-                             "--workload", measure.ROOT / "traces/gpt3_ptdp.pb", "--set", "network={kind: ideal}", "--json",
+    answer = subprocess.run([execution.find_binary(options.binary), "--config", execution.ROOT / "configs/fat_tree.yaml",
+                             "--workload", execution.ROOT / "traces/gpt3_ptdp.pb", "--set", "network={kind: ideal}", "--json",
                              "-", "--quiet"], capture_output=True, text=True, check=True)
     ideal = json.loads(answer.stdout)["jobs"][0]
     paper = [FLOPS / 140e12 / (1 + (PIPELINE - 1) / (v * 96)) for v in (2, 1)]

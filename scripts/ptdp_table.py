@@ -7,7 +7,7 @@
 
 The paper gives neither the microbatch size b nor the model chunks per stage v for this table: all of b = 1, 2, 4, 8 and
 v = 1, 2, 3 that divide are simulated. Each is a job of all GPUs of its row, packet by packet, with two shortcuts where it is large
-(scripts/steps.py):
+(scripts/netsim_runs/steps.py):
 
 - microbatches: a step is affine in their number from some on (`Choice.number`), so it is put together out of steps of one
   replica (t x p GPUs) with as many and with some more (interleaved: a whole round of the pipeline), and of what the other replicas
@@ -25,8 +25,8 @@ import dataclasses
 import pathlib
 import sys
 
-import measure
-import steps
+from netsim_runs import execution
+from netsim_runs import steps
 
 # params 10^9, heads, hidden, layers, t, p, GPUs, batch, TFLOP/s per GPU in the paper (None: not in our notes)
 ROWS = [
@@ -44,7 +44,7 @@ ROWS = [
 SEQUENCE, VOCABULARY = 2048, 51200
 MICROBATCHES, CHUNKS = (1, 2, 4, 8), (1, 2, 3)
 SHORT = 2  # microbatches of jobs that measure the time that replicas add to a step
-STUDY = measure.ROOT / "configs" / "studies" / "megatron"
+STUDY = execution.ROOT / "configs" / "studies" / "megatron"
 HOSTS_OF_A_UNIT = 32
 
 
@@ -166,7 +166,7 @@ def exact_line(player, choice):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     parser.add_argument("--rows", type=int, nargs="+", choices=range(1, len(ROWS) + 1), default=range(1, len(ROWS) + 1),
                         metavar="N", help="1 to 10")
     parser.add_argument("--all", action="store_true", help="every choice instead of the slowest and the fastest")
@@ -178,12 +178,12 @@ def main():
     parser.add_argument("--sustained", type=float, help="of the GPU's compute model (default: the model's)")
     parser.add_argument("--most-hops", type=float, default=5e8, metavar="HOPS",
                         help="packet-hops above which a job has large packets (default: 5e8)")
-    parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "ptdp", metavar="DIR",
+    parser.add_argument("--out", type=pathlib.Path, default=execution.ROOT / "results" / "ptdp", metavar="DIR",
                         help="where results are kept (default: results/ptdp)")
     parser.add_argument("--again", action="store_true", help="play again what is there")
-    measure.add_jobs(parser, "rows")
+    execution.add_jobs(parser, "rows")
     options = parser.parse_args()
-    player = steps.Player(measure.find_binary(options.binary), options.out, options.again, options.most_hops,
+    player = steps.Player(execution.find_binary(options.binary), options.out, options.again, options.most_hops,
                           lambda text: print(text, file=sys.stderr, flush=True))
     overlays = (f"compute={{kind: a100_80gb, sustained: {options.sustained}}}",) if options.sustained else ()
     rows = [Row(*ROWS[number - 1]) for number in options.rows]

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-import measure
+from netsim_runs import execution
 
 MTU = 4096
 CASES = (10, 10_000)  # queue pairs
@@ -41,7 +41,7 @@ def command(binary, directory, flows):
 
 
 def instructions(call):
-    return measure.instructions(call)[0]
+    return execution.instructions(call)[0]
 
 
 def seconds(call):
@@ -62,11 +62,11 @@ def per_packet(measure, binary, directory, queue_pairs, lengths):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     parser.add_argument("--time-only", action="store_true", help="without callgrind")
     options = parser.parse_args()
-    binary = measure.find_binary(options.binary)
-    count = not options.time_only and measure.has_callgrind()
+    binary = execution.find_binary(options.binary)
+    count = not options.time_only and execution.has_callgrind()
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         (directory / "star.yaml").write_text(CONFIG)

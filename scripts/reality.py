@@ -20,7 +20,7 @@ While gradients and parameters travel, each channel of the library holds a multi
 
 A row with many microbatches may say in its column `microbatches` three numbers, as `16 32 288`: the job is played with 16 and with 32,
 and what the 16 more take is the same from some rounds of the pipeline on, so the step of 288 is that of 16 and 17 times this. With
-`replicas 1` behind them what more take is played with one data-parallel replica, that of the slowest GPU (scripts/steps.py). A job above 15 G
+`replicas 1` behind them what more take is played with one data-parallel replica, that of the slowest GPU (scripts/netsim_runs/steps.py). A job above 15 G
 packet-hops by --dry-run (--packets) carries traffic between hosts in packets of 64 KiB, marked * in the table. --shortcuts prints what both
 change, for rows that are affordable without them. Rows NAME@SETTING differ
 in what was not published: the span over them is printed, and whether what was measured lies inside.
@@ -34,10 +34,10 @@ import pathlib
 import re
 import sys
 
-import measure
-import steps
+from netsim_runs import execution
+from netsim_runs import steps
 
-CONFIGS = measure.ROOT / "configs" / "reality"
+CONFIGS = execution.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/concepts/compute.md)
 HOLDING = "dp"  # streams whose channels hold multiprocessors: those beside which there is always something to compute
@@ -186,7 +186,7 @@ def write_clocks(path, clocks):
         cells = next(csv.reader([lines[number - 1]]))
         cells[column] = f"{clock:.4f}"
         lines[number - 1] = ",".join(f'"{cell}"' if "," in cell else cell for cell in cells)
-    measure.write_whole(path, "\n".join(lines) + "\n")
+    execution.write_whole(path, "\n".join(lines) + "\n")
 
 
 def error_of(row, result):
@@ -286,10 +286,10 @@ def main():
     parser.add_argument("family", nargs="*", help="families of rows (default: all)")
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="these rows only")
     parser.add_argument("--most-gpus", type=int, metavar="N", help="rows of at most so many GPUs only")
-    parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "reality", metavar="DIR",
+    parser.add_argument("--out", type=pathlib.Path, default=execution.ROOT / "results" / "reality", metavar="DIR",
                         help="where results are kept (default: results/reality)")
     parser.add_argument("--again", action="store_true", help="play rows again that are there")
-    measure.add_jobs(parser, "rows")
+    execution.add_jobs(parser, "rows")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of netsim (default: the cores shared out among rows)")
     parser.add_argument("--packets", type=float, default=15e9, metavar="HOPS",
                         help="packet-hops above which a job carries traffic between hosts in packets of 64 KiB (default: 15e9)")
@@ -302,7 +302,7 @@ def main():
     what.add_argument("--shortcuts", type=float, nargs="?", const=5e9, metavar="HOPS",
                       help="play rows without shortcuts that then have at most so many packet-hops (default: 5e9), and print what both change")
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="a scatter plot (python3-matplotlib)")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     options = parser.parse_args()
     everything = rows = read_rows()
     for given, there, kind in ((options.family, {row.family for row in rows}, "family"),
@@ -314,8 +314,8 @@ def main():
             and (not options.rows or row.name in options.rows) and (options.most_gpus is None or row.gpus <= options.most_gpus)]
     if not rows:
         parser.error("no row is left")
-    threads = options.threads or max(1, measure.cores() // min(options.jobs, len(rows)))
-    player = steps.Player(measure.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
+    threads = options.threads or max(1, execution.cores() // min(options.jobs, len(rows)))
+    player = steps.Player(execution.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
                           lambda text: print(text, file=sys.stderr, flush=True), threads)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
@@ -369,7 +369,7 @@ def run(options, player, pool, everything, rows):
         except steps.NotPlayed:
             return None
 
-    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO s | idle s |")
+    print("| row | GPUs | precision | measured s | netsim s | error | compute s | exposed TP, CP, EP, PP, DP, IO, offload s | idle s |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     for found in filter(None, pool.map(play_numbered, enumerate(rows, 1))):
         played.append(found)

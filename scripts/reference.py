@@ -17,9 +17,9 @@ import subprocess
 import sys
 import textwrap
 
-import measure
+from netsim_runs import execution
 
-PAGE = measure.ROOT / "docs" / "reference" / "components.md"
+PAGE = execution.ROOT / "docs" / "reference" / "components.md"
 COLUMNS = 100  # width of the descriptions
 WIDE = 100_000  # a width at which no line of a list is wrapped
 
@@ -141,7 +141,7 @@ def page(program):
     # A section whose value is a component is described with its kind.
     own = [name for name in sections if re.search(r'"properties"', json.dumps(schema["properties"][name]))]
     names = own + [f"{kind}.{name}" for kind, components in lists.items() for name in components]
-    with concurrent.futures.ThreadPoolExecutor(measure.cores()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(execution.cores()) as pool:
         descriptions = dict(zip(names, pool.map(program.description, names)))
 
     lines = [HEAD]
@@ -167,12 +167,12 @@ def main():
     parser.add_argument("--write", action="store_true", help="write the page to its file")
     parser.add_argument("--check", action="store_true", help="compare the file with the page")
     options = parser.parse_args()
-    text = page(Program(str(measure.find_binary(options.binary))))
+    text = page(Program(str(execution.find_binary(options.binary))))
     if options.write:
         PAGE.write_text(text, encoding="utf-8")
     elif options.check:
         there = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-        difference = list(difflib.unified_diff(there.splitlines(), text.splitlines(), str(PAGE.relative_to(measure.ROOT)), "the program",
+        difference = list(difflib.unified_diff(there.splitlines(), text.splitlines(), str(PAGE.relative_to(execution.ROOT)), "the program",
                                                lineterm=""))
         print("\n".join(difference))
         return 1 if difference else 0

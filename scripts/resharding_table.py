@@ -13,10 +13,10 @@ import json
 import sys
 import tempfile
 
-import measure
+from netsim_runs import execution
 
-CONFIG = measure.ROOT / "configs/compute/aws_p3_8xlarge.yaml"
-WORKLOAD = measure.ROOT / "configs/workloads/resharding.yaml"
+CONFIG = execution.ROOT / "configs/compute/aws_p3_8xlarge.yaml"
+WORKLOAD = execution.ROOT / "configs/workloads/resharding.yaml"
 STRATEGIES = ("send_recv", "all_gather", "broadcast")
 RATE = 10e9
 # From one GPU to (hosts, GPUs of each), whole everywhere; then the nine from mesh to mesh: hosts, spec, hosts, spec, tensor.
@@ -90,7 +90,7 @@ def play(binary, tensor, source, destination, strategy):
     def mesh(of):
         return f"{{mesh: [{of[0]}, {of[1]}], spec: {of[2]}}}"
     with tempfile.TemporaryDirectory() as out:
-        measure.run([str(binary), "--config", str(CONFIG), "--workload", str(WORKLOAD), "--threads", "1", "--quiet", "--out", out,
+        execution.run([str(binary), "--config", str(CONFIG), "--workload", str(WORKLOAD), "--threads", "1", "--quiet", "--out", out,
                      "--set", f"workload.tensor={tensor}", "--set", f"workload.from={mesh(source)}",
                      "--set", f"workload.to={mesh(destination)}", "--set", f"workload.strategy={strategy}",
                      "--set", "workload.gpus_per_host=4"])
@@ -115,7 +115,7 @@ def table(binary, shrink, wanted, report=print):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     parser.add_argument("--shrink", type=int, default=1, metavar="N", help="dimensions are so many times smaller (default 1)")
     parser.add_argument("--cases", nargs="+", metavar="CASE", help='some of them, as 4 or "to (1,4)"')
     arguments = parser.parse_args()
@@ -123,7 +123,7 @@ def main():
     for name in arguments.cases or []:
         if name not in known:
             parser.error(f"no case {name} (known: {', '.join(known)})")
-    table(measure.find_binary(arguments.binary), arguments.shrink, arguments.cases)
+    table(execution.find_binary(arguments.binary), arguments.shrink, arguments.cases)
 
 
 if __name__ == "__main__":

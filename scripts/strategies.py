@@ -15,18 +15,16 @@ import argparse
 import concurrent.futures
 import csv
 import dataclasses
-import hashlib
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-import measure
-import picture
+from netsim_runs import execution, pictures, results_cache
+from netsim_runs.streams import PARALLEL_STREAMS
 
-STUDY = measure.ROOT / "configs" / "studies" / "strategies" / "study.csv"
-STREAMS = ("tp", "cp", "ep", "pp", "dp")
+STUDY = execution.ROOT / "configs" / "studies" / "strategies" / "study.csv"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,19 +66,17 @@ def read_study(path=STUDY):
 
 
 def key_of(run, binary):
-    """What a result depends on: the program, and all files that netsim reads for it, as its manifest has them."""
+    """Returns what a result depends on: the program, and all files that netsim reads for it, as its manifest has them."""
     done = subprocess.run([*run.call(binary), "--print-config", "--json", "-"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{run.name()}: {done.stderr.strip()}")
-    manifest = json.loads(done.stdout)
     version = subprocess.run([str(binary), "--version"], capture_output=True, text=True, check=True).stdout
-    parts = [version, manifest["configuration"], sorted(file["hash"] for file in manifest["inputs"])]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return results_cache.run_key(version, json.loads(done.stdout))
 
 
 def sent_by_stream(path, gpus):
     """Bytes that a GPU sends on average, by stream: what nccl-tests' factor says of a collective, and messages as they are."""
-    sent = dict.fromkeys(STREAMS, 0.0)
+    sent = dict.fromkeys(PARALLEL_STREAMS, 0.0)
     with open(path, encoding="utf-8") as lines:
         for entry in csv.DictReader(lines):
             size, ranks = int(entry["bytes"]), int(entry["ranks"])
@@ -95,11 +91,10 @@ def sent_by_stream(path, gpus):
 
 def play(run, binary, out, again):
     """The run's result: of an earlier one, or of one now."""
-    kept, key = out / f"{run.name()}.json", key_of(run, binary)
-    if kept.is_file() and not again:
-        result = json.loads(kept.read_text())
-        if result["key"] == key:
-            return result
+    results, key = results_cache.ResultsCache(out), key_of(run, binary)
+    kept = results.kept(f"{run.name()}.{key}")
+    if kept is not None and not again:
+        return kept
     with tempfile.TemporaryDirectory(dir=out) as folder:
         done = subprocess.run([*run.call(binary), "--threads", "1", "--quiet", "--out", folder], capture_output=True, text=True,
                               check=False)
@@ -108,10 +103,10 @@ def play(run, binary, out, again):
         summary = json.loads((pathlib.Path(folder) / "summary.json").read_text())
         job = summary["jobs"][0]
         sent = sent_by_stream(pathlib.Path(folder) / "collectives.csv", job["ranks"])
-    result = {"key": key, "jct_s": job["jct_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
-              "exposed_s": {stream: job["exposed_by"][stream] for stream in STREAMS}, "sent_bytes": sent,
+    result = {"jct_s": job["jct_s"], "compute_s": job["compute_s"], "idle_s": job["idle_s"],
+              "exposed_s": {stream: job["exposed_by"][stream] for stream in PARALLEL_STREAMS}, "sent_bytes": sent,
               "nic_bytes": summary["network"]["bytes_delivered"] / job["ranks"], "tflops": job["tflops_per_gpu"]}
-    measure.write_json(kept, result)
+    results.keep(f"{run.name()}.{key}", result)
     return result
 
 
@@ -125,19 +120,19 @@ def table(runs, results):
         jct = f"{1e3 * result['jct_s']:.1f}"
         jct = f"**{jct}**" if result["jct_s"] == best else jct
         exposed = " | ".join(f"{1e3 * result['exposed_s'][stream]:.1f}" if result["sent_bytes"][stream] else ""
-                             for stream in STREAMS)
+                             for stream in PARALLEL_STREAMS)
         lines.append(f"| {run.row.strategy} | {jct} | {1e3 * result['compute_s']:.1f} | {exposed} | {1e3 * result['idle_s']:.1f} "
                      f"| {sum(result['sent_bytes'].values()) / 1e9:.2f} | {result['nic_bytes'] / 1e9:.2f} |")
     return lines
 
 
 PARTS = {"compute": "#c6dbef", "bubble": "#dddddd",
-         **{stream.upper(): picture.COLOURS[place] for stream, place in zip(STREAMS, (1, 3, 2, 5, 0))}}
+         **{stream.upper(): pictures.COLOURS[place] for stream, place in zip(PARALLEL_STREAMS, (1, 3, 2, 5, 0))}}
 
 
 def plot(path, groups, results):
     """Bars: a model in a row, a cluster in a column, each to a scale of its own."""
-    pyplot = picture.pyplot()
+    pyplot = pictures.pyplot()
     models = list(dict.fromkeys(model for model, _ in groups))
     clusters = list(dict.fromkeys(cluster for _, cluster in groups))
     heights = [max(len(runs) for (of, _), runs in groups.items() if of == model) for model in models]
@@ -160,7 +155,7 @@ def plot(path, groups, results):
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncol=len(PARTS), fontsize=8, frameon=False)
     figure.tight_layout(rect=(0, 0.035, 1, 1))
-    picture.save(figure, path)
+    pictures.save(figure, path)
 
 
 def choose(parser, given, there, what):
@@ -176,15 +171,15 @@ def main():
     parser.add_argument("--clusters", nargs="+", default=[], metavar="CLUSTER", help="these only")
     parser.add_argument("--strategies", nargs="+", default=[], metavar="NAME", help="these only, as the table calls them")
     parser.add_argument("--study", type=pathlib.Path, default=STUDY, metavar="STUDY.csv", help="rows of another study")
-    parser.add_argument("--out", type=pathlib.Path, default=measure.ROOT / "results" / "strategies", metavar="DIR",
+    parser.add_argument("--out", type=pathlib.Path, default=execution.ROOT / "results" / "strategies", metavar="DIR",
                         help="where results are kept (default: results/strategies)")
     parser.add_argument("--again", action="store_true", help="play again what is there")
-    measure.add_jobs(parser, "runs")
+    execution.add_jobs(parser, "runs")
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="bars of the same (python3-matplotlib)")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     options = parser.parse_args()
-    if options.plot and options.plot.suffix not in picture.ENDINGS:
-        parser.error(f"--plot: {options.plot}: a picture's name ends in {', '.join(picture.ENDINGS)}")
+    if options.plot and options.plot.suffix not in pictures.ENDINGS:
+        parser.error(f"--plot: {options.plot}: a picture's name ends in {', '.join(pictures.ENDINGS)}")
     rows, clusters = read_study(options.study)
     models = choose(parser, options.models, [row.model for row in rows], "model")
     names = choose(parser, options.clusters, [name for name, _ in clusters], "cluster")
@@ -196,7 +191,7 @@ def main():
     if not groups:
         parser.error("no model has one of these strategies")
     runs = [run for group in groups.values() for run in group]
-    binary = measure.find_binary(options.binary)
+    binary = execution.find_binary(options.binary)
     options.out.mkdir(parents=True, exist_ok=True)
     results = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

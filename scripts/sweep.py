@@ -33,8 +33,7 @@ import sys
 import threading
 import time
 
-import measure
-import picture
+from netsim_runs import execution, pictures, results_cache
 
 try:
     import yaml
@@ -147,14 +146,9 @@ class Plan:
     message: str = ""
 
 
-def digest(*parts):
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
-
-
 def content_hash(path):
     try:
-        with open(path, "rb") as stream:
-            return hashlib.sha256(stream.read()).hexdigest()
+        return results_cache.content_hash(path)
     except OSError as error:
         raise sweep_file.SweepError(f"{path}: {error.strerror}") from None
 
@@ -164,6 +158,7 @@ class Runner:
 
     def __init__(self, binary, sweep, folder, executor):
         self.binary, self.sweep, self.folder, self.executor = str(binary), sweep, folder, executor
+        self.results = results_cache.ResultsCache(folder / "runs")
         self.program = [content_hash(each) for each in (binary, *sweep.plugins)]
 
     def netsim(self, point, *options):
@@ -175,19 +170,13 @@ class Runner:
         code, output, errors = self.netsim(point, "--print-config", "--json", "-")
         if code != 0:
             return Plan(message=last_line(errors) or f"exit code {code}")
-        manifest = json.loads(output)
-        configuration = yaml.load(manifest["configuration"], Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-        files = [file["hash"] for file in manifest["inputs"] if file["path"] != point.config]
-        return Plan(digest(self.program, configuration, manifest["seed"], manifest["until_s"], files))
+        return Plan(results_cache.run_key(self.program, json.loads(output), without=(point.config,)))
 
     def path(self, key):
-        return self.folder / "runs" / f"{key}.json"
+        return self.results.path(key)
 
     def kept(self, key):
-        try:
-            return json.loads(self.path(key).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
+        return self.results.kept(key)
 
     def run(self, key, point):
         """Plays the point and keeps what came out, failures too."""
@@ -197,7 +186,7 @@ class Runner:
             record["summary"] = json.loads(output)
         else:
             record["message"] = last_line(errors) or (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
-        measure.write_json(self.path(key), record)
+        self.results.keep(key, record)
         return record
 
 
@@ -278,7 +267,7 @@ class OwnFiles:
             raise self.foreign(self.path) from None
 
     def save(self):
-        measure.write_json(self.path, {"sweep": str(self.sweep.path), "plan": self.plan, "files": self.files})
+        execution.write_json(self.path, {"sweep": str(self.sweep.path), "plan": self.plan, "files": self.files})
 
     @staticmethod
     def foreign(path):
@@ -401,7 +390,7 @@ def draw(plots, rows, folder, own):
 
 def finish(sweep, runner, points, plans, plots, own, options):
     rows = list(rows_of(sweep, points, plans, runner))
-    own.put("results.csv", lambda path: measure.write_whole(path, table(sweep, rows)))
+    own.put("results.csv", lambda path: execution.write_whole(path, table(sweep, rows)))
     failed = [row for row in rows if row["outcome"] == "failed"]
     for row in failed[:5]:
         print(f"failed: {', '.join(f'{name}={row[name]}' for name in sweep.columns())}: {row['message']}", file=sys.stderr)
@@ -440,7 +429,7 @@ def sweep_run(options):
     with owned(folder):
         try:
             own = open_own_files(sweep, folder, plots, options)
-            runner = Runner(measure.find_binary(options.binary), sweep, folder, executor)
+            runner = Runner(execution.find_binary(options.binary), sweep, folder, executor)
             points = list(sweep.points(folder / "workloads"))
             plans = plan_all(runner, points)
             if options.dry_run:
@@ -464,7 +453,7 @@ def require_plots(sweep, plots):
     """Said before hours of runs, not after them."""
     if not plots:
         raise sweep_file.SweepError(f"{sweep.path}: --plot, but the file describes no 'plots'")
-    if not picture.available():
+    if not pictures.available():
         raise sweep_file.SweepError(f"--plot needs matplotlib, which {sys.executable} does not have: "
                                     "apt install python3-matplotlib")
 
@@ -474,14 +463,14 @@ def parse(arguments):
     parser.add_argument("sweep", metavar="SWEEP.yaml")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="where runs and table are kept "
                         "(default: results/sweeps/NAME)")
-    measure.add_jobs(parser, "runs, each with one thread,")
+    execution.add_jobs(parser, "runs, each with one thread,")
     parser.add_argument("--plot", nargs="?", const="", metavar="DIR",
                         help="draw the pictures that the file describes, into DIR (default: beside the table)")
     parser.add_argument("--plugin", action="append", default=[], metavar="LIB.so",
                         help="a plugin of netsim that all runs load, besides those of the file; may be given several times")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
     parser.add_argument("--dry-run", action="store_true", help="show the points and check them; run nothing")
-    measure.add_binary(parser)
+    execution.add_binary(parser)
     return parser.parse_args(arguments)
 
 

@@ -17,7 +17,7 @@ from decimal import Decimal, InvalidOperation
 
 import yaml
 
-import measure
+from netsim_runs import execution
 
 MOST_POINTS = 1_000_000
 FILE_KEYS = ("cdf", "file")  # of workload descriptions: their values name other files
@@ -424,5 +424,5 @@ def write_by_content(folder, content):
     path = pathlib.Path(folder) / (hashlib.sha256(content.encode()).hexdigest()[:16] + ".yaml")
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        measure.write_whole(path, content)
+        execution.write_whole(path, content)
     return path.resolve()

@@ -4,7 +4,7 @@ import pathlib
 import statistics
 import textwrap
 
-import picture
+from netsim_runs import pictures
 from sweep_file import fail, listed_values, mapping, nearest, number, text
 
 KEYS = ["kind", "file", "title", "x", "y", "by", "panels", "value", "where", "scale", "per", "log", "x_label", "y_label",
@@ -25,7 +25,7 @@ class Plot:
         if self.kind not in ("lines", "heat"):
             fail(self.entries["kind"], f"'{self.kind}' is no kind of plot (allowed: lines, heat)")
         self.file = text(self.entries["file"], "'file'")
-        if pathlib.PurePath(self.file).suffix not in picture.ENDINGS:
+        if pathlib.PurePath(self.file).suffix not in pictures.ENDINGS:
             fail(self.entries["file"], "a picture's name ends in .svg, .png or .pdf")
         if self.kind == "heat" and "value" not in self.entries:
             fail(node, "a heat map needs 'value': the column that its colours show")
@@ -93,7 +93,7 @@ class Plot:
 
     def draw(self, rows, path):
         """Draws the picture; how many of its points have no value."""
-        pyplot = picture.pyplot()
+        pyplot = pictures.pyplot()
         column, chosen = self.selected(rows)
         values = {}
         for row in chosen:
@@ -111,7 +111,7 @@ class Plot:
         if "title" in self.entries:
             width = int(figure.get_figwidth() * 13)  # characters of this size
             figure.suptitle(textwrap.fill(self.label("title", ""), width), fontsize=10)
-        picture.save(figure, path)
+        pictures.save(figure, path)
         return sum(row.get(column, "") == "" for row in chosen)
 
     def cells(self, key):
@@ -133,7 +133,7 @@ class Plot:
         for i, series in enumerate(self.cells("by")):
             points = [(x, self.at(values, x=cell, by=series, panels=panel)) for x, cell in zip(places, cells)]
             points = [(x, found) for x, found in points if found]
-            style = picture.style(i)
+            style = pictures.style(i)
             axes.plot([x for x, _ in points], [statistics.fmean(found) for _, found in points], label=series, **style)
             if any(len(found) > 1 for _, found in points):
                 axes.fill_between([x for x, _ in points], [min(found) for _, found in points],

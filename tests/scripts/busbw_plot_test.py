@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import busbw_plot
-import picture
+from netsim_runs import pictures
 
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 HEADER = """# nccl-tests version 2.19.6 nccl-headers=23000 nccl-library=23000
@@ -141,7 +141,7 @@ class BusbwPlot(unittest.TestCase):
             for ours, compared in zip(rows, csv.DictReader(file)):
                 self.assertTrue(math.isclose(float(ours["busbw_GBps"]), float(compared["simulated_busbw_GBps"]), rel_tol=1e-5))
 
-    @unittest.skipUnless(picture.available(), "no matplotlib")
+    @unittest.skipUnless(pictures.available(), "no matplotlib")
     def test_pictures(self):
         measured = self.write("m.txt", row(1024, 12) + row(1 << 20, 112))
         simulated = self.simulated([(1024, 11e-6), (1 << 20, 100e-6)])

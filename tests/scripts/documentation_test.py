@@ -211,7 +211,7 @@ class Helpers(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             shutil.copytree(ROOT / "scripts", root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-            find = [sys.executable, "-B", "-c", "import measure; print(measure.find_binary())"]
+            find = [sys.executable, "-B", "-c", "from netsim_runs import execution; print(execution.find_binary())"]
 
             def found():
                 return subprocess.run(find, cwd=root / "scripts", capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Do the shortcuts of scripts/steps.py give what the whole job takes, and PTD-P's table its choices? NETSIM_BINARY names the program."""
+"""Do the shortcuts of scripts/netsim_runs/steps.py give what the whole job takes, and PTD-P's table its choices? NETSIM_BINARY names the program."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import ptdp_table
-import steps
+from netsim_runs import steps
 
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 

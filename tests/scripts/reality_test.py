@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import reality
-import steps
+from netsim_runs import steps
 
 BINARY = pathlib.Path(os.environ.get("NETSIM_BINARY") or ROOT / "build/release/netsim")
 HEAD = "row,family,gpu,gpus,hosts,data,precision,config,workload,set,microbatches,clock,calibrates,measured_s\n"

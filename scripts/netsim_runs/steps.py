@@ -16,15 +16,15 @@ import dataclasses
 import hashlib
 import json
 import pathlib
-import re
 import subprocess
 import tempfile
 import threading
 import time
 
-import measure
+from netsim_runs import execution
+from netsim_runs.results_cache import ResultsCache, run_key
+from netsim_runs.streams import STREAMS
 
-STREAMS = ("tp", "cp", "ep", "pp", "dp", "io")
 LARGE_PACKETS = "transport.mtu=64 KiB"
 CHUNKS, SIZE, DATA = "workload.parallel.virtual_stages", "workload.microbatch", "workload.parallel.data"
 
@@ -131,6 +131,7 @@ class Player:
         self.version = subprocess.run([self.binary, "--version"], capture_output=True, text=True, check=True).stdout
         self.played, self.keys = set(), {}
         self.playing = {}  # locks by key: no thread simulates a job that another is simulating
+        self.results = ResultsCache(out)
         if out:
             out.mkdir(parents=True, exist_ok=True)
 
@@ -157,21 +158,20 @@ class Player:
 
     def find_key(self, job):
         manifest = json.loads(self.run(job, "--print-config", "--json", "-"))
-        configuration = re.sub(r"  # .*", "", manifest["configuration"])  # without where each value is from
-        parts = json.dumps([self.version, configuration, sorted(file["hash"] for file in manifest["inputs"]), job.overlays])
-        if self.out:  # placements are named by what is in them
-            parts = parts.replace(str(self.out.resolve()), "")
-        return hashlib.sha256(parts.encode()).hexdigest()[:24]
+        # Placements are files in the folder of the results, and are named by what is in them.
+        folder = str(self.out.resolve()) if self.out else ""
+        overlays = [overlay.replace(folder, "") if folder else overlay for overlay in job.overlays]
+        return run_key(self.version, manifest, overlays, blank=folder)
 
     def predict(self, job):
         """Packet-hops and minutes, without playing it; DoesNotFit."""
-        kept = self.out and self.out / f"{self.key(job)}.prediction"
-        if kept and kept.is_file():
-            return json.loads(kept.read_text())
+        key = self.key(job)
+        kept = self.results.kept(key, ".prediction")
+        if kept is not None:
+            return kept
         report = json.loads(self.run(job, "--dry-run", "--quiet", "--json", "-"))
         found = {"packet_hops": report["packet_hops"]["total"], "minutes": report["minutes"]}
-        if kept:
-            measure.write_json(kept, found)
+        self.results.keep(key, found, ".prediction")
         return found
 
     def hops(self, job):
@@ -184,8 +184,7 @@ class Player:
 
     def kept(self, job):
         """The result of an earlier run; None where there is none."""
-        path = self.out and self.out / f"{self.key(job)}.json"
-        return json.loads(path.read_text()) if path and path.is_file() else None
+        return self.results.kept(self.key(job))
 
     def play(self, job):
         """Times of the job, a GPU's FLOPs, packet-hops: of an earlier run, or of one now; NotPlayed."""
@@ -204,8 +203,7 @@ class Player:
             self.report(f"{job.name}: {result['ranks']} GPUs, {result['times']['step_s']:.3f} s, "
                         f"{result['packet_hops'] / 1e9:.2f} G packet-hops in {result['wall_s']:.0f} s")
             self.played.add(key)
-            if self.out:
-                measure.write_json(self.out / f"{key}.json", result)
+            self.results.keep(key, result)
             return result
 
     def tables(self, job, *options):
@@ -252,7 +250,7 @@ class Player:
         there = grid.of_replicas(whole["slowest"], replicas, whole["ranks"])
         text = "rank,host,gpu\n" + "".join(f"{rank},{gpu // grid.per_host},{gpu % grid.per_host}\n" for rank, gpu in enumerate(there))
         path = self.out.resolve() / f"placement-{hashlib.sha256(text.encode()).hexdigest()[:12]}.csv"
-        measure.write_whole(path, text)
+        execution.write_whole(path, text)
         return (f"placement={{kind: file, file: {path}}}",)
 
 

@@ -1,5 +1,7 @@
-"""Shared by the scripts: which netsim they run, how many at a time, what a run costs (CPU time, memory, instructions), and files that are
-written as a whole."""
+"""Finds the netsim that a script runs, and measures what a run costs: processor time, memory and instructions.
+
+It also writes files as a whole, so that no reader sees half a file.
+"""
 
 import argparse
 import dataclasses
@@ -14,7 +16,7 @@ import tempfile
 import time
 
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILDS = ("build/run/netsim", "build/release/netsim")  # of scripts/run.sh, and of a build by hand
 
 

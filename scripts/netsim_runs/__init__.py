@@ -1,0 +1,1 @@
+"""Shared by the scripts: running netsim, keeping results, reading its tables, and drawing."""
