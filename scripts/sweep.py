@@ -436,7 +436,7 @@ def sweep_run(options):
                 show_plan(runner, points, plans)
                 return 0
             missing = missing_runs(runner, points, plans, options.retry_failed)
-            plan = digest([dataclasses.astuple(plan) for plan in plans], sweep.columns())
+            plan = results_cache.digest([dataclasses.astuple(plan) for plan in plans], sweep.columns())
             if missing or own.plan != plan:  # no table of another sweep, should this one be interrupted
                 own.clear(plan)
             run_missing(runner, points, plans, missing)
