@@ -128,13 +128,13 @@ struct Counted {
   enum class What : std::uint8_t {
     block,   // block from `owner` to `other`; each token counts once
     copies,  // tokens from `owner` to `other`; each counts once for each of its experts
-    host     // bytes from `owner` to the host of `other`; each token counts once
+    host,    // bytes from `owner` to the host of `other`; each token counts once
+    // ^The size of a `block`. It is sent in the rounds of all that `owner` has for the host of `other`. Each
+    // round then carries the same fraction of both.
+    block_of_host
   };
   What what = What::block;
   std::uint32_t owner = 0, other = 0;  // sending and receiving rank; in a combine those of its dispatch
-  // Whether the block is sent in the rounds of all that `owner` has for the host of `other`. Each round then
-  // carries the same fraction of both.
-  bool as_host = false;
   bool operator==(const Counted&) const = default;
 };
 
@@ -161,8 +161,6 @@ class Plan {
   // Returns the count that gives the size of a step's message, in kinds with counts. The step must send or
   // receive; a step that does both moves the same data.
   virtual Counted counted(std::uint32_t rank, const Step& step) const;
-  // Returns the number of members of a host that TokenBytes must have; 0: any.
-  virtual std::uint32_t counted_host() const { return 0; }
   virtual std::uint32_t aggregations() const { return 0; }
   virtual AggregationGroup aggregation(std::uint32_t /*number*/) const { return {}; }
   // Connections between the same two ranks on different channels use different queue pairs.

@@ -18,7 +18,7 @@
 //
 // Several NVLinks between the same two GPUs are one link with the sum of their rates. NCCL opens channels
 // until all links are used, and gives each channel the same share of every chunk. Here these channels move in
-// lockstep and are timed as one message (collectives/execution/chunking.h), which would use only one of
+// lockstep and are timed as one message (collectives/library/chunking.h), which would use only one of
 // several links.
 #pragma once
 

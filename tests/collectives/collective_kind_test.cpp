@@ -43,7 +43,7 @@ TEST(CollectiveKinds, HaveADefaultAlgorithmThatDoesWhatTheGoalSays) {
     for (const std::uint32_t ranks : {2U, 3U, 8U, 9U}) {
       if (!is_collective(info.kind) && ranks != 2) continue;
       for (std::uint32_t root = 0; root < (has_root(info.kind) ? ranks : 1); ++root)
-        EXPECT_EQ(prove(*algorithm->plan(info.kind, ranks, root)), "") << info.name;
+        EXPECT_EQ(prove(*algorithm->plan(info.kind, {ranks, root})), "") << info.name;
     }
   }
 }
@@ -62,15 +62,15 @@ std::string proof_as(const Plan& plan, CollectiveKind kind) {
 
 TEST(CollectiveKinds, HaveGoalsThatDiffer) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
-  const auto scattered = registry.create("ring")->plan(CollectiveKind::reduce_scatter, 4, 0);
+  const auto scattered = registry.create("ring")->plan(CollectiveKind::reduce_scatter, {4, 0});
   EXPECT_EQ(proof_as(*scattered, CollectiveKind::reduce_scatter), "");
   EXPECT_NE(proof_as(*scattered, CollectiveKind::all_reduce), "");
   EXPECT_NE(proof_as(*scattered, CollectiveKind::reduce), "");
-  const auto reduced = registry.create("chain")->plan(CollectiveKind::reduce, 4, 0);
+  const auto reduced = registry.create("chain")->plan(CollectiveKind::reduce, {4, 0});
   EXPECT_EQ(proof_as(*reduced, CollectiveKind::reduce), "");
   EXPECT_NE(proof_as(*reduced, CollectiveKind::all_reduce), "");
   EXPECT_NE(proof_as(*reduced, CollectiveKind::broadcast), "");
-  const auto parts = registry.create("direct")->plan(CollectiveKind::gather, 4, 0);
+  const auto parts = registry.create("direct")->plan(CollectiveKind::gather, {4, 0});
   EXPECT_EQ(proof_as(*parts, CollectiveKind::gather), "");
   EXPECT_NE(proof_as(*parts, CollectiveKind::all_gather), "");
   EXPECT_NE(proof_as(*parts, CollectiveKind::scatter), "");

@@ -116,7 +116,7 @@ TEST(Exact, EveryAlgorithmEndsWhenTheReferenceModelSays) {
   for (const auto& [algorithm, kind] : algorithms) {
     for (const std::uint32_t p : {2U, 3U, 4U, 5U, 7U, 8U, 16U, 23U, 32U}) {
       for (const Bytes chunk : {1, 1000, 4096}) {
-        const auto plan = Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, p, 0);
+        const auto plan = Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, {p, 0});
         test::StarReference reference(*plan, chunk, 100 * kGbps, kMicrosecond);
         EXPECT_EQ(Collective(p, algorithm, kind, chunk).end, reference.run())
             << algorithm << " of " << p << " ranks, " << chunk << " B";

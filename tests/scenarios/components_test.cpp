@@ -44,6 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/tree.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/line.yaml", "collectives/broadcast.yaml"},
                       Case{"collectives/binary_tree.yaml", "collectives/broadcast.yaml"},
+                      Case{"collectives/as_configured.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/bidirectional_ring.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/binomial_tree.yaml", "collectives/gather.yaml"},
                       Case{"collectives/binomial_tree.yaml", "collectives/scatter.yaml"},

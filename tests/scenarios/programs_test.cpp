@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 std::string text_of(const char* algorithm, CollectiveKind kind, std::uint32_t ranks) {
   return write_msccl_xml(
-      program_of(*Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, ranks, 0)));
+      program_of(*Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, {ranks, 0})));
 }
 
 std::string with(std::string text, const std::string& from, const std::string& to) {

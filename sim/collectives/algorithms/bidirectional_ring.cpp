@@ -10,14 +10,14 @@ namespace {
 
 class BidirectionalRing final : public CollectiveAlgorithm {
  public:
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<RingPlan>("bidirectional_ring", kind, Dimensions{ranks},
-                                      std::vector<RingSlice>{{{0, 1}}, {{0, ranks - 1}}});
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<RingPlan>("bidirectional_ring", kind, Dimensions{shape.ranks},
+                                      std::vector<RingSlice>{{{0, 1}}, {{0, shape.ranks - 1}}});
   }
 };
 

@@ -4,6 +4,7 @@
 // 1) steps of n/k on one port. Every inner rank sends or receives each round twice, one after the other.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/tree_plan.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -25,16 +26,16 @@ class BinaryTreePlan final : public TreePlan {
   }
 };
 
-class BinaryTree final : public CollectiveAlgorithm {
+class BinaryTree final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
            kind == CollectiveKind::all_reduce;
   }
-  CostFamily cost_family() const override { return CostFamily::tree; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    return std::make_unique<BinaryTreePlan>(kind, ranks, has_root(kind) ? root : 0);
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::tree}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<BinaryTreePlan>(kind, shape.ranks, has_root(kind) ? shape.root : 0);
   }
 };
 

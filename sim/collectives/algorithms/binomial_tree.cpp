@@ -15,6 +15,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/tree_plan.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -185,21 +186,21 @@ class BinomialPartsPlan final : public RegularPlan {
   }
 };
 
-class BinomialTree final : public CollectiveAlgorithm {
+class BinomialTree final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
            kind == CollectiveKind::all_reduce || kind == CollectiveKind::gather ||
            kind == CollectiveKind::scatter;
   }
-  CostFamily cost_family() const override { return CostFamily::tree; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::tree}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter) {
-      check_chunks("binomial_tree", kind, ranks, std::uint64_t{ranks} * 2);
-      return std::make_unique<BinomialPartsPlan>(kind, ranks, root);
+      check_chunks("binomial_tree", kind, shape.ranks, std::uint64_t{shape.ranks} * 2);
+      return std::make_unique<BinomialPartsPlan>(kind, shape.ranks, shape.root);
     }
-    return std::make_unique<BinomialTreePlan>(kind, ranks, has_root(kind) ? root : 0);
+    return std::make_unique<BinomialTreePlan>(kind, shape.ranks, has_root(kind) ? shape.root : 0);
   }
 };
 

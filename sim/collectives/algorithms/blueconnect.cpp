@@ -21,9 +21,9 @@ class BlueConnect final : public CollectiveAlgorithm {
  public:
   explicit BlueConnect(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     const Dimensions dimensions =
-        dimensions_of(dimensions_, prime_factors(ranks), "blueconnect", kind, ranks);
+        dimensions_of(dimensions_, prime_factors(shape.ranks), "blueconnect", kind, shape.ranks);
     return std::make_unique<RingPlan>("blueconnect", kind, dimensions,
                                       std::vector<RingSlice>{levels_of(dimensions)});
   }

@@ -148,13 +148,13 @@ class Bruck final : public CollectiveAlgorithm {
     return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
            kind == CollectiveKind::barrier;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     if (kind == CollectiveKind::all_to_all) {
-      check_all_to_all("bruck", kind, ranks);
-      return std::make_unique<BruckAllToAllPlan>(ranks);
+      check_all_to_all("bruck", kind, shape.ranks);
+      return std::make_unique<BruckAllToAllPlan>(shape.ranks);
     }
-    check_chunks("bruck", kind, ranks, std::uint64_t{ranks} * 2);
-    return std::make_unique<BruckGatherPlan>(kind, ranks);
+    check_chunks("bruck", kind, shape.ranks, std::uint64_t{shape.ranks} * 2);
+    return std::make_unique<BruckGatherPlan>(kind, shape.ranks);
   }
 };
 

@@ -46,9 +46,9 @@ class Chain final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
   }
-  RankOrder order() const override { return RankOrder::rings; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    return std::make_unique<ChainPlan>(kind, ranks, root);
+  PlanTraits traits() const override { return {.order = RankOrder::rings}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<ChainPlan>(kind, shape.ranks, shape.root);
   }
 };
 

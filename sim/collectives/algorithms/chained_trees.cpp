@@ -7,6 +7,7 @@
 // ranks backwards, so that the inner ranks of one are leaves of the other.
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/tree_plan.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -38,17 +39,17 @@ class ChainedTreesPlan final : public TreePlan {
   }
 };
 
-class ChainedTrees final : public CollectiveAlgorithm {
+class ChainedTrees final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
   explicit ChainedTrees(const ChainedTreesParameters& p)
       : options_{.trees = static_cast<std::uint32_t>(p.trees),
                  .chunks = static_cast<std::uint32_t>(p.chunks),
                  .chained = p.chained} {}
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  CostFamily cost_family() const override { return CostFamily::tree; }
-  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<ChainedTreesPlan>(ranks, options_);
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::tree}; }
+  std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
+    return std::make_unique<ChainedTreesPlan>(shape.ranks, options_);
   }
 
  private:

@@ -22,7 +22,9 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/aggregation_plan.h"
-#include "sim/collectives/algorithms/collnet_kernels.h"
+#include "sim/collectives/library/kernel_model.h"
+#include "sim/collectives/library/nccl/collnet_kernels.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -100,34 +102,25 @@ class CollnetChainPlan final : public AggregationPlan {
   }
 };
 
-class CollnetChain final : public CollectiveAlgorithm {
+class CollnetChain final : public CollectiveAlgorithm, public WithKernels, public WithNcclTraits {
  public:
   explicit CollnetChain(const ChainParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  CostFamily cost_family() const override { return CostFamily::collnet_chain; }
-  std::optional<Protocol> protocol() const override { return Protocol::simple; }
-  bool depends_on_shape() const override { return true; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return over(kind, ranks, p_.group_size(), 1);
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::collnet_chain}; }
+  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    const std::uint32_t group =
+        group_of(p_.group_size(shape, "collnet_chain", kind), "collnet_chain", kind, shape.ranks);
+    const auto chains = p_.chains != 0 ? static_cast<std::uint32_t>(p_.chains) : std::max(1U, shape.nics);
+    return std::make_unique<CollnetChainPlan>(shape.ranks, group, chains);
   }
-  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
-                                  const GroupShape& shape) const override {
-    return over(kind, ranks, p_.group_size(shape, "collnet_chain", kind, ranks), shape.nics);
-  }
-  std::optional<KernelModel> kernel_model(const Load& load) const override {
+  KernelModel kernel_model(const KernelLoad& load) const override {
     // Where the number of NICs is not known, a host is assumed to have one for each of its ranks.
     const Bytes length = p_.group_size(load), chains = p_.chains != 0 ? p_.chains : length;
     return collnet_kernels(p_, load.bytes, length * chains);
   }
 
  private:
-  std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group,
-                             std::uint32_t nics) const {
-    const std::uint32_t each = group_of(group, "collnet_chain", kind, ranks);
-    const auto chains = p_.chains != 0 ? static_cast<std::uint32_t>(p_.chains) : std::max(1U, nics);
-    return std::make_unique<CollnetChainPlan>(ranks, each, chains);
-  }
-
   ChainParameters p_;
 };
 

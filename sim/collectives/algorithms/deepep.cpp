@@ -16,65 +16,26 @@
 //
 // In DeepEP a channel is two thread blocks of CUDA, with a warp for each connection; here each connection is
 // a thread block.
+#include <memory>
+#include <string>
+
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/each_peer_plan.h"
 #include "sim/collectives/algorithms/grouping.h"
+#include "sim/collectives/library/deepep/deepep_kernels.h"
+#include "sim/core/errors.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-// - channels, chunk, buffer: 24 SMs, two a channel, RDMA chunks of 16 tokens in a buffer of 128.
-//   tests/test_internode.py of DeepEP begins with these values; it then takes the best of chunks of 4 to 32.
-// - hop_latency, hop_latency_net: DeepSeek's measurements of 64 bytes, end to end ("Insights into
-//   DeepSeek-V3", ISCA 2025, table 5: NVLink 3.33 us; InfiniBand in a leaf 2.8 us). Here the fabric's own
-//   delays are added, a microsecond between hosts.
-// - barriers: a kernel before the main one lets all GPUs meet twice, between hosts and then within
-//   (cached_notify in internode.cu). With one host they meet once (intranode.cu).
-// - warp_rate, between hosts: forwarded data is copied token by token by one warp for each channel and each
-//   GPU of the host (kRDMAAndNVLForwarder of a dispatch, kNVLSender of a combine). Its rate does not depend
-//   on NVLink.
-// - Measured on two hosts of H20, whose NVLink is 2.25 times that of H800: all 96 warps move 147.3 GB/s,
-//   including the own host's and GPU's tokens (pull request 181 and issue 137 of DeepEP). Two hosts of H200
-//   are as fast: 145.2 GB/s in a combine (issue 493).
-// - warp_rate, within one host: two or more warps for each GPU reach 337 GB/s on H20, more than the NVLink of
-//   H800. So there is no limit there.
-// - nvlink_share: where all ranks are in one host NVLink is the bottleneck, and the kernels get less of it
-//   than NCCL counts: two thirds of the raw rate on H800 and H20 alike. Each connection stores its part, over
-//   all channels and peers, at this share of the rate of the GPU's links. 0.9 makes netsim's H20 as fast as
-//   the one of issue 16: 337 GB/s, including the own rank's tokens.
-// - The cause of that share is not published. Stores of 64 bytes, each with a flit of header and one of
-//   answer, would get two thirds of a link; those of 128 bytes get the four fifths that NCCL counts.
-struct DeepepParameters : GroupParameters {
-  std::int64_t channels = 12;
-  std::int64_t chunk = 16;
-  std::int64_t buffer = 128;
-  Time hop_latency = 3'330 * kNanosecond;
-  Time hop_latency_net = 2'800 * kNanosecond;
-  BitRate warp_rate = 12'276 * kMbps;
-  double nvlink_share = 0.9;
-};
+struct DeepepParameters : GroupParameters, DeepepKernelParameters {};
 
 Parameters<DeepepParameters> deepep_parameters() {
   using P = DeepepParameters;
-  const Range<Time> latency{0, kSecond};
-  return Parameters<P>()
-      .integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
-               "ranks of a host; the number of ranks is a multiple of it, or less")
-      .integer("channels", &P::channels, {1, 1024},
-               "channels, each with its share of the tokens (two SMs each; 24 SMs)")
-      .integer("chunk", &P::chunk, {1, 4096}, "tokens that are sent to another host at a time")
-      .integer("buffer", &P::buffer, {1, 1 << 20},
-               "tokens that the receiver of a connection can buffer; at least two chunks")
-      .time("hop_latency", &P::hop_latency, latency, "latency of a message over NVLink (DeepSeek: 3.33 us)")
-      .time("hop_latency_net", &P::hop_latency_net, latency,
-            "latency of a message between hosts (DeepSeek: 2.8 us)")
-      .rate("warp_rate", &P::warp_rate, {0, 100'000 * kGbps},
-            "rate at which a channel of a GPU forwards tokens from other hosts to one GPU of its host "
-            "(DeepEP on H20); 0: no limit")
-      .real("nvlink_share", &P::nvlink_share, {0.01, 1},
-            "share of the rate of a GPU's links in its host that the kernels reach if all ranks are in one "
-            "host (DeepEP on H20)");
+  return with_deepep_kernels(
+      Parameters<P>().integer("group", static_cast<std::int64_t P::*>(&P::group), {1, 1 << 20},
+                              "ranks of a host; the number of ranks is a multiple of it, or less"));
 }
 
 class ForwardingPlan : public RegularPlan {
@@ -83,7 +44,6 @@ class ForwardingPlan : public RegularPlan {
       : RegularPlan("deepep", kind, ranks), group_(group) {}
   std::uint32_t chunks() const override { return ranks_; }
   bool in_place() const override { return false; }
-  std::uint32_t counted_host() const override { return group_; }
 
  protected:
   std::uint32_t hosts() const { return ranks_ / group_; }
@@ -108,7 +68,7 @@ class ForwardingPlan : public RegularPlan {
 
   // The size of the part of a token block that is exchanged between two ranks of one host.
   static Counted in_host(std::uint32_t owner, std::uint32_t rank) {
-    return {Counted::What::block, owner, rank, true};
+    return {Counted::What::block_of_host, owner, rank};
   }
   static Counted to_host(std::uint32_t owner, std::uint32_t rank) {
     return {Counted::What::host, owner, rank};
@@ -251,36 +211,28 @@ class CombinePlan final : public ForwardingPlan {
   }
 };
 
-class Deepep final : public CollectiveAlgorithm {
+// Checks that the workload counts tokens once for each of the plan's hosts.
+void check_token_host(CollectiveKind kind, std::uint32_t group, std::uint32_t counted) {
+  if (counted == 0 || counted == group) return;
+  throw InputError(std::string(to_string(kind)) + ": 'deepep' sends each token once to " +
+                   std::to_string(group) + " ranks, the workload counts it once for " +
+                   std::to_string(counted));
+}
+
+class Deepep final : public CollectiveAlgorithm, public WithKernels {
  public:
   explicit Deepep(const DeepepParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return has_tokens(kind); }
-  std::optional<Protocol> protocol() const override { return Protocol::simple; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    check_all_to_all("deepep", kind, ranks);
-    const std::uint32_t group = group_of(p_, "deepep", kind, ranks);
-    if (group == ranks) return std::make_unique<EachPeerPlan>("deepep", kind, ranks);
-    if (kind == CollectiveKind::combine) return std::make_unique<CombinePlan>(ranks, group);
-    return std::make_unique<DispatchPlan>(ranks, group);
+  PlanTraits traits() const override { return {.protocol = Protocol::simple, .tokens = true}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    check_all_to_all("deepep", kind, shape.ranks);
+    const std::uint32_t group = group_of(p_, "deepep", kind, shape.ranks);
+    if (group == shape.ranks) return std::make_unique<EachPeerPlan>("deepep", kind, shape.ranks);
+    check_token_host(kind, group, shape.token_host);
+    if (kind == CollectiveKind::combine) return std::make_unique<CombinePlan>(shape.ranks, group);
+    return std::make_unique<DispatchPlan>(shape.ranks, group);
   }
-  std::optional<KernelModel> kernel_model(const Load& load) const override {
-    KernelModel kernels{.base_latency = p_.hop_latency,
-                        .hop_latency = p_.hop_latency,
-                        .hop_latency_net = p_.hop_latency_net,
-                        .channels = static_cast<std::uint32_t>(p_.channels),
-                        .apart = true,
-                        .chunk = p_.chunk * load.token,
-                        .slots = static_cast<std::uint32_t>(p_.buffer / p_.chunk)};
-    if (load.several_hosts) {
-      kernels.base_latency = 2 * (p_.hop_latency_net + p_.hop_latency);
-      kernels.block_rate = p_.warp_rate;
-    } else if (load.ranks > 1) {
-      const double connections = static_cast<double>(p_.channels) * (load.ranks - 1.0);
-      kernels.block_rate =
-          static_cast<BitRate>(static_cast<double>(load.local_rate) * p_.nvlink_share / connections);
-    }
-    return kernels;
-  }
+  KernelModel kernel_model(const KernelLoad& load) const override { return deepep_kernels(p_, load); }
 
  private:
   DeepepParameters p_;

@@ -136,18 +136,18 @@ class Direct final : public CollectiveAlgorithm {
     return kind != CollectiveKind::broadcast && kind != CollectiveKind::reduce &&
            kind != CollectiveKind::custom && kind != CollectiveKind::barrier;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     if (kind == CollectiveKind::point_to_point) {
-      NETSIM_CHECK(ranks == 2, "point_to_point of " + std::to_string(ranks) + " ranks");
+      NETSIM_CHECK(shape.ranks == 2, "point_to_point of " + std::to_string(shape.ranks) + " ranks");
       return std::make_unique<PointToPointPlan>();
     }
-    if (has_root(kind)) return std::make_unique<RootedPlan>(kind, ranks, root);
-    if (info_of(kind).goal.contributors == ChunkRanks::source) check_all_to_all("direct", kind, ranks);
+    if (has_root(kind)) return std::make_unique<RootedPlan>(kind, shape.ranks, shape.root);
+    if (info_of(kind).goal.contributors == ChunkRanks::source) check_all_to_all("direct", kind, shape.ranks);
     if (has_counts(kind)) {
-      check_all_to_all("direct", kind, ranks);
-      return std::make_unique<EachPeerPlan>("direct", kind, ranks);
+      check_all_to_all("direct", kind, shape.ranks);
+      return std::make_unique<EachPeerPlan>("direct", kind, shape.ranks);
     }
-    return std::make_unique<AllPairsPlan>(kind, ranks);
+    return std::make_unique<AllPairsPlan>(kind, shape.ranks);
   }
 };
 

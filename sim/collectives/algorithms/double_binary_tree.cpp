@@ -4,6 +4,7 @@
 #include "sim/collectives/algorithms/double_binary_tree.h"
 
 #include "sim/collectives/algorithm.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -52,13 +53,13 @@ class DoubleBinaryTreePlan final : public TreePlan {
   }
 };
 
-class DoubleBinaryTree final : public CollectiveAlgorithm {
+class DoubleBinaryTree final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  CostFamily cost_family() const override { return CostFamily::tree; }
-  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<DoubleBinaryTreePlan>(ranks);
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::tree}; }
+  std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
+    return std::make_unique<DoubleBinaryTreePlan>(shape.ranks);
   }
 };
 

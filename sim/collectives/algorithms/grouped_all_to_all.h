@@ -63,9 +63,9 @@ class GroupedAllToAll final : public CollectiveAlgorithm {
  public:
   explicit GroupedAllToAll(const GroupParameters& p) : parameters_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_to_all; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    check_all_to_all(P::kName, kind, ranks);
-    return std::make_unique<P>(ranks, group_of(parameters_, P::kName, kind, ranks));
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    check_all_to_all(P::kName, kind, shape.ranks);
+    return std::make_unique<P>(shape.ranks, group_of(parameters_, P::kName, kind, shape.ranks));
   }
 
  private:

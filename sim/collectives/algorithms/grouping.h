@@ -8,6 +8,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/collectives/library/kernel_model.h"
 #include "sim/core/parameters.h"
 
 namespace netsim {
@@ -42,18 +43,15 @@ struct HostGroupParameters {
   // Documentation of the value 0.
   static constexpr const char* kZeroMeans = "; 0: the GPUs of a host, or 8 where no hosts are known";
 
-  // Returns the number of ranks of a group where no hosts are known. It may exceed the number of all ranks.
-  std::uint32_t group_size() const { return group == 0 ? kUsualGroup : static_cast<std::uint32_t>(group); }
-  // Returns the number of ranks of a group where the hosts are known. Throws InputError where hosts have
-  // different numbers of ranks.
-  std::uint32_t group_size(const GroupShape& shape, const char* algorithm, CollectiveKind kind,
-                           std::uint32_t ranks) const {
+  // Returns the number of ranks of a group, which may exceed the number of all ranks. Throws InputError where
+  // the hosts are known and have different numbers of ranks.
+  std::uint32_t group_size(const GroupShape& shape, const char* algorithm, CollectiveKind kind) const {
     if (group != 0) return static_cast<std::uint32_t>(group);
-    if (shape.sizes.size() > 1) refuse(algorithm, kind, ranks, "needs as many of them in each host");
-    return shape.sizes.front();
+    if (shape.sizes.size() > 1) refuse(algorithm, kind, shape.ranks, "needs as many of them in each host");
+    return shape.sizes.empty() ? kUsualGroup : shape.sizes.front();
   }
   // Returns the number of ranks of a group for a load.
-  std::uint32_t group_size(const CollectiveAlgorithm::Load& load) const {
+  std::uint32_t group_size(const KernelLoad& load) const {
     return group == 0 ? load.ranks / load.domains : std::min(static_cast<std::uint32_t>(group), load.ranks);
   }
 };

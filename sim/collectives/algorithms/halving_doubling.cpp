@@ -16,8 +16,9 @@ class HalvingDoubling final : public CollectiveAlgorithm {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<ButterflyPlan>("halving_doubling", kind, ranks, ButterflyPlan::Exchange::parts);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<ButterflyPlan>("halving_doubling", kind, shape.ranks,
+                                           ButterflyPlan::Exchange::parts);
   }
 };
 

@@ -90,10 +90,11 @@ class HierarchicalPlan final : public RegularPlan {
 class Hierarchical final : public CollectiveAlgorithm {
  public:
   explicit Hierarchical(const GroupParameters& p) : parameters_(p) {}
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<HierarchicalPlan>(ranks, group_of(parameters_, "hierarchical", kind, ranks));
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<HierarchicalPlan>(shape.ranks,
+                                              group_of(parameters_, "hierarchical", kind, shape.ranks));
   }
 
  private:

@@ -44,7 +44,7 @@ class MultiRing final : public CollectiveAlgorithm, public LinkAlgorithm {
   // With `rings` 0 there is a ring for each jump, or kRings without jumps.
   explicit MultiRing(std::uint32_t rings, std::vector<std::uint32_t> jumps = {})
       : rings_(rings), jumps_(std::move(jumps)) {}
-  RankOrder order() const override { return RankOrder::domains; }
+  PlanTraits traits() const override { return {.order = RankOrder::domains}; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
@@ -56,17 +56,17 @@ class MultiRing final : public CollectiveAlgorithm, public LinkAlgorithm {
     if (found == nullptr) found = std::make_unique<MultiRing>(rings_, jumps);
     return *found;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     const std::uint32_t rings = rings_ != 0      ? rings_
                                 : jumps_.empty() ? kRings
                                                  : static_cast<std::uint32_t>(jumps_.size());
-    const std::vector<RingSlice> slices = slices_of(ranks, rings, jumps_);
+    const std::vector<RingSlice> slices = slices_of(shape.ranks, rings, jumps_);
     if (slices.size() < rings) {
-      refuse("multi_ring", kind, ranks,
+      refuse("multi_ring", kind, shape.ranks,
              "of " + std::to_string(rings) + " rings was asked for, and there are at most " +
                  std::to_string(slices.size()));
     }
-    return std::make_unique<RingPlan>("multi_ring", kind, Dimensions{ranks}, slices);
+    return std::make_unique<RingPlan>("multi_ring", kind, Dimensions{shape.ranks}, slices);
   }
 
  private:

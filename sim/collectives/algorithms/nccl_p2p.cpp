@@ -8,7 +8,7 @@
 //
 // Channel limits: a channel of NCCL runs up to 8 operations at once (NCCL_MAX_DEV_WORK_P2P_PER_BATCH) and
 // starts the next ones when these have ended. A peer has `per_peer` of the `channels`. NCCL derives both from
-// the topology (execution/peer_channels.h) or from the settings NCCL_MIN_P2P_NCHANNELS,
+// the topology (library/nccl/peer_channels.h) or from the settings NCCL_MIN_P2P_NCHANNELS,
 // NCCL_MAX_P2P_NCHANNELS and NCCL_NCHANNELS_PER_NET_PEER. So 8 channels / per_peer rounds run at once. Here
 // each of those is a lane; the lanes take the rounds in turn.
 //
@@ -31,6 +31,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/grouping.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -187,7 +188,7 @@ class NcclP2pPlan final : public RegularPlan {
   std::vector<std::uint32_t> host_distances_, distances_;
 };
 
-class NcclP2p final : public CollectiveAlgorithm {
+class NcclP2p final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
   explicit NcclP2p(const NcclP2pParameters& p)
       : p_(p), direct_(Registry<CollectiveAlgorithm>::instance().create("direct")) {}
@@ -195,28 +196,24 @@ class NcclP2p final : public CollectiveAlgorithm {
     return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v ||
            kind == CollectiveKind::point_to_point;
   }
-  std::uint32_t scale_out_channels() const override {
-    return static_cast<std::uint32_t>(p_.per_peer.value_or(0));
+  PlanTraits traits() const override { return {.channels = !p_.channels || !p_.per_peer}; }
+  NcclTraits nccl_traits() const override {
+    return {.scale_out_channels = static_cast<std::uint32_t>(p_.per_peer.value_or(0)),
+            .sends_and_receives = true,
+            .pxn = p_.pxn};
   }
-  bool sends_and_receives() const override { return true; }
-  bool uses_pxn() const override { return p_.pxn; }
-  bool depends_on_shape() const override { return !p_.channels || !p_.per_peer; }
-  // Without a shape it has NCCL's channels between hosts with eight NICs behind PCIe switches.
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    GroupShape shape;
-    shape.peers_channels = 16;
-    shape.channels_per_peer = 2;
-    return plan_over(kind, ranks, root, shape);
-  }
-  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
-                                  const GroupShape& shape) const override {
-    if (kind == CollectiveKind::point_to_point) return direct_->plan(kind, ranks, root);
+  // Where the channels are not known, they are NCCL's between hosts with eight NICs behind PCIe switches.
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    if (kind == CollectiveKind::point_to_point) return direct_->plan(kind, shape);
     constexpr std::int64_t kAtOnce = 8;
+    constexpr std::uint32_t kChannels = 16, kPerPeer = 2;
+    const std::uint32_t ranks = shape.ranks;
+    const bool known = shape.channels_per_peer > 0;
     check_all_to_all("nccl_p2p", kind, ranks);
     const std::uint32_t group = group_of(p_, "nccl_p2p", kind, ranks);
     if (p_.pxn) check_chunks("nccl_p2p", kind, ranks, std::uint64_t{group} * ranks);
-    const std::int64_t channels = p_.channels.value_or(shape.peers_channels);
-    const std::int64_t per_peer = p_.per_peer.value_or(shape.channels_per_peer);
+    const std::int64_t channels = p_.channels.value_or(known ? shape.peers_channels : kChannels);
+    const std::int64_t per_peer = p_.per_peer.value_or(known ? shape.channels_per_peer : kPerPeer);
     const auto lanes = static_cast<std::uint32_t>(std::max<std::int64_t>(1, kAtOnce * channels / per_peer));
     return std::make_unique<NcclP2pPlan>(kind, ranks, group, p_.pxn, lanes);
   }

@@ -22,8 +22,10 @@
 #include <algorithm>
 
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/collectives/library/kernel_model.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
+#include "sim/collectives/library/nccl/nvls_kernels.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -121,19 +123,19 @@ class NvlsPlan final : public RegularPlan {
   std::uint32_t scatters_;  // number of scatter thread blocks
 };
 
-class Nvls final : public CollectiveAlgorithm {
+class Nvls final : public CollectiveAlgorithm, public WithKernels, public WithNcclTraits {
  public:
   explicit Nvls(const NvlsParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
   }
-  CostFamily cost_family() const override { return CostFamily::nvls; }
-  std::optional<Protocol> protocol() const override { return Protocol::simple; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<NvlsPlan>(kind, ranks);
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::nvls}; }
+  PlanTraits traits() const override { return {.protocol = Protocol::simple}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<NvlsPlan>(kind, shape.ranks);
   }
-  std::optional<KernelModel> kernel_model(const Load& load) const override {
+  KernelModel kernel_model(const KernelLoad& load) const override {
     static constexpr NvlsChunkLimit kLimits[] = {
         {64, 64 * kKibibyte}, {8, 32 * kKibibyte}, {2, 16 * kKibibyte}};
     const std::uint32_t heads = nvls_heads(load.kind, load.ranks);

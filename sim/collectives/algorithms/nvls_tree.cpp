@@ -21,8 +21,10 @@
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/double_binary_tree.h"
 #include "sim/collectives/algorithms/grouping.h"
-#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/collectives/library/kernel_model.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
+#include "sim/collectives/library/nccl/nvls_kernels.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -168,21 +170,18 @@ class NvlsTreePlan final : public RegularPlan {
   std::uint32_t scatters_;  // number of scatter thread blocks
 };
 
-class NvlsTree final : public CollectiveAlgorithm {
+class NvlsTree final : public CollectiveAlgorithm, public WithKernels, public WithNcclTraits {
  public:
   explicit NvlsTree(const NvlsTreeParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  CostFamily cost_family() const override { return CostFamily::nvls_tree; }
-  std::optional<Protocol> protocol() const override { return Protocol::simple; }
-  bool depends_on_shape() const override { return p_.group == 0; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return over(kind, ranks, p_.group_size());
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::nvls_tree}; }
+  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = p_.group == 0}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    const std::uint32_t group =
+        group_of(p_.group_size(shape, "nvls_tree", kind), "nvls_tree", kind, shape.ranks);
+    return std::make_unique<NvlsTreePlan>(shape.ranks, group);
   }
-  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t,
-                                  const GroupShape& shape) const override {
-    return over(kind, ranks, p_.group_size(shape, "nvls_tree", kind, ranks));
-  }
-  std::optional<KernelModel> kernel_model(const Load& load) const override {
+  KernelModel kernel_model(const KernelLoad& load) const override {
     static constexpr NvlsChunkLimit kLimits[] = {
         {32, 256 * kKibibyte}, {16, 128 * kKibibyte}, {4, 64 * kKibibyte}, {1, 32 * kKibibyte}};
     const std::uint32_t heads = p_.group_size(load), hosts = load.ranks / heads;
@@ -201,10 +200,6 @@ class NvlsTree final : public CollectiveAlgorithm {
   }
 
  private:
-  static std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t group) {
-    return std::make_unique<NvlsTreePlan>(ranks, group_of(group, "nvls_tree", kind, ranks));
-  }
-
   NvlsTreeParameters p_;
 };
 

@@ -44,9 +44,9 @@ class Pairwise final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    check_all_to_all("pairwise", kind, ranks);
-    return std::make_unique<PairwisePlan>(kind, ranks);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    check_all_to_all("pairwise", kind, shape.ranks);
+    return std::make_unique<PairwisePlan>(kind, shape.ranks);
   }
 };
 

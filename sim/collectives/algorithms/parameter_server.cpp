@@ -144,16 +144,16 @@ class ParameterServer final : public CollectiveAlgorithm {
   explicit ParameterServer(const ParameterServerParameters& p)
       : servers_(static_cast<std::uint32_t>(p.servers)), split_(p.split) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    if (servers_ + 2 > ranks) {
-      refuse("parameter_server", kind, ranks,
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    if (servers_ + 2 > shape.ranks) {
+      refuse("parameter_server", kind, shape.ranks,
              "needs at least two workers besides its servers, " + std::to_string(servers_));
     }
-    const Owned parts = owned(split_, ranks - servers_, servers_);
-    const std::uint64_t workers = ranks - servers_;
-    check_chunks("parameter_server", kind, ranks,
+    const Owned parts = owned(split_, shape.ranks - servers_, servers_);
+    const std::uint64_t workers = shape.ranks - servers_;
+    check_chunks("parameter_server", kind, shape.ranks,
                  workers * parts.worker + std::uint64_t{servers_} * parts.server);
-    return std::make_unique<ParameterServerPlan>(ranks, servers_, parts);
+    return std::make_unique<ParameterServerPlan>(shape.ranks, servers_, parts);
   }
 
  private:

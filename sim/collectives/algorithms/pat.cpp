@@ -17,6 +17,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -121,14 +122,14 @@ class PatPlan final : public RegularPlan {
   }
 };
 
-class Pat final : public CollectiveAlgorithm {
+class Pat final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
-  CostFamily cost_family() const override { return CostFamily::pat; }
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::pat}; }
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<PatPlan>(kind, ranks);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<PatPlan>(kind, shape.ranks);
   }
 };
 

@@ -15,10 +15,10 @@ class RecursiveDoubling final : public CollectiveAlgorithm {
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather;
   }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     using Exchange = ButterflyPlan::Exchange;
     const bool reduces = kind == CollectiveKind::all_reduce;
-    return std::make_unique<ButterflyPlan>("recursive_doubling", kind, ranks,
+    return std::make_unique<ButterflyPlan>("recursive_doubling", kind, shape.ranks,
                                            reduces ? Exchange::whole : Exchange::parts);
   }
 };

@@ -15,9 +15,10 @@ class Ring final : public CollectiveAlgorithm {
     return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
            kind == CollectiveKind::reduce_scatter;
   }
-  RankOrder order() const override { return RankOrder::rings; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    return std::make_unique<RingPlan>("ring", kind, Dimensions{ranks}, std::vector<RingSlice>{{{0, 1}}});
+  PlanTraits traits() const override { return {.order = RankOrder::rings}; }
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    return std::make_unique<RingPlan>("ring", kind, Dimensions{shape.ranks},
+                                      std::vector<RingSlice>{{{0, 1}}});
   }
 };
 

@@ -43,7 +43,9 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/aggregation_plan.h"
-#include "sim/collectives/algorithms/collnet_kernels.h"
+#include "sim/collectives/library/kernel_model.h"
+#include "sim/collectives/library/nccl/collnet_kernels.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -352,7 +354,7 @@ class NvlsSharp final : public AggregationPlan {
   bool adds_, copies_;  // whether the switches of a host add, and whether they copy
 };
 
-class Sharp final : public CollectiveAlgorithm {
+class Sharp final : public CollectiveAlgorithm, public WithKernels, public WithNcclTraits {
  public:
   explicit Sharp(const SharpParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override {
@@ -360,34 +362,25 @@ class Sharp final : public CollectiveAlgorithm {
            kind == CollectiveKind::reduce_scatter ||
            (!p_.nvls && (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce));
   }
-  CostFamily cost_family() const override {
-    return p_.nvls ? CostFamily::nvls_collnet : CostFamily::collnet_direct;
+  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  NcclTraits nccl_traits() const override {
+    return {.family = p_.nvls ? CostFamily::nvls_collnet : CostFamily::collnet_direct};
   }
-  std::optional<Protocol> protocol() const override { return Protocol::simple; }
-  bool depends_on_shape() const override { return true; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    return over(kind, ranks, root, p_.group_size(), 1);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    const std::uint32_t group = p_.group_size(shape, "sharp", kind);
+    const std::uint32_t each = group_of(group, "sharp", kind, shape.ranks);
+    const auto trees =
+        p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, shape.nics / group);
+    if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(kind, shape.ranks, each, trees);
+    return std::make_unique<DirectSharp>(kind, shape.ranks, shape.root, each, trees);
   }
-  std::unique_ptr<Plan> plan_over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
-                                  const GroupShape& shape) const override {
-    const std::uint32_t group = p_.group_size(shape, "sharp", kind, ranks);
-    return over(kind, ranks, root, group, shape.nics / group);
-  }
-  std::optional<KernelModel> kernel_model(const Load& load) const override {
+  KernelModel kernel_model(const KernelLoad& load) const override {
     // Each head has one chunk in flight at a time.
     const Bytes heads = AggregationPlan::has_rows(load.kind) ? load.ranks : p_.group_size(load);
     return collnet_kernels(p_, load.bytes, heads);
   }
 
  private:
-  std::unique_ptr<Plan> over(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root,
-                             std::uint32_t group, std::uint32_t nics_each) const {
-    const std::uint32_t each = group_of(group, "sharp", kind, ranks);
-    const auto trees = p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, nics_each);
-    if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(kind, ranks, each, trees);
-    return std::make_unique<DirectSharp>(kind, ranks, root, each, trees);
-  }
-
   SharpParameters p_;
 };
 

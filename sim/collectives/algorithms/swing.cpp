@@ -106,12 +106,13 @@ class Swing final : public CollectiveAlgorithm {
  public:
   explicit Swing(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    const Dimensions dimensions = dimensions_of(dimensions_, {ranks}, "swing", kind, ranks);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    const Dimensions dimensions = dimensions_of(dimensions_, {shape.ranks}, "swing", kind, shape.ranks);
     for (const std::uint32_t size : dimensions) {
-      if (!std::has_single_bit(size)) refuse("swing", kind, ranks, "needs dimensions that are powers of two");
+      if (!std::has_single_bit(size))
+        refuse("swing", kind, shape.ranks, "needs dimensions that are powers of two");
     }
-    return std::make_unique<SwingPlan>(ranks, dimensions);
+    return std::make_unique<SwingPlan>(shape.ranks, dimensions);
   }
 
  private:

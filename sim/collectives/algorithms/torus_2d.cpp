@@ -12,8 +12,9 @@ class Torus2d final : public CollectiveAlgorithm {
  public:
   explicit Torus2d(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    const Dimensions dimensions = dimensions_of(dimensions_, nearest_factors(ranks), "torus_2d", kind, ranks);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    const Dimensions dimensions =
+        dimensions_of(dimensions_, nearest_factors(shape.ranks), "torus_2d", kind, shape.ranks);
     return std::make_unique<RingPlan>("torus_2d", kind, dimensions, std::vector<RingSlice>{{{0, 1}, {1, 1}}});
   }
 

@@ -28,8 +28,9 @@ class TorusBucket final : public CollectiveAlgorithm {
  public:
   explicit TorusBucket(Dimensions dimensions) : dimensions_(std::move(dimensions)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t) const override {
-    const Dimensions dimensions = dimensions_of(dimensions_, {ranks}, "torus_bucket", kind, ranks);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    const Dimensions dimensions =
+        dimensions_of(dimensions_, {shape.ranks}, "torus_bucket", kind, shape.ranks);
     return std::make_unique<RingPlan>("torus_bucket", kind, dimensions, rotated_slices(dimensions));
   }
 

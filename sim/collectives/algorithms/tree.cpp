@@ -7,12 +7,13 @@
 // steps.
 //
 // It is the first tree of a double binary tree. Half of the channels run it over the domains in another
-// order, which makes it the second one (execution/communicator_layout.h). Over both, a domain sends at most
+// order, which makes it the second one (library/communicator_layout.h). Over both, a domain sends at most
 // 2n bytes.
 #include <algorithm>
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/algorithms/double_binary_tree.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
@@ -68,18 +69,15 @@ class NcclTreePlan final : public TreePlan {
   std::vector<std::uint32_t> firsts_;  // first rank of each domain, and the number of ranks
 };
 
-class Tree final : public CollectiveAlgorithm {
+class Tree final : public CollectiveAlgorithm, public WithNcclTraits {
  public:
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  CostFamily cost_family() const override { return CostFamily::tree; }
-  RankOrder order() const override { return RankOrder::chains; }
-  // Without a shape each rank is a domain.
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    return plan_over(kind, ranks, root, DomainSizes{1});
-  }
-  std::unique_ptr<Plan> plan_over(CollectiveKind, std::uint32_t ranks, std::uint32_t,
-                                  const GroupShape& shape) const override {
-    return std::make_unique<NcclTreePlan>(ranks, shape.sizes, shape.pattern);
+  NcclTraits nccl_traits() const override { return {.family = CostFamily::tree}; }
+  PlanTraits traits() const override { return {.order = RankOrder::chains, .hosts = true}; }
+  // Where the hosts are not known, each rank is a domain.
+  std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
+    const DomainSizes& sizes = shape.sizes;
+    return std::make_unique<NcclTreePlan>(shape.ranks, sizes.empty() ? DomainSizes{1} : sizes, shape.pattern);
   }
 };
 

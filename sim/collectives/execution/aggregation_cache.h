@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/collectives/execution/collectives_parameters.h"
+#include "sim/collectives/library/collectives_parameters.h"
 #include "sim/collectives/plan.h"
 #include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"

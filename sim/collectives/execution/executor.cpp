@@ -4,10 +4,11 @@
 #include <deque>
 #include <utility>
 
-#include "sim/collectives/execution/collective_library.h"
+#include "sim/collectives/execution/aggregation_cache.h"
 #include "sim/collectives/execution/executor_shard.h"
 #include "sim/collectives/execution/message_batches.h"
 #include "sim/collectives/execution/stall_report.h"
+#include "sim/collectives/library/library_context.h"
 #include "sim/core/errors.h"
 
 namespace netsim {
@@ -37,20 +38,20 @@ class ScheduleExecutor final : public Executor {
     return batches_.scale_out_bytes(gpu, request);
   }
   LibraryChoice choice(const CommunicationRequest& request) override {
-    const CollectiveConfig collective_config = lookup_.collective_config(request);
-    const Plan& plan = *collective_config.plan;
+    const CollectiveConfig config = context_.explain(request);
+    const Plan& plan = *config.plan;
     const auto help = plan.workers() < plan.ranks() ? LibraryChoice::Help::servers
                       : plan.aggregations() > 0     ? LibraryChoice::Help::switches
                                                     : LibraryChoice::Help::none;
     return {plan.algorithm(),
-            collective_config.chunking.protocol,
-            collective_config.channels * plan.channels(),
-            text_of(collective_config.reason),
+            config.chunking.protocol,
+            config.channels * plan.channels(),
+            config.why,
             request.algorithm != nullptr ? request.algorithm->name : "",
             help};
   }
   std::string nccl_graph(const std::vector<std::uint32_t>& members) override {
-    return lookup_.nccl_graph(members);
+    return context_.nccl_graph(members);
   }
   void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
                       const BatchVisitor& visit) override {
@@ -61,22 +62,27 @@ class ScheduleExecutor final : public Executor {
   ExecutorShard& part_of(std::uint32_t gpu) { return *part_of_gpu_[gpu]; }
 
   Endpoint& endpoint_;
-  CollectiveLibrary library_;
+  LibraryState library_;
+  AggregationCache aggregations_;
   CommunicationListener* listener_ = nullptr;
   TransferTrace trace_;  // empty: no trace
   std::vector<ExecutorGpu> gpus_;
   std::deque<ExecutorShard> parts_;  // by logical process
   std::vector<ExecutorShard*> part_of_gpu_;
   MessageBatches batches_;
-  LibraryLookup lookup_{library_};
+  LibraryContext context_{library_};
 };
 
 ScheduleExecutor::ScheduleExecutor(const std::vector<EventLoop*>& loops,
                                    const std::vector<std::uint32_t>& set_of_gpu, Endpoint& endpoint,
                                    const ConfigNode& section, std::uint32_t first_origin)
-    : endpoint_(endpoint), library_(section, endpoint), batches_(library_) {
+    : endpoint_(endpoint),
+      library_(section, endpoint),
+      aggregations_(endpoint, library_.parameters),
+      batches_(library_, aggregations_, endpoint) {
   NETSIM_CHECK(set_of_gpu.size() == endpoint.gpu_count(), "one set per GPU");
-  for (EventLoop* loop : loops) parts_.emplace_back(*loop, endpoint, library_, gpus_, listener_, trace_);
+  for (EventLoop* loop : loops)
+    parts_.emplace_back(*loop, endpoint, library_, aggregations_, gpus_, listener_, trace_);
   for (std::uint32_t gpu = 0; gpu < set_of_gpu.size(); ++gpu) {
     NETSIM_CHECK(set_of_gpu[gpu] < loops.size(), "GPU " + std::to_string(gpu) + " is in no set");
     gpus_.emplace_back(first_origin + gpu);

@@ -1,10 +1,9 @@
 // Executor: runs plans on an Endpoint, rank by rank. A rank's operation is done when its own steps are done,
 // as in NCCL. A point-to-point sender is done when its data is acknowledged. No rank waits for global state.
 //
-// The section `collectives` of the configuration gives the costs of the collective library
-// (collectives_parameters.h). Three files model them. algorithm_choice.h selects the algorithm of each kind.
-// chunking.h cuts a buffer into messages: channels, rounds, slices, slots. latency_model.h gives the latency
-// of starting a collective and of handing over a message.
+// A collective library (library/collective_library.h) decides how each communication runs: its plan, channels
+// and latencies, and how its buffer is cut. The executor plays that. chunk_sizes.h has the messages, and
+// latency_model.h has the delay of each.
 //
 // One ExecutorShard (executor_shard.h) per logical process holds the operations of its GPUs.
 #pragma once

@@ -45,17 +45,18 @@ bool acknowledgement_frees_slot(const SendRequest& message) {
 
 }  // namespace
 
-ExecutorShard::ExecutorShard(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
-                             std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
-                             const TransferTrace& trace)
-    : library_(library),
-      lookup_(library),
-      aggregations_(library.aggregations),
+ExecutorShard::ExecutorShard(EventLoop& loop, Endpoint& endpoint, LibraryState& library,
+                             AggregationCache& aggregations, std::vector<ExecutorGpu>& gpus,
+                             CommunicationListener* const& listener, const TransferTrace& trace)
+    : endpoint_(endpoint),
+      library_(library),
+      latency_(*library.library, endpoint),
+      aggregations_(aggregations),
       listener_(listener),
       events_(loop, gpus),
       trace_(trace, loop),
       operations_(gpus),
-      outgoing_(endpoint, library.latency, events_, gpus),
+      outgoing_(endpoint, latency_, events_, gpus),
       runner_(outgoing_, trace_) {
   loop.set_handler<&ExecutorShard::handle>(EventKind::executor, *this);
 }
@@ -95,14 +96,18 @@ void ExecutorShard::launch(std::uint32_t slot) {
     outgoing_.post_copy(operation);
     return;
   }
-  if (operation.base_latency > 0) {
-    events_.schedule(events_.now() + operation.base_latency, operation.gpu, ExecutorEvent::begin, slot);
+  if (operation.costs.base > 0) {
+    events_.schedule(events_.now() + operation.costs.base, operation.gpu, ExecutorEvent::begin, slot);
     return;
   }
   begin(operation);
   if (!operation.is_finished()) return;
   operation.phase = Phase::finishing;
   events_.schedule(std::max(events_.now(), operation.busy_until), operation.gpu, ExecutorEvent::finish, slot);
+}
+
+bool ExecutorShard::is_ideal(const std::vector<std::uint32_t>& members) const {
+  return endpoint_.reach(members[0], members[1]) == Reach::ideal;
 }
 
 // Returns the number of channels of its kernel.
@@ -112,7 +117,7 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   operation.started = events_.now();
   operation.open_thread_blocks = 0;
   operation.releases = 0;
-  operation.base_latency = 0;
+  operation.costs = {};
   operation.busy_until = 0;
   operation.plan = nullptr;
   operation.forwarding_gpu = kNoIndex;
@@ -120,30 +125,23 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   operation.filled.clear();
   operation.serial.clear();
   if (request.members->size() == 1) return 0;
-  const CollectiveConfig collective_config = lookup_.collective_config(request);
-  operation.plan = collective_config.plan;
-  operation.chunking = collective_config.chunking;
-  operation.orders = collective_config.orders;
-  operation.family = collective_config.family;
+  const CollectiveConfig& config = library_.configure(request);
+  operation.plan = config.plan;
+  operation.chunking = config.chunking;
+  operation.orders = config.orders;
+  operation.costs = config.costs;
+  operation.kernels = config.kernels;
+  operation.forwarding_gpu = config.forwarding_gpu;
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   operation.blocks_wait = operation.blocks_per_channel > 1 && operation.plan->waits_between_blocks();
-  operation.base_latency = library_.latency.base(request, collective_config.chunking.protocol,
-                                                 operation.family, collective_config.farthest);
-  operation.forwarding_gpu = collective_config.forwarding_gpu;
   operation.aggregations = {};
-  operation.kernels.reset();
   if (operation.plan->aggregations() > 0)
     operation.aggregations =
-        aggregations_.get(*operation.plan, *request.members, collective_config.aggregation_share)
-            .aggregations;
-  if (collective_config.kernels && collective_config.farthest != Reach::ideal) {
-    operation.base_latency = library_.parameters.launch_latency + collective_config.kernels->base_latency;
-    operation.kernels = collective_config.kernels;
-  }
-  if (operation.plan->serial_sends() && collective_config.farthest != Reach::ideal)
+        aggregations_.get(*operation.plan, *request.members, config.aggregation_share).aggregations;
+  if (operation.plan->serial_sends() && !is_ideal(*request.members))
     operation.serial.resize(operation.chunking.channels);
   StepRunner::reset(operation);
-  return collective_config.channels;
+  return config.channels;
 }
 
 void ExecutorShard::begin(Operation& operation) {

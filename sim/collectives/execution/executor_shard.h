@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/collectives/execution/collective_library.h"
+#include "sim/collectives/execution/aggregation_cache.h"
 #include "sim/collectives/execution/communication.h"
 #include "sim/collectives/execution/executor_events.h"
 #include "sim/collectives/execution/operation.h"
 #include "sim/collectives/execution/operation_trace.h"
 #include "sim/collectives/execution/outgoing_messages.h"
 #include "sim/collectives/execution/step_runner.h"
+#include "sim/collectives/library/library_context.h"
 
 namespace netsim {
 
@@ -20,7 +21,7 @@ class alignas(64) ExecutorShard {
  public:
   // `gpus` holds the GPUs of all logical processes; a shard uses only its own. `listener` and `trace` may be
   // set later. The shard handles EventKind::executor of `loop`.
-  ExecutorShard(EventLoop& loop, Endpoint& endpoint, CollectiveLibrary& library,
+  ExecutorShard(EventLoop& loop, Endpoint& endpoint, LibraryState& library, AggregationCache& aggregations,
                 std::vector<ExecutorGpu>& gpus, CommunicationListener* const& listener,
                 const TransferTrace& trace);
   ExecutorShard(const ExecutorShard&) = delete;
@@ -38,6 +39,8 @@ class alignas(64) ExecutorShard {
  private:
   void handle(const Event& event);
   std::uint32_t enter(Operation& operation, const CommunicationRequest& request);
+  // Returns whether the network that joins a group has no costs.
+  bool is_ideal(const std::vector<std::uint32_t>& members) const;
   void launch(std::uint32_t slot);
   void begin(Operation& operation);
   void run(std::uint32_t slot, const SendRequest& message);
@@ -46,9 +49,10 @@ class alignas(64) ExecutorShard {
   void copy_delivered(const SendRequest& message);
   void finish(std::uint32_t slot);
 
-  CollectiveLibrary& library_;
+  Endpoint& endpoint_;
   std::uint64_t forwarded_ = 0;  // forwarded messages (ForwardTag) that are not yet reported as sent
-  LibraryLookup lookup_;
+  LibraryContext library_;
+  const LatencyModel latency_;
   AggregationLookup aggregations_;
   CommunicationListener* const& listener_;
   ExecutorEvents events_;

@@ -64,35 +64,32 @@ Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequ
 void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& request,
                               const Executor::BatchVisitor& visit) {
   if (request.members->size() == 1) return;
-  const CollectiveConfig collective_config = lookup_.collective_config(request);
-  const bool apart = library_.endpoint.ways_differ();
-  for (const ChannelOrders::Channels& channels :
-       collective_config.orders.sets(collective_config.chunking.channels)) {
+  const CollectiveConfig& config = library_.configure(request);
+  const bool apart = endpoint_.ways_differ();
+  for (const ChannelOrders::Channels& channels : config.orders.sets(config.chunking.channels)) {
     if (!apart) {
-      for_each_on(gpu, request, collective_config, channels, visit);
+      for_each_on(gpu, request, config, channels, visit);
       continue;
     }
     for (std::uint32_t i = 0; i < channels.count; ++i)
-      for_each_on(gpu, request, collective_config,
+      for_each_on(gpu, request, config,
                   {channels.first + i * channels.step, channels.step, 1, channels.order}, visit);
   }
 }
 
 void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
-                                 const CollectiveConfig& collective_config,
-                                 const ChannelOrders::Channels& channels,
+                                 const CollectiveConfig& config, const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
-  const Plan& plan = *collective_config.plan;
+  const Plan& plan = *config.plan;
   std::span<const SwitchAggregation> aggregations;
   if (plan.aggregations() > 0)
-    aggregations =
-        library_.aggregations.get(plan, *request.members, collective_config.aggregation_share).aggregations;
-  sizes_.open(plan, collective_config.chunking, request, channels);
+    aggregations = aggregations_.get(plan, *request.members, config.aggregation_share).aggregations;
+  sizes_.open(plan, config.chunking, request, channels);
   const std::uint32_t rank = rank_at(channels.order, request.index);
   const auto batch_to = [&](const Partner& to, std::uint32_t block) {
     MessageBatch batch;
     batch.destination = (*request.members)[place_of(channels.order, rank_of(plan, rank, to))];
-    batch.reach = library_.endpoint.reach(gpu, batch.destination);
+    batch.reach = endpoint_.reach(gpu, batch.destination);
     if (to.aggregation != kNoIndex) {
       batch.aggregation = &aggregations[to.aggregation];
       batch.aggregation_use = batch.aggregation->allreduce ? AggregationUse::allreduce
@@ -101,19 +98,18 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
                                   : AggregationUse::reduction;
     }
     batch.channels = channels.count;
-    batch.first_channel =
-        collective_config.orders.number(channels.first) * plan.channels() + plan.channel(rank, block);
-    batch.channel_step = collective_config.orders.number_step() * plan.channels();
+    batch.first_channel = config.orders.number(channels.first) * plan.channels() + plan.channel(rank, block);
+    batch.channel_step = config.orders.number_step() * plan.channels();
     return batch;
   };
   // A forwarded message counts as the sender's on both hops.
   const auto visit_ways = [&](MessageBatch batch) {
-    if (collective_config.forwarding_gpu != kNoIndex) {
+    if (config.forwarding_gpu != kNoIndex) {
       MessageBatch first = batch;
-      first.destination = collective_config.forwarding_gpu;
-      first.reach = library_.endpoint.reach(gpu, first.destination);
+      first.destination = config.forwarding_gpu;
+      first.reach = endpoint_.reach(gpu, first.destination);
       visit(first);
-      batch.reach = library_.endpoint.reach(collective_config.forwarding_gpu, batch.destination);
+      batch.reach = endpoint_.reach(config.forwarding_gpu, batch.destination);
     }
     visit(batch);
   };
@@ -126,7 +122,7 @@ void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& 
         visit_ways(batch);
       }
     }
-    if (receives(step.kind) && collective_config.chunking.slots != 0 && is_credited(plan, step.from)) {
+    if (receives(step.kind) && config.chunking.slots != 0 && is_credited(plan, step.from)) {
       MessageBatch batch = batch_to(step.from, block);
       batch.credit = true;
       batch.bytes = kCreditBytes;

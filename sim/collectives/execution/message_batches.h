@@ -4,9 +4,10 @@
 
 #include <cstdint>
 
-#include "sim/collectives/execution/chunking.h"
-#include "sim/collectives/execution/collective_library.h"
+#include "sim/collectives/execution/aggregation_cache.h"
+#include "sim/collectives/execution/chunk_sizes.h"
 #include "sim/collectives/execution/executor.h"
+#include "sim/collectives/library/library_context.h"
 
 namespace netsim {
 
@@ -14,17 +15,18 @@ namespace netsim {
 // cheap.
 class MessageBatches {
  public:
-  explicit MessageBatches(CollectiveLibrary& library) : library_(library), lookup_(library) {}
+  MessageBatches(LibraryState& library, AggregationCache& aggregations, const Endpoint& endpoint)
+      : library_(library), aggregations_(aggregations), endpoint_(endpoint) {}
   Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request);
   void for_each(std::uint32_t gpu, const CommunicationRequest& request, const Executor::BatchVisitor& visit);
 
  private:
-  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
-                   const CollectiveConfig& collective_config, const ChannelOrders::Channels& channels,
-                   const Executor::BatchVisitor& visit);
+  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const CollectiveConfig& config,
+                   const ChannelOrders::Channels& channels, const Executor::BatchVisitor& visit);
 
-  CollectiveLibrary& library_;
-  LibraryLookup lookup_;
+  LibraryContext library_;
+  AggregationCache& aggregations_;
+  const Endpoint& endpoint_;
   ChunkSizes sizes_;
 };
 

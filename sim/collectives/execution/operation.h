@@ -8,12 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "sim/collectives/algorithm.h"
-#include "sim/collectives/execution/chunking.h"
+#include "sim/collectives/execution/chunk_sizes.h"
 #include "sim/collectives/execution/communication.h"
-#include "sim/collectives/execution/communicator_layout.h"
 #include "sim/collectives/execution/executor_gpu.h"
 #include "sim/collectives/execution/message_counts.h"
+#include "sim/collectives/library/channel_orders.h"
+#include "sim/collectives/library/kernel_model.h"
+#include "sim/collectives/library/step_costs.h"
 #include "sim/collectives/plan.h"
 
 namespace netsim {
@@ -71,14 +72,13 @@ struct Operation {
   std::span<const SwitchAggregation> aggregations;  // by number of the AggregationGroup in the plan
   // Kernels that do not run by the parameters of their protocol; nullopt: the parameters apply.
   std::optional<KernelModel> kernels;
-  CostFamily family = CostFamily::ring;
+  StepCosts costs;
   std::uint32_t blocks_per_channel = 1;
   bool blocks_wait = false;              // whether thread blocks of a channel may wait for each other
   std::uint32_t open_thread_blocks = 0;  // number of thread blocks that are not done
   std::uint64_t in_flight = 0;           // messages and credits posted and not yet reported as sent
   std::uint32_t releases = 0;            // number of releases so far, where they are traced
   Time started = 0;
-  Time base_latency = 0;    // from `started` to the first step
   Time sender_started = 0;  // start time, at its sender, of the last message that arrived
   Time busy_until = 0;      // latest `busy_until` of its thread blocks
   std::vector<ThreadBlock> thread_blocks;

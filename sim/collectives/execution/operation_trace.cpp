@@ -20,7 +20,7 @@ TransferRecord OperationTrace::record(const Operation& operation, const SendRequ
   record.communication = message.communication;
   record.sent_by = static_cast<std::uint32_t>(message.number);
   record.time = loop_.now();
-  if (record.sent_by == 0) record.launch = operation.base_latency;
+  if (record.sent_by == 0) record.launch = operation.costs.base;
   record.launch += message.launch;
   return record;
 }

@@ -36,8 +36,8 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
       hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
   } else if (to.aggregation == kNoIndex) {  // here aggregation groups are those of an ideal network
     const std::uint32_t next = next_gpu(operation, block, to);
-    hop = latency_.hop(operation.request, operation.chunking, operation.family,
-                       {operation.gpu, next, receives(from.step.kind)}, bytes);
+    hop = latency_.hop(operation.costs, operation.chunking, {operation.gpu, next, receives(from.step.kind)},
+                       bytes);
     hop.latency = posted_after(operation, next, hop.latency);
   }
   const std::uint32_t slot = make(operation, block, to);
@@ -101,17 +101,9 @@ void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes
 }
 
 // Returns `latency`, or more where the GPU's proxy thread is still posting other messages when it is over.
-// NCCL posts a chunk of a channel as one message. With kernels of their own a message here may stand for
-// those of all channels, or be a part of a chunk.
 Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t destination, Time latency) {
-  Time posting = latency_.posting(operation.chunking.protocol);
-  if (operation.kernels) {
-    const std::uint32_t channels = operation.kernels->channels / operation.chunking.channels;
-    posting = posting * channels / operation.kernels->messages;
-  }
-  if (posting == 0 || operation.request.raw ||
-      endpoint_.reach(operation.gpu, destination) != Reach::scale_out)
-    return latency;
+  const Time posting = operation.costs.posting;
+  if (posting == 0 || endpoint_.reach(operation.gpu, destination) != Reach::scale_out) return latency;
   Time& free = gpus_[operation.gpu].proxy_free;
   free = std::max(events_.now() + latency, free + posting);
   return free - events_.now();

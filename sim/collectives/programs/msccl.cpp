@@ -32,11 +32,11 @@ class Msccl final : public CollectiveAlgorithm {
   }
 
   bool supports(CollectiveKind kind) const override { return kind == program_->kind; }
-  std::optional<Protocol> protocol() const override { return program_->protocol; }
+  PlanTraits traits() const override { return {.protocol = program_->protocol}; }
 
-  std::unique_ptr<Plan> plan(CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) const override {
-    if (ranks != program_->ranks.size()) refuse(kind, ranks, "ranks", program_->ranks.size());
-    if (has_root(kind) && root != program_->root) refuse(kind, root, "as root", program_->root);
+  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
+    if (shape.ranks != program_->ranks.size()) refuse(kind, shape.ranks, "ranks", program_->ranks.size());
+    if (has_root(kind) && shape.root != program_->root) refuse(kind, shape.root, "as root", program_->root);
     return std::make_unique<ProgramPlan>(program_);
   }
 

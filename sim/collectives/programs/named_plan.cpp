@@ -84,7 +84,7 @@ std::unique_ptr<Plan> algorithm_plan(const PlanName& name) {
   const auto algorithm = Registry<CollectiveAlgorithm>::instance().create(algorithm_node(name), "");
   const CollectiveKind kind = kind_of(name, *algorithm);
   const std::uint32_t ranks = ranks_of(name);
-  return algorithm->plan(kind, ranks, root_in_name(name, kind, ranks));
+  return algorithm->plan(kind, {ranks, root_in_name(name, kind, ranks)});
 }
 
 CollectiveProgram algorithm_program(const PlanName& name) {

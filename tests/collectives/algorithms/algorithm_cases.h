@@ -43,7 +43,7 @@ inline std::unique_ptr<CollectiveAlgorithm> make_algorithm(const std::string& te
 }
 inline std::unique_ptr<Plan> make_plan(const std::string& text, CollectiveKind kind, std::uint32_t ranks,
                                        std::uint32_t root = 0) {
-  return make_algorithm(text)->plan(kind, ranks, root);
+  return make_algorithm(text)->plan(kind, {ranks, root});
 }
 
 inline bool any(std::uint32_t) { return true; }

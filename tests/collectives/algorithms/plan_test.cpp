@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "sim/collectives/library/candidates.h"
+#include "sim/collectives/library/nccl/nccl_traits.h"
 #include "sim/core/errors.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/algorithms/plan_run.h"
@@ -528,7 +530,8 @@ TEST(Tree, TalksToOtherDomainsByTheRanksOfItsPattern) {
   } cases[] = {{TreePattern::balanced, {0, 1}}, {TreePattern::split, {0, 1}}, {TreePattern::plain, {0}}};
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, int>> all;
   for (const auto& one : cases) {
-    const auto plan = algorithm->plan_over(CollectiveKind::all_reduce, 28, 0, GroupShape({4}, one.pattern));
+    const auto plan =
+        algorithm->plan(CollectiveKind::all_reduce, {.ranks = 28, .sizes = {4}, .pattern = one.pattern});
     EXPECT_EQ(prove(*plan), "");
     std::set<std::uint32_t> senders;
     all.push_back(between_domains(*plan, domain_of));
@@ -558,7 +561,7 @@ TEST(Tree, JoinsChains) {
     }
     const auto ranks = static_cast<std::uint32_t>(domain_of.size());
     RC_PRE(ranks >= 2);
-    const auto plan = algorithm->plan_over(CollectiveKind::all_reduce, ranks, 0, sizes);
+    const auto plan = algorithm->plan(CollectiveKind::all_reduce, {.ranks = ranks, .sizes = sizes});
     RC_ASSERT(prove(*plan).empty());
     int messages = 0;
     for (const auto& [ends, number] : between_domains(*plan, domain_of)) {
@@ -573,7 +576,7 @@ TEST(Tree, JoinsChains) {
 // Four hosts of four: the inner host of a tree, which has two children, talks by two GPUs.
 TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
   const auto plan =
-      test::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 16, 0, DomainSizes{4});
+      test::make_algorithm("tree")->plan(CollectiveKind::all_reduce, {.ranks = 16, .sizes = {4}});
   const std::vector<int> host_of = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
   std::map<std::uint32_t, int> sent;
   for (const auto& [ends, number] : between_domains(*plan, host_of)) sent[ends.first] += number;
@@ -582,7 +585,8 @@ TEST(Tree, SpreadsANodesTrafficOverTwoGpus) {
 }
 
 TEST(Tree, IsAChainInASingleDomain) {
-  const auto plan = test::make_algorithm("tree")->plan_over(CollectiveKind::all_reduce, 8, 0, DomainSizes{8});
+  const auto plan =
+      test::make_algorithm("tree")->plan(CollectiveKind::all_reduce, {.ranks = 8, .sizes = {8}});
   for (std::uint32_t rank = 1; rank < 8; ++rank) {
     const Step up = plan->step(rank, 0, plan->steps(rank, 0) - 1);
     EXPECT_EQ(up.to.rank, rank - 1);
@@ -593,8 +597,8 @@ TEST(Nccl, OffersWhatItWasGiven) {
   const auto names = [](const std::string& text, CollectiveKind kind) {
     std::string all;
     const auto algorithm = test::make_algorithm(text);
-    for (const CollectiveAlgorithm* one : algorithm->candidates(kind))
-      all += std::string(one->plan(kind, 4, 0)->algorithm()) + " ";
+    for (const CollectiveAlgorithm* one : candidates_of(*algorithm, kind))
+      all += std::string(one->plan(kind, {4, 0})->algorithm()) + " ";
     return all;
   };
   EXPECT_EQ(names("nccl", CollectiveKind::all_reduce), "ring tree nvls nvls_tree sharp collnet_chain sharp ");
@@ -628,10 +632,10 @@ TEST(Algorithms, AreRegisteredAndSayWhatTheySupport) {
     if (std::any_of(info.parameters.begin(), info.parameters.end(), [](const auto& p) { return p.required; }))
       continue;  // the content of a file
     const auto algorithm = registry.create(name);
-    EXPECT_EQ(algorithm->cost_family() == CostFamily::tree, trees.contains(name)) << name;
+    EXPECT_EQ(nccl_traits_of(*algorithm).family == CostFamily::tree, trees.contains(name)) << name;
     for (const CollectiveKindInfo& kind : kCollectiveKinds) {
       if (!is_collective(kind.kind) || !algorithm->supports(kind.kind)) continue;
-      if (!algorithm->candidates(kind.kind).empty()) continue;  // made of others
+      if (!candidates_of(*algorithm, kind.kind).empty()) continue;  // made of others
       EXPECT_TRUE(tested.contains(name + " " + kind.name)) << name << " " << kind.name;
     }
   }

@@ -143,7 +143,7 @@ std::uint32_t tree_height(const Plan& tree, std::uint32_t t) {
 TEST(Executor, TreeOnTheIdealNetworkGoesUpAndDown) {
   const auto algorithm = Registry<CollectiveAlgorithm>::instance().create("double_binary_tree");
   for (const std::uint32_t p : {2U, 3U, 8U, 13U, 64U}) {
-    const auto tree = algorithm->plan(CollectiveKind::all_reduce, p, 0);
+    const auto tree = algorithm->plan(CollectiveKind::all_reduce, {p, 0});
     const auto members = everyone(p);
     Bench bench(p, kMicrosecond, "{all_reduce: double_binary_tree}");
     bench.start_all(request_of(CollectiveKind::all_reduce, members, 1000));
@@ -626,8 +626,8 @@ class WideTree final : public CollectiveAlgorithm {
  public:
   explicit WideTree(const WideTreeParameters& p) : children_(static_cast<std::uint32_t>(p.children)) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::broadcast; }
-  std::unique_ptr<Plan> plan(CollectiveKind, std::uint32_t ranks, std::uint32_t root) const override {
-    return wide_tree(ranks, root, children_);
+  std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
+    return wide_tree(shape.ranks, shape.root, children_);
   }
 
  private:

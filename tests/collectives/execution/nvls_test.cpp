@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/collectives/algorithms/nvls_kernels.h"
 #include "sim/collectives/gpu_generation.h"
+#include "sim/collectives/library/nccl/nvls_kernels.h"
 #include "sim/collectives/programs/named_plan.h"
 #include "sim/core/errors.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
-#include "sim/collectives/execution/nccl_tuning.h"
+#include "sim/collectives/library/nccl/nccl_tuning.h"
 #include "sim/collectives/programs/named_plan.h"
 #include "tests/collectives/packet_collectives.h"
 #include "tests/report/fixtures.h"

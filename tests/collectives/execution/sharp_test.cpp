@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/execution/chunking.h"
+#include "sim/collectives/execution/chunk_sizes.h"
 #include "sim/collectives/programs/named_plan.h"
 #include "sim/core/errors.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"

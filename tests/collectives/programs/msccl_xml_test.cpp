@@ -217,7 +217,7 @@ TEST(MscclXml, OldCopiesAreSteps) {
 TEST(MscclXml, FindsTheRoot) {
   const auto chain = Registry<CollectiveAlgorithm>::instance().create("chain");
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
-    const std::string text = write_msccl_xml(program_of(*chain->plan(kind, 4, 2)));
+    const std::string text = write_msccl_xml(program_of(*chain->plan(kind, {4, 2})));
     EXPECT_EQ(read_msccl_xml(text, "a.xml").root, 2U);
     EXPECT_EQ(read_msccl_xml(with(text, " root=\"2\"", ""), "a.xml").root, 2U);
   }

@@ -71,7 +71,7 @@ std::vector<std::string> algorithms() {
 TEST(OnePeerBlocks, RefusesWhatProgramsCannotSay) {
   const auto refusal = [](const char* algorithm, CollectiveKind kind) {
     const ConfigNode node = parse_config(algorithm, "test.yaml");
-    const auto plan = Registry<CollectiveAlgorithm>::instance().create(node, "")->plan(kind, 4, 0);
+    const auto plan = Registry<CollectiveAlgorithm>::instance().create(node, "")->plan(kind, {4, 0});
     try {
       program_of(*plan);
     } catch (const InputError& error) {
@@ -100,7 +100,7 @@ TEST(OnePeerBlocks, EveryAlgorithmOfOursCanBeWritten) {
         SCOPED_TRACE(name + " " + info.name + " " + std::to_string(ranks));
         std::unique_ptr<Plan> plan;
         try {
-          plan = algorithm->plan(info.kind, ranks, has_root(info.kind) ? ranks / 2 : 0);
+          plan = algorithm->plan(info.kind, {ranks, has_root(info.kind) ? ranks / 2 : 0});
         } catch (const Error&) {
           continue;  // not for any number of ranks
         }

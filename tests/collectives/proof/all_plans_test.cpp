@@ -26,7 +26,7 @@ struct Offer {
   // Null for a number of ranks that it says it is not for.
   std::unique_ptr<Plan> plan(std::uint32_t ranks, std::uint32_t root) const {
     try {
-      return algorithm->plan(kind, is_collective(kind) ? ranks : 2, root);
+      return algorithm->plan(kind, {is_collective(kind) ? ranks : 2, root});
     } catch (const InputError&) {
       return nullptr;
     } catch (const ConfigError&) {

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TablePlan table(const std::string& algorithm, CollectiveKind kind, std::uint32_t ranks) {
-  return TablePlan(*Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, ranks, 0));
+  return TablePlan(*Registry<CollectiveAlgorithm>::instance().create(algorithm)->plan(kind, {ranks, 0}));
 }
 TablePlan ring(std::uint32_t ranks) { return table("ring", CollectiveKind::all_reduce, ranks); }
 TablePlan tree(std::uint32_t ranks) { return table("double_binary_tree", CollectiveKind::all_reduce, ranks); }
@@ -475,7 +475,7 @@ long peak_kilobytes() {
 
 TEST(Proof, OfAThousandRanksIsSmall) {
   const auto big =
-      Registry<CollectiveAlgorithm>::instance().create("ring")->plan(CollectiveKind::all_reduce, 1024, 0);
+      Registry<CollectiveAlgorithm>::instance().create("ring")->plan(CollectiveKind::all_reduce, {1024, 0});
   const long before = peak_kilobytes();
   EXPECT_EQ(prove(*big), "");
   if (!test::kSanitized) {

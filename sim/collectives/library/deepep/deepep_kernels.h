@@ -1,0 +1,87 @@
+// The kernels of DeepEP's normal and low-latency modes, as KernelModel (csrc/kernels in DeepSeek's DeepEP,
+// v1). The algorithms `deepep` and `deepep_low_latency` have their plans.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "sim/collectives/library/kernel_model.h"
+#include "sim/core/parameters.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// DeepepKernelParameters: the kernels of the normal mode.
+//
+// - channels, chunk, buffer: 24 SMs, two a channel, RDMA chunks of 16 tokens in a buffer of 128.
+//   tests/test_internode.py of DeepEP begins with these values; it then takes the best of chunks of 4 to 32.
+// - hop_latency, hop_latency_net: DeepSeek's measurements of 64 bytes, end to end ("Insights into
+//   DeepSeek-V3", ISCA 2025, table 5: NVLink 3.33 us; InfiniBand in a leaf 2.8 us). Here the fabric's own
+//   delays are added, a microsecond between hosts.
+// - barriers: a kernel before the main one lets all GPUs meet twice, between hosts and then within
+//   (cached_notify in internode.cu). With one host they meet once (intranode.cu).
+// - warp_rate, between hosts: forwarded data is copied token by token by one warp for each channel and each
+//   GPU of the host (kRDMAAndNVLForwarder of a dispatch, kNVLSender of a combine). Its rate does not depend
+//   on NVLink.
+// - Measured on two hosts of H20, whose NVLink is 2.25 times that of H800: all 96 warps move 147.3 GB/s,
+//   including the own host's and GPU's tokens (pull request 181 and issue 137 of DeepEP). Two hosts of H200
+//   are as fast: 145.2 GB/s in a combine (issue 493).
+// - warp_rate, within one host: two or more warps for each GPU reach 337 GB/s on H20, more than the NVLink of
+//   H800. So there is no limit there.
+// - nvlink_share: where all ranks are in one host NVLink is the bottleneck, and the kernels get less of it
+//   than NCCL counts: two thirds of the raw rate on H800 and H20 alike. Each connection stores its part, over
+//   all channels and peers, at this share of the rate of the GPU's links. 0.9 makes netsim's H20 as fast as
+//   the one of issue 16: 337 GB/s, including the own rank's tokens.
+// - The cause of that share is not published. Stores of 64 bytes, each with a flit of header and one of
+//   answer, would get two thirds of a link; those of 128 bytes get the four fifths that NCCL counts.
+struct DeepepKernelParameters {
+  std::int64_t channels = 12;
+  std::int64_t chunk = 16;
+  std::int64_t buffer = 128;
+  Time hop_latency = 3'330 * kNanosecond;
+  Time hop_latency_net = 2'800 * kNanosecond;
+  BitRate warp_rate = 12'276 * kMbps;
+  double nvlink_share = 0.9;
+};
+
+// Adds the parameters of the kernels to those of `P`, which derives from DeepepKernelParameters.
+template <class P>
+Parameters<P> with_deepep_kernels(Parameters<P> parameters) {
+  const Range<Time> latency{0, kSecond};
+  parameters
+      .integer("channels", static_cast<std::int64_t P::*>(&P::channels), {1, 1024},
+               "channels, each with its share of the tokens (two SMs each; 24 SMs)")
+      .integer("chunk", static_cast<std::int64_t P::*>(&P::chunk), {1, 4096},
+               "tokens that are sent to another host at a time")
+      .integer("buffer", static_cast<std::int64_t P::*>(&P::buffer), {1, 1 << 20},
+               "tokens that the receiver of a connection can buffer; at least two chunks")
+      .time("hop_latency", static_cast<Time P::*>(&P::hop_latency), latency,
+            "latency of a message over NVLink (DeepSeek: 3.33 us)")
+      .time("hop_latency_net", static_cast<Time P::*>(&P::hop_latency_net), latency,
+            "latency of a message between hosts (DeepSeek: 2.8 us)")
+      .rate("warp_rate", static_cast<BitRate P::*>(&P::warp_rate), {0, 100'000 * kGbps},
+            "rate at which a channel of a GPU forwards tokens from other hosts to one GPU of its host "
+            "(DeepEP on H20); 0: no limit")
+      .real("nvlink_share", static_cast<double P::*>(&P::nvlink_share), {0.01, 1},
+            "share of the rate of a GPU's links in its host that the kernels reach if all ranks are in one "
+            "host (DeepEP on H20)");
+  return parameters;
+}
+KernelModel deepep_kernels(const DeepepKernelParameters& parameters, const KernelLoad& load);
+
+// LowLatencyParameters: the kernels of the low-latency mode.
+//
+// Latencies of messages are those of the normal mode. The other costs of the kernels are not published. They
+// cast the tokens and meet at a grid barrier between sending and receiving. They also wait for the slowest
+// GPU, and copy the received data for the experts.
+//
+// base_latency is fitted to the smallest figure of DeepEP's README, a dispatch of 128 tokens over 8 H800 in
+// 77 us. All others follow from it (docs/evidence/validation.md).
+struct LowLatencyParameters {
+  Time base_latency = 32 * kMicrosecond;
+  Time hop_latency = 3'330 * kNanosecond;
+  Time hop_latency_net = 2'800 * kNanosecond;
+};
+KernelModel low_latency_kernels(const LowLatencyParameters& parameters, const KernelLoad& load);
+
+}  // namespace netsim

@@ -1,0 +1,35 @@
+#include "sim/collectives/library/link_jumps.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace netsim {
+
+std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<std::uint32_t>>& linked,
+                                      std::span<const std::uint32_t> members) {
+  const auto count = static_cast<std::uint32_t>(members.size());
+  std::vector<std::uint32_t> jumps;
+  if (linked.empty() || count < 3) return jumps;
+  const auto has = [&](std::uint32_t from, std::uint32_t jump) {
+    const std::vector<std::uint32_t>& there = linked[members[from]];
+    return std::binary_search(there.begin(), there.end(), members[(from + jump) % count]);
+  };
+  std::map<std::uint32_t, std::uint32_t> place;
+  for (std::uint32_t i = 0; i < count; ++i) place[members[i]] = i;
+  for (const std::uint32_t gpu : linked[members[0]]) {
+    const auto at = place.find(gpu);
+    if (at == place.end() || std::gcd(at->second, count) != 1) continue;
+    std::uint32_t from = 0;
+    while (from < count && has(from, at->second)) ++from;
+    if (from == count) jumps.push_back(at->second);
+  }
+  const auto order = [count](std::uint32_t jump) {
+    return 2 * std::min(jump, count - jump) + (2 * jump > count);
+  };
+  std::sort(jumps.begin(), jumps.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return order(a) < order(b); });
+  return jumps;
+}
+
+}  // namespace netsim
