@@ -1,6 +1,6 @@
 // Does the PTD-P workload have the communications, bytes and FLOPs of the paper and of Megatron-LM, do all
 // its ends match for any degrees, and are degrees that do not fit refused?
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
