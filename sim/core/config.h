@@ -46,6 +46,20 @@ class ConfigNode {
   const ConfigNode* find(std::string_view key) const;
   // Returns the entry's node, added as null if it is absent. A null node becomes a map. Used by overlays.
   ConfigNode& at_or_add(const std::string& key);
+  // Returns a node of the same place and kind that has only those entries of the map for which `keep` is
+  // true.
+  template <class Keep>
+  ConfigNode filtered(Keep keep) const {
+    ConfigNode result;
+    result.kind_ = kind_;
+    result.place_ = place_;
+    result.key_line_ = key_line_;
+    result.key_column_ = key_column_;
+    for (const auto& entry : entries_) {
+      if (keep(entry.first)) result.entries_.push_back(entry);
+    }
+    return result;
+  }
   // Returns the map without the entry `key`.
   ConfigNode without(std::string_view key) const;
   void push_back(ConfigNode item) { items_.push_back(std::move(item)); }

@@ -32,7 +32,7 @@ std::string limits(const ParameterInfo& info) {
 
 void add_rows(const ParameterTable& table, const std::string& prefix, std::vector<Row>& rows) {
   for (const ParameterInfo& info : table) {
-    const bool component = info.type == "component";
+    const bool component = info.type == "component" || info.type == "component_list";
     const std::string range = component ? "a " + info.component_kind : limits(info);
     const std::string known = info.computed.empty() ? info.default_text : info.computed;
     const std::string standard = info.required ? "required" : known;

@@ -1,5 +1,6 @@
 #include "sim/core/parameters.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -17,6 +18,53 @@ std::string shown_limit(const std::string& type, const std::string& limit) {
   return limit;
 }
 
+namespace {
+
+const ParameterInfo* find_parameter(const ParameterTable& table, const std::string& name) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const ParameterInfo& info) { return info.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string merge_parameters(ParameterTable& into, const ParameterTable& from) {
+  for (const ParameterInfo& info : from) {
+    const auto other = std::find_if(into.begin(), into.end(),
+                                    [&](const ParameterInfo& known) { return known.name == info.name; });
+    if (other == into.end()) {
+      into.push_back(info);
+      continue;
+    }
+    if (other->type != "section" || info.type != "section") return info.name;
+    const std::string both = merge_parameters(other->children, info.children);
+    if (!both.empty()) return info.name + "." + both;
+  }
+  return "";
+}
+
+ConfigNode entries_of(const ParameterTable& table, const ConfigNode& node) {
+  if (!node.is_map()) return node;
+  ConfigNode entries =
+      node.filtered([&](const std::string& key) { return find_parameter(table, key) != nullptr; });
+  for (const ParameterInfo& info : table) {
+    if (info.type == "section" && entries.find(info.name) != nullptr)
+      entries.at_or_add(info.name) = entries_of(info.children, *node.find(info.name));
+  }
+  return entries;
+}
+
+void refuse_unknown_keys(const ParameterTable& table, const ConfigNode& node,
+                         const std::vector<std::string>& also_allowed) {
+  std::vector<std::string> allowed = also_allowed;
+  for (const ParameterInfo& info : table) allowed.push_back(info.name);
+  node.allow_keys(allowed);
+  for (const auto& [key, value] : node.entries()) {
+    const ParameterInfo* info = find_parameter(table, key);
+    if (info != nullptr && info->type == "section") refuse_unknown_keys(info->children, value, {});
+  }
+}
+
 void out_of_range(const ConfigNode& node, const std::string& minimum, const std::string& maximum) {
   const auto limits_nothing = [](const std::string& limit) {
     for (const char* type : {"time", "bytes", "rate", "integer", "real"}) {
@@ -31,7 +79,7 @@ void out_of_range(const ConfigNode& node, const std::string& minimum, const std:
 }
 
 void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
-  for (const char* type : {"section", "sections", "list", "components"}) {
+  for (const char* type : {"section", "sections", "list", "components", "component_list"}) {
     if (parameter.type == type) return;
   }
   // A null that was not written has the place of its key. A written null has a place of its own, and a null

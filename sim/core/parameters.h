@@ -38,6 +38,7 @@ struct ParameterInfo {
   std::string name;
   // One of bool, integer, real, time, bytes, rate, text, choice, names, component, section, list. Maps by
   // name are `components` and `sections`. `groups` is a number or a list of components with a `count` each.
+  // `component_list` is a list of components.
   std::string type;
   std::string default_text;  // in the notation the user writes; "" = required or computed
   std::string computed;      // how the default follows from other values, in words: "by profile"
@@ -59,6 +60,16 @@ ParameterInfo component_info(std::string name, std::string component_kind, std::
 ParameterInfo names_info(std::string name, std::string default_name, std::string doc);
 // Returns the names that a parameter of type `names` holds, as nodes with their places.
 std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name);
+
+// Adds the parameters of one table to another. Sections that both have become one, with the documentation of
+// the table that has it first. Returns the dotted name of a parameter that both have, or "".
+std::string merge_parameters(ParameterTable& into, const ParameterTable& from);
+// Returns the entries of a map that a table has, in its sections too. Whatever is no map is returned as it
+// is.
+ConfigNode entries_of(const ParameterTable& table, const ConfigNode& node);
+// Throws ConfigError at a key that is neither in the table nor in `also_allowed`, in its sections too.
+void refuse_unknown_keys(const ParameterTable& table, const ConfigNode& node,
+                         const std::vector<std::string>& also_allowed);
 
 // Throws ConfigError at a key that has no value. A section may be empty: its parameters then have their
 // defaults.
@@ -138,11 +149,18 @@ class Parameters {
   // Declares a nested map with parameters of its own.
   template <class S>
   Parameters&& section(std::string name, S P::*member, const Parameters<S>& nested, std::string doc);
+  // Declares a nested map whose parameters are members of the same struct.
+  Parameters&& section(std::string name, const Parameters& nested, std::string doc);
   // Declares a nested component `{kind: NAME, its parameters...}` of the registry `component_kind`. The node
   // is kept, and its keys are checked when the component is created. An absent key leaves it null, which
   // stands for the registry's default. A bare scalar NAME stands for {kind: NAME}.
   Parameters&& component(std::string name, ConfigNode P::*member, std::string component_kind,
                          std::string default_name, std::string doc);
+
+  // Declares a list of nested components, which the component makes from the kept node. An absent key leaves
+  // it null.
+  Parameters&& component_list(std::string name, ConfigNode P::*member, std::string component_kind,
+                              std::string doc);
 
   // Declares a list that the component reads from the kept node. An absent key leaves it null.
   Parameters&& list(std::string name, ConfigNode P::*member, std::string doc);
@@ -263,6 +281,24 @@ Parameters<P>&& Parameters<P>::section(std::string name, S P::*member, const Par
                        [member, nested](P& p, const ConfigNode& node) {
                          p.*member = nested.parse_over(std::move(p.*member), node);
                        }});
+  return std::move(*this);
+}
+
+template <class P>
+Parameters<P>&& Parameters<P>::section(std::string name, const Parameters& nested, std::string doc) {
+  table_.push_back(section_info(std::move(name), nested.table(), std::move(doc)));
+  bindings_.push_back({[nested](P& p, const ConfigNode& node) { nested.read_map(node, {}, false, p); },
+                       [](P&) {},  // an empty section changes nothing
+                       [nested](P& p, const ConfigNode& node) { nested.read_map(node, {}, true, p); }});
+  return std::move(*this);
+}
+
+template <class P>
+Parameters<P>&& Parameters<P>::component_list(std::string name, ConfigNode P::*member,
+                                              std::string component_kind, std::string doc) {
+  ParameterInfo info = component_info(std::move(name), std::move(component_kind), "", std::move(doc));
+  info.type = "component_list";
+  keep(std::move(info), member);
   return std::move(*this);
 }
 

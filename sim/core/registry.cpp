@@ -16,11 +16,32 @@ void Catalogue::add(ComponentInfo info, Factory factory) {
     faults_.push_back(what + "is registered too late, after a component was made: " + source);
     return;
   }
-  auto key = std::make_pair(info.kind, info.name);
+  const auto key = std::make_pair(info.kind, info.name);
+  const auto owner = std::make_pair(info.owner_kind, info.owner);
+  ParameterTable own = info.parameters;
   const auto [other, added] =
-      components_.try_emplace(std::move(key), Entry{std::move(info), std::move(factory)});
-  if (!added)
+      components_.try_emplace(key, Entry{std::move(info), std::move(factory), std::move(own)});
+  if (!added) {
     faults_.push_back(what + "is registered twice: " + other->second.info.source + " and " + source);
+    return;
+  }
+  complete(key.first, key.second);
+  complete(owner.first, owner.second);
+}
+
+// The order of registration does not matter: the components are taken by their names.
+void Catalogue::complete(const std::string& kind, const std::string& name) {
+  const auto it = components_.find({kind, name});
+  if (it == components_.end()) return;
+  ParameterTable table = it->second.own;
+  for (const ComponentInfo* component : keys_of(kind, name)) {
+    const std::string both = merge_parameters(table, component->parameters);
+    if (!both.empty()) {
+      faults_.push_back(component->kind + " '" + component->name + "' has the key '" + both + "' of " + kind +
+                        " '" + name + "', which is taken: " + component->source);
+    }
+  }
+  it->second.info.parameters = std::move(table);
 }
 
 void Catalogue::check() const {
@@ -54,6 +75,23 @@ std::vector<std::string> Catalogue::names(const std::string& kind) const {
   return result;
 }
 
+std::vector<std::string> Catalogue::chosen_names(const std::string& kind) const {
+  std::vector<std::string> result;
+  for (const auto& [key, entry] : components_) {
+    if (key.first == kind && entry.info.has_map()) result.push_back(key.second);
+  }
+  return result;
+}
+
+std::vector<const ComponentInfo*> Catalogue::keys_of(const std::string& kind, const std::string& name) const {
+  std::vector<const ComponentInfo*> result;
+  for (const auto& [key, entry] : components_) {
+    if (entry.info.owner_kind == kind && entry.info.owner == name && !entry.info.has_map())
+      result.push_back(&entry.info);
+  }
+  return result;
+}
+
 const ComponentInfo* Catalogue::find(const std::string& kind, const std::string& name) const {
   const auto it = components_.find({kind, name});
   return it == components_.end() ? nullptr : &it->second.info;
@@ -71,10 +109,21 @@ std::string component_name(const ConfigNode& node, const std::string& default_na
   return default_name;
 }
 
+ConfigNode own_entries(const ConfigNode& node, const std::string& kind, const std::string& name,
+                       const ParameterTable& own) {
+  const Catalogue& catalogue = Catalogue::instance();
+  if (catalogue.keys_of(kind, name).empty()) return node;
+  refuse_unknown_keys(catalogue.find(kind, name)->parameters, node, {"kind"});
+  ParameterTable also = own;
+  also.emplace_back().name = "kind";
+  return entries_of(also, node);
+}
+
 void unknown_component(const ConfigNode& node, const std::string& kind, const std::string& name) {
-  const std::vector<std::string> names = Catalogue::instance().names(kind);
+  const std::vector<std::string> names = Catalogue::instance().chosen_names(kind);
   std::string known;
   for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
+  if (known.empty()) known = "none; a plugin may have some";
   const std::string near = nearest(name, names);
   const ConfigNode* given = node.find("kind");
   (given != nullptr ? *given : node)

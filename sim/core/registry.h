@@ -7,6 +7,9 @@
 //
 // The interface names its kind: `static constexpr const char* kComponentKind = "congestion_control";`.
 //
+// The parameters of a component may also be keys in the map of another one, beside the keys of others
+// (KeysOf). That component's own factory and its descriptions then allow them.
+//
 // Components register before main(), those of a plugin while it is loaded (sim/core/plugin.h). Registration
 // ends when the first component is made. From then on the catalogue is only read, by any thread.
 #pragma once
@@ -35,8 +38,20 @@ struct ComponentInfo {
   std::string name;     // "dcqcn"
   std::string summary;  // one sentence
   ParameterTable parameters;
-  std::string source = {};               // "file:line" of the registration
+  std::string source = {};  // "file:line" of the registration
+  // Kind and name of the component in whose map the parameters are given; empty: they have a map of their
+  // own.
+  std::string owner_kind = {}, owner = {};
   std::vector<ColumnInfo> columns = {};  // of the table that it writes, in their order
+  bool has_map() const { return owner.empty(); }
+};
+
+// KeysOf: parameters of a component that are keys in the map of another one, whose kind and name these are.
+// The other component's table has them too.
+template <class P>
+struct KeysOf {
+  std::string owner_kind, owner;
+  Parameters<P> parameters;
 };
 
 // Catalogue: holds all registered components of all kinds. The program, its plugins and other users of the
@@ -51,16 +66,20 @@ class Catalogue {
   // Adds a component. It never throws, because it is called before main() and within dlopen(). A wrong
   // registration (the name is taken, or the catalogue is frozen) is recorded for check().
   void add(ComponentInfo info, Factory factory = {});
-  // Throws ConfigError for the first wrong registration.
+  // Throws ConfigError for the first wrong registration: a name or a key that is taken, or a late one.
   void check() const;
   // Ends registration after a check().
   void freeze();
   bool frozen() const { return frozen_; }
 
-  // Return components, kinds and names sorted by kind, then name.
+  // Return components, kinds and names sorted by kind, then name. chosen_names() leaves out the components
+  // whose parameters are keys of another one: no `kind` chooses them.
   std::vector<const ComponentInfo*> all() const;
   std::vector<std::string> kinds() const;
   std::vector<std::string> names(const std::string& kind) const;
+  std::vector<std::string> chosen_names(const std::string& kind) const;
+  // Returns the components whose parameters are keys of this one, sorted by kind, then name.
+  std::vector<const ComponentInfo*> keys_of(const std::string& kind, const std::string& name) const;
   // Returns the component, or null where there is none.
   const ComponentInfo* find(const std::string& kind, const std::string& name) const;
   // Returns the component's factory, or null where there is none.
@@ -70,7 +89,11 @@ class Catalogue {
   struct Entry {
     ComponentInfo info;
     Factory factory;
+    ParameterTable own;  // the parameters without those of other components
   };
+
+  // Sets the component's table: its own parameters and those that others have in its map.
+  void complete(const std::string& kind, const std::string& name);
 
   std::map<std::pair<std::string, std::string>, Entry> components_;
   std::vector<std::string> faults_;
@@ -85,6 +108,10 @@ std::string describe_parameters(const ParameterTable& table);
 // Returns the name of the component that `node` chooses: {kind: NAME, parameters...} or a bare NAME. A null
 // node or one without `kind` chooses `default_name`. Throws ConfigError where there is no default.
 std::string component_name(const ConfigNode& node, const std::string& default_name, const std::string& kind);
+// Returns the part of a component's map that has its own parameters, `own`. Throws ConfigError at a key that
+// neither the component has nor another one whose parameters are keys of it.
+ConfigNode own_entries(const ConfigNode& node, const std::string& kind, const std::string& name,
+                       const ParameterTable& own);
 // Throws the ConfigError for a name that no component of `kind` has.
 [[noreturn]] void unknown_component(const ConfigNode& node, const std::string& kind, const std::string& name);
 
@@ -103,6 +130,10 @@ class Registry {
   }
   // Makes the component of that name with all its defaults.
   std::unique_ptr<Interface> create(const std::string& name) const { return make(ConfigNode(), name); }
+  // Makes the component of that name from `node`, whose own `kind` does not matter.
+  std::unique_ptr<Interface> create_named(const std::string& name, const ConfigNode& node) const {
+    return make(node, name);
+  }
   static std::string component_name(const ConfigNode& node, const std::string& default_name) {
     return netsim::component_name(node, default_name, Interface::kComponentKind);
   }
@@ -129,22 +160,47 @@ class Registration {
                int line = __builtin_LINE())
       : Registration(
             name, summary, parameters.table(),
-            [parameters, make](const ConfigNode& node) {
-              const ConfigNode empty;
-              return make(parameters.parse(node.is_scalar() ? empty : node, {"kind"}), node);
+            [parameters, make, name](const ConfigNode& node) {
+              const ConfigNode map = own_entries(node.is_scalar() ? ConfigNode() : node,
+                                                 Interface::kComponentKind, name, parameters.table());
+              return make(parameters.parse(map, {"kind"}), node);
             },
             std::move(columns), file, line) {}
+  // Serves parameters that are keys of another component. `make` gets that component's whole map.
+  template <class P, class Make>
+  Registration(const std::string& name, const std::string& summary, const KeysOf<P>& keys, Make make,
+               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    Catalogue::instance().add({Interface::kComponentKind,
+                               name,
+                               summary,
+                               keys.parameters.table(),
+                               place(file, line),
+                               keys.owner_kind,
+                               keys.owner,
+                               {}},
+                              [parameters = keys.parameters, make](const ConfigNode& node) -> void* {
+                                const ConfigNode map =
+                                    node.is_scalar() ? ConfigNode() : entries_of(parameters.table(), node);
+                                std::unique_ptr<Interface> component = make(parameters.parse(map), node);
+                                return component.release();
+                              });
+  }
   // Serves parameters that Parameters<> cannot express, such as lists: `make` reads the node itself.
   template <class Make>
   Registration(const std::string& name, const std::string& summary, const ParameterTable& table, Make make,
                std::vector<ColumnInfo> columns = {}, const char* file = __builtin_FILE(),
                int line = __builtin_LINE()) {
-    Catalogue::instance().add({Interface::kComponentKind, name, summary, table,
-                               std::string(file) + ":" + std::to_string(line), std::move(columns)},
-                              [make](const ConfigNode& node) -> void* {
-                                std::unique_ptr<Interface> component = make(node);
-                                return component.release();
-                              });
+    Catalogue::instance().add(
+        {Interface::kComponentKind, name, summary, table, place(file, line), {}, {}, std::move(columns)},
+        [make](const ConfigNode& node) -> void* {
+          std::unique_ptr<Interface> component = make(node);
+          return component.release();
+        });
+  }
+
+ private:
+  static std::string place(const char* file, int line) {
+    return std::string(file) + ":" + std::to_string(line);
   }
 };
 

@@ -86,6 +86,7 @@ Json type_schema(const ParameterInfo& info) {
   if (info.type == "component") return component_schema(info);
   if (info.type == "components")
     return {{"type", "object"}, {"additionalProperties", component_schema(info)}};
+  if (info.type == "component_list") return {{"type", "array"}, {"items", reference(info.component_kind)}};
   if (info.type == "groups") {
     Json list = {{"type", "array"}, {"items", {{"type", "object"}}}};
     return {{"anyOf", {integer_schema(info), std::move(list)}}};
@@ -149,7 +150,7 @@ Json component_definition(const ComponentInfo& component) {
 
 // Returns the schema of any component of a kind: a bare name, or one of the maps with its `kind`.
 Json kind_definition(const std::string& kind, const Catalogue& catalogue) {
-  const std::vector<std::string> names = catalogue.names(kind);
+  const std::vector<std::string> names = catalogue.chosen_names(kind);
   Json alternatives = Json::array({{{"enum", names}}});
   for (const std::string& name : names) {
     alternatives.push_back({{"allOf", {reference(kind + "." + name), {{"required", {"kind"}}}}}});
@@ -171,7 +172,7 @@ Json definitions(const Catalogue& catalogue) {
 void add_missing(const ParameterTable& table, Json& definitions) {
   for (const ParameterInfo& info : table) {
     add_missing(info.children, definitions);
-    if (info.type != "component" && info.type != "components") continue;
+    if (info.type != "component" && info.type != "components" && info.type != "component_list") continue;
     const std::string standard = info.component_kind + "." + info.default_text;
     if (!definitions.contains(info.component_kind)) definitions[info.component_kind] = true;
     if (!info.default_text.empty() && !definitions.contains(standard)) definitions[standard] = true;

@@ -252,7 +252,9 @@ class Subjects {
   }
   // Adds the parameters of a component. A component inside one of its own kind is followed, but a third level
   // of that kind is not.
+  // Parameters in the map of another component are that component's subjects.
   void add_parameters(const ComponentInfo& info, const std::string& prefix) {
+    if (!info.has_map()) return;
     const auto of_kind = std::count_if(inside_.begin(), inside_.end(),
                                        [&](const ComponentInfo* outer) { return outer->kind == info.kind; });
     if (of_kind > 1 || std::find(inside_.begin(), inside_.end(), &info) != inside_.end()) return;
@@ -266,7 +268,7 @@ class Subjects {
       add(info, path, of);
       if (info.type == "sections") continue;  // parameters that all sections share
       add_table(info.children, path + ".", of);
-      if (info.type != "component") continue;
+      if (info.type != "component" && info.type != "component_list") continue;
       for (const ComponentInfo* component : Catalogue::instance().all()) {
         if (component->kind == info.component_kind) add_parameters(*component, path + ".");
       }

@@ -3,7 +3,7 @@
 // products of all pairs of these vectors. A microbatch counts a rank's samples.
 //
 // It is trained as at Meta (the same paper, section 3; Mudigere et al., arXiv 2104.05158). Replicas have
-// copies of the MLPs and divide the embedding tables among them (embedding_parallel() in strategies.h).
+// copies of the MLPs and divide the embedding tables among them (embedding_parallel.cpp).
 // Indices go to the ranks of the tables and rows come back. Their gradients go there too and are added to the
 // rows at once (fused with the optimizer). The dense features' MLP is computed while rows and gradients
 // travel. Dividing tables does not change how many rows a rank looks up: it has the rows of all samples in

@@ -1,23 +1,61 @@
+// Activation offload: what forwards keep of a share of the body's layers is copied to the host's memory,
+// behind each forward of the layer. It comes back `ahead` layers before its backward, one copy after the
+// other (stream offload). The layers are the first ones of each chunk, whose backwards are farthest away.
+//
+// Transformer Engine's get_cpu_offload_context() and Megatron-Core's --cpu-offloading-num-layers do so.
+// DeepSpeed's cpu_checkpointing does it with what full recomputation keeps.
 #include <algorithm>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/memory_accounting.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
-class ActivationOffloadStrategy final : public Strategy {
- public:
-  explicit ActivationOffloadStrategy(const ActivationOffload& p) : p_(p) {}
+struct ActivationParameters {
+  double share = 0;  // share of the layers, rounded to a whole number of them
+  std::int64_t ahead = 1;
+};
 
-  void apply(TrainingGraph& graph) const override {
-    graph.replica_traffic.ahead = p_.ahead;
+class ActivationOffload final : public Strategy {
+ public:
+  explicit ActivationOffload(const ActivationParameters& p) : p_(p) {}
+
+  // The strategies that sum gradients set how far ahead parameters are gathered, as this one does.
+  StrategyOrder order() const override {
+    return {.after = {"data_parallel", "local_steps", "parameter_servers", "sharded_replicas",
+                      "sequence_gradients"}};
+  }
+  bool takes_part(const JobShape&) const override { return p_.share > 0; }
+  void check(const JobShape& job) const override {
+    if (!takes_part(job)) return;
+    const Model model = job.model->make(1, 2);
+    const bool known = std::all_of(model.kinds.begin(), model.kinds.end(), [](const ModelLayer& layer) {
+      return std::any_of(layer.forward.begin(), layer.forward.end(), [](const ModelPart& part) {
+        return std::any_of(part.operators.begin(), part.operators.end(),
+                           [](const Operator& op) { return !op.saved.empty(); });
+      });
+    });
+    if (!known)
+      job.key("offload", "activations")
+          .fail("the model does not say what its operators keep for the backward");
+    const ConfigNode& key = job.key("offload", "ahead");
+    if (job.divides_parameters() && p_.ahead != job.gathers_ahead)
+      key.fail("parameters are gathered " + std::to_string(job.gathers_ahead) +
+               " layers ahead (sharding.ahead), and activations come back with them: has to be the same");
+    if (job.fetches_experts() && p_.ahead != job.experts_ahead)
+      key.fail("experts are fetched " + std::to_string(job.experts_ahead) +
+               " layers ahead (dispatch.ahead), and activations come back with them: has to be the same");
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    graph.replica_traffic.ahead = static_cast<std::uint32_t>(p_.ahead);
     for (StageGraph& stage : graph.stages) {
-      for (ChunkGraph& chunk : stage.chunks) offload(graph, chunk);
+      for (ChunkGraph& chunk : stage.chunks) offload(graph, chunk, job.recompute);
     }
   }
 
  private:
-  void offload(TrainingGraph& graph, ChunkGraph& chunk) const {
+  void offload(TrainingGraph& graph, ChunkGraph& chunk, Recompute recompute) const {
     const std::size_t layers = chunk.layers.size();
     const auto repeats = [&](std::uint32_t layer) { return graph.layers[layer].repeats; };
     const auto body = std::count_if(chunk.layers.begin(), chunk.layers.end(), repeats);
@@ -27,7 +65,7 @@ class ActivationOffloadStrategy final : public Strategy {
     for (std::size_t i = 0; i < layers && left > 0; ++i) {
       if (!repeats(chunk.layers[i])) continue;
       --left;
-      const MemoryChange kept = kept_activations(graph, graph.layers[chunk.layers[i]], p_.kept);
+      const MemoryChange kept = kept_activations(graph, graph.layers[chunk.layers[i]], recompute);
       if (kept.bytes == 0 && kept.each == 0) continue;
       MemoryChange there = kept;
       there.kind = MemoryKind::host;
@@ -53,13 +91,21 @@ class ActivationOffloadStrategy final : public Strategy {
     return node;
   }
 
-  ActivationOffload p_;
+  ActivationParameters p_;
 };
 
+const Registration<Strategy> kActivationOffload{
+    "activation_offload", "activations of a share of the layers are kept in the memory of the hosts",
+    ptdp_keys(in_section(
+        kOffloadSection,
+        Parameters<ActivationParameters>()
+            .real(
+                "activations", &ActivationParameters::share, {0, 1},
+                "share of the layers of which the host's memory has what the forward keeps for the backward "
+                "(the first ones; Megatron-Core's --cpu-offloading-num-layers)")
+            .integer("ahead", &ActivationParameters::ahead, {0, 1000},
+                     "layers: how much ahead of its backward a layer's activations are copied back"))),
+    [](const ActivationParameters& p, const ConfigNode&) { return std::make_unique<ActivationOffload>(p); }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> activation_offload(const ActivationOffload& parameters) {
-  return std::make_unique<ActivationOffloadStrategy>(parameters);
-}
-
 }  // namespace netsim

@@ -1,8 +1,26 @@
+// Context parallelism over axis "cp". Each rank holds its part of every sequence and computes everything that
+// concerns a single token for its own tokens. Its queries attend to the keys and values of all ranks. A
+// sequence is cut into twice as many chunks as ranks. A rank's part is one chunk from either end, so that
+// causal attention is the same work on all ranks. Megatron-Core does so; Brandon et al. give the reason
+// ("Striped Attention", arXiv 2311.09431).
+//
+// The exchange says how a rank gets the keys and values (stream cp).
+// - ring: blocks of them go round a ring. Each is passed on while attention to it is computed. In the
+//   backward, the gradients of the blocks go round with them (Liu et al., "Ring Attention", arXiv 2310.01889;
+//   Transformer Engine's "p2p"). Transformer Engine's backward begins with the block that the forward ended
+//   with. So cp - 1 transfers return a block and its gradient to their owner.
+// - all_gather: all keys and values are gathered before the attention, forward and backward. Their gradients
+//   are reduce-scattered after it (Dubey et al., "The Llama 3 Herd of Models", arXiv 2407.21783, section
+//   3.3.2).
+// - all_to_all: a rank gets the queries, keys and values of all tokens for a part of the heads. The output
+//   goes back the same way (Jacobs et al., "DeepSpeed-Ulysses", arXiv 2309.14509).
+// - hybrid: all_to_all over axis "cp_heads" and ring over axis "cp_tokens", which "cp" is made of (Fang and
+//   Zhao, "USP", arXiv 2405.07719; Transformer Engine's "a2a+p2p").
 #include <algorithm>
 #include <utility>
 
 #include "sim/training/strategy/chain_editor.h"
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -187,19 +205,65 @@ class Attention {
   PeerExpression next_, before_;  // neighbours on the ring
 };
 
+bool has_core(const std::vector<ModelPart>& parts, bool fused) {
+  return std::any_of(parts.begin(), parts.end(), [fused](const ModelPart& part) {
+    return std::any_of(part.operators.begin(), part.operators.end(), [fused](const Operator& op) {
+      return op.core && (!fused || op.kind == Kernel::Kind::attention);
+    });
+  });
+}
+
+// Returns why a model cannot be trained with this exchange, in words for the user; "" if it can.
+std::string refuse_context(const Model& model, ContextExchange exchange) {
+  const bool ring = exchange == ContextExchange::ring || exchange == ContextExchange::hybrid;
+  for (const ModelLayer& kind : model.kinds) {
+    if (!has_core(kind.forward, false)) return "a layer of this model does not say what its attention reads";
+    if (ring && !has_core(kind.forward, true))
+      return "a ring needs an attention that is one kernel, which this model's is not: context_exchange may "
+             "be "
+             "all_gather or all_to_all";
+  }
+  return {};
+}
+
+struct ContextParameters {
+  std::int64_t context = 1;
+  ContextExchange exchange = ContextExchange::ring;
+  std::int64_t heads = 2;
+};
+
 class ContextParallel final : public Strategy {
  public:
-  explicit ContextParallel(ContextExchange exchange) : exchange_(exchange) {}
+  explicit ContextParallel(const ContextParameters& p) : p_(p) {}
 
+  StrategyOrder order() const override { return {.before = {"tensor_parallel"}}; }
+  void describe(JobShape& job) const override {
+    job.context = p_.context;
+    job.context_exchange = p_.exchange;
+    job.context_heads_given = p_.heads;
+  }
+  double operations_of_layer(const JobShape&) const override {
+    return 10.0 * static_cast<double>(p_.context);
+  }
+  void check(const JobShape& job) const override {
+    if (p_.context == 1) return;
+    const std::string refusal = job.model->refuse(Division::context);
+    if (!refusal.empty()) job.key("parallel", "context").fail(refusal);
+    check_sequence(job);
+    check_heads(job);
+    const std::string refused = refuse_context(job.model->make(1, 2), p_.exchange);
+    if (!refused.empty()) job.key("parallel", "context_exchange").fail(refused);
+    check_ring(job);
+  }
   void divide(const Mesh& mesh, Sharding& sharding) const override {
     for (const Dimension dimension : {Dimension::tokens, Dimension::sequence})
       sharding.divide(dimension, mesh.size("cp"));
-    if (exchange_ == ContextExchange::ring) sharding.divide(Dimension::keys, mesh.size("cp"));
-    if (exchange_ == ContextExchange::hybrid) sharding.divide(Dimension::keys, mesh.size("cp_tokens"));
+    if (p_.exchange == ContextExchange::ring) sharding.divide(Dimension::keys, mesh.size("cp"));
+    if (p_.exchange == ContextExchange::hybrid) sharding.divide(Dimension::keys, mesh.size("cp_tokens"));
   }
-  void apply(TrainingGraph& graph) const override {
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     if (graph.mesh.size("cp") == 1) return;
-    const Attention forward(graph, exchange_, true), backward(graph, exchange_, false);
+    const Attention forward(graph, p_.exchange, true), backward(graph, p_.exchange, false);
     for (LayerGraph& layer : graph.layers) {
       layer.forward_buffers = forward.buffers(layer.forward);
       layer.backward_buffers = backward.buffers(layer.backward);
@@ -209,33 +273,75 @@ class ContextParallel final : public Strategy {
   }
 
  private:
-  ContextExchange exchange_;
+  // Each rank has two chunks of a sequence (Transformer Engine).
+  void check_sequence(const JobShape& job) const {
+    const ConfigNode& key = job.key("parallel", "context");
+    const std::int64_t sequence = job.model->sequence();
+    if (sequence % (2 * p_.context) != 0) {
+      key.fail("model.sequence (" + std::to_string(sequence) +
+               ") cannot be divided by 2 x context: each rank has two chunks of it");
+    }
+    if (job.sequence && sequence % (p_.context * job.tensor) != 0) {
+      key.fail("model.sequence (" + std::to_string(sequence) + ") cannot be divided by context x tensor (" +
+               std::to_string(p_.context * job.tensor) + ")");
+    }
+  }
+  void check_heads(const JobShape& job) const {
+    const bool hybrid = job.hybrid_context();
+    const std::int64_t heads = job.context_heads();
+    if (hybrid && (p_.context % heads != 0 || p_.context == heads)) {
+      job.key("parallel", "context_heads")
+          .fail("context_heads (" + std::to_string(heads) +
+                ") has to be a divisor of context, and less than it: " + std::to_string(p_.context));
+    }
+    for (const auto& [name, value] : job.model->divided()) {
+      if (name != "heads" && name != "groups") continue;
+      if (value % (job.tensor * heads) == 0) continue;
+      job.key("parallel", "context_exchange")
+          .fail("model." + name + " (" + std::to_string(value) + ") cannot be divided by tensor x " +
+                (hybrid ? "context_heads (" : "context (") + std::to_string(job.tensor * heads) + ")");
+    }
+  }
+  // Checks that a ring lies along a plain axis. A rank on an axis that experts split into two has no next
+  // rank.
+  void check_ring(const JobShape& job) const {
+    if (!job.has_experts() || (!job.hybrid_context() && p_.exchange != ContextExchange::ring)) return;
+    const std::optional<Mesh> mesh = job.mesh_with_experts();
+    if (!mesh || mesh->is_plain(job.hybrid_context() ? "cp_tokens" : "cp")) return;
+    job.key("parallel", "context")
+        .fail(
+            "a ring of context-parallel ranks needs them to be whole axes of expert_tensor, expert or the "
+            "copies of experts: choose other sizes, or context_exchange all_gather or all_to_all");
+  }
+
+  ContextParameters p_;
 };
 
-bool core_of(const std::vector<ModelPart>& parts, bool fused) {
-  return std::any_of(parts.begin(), parts.end(), [fused](const ModelPart& part) {
-    return std::any_of(part.operators.begin(), part.operators.end(), [fused](const Operator& op) {
-      return op.core && (!fused || op.kind == Kernel::Kind::attention);
-    });
-  });
+Parameters<ContextParameters> context_parameters() {
+  using P = ContextParameters;
+  return in_section(
+      kParallelSection,
+      Parameters<P>()
+          .integer("context", &P::context, {1, 65'536},
+                   "context-parallel ranks, each with its part of every sequence")
+          .choice(
+              "context_exchange", &P::exchange,
+              {{"ring", ContextExchange::ring},
+               {"all_gather", ContextExchange::all_gather},
+               {"all_to_all", ContextExchange::all_to_all},
+               {"hybrid", ContextExchange::hybrid}},
+              "how a context-parallel rank attends to the keys and values of the others: blocks of them "
+              "go round a ring; all are gathered; all-to-alls divide heads instead of tokens; all-to-alls "
+              "among neighbours and a ring among those groups")
+          .integer("context_heads", &P::heads, {2, 65'536},
+                   "hybrid: context-parallel ranks that divide heads among them; the ring has context / "
+                   "context_heads steps"));
 }
+
+const Registration<Strategy> kContextParallel{
+    "context_parallel", "each rank has its part of every sequence and attends to the parts of the others",
+    ptdp_keys(context_parameters()),
+    [](const ContextParameters& p, const ConfigNode&) { return std::make_unique<ContextParallel>(p); }};
 
 }  // namespace
-
-std::unique_ptr<Strategy> context_parallel(ContextExchange exchange) {
-  return std::make_unique<ContextParallel>(exchange);
-}
-
-std::string refuse_context(const Model& model, ContextExchange exchange) {
-  const bool ring = exchange == ContextExchange::ring || exchange == ContextExchange::hybrid;
-  for (const ModelLayer& kind : model.kinds) {
-    if (!core_of(kind.forward, false)) return "a layer of this model does not say what its attention reads";
-    if (ring && !core_of(kind.forward, true))
-      return "a ring needs an attention that is one kernel, which this model's is not: context_exchange may "
-             "be "
-             "all_gather or all_to_all";
-  }
-  return {};
-}
-
 }  // namespace netsim

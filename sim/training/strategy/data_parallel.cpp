@@ -1,153 +1,79 @@
-#include <algorithm>
-
-#include "sim/training/strategy/strategies.h"
+// Data parallelism over axis "replicas", the ranks that hold the same parameters. All gradients of a stage
+// are all-reduced (stream dp) after its last backward, in pieces of `bucket` bytes (0: in one piece). The
+// copies of the model in a bidirectional pipeline are summed in the same collective.
+//
+// With `overlap`, gradients are all-reduced during the last microbatch's backward, whenever layers have
+// filled a bucket. The remainder follows after it. Without `overlap`, gradients of chunks for which the
+// schedule has reduction steps (PipelineStepKind::reduce) are reduced at these, in pieces of a bucket.
+//
+// local_steps, parameter_servers and sharded_replicas take its place where a job has them.
+#include "sim/training/strategy/replicas.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
+struct DataParameters {
+  std::int64_t data = 1;
+  std::int64_t gradient_bytes = 2;
+  Bytes bucket = 0;
+  bool overlap = false;
+};
+
 class DataParallel final : public Strategy {
  public:
-  explicit DataParallel(const DataParallelism& p) : p_(p) {}
+  explicit DataParallel(const DataParameters& p) : p_(p) {}
 
-  void apply(TrainingGraph& graph) const override {
-    if (replica_count(graph, p_.set) == 1) return;
-    for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
-      StageGraph& stage = graph.stages[s];
-      const GraphNode node =
-          among_replicas(graph, s, "gradients",
-                         p_.sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, p_.set);
-      Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
-      if (p_.overlap) left -= add_buckets(graph, stage, node);
-      left -= add_steps(graph, s, node);
-      stage.add_finish(node, left, p_.bucket);
-      // The finish nodes run one after the other.
-      const bool remained = !stage.finish.empty() && stage.finish.back().node.stream == Stream::dp;
-      if (remained) stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
-      if (!remained && (p_.overlap || graph.plan->reduces()))
-        stage.finished.push_back(FinishNode::kReductions);
+  StrategyOrder order() const override {
+    return {.after = {"pipeline_parallel", "expert_fetch", "reduced_parameters"}};
+  }
+  void describe(JobShape& job) const override {
+    job.data = p_.data;
+    job.gradient_bytes = p_.gradient_bytes;
+    job.bucket = p_.bucket;
+    job.overlap_gradients = p_.overlap;
+  }
+  bool takes_part(const JobShape& job) const override {
+    return !job.divides_gradients() && job.local_steps == 1 && job.servers == 0;
+  }
+  void check(const JobShape& job) const override {
+    if (!p_.overlap) return;
+    const ConfigNode& key = job.key("gradient", "overlap");
+    if (p_.bucket == 0) key.fail("overlap needs gradient.bucket: the size of one all-reduce");
+    if (job.plan->placement.routes() > 1) {
+      key.fail(
+          "overlap has to be false: the copies of the model in a bidirectional pipeline complete their "
+          "gradients in different orders");
     }
+    if (job.plan->reduces()) key.fail(std::string(kScheduleReduces) + "gradient.overlap has to be false");
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    for (const ParameterSet set : parameter_sets(job))
+      sum_gradients(graph, {p_.bucket, p_.overlap, job.divides_states(), set});
   }
 
  private:
-  // Adds the reductions for which the schedule has steps. Returns their bytes.
-  Bytes add_steps(TrainingGraph& graph, std::uint32_t s, const GraphNode& node) const {
-    Bytes all = 0;
-    for (std::uint32_t c = 0; c < graph.stages[s].chunks.size(); ++c) {
-      if (!graph.plan->reduces(s, c)) continue;
-      ChunkGraph& chunk = graph.stages[s].chunks[c];
-      Bytes bytes = 0;
-      for (const std::uint32_t layer : chunk.layers)
-        bytes += parameters_of(graph.layers[layer], graph, p_.set) * graph.model.gradient_bytes;
-      all += bytes;
-      for (GraphNode& piece : in_pieces(node, bytes, p_.bucket))
-        chunk.reduced_at_step.push_back(std::move(piece));
-    }
-    return all;
-  }
-  Bytes add_buckets(TrainingGraph& graph, StageGraph& stage, GraphNode node) const {
-    Bytes all = 0;
-    for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.bucket, p_.set)) {
-      node.bytes = bucket.bytes;
-      all += node.bytes;
-      std::vector<std::vector<GraphNode>>& reductions = stage.chunks[bucket.chunk].reductions;
-      reductions.resize(stage.chunks[bucket.chunk].layers.size());
-      reductions[bucket.layer].push_back(node);
-    }
-    return all;
-  }
-
-  DataParallelism p_;
+  DataParameters p_;
 };
 
-class LocalStepsStrategy final : public Strategy {
- public:
-  explicit LocalStepsStrategy(const LocalSteps& p) : p_(p) {}
-
-  void apply(TrainingGraph& graph) const override {
-    graph.local_steps = p_.steps;
-    if (replica_count(graph, p_.set) == 1) return;
-    for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
-      StageGraph& stage = graph.stages[s];
-      GraphNode node = among_replicas(graph, s, "average", CollectiveKind::all_reduce, p_.set);
-      Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
-      for (; left > 0; left -= node.bytes) {
-        node.bytes = p_.bucket == 0 ? left : std::min(left, p_.bucket);
-        stage.average.push_back(node);
-      }
-    }
-  }
-
- private:
-  LocalSteps p_;
-};
-
-// Returns the ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline
-// and the opposite one hold the same parts of the model. So gradients of one part and of all are summed in
-// one group.
-GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const std::string& axis) {
-  std::vector<std::string> axes;
-  if (graph.mesh.size(axis) > 1) axes.push_back(axis);
-  if (graph.plan->placement.routes() == 1 || !graph.mesh.has_stage(stage)) return graph.mesh.along(axes);
-  const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - stage;
-  return graph.mesh.along(axes, {std::min(stage, opposite), std::max(stage, opposite)});
+Parameters<DataParameters> data_parameters() {
+  using P = DataParameters;
+  return in_section(kParallelSection,
+                    Parameters<P>().integer("data", &P::data, {1, 1'000'000}, "data-parallel replicas (d)"))
+      .section(
+          kGradientSection.name,
+          Parameters<P>()
+              .choice("dtype", &P::gradient_bytes, {{"fp16", std::int64_t{2}}, {"fp32", std::int64_t{4}}},
+                      "type in which gradients are summed and all-reduced")
+              .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
+                     "size of one all-reduce; 0: all gradients in one")
+              .flag("overlap", &P::overlap, "all-reduce buckets during the last microbatch's backward"),
+          kGradientSection.doc);
 }
 
-// Returns the axis along which ranks have copies of the parameters.
-std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "replicas"; }
+const Registration<Strategy> kDataParallel{
+    "data_parallel", "replicas all-reduce their gradients", ptdp_keys(data_parameters()),
+    [](const DataParameters& p, const ConfigNode&) { return std::make_unique<DataParallel>(p); }};
 
 }  // namespace
-
-std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set) {
-  return graph.mesh.size(axis_of(set)) * graph.plan->placement.routes();
-}
-std::uint32_t shard_count(const TrainingGraph& graph, ParameterSet set) {
-  return replica_count(graph, set) / unsharded_count(graph, set);
-}
-std::uint32_t unsharded_count(const TrainingGraph& graph, ParameterSet set) {
-  return set == ParameterSet::common ? graph.mesh.size("dp_unsharded") : 1;
-}
-
-GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
-                         CollectiveKind kind, ParameterSet set) {
-  GraphNode node;
-  node.kind = GraphNode::Kind::collective;
-  node.name = (set == ParameterSet::experts ? "edp_" : "dp_") + name;
-  node.collective = kind;
-  node.stream = Stream::dp;
-  node.group = graph.builder.group(replicas(graph, stage, axis_of(set)));
-  return node;
-}
-GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
-                       CollectiveKind kind, ParameterSet set) {
-  GraphNode node = among_replicas(graph, stage, name, kind, set);
-  if (unsharded_count(graph, set) > 1) node.group = graph.builder.group(graph.mesh.along({"shards"}));
-  return node;
-}
-
-std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage, Bytes size,
-                                             ParameterSet set) {
-  std::vector<GradientBucket> buckets;
-  Bytes bytes = 0;
-  for (std::size_t chunk = stage.chunks.size(); chunk-- > 0;) {
-    const std::vector<std::uint32_t>& layers = stage.chunks[chunk].layers;
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      const LayerGraph& layer = graph.layers[layers[layers.size() - 1 - i]];
-      if (!layer.repeats) continue;
-      bytes += parameters_of(layer, graph, set) * graph.model.gradient_bytes;
-      if (bytes < size || bytes == 0) continue;
-      buckets.push_back({chunk, i, bytes});
-      bytes = 0;
-    }
-  }
-  return buckets;
-}
-
-std::unique_ptr<Strategy> local_steps(const LocalSteps& parameters) {
-  return std::make_unique<LocalStepsStrategy>(parameters);
-}
-
-std::unique_ptr<Strategy> data_parallel(const DataParallelism& parameters) {
-  return std::make_unique<DataParallel>(parameters);
-}
-
 }  // namespace netsim

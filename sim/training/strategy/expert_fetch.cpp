@@ -1,15 +1,46 @@
-#include "sim/training/strategy/strategies.h"
+// Fetching of experts (ExpertExchange::fetch) over axis "ep", which is made of "ep_within", the ranks of a
+// host, and "ep_across". Before each forward of a layer with experts, ranks with the same place in their
+// hosts first exchange experts. Then the ranks of a host exchange theirs, so that a host gets each expert
+// once (Janus; stream ep).
+//
+// After each backward, the gradients are summed up in the reverse order, within hosts first.
+#include "sim/training/strategy/parameter_bytes.h"
+#include "sim/training/strategy/replicas.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
-class ExpertFetchStrategy final : public Strategy {
- public:
-  explicit ExpertFetchStrategy(const ExpertFetch& p) : p_(p) {}
+struct FetchParameters {
+  std::int64_t ahead = 1;
+  bool again = false;
+};
 
-  void apply(TrainingGraph& graph) const override {
-    if (!graph.model.routed || graph.mesh.size("ep") == 1) return;
-    graph.replica_traffic = {true, true, p_.ahead};
+class ExpertFetch final : public Strategy {
+ public:
+  explicit ExpertFetch(const FetchParameters& p) : p_(p) {}
+
+  StrategyOrder order() const override {
+    return {.after = {"pipeline_parallel"},
+            .before = {"reduced_parameters", "data_parallel", "local_steps", "sharded_replicas"}};
+  }
+  void describe(JobShape& job) const override { job.experts_ahead = p_.ahead; }
+  bool takes_part(const JobShape& job) const override { return job.fetches_experts(); }
+  void check(const JobShape& job) const override {
+    if (!takes_part(job)) return;
+    const ConfigNode& key = job.key("parallel", "expert_exchange");
+    if (job.overlap_gradients || job.overlap_parameter_gather || job.divides_gradients()) {
+      key.fail(
+          "experts are fetched, and their gradients summed, for each microbatch: without gradient.overlap, "
+          "overlap_parameter_gather and sharding of gradients or parameters");
+    }
+    if (job.plan->reduces())
+      key.fail(std::string(kScheduleReduces) +
+               "those of experts that are fetched are summed for each microbatch");
+  }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
+    if (graph.mesh.size("ep") == 1) return;
+    graph.replica_traffic = {true, true, static_cast<std::uint32_t>(p_.ahead)};
     for (StageGraph& stage : graph.stages) {
       for (ChunkGraph& chunk : stage.chunks) move(graph, chunk);
       stage.finished.push_back(FinishNode::kReductions);
@@ -62,13 +93,18 @@ class ExpertFetchStrategy final : public Strategy {
     to.push_back(std::move(node));
   }
 
-  ExpertFetch p_;
+  FetchParameters p_;
 };
 
+const Registration<Strategy> kExpertFetch{
+    "expert_fetch", "expert_exchange: fetch; experts travel to where the tokens are",
+    ptdp_keys(in_section(kDispatchSection,
+                         Parameters<FetchParameters>()
+                             .integer("ahead", &FetchParameters::ahead, {0, 1000},
+                                      "fetch: how many layers ahead of its use a layer's experts are fetched")
+                             .flag("again", &FetchParameters::again,
+                                   "fetch: again for the backward; else those of the forward are kept"))),
+    [](const FetchParameters& p, const ConfigNode&) { return std::make_unique<ExpertFetch>(p); }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> expert_fetch(const ExpertFetch& parameters) {
-  return std::make_unique<ExpertFetchStrategy>(parameters);
-}
-
 }  // namespace netsim

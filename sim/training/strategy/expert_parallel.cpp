@@ -1,10 +1,28 @@
+// Expert parallelism over axis "ep" (GShard, arXiv 2006.16668; Megatron-Core's MoE, arXiv 2504.14960). The
+// routed experts of a layer are divided among the ranks. Tokens go to their experts and back, forward and
+// backward (stream ep).
+//
+// Axis "etp" divides each expert as "tp" divides an MLP. "etp" and "ep" may lie across other axes: they
+// number the ranks of "tp" and "dp" anew (folded_mesh()). The ranks of "edp" hold copies of the same experts.
+// The exchange says how tokens and experts meet.
+// - all_to_all: an all-to-all moves the copies of tokens, one for each expert of a token. Where the router is
+//   not even, it is an all-to-all-v, and each rank computes as many copies as it gets.
+// - dispatch: the collective operations dispatch and combine move the tokens. Their algorithm (direct,
+//   deepep, deepep_low_latency) says how often a token travels and which way. The sender makes no copies and
+//   gets their sums.
+// - fetch: tokens stay, and each rank gets the experts that it does not hold (Janus: Liu et al., SIGCOMM'23).
+//   expert_fetch.cpp moves them.
+//
+// As in Megatron-Core, it needs sequence parallelism where "tp" has more than one rank.
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/training/strategy/chain_editor.h"
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/fp8_scales.h"
+#include "sim/training/strategy/strategy.h"
+#include "sim/workload/routing/router.h"
 #include "sim/workload/routing/token_counts.h"
 
 namespace netsim {
@@ -15,12 +33,34 @@ bool has_experts(const ModelLayer& layer) {
                      [](const ModelPart& part) { return part.exchange.has_value(); });
 }
 
-class ExpertParallel final : public Strategy {
- public:
-  explicit ExpertParallel(ExpertParallelism parameters) : p_(std::move(parameters)) {}
+// Returns the number of layers with experts.
+std::uint32_t layers_with_experts(const Model& model) {
+  std::uint32_t layers = has_experts(model.last) ? 1 : 0;
+  for (const std::uint32_t kind : model.body) layers += has_experts(model.kinds[kind]) ? 1 : 0;
+  return layers;
+}
 
-  void apply(TrainingGraph& graph) const override {
-    if (!graph.model.routed) return;
+// Returns the properties of a job that its router depends on.
+RoutingShape shape_of(const Model::Routed& routed, const Mesh& mesh) {
+  return routing_shape(routed.experts, mesh.size("ep"), routed.tokens / mesh.size("tp") / mesh.size("cp"));
+}
+
+struct ExpertParallelism {
+  std::shared_ptr<const Router> router;
+  std::uint32_t iterations = 1;  // iterations of the job
+  ExpertExchange exchange = ExpertExchange::all_to_all;
+  std::int64_t ranks_per_host = 8;  // dispatch: number of consecutive ranks of "ep" on one host
+  // Precision of what is sent to experts; results come back in half precision.
+  Precision precision = Precision::half;
+  const ConfigNode& where;  // configuration of the router, for errors
+};
+
+// DividedExperts: rewrites the layers with experts of a graph.
+class DividedExperts {
+ public:
+  explicit DividedExperts(ExpertParallelism parameters) : p_(std::move(parameters)) {}
+
+  void apply(TrainingGraph& graph) const {
     const std::uint32_t members = graph.mesh.size("ep"), inner = graph.mesh.size("etp");
     graph.sharding.divide(Dimension::experts, members);
     graph.sharding.divide(Dimension::expert_inner, inner);
@@ -56,13 +96,13 @@ class ExpertParallel final : public Strategy {
   using Layer = std::vector<TokenCounts>;
 
   static std::int64_t tokens_of_rank(const TrainingGraph& graph) {
-    return routing_shape(*graph.model.routed, graph.mesh).tokens;
+    return shape_of(*graph.model.routed, graph.mesh).tokens;
   }
   static std::int64_t copies_of_rank(const TrainingGraph& graph) {
     return graph.model.routed->experts.copies_of(tokens_of_rank(graph));
   }
   TokenCounts count(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t iteration) const {
-    const RoutingShape shape = routing_shape(*graph.model.routed, graph.mesh);
+    const RoutingShape shape = shape_of(*graph.model.routed, graph.mesh);
     const auto host = static_cast<std::uint32_t>(std::min<std::int64_t>(p_.ranks_per_host, shape.sources));
     return count_tokens(*p_.router, shape, host, layer, iteration);
   }
@@ -263,20 +303,122 @@ class ExpertParallel final : public Strategy {
   ExpertParallelism p_;
 };
 
+struct ExpertParameters {
+  std::int64_t expert = 1;
+  std::optional<std::int64_t> expert_tensor;
+  ExpertExchange exchange = ExpertExchange::all_to_all;
+  ConfigNode router;
+  std::int64_t ranks_per_host = 8;
+  Precision precision = Precision::half;
+};
+
+class ExpertParallel final : public Strategy {
+ public:
+  explicit ExpertParallel(const ExpertParameters& p)
+      : p_(p), router_(Registry<Router>::instance().create(p.router, "uniform")) {}
+
+  // Embedding tables are exchanged first; no model has both.
+  StrategyOrder order() const override {
+    return {.after = {"tensor_parallel", "embedding_parallel"}, .before = {"sequence_parallel"}};
+  }
+  void describe(JobShape& job) const override {
+    job.expert = p_.expert;
+    job.expert_tensor_given = p_.expert_tensor;
+    job.expert_exchange = p_.exchange;
+    job.ranks_per_host = p_.ranks_per_host;
+    job.dispatch_precision = p_.precision;
+  }
+  bool takes_part(const JobShape& job) const override { return job.has_experts(); }
+  void check(const JobShape& job) const override {
+    if (!job.has_experts()) return refuse_keys_of_experts(job);
+    check_degrees(job);
+    if (job.tensor > 1 && !job.sequence) {
+      job.key("parallel", "sequence")
+          .fail("sequence has to be true: experts beside tensor parallelism need sequence parallelism");
+    }
+    check_exchange(job);
+    // Parameter servers and groups of replicas are refused by the strategies that have them.
+    if (job.servers > 0 || job.shard_group > 0) return;
+    const std::optional<Mesh> mesh = job.mesh_with_experts();
+    if (!mesh) {
+      job.key("parallel", "expert")
+          .fail(
+              "tensor (x context), and expert_tensor x expert (fetch: or x those of a host), have to divide "
+              "each other");
+    }
+    const Model model = job.model->make(job.microbatch, 2);
+    router_->check(shape_of(*model.routed, *mesh), layers_with_experts(model));
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    DividedExperts({router_, static_cast<std::uint32_t>(job.iterations), p_.exchange, p_.ranks_per_host,
+                    p_.precision, p_.router.is_null() ? job.where : p_.router})
+        .apply(graph);
+  }
+
+ private:
+  void refuse_keys_of_experts(const JobShape& job) const {
+    for (const char* key : {"router", "dispatch"}) {
+      if (job.gives(key)) job.key(key).fail("no layer of the model has routed experts");
+    }
+    if (p_.expert > 1) job.key("parallel", "expert").fail("no layer of the model has routed experts");
+  }
+  void check_degrees(const JobShape& job) const {
+    const ExpertsModel& experts = *job.model->experts();
+    job.require_divides("expert", p_.expert, "model.experts.count", experts.count);
+    job.require_divides("expert_tensor", job.expert_tensor(), "tensor", job.tensor);
+    job.require_divides("expert_tensor", job.expert_tensor(), "model.experts.inner", experts.inner);
+    job.require_divides("expert", p_.expert * job.expert_tensor(), "tensor x context x data",
+                        job.ranks_of_stage());
+  }
+  void check_exchange(const JobShape& job) const {
+    if (p_.exchange == ExpertExchange::dispatch && job.model->experts()->padded) {
+      job.key("parallel", "expert_exchange")
+          .fail("tokens that are dispatched are not filled up: model.experts.padded has to be false");
+    }
+    if (p_.exchange == ExpertExchange::fetch && p_.expert % job.experts_per_host() != 0) {
+      job.key("dispatch", "ranks_per_host")
+          .fail("the " + std::to_string(p_.expert) + " ranks of expert cannot be divided into hosts of " +
+                std::to_string(job.experts_per_host()));
+    }
+  }
+
+  ExpertParameters p_;
+  std::shared_ptr<const Router> router_;
+};
+
+Parameters<ExpertParameters> expert_parameters() {
+  using P = ExpertParameters;
+  return in_section(
+             kParallelSection,
+             Parameters<P>()
+                 .integer("expert", &P::expert, {1, 65'536},
+                          "ranks that divide the routed experts of a layer among them")
+                 .integer("expert_tensor", &P::expert_tensor, {1, 65'536}, "tensor",
+                          "ranks that divide each of these experts: as many as tensor, or fewer")
+                 .choice("expert_exchange", &P::exchange,
+                         {{"all_to_all", ExpertExchange::all_to_all},
+                          {"dispatch", ExpertExchange::dispatch},
+                          {"fetch", ExpertExchange::fetch}},
+                         "how tokens and experts meet: copies of tokens, one for each expert, go by "
+                         "all-to-alls; tokens go by the collectives dispatch and combine, as their algorithm "
+                         "says; or experts are fetched to where the tokens are"))
+      .component("router", &P::router, "router", "uniform", "how tokens are spread over routed experts")
+      .section(kDispatchSection.name,
+               Parameters<P>()
+                   .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20},
+                            "dispatch, fetch: so many ranks behind each other of those that divide experts "
+                            "are on a host")
+                   .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
+                           "of what goes to the experts, with its scales; what comes back is in half "
+                           "precision"),
+               kDispatchSection.doc);
+}
+
+const Registration<Strategy> kExpertParallel{
+    "expert_parallel",
+    "ranks divide the routed experts of a layer, and tokens travel to their experts and back",
+    ptdp_keys(expert_parameters()),
+    [](const ExpertParameters& p, const ConfigNode&) { return std::make_unique<ExpertParallel>(p); }};
+
 }  // namespace
-
-std::uint32_t layers_with_experts(const Model& model) {
-  std::uint32_t layers = has_experts(model.last) ? 1 : 0;
-  for (const std::uint32_t kind : model.body) layers += has_experts(model.kinds[kind]) ? 1 : 0;
-  return layers;
-}
-
-RoutingShape routing_shape(const Model::Routed& routed, const Mesh& mesh) {
-  return routing_shape(routed.experts, mesh.size("ep"), routed.tokens / mesh.size("tp") / mesh.size("cp"));
-}
-
-std::unique_ptr<Strategy> expert_parallel(ExpertParallelism parameters) {
-  return std::make_unique<ExpertParallel>(std::move(parameters));
-}
-
 }  // namespace netsim

@@ -1,8 +1,13 @@
+// Fused accumulation: GEMMs of weight gradients add to the sum of the microbatches' gradients, in its type.
+// No separate kernel reads their results and adds them (Megatron-LM's gradient_accumulation_fusion;
+// DeepGEMM's kernels for weight gradients, deepseek-ai/DeepGEMM pull request 95). Gradients that no GEMM
+// computes (an embedding lookup), or a GEMM of patches (a convolution), are added by a separate kernel as
+// before.
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -17,9 +22,19 @@ std::vector<std::tuple<std::int64_t, Dimension>> extents(const Tensor& tensor) {
   return all;
 }
 
+enum class Accumulation { separate, fused };
+struct AccumulationParameters {
+  Accumulation accumulation = Accumulation::separate;
+};
+
 class FusedAccumulation final : public Strategy {
  public:
-  void apply(TrainingGraph& graph) const override {
+  explicit FusedAccumulation(const AccumulationParameters& p) : p_(p) {}
+
+  // A kernel that adds gradients would count as one that writes the operand of the GEMM behind it.
+  StrategyOrder order() const override { return {.before = {"reduced_precision"}}; }
+  bool takes_part(const JobShape&) const override { return p_.accumulation == Accumulation::fused; }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     for (LayerGraph& layer : graph.layers) fuse(layer.backward, graph.model.gradient_bytes);
   }
 
@@ -48,10 +63,22 @@ class FusedAccumulation final : public Strategy {
                     [](const Operator& op) { return is_accumulation(op) && op.traffic.empty(); });
     }
   }
+
+  AccumulationParameters p_;
 };
 
+const Registration<Strategy> kFusedAccumulation{
+    "fused_accumulation", "GEMMs of weight gradients add to the sum of the microbatches' gradients",
+    ptdp_keys(in_section(
+        kGradientSection,
+        Parameters<AccumulationParameters>().choice(
+            "accumulation", &AccumulationParameters::accumulation,
+            {{"separate", Accumulation::separate}, {"fused", Accumulation::fused}},
+            "how a microbatch's gradients are added to those of the others: by kernels of their own, "
+            "which read what GEMMs wrote in half precision, or by these GEMMs"))),
+    [](const AccumulationParameters& p, const ConfigNode&) {
+      return std::make_unique<FusedAccumulation>(p);
+    }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> fused_accumulation() { return std::make_unique<FusedAccumulation>(); }
-
 }  // namespace netsim

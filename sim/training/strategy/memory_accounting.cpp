@@ -1,6 +1,10 @@
+#include "sim/training/strategy/memory_accounting.h"
+
 #include <algorithm>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/optimizer_step.h"
+#include "sim/training/strategy/parameter_bytes.h"
+#include "sim/training/strategy/replicas.h"
 
 namespace netsim {
 namespace {
@@ -69,18 +73,18 @@ class Activations {
 };
 
 // Returns the memory that a forward keeps, as a MemoryChange without its table.
-MemoryChange kept_of(const LayerGraph& layer, const TrainingGraph& graph, MemoryAccounting::Kept kept) {
-  if (layer.repeats && kept == MemoryAccounting::Kept::input) {
+MemoryChange kept_of(const LayerGraph& layer, const TrainingGraph& graph, Recompute recompute) {
+  if (layer.repeats && recompute == Recompute::full) {
     return {MemoryKind::activations, graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary)};
   }
-  return Activations(layer, graph).saved(!layer.repeats || kept == MemoryAccounting::Kept::all);
+  return Activations(layer, graph).saved(!layer.repeats || recompute == Recompute::none);
 }
 
-class Accounting final : public Strategy {
+class Accounting {
  public:
-  explicit Accounting(const MemoryAccounting& p) : p_(p) {}
+  explicit Accounting(const JobShape& job) : job_(job) {}
 
-  void apply(TrainingGraph& graph) const override {
+  void apply(TrainingGraph& graph) const {
     const bool known = std::all_of(graph.layers.begin() + TrainingGraph::kBody, graph.layers.end(),
                                    [](const LayerGraph& layer) { return !layer.saved.empty(); });
     if (!known) return;
@@ -91,7 +95,7 @@ class Accounting final : public Strategy {
  private:
   LayerMemory memory_of(const LayerGraph& layer, TrainingGraph& graph) const {
     const Activations activations(layer, graph);
-    MemoryChange all = activations.saved(true), kept = kept_of(layer, graph, p_.kept);
+    MemoryChange all = activations.saved(true), kept = kept_of(layer, graph, job_.recompute);
     MemoryChange again = all;  // memory of tensors that the backward computes again
     again.bytes -= kept.bytes;
     again.each -= kept.each;
@@ -128,20 +132,24 @@ class Accounting final : public Strategy {
       const std::int64_t whole = stage.parameters_of(set), reduced = stage.reduced_of(set);
       const std::int64_t shards = shard_count(graph, set), part = equal_part(whole, shards);
       stage.resident[MemoryKind::parameters] +=
-          p_.parameters ? kParameterBytes * equal_part(whole - reduced, shards) + equal_part(reduced, shards)
-                        : parameter_bytes(whole, reduced);
-      const std::int64_t updated = p_.states ? part : whole, away = offloaded(updated, p_.offloaded);
-      const std::int64_t summed = p_.gradients ? part : whole;
+          job_.divides_parameters()
+              ? kParameterBytes * equal_part(whole - reduced, shards) + equal_part(reduced, shards)
+              : parameter_bytes(whole, reduced);
+      const std::int64_t updated = job_.divides_states() ? part : whole,
+                         away = offloaded(updated, job_.offloaded_optimizer);
+      const std::int64_t summed = job_.divides_gradients() ? part : whole;
       stage.resident[MemoryKind::gradients] +=
-          graph.model.gradient_bytes * (p_.offloads_gradients ? summed - away : summed);
-      if (p_.optimizer) stage.resident[MemoryKind::optimizer] += kOptimizerBytes * (updated - away);
+          graph.model.gradient_bytes * (job_.offloads_gradients ? summed - away : summed);
+      if (job_.optimizer != OptimizerKind::none)
+        stage.resident[MemoryKind::optimizer] += kOptimizerBytes * (updated - away);
       stage.resident[MemoryKind::host] += (kOptimizerBytes + graph.model.gradient_bytes) * away;
     }
     Bytes gathered = 0;
     for (const ChunkGraph& chunk : stage.chunks) {
       for (const std::uint32_t i : chunk.layers) {
         const LayerGraph& layer = graph.layers[i];
-        if (!p_.parameters) stage.resident[MemoryKind::parameters] += reduced_copies(layer, graph.sharding);
+        if (!job_.divides_parameters())
+          stage.resident[MemoryKind::parameters] += reduced_copies(layer, graph.sharding);
         for (const Chain* chain : {&layer.forward, &layer.backward})
           gathered = std::max(gathered, largest_gather(*chain));
       }
@@ -153,7 +161,7 @@ class Accounting final : public Strategy {
   // makes these once an iteration and keeps them for all microbatches (get_weight_workspace() of its
   // modules). Weights that are kept in reduced precision have only the transpose besides (its Float8Tensor).
   std::int64_t reduced_copies(const LayerGraph& layer, const Sharding& sharding) const {
-    if (p_.precision == Precision::half) return 0;
+    if (job_.precision == Precision::half) return 0;
     std::int64_t elements = 0;
     for (const GraphNode& node : layer.forward) {
       for (const Operator& op : node.operators) {
@@ -163,7 +171,7 @@ class Accounting final : public Strategy {
     }
     const bool kept = std::any_of(layer.reduced.begin(), layer.reduced.end(),
                                   [](std::int64_t parameters) { return parameters > 0; });
-    return (kept ? 1 : 2) * elements * operand_bits(p_.precision) / 8;
+    return (kept ? 1 : 2) * elements * operand_bits(job_.precision) / 8;
   }
 
   // Returns the largest gather before a GEMM by sequence parallelism. Megatron-LM has one buffer for all of
@@ -178,13 +186,13 @@ class Accounting final : public Strategy {
     return largest;
   }
 
-  MemoryAccounting p_;
+  const JobShape& job_;
 };
 
 }  // namespace
 
-MemoryChange kept_activations(TrainingGraph& graph, const LayerGraph& layer, MemoryAccounting::Kept kept) {
-  MemoryChange change = kept_of(layer, graph, kept);
+MemoryChange kept_activations(TrainingGraph& graph, const LayerGraph& layer, Recompute recompute) {
+  MemoryChange change = kept_of(layer, graph, recompute);
   if (change.each != 0) {
     const std::uint32_t rows = Activations(layer, graph).rows();
     change.table_plus_one = graph.builder.table(graph.routed_rows[rows]) + 1;
@@ -192,8 +200,6 @@ MemoryChange kept_activations(TrainingGraph& graph, const LayerGraph& layer, Mem
   return change;
 }
 
-std::unique_ptr<Strategy> memory_accounting(const MemoryAccounting& parameters) {
-  return std::make_unique<Accounting>(parameters);
-}
+void account_memory(TrainingGraph& graph, const JobShape& job) { Accounting(job).apply(graph); }
 
 }  // namespace netsim

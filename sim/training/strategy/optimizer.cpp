@@ -1,17 +1,34 @@
-#include "sim/training/strategy/strategies.h"
+// Runs Adam over the stage's parameters when their gradients are complete. With a distributed optimizer it
+// runs over this rank's part of them.
+#include "sim/training/strategy/optimizer_step.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
-class Adam final : public Strategy {
+struct OptimizerParameters {
+  OptimizerKind kind = OptimizerKind::adam;
+};
+
+class Optimizer final : public Strategy {
  public:
-  explicit Adam(bool sharded) : sharded_(sharded) {}
-  void apply(TrainingGraph& graph) const override {
+  explicit Optimizer(const OptimizerParameters& p) : p_(p) {}
+
+  StrategyOrder order() const override {
+    return {.after = {"data_parallel", "local_steps", "parameter_servers", "sharded_replicas",
+                      "sequence_gradients", "activation_offload"}};
+  }
+  void describe(JobShape& job) const override { job.optimizer = p_.kind; }
+  bool takes_part(const JobShape& job) const override {
+    return p_.kind != OptimizerKind::none && job.offloaded_optimizer == 0 && !job.servers_update;
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    const bool divided = job.divides_states();
     for (StageGraph& stage : graph.stages) {
       std::int64_t parameters = 0, reduced = 0;
       for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-        parameters += updated_parameters(graph, stage.parameters_of(set), set, sharded_);
-        reduced += updated_parameters(graph, stage.reduced_of(set), set, sharded_);
+        parameters += updated_parameters(graph, stage.parameters_of(set), set, divided);
+        reduced += updated_parameters(graph, stage.reduced_of(set), set, divided);
       }
       stage.add_finish(optimizer_step(parameters, graph.model.gradient_bytes, reduced));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
@@ -19,28 +36,19 @@ class Adam final : public Strategy {
   }
 
  private:
-  bool sharded_;
+  OptimizerParameters p_;
 };
 
+const Registration<Strategy> kOptimizer{
+    "optimizer", "Adam updates the parameters when their gradients are complete",
+    ptdp_keys(Parameters<OptimizerParameters>().choice(
+        "optimizer", &OptimizerParameters::kind,
+        {{"adam", OptimizerKind::adam},
+         {"distributed_adam", OptimizerKind::distributed_adam},
+         {"none", OptimizerKind::none}},
+        "what runs after the gradients are there; distributed: each replica gets the gradients of, and "
+        "updates, its part of the parameters, which are gathered then")),
+    [](const OptimizerParameters& p, const ConfigNode&) { return std::make_unique<Optimizer>(p); }};
+
 }  // namespace
-
-std::int64_t updated_parameters(const TrainingGraph& graph, std::int64_t parameters, ParameterSet set,
-                                bool sharded) {
-  return sharded ? equal_part(parameters, shard_count(graph, set)) : parameters;
-}
-
-GraphNode optimizer_step(std::int64_t parameters, Bytes gradient_bytes, std::int64_t reduced) {
-  GraphNode node;
-  node.work = optimizer_work(parameters, gradient_bytes, reduced);
-  node.name = node.work.name;
-  // Adam copies gradients in half precision to fp32.
-  if (gradient_bytes == 2) {
-    const MemoryChange copies{MemoryKind::optimizer, 4 * parameters};
-    node.memory = {{copies}, {copies.reversed()}};
-  }
-  return node;
-}
-
-std::unique_ptr<Strategy> optimizer(bool sharded) { return std::make_unique<Adam>(sharded); }
-
 }  // namespace netsim

@@ -1,6 +1,26 @@
+// Runs the optimizer with a share of each rank's parameters updated by the CPUs of its host (stream offload).
+// Gradients are copied to the host when their sum over ranks is complete. The CPUs update the parameters,
+// whose states are in the host's memory. The parameters are copied back in half precision.
+//
+// The work is in pieces of `bucket` bytes of gradients (0: in one piece). One piece is copied back while the
+// next is updated and the one behind it arrives (Megatron-Core's --optimizer-cpu-offload with
+// --optimizer-offload-fraction and --overlap-cpu-optimizer-d2h-h2d).
+//
+// With `gradients`, they are copied layer by layer in each microbatch's backward, and none stay on the GPU
+// (ZeRO-Offload: Ren et al., USENIX ATC'21). The CPUs sum those of several microbatches. Replicas, where
+// there are any, then have to divide the gradients (sharded_replicas.cpp).
+//
+// An update takes the time of its reads and writes of the host's memory at `cpu_bandwidth`, which all ranks
+// of a host share. For each parameter these are the gradient, three states in fp32 each way, and the
+// parameter in half precision. The default, 109 GB/s, is the rate of ZeRO-Offload's CPU-Adam on two Xeon
+// 8168. It needs 2.57 s for 10 billion parameters of 28 bytes each (Ren et al., table 4). From 1 to 8 billion
+// parameters it is 93 to 127 GB/s.
 #include <algorithm>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/optimizer_step.h"
+#include "sim/training/strategy/parameter_bytes.h"
+#include "sim/training/strategy/replicas.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -8,11 +28,22 @@ namespace {
 // Queues of stream offload; activations have queue 0.
 enum OffloadQueue : std::uint32_t { kGradients = 1, kHost, kParameters };
 
-class OptimizerOffloadStrategy final : public Strategy {
- public:
-  explicit OptimizerOffloadStrategy(const OptimizerOffload& p) : p_(p) {}
+struct OptimizerOffload {
+  double share = 0;
+  bool gradients = false;
+  Bytes bucket = 256 * kMegabyte;
+  BitRate cpu_bandwidth = 109 * 8 * kGbps;
+};
 
-  void apply(TrainingGraph& graph) const override {
+// HostUpdates: adds the copies and the work of the hosts.
+class HostUpdates {
+ public:
+  // `sums_up`: with gradients, there are several microbatches, whose gradients the CPUs sum. `divided`:
+  // replicas divide the optimizer.
+  HostUpdates(const OptimizerOffload& p, bool sums_up, bool divided)
+      : p_(p), sums_up_(sums_up), divided_(divided) {}
+
+  void apply(TrainingGraph& graph) const {
     if (p_.gradients) graph.replica_traffic.every_reduction = true;
     for (StageGraph& stage : graph.stages) {
       if (p_.gradients) send_gradients(graph, stage);
@@ -55,7 +86,7 @@ class OptimizerOffloadStrategy final : public Strategy {
         for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
           const std::int64_t completed =
               completed_parameters(graph, stage, chunk.layers[layers - 1 - i], set);
-          parameters += offloaded(updated_parameters(graph, completed, set, p_.sharded), p_.share);
+          parameters += offloaded(updated_parameters(graph, completed, set, divided_), p_.share);
         }
         if (parameters == 0) continue;
         std::vector<GraphNode>& behind = chunk.reductions[i];
@@ -64,7 +95,7 @@ class OptimizerOffloadStrategy final : public Strategy {
         for (std::uint32_t back = 1; back <= behind.size(); ++back) node.after.push_back(back);
         node.memory.end = {{MemoryKind::gradients, -node.bytes}};
         behind.push_back(node);
-        if (!p_.sums_up) continue;
+        if (!sums_up_) continue;
         GraphNode sum = on_cpus("gradient_sum", 3 * node.bytes);
         sum.after = {1};
         behind.push_back(std::move(sum));
@@ -80,7 +111,7 @@ class OptimizerOffloadStrategy final : public Strategy {
     const Bytes gradient = graph.model.gradient_bytes;
     std::int64_t here = 0, there = 0;
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
-      const std::int64_t all = updated_parameters(graph, stage.parameters_of(set), set, p_.sharded);
+      const std::int64_t all = updated_parameters(graph, stage.parameters_of(set), set, divided_);
       there += offloaded(all, p_.share);
       here += all - offloaded(all, p_.share);
     }
@@ -109,17 +140,86 @@ class OptimizerOffloadStrategy final : public Strategy {
     stage.finished = ends.empty() ? begin : ends;
   }
 
+  const OptimizerOffload& p_;
+  bool sums_up_, divided_;
+};
+
+class OptimizerOffloadStrategy final : public Strategy {
+ public:
+  explicit OptimizerOffloadStrategy(const OptimizerOffload& p) : p_(p) {}
+
+  StrategyOrder order() const override {
+    return {.after = {"data_parallel", "local_steps", "parameter_servers", "sharded_replicas",
+                      "sequence_gradients", "activation_offload"}};
+  }
+  void describe(JobShape& job) const override {
+    job.offloaded_optimizer = p_.share;
+    job.offloads_gradients = p_.gradients;
+  }
+  bool takes_part(const JobShape&) const override { return p_.share > 0; }
+  void check(const JobShape& job) const override {
+    const ConfigNode& key = job.key("offload", "optimizer");
+    if (p_.share > 0 && job.optimizer == OptimizerKind::none)
+      key.fail("there is no optimizer to offload: optimizer has to be adam or distributed_adam");
+    if (p_.share > 0 && job.servers > 0)
+      key.fail("parameter servers update the parameters: no parallel.servers");
+    if (p_.gradients) check_gradients(job);
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    HostUpdates(p_, job.microbatches * job.local_steps > 1, job.divides_states()).apply(graph);
+  }
+
+ private:
+  // Checks gradients that leave the GPU before all are complete.
+  void check_gradients(const JobShape& job) const {
+    const ConfigNode& key = job.key("offload", "gradients");
+    if (p_.share == 0)
+      key.fail("gradients are offloaded where the optimizer is: offload.optimizer has to be more than 0");
+    if (job.data * job.context > 1 && !job.divides_gradients())
+      key.fail("replicas have to divide the gradients: sharding.what has to be gradients or parameters");
+    if (job.sums_groups_last)
+      key.fail("gradients leave behind every backward: sharding.all_reduce has to be every");
+    if (job.overlap_gradients || job.bucket != 0)
+      key.fail("gradients leave layer by layer: no gradient.bucket, no gradient.overlap");
+    if (job.sequence)
+      key.fail("parallel.sequence sums up gradients of norms when all are there: has to be false");
+    if (job.stages_share_parameters())
+      key.fail("stages that share an embedding sum its gradients up when all are there: has to be false");
+    if (job.fetches_experts())
+      key.fail("gradients of experts that are fetched are summed up over their ranks: has to be false");
+    if (job.plan->placement.routes() > 1)
+      key.fail("a bidirectional pipeline has two copies of the model, whose gradients are summed up");
+  }
+
   OptimizerOffload p_;
 };
 
+Parameters<OptimizerOffload> optimizer_offload_parameters() {
+  using P = OptimizerOffload;
+  return in_section(
+      kOffloadSection,
+      Parameters<P>()
+          .real("optimizer", &P::share, {0, 1},
+                "share of each rank's parameters whose states are in the host's memory and which its CPUs "
+                "update (ZeRO-Offload: 1; Megatron-Core's --optimizer-offload-fraction)")
+          .flag(
+              "gradients", &P::gradients,
+              "their gradients are copied to the host layer by layer in each backward, and none stay on the "
+              "GPU (ZeRO-Offload); false: when all are summed up (Megatron-Core)")
+          .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
+                 "of gradients: what is copied, updated and copied back as one; 0: all")
+          .rate(
+              "cpu_bandwidth", &P::cpu_bandwidth, {1 * kGbps, 100'000 * kGbps},
+              "of its memory that a host's CPUs reach while they update parameters (ZeRO-Offload's CPU-Adam "
+              "on two Xeon 8168)"));
+}
+
+const Registration<Strategy> kOptimizerOffload{
+    "optimizer_offload",
+    "CPUs of the hosts update a share of the parameters, whose states are in their memory",
+    ptdp_keys(optimizer_offload_parameters()), [](const OptimizerOffload& p, const ConfigNode&) {
+      return std::make_unique<OptimizerOffloadStrategy>(p);
+    }};
+
 }  // namespace
-
-std::int64_t offloaded(std::int64_t parameters, double share) {
-  return static_cast<std::int64_t>(share * static_cast<double>(parameters));
-}
-
-std::unique_ptr<Strategy> optimizer_offload(const OptimizerOffload& parameters) {
-  return std::make_unique<OptimizerOffloadStrategy>(parameters);
-}
-
 }  // namespace netsim

@@ -1,16 +1,23 @@
+// Gathers the parameters that a divided optimizer has updated, by all replicas (stream dp), in pieces of
+// `bucket` bytes (0: in one piece). They are gathered after the optimizer. With `overlap_parameter_gather`
+// they are gathered layer by layer from the beginning of an iteration, in the order of the forward. The first
+// microbatch then waits for each layer's parameters (Megatron-LM's distributed optimizer with
+// --overlap-param-gather, after ZeRO-1: Rajbhandari et al., SC'20).
 #include <algorithm>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/parameter_bytes.h"
+#include "sim/training/strategy/replicas.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
-class ParameterGather final : public Strategy {
+// GatheredSet: gathers one set of parameters.
+class GatheredSet {
  public:
-  ParameterGather(Bytes bucket, bool overlap, ParameterSet set)
-      : bucket_(bucket), overlap_(overlap), set_(set) {}
+  GatheredSet(Bytes bucket, bool overlap, ParameterSet set) : bucket_(bucket), overlap_(overlap), set_(set) {}
 
-  void apply(TrainingGraph& graph) const override {
+  void apply(TrainingGraph& graph) const {
     if (replica_count(graph, set_) == 1) return;
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
@@ -61,10 +68,37 @@ class ParameterGather final : public Strategy {
   ParameterSet set_;
 };
 
+struct GatherParameters {
+  bool overlap = false;
+};
+
+class ParameterGather final : public Strategy {
+ public:
+  explicit ParameterGather(const GatherParameters& p) : p_(p) {}
+
+  StrategyOrder order() const override { return {.after = {"optimizer", "optimizer_offload"}}; }
+  void describe(JobShape& job) const override { job.overlap_parameter_gather = p_.overlap; }
+  bool takes_part(const JobShape& job) const override {
+    return job.divides_states() && !job.divides_parameters();
+  }
+  void check(const JobShape& job) const override {
+    if (p_.overlap && !job.divides_states())
+      job.key("overlap_parameter_gather").fail("only distributed_adam gathers parameters");
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    for (const ParameterSet set : parameter_sets(job)) GatheredSet(job.bucket, p_.overlap, set).apply(graph);
+  }
+
+ private:
+  GatherParameters p_;
+};
+
+const Registration<Strategy> kParameterGather{
+    "parameter_gather", "distributed_adam: replicas gather the parameters that each of them has updated",
+    ptdp_keys(Parameters<GatherParameters>().flag(
+        "overlap_parameter_gather", &GatherParameters::overlap,
+        "distributed_adam: parameters are gathered while the first microbatch is computed")),
+    [](const GatherParameters& p, const ConfigNode&) { return std::make_unique<ParameterGather>(p); }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> parameter_gather(Bytes bucket, bool overlap, ParameterSet set) {
-  return std::make_unique<ParameterGather>(bucket, overlap, set);
-}
-
 }  // namespace netsim

@@ -1,21 +1,56 @@
+// Parameter servers: the last `servers` coordinates of axis "dp" are ranks that compute no part of the model.
+// Takes the place of data_parallel, in jobs that have no other parallelism.
+//
+// Collective, the default: gradients are all-reduced among workers and servers as by data_parallel. The
+// servers contribute nothing, which the all-reduce's algorithm has to know (parameter_server: Jiang et al.,
+// BytePS, OSDI 2020).
+//
+// Stale, with a staleness s: each server holds its part of all parameters. An iteration is one clock of each
+// worker. The worker pulls the parameters, computes, and pushes its gradients, in buckets during its last
+// backward with `overlap`. A server applies a push when it has arrived. It answers a pull after the worker's
+// own earlier pushes, and all workers' pushes of the clock s + 1 before. So a worker is at most s clocks
+// ahead of the slowest; s = 0 is bulk synchronous. Sources: stale synchronous parallel (Ho et al., NIPS 2013)
+// and bounded delay (Li et al., OSDI 2014, section 3.4).
+//
+// Asynchronous: pulls do not wait for pushes of other workers (Downpour SGD: Dean et al., NIPS 2012, with
+// n_push = n_fetch = 1).
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/parameter_bytes.h"
+#include "sim/training/strategy/replicas.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
-class Servers final : public Strategy {
- public:
-  explicit Servers(const ParameterServers& p) : p_(p) {}
+struct ServerParameters {
+  std::int64_t servers = 0;
+  std::optional<std::int64_t> staleness;
+  bool asynchronous = false;
+  bool collective() const { return !asynchronous && !staleness; }
+};
 
-  void apply(TrainingGraph& graph) const override {
+struct ServedJob {
+  std::uint32_t servers = 1;
+  Bytes bucket = 0;  // bytes of one push and of one pull; 0: all in one
+  bool overlap = false;
+  bool collective = true, waits = false;  // waits: a pull waits for pushes of other workers
+  std::uint32_t staleness = 0;
+  bool optimizer = true;  // unless collective: each push runs Adam; otherwise it is only summed
+};
+
+// Servers: adds the servers of a job to its graph.
+class Servers {
+ public:
+  explicit Servers(const ServedJob& p) : p_(p) {}
+
+  void apply(TrainingGraph& graph) const {
     const std::uint32_t workers = graph.mesh.size("dp") - p_.servers;
     graph.servers = {workers, 0};
-    if (p_.consistency == ParameterServers::Consistency::collective) {
-      data_parallel({p_.bucket, p_.overlap, false, ParameterSet::common})->apply(graph);
+    if (p_.collective) {
+      sum_gradients(graph, {p_.bucket, p_.overlap, false, ParameterSet::common});
       graph.servers->block = all_reducing(graph);
     } else {
       const std::vector<std::int64_t> pulled = pull(graph, workers), pushed = push(graph, workers);
@@ -88,7 +123,7 @@ class Servers final : public Strategy {
     return sizes;
   }
 
-  // Adds the pushes of gradients, in the buckets of data_parallel(). Returns the sizes of the buckets, in
+  // Adds the pushes of gradients, in the buckets of data_parallel. Returns the sizes of the buckets, in
   // parameters.
   std::vector<std::int64_t> push(TrainingGraph& graph, std::uint32_t workers) const {
     StageGraph& stage = graph.stages.front();
@@ -135,7 +170,7 @@ class Servers final : public Strategy {
   // that the mark before it was reached an iteration earlier.
   std::uint32_t serving(TrainingGraph& graph, std::uint32_t workers, const std::vector<std::int64_t>& pulled,
                         const std::vector<std::int64_t>& pushed) const {
-    const bool waits = p_.consistency == ParameterServers::Consistency::stale;
+    const bool waits = p_.waits;
     const auto answers = static_cast<Position>(pulled.size()), pushes = static_cast<Position>(pushed.size());
     const Position first_push = workers * answers;
     const auto applied = [&](std::uint32_t worker) { return first_push + (worker + 1) * 2 * pushes - 1; };
@@ -206,13 +241,90 @@ class Servers final : public Strategy {
     return kernel;
   }
 
-  ParameterServers p_;
+  const ServedJob& p_;
 };
 
-}  // namespace
+class ParameterServers final : public Strategy {
+ public:
+  explicit ParameterServers(const ServerParameters& p) : p_(p) {}
 
-std::unique_ptr<Strategy> parameter_servers(const ParameterServers& parameters) {
-  return std::make_unique<Servers>(parameters);
+  StrategyOrder order() const override {
+    return {.after = {"pipeline_parallel", "expert_fetch", "reduced_parameters"}};
+  }
+  void describe(JobShape& job) const override {
+    job.servers = p_.servers;
+    job.servers_update = p_.servers > 0 && !p_.collective();
+  }
+  bool takes_part(const JobShape& job) const override {
+    return p_.servers > 0 && !job.divides_gradients() && job.local_steps == 1;
+  }
+  void check(const JobShape& job) const override {
+    if (p_.asynchronous && p_.staleness)
+      job.key("gradient", "staleness")
+          .fail("asynchronous workers have no bound of staleness: give one of the two");
+    const char* pushing = p_.asynchronous ? "asynchronous" : "staleness";
+    if (p_.servers == 0 && !p_.collective()) {
+      job.key("gradient", pushing)
+          .fail(std::string(pushing) +
+                " is for parameter servers, to which workers push: it needs parallel.servers");
+    }
+    if (p_.servers > 0) check_servers(job);
+  }
+  std::vector<std::string> notes(const JobShape& job) const override {
+    if (p_.servers == 0 || !p_.collective()) return {};
+    const std::string servers = std::to_string(p_.servers);
+    return {"the last " + servers + " ranks of '" + job.name +
+            "' are servers, which collectives.all_reduce has to know: {kind: parameter_server, servers: " +
+            servers + "}"};
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    Servers({static_cast<std::uint32_t>(p_.servers), job.bucket, job.overlap_gradients, p_.collective(),
+             !p_.asynchronous, static_cast<std::uint32_t>(p_.staleness.value_or(0)),
+             job.optimizer != OptimizerKind::none})
+        .apply(graph);
+  }
+
+ private:
+  static void check_servers(const JobShape& job) {
+    const ConfigNode& key = job.key("parallel", "servers");
+    if (job.tensor > 1 || job.pipeline > 1 || job.virtual_stages > 1 || job.context > 1 ||
+        job.has_experts() || job.model->tables() > 0) {
+      key.fail(
+          "parameter servers are for data parallelism alone: no tensor, context, pipeline or expert "
+          "parallelism, and no "
+          "embedding tables");
+    }
+    if (job.divides_states())
+      key.fail("an optimizer divided among replicas (distributed_adam) has no use for parameter servers");
+    if (job.data < 2) job.key("parallel", "data").fail("parameter servers need 2 workers at least");
+    if (job.plan->reduces()) key.fail(std::string(kScheduleReduces) + "there can be no parameter servers");
+  }
+
+  ServerParameters p_;
+};
+
+Parameters<ServerParameters> server_parameters() {
+  using P = ServerParameters;
+  return in_section(kParallelSection,
+                    Parameters<P>().integer("servers", &P::servers, {0, 65'536},
+                                            "parameter servers: ranks beside those of data, that compute no "
+                                            "part of the model"))
+      .section(kGradientSection.name,
+               Parameters<P>()
+                   .integer("staleness", &P::staleness, {0, 10'000}, "all-reduce",
+                            "parallel.servers: gradients are pushed and parameters pulled, and a worker may "
+                            "be so many iterations ahead of the slowest (stale synchronous parallel)")
+                   .flag("asynchronous", &P::asynchronous,
+                         "parallel.servers: gradients are pushed and parameters pulled, and no worker waits "
+                         "for another"),
+               kGradientSection.doc);
 }
 
+const Registration<Strategy> kParameterServers{
+    "parameter_servers",
+    "workers push gradients to servers and pull parameters, or all-reduce with their help",
+    ptdp_keys(server_parameters()),
+    [](const ServerParameters& p, const ConfigNode&) { return std::make_unique<ParameterServers>(p); }};
+
+}  // namespace
 }  // namespace netsim

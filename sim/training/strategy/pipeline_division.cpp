@@ -168,4 +168,15 @@ std::vector<std::uint32_t> layers_of_parts(const PipelineDivision& division, std
   return {divided.begin(), divided.end()};
 }
 
+std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::uint32_t>& layers) {
+  std::vector<Tensor> tensors;
+  std::size_t end = 0;
+  for (std::size_t part = 0; part + 1 < layers.size(); ++part) {
+    end += layers[part];
+    const Tensor& output = end == 0 ? model.boundary : model.kinds[model.body[end - 1]].output;
+    tensors.push_back(output.empty() ? model.boundary : output);
+  }
+  return tensors;
+}
+
 }  // namespace netsim

@@ -13,6 +13,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
+#include "sim/training/model/operators.h"
 #include "sim/training/strategy/pipeline_placement.h"
 
 namespace netsim {
@@ -29,5 +30,8 @@ const Parameters<PipelineDivision>& pipeline_division_parameters();
 // fit, or at `where`.
 std::vector<std::uint32_t> layers_of_parts(const PipelineDivision& division, std::int64_t layers,
                                            const PipelinePlacement& placement, const ConfigNode& where);
+// Returns the boundary tensor behind each part of the model but the last. `layers` holds the number of layers
+// of the body by part.
+std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::uint32_t>& layers);
 
 }  // namespace netsim

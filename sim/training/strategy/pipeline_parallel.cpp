@@ -1,9 +1,14 @@
+// Divides the layers of the body among the stages of axis "pp". The first and the last part of the plan's
+// placement also have an end of the model. Steps run in the order of the plan. Gradients of parameters that
+// both ends share are all-reduced between the stages that hold them (stream pp). Where these have different
+// meshes, the gradients are exchanged and added (StageReshardings).
 #include <algorithm>
 #include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/training/strategy/chain_editor.h"
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/pipeline_division.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -15,11 +20,25 @@ std::string weights_name(const std::string& name) {
   return (at == std::string::npos ? name : name.substr(0, at)) + "_weights";
 }
 
-class PipelineParallelism final : public Strategy {
- public:
-  explicit PipelineParallelism(PipelineParallel parameters) : p_(std::move(parameters)) {}
+struct PipelineParallel {
+  std::shared_ptr<const PipelinePlan> plan;
+  std::vector<std::uint32_t> layers;  // number of layers of the body, by part
+  // Between stages, each rank of axis "tp" sends 1/t of the boundary tensor and the receivers gather it.
+  bool scatter_gather = true;
+  // Stages do not wait for their sends.
+  bool overlap_transfers = true;
+  // All messages of a stage are on one stream (PipelineTransfers::ordered).
+  bool ordered_transfers = false;
+  // Multiprocessors of a GPU that dispatch and combine hold while a forward and a backward overlap.
+  std::int64_t held_multiprocessors = 0;
+};
 
-  void apply(TrainingGraph& graph) const override {
+// DividedLayers: divides the layers of a graph among its stages.
+class DividedLayers {
+ public:
+  explicit DividedLayers(PipelineParallel parameters) : p_(std::move(parameters)) {}
+
+  void apply(TrainingGraph& graph) const {
     graph.plan = p_.plan;
     divide_layers(graph);
     if (p_.plan->splits_backward()) split_backwards(graph);
@@ -64,17 +83,11 @@ class PipelineParallelism final : public Strategy {
         for (const std::uint32_t i : chunk.layers) parameters += parameters_of(graph.layers[i], graph, set);
       }
     }
-    const bool shared = holds(stage, TrainingGraph::kFirst) || holds(stage, TrainingGraph::kLast);
+    const bool shared = stage.holds(TrainingGraph::kFirst) || stage.holds(TrainingGraph::kLast);
     if (shared && !graph.model.shared.empty())
       stage.parameters[static_cast<std::size_t>(ParameterSet::common)] +=
           graph.sharding.local(graph.model.shared);
   }
-  static bool holds(const StageGraph& stage, std::uint32_t layer) {
-    return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
-      return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
-    });
-  }
-
   // Splits a computation into gradients of its input and gradients of weights. Either may have no operators.
   static std::pair<GraphNode, GraphNode> halves_of(const GraphNode& node) {
     GraphNode input = node, weights = node;
@@ -148,7 +161,7 @@ class PipelineParallelism final : public Strategy {
   static void sum_shared(TrainingGraph& graph) {
     const PipelinePlacement& placement = graph.plan->placement;
     const std::uint32_t first = placement.at(0, 0).stage, last = placement.at(0, placement.parts() - 1).stage;
-    if (graph.model.shared.empty() || holds(graph.stages[first], TrainingGraph::kLast)) return;
+    if (graph.model.shared.empty() || graph.stages[first].holds(TrainingGraph::kLast)) return;
     const bool has_first = graph.mesh.has_stage(first), has_last = graph.mesh.has_stage(last);
     if (!has_first && !has_last) return;
     GraphNode node;
@@ -198,21 +211,112 @@ class PipelineParallelism final : public Strategy {
   PipelineParallel p_;
 };
 
-}  // namespace
+struct PipelineKeys {
+  std::int64_t pipeline = 1;
+  std::int64_t virtual_stages = 1;
+  PipelineDivision layers;
+  ConfigNode schedule;
+  bool scatter_gather = true;
+  bool overlap_p2p = true, ordered_p2p = false;
+  std::int64_t multiprocessors = 0;
+};
 
-std::vector<Tensor> boundary_tensors(const Model& model, const std::vector<std::uint32_t>& layers) {
-  std::vector<Tensor> tensors;
-  std::size_t end = 0;
-  for (std::size_t part = 0; part + 1 < layers.size(); ++part) {
-    end += layers[part];
-    const Tensor& output = end == 0 ? model.boundary : model.kinds[model.body[end - 1]].output;
-    tensors.push_back(output.empty() ? model.boundary : output);
+class PipelineStrategy final : public Strategy {
+ public:
+  explicit PipelineStrategy(const PipelineKeys& p) : p_(p) {}
+
+  void describe(JobShape& job) const override {
+    job.pipeline = p_.pipeline;
+    job.virtual_stages = p_.virtual_stages;
+    job.orders_messages = p_.ordered_p2p;
   }
-  return tensors;
+  void complete(JobShape& job) const override {
+    const std::string refusal = p_.pipeline > 1 ? job.model->refuse(Division::pipeline) : std::string();
+    if (!refusal.empty()) job.key("parallel", "pipeline").fail(refusal);
+    if (!job.gives("parallel", "layers"))
+      job.require_divides("pipeline", p_.pipeline * p_.virtual_stages, "model.layers", job.model->layers());
+    const PipelineShape shape{static_cast<std::uint32_t>(p_.pipeline),
+                              static_cast<std::uint32_t>(p_.virtual_stages),
+                              static_cast<std::uint32_t>(job.microbatches)};
+    job.plan =
+        std::make_shared<const PipelinePlan>(make_pipeline_plan(p_.schedule, job.key("parallel"), shape));
+    job.layers =
+        layers_of_parts(p_.layers, job.model->layers(), job.plan->placement, job.key("parallel", "layers"));
+  }
+  void check(const JobShape& job) const override {
+    if (!job.plan->trains) {
+      job.key("parallel", "schedule").fail("ptdp trains: a schedule without backwards has nothing to reduce");
+    }
+    if (p_.ordered_p2p) {
+      const std::string refusal = refuse_order(*job.plan, !p_.overlap_p2p);
+      if (!refusal.empty()) job.key("ordered_p2p").fail(refusal);
+    }
+    if (p_.multiprocessors > 0 && !job.plan->pairs()) {
+      job.key("dispatch", "multiprocessors")
+          .fail("has to be 0: no forward overlaps a backward in the schedule");
+    }
+    check_copies(job);
+  }
+  std::vector<std::string> notes(const JobShape& job) const override {
+    std::vector<std::string> notes =
+        p_.overlap_p2p ? std::vector<std::string>() : notes_on_blocking(*job.plan);
+    if (p_.ordered_p2p && p_.pipeline == 1) notes.push_back(kNoMessages);
+    return notes;
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    DividedLayers(
+        {job.plan, job.layers, p_.scatter_gather, p_.overlap_p2p, p_.ordered_p2p, p_.multiprocessors})
+        .apply(graph);
+  }
+
+ private:
+  static void check_copies(const JobShape& job) {
+    const PipelinePlacement& placement = job.plan->placement;
+    for (std::uint32_t part = 0; placement.routes() > 1 && part < job.plan->parts(); ++part) {
+      const std::vector<std::uint32_t> holders = placement.holders(part);
+      if (holders.front() + holders.back() + 1 == job.plan->shape.stages && holders.size() == 2) continue;
+      job.key("parallel", "schedule")
+          .fail(
+              "copies of a part of the model have to be on opposite stages, where their gradients are "
+              "summed");
+    }
+  }
+
+  PipelineKeys p_;
+};
+
+Parameters<PipelineKeys> pipeline_keys() {
+  using P = PipelineKeys;
+  return in_section(
+             kParallelSection,
+             Parameters<P>()
+                 .integer("pipeline", &P::pipeline, {1, 65'536}, "pipeline stages (p)")
+                 .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
+                 .section("layers", &P::layers, pipeline_division_parameters(),
+                          "how many layers each stage has, where they are not all alike")
+                 .component("schedule", &P::schedule, "pipeline_schedule", "",
+                            "order of forwards and backwards; interleaved if virtual_stages > 1, else "
+                            "one_f_one_b"))
+      .flag("scatter_gather", &P::scatter_gather,
+            "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
+      .flag("overlap_p2p", &P::overlap_p2p,
+            "a stage goes on while its messages to other stages travel; false: it waits for them")
+      .flag("ordered_p2p", &P::ordered_p2p,
+            "messages of a stage to others are in one stream, as in one NCCL communicator: sends of a "
+            "step and the next receives are one call, which waits for the call before it; false: sends "
+            "wait for their data only, receives for the one before in their direction")
+      .section(kDispatchSection.name,
+               Parameters<P>().integer(
+                   "multiprocessors", &P::multiprocessors, {0, 1000},
+                   "dispatch: that its kernels hold all the time while a forward and a backward overlap "
+                   "(dual_pipe), which multiply on the others"),
+               kDispatchSection.doc);
 }
 
-std::unique_ptr<Strategy> pipeline_parallel(PipelineParallel parameters) {
-  return std::make_unique<PipelineParallelism>(std::move(parameters));
-}
+const Registration<Strategy> kPipelineParallel{
+    "pipeline_parallel", "stages divide the layers, and microbatches pass through them as a schedule says",
+    ptdp_keys(pipeline_keys()),
+    [](const PipelineKeys& p, const ConfigNode&) { return std::make_unique<PipelineStrategy>(p); }};
 
+}  // namespace
 }  // namespace netsim

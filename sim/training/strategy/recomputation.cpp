@@ -1,8 +1,26 @@
+// Recomputation: activations that a forward does not keep, and that the backward computes again. The key
+// `recompute` says which.
+//
+// Full recomputation (full_recomputation): activations of the body's layers are not kept. Each backward
+// computes the layer's forward again, with its communication (Chen et al., arXiv 1604.06174; Megatron-LM's
+// --recompute-granularity full).
+//
+// Selective recomputation (selective_recomputation): the activations in the core of the attention, which grow
+// with the square of the sequence, are not kept. Each backward first computes the core of its layer's forward
+// again, with the communication of context parallelism. It is Megatron-LM's --recompute-granularity selective
+// (Korthikanti et al., arXiv 2205.05198, section 5). As in Megatron, this includes a fused attention,
+// although that keeps no scores.
+//
+// Recomputation of modules (module_recomputation): the results of some modules of a layer are not kept. The
+// backward of the part that contains a module computes it again first (Megatron-Core's --recompute-modules;
+// DeepSeek-V3, arXiv 2412.19437, sections 3.2.3 and 3.3.3, has all three). It has to be the first strategy,
+// so that the recomputation is divided and cast as the forward is.
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/training/strategy/chain_editor.h"
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -16,7 +34,11 @@ std::string recomputed(const std::string& name) {
 
 class FullRecomputation final : public Strategy {
  public:
-  void apply(TrainingGraph& graph) const override {
+  StrategyOrder order() const override {
+    return {.after = {"tensor_overlap", "expert_parallel"}, .before = {"pipeline_parallel"}};
+  }
+  bool takes_part(const JobShape& job) const override { return job.recompute == Recompute::full; }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     for (LayerGraph& layer : graph.layers) {
       if (!layer.repeats) continue;
       layer.recompute = layer.forward;
@@ -27,7 +49,16 @@ class FullRecomputation final : public Strategy {
 
 class SelectiveRecomputation final : public Strategy {
  public:
-  void apply(TrainingGraph& graph) const override {
+  StrategyOrder order() const override {
+    return {.after = {"tensor_overlap", "expert_parallel"}, .before = {"pipeline_parallel"}};
+  }
+  void check(const JobShape& job) const override {
+    if (takes_part(job) && !job.some_operator([](const Operator& op) { return op.core.has_value(); }))
+      job.key("recompute")
+          .fail("selective computes the attention's core again, and no layer of the model has one");
+  }
+  bool takes_part(const JobShape& job) const override { return job.recompute == Recompute::selective; }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     for (LayerGraph& layer : graph.layers) {
       if (!layer.repeats) continue;
       layer.forward = isolate_core(layer.forward);
@@ -69,11 +100,64 @@ class SelectiveRecomputation final : public Strategy {
   }
 };
 
+// RecomputedModules: the values of the key `recompute`.
+struct RecomputedModules {
+  bool norms = false, latent_up = false, activations = false;
+  Recompute layers = Recompute::none;
+  bool has(Module module) const {
+    return (module == Module::norm && norms) || (module == Module::latent_up && latent_up) ||
+           (module == Module::activation && activations);
+  }
+};
+
+struct RecomputationParameters {
+  ConfigNode recompute;
+};
+
+RecomputedModules read_recomputed(const ConfigNode& key) {
+  const std::vector<ConfigNode> names = read_names(key, "full");
+  RecomputedModules read;
+  for (const ConfigNode& node : names) {
+    const std::string name = read_text(node);
+    if (names.size() > 1 && (name == "full" || name == "none"))
+      node.fail("'" + name + "' is for all activations: no other name beside it");
+    if (name == "full") {
+      read.layers = Recompute::full;
+    } else if (name == "selective") {
+      read.layers = Recompute::selective;
+    } else if (name == "norms") {
+      read.norms = true;
+    } else if (name == "latent_up") {
+      read.latent_up = true;
+    } else if (name == "activations") {
+      read.activations = true;
+    } else if (name != "none") {
+      node.fail("'" + name + "' is not one of: full, selective, none, norms, latent_up, activations");
+    }
+  }
+  return read;
+}
+
 class ModuleRecomputation final : public Strategy {
  public:
-  explicit ModuleRecomputation(const RecomputedModules& modules) : modules_(modules) {}
+  explicit ModuleRecomputation(const RecomputationParameters& p) : modules_(read_recomputed(p.recompute)) {}
 
-  void apply(TrainingGraph& graph) const override {
+  StrategyOrder order() const override {
+    return {.before = {"fused_accumulation", "reduced_precision", "context_parallel", "tensor_parallel"}};
+  }
+  void describe(JobShape& job) const override { job.recompute = modules_.layers; }
+  void check(const JobShape& job) const override {
+    for (const auto& [module, name] :
+         {std::pair{Module::norm, "norms"}, std::pair{Module::latent_up, "latent_up"},
+          std::pair{Module::activation, "activations"}}) {
+      const Module wanted = module;
+      if (modules_.has(wanted) &&
+          !job.some_operator([wanted](const Operator& op) { return op.module == wanted; }))
+        job.key("recompute")
+            .fail(std::string("no layer of the model has ") + name + " that it can recompute");
+    }
+  }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     for (LayerGraph& layer : graph.layers) {
       std::erase_if(layer.saved, [this](const Saved& saved) { return modules_.has(saved.of); });
       for (const GraphNode& node : layer.forward) {
@@ -113,12 +197,25 @@ class ModuleRecomputation final : public Strategy {
   RecomputedModules modules_;
 };
 
+const Registration<Strategy> kModuleRecomputation{
+    "module_recomputation", "results of some modules of a layer are computed again in the backward",
+    ptdp_keys(Parameters<RecomputationParameters>().names(
+        "recompute", &RecomputationParameters::recompute, "full",
+        "activations: full, every layer's forward is computed again before its backward; none, they "
+        "are kept; or what of them is computed again, one or several of selective (the core of the "
+        "attention), norms, latent_up (latent attention's projections up), activations (of MLPs and "
+        "experts)")),
+    [](const RecomputationParameters& p, const ConfigNode&) {
+      return std::make_unique<ModuleRecomputation>(p);
+    }};
+const Registration<Strategy> kFullRecomputation{
+    "full_recomputation", "recompute: full; each backward computes its layer's forward again",
+    ptdp_keys(Parameters<NoParameters>()),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<FullRecomputation>(); }};
+const Registration<Strategy> kSelectiveRecomputation{
+    "selective_recomputation", "recompute: selective; each backward computes the attention's core again",
+    ptdp_keys(Parameters<NoParameters>()),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<SelectiveRecomputation>(); }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> module_recomputation(const RecomputedModules& modules) {
-  return std::make_unique<ModuleRecomputation>(modules);
-}
-std::unique_ptr<Strategy> selective_recomputation() { return std::make_unique<SelectiveRecomputation>(); }
-std::unique_ptr<Strategy> full_recomputation() { return std::make_unique<FullRecomputation>(); }
-
 }  // namespace netsim

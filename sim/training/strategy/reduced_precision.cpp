@@ -1,17 +1,41 @@
+// Reduced precision: the GEMMs of the body's weight matrices, forward and backward, run in FP8 or less.
+// Attention, embedding, logits and everything between the GEMMs stay in half precision. The scaling says
+// which kernels write the operands.
+// - tensor: as NVIDIA's Transformer Engine, which scales whole tensors by their earlier values. A
+//   memory-bound kernel before the GEMM (a norm, an activation) writes the operand in the reduced precision,
+//   as Transformer Engine fuses the cast. Without such a kernel, a cast kernel reads 2 bytes and writes the
+//   value and its transpose.
+// - blocks: as DeepSeek-V3 (arXiv 2412.19437, sections 3.3.2, 3.3.3 and 3.5.2). It scales each 128 elements
+//   of a token, and 128 x 128 of a weight, by their present values. A cast kernel runs before each GEMM, and
+//   each 128 elements get a scale of 4 bytes.
+//
+// With blocks, a forward's cast reads 2 bytes and writes 1. A gradient is written twice, scaled along the
+// channels for the gradient of the input and along the tokens for that of the weights. The saved input is
+// scaled anew along the tokens (read 1, write 1) for the gradients of weights. Tokens that are dispatched to
+// experts in FP8 are not cast again. Weights are not cast, because they change once a step.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/fp8_scales.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
 
-class Reduced final : public Strategy {
- public:
-  explicit Reduced(const ReducedPrecision& parameters) : p_(parameters) {}
+enum class Scaling : std::uint8_t { tensor, blocks };
+struct PrecisionParameters {
+  Precision precision = Precision::half;
+  Scaling scaling = Scaling::tensor;
+};
 
-  void apply(TrainingGraph& graph) const override {
+// ReducedGemms: rewrites the GEMMs of a graph.
+class ReducedGemms {
+ public:
+  // `dispatched`: tokens and their gradients reach the experts in this precision.
+  ReducedGemms(const PrecisionParameters& p, bool dispatched) : p_(p), dispatched_(dispatched) {}
+
+  void apply(TrainingGraph& graph) const {
     for (LayerGraph& layer : graph.layers) {
       for (Saved& saved : layer.saved) {
         const bool operand = saved.kind == Saved::Kind::operand || saved.kind == Saved::Kind::also_operand;
@@ -31,7 +55,7 @@ class Reduced final : public Strategy {
  private:
   // Returns whether a node's input arrives from other ranks in reduced precision.
   bool arrives(const Chain& chain, std::size_t i) const {
-    return p_.dispatched && i > 0 && chain[i - 1].kind == GraphNode::Kind::exchange &&
+    return dispatched_ && i > 0 && chain[i - 1].kind == GraphNode::Kind::exchange &&
            chain[i - 1].exchange.to_experts;
   }
 
@@ -88,13 +112,46 @@ class Reduced final : public Strategy {
     return memory_bound(name, {{read + written, tensor}, {kScaleBytes * written, scales}});
   }
 
-  ReducedPrecision p_;
+  const PrecisionParameters& p_;
+  bool dispatched_;
 };
 
+class ReducedPrecision final : public Strategy {
+ public:
+  explicit ReducedPrecision(const PrecisionParameters& p) : p_(p) {}
+
+  StrategyOrder order() const override { return {.before = {"context_parallel", "tensor_parallel"}}; }
+  void describe(JobShape& job) const override { job.precision = p_.precision; }
+  bool takes_part(const JobShape&) const override { return p_.precision != Precision::half; }
+  void check(const JobShape& job) const override {
+    if (p_.scaling == Scaling::blocks && p_.precision != Precision::fp8)
+      job.key("scaling").fail("blocks are those of FP8: precision has to be fp8");
+    if (p_.precision != Precision::half && !job.some_operator([](const Operator& op) { return op.linear; }))
+      job.key("precision").fail("no layer of the model has GEMMs that are computed in it: it has to be half");
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    const bool dispatched = job.dispatch_precision == p_.precision && job.expert > 1 &&
+                            job.expert_exchange == ExpertExchange::dispatch;
+    ReducedGemms(p_, dispatched).apply(graph);
+  }
+
+ private:
+  PrecisionParameters p_;
+};
+
+const Registration<Strategy> kReducedPrecision{
+    "reduced_precision", "GEMMs of the layers' weights run in FP8 or FP4",
+    ptdp_keys(
+        Parameters<PrecisionParameters>()
+            .choice("precision", &PrecisionParameters::precision,
+                    {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
+                    "of the GEMMs of the layers' weights")
+            .choice(
+                "scaling", &PrecisionParameters::scaling,
+                {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
+                "of operands in FP8: of whole tensors, cast by the kernels before (Transformer Engine), or "
+                "of blocks of 128 elements, by kernels of their own (DeepSeek-V3)")),
+    [](const PrecisionParameters& p, const ConfigNode&) { return std::make_unique<ReducedPrecision>(p); }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> reduced_precision(const ReducedPrecision& parameters) {
-  return std::make_unique<Reduced>(parameters);
-}
-
 }  // namespace netsim

@@ -1,8 +1,18 @@
+// Sequence parallelism beside tensor parallelism (Korthikanti et al., arXiv 2205.05198). Between the parts
+// that tensor parallelism divides, each rank of axis "tp" computes its part of the tokens. An all-reduce
+// becomes a reduce-scatter, and an operator that needs all tokens gathers them.
+//
+// As in Megatron-LM, the layer's input is gathered again for the gradients of weights, while the gradient of
+// the input is computed. The reduce-scatter of that gradient runs beside the gradients of weights.
+//
+// sequence_gradients all-reduces over "tp" the gradients of parameters that each rank computed for its part
+// of the tokens only (norms, biases). It does so when all other gradients are complete (Megatron-LM's
+// finalize_model_grads).
 #include <algorithm>
 #include <utility>
 
 #include "sim/training/strategy/chain_editor.h"
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -97,12 +107,30 @@ class Cut {
   Number completes_;  // the last node that computes more than gradients of weights
 };
 
+struct SequenceParameters {
+  bool sequence = false;
+};
+
 class SequenceParallel final : public Strategy {
  public:
+  explicit SequenceParallel(const SequenceParameters& p) : p_(p) {}
+
+  StrategyOrder order() const override {
+    return {.after = {"tensor_parallel"}, .before = {"full_recomputation", "selective_recomputation"}};
+  }
+  void describe(JobShape& job) const override { job.sequence = p_.sequence; }
+  bool takes_part(const JobShape&) const override { return p_.sequence; }
+  void check(const JobShape& job) const override {
+    if (!p_.sequence) return;
+    const std::string refusal = job.model->refuse(Division::tensor);
+    if (!refusal.empty()) job.key("parallel", "sequence").fail(refusal);
+    for (const auto& [key, value] : job.model->sequences())
+      job.require_divides("tensor", job.tensor, "model." + key, value);
+  }
   void divide(const Mesh& mesh, Sharding& sharding) const override {
     sharding.divide(Dimension::sequence, mesh.size("tp"));
   }
-  void apply(TrainingGraph& graph) const override {
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     if (graph.mesh.size("tp") == 1) return;
     const std::uint32_t group = graph.builder.group(graph.mesh.along({"tp"}));
     const bool of_experts = graph.mesh.size("etp") > 1;
@@ -129,6 +157,8 @@ class SequenceParallel final : public Strategy {
     }
     return edit.finish();
   }
+
+  SequenceParameters p_;
 };
 
 // Returns the number of parameters that each rank has whole while it computes only a part of the tokens.
@@ -145,7 +175,11 @@ std::int64_t whole_parameters(const LayerGraph& layer, const Sharding& sharding)
 
 class SequenceGradients final : public Strategy {
  public:
-  void apply(TrainingGraph& graph) const override {
+  StrategyOrder order() const override {
+    return {.after = {"data_parallel", "local_steps", "parameter_servers", "sharded_replicas"}};
+  }
+  bool takes_part(const JobShape& job) const override { return job.sequence; }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     if (graph.mesh.size("tp") == 1) return;
     for (StageGraph& stage : graph.stages) {
       std::int64_t parameters = 0;
@@ -167,9 +201,19 @@ class SequenceGradients final : public Strategy {
   }
 };
 
+const Registration<Strategy> kSequenceParallel{
+    "sequence_parallel", "tensor-parallel ranks divide the sequence where they do not divide the work",
+    ptdp_keys(in_section(
+        kParallelSection,
+        Parameters<SequenceParameters>().flag(
+            "sequence", &SequenceParameters::sequence,
+            "sequence parallelism: what tensor parallelism leaves whole is divided along the tokens"))),
+    [](const SequenceParameters& p, const ConfigNode&) { return std::make_unique<SequenceParallel>(p); }};
+const Registration<Strategy> kSequenceGradients{
+    "sequence_gradients",
+    "with parallel.sequence: sums the gradients of what each rank computed for its tokens only",
+    ptdp_keys(Parameters<NoParameters>()),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<SequenceGradients>(); }};
+
 }  // namespace
-
-std::unique_ptr<Strategy> sequence_parallel() { return std::make_unique<SequenceParallel>(); }
-std::unique_ptr<Strategy> sequence_gradients() { return std::make_unique<SequenceGradients>(); }
-
 }  // namespace netsim

@@ -1,6 +1,20 @@
+// ZeRO-2 and 3 (Rajbhandari et al., SC'20), FSDP (Zhao et al., VLDB 2023). Each of the replicas keeps its
+// part of the gradients, or of the parameters too, beside its part of the optimizer's states. A layer's
+// gradients are reduce-scattered after each microbatch's backward of it (stream dp).
+//
+// With divided parameters, a layer's parameters are gathered before each forward of it, released after it,
+// and gathered again for the backward, `ahead` layers ahead.
+//
+// Where axis "dp_unsharded" has several ranks (PyTorch's HSDP), parts are all-reduced among these. The
+// all-reduces have a queue of their own beside gathers and reduce-scatters, as in PyTorch since 2023 (pull
+// request 106080; all_reduce_stream in torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py).
+//
+// Takes the place of data_parallel. Without divided parameters, parameter_gather follows.
 #include <algorithm>
 
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/parameter_bytes.h"
+#include "sim/training/strategy/replicas.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -11,17 +25,38 @@ enum ShardQueue : std::uint32_t { kShards = 0, kAllReduces, kReduceScatters };
 // Communicator of reduce-scatters; gathers have communicator 0 of the same groups.
 constexpr std::uint32_t kReduceScatterCommunicator = 1;
 
-bool holds(const StageGraph& stage, std::uint32_t layer) {
-  return std::any_of(stage.chunks.begin(), stage.chunks.end(), [layer](const ChunkGraph& chunk) {
-    return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
-  });
-}
+struct ShardedReplicas {
+  bool parameters = false;
+  // Parameters that are released between forward and backward. `all` is ZeRO-3's way. `layers` releases the
+  // body's layers and keeps the ends of the model, as FSDP's root does. `nothing` is FSDP's
+  // reshard_after_forward=False.
+  enum class Reshard : std::uint8_t { all, layers, nothing } reshard = Reshard::layers;
+  std::uint32_t ahead = 1;  // layers; FSDP's forward and backward prefetch
+  // Host time per tensor of a list; 0: no lists. Each matrix is gathered by itself into a list of tensors,
+  // one for each rank that holds a part of it. Its gradient is reduce-scattered out of such a list. The host
+  // makes the tensors, PyTorch copies them one by one, and the GPU computes nothing meanwhile. DeepSpeed of
+  // 2021 does so (_allgather_param in deepspeed/runtime/zero/partition_parameters.py; ProcessGroupNCCL's
+  // all-gather of lists).
+  Time list_entry = 0;
+  // Tensors with fewer parameters have no list: DeepSpeed keeps them whole
+  // (stage3_param_persistence_threshold).
+  static constexpr std::int64_t kLeastOfList = 100'000;
+  // Reduce-scatters have a communicator and a queue of their own. By default they take turns with the gathers
+  // in one communicator, as in PyTorch, whose set_separate_reduce_scatter_group() (pull request 186335)
+  // gives them their own.
+  bool separate_reduce_scatter = false;
+  // The all-reduces along "dp_unsharded" follow the last microbatch's backward only, instead of each one
+  // (PyTorch's set_requires_all_reduce(), FSDPParamGroup::all_reduce_grads).
+  bool all_reduces_last_only = false;
+  ParameterSet set = ParameterSet::common;
+};
 
-class ShardedReplicasStrategy final : public Strategy {
+// Shards: adds the gathers and reductions of one set of parameters.
+class Shards {
  public:
-  explicit ShardedReplicasStrategy(const ShardedReplicas& p) : p_(p) {}
+  explicit Shards(const ShardedReplicas& p) : p_(p) {}
 
-  void apply(TrainingGraph& graph) const override {
+  void apply(TrainingGraph& graph) const {
     if (replica_count(graph, p_.set) == 1) return;
     graph.replica_traffic = {p_.parameters, true, p_.ahead};
     const std::vector<std::uint32_t> in_flight = prove_pipeline(*graph.plan).in_flight;
@@ -82,9 +117,9 @@ class ShardedReplicasStrategy final : public Strategy {
   // backward stay in memory for all of them.
   void gather(TrainingGraph& graph, StageGraph& stage, std::uint32_t s, bool several) const {
     const std::uint32_t begin =
-        holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
+        stage.holds(TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast;
     const std::uint32_t end =
-        holds(stage, TrainingGraph::kLast) ? TrainingGraph::kLast : TrainingGraph::kFirst;
+        stage.holds(TrainingGraph::kLast) ? TrainingGraph::kLast : TrainingGraph::kFirst;
     const GraphNode node = among_shards(graph, s, "parameters", CollectiveKind::all_gather, p_.set);
     const auto add = [](std::vector<GraphNode>& to, GraphNode gather, Bytes bytes) {
       gather.bytes = bytes;
@@ -155,25 +190,134 @@ class ShardedReplicasStrategy final : public Strategy {
   ShardedReplicas p_;
 };
 
+struct ShardingParameters {
+  Sharded what = Sharded::states;
+  ShardedReplicas::Reshard reshard = ShardedReplicas::Reshard::layers;
+  std::int64_t ahead = 1;
+  std::int64_t group = 0;
+  enum class AllReduce : std::uint8_t { every, last } all_reduce = AllReduce::every;
+  bool separate_reduce_scatter = false;
+  Time list_entry = ShardedReplicas{}.list_entry;
+};
+
+class ShardedReplicasStrategy final : public Strategy {
+ public:
+  explicit ShardedReplicasStrategy(const ShardingParameters& p) : p_(p) {}
+
+  StrategyOrder order() const override {
+    return {.after = {"pipeline_parallel", "expert_fetch", "reduced_parameters"}};
+  }
+  void describe(JobShape& job) const override {
+    job.sharded = p_.what;
+    job.gathers_ahead = p_.ahead;
+    job.shard_group = p_.group;
+    job.sums_groups_last = sums_last();
+  }
+  bool takes_part(const JobShape& job) const override { return job.divides_gradients(); }
+  void check(const JobShape& job) const override {
+    if (!job.gives("sharding")) return;
+    const ConfigNode& what = job.key("sharding", "what");
+    if (!job.divides_states()) what.fail("what replicas divide among them needs optimizer: distributed_adam");
+    check_group(job);
+    check_parameters(job);
+    if (!takes_part(job)) return;
+    if (job.overlap_gradients || job.bucket != 0)
+      job.key("gradient", "bucket")
+          .fail("divided gradients are summed layer by layer, beside the backward: no bucket, no overlap");
+    if (job.stages_share_parameters())
+      what.fail("stages that share an embedding sum its gradients whole: gradients cannot be divided");
+    if (job.plan->placement.routes() > 1)
+      what.fail("has to be states: a bidirectional pipeline has copies of its own");
+    if (job.plan->reduces())
+      what.fail(std::string(kScheduleReduces) + "gradients that are divided are reduced in each backward");
+  }
+  std::vector<std::string> notes(const JobShape& job) const override {
+    if (!sums_last() || job.microbatches > 1) return {};
+    return {"sharding.all_reduce: last changes nothing: an iteration of '" + job.name +
+            "' has one microbatch (microbatches)"};
+  }
+  void apply(TrainingGraph& graph, const JobShape& job) const override {
+    for (const ParameterSet set : parameter_sets(job)) {
+      Shards({job.divides_parameters(), p_.reshard, static_cast<std::uint32_t>(p_.ahead), p_.list_entry,
+              p_.separate_reduce_scatter, sums_last(), set})
+          .apply(graph);
+    }
+  }
+
+ private:
+  bool sums_last() const { return p_.all_reduce == ShardingParameters::AllReduce::last; }
+
+  void check_group(const JobShape& job) const {
+    const ConfigNode& key = job.key("sharding", "group");
+    if (p_.what == Sharded::states && p_.group != 0)
+      key.fail("a group divides gradients or parameters: what has to be one of them");
+    if (p_.group != 0 && job.data % p_.group != 0)
+      key.fail("parallel.data (" + std::to_string(job.data) + ") cannot be divided by it");
+    if (p_.group != 0 && (job.has_experts() || p_.what == Sharded::gradients))
+      key.fail("groups divide parameters, of a model without routed experts");
+    if (sums_last() && (p_.group == 0 || p_.group == job.data)) {
+      job.key("sharding", "all_reduce")
+          .fail("nothing is all-reduced: sharding.group has to be less than parallel.data, and not 0");
+    }
+  }
+  // Checks the keys that concern gathers of parameters.
+  void check_parameters(const JobShape& job) const {
+    if (job.divides_parameters() && job.overlap_parameter_gather)
+      job.key("overlap_parameter_gather").fail("divided parameters are gathered before each use of them");
+    if (p_.separate_reduce_scatter && !job.divides_parameters()) {
+      job.key("sharding", "separate_reduce_scatter")
+          .fail("no gathers run beside reduce-scatters: sharding.what has to be parameters");
+    }
+    if (p_.list_entry > 0 && (!job.divides_parameters() || job.pipeline > 1 || job.has_experts())) {
+      job.key("sharding", "list_entry")
+          .fail("lists of tensors are of what: parameters, of a model without routed experts in one stage");
+    }
+  }
+
+  ShardingParameters p_;
+};
+
+Parameters<ShardingParameters> sharding_parameters() {
+  using P = ShardingParameters;
+  return Parameters<P>().section(
+      "sharding",
+      Parameters<P>()
+          .choice("what", &P::what,
+                  {{"states", Sharded::states},
+                   {"gradients", Sharded::gradients},
+                   {"parameters", Sharded::parameters}},
+                  "what is divided among replicas: the optimizer's states (ZeRO-1), gradients besides "
+                  "(ZeRO-2), or parameters, too (ZeRO-3, FSDP)")
+          .choice("reshard", &P::reshard,
+                  {{"all", ShardedReplicas::Reshard::all},
+                   {"layers", ShardedReplicas::Reshard::layers},
+                   {"nothing", ShardedReplicas::Reshard::nothing}},
+                  "parameters that a rank gives up after a forward, and gathers again for the backward: "
+                  "all, those of the layers but not of embedding and logits, or none")
+          .integer("ahead", &P::ahead, {0, 1000},
+                   "layers: how much ahead of its use a layer's parameters are gathered")
+          .integer(
+              "group", &P::group, {0, 1'000'000},
+              "data-parallel ranks that share one copy, the others having copies of their own (HSDP); 0: "
+              "all share one")
+          .choice(
+              "all_reduce", &P::all_reduce, {{"every", P::AllReduce::every}, {"last", P::AllReduce::last}},
+              "group: groups complete sums of gradients behind every microbatch's backward, or behind the "
+              "last one's only (PyTorch's set_requires_all_reduce)")
+          .flag("separate_reduce_scatter", &P::separate_reduce_scatter,
+                "parameters: reduce-scatters of gradients run beside gathers, in a communicator of their own "
+                "(PyTorch's set_separate_reduce_scatter_group); false: one of both at a time")
+          .time("list_entry", &P::list_entry, {0, kSecond},
+                "parameters: what each rank's part costs the host where a matrix is gathered into a list of "
+                "tensors, and its gradient reduce-scattered out of one (DeepSpeed of 2021); 0: no lists"),
+      "distributed_adam: what else replicas divide among them");
+}
+
+const Registration<Strategy> kShardedReplicas{
+    "sharded_replicas", "ZeRO and FSDP: replicas divide gradients or parameters among them",
+    ptdp_keys(sharding_parameters()), [](const ShardingParameters& p, const ConfigNode&) {
+      return std::make_unique<ShardedReplicasStrategy>(p);
+    }};
+
 }  // namespace
-
-std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,
-                                ParameterSet set) {
-  std::int64_t count = parameters_of(graph.layers[layer], graph, set);
-  if (set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
-    count += graph.sharding.local(graph.model.shared);
-  return count;
-}
-
-// The backward completes the gradients of shared parameters with the first layer.
-std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,
-                                  ParameterSet set) {
-  return carried_parameters(
-      graph, layer, holds(stage, TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast, set);
-}
-
-std::unique_ptr<Strategy> sharded_replicas(const ShardedReplicas& parameters) {
-  return std::make_unique<ShardedReplicasStrategy>(parameters);
-}
-
 }  // namespace netsim

@@ -1,7 +1,20 @@
+// Communication of sequence parallelism in pieces, beside the GEMM of a body's layer that it waits for or
+// that waits for it. It concerns inputs that are gathered before a GEMM, and sums that are reduce-scattered
+// behind one. Communication beside the gradients of weights stays as it is (Transformer Engine's "bulk"
+// overlap).
+// - ring_exchange: a rank computes with its own tokens while it passes them on and gets those of the next
+//   rank. Partial sums are passed on and added to. Transformer Engine calls it "ring_exchange" (Wang et al.,
+//   "Overlap Communication with Dependent Computation via Decomposition in Large Deep Learning Models",
+//   ASPLOS 2023).
+// - pipelined: the collective and the GEMM are cut into equally many pieces. A piece is gathered while the
+//   piece before is computed, or summed while the next one is computed (Transformer Engine's "pipeline").
+//
+// The GEMMs of the pieces fill each other's last waves. They do so on Transformer Engine's compute streams,
+// several of which split_overlap_rs() and split_overlap_ag() of its userbuffers take in turn.
 #include <utility>
 
 #include "sim/training/strategy/chain_editor.h"
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 namespace netsim {
 namespace {
@@ -17,6 +30,14 @@ bool by_tokens(const Operator& op) {
 bool is_collective(const GraphNode& node, CollectiveKind kind) {
   return node.kind == GraphNode::Kind::collective && node.collective == kind && node.stream == Stream::tp;
 }
+
+enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined };
+struct TensorOverlap {
+  OverlapMethod gathers = OverlapMethod::none;
+  OverlapMethod reduce_scatters = OverlapMethod::none;
+  std::int64_t pieces = 4;  // pipelined: number of pieces; Transformer Engine's num_splits
+  bool uses(OverlapMethod method) const { return gathers == method || reduce_scatters == method; }
+};
 
 class Overlap {
  public:
@@ -150,11 +171,41 @@ class Overlap {
 class TensorOverlapped final : public Strategy {
  public:
   explicit TensorOverlapped(const TensorOverlap& p) : p_(p) {}
-  void apply(TrainingGraph& graph) const override {
+
+  StrategyOrder order() const override {
+    return {.after = {"sequence_parallel"}, .before = {"full_recomputation", "selective_recomputation"}};
+  }
+  bool takes_part(const JobShape& job) const override { return job.sequence; }
+  double operations_of_layer(const JobShape& job) const override {
+    const double tensor = p_.uses(OverlapMethod::ring_exchange) ? static_cast<double>(job.tensor) : 1;
+    const double pieces = p_.uses(OverlapMethod::pipelined) ? static_cast<double>(p_.pieces) : 1;
+    return 20.0 * (tensor - 1) + 20.0 * (pieces - 1);
+  }
+  void check(const JobShape& job) const override {
+    const bool rings = p_.uses(OverlapMethod::ring_exchange), cuts = p_.uses(OverlapMethod::pipelined);
+    if (!rings && !cuts) return;
+    const ConfigNode& key = job.key("parallel", "tensor_overlap");
+    if (!job.sequence) {
+      key.fail(
+          "tensor_overlap needs parallel.sequence: without it there are all-reduces, which no GEMM's input "
+          "can be cut out of");
+    }
+    const std::int64_t tokens = job.microbatch * job.model->sequence() / job.context;
+    if (cuts && tokens % (p_.pieces * job.tensor) != 0) {
+      key.fail("the " + std::to_string(tokens) + " tokens of a microbatch and rank cannot be divided by " +
+               std::to_string(p_.pieces) + " pieces x tensor");
+    }
+    if (!rings || job.tensor == 1 || !job.has_experts()) return;
+    // A rank on an axis that experts split into two has no next rank.
+    const std::optional<Mesh> mesh = job.mesh_with_experts();
+    if (mesh && !mesh->is_plain("tp"))
+      key.fail(
+          "ring_exchange needs expert_tensor to be 1 or that of tensor, and expert not to divide tensor");
+  }
+  void apply(TrainingGraph& graph, const JobShape&) const override {
     const std::uint32_t ranks = graph.mesh.size("tp");
     if (ranks == 1) return;
-    const bool rings =
-        p_.gathers == OverlapMethod::ring_exchange || p_.reduce_scatters == OverlapMethod::ring_exchange;
+    const bool rings = p_.uses(OverlapMethod::ring_exchange);
     const auto neighbour = [&](std::int32_t offset) {
       return rings ? graph.mesh.next(graph.builder, "tp", offset) : PeerExpression{};
     };
@@ -170,10 +221,32 @@ class TensorOverlapped final : public Strategy {
   TensorOverlap p_;
 };
 
-}  // namespace
-
-std::unique_ptr<Strategy> tensor_overlap(const TensorOverlap& parameters) {
-  return std::make_unique<TensorOverlapped>(parameters);
+Parameters<TensorOverlap> tensor_overlap_parameters() {
+  using P = TensorOverlap;
+  const std::vector<std::pair<std::string, OverlapMethod>> methods{
+      {"none", OverlapMethod::none},
+      {"ring_exchange", OverlapMethod::ring_exchange},
+      {"pipelined", OverlapMethod::pipelined}};
+  return in_section(
+      kParallelSection,
+      Parameters<P>().section(
+          "tensor_overlap",
+          Parameters<P>()
+              .choice("gathers", &P::gathers, methods,
+                      "inputs that are gathered before a GEMM: passed on from rank to rank, or gathered in "
+                      "pieces, beside the GEMM of the piece before")
+              .choice(
+                  "reduce_scatters", &P::reduce_scatters, methods,
+                  "sums that are scattered behind a GEMM: passed on and added to, or scattered in pieces, "
+                  "beside the GEMM of the next piece")
+              .integer("pieces", &P::pieces, {2, 1024}, "of what is pipelined"),
+          "communication of sequence parallelism beside the GEMMs that wait for it"));
 }
 
+const Registration<Strategy> kTensorOverlap{
+    "tensor_overlap", "communication of sequence parallelism in pieces, beside the GEMMs that wait for it",
+    ptdp_keys(tensor_overlap_parameters()),
+    [](const TensorOverlap& p, const ConfigNode&) { return std::make_unique<TensorOverlapped>(p); }};
+
+}  // namespace
 }  // namespace netsim

@@ -611,11 +611,6 @@ std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, 
   return parameters;
 }
 
-void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph) {
-  for (const auto& strategy : strategies) strategy->divide(graph.mesh, graph.sharding);
-  for (const auto& strategy : strategies) strategy->apply(graph);
-}
-
 Program make_program(const TrainingGraph& graph) {
   const StageWriter writer(graph);
   for (std::uint32_t stage = 0; stage < graph.stages.size(); ++stage) {

@@ -1,6 +1,6 @@
 // TrainingGraph: one iteration of a training job, between the model and the program. A model and a mesh make
-// it. Strategies rewrite it one after the other (divide, recompute, pipeline, reduce, update), and
-// make_program() writes the result as role programs.
+// it. Strategies (strategy.h) rewrite it one after the other (divide, recompute, pipeline, reduce, update),
+// and make_program() writes the result as role programs.
 //
 // The graph consists of chains, which are nodes that run one after the other. All layers of one kind share
 // one LayerGraph, whatever their number and place. So the size of a graph grows with the differences between
@@ -190,6 +190,12 @@ struct StageGraph {
   std::int64_t parameters_of(ParameterSet set) const { return parameters[static_cast<std::size_t>(set)]; }
   std::int64_t reduced_of(ParameterSet set) const { return reduced[static_cast<std::size_t>(set)]; }
 
+  bool holds(std::uint32_t layer) const {
+    return std::any_of(chunks.begin(), chunks.end(), [layer](const ChunkGraph& chunk) {
+      return std::find(chunk.layers.begin(), chunk.layers.end(), layer) != chunk.layers.end();
+    });
+  }
+
   // Appends a node to `finish`. All nodes appended in a row wait for the same, `finished`.
   void add_finish(GraphNode node) { finish.push_back({std::move(node), finished}); }
   // Appends a node for each piece of `bytes`, of at most `piece` bytes; 0 means one piece.
@@ -211,12 +217,12 @@ struct TrainingGraph {
   std::vector<LayerGraph> layers;  // the first layer, the last, then the kinds of the body
   static constexpr std::uint32_t kFirst = 0, kLast = 1, kBody = 2;
 
-  // Results of expert_parallel(). `experts_apart` says whether ParameterSet::experts is not empty.
+  // Results of expert_parallel.cpp. `experts_apart` says whether ParameterSet::experts is not empty.
   // `routed_rows` holds tables of the number of token copies, as table_value() reads them.
   bool experts_apart = false;
   std::vector<std::vector<std::int64_t>> routed_rows;
 
-  // Results of pipeline_parallel(), which divides the layers among stages.
+  // Results of pipeline_parallel.cpp, which divides the layers among stages.
   std::shared_ptr<const PipelinePlan> plan;
   PipelineTransfers transfers;
   std::vector<StageGraph> stages;
@@ -232,25 +238,12 @@ struct TrainingGraph {
     std::uint32_t block = 0;
   };
   std::optional<Servers> servers;
-  // Memory by layer; empty until memory_accounting() has set it.
+  // Memory by layer; empty until account_memory() has set it.
   std::vector<LayerMemory> layer_memory;
 };
 
 // Returns the number of the layer's parameters of a set on one rank.
 std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, ParameterSet set);
-
-// Strategy: one way to divide or change the work of a job. Each has a file of its own.
-class Strategy {
- public:
-  virtual ~Strategy() = default;
-  // Says which dimensions are divided. All strategies do so before the first of them is applied.
-  virtual void divide(const Mesh&, Sharding&) const {}
-  virtual void apply(TrainingGraph& graph) const = 0;
-};
-// Calls divide() of all strategies, then apply() of all, both in the order of the list. The workload builds
-// the list in a fixed order (Ptdp::strategies() in ptdp.cpp); the configuration only says which strategies it
-// has. strategies.h says which strategies each one has to follow or precede.
-void apply_strategies(const std::vector<std::unique_ptr<Strategy>>& strategies, TrainingGraph& graph);
 
 // Returns the graph as a program with one role for each stage of the pipeline. The content of the graph's
 // builder moves into it.

@@ -1,6 +1,6 @@
 // Tests that the PTD-P workload has the communications, bytes and FLOPs of the paper and of Megatron-LM. All
 // its ends match for any degrees, and degrees that do not fit are refused.
-#include "sim/training/strategy/strategies.h"
+#include "sim/training/strategy/strategy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

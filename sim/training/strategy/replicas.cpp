@@ -1,0 +1,146 @@
+#include "sim/training/strategy/replicas.h"
+
+#include <algorithm>
+
+namespace netsim {
+namespace {
+
+// Returns the ranks that hold the same parameters as a rank of the stage. Stage s of a bidirectional pipeline
+// and the opposite one hold the same parts of the model. So gradients of one part and of all are summed in
+// one group.
+GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const std::string& axis) {
+  std::vector<std::string> axes;
+  if (graph.mesh.size(axis) > 1) axes.push_back(axis);
+  if (graph.plan->placement.routes() == 1 || !graph.mesh.has_stage(stage)) return graph.mesh.along(axes);
+  const auto opposite = static_cast<std::uint32_t>(graph.stages.size()) - 1 - stage;
+  return graph.mesh.along(axes, {std::min(stage, opposite), std::max(stage, opposite)});
+}
+
+// Returns the axis along which ranks have copies of the parameters.
+std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "replicas"; }
+
+class SummedGradients {
+ public:
+  explicit SummedGradients(const GradientSum& p) : p_(p) {}
+
+  void apply(TrainingGraph& graph) const {
+    if (replica_count(graph, p_.set) == 1) return;
+    for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
+      StageGraph& stage = graph.stages[s];
+      const GraphNode node =
+          among_replicas(graph, s, "gradients",
+                         p_.divided ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, p_.set);
+      Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
+      if (p_.overlap) left -= add_buckets(graph, stage, node);
+      left -= add_steps(graph, s, node);
+      stage.add_finish(node, left, p_.bucket);
+      // The finish nodes run one after the other.
+      const bool remained = !stage.finish.empty() && stage.finish.back().node.stream == Stream::dp;
+      if (remained) stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
+      if (!remained && (p_.overlap || graph.plan->reduces()))
+        stage.finished.push_back(FinishNode::kReductions);
+    }
+  }
+
+ private:
+  // Adds the reductions for which the schedule has steps. Returns their bytes.
+  Bytes add_steps(TrainingGraph& graph, std::uint32_t s, const GraphNode& node) const {
+    Bytes all = 0;
+    for (std::uint32_t c = 0; c < graph.stages[s].chunks.size(); ++c) {
+      if (!graph.plan->reduces(s, c)) continue;
+      ChunkGraph& chunk = graph.stages[s].chunks[c];
+      Bytes bytes = 0;
+      for (const std::uint32_t layer : chunk.layers)
+        bytes += parameters_of(graph.layers[layer], graph, p_.set) * graph.model.gradient_bytes;
+      all += bytes;
+      for (GraphNode& piece : in_pieces(node, bytes, p_.bucket))
+        chunk.reduced_at_step.push_back(std::move(piece));
+    }
+    return all;
+  }
+  Bytes add_buckets(TrainingGraph& graph, StageGraph& stage, GraphNode node) const {
+    Bytes all = 0;
+    for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.bucket, p_.set)) {
+      node.bytes = bucket.bytes;
+      all += node.bytes;
+      std::vector<std::vector<GraphNode>>& reductions = stage.chunks[bucket.chunk].reductions;
+      reductions.resize(stage.chunks[bucket.chunk].layers.size());
+      reductions[bucket.layer].push_back(node);
+    }
+    return all;
+  }
+
+  const GradientSum& p_;
+};
+
+}  // namespace
+
+std::vector<ParameterSet> parameter_sets(const JobShape& job) {
+  std::vector<ParameterSet> sets{ParameterSet::common};
+  if (job.has_experts()) sets.push_back(ParameterSet::experts);
+  return sets;
+}
+
+std::uint32_t replica_count(const TrainingGraph& graph, ParameterSet set) {
+  return graph.mesh.size(axis_of(set)) * graph.plan->placement.routes();
+}
+std::uint32_t shard_count(const TrainingGraph& graph, ParameterSet set) {
+  return replica_count(graph, set) / unsharded_count(graph, set);
+}
+std::uint32_t unsharded_count(const TrainingGraph& graph, ParameterSet set) {
+  return set == ParameterSet::common ? graph.mesh.size("dp_unsharded") : 1;
+}
+
+GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
+                         CollectiveKind kind, ParameterSet set) {
+  GraphNode node;
+  node.kind = GraphNode::Kind::collective;
+  node.name = (set == ParameterSet::experts ? "edp_" : "dp_") + name;
+  node.collective = kind;
+  node.stream = Stream::dp;
+  node.group = graph.builder.group(replicas(graph, stage, axis_of(set)));
+  return node;
+}
+GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
+                       CollectiveKind kind, ParameterSet set) {
+  GraphNode node = among_replicas(graph, stage, name, kind, set);
+  if (unsharded_count(graph, set) > 1) node.group = graph.builder.group(graph.mesh.along({"shards"}));
+  return node;
+}
+
+std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage, Bytes size,
+                                             ParameterSet set) {
+  std::vector<GradientBucket> buckets;
+  Bytes bytes = 0;
+  for (std::size_t chunk = stage.chunks.size(); chunk-- > 0;) {
+    const std::vector<std::uint32_t>& layers = stage.chunks[chunk].layers;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const LayerGraph& layer = graph.layers[layers[layers.size() - 1 - i]];
+      if (!layer.repeats) continue;
+      bytes += parameters_of(layer, graph, set) * graph.model.gradient_bytes;
+      if (bytes < size || bytes == 0) continue;
+      buckets.push_back({chunk, i, bytes});
+      bytes = 0;
+    }
+  }
+  return buckets;
+}
+
+std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,
+                                ParameterSet set) {
+  std::int64_t count = parameters_of(graph.layers[layer], graph, set);
+  if (set == ParameterSet::common && layer == carrier && !graph.model.shared.empty())
+    count += graph.sharding.local(graph.model.shared);
+  return count;
+}
+
+// The backward completes the gradients of shared parameters with the first layer.
+std::int64_t completed_parameters(const TrainingGraph& graph, const StageGraph& stage, std::uint32_t layer,
+                                  ParameterSet set) {
+  return carried_parameters(
+      graph, layer, stage.holds(TrainingGraph::kFirst) ? TrainingGraph::kFirst : TrainingGraph::kLast, set);
+}
+
+void sum_gradients(TrainingGraph& graph, const GradientSum& sum) { SummedGradients(sum).apply(graph); }
+
+}  // namespace netsim
