@@ -13,9 +13,9 @@ const Parameters<OutputParameters>& output_parameters() {
                 "critical_path.csv for each cause")
           .section("sample", &OutputParameters::sample, sample_parameters(),
                    "queues, links and flows over time")
-          .list("sinks", &OutputParameters::sinks,
-                "result sinks besides those of every run: a list of names, or of {kind: NAME, its "
-                "parameters} (netsim --list result_sink)");
+          .component_list("sinks", &OutputParameters::sinks, "result_sink",
+                          "result sinks besides those of every run: a list of names, or of {kind: NAME, its "
+                          "parameters}");
   return parameters;
 }
 
