@@ -25,6 +25,8 @@ CXX_FLAGS = ""
 LAUNCHER = "ccache" if shutil.which("ccache") else ""  # as the build: nothing is compiled twice
 
 STAR = "topology: {kind: star, hosts: 3, rate: 100 Gbps, delay: 1 us}\n"
+TREE = "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
+EXCHANGE = "{kind: collective, collective: all_to_all, bytes: 1 MB}\n"
 INCAST = "{kind: incast, senders: 2, receiver: 2, bytes: 1 MB}\n"
 
 
@@ -99,12 +101,23 @@ class Installed(unittest.TestCase):
         listed = self.netsim(*plugin, "--list")
         schema = json.loads(self.netsim(*plugin, "--schema"))
         for name in ("congestion_control.halving", "topology.twin_stars", "collective_algorithm.through_root",
-                     "collective_library.always", "placement.backwards"):
+                     "collective_library.always", "placement.backwards", "queue_discipline.shortest_first", "result_sink.flow_lines"):
             kind, component = name.split(".")
             self.assertIn(component, listed)
             self.assertIn(name, schema["$defs"])
             self.assertIn(component, self.netsim(*plugin, "--describe", component))
             self.assertNotIn(component, self.netsim("--list", kind))
+
+    def test_policies_that_are_called_for_each_packet_run_alike_in_any_number_of_threads(self):
+        for name, section in (("codel", "network: {switch: {marker: codel}}"),
+                              ("flowlets", "network: {switch: {routing: flowlets}}\ntransport: {reliability: irn}"),
+                              ("timed_acks", "transport: {reliability: {kind: timed_acks, every: 8}}")):
+            (self.pages / "policy.yaml").write_text(TREE + section + "\n")
+            (self.pages / "exchange.yaml").write_text(EXCHANGE)
+            prints = [json.loads(self.netsim("--plugin", str(self.consumer / f"lib{name}.so"), "--config", "policy.yaml",
+                                             "--workload", "exchange.yaml", "--json", "-", "--quiet", "--threads", threads))
+                      ["fingerprint"] for threads in ("1", "2", "4")]
+            self.assertEqual(prints[1:], prints[:-1], name)
 
     def test_the_manifest_names_the_plugins(self):
         self.netsim("--plugin", "build/libmine.so", "--config", "halving.yaml", "--workload", "incast.yaml", "--quiet",

@@ -12,29 +12,7 @@
 
 namespace netsim {
 
-// ---- Places of aggregation groups
-
-// Any other GPU of the aggregation group gives the port, because all are at one switch.
-PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu,
-                             const SwitchAggregation& aggregation) {
-  const auto other = std::find_if(aggregation.members.begin(), aggregation.members.end(),
-                                  [&](std::uint32_t member) { return member != gpu; });
-  const std::uint32_t to = other != aggregation.members.end() ? *other : aggregation.head;
-  const HostRouteKind way = to == gpu ? HostRouteKind::packets : cluster.way(gpu, to);
-  if (way != HostRouteKind::nvlink && way != HostRouteKind::nvlink_fabric) return kNoId;
-  const std::vector<PortId> path = scale_up_path(cluster, gpu, to);
-  return path.size() == 2 ? path.front() : kNoId;
-}
-
 namespace {
-
-// An all-reduce tree and the ways of its members to it. The members are those of the aggregation group and
-// the others; one of the two lists contains all.
-struct MemberTree {
-  std::span<const std::uint32_t> members;
-  std::vector<Cluster::NicEnd> ends;  // by member
-  AggregationTree tree;
-};
 
 // Returns the path step at which a switch applies this aggregation group.
 std::uint32_t step_of_aggregation(std::uint32_t aggregation) {
@@ -45,120 +23,7 @@ bool has(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
-std::string name_of(const Cluster& cluster, std::uint32_t gpu) {
-  return cluster.graph.node(cluster.gpus[gpu].node).name;
-}
-
-MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
-  MemberTree made;
-  made.members =
-      aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
-  std::vector<NodeId> nics;
-  for (std::size_t i = 0; i < made.members.size(); ++i) {
-    const std::uint32_t member = made.members[i], next = made.members[(i + 1) % made.members.size()];
-    if (member == next || cluster.way(member, next) != HostRouteKind::packets) {
-      made.tree.refused = name_of(cluster, member) + " and " + name_of(cluster, next) +
-                          " are joined by other links than those of a fabric's switches";
-      return made;
-    }
-    made.ends.push_back(cluster.nic_ends(member, next, aggregation.number).from);
-    nics.push_back(made.ends.back().nic);
-  }
-  std::vector<NodeId> sorted = nics;
-  std::sort(sorted.begin(), sorted.end());
-  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
-    made.tree.refused = "two members would share " + cluster.graph.node(*twice).name;
-    return made;
-  }
-  made.tree = aggregation_tree(
-      cluster.graph, nics, fabric.down_ports(),
-      [&](NodeId node) { return fabric.switch_parameters(node).aggregation; }, aggregation.number);
-  return made;
-}
-
 }  // namespace
-
-bool aggregates(const Cluster& cluster, const Fabric& fabric) {
-  for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
-    if (is_switch(cluster.graph, node) && fabric.switch_parameters(node).aggregation) return true;
-  }
-  return false;
-}
-
-std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
-  if (aggregation.allreduce) return tree_of(cluster, fabric, aggregation).tree.refused;
-  const Graph& graph = cluster.graph;
-  const auto switch_of = [&](std::uint32_t gpu) {
-    const PortId port = port_into_aggregation(cluster, gpu, aggregation);
-    return port == kNoId ? kNoId : graph.port(port).peer_node;
-  };
-  const NodeId joint = switch_of(aggregation.head);
-  for (const std::uint32_t member : aggregation.members) {
-    if (joint == kNoId || switch_of(member) != joint)
-      return "no switch joins " + name_of(cluster, aggregation.head) + " and " + name_of(cluster, member) +
-             " directly";
-  }
-  if (graph.node(joint).combining.efficiency > 0) return "";
-  return graph.node(joint).name + " of a " + cluster.group_of(aggregation.head).kind +
-         " neither copies nor adds up (NVSwitches do since H100)";
-}
-
-namespace {
-
-void count_link(MessageCost& cost, const Graph& graph, PortId port) {
-  ++cost.links[static_cast<std::size_t>(graph.port(port).link.kind)];
-}
-
-// Returns the payload bytes of a packet into an all-reduce tree.
-Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport) {
-  const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
-  const Bytes mtu = transport.parameters.mtu;
-  return rules.aggregation_payload != 0 ? std::min(mtu, rules.aggregation_payload) : mtu;
-}
-
-// Returns the cost of packets in an all-reduce tree. On the way up each sending member sends to its switch,
-// and each switch above such members sends one sum. On the way down all switches and members get a copy,
-// whole or bare.
-MessageCost tree_cost(const TransportState& state, const Fabric& fabric,
-                      const SwitchAggregation& aggregation) {
-  const auto [members, ends, tree] = tree_of(state.cluster, fabric, aggregation);
-  MessageCost cost;
-  if (!tree.refused.empty()) return cost;
-  const Graph& graph = state.cluster.graph;
-  cost.payload =
-      payload_into(tree, fabric, state.transports[state.transport_between(members[0], members[1])]);
-  std::vector<bool> sends(tree.switches.size(), false);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const bool gives = aggregation.members.size() == members.size() || has(aggregation.members, members[i]);
-    for (int way = gives ? 0 : 1; way < 2; ++way) {
-      for (const PortId port : ends[i].ports) count_link(cost, graph, port);
-      count_link(cost, graph, tree.nic_ports[i]);
-    }
-    for (std::uint32_t at = tree.leaf[i]; gives && at != kNoId && !sends[at]; at = tree.switches[at].parent)
-      sends[at] = true;
-  }
-  for (std::size_t at = 0; at < tree.switches.size(); ++at) {
-    if (tree.switches[at].up == kNoId) continue;
-    if (sends[at]) count_link(cost, graph, tree.switches[at].up);
-    count_link(cost, graph, tree.switches[at].up);
-  }
-  return cost;
-}
-
-}  // namespace
-
-MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
-                             const SwitchAggregation& aggregation, AggregationUse use) {
-  if (use == AggregationUse::allreduce) return tree_cost(state, fabric, aggregation);
-  const Cluster& cluster = state.cluster;
-  const PortId head = port_into_aggregation(cluster, aggregation.head, aggregation);
-  MessageCost cost;
-  cost.payload = cluster.graph.node(cluster.graph.port(head).peer_node).combining.piece;
-  count_link(cost, cluster.graph, head);
-  for (const std::uint32_t member : aggregation.members)
-    count_link(cost, cluster.graph, port_into_aggregation(cluster, member, aggregation));
-  return cost;
-}
 
 // ---- Sessions
 

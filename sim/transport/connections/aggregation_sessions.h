@@ -29,13 +29,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/network/fabric.h"
 #include "sim/network/fabric_shard.h"
+#include "sim/transport/connections/aggregation_places.h"
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/delay_division.h"
 #include "sim/transport/sender/sender.h"
@@ -145,16 +145,5 @@ class AggregationSessions {
   std::unordered_map<std::uint32_t, std::uint32_t> sessions_of_head_;  // number of sessions of each head
   std::uint32_t trees_ = 0;                                            // number of trees created so far
 };
-
-// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation
-// group. kNoId: no such port reaches all of them. The way back is the same link.
-PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu, const SwitchAggregation& aggregation);
-// Returns whether any switch of the cluster's fabrics sums.
-bool aggregates(const Cluster& cluster, const Fabric& fabric);
-// Returns why the cluster's switches cannot serve the aggregation group, in words; empty if they can.
-std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
-// Implements PacketNetwork::aggregation_cost().
-MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
-                             const SwitchAggregation& aggregation, AggregationUse use);
 
 }  // namespace netsim

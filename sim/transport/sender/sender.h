@@ -157,6 +157,7 @@ class Sender final : public PacketSource {
   CongestionContext congestion_context(std::uint32_t id);
   void check_path(std::uint32_t id, Time round_trip);
   void set_window(std::uint32_t id, Bytes window);
+  void tell_sent(std::uint32_t id, Bytes wire_bytes);
   template <class Call>
   void control(std::uint32_t id, Call call);
 

@@ -1,0 +1,41 @@
+// The places of aggregation groups in a cluster: the ports and trees through which their messages go, what
+// they cost, and why a network cannot carry them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/network/fabric.h"
+#include "sim/topology/aggregation_tree.h"
+#include "sim/topology/topology.h"
+#include "sim/transport/packet_network.h"
+#include "sim/transport/transport_state.h"
+
+namespace netsim {
+
+// An all-reduce tree and the ways of its members to it. The members are those of the aggregation group and
+// the others; one of the two lists contains all.
+struct MemberTree {
+  std::span<const std::uint32_t> members;
+  std::vector<Cluster::NicEnd> ends;  // by member
+  AggregationTree tree;
+};
+
+MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
+// Returns the payload bytes of a packet into an all-reduce tree.
+Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport);
+
+// Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation
+// group. kNoId: no such port reaches all of them. The way back is the same link.
+PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu, const SwitchAggregation& aggregation);
+// Returns whether any switch of the cluster's fabrics sums.
+bool aggregates(const Cluster& cluster, const Fabric& fabric);
+// Returns why the cluster's switches cannot serve the aggregation group, in words; empty if they can.
+std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
+// Implements PacketNetwork::aggregation_cost().
+MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
+                             const SwitchAggregation& aggregation, AggregationUse use);
+
+}  // namespace netsim

@@ -1,0 +1,189 @@
+// The part of Connections that makes the paths of queue pairs and changes them with the routes.
+#include <algorithm>
+
+#include "sim/network/path.h"
+#include "sim/transport/connections/connections.h"
+
+namespace netsim {
+
+Connections::Ends Connections::ends(std::uint32_t id) const {
+  const QueuePairIdentity& pair = state_.records[id].identity;
+  return cluster_.nic_ends(pair.source, pair.destination, pair.number);
+}
+
+// Returns the steps from GPU to GPU, over PCIe where NICs are nodes of their own. Empty if there is no way.
+std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends& ends,
+                                                   const Routes& routes) const {
+  std::vector<std::uint32_t> steps =
+      nic_path(cluster_.graph, routes, fabric_.down_ports(), ends.from.nic, ends.to.nic, fabric_.routing(),
+               fabric_.channels(), state_.receivers[id].key, fabric_.routing_seed());
+  if (steps.empty()) return steps;
+  steps.insert(steps.begin(), ends.from.ports.begin(), ends.from.ports.end());
+  const std::vector<PortId> onward = reversed(ends.to.ports);
+  steps.insert(steps.end(), onward.begin(), onward.end());
+  return steps;
+}
+
+// Returns the steps of ACKs. Their five-tuple differs from that of data, so they may take another way.
+std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& ends,
+                                                  const Routes& routes) const {
+  const Cluster::NicEnd &from = ends.from, &to = ends.to;
+  return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
+                  fabric_.channels(), back_flow(id), fabric_.routing_seed());
+}
+
+// Gives the queue pair its paths by these routes. `in_use` means that packets may be on its present paths,
+// which are then kept. Returns false if there is no way.
+bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
+  ReceiverState& r = state_.receivers[id];
+  QueuePairRecord& record = state_.records[id];
+  const Ends way = ends(id);
+  const std::vector<std::uint32_t> data = data_steps(id, way, routes);
+  std::vector<std::uint32_t> back = ack_steps(id, way, routes);
+  if (data.empty() || back.empty()) return false;
+  r.back_port = back.front();
+  const std::uint32_t end = make_step(StepKind::control, id);
+  std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).back : nullptr;
+  if (fabric_.routes_acknowledgements()) {
+    put_routed_path(record.back, {back.front()}, {way.from.nic, back_flow(id)}, {end}, former);
+  } else {
+    back.push_back(end);
+    if (!keep_path(record.back, back, former)) put_path(record.back, back, former);
+  }
+  r.back_path = record.back.first + 1;
+  std::vector<std::uint32_t> idle = ports_of_steps(data);
+  idle.push_back(make_step(StepKind::deliver, id));
+  if (!begins_with(record.idle, idle)) {
+    if (in_use) note_former_way(id);
+    put_path(record.idle, idle, nullptr);
+  }
+  route_data(id, way, data, in_use);
+  return true;
+}
+
+void Connections::note_former_way(std::uint32_t id) {
+  const QueuePairRecord& record = state_.records[id];
+  TransportState::FormerWays& former = state_.former_ways[id];
+  if (former.use != record.identity.use) former = {record.identity.use, {}};
+  const std::span<const PortId> way = fabric_.ports_of_path(record.idle.first);
+  const bool known =
+      std::any_of(former.ways.begin(), former.ways.end(), [&](const std::vector<PortId>& other) {
+        return std::equal(other.begin(), other.end(), way.begin(), way.end());
+      });
+  if (!known) former.ways.emplace_back(way.begin(), way.end());
+}
+
+// Sets the path of the queue pair's packets to `steps`. If packets are routed one by one, only the steps
+// before the first switch are used.
+void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps,
+                             bool in_use) {
+  PathPlace& place = state_.records[id].data;
+  const std::size_t before_switch = ends.from.ports.size() + 1;
+  std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
+  if (state_.receivers[id].pcie) {  // the receiver itself passes packets on to gpu_port
+    const auto onward = steps.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
+    last.insert(last.end(), onward + 1, steps.end());
+    last.push_back(make_step(StepKind::deliver, id));
+    steps.erase(onward, steps.end());
+  }
+  std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
+  if (fabric_.routes_packets() && steps.size() > before_switch) {
+    steps.resize(before_switch);
+    put_routed_path(place, std::move(steps), {ends.to.nic, state_.receivers[id].key}, last, former);
+  } else {
+    steps.insert(steps.end(), last.begin(), last.end());
+    if (!keep_path(place, steps, former)) put_path(place, steps, former);
+  }
+  state_.senders[id].path = place.first + 1;
+}
+
+// Adds a path whose middle part switches choose: `steps` before it, `last` behind.
+void Connections::put_routed_path(PathPlace& place, std::vector<std::uint32_t> steps, const Toward& toward,
+                                  const std::vector<std::uint32_t>& last,
+                                  std::vector<FormerPaths::Path>* former) {
+  if (keep_path(place, steps, former)) return;
+  const auto at = static_cast<std::uint32_t>(steps.size());
+  steps.push_back(fabric_.route_step(toward.nic, toward.flow));
+  steps.insert(steps.end(), last.begin(), last.end());
+  put_path(place, steps, former);
+  fabric_.set_route_step(steps[at], place.first + at);
+}
+
+Connections::FormerPaths& Connections::former_paths(std::uint32_t id) {
+  if (former_paths_.size() <= id) former_paths_.resize(state_.senders.size());
+  return former_paths_[id];
+}
+
+bool Connections::begins_with(const PathPlace& place, const std::vector<std::uint32_t>& steps) const {
+  return place.room >= steps.size() && fabric_.path_begins_with(place.first, steps);
+}
+
+// Returns whether a path that begins with these steps exists. It may be the present one, or a former one,
+// which is then exchanged with it. A link that repeatedly fails and recovers causes the same few paths again
+// and again.
+bool Connections::keep_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                            std::vector<FormerPaths::Path>* former) const {
+  if (begins_with(place, steps)) return true;
+  if (former == nullptr) return false;
+  const auto found = std::find_if(former->begin(), former->end(), [&](const FormerPaths::Path& path) {
+    return begins_with(path.place, steps);
+  });
+  if (found == former->end()) return false;
+  std::swap(found->place, place);
+  found->free = false;
+  return true;
+}
+
+// Stores a path. It overwrites the present path if there are no former ones, because then no packet is on it.
+// Otherwise it overwrites a former path that no packet is on, or is added behind all others.
+void Connections::put_path(PathPlace& place, const std::vector<std::uint32_t>& steps,
+                           std::vector<FormerPaths::Path>* former) {
+  const auto fits = [&](const PathPlace& there) { return steps.size() <= there.room; };
+  if (former != nullptr && place.room != 0) {
+    const auto found = std::find_if(former->begin(), former->end(), [&](const FormerPaths::Path& path) {
+      return path.free && fits(path.place);
+    });
+    const PathPlace present = place;
+    if (found == former->end()) {
+      place = {};
+      former->push_back({present, false});
+    } else {
+      place = found->place;
+      *found = {present, false};
+    }
+  }
+  if (fits(place)) {
+    fabric_.replace_path(place.first, steps);
+  } else {
+    place = {fabric_.add_path(steps), static_cast<std::uint32_t>(steps.size())};
+  }
+}
+
+// Called by the fabric `detection_delay` after a link went down or came back, or when other circuits are to
+// carry packets.
+void Connections::routes_changed() {
+  ++state_.route_changes;
+  state_.routes_changed_at = fabric_.now();
+  const std::vector<bool>& down = fabric_.down_ports();
+  if (down == down_at_start_) {
+    live_routes_.reset();
+    routes_ = cluster_.routes.get();
+  } else {
+    live_routes_ = cluster_.routes->without(cluster_.graph, cluster_.nics, down, fabric_.ordered_channels());
+    routes_ = live_routes_.get();
+  }
+  fabric_.set_routes(routes_);
+  if (fabric_.routes_acknowledgements()) return;  // switches choose all ways
+  for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
+    if (!state_.senders[id].scale_up && state_.records[id].identity.source != kNone)
+      route(id, *routes_, true);
+  }
+}
+
+void Connections::FormerPaths::set_free() {
+  for (std::vector<Path>* paths : {&data, &back}) {
+    for (Path& path : *paths) path.free = true;
+  }
+}
+
+}  // namespace netsim
