@@ -351,7 +351,7 @@ TEST_F(Faces, NamesInCompiledWorkloadsAreText) {
 }
 
 TEST_F(Faces, RunningOutOfMemoryIsNotABug) {
-  if (test::kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
+  if (test::sanitized()) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
   write("large.yaml",
         "topology: {kind: star, hosts: 4096, rate: 100 Gbps, delay: 1 us}\nnetwork: {switch: {buffer: 1 "
         "TB}}\n");
