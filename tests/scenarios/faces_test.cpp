@@ -16,6 +16,7 @@
 #include "sim/report/tables.h"
 #include "tests/support/program.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::faces_test {
 namespace {
@@ -220,7 +221,8 @@ std::vector<std::string> drawn_lines(const std::string& text) {
 }
 
 TEST_F(Faces, ATerminalShowsLinesThatFit) {
-  for (const unsigned width : {60u, 80u, 120u}) {
+  for (const unsigned width :
+       test::by_size<std::vector<unsigned>>({60u, 80u, 120u}, {60u, 80u}, {60u, 80u})) {
     const std::string text = on_terminal("--config star.yaml --workload long.yaml", width, 2);
     std::size_t drawings = 0;
     for (const std::string& line : drawn_lines(text)) {

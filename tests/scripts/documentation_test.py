@@ -33,7 +33,7 @@ LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_o
 SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml$")
 # Configuration and workload of each command that ShippedConfigs runs.
 SHIPPED = {tuple(f"configs/{name}" for name in pair) for pair in re.findall(
-    r'Case\{"([^"]+)", "([^"]+)"\}', (ROOT / "tests/scenarios/components_test.cpp").read_text(encoding="utf-8"))}
+    r'Case\{"([^"]+)", "([^"]+)"[,}]', (ROOT / "tests/scenarios/components_test.cpp").read_text(encoding="utf-8"))}
 # Points of a sweep of which the quick suite asks for the manifest, besides the first and the last one.
 SOME_POINTS = 6
 # Names that the pages give to files of the reader.
