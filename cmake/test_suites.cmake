@@ -13,7 +13,9 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
 
   function(add_test_suites target filter)
     cmake_parse_arguments(PARSE_ARGV 2 suites "" "PREFIX" "PROPERTIES")
-    string(MAKE_C_IDENTIFIER "${target}_${suites_PREFIX}${filter}" name)
+    string(SHA1 name "${suites_PREFIX} ${filter}")
+    string(SUBSTRING ${name} 0 8 name)
+    string(PREPEND name ${target}_)
     set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}.cmake)
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
       COMMAND ${CMAKE_COMMAND} -DRUNNER=$<TARGET_FILE:${target}> -DFILTER=${filter} -DPREFIX=${suites_PREFIX}

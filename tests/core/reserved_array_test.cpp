@@ -127,7 +127,7 @@ TEST(ReservedArray, IsNeverLargerThanItWasReservedFor) {
 
 // Under `ulimit -v` it takes a part of what there is, whatever it was to have.
 TEST(ReservedArray, TakesNoMoreAddressSpaceThanThereIs) {
-  if (test::kSanitized) GTEST_SKIP() << "a sanitizer's own address space is larger";
+  if (test::sanitized()) GTEST_SKIP() << "a sanitizer's own address space is larger";
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   rlimit little = before;

@@ -7,10 +7,12 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "sim/core/registry.h"
 #include "sim/simulation.h"
 #include "tests/support/paths.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::components_test {
 namespace {
@@ -20,6 +22,7 @@ const std::string kConfigs = source_directory() + "/configs/";
 struct Case {
   const char* config;
   const char* workload;
+  std::vector<std::string> smaller = {};  // assignments that make it shorter, outside full runs
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.config << " " << c.workload; }
 
@@ -29,11 +32,15 @@ TEST_P(ShippedConfigs, Run) {
   SimulationSetup setup;
   setup.config = load_config(kConfigs + GetParam().config);
   setup.workload = kConfigs + GetParam().workload;
+  if (!test::full_size()) setup.workload_assignments = GetParam().smaller;
   const Results results = Simulation(std::move(setup)).run({});
   EXPECT_EQ(results.outcome, Outcome::done);
   EXPECT_EQ(results.jobs.back().tasks_done, results.jobs.back().tasks_total);
   EXPECT_GT(results.simulated, 0);
 }
+
+const std::vector<std::string> kShort = {"microbatches=2", "model.sequence=256"};
+const std::vector<std::string> kShortLayers = {"model.sequence=256"};
 
 INSTANTIATE_TEST_SUITE_P(
     Collectives, ShippedConfigs,
@@ -114,12 +121,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/ideal.yaml", "pipeline/zb_v.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/communication.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_chimera.yaml"},
-                      Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"compute/a100_40gb.yaml", "workloads/small_gpt_ptdp.yaml"},
                       Case{"compute/failures.yaml", "workloads/small_gpt_checkpoints.yaml"},
-                      Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml"},
-                      Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml"},
+                      Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml", kShortLayers},
                       Case{"topologies/dgx_h100.yaml", "workloads/small_llama_fp8_parameters.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
                       Case{"topologies/two_fabrics.yaml", "workloads/small_gpt_checkpoints.yaml"},

@@ -8,6 +8,7 @@
 #include "sim/simulation.h"
 #include "tests/support/packet_fixture.h"
 #include "tests/support/paths.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::congestion_study_test {
 namespace {
@@ -37,7 +38,8 @@ TEST_P(WebSearch, HpccKeepsQueuesShortAndShortFlowsFast) {
   EXPECT_GE(dcqcn.slowdowns_by_size[0].p95, 3 * hpcc.slowdowns_by_size[0].p95);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, WebSearch, ::testing::Values(1, 2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Seeds, WebSearch,
+                         ::testing::ValuesIn(test::share_of<std::uint64_t>({1, 2, 3, 4, 5}, 5, 5)));
 
 // N flows into one 40 Gb/s port under the paper's DCQCN with its thresholds (Zhu et al., SIGCOMM 2015,
 // section 5.2).

@@ -16,6 +16,7 @@
 #include "sim/report/result_sinks.h"
 #include "tests/support/program.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::faces_test {
 namespace {
@@ -220,7 +221,8 @@ std::vector<std::string> drawn_lines(const std::string& text) {
 }
 
 TEST_F(Faces, ATerminalShowsLinesThatFit) {
-  for (const unsigned width : {60u, 80u, 120u}) {
+  for (const unsigned width :
+       test::by_size<std::vector<unsigned>>({60u, 80u, 120u}, {60u, 80u}, {60u, 80u})) {
     const std::string text = on_terminal("--config star.yaml --workload long.yaml", width, 2);
     std::size_t drawings = 0;
     for (const std::string& line : drawn_lines(text)) {
@@ -351,7 +353,7 @@ TEST_F(Faces, NamesInCompiledWorkloadsAreText) {
 }
 
 TEST_F(Faces, RunningOutOfMemoryIsNotABug) {
-  if (test::kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
+  if (test::sanitized()) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
   write("large.yaml",
         "topology: {kind: star, hosts: 4096, rate: 100 Gbps, delay: 1 us}\nnetwork: {switch: {buffer: 1 "
         "TB}}\n");

@@ -164,7 +164,7 @@ TEST_F(Files, TooLargeOnesAreAnErrorAndLeaveNothing) {
 
 // Want of memory has exit code 4 at any limit, also where the program itself does not fit.
 TEST_F(Files, WantOfMemoryIsTold) {
-  if (test::kSanitized) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
+  if (test::sanitized()) GTEST_SKIP() << "sanitizers reserve more address space than any limit here";
   for (int megabytes = 4; megabytes <= 64; megabytes += 4) {
     const Ended ended = run(kRun, "ulimit -v " + std::to_string(megabytes * 1024));
     if (ended.code == 127) continue;  // the system could not load it

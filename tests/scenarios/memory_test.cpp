@@ -13,6 +13,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::memory_test {
 namespace {
@@ -97,12 +98,13 @@ class FlowMemory : public ::testing::TestWithParam<std::tuple<const char*, bool>
 };
 
 TEST_P(FlowMemory, IsAtMostAHundredBytesAFlow) {
-  if (test::kSanitized) GTEST_SKIP() << "under a sanitizer";
+  if (test::sanitized()) GTEST_SKIP() << "under a sanitizer";
   const auto [kind, tables] = GetParam();
-  const Played few = play(workload(kind, 20'000), tables), many = play(workload(kind, 120'000), tables);
+  const std::uint32_t more = test::by_size(100'000U, 40'000U, 0U);
+  const Played few = play(workload(kind, 20'000), tables), many = play(workload(kind, 20'000 + more), tables);
   if (!larger_than_this(few.memory)) GTEST_SKIP() << "this process is larger than what it measures";
   const auto flows = [](const Played& r) { return r.answer["flows"]["count"].get<double>(); };
-  EXPECT_NEAR(flows(many) - flows(few), 100'000, 20'000);
+  EXPECT_NEAR(flows(many) - flows(few), more, more / 5);
   EXPECT_LE(static_cast<double>(many.memory - few.memory) / (flows(many) - flows(few)), 100);
 }
 
@@ -118,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Flows, FlowMemory,
 class FlowMemoryPrediction : public FlowMemory {};
 
 TEST_P(FlowMemoryPrediction, IsWithinAQuarter) {
-  if (test::kSanitized) GTEST_SKIP() << "under a sanitizer";
-  const std::string name = workload(std::get<0>(GetParam()), 600'000);
+  if (test::sanitized()) GTEST_SKIP() << "under a sanitizer";
+  const std::string name = workload(std::get<0>(GetParam()), test::by_size(600'000U, 300'000U, 0U));
   const Played predicted =
       run(directory_, {"--config", path("star.yaml"), "--workload", name, "--dry-run", "--json", "-"});
   const Played played = play(name, false);

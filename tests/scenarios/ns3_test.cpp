@@ -7,6 +7,7 @@
 
 #include "tests/support/paths.h"
 #include "tests/support/shared.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::ns3_test {
 namespace {
@@ -22,11 +23,19 @@ TEST(Ns3, Dctcp) { compare("dctcp"); }
 TEST(Ns3, Hpcc) { compare("hpcc"); }
 TEST(Ns3, Timely) { compare("timely"); }
 // Where marking is random the means of 20 seeds.
-TEST(Ns3, Dcqcn) { compare("dcqcn"); }
+TEST(Ns3, Dcqcn) {
+  if (test::full_size()) return compare("dcqcn");
+  compare("a_2to1_10MB_dcqcn_1000");
+  compare("dcqcn_vwin");  // no marks: one seed is enough
+}
 // ns-3's own configuration files, read as they are; skipped where they are not beside the project.
 TEST(Ns3, ImportedConfigurations) {
   NETSIM_NEEDS_SHARED("reference/ns3/conf");
-  compare("_ --imported " + test::shared_folder() + "/reference/ns3");
+  const std::string imported = " --imported " + test::shared_folder() + "/reference/ns3";
+  if (test::full_size()) return compare("_" + imported);
+  for (const char* run : {"b_8to1_1MB_pfconly_1000", "b_8to1_1MB_dctcp_1000", "b_8to1_1MB_hpcc_1000",
+                          "b_8to1_1MB_timely_1000", "a_2to1_10MB_dcqcn_1000"})
+    compare(run + imported);
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 What ends soon runs, in a scratch folder that looks like a clone; what takes long is asked for its manifest (netsim), its points
 (sweeps) or its options (other scripts); what builds or installs is compared with the files that define it. NETSIM_BINARY names
-the program.
+the program. With NETSIM_TEST_SIZE=full commands of a second and those that ShippedConfigs runs are run here, too, and each point
+of each sweep is asked for its manifest.
 """
 
 import json
 import os
 import pathlib
+import random
 import re
 import shlex
 import shutil
@@ -21,11 +23,19 @@ sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 import reference
 
+FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
-# Commands that take minutes, or that ShippedConfigs runs too. Their manifest shows that all files, paths and values are right.
+# Commands that take minutes. Their manifest shows that all files, paths and values are right.
 LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
+# Commands that take more than a second.
+SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml$")
+# Configuration and workload of each command that ShippedConfigs runs.
+SHIPPED = {tuple(f"configs/{name}" for name in pair) for pair in re.findall(
+    r'Case\{"([^"]+)", "([^"]+)"[,}]', (ROOT / "tests/scenarios/components_test.cpp").read_text(encoding="utf-8"))}
+# Points of a sweep of which the quick suite asks for the manifest, besides the first and the last one.
+SOME_POINTS = 6
 # Names that the pages give to files of the reader.
 STAND_INS = {
     "C.yaml": "topology: {kind: fat_tree, k: 4}\nhost: single_nic\ntransport: {congestion_control: {kind: dcqcn, profile: vendor}}\n",
@@ -92,7 +102,8 @@ def options_of(words):
 
 
 class Documentation(unittest.TestCase):
-    looked_at = set()  # sweeps
+    looked_at = set()  # sweeps, and commands that several pages have
+    help = {}  # by script
 
     @classmethod
     def setUpClass(cls):
@@ -120,9 +131,19 @@ class Documentation(unittest.TestCase):
         self.assertEqual(done.returncode, expected, f"{command}\n{done.stderr[-2000:]}")
         return done.stdout
 
+    @staticmethod
+    def is_long(command):
+        if "--compile" in command:
+            return False
+        named = re.search(r"--config (\S+) --workload (\S+)$", command)
+        return LONG.search(command) or not FULL and (SECONDS.search(command) or named and named.groups() in SHIPPED)
+
     def check_netsim(self, found):
         command = found.command.removeprefix("/usr/bin/time -v ")
-        if LONG.search(command) and "--compile" not in command:
+        if command in self.looked_at:
+            return
+        self.looked_at.add(command)
+        if self.is_long(command):
             command = re.sub(r" --(quiet|dry-run|json -|out \S+)", "", command)
             json.loads(self.shell(command + " --print-config --json -"))
         else:
@@ -136,20 +157,39 @@ class Documentation(unittest.TestCase):
         elif path.name == "sweep.py" and len(words) > 1 and words[1].endswith(".yaml"):
             self.sweep(words)
         elif path.suffix == ".py":
-            self.options_exist(self.shell(f"{sys.executable} {words[0]} --help"), found, words)
+            self.options_exist(self.help_of(words[0]), found, words)
         else:
             self.shell(f"bash -n {words[0]}")
             self.options_exist(path.read_text(), found, words)
 
+    def help_of(self, script):
+        if script not in self.help:
+            self.help[script] = self.shell(f"{sys.executable} {script} --help")
+        return self.help[script]
+
     def sweep(self, words):
         try:
-            import yaml  # noqa: F401
+            import sweep_file
+            import sweep_plot
         except ModuleNotFoundError:
             return
-        self.options_exist(self.shell(f"{sys.executable} {words[0]} --help"), None, words)
-        if words[1] not in self.looked_at:
-            self.shell(shlex.join([sys.executable, words[0], words[1], "--dry-run", "--binary", BINARY]))
+        self.options_exist(self.help_of(words[0]), None, words)
+        if words[1] in self.looked_at:
+            return
         self.looked_at.add(words[1])
+        if FULL:
+            self.shell(shlex.join([sys.executable, words[0], words[1], "--dry-run", "--binary", BINARY]))
+            return
+        sweep = sweep_file.Sweep(ROOT / words[1])
+        sweep_plot.read_plots(sweep)
+        points = list(sweep.points(self.folder / "points" / pathlib.Path(words[1]).stem))
+        self.assertGreater(len(points), 1, words[1])
+        some = random.Random(1).sample(points, min(SOME_POINTS, len(points)))
+        for point in {id(point): point for point in (points[0], points[-1], *some)}.values():
+            done = subprocess.run([BINARY, *point.arguments(), "--print-config", "--json", "-"], cwd=sweep.folder, env=self.environment,
+                                  capture_output=True, text=True, check=False, timeout=120)
+            self.assertEqual(done.returncode, 0, f"{words[1]}: {point.arguments()}\n{done.stderr}")
+            json.loads(done.stdout)
 
     def options_exist(self, text, found, words):
         before = words[:words.index("--")] if "--" in words else words

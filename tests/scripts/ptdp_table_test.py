@@ -1,4 +1,6 @@
-"""Do the shortcuts of scripts/netsim_runs/steps.py give what the whole job takes, and PTD-P's table its choices? NETSIM_BINARY names the program."""
+"""Do the shortcuts of scripts/netsim_runs/steps.py give what the whole job takes, and PTD-P's table its choices? NETSIM_BINARY names the program.
+With NETSIM_TEST_SIZE=full more jobs are compared.
+"""
 
 import os
 import pathlib
@@ -12,6 +14,7 @@ sys.dont_write_bytecode = True
 import ptdp_table
 from netsim_runs import steps
 
+FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 
 
@@ -29,8 +32,8 @@ class Table(unittest.TestCase):
         self.player = steps.Player(BINARY, report=self.reports.append)
 
     def test_a_line_of_one_replica_is_the_whole_step(self):
-        for row, size, chunks, counts in ((small(2, 1, 16, 64), 1, 1, (2, 4)), (small(8, 2, 32, 32), 2, 1, (2, 4)),
-                                          (small(8, 4, 64, 24, layers=8), 1, 2, (4, 8))):
+        lines = [(small(2, 1, 16, 64), 1, 1, (2, 4)), (small(8, 2, 32, 32), 2, 1, (2, 4)), (small(8, 4, 64, 24, layers=8), 1, 2, (4, 8))]
+        for row, size, chunks, counts in lines if FULL else lines[1:2]:
             choice = choice_of(row, size, chunks)
             line = choice.line()
             self.assertEqual((line.few, line.more, line.every, line.replicas, line.short), (*counts, choice.microbatches, 1, 2))
@@ -79,6 +82,7 @@ class Table(unittest.TestCase):
     def test_one_job_of_all_gpus_serves_all_choices(self):
         choices = list(small(8, 2, 32, 64).choices())
         self.assertEqual(len(choices), 8)
+        choices = choices if FULL else choices[::3]
         with tempfile.TemporaryDirectory() as folder:
             found = ptdp_table.rated(steps.Player(BINARY, pathlib.Path(folder), report=self.reports.append).step, choices)
         self.assertEqual(sum("32 GPUs" in text for text in self.reports), 1)

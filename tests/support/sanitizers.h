@@ -1,13 +1,10 @@
-// States whether this is a build with AddressSanitizer or ThreadSanitizer. These keep freed memory and
-// reserve more address space than there is, so tests measure nothing there.
+// Tells tests whether the library and the program of this build have AddressSanitizer or ThreadSanitizer. A sanitizer
+// keeps memory that was freed and reserves more address space than there is, so nothing is measured there.
 #pragma once
 
 namespace netsim::test {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
+// Asks at run time: under AddressSanitizer the tests themselves are compiled without it (tests/CMakeLists.txt).
+bool sanitized();
 
 }  // namespace netsim::test

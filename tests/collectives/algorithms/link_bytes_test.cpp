@@ -14,6 +14,7 @@
 #include "sim/collectives/execution/executor.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/fake_endpoint.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::link_bytes_test {
 namespace {
@@ -356,8 +357,7 @@ class LinkBytes : public ::testing::TestWithParam<Pattern> {};
 
 // Parts of p, of the members of a hypercube, of four and more slices and of 16 chunks are whole.
 TEST_P(LinkBytes, AreThoseOfThePattern) {
-  for (std::uint32_t p = 2; p <= 64; ++p) {
-    if (!GetParam().suits(p)) continue;
+  for (const std::uint32_t p : test::group_sizes(GetParam().suits)) {
     const Bytes n = Bytes{p} * 64 * 64;
     Links expected(p);
     GetParam().draw(expected, n);

@@ -14,6 +14,7 @@
 #include "sim/core/errors.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/algorithms/plan_run.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::plan_test {
 namespace {
@@ -25,13 +26,7 @@ using test::PlanRun;
 using ::testing::HasSubstr;
 using Kind = Step::Kind;
 
-std::vector<std::uint32_t> group_sizes(const AlgorithmCase& c) {
-  std::vector<std::uint32_t> sizes;
-  for (std::uint32_t p = 2; p <= 64; ++p) {
-    if (c.suits(p)) sizes.push_back(p);
-  }
-  return sizes;
-}
+std::vector<std::uint32_t> group_sizes(const AlgorithmCase& c) { return test::group_sizes(c.suits); }
 std::set<std::uint32_t> roots(CollectiveKind kind, std::uint32_t p) {
   return has_root(kind) ? std::set<std::uint32_t>{0, 1, p / 2, p - 1} : std::set<std::uint32_t>{0};
 }

@@ -20,6 +20,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 #include "tests/support/packet_fixture.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::timed_test {
 namespace {
@@ -373,8 +374,7 @@ class ClosedForms : public ::testing::TestWithParam<Form> {};
 
 // To the picosecond where all parts are whole bytes; every message rounds its time up otherwise.
 TEST_P(ClosedForms, HoldWhereEveryPartIsWhole) {
-  for (std::uint32_t p = 2; p <= 64; ++p) {
-    if (!GetParam().suits(p)) continue;
+  for (const std::uint32_t p : test::group_sizes(GetParam().suits)) {
     for (const Bytes part : {1, 1000, 4'000'000 / 64}) {
       if (part != 1000 && p > 10 && p % 9 != 1) continue;  // whether p is right, one size says
       const Bytes n = part * p * 64;
@@ -387,8 +387,7 @@ TEST_P(ClosedForms, HoldWhereEveryPartIsWhole) {
 }
 
 TEST_P(ClosedForms, HoldWithinTwoPercentFromAByteToAGigabyte) {
-  for (std::uint32_t p = 2; p <= 64; ++p) {
-    if (!GetParam().suits(p)) continue;
+  for (const std::uint32_t p : test::group_sizes(GetParam().suits)) {
     for (const Bytes n : {Bytes{1}, Bytes{999}, Bytes{100'003}, 10 * kMegabyte + 1, kGigabyte}) {
       const double form = GetParam().time(p, static_cast<double>(n));
       const auto time = static_cast<double>(
@@ -407,7 +406,7 @@ INSTANTIATE_TEST_SUITE_P(AlphaBeta, ClosedForms, ::testing::ValuesIn(forms()), [
 // Each tree alone takes at least this long. At most its messages wait for all others of the ranks on their
 // path, which send 2n in all.
 TEST(DoubleBinaryTree, TakesTheBytesOfBothTreesAtMostOnOnePort) {
-  for (std::uint32_t p = 2; p <= 64; ++p) {
+  for (const std::uint32_t p : test::group_sizes(test::any)) {
     for (const Bytes n : {Bytes{2}, Bytes{2000}, Bytes{200'000'000}}) {
       const double steps = 2 * ceil_log2(p), bytes = static_cast<double>(n);
       const auto time = static_cast<double>(time_of("double_binary_tree", CollectiveKind::all_reduce, p, n));
@@ -419,7 +418,7 @@ TEST(DoubleBinaryTree, TakesTheBytesOfBothTreesAtMostOnOnePort) {
 
 // The same for C-Cube's two trees, whose chunks follow each other.
 TEST(ChainedTrees, TakeNoLessThanOneOfThemOnALinkEach) {
-  for (std::uint32_t p = 3; p <= 64; ++p) {
+  for (const std::uint32_t p : test::group_sizes(three_or_more)) {
     const Bytes n = Bytes{16} * 10'000;
     const double one = chunks_on_a_way(2 * floor_log2(p), 8, static_cast<double>(n) / 2);
     const auto time = static_cast<double>(time_of("chained_trees", CollectiveKind::all_reduce, p, n));
@@ -439,7 +438,7 @@ TEST(TwoTrees, HaveTheWholeBandwidthInRounds) {
   const Bytes n = kRounds * 4'000'000;
   for (const std::string algorithm : {"double_binary_tree", "chained_trees"}) {
     const bool shifted = algorithm == "double_binary_tree";
-    for (std::uint32_t p = 2; p <= 64; ++p) {
+    for (const std::uint32_t p : test::group_sizes(test::any)) {
       const auto plan = test::make_plan(algorithm, CollectiveKind::all_reduce, p);
       Bytes most = 0;
       for (std::uint32_t rank = 0; rank < p; ++rank) most = std::max(most, bytes_sent(*plan, rank, n));

@@ -35,7 +35,7 @@ std::int64_t resident() {
 // rank's state on a channel: its queue pairs, messages and thread block. The proof's tables are already
 // freed.
 TEST(LongManyRanks, ARingHasMemoryOfRanksTimesChannels) {
-  if (test::kSanitized) GTEST_SKIP() << "under a sanitizer";
+  if (test::sanitized()) GTEST_SKIP() << "under a sanitizer";
   for (const std::uint32_t channels : {1U, 4U}) {
     PacketCollectives hosts(cluster("ring", channels));
     const auto members = every(1, kRanks);

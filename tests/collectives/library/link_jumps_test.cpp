@@ -10,6 +10,7 @@
 
 #include "sim/topology/linked_gpus.h"
 #include "tests/collectives/packet_collectives.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::link_jumps_test {
 namespace {
@@ -52,7 +53,7 @@ TEST(Topoopt, AnAllReduceOnRingsAlongItsLinksReachesAllOfThem) {
           "collectives: {all_reduce: {kind: multi_ring" +
           rings + "}}\n");
       const auto members = every(1, 16);
-      const Bytes bytes = 256 * kMegabyte;
+      const Bytes bytes = test::by_size<Bytes>(256, 128, 128) * kMegabyte;
       const Time end = servers.run(request_of(CollectiveKind::all_reduce, members, bytes));
       const double bus = 2 * 15. / 16 * static_cast<double>(bytes) / static_cast<double>(end) * 1e3;  // GB/s
       EXPECT_LT(bus, 12.5 * degree) << rings;

@@ -478,7 +478,7 @@ TEST(Proof, OfAThousandRanksIsSmall) {
       Registry<CollectiveAlgorithm>::instance().create("ring")->plan(CollectiveKind::all_reduce, {1024, 0});
   const long before = peak_kilobytes();
   EXPECT_EQ(prove(*big), "");
-  if (!test::kSanitized) {
+  if (!test::sanitized()) {
     EXPECT_LT(peak_kilobytes() - before, 30 * 1024);
   }
 }

@@ -376,7 +376,7 @@ TEST(Ptdp, AJobOf3072RanksLoadsInLittleMemory) {
   const auto source = make_role_program_source(parse_program(bytes, "job.pb"), "job.pb");
   EXPECT_EQ(source->ranks(), 3072U);
   EXPECT_GT(test::task_count(*source, 3071), 10'000U);
-  if (!test::kSanitized) {
+  if (!test::sanitized()) {
     EXPECT_LT(test::resident_bytes() - before, 100'000'000);
   }
 }

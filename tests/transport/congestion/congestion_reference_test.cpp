@@ -20,13 +20,15 @@
 #include "sim/core/random.h"
 #include "tests/support/congestion_driver.h"
 #include "tests/support/paths.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::congestion_reference_test {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kTraces = 1000, kRecords = 50;
+const int kTraces = test::by_size(1000, 400, 200);
+constexpr int kRecords = 50;
 constexpr double kTolerance = 1e-9;
 
 struct Decision {
