@@ -52,10 +52,10 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
 // such tasks, because it shortens the engine's windows.
 void JobManager::connect_arrivals() {
   Engine& engine = environment_.engine;
-  arrivals_ = std::make_unique<JournalOf<Arrival, JobSet>>(jobs_, &JobSet::arrived);
+  arrivals_ = std::make_unique<JournalOf<MemberArrival, JobSet>>(jobs_, &JobSet::arrived);
   const std::uint32_t reader = engine.add_reader(*arrivals_);
   jobs_.set_rendezvous(
-      [&engine, reader](std::uint32_t set, Time time, Origin& origin, const Arrival& arrival) {
+      [&engine, reader](std::uint32_t set, Time time, Origin& origin, const MemberArrival& arrival) {
         engine.set(set).ask_call(time, origin, reader, arrival);
       },
       environment_.circuits);

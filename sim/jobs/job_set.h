@@ -31,7 +31,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
     run_.circuits = circuits;
   }
   // Handles an announced arrival at its time.
-  void arrived(const Arrival& arrival) { jobs_[arrival.job]->arrived(arrival); }
+  void arrived(const MemberArrival& arrival) { jobs_[arrival.job]->arrived(arrival); }
 
   // Adds a job and returns it; jobs are numbered in order of the calls. Must be called between events. Throws
   // InputError for circuits that do not exist.

@@ -17,32 +17,32 @@
 
 namespace netsim {
 
-// Arrival: a member that has arrived, with the slot of its waiting task. Plain data.
-struct Arrival {
+// MemberArrival: a member that has arrived, with the slot of its waiting task. Plain data.
+struct MemberArrival {
   std::uint32_t job = 0, rank = 0, slot = 0;
 };
 
 // Passes the arrival to JobSet::arrived() at `time`, between events, by LogicalProcess::ask_call() of the
 // set.
 using AnnounceArrival =
-    std::function<void(std::uint32_t set, Time time, Origin& origin, const Arrival& arrival)>;
+    std::function<void(std::uint32_t set, Time time, Origin& origin, const MemberArrival& arrival)>;
 
 // Rendezvous: the arrivals of one job at communications whose groups are not complete.
 class Rendezvous {
  public:
   // Adds an arrival at communication `id`. Returns all arrivals, in their order, when the last of `members`
   // members has arrived; otherwise nothing.
-  std::vector<Arrival> add(std::uint64_t id, const Arrival& arrival, std::size_t members) {
-    std::vector<Arrival>& arrived = arrived_[id];
+  std::vector<MemberArrival> add(std::uint64_t id, const MemberArrival& arrival, std::size_t members) {
+    std::vector<MemberArrival>& arrived = arrived_[id];
     arrived.push_back(arrival);
     if (arrived.size() < members) return {};
-    std::vector<Arrival> all = std::move(arrived);
+    std::vector<MemberArrival> all = std::move(arrived);
     arrived_.erase(id);
     return all;
   }
 
  private:
-  std::map<std::uint64_t, std::vector<Arrival>> arrived_;  // by communication id
+  std::map<std::uint64_t, std::vector<MemberArrival>> arrived_;  // by communication id
 };
 
 }  // namespace netsim

@@ -105,7 +105,7 @@ class SourceJob final : public TaskJob {
   void resume(std::uint32_t rank, std::uint64_t argument) override;
   void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
-  void arrived(const Arrival& arrival) override;
+  void arrived(const MemberArrival& arrival) override;
   void apply(const JobRecord& record) override { statistics_.apply(record); }
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) override {
     statistics_.apply(record, ports);
@@ -162,7 +162,7 @@ class SourceJob final : public TaskJob {
   void launch_communication(SetState& set, std::uint32_t slot);
   void ask_for_circuits(SetState& set, std::uint32_t slot);
   void arrive(const SetState& set, std::uint32_t slot, Time delay);
-  void wake(const std::vector<Arrival>& members);
+  void wake(const std::vector<MemberArrival>& members);
   const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
   CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
                                std::uint32_t slot) const;

@@ -168,9 +168,10 @@ void SourceJob::arrive(const SetState& set, std::uint32_t slot, Time delay) {
 
 // A task has arrived. When all members have, they continue: a paused collective at once, a task for circuits
 // when these are up.
-void SourceJob::arrived(const Arrival& arrival) {
+void SourceJob::arrived(const MemberArrival& arrival) {
   const Active& active = set_of(arrival.rank).active[arrival.slot];
-  std::vector<Arrival> members = rendezvous_.add(active.communication, arrival, active.group->places.size());
+  std::vector<MemberArrival> members =
+      rendezvous_.add(active.communication, arrival, active.group->places.size());
   if (members.empty()) return;
   if (active.state == Active::State::pausing) return wake(members);
   run_.circuits->configure(circuits_.of(active.task.circuits),
@@ -178,8 +179,8 @@ void SourceJob::arrived(const Arrival& arrival) {
 }
 
 // Resumes the members, each in an event of its own.
-void SourceJob::wake(const std::vector<Arrival>& members) {
-  for (const Arrival& member : members) {
+void SourceJob::wake(const std::vector<MemberArrival>& members) {
+  for (const MemberArrival& member : members) {
     EventLoop& loop = set_of(member.rank).loop;
     loop.schedule(loop.now(), ranks_[member.rank].origin, EventKind::job, first_rank_ + member.rank,
                   member.slot);

@@ -49,7 +49,7 @@ class TaskJob : public Job {
   virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
   // Handles an arrival that a rank has announced (rendezvous.h). Called between events.
-  virtual void arrived(const Arrival& arrival) = 0;
+  virtual void arrived(const MemberArrival& arrival) = 0;
   virtual void apply(const JobRecord& record) = 0;
   virtual void apply(const TransferRecord& record, std::span<const PortDelay> ports) = 0;
 };

@@ -170,14 +170,14 @@ struct CircuitRun {
     records = std::make_unique<JournalOf<JobRecord, JobSet>>(jobs, &JobSet::apply);
     transfers =
         std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(jobs, &JobSet::apply_transfer);
-    arrivals = std::make_unique<JournalOf<Arrival, JobSet>>(jobs, &JobSet::arrived);
+    arrivals = std::make_unique<JournalOf<MemberArrival, JobSet>>(jobs, &JobSet::arrived);
     job_reader = engine.add_reader(*records);
     transfer_reader = engine.add_reader(*transfers);
     arrival_reader = engine.add_reader(*arrivals);
     engine.set_call_delay(kLatency);
   }
   AnnounceArrival announce() {
-    return [this](std::uint32_t set, Time time, Origin& origin, const Arrival& arrival) {
+    return [this](std::uint32_t set, Time time, Origin& origin, const MemberArrival& arrival) {
       engine.set(set).ask_call(time, origin, arrival_reader, arrival);
     };
   }

@@ -6,9 +6,9 @@
 namespace netsim::rendezvous_test {
 namespace {
 
-std::vector<std::uint32_t> ranks_of(const std::vector<Arrival>& arrivals) {
+std::vector<std::uint32_t> ranks_of(const std::vector<MemberArrival>& arrivals) {
   std::vector<std::uint32_t> ranks;
-  for (const Arrival& arrival : arrivals) ranks.push_back(arrival.rank);
+  for (const MemberArrival& arrival : arrivals) ranks.push_back(arrival.rank);
   return ranks;
 }
 
@@ -17,7 +17,7 @@ TEST(Rendezvous, ReturnsAllArrivalsWithTheLast) {
   EXPECT_TRUE(rendezvous.add(7, {0, 2, 5}, 3).empty());
   EXPECT_TRUE(rendezvous.add(8, {0, 9, 1}, 2).empty());  // another communication
   EXPECT_TRUE(rendezvous.add(7, {0, 0, 4}, 3).empty());
-  const std::vector<Arrival> all = rendezvous.add(7, {0, 1, 3}, 3);
+  const std::vector<MemberArrival> all = rendezvous.add(7, {0, 1, 3}, 3);
   EXPECT_EQ(ranks_of(all), (std::vector<std::uint32_t>{2, 0, 1}));
   EXPECT_EQ(all[0].slot, 5u);
   EXPECT_EQ(ranks_of(rendezvous.add(8, {0, 1, 1}, 2)), (std::vector<std::uint32_t>{9, 1}));
