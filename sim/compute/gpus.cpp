@@ -115,7 +115,7 @@ template <const RooflineParameters& gpu>
 Registration<ComputeModel> registration(const char* name, const char* summary, int line = __builtin_LINE()) {
   return Registration<ComputeModel>(
       name, summary, roofline_parameters<GpuDefaults<gpu>>(),
-      [](const GpuDefaults<gpu>& p, const ConfigNode&) { return make_roofline(p); }, __FILE__, line);
+      [](const GpuDefaults<gpu>& p, const ConfigNode&) { return make_roofline(p); }, {}, __FILE__, line);
 }
 
 const Registration<ComputeModel> kRegistrations[] = {

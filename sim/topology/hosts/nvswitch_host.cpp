@@ -250,7 +250,7 @@ Registration<Host> registration(const char* name, const char* summary, int line 
   using P = PresetParameters<preset>;
   return Registration<Host>(
       name, summary, nvswitch_host_parameters<preset>(),
-      [](const P& p, const ConfigNode&) { return std::make_unique<NvswitchHost>(preset, p); }, __FILE__,
+      [](const P& p, const ConfigNode&) { return std::make_unique<NvswitchHost>(preset, p); }, {}, __FILE__,
       line);
 }
 
