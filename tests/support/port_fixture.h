@@ -91,8 +91,8 @@ class PortFixture {
     if (next_.bytes > 0) loop.loop().schedule(next_.time, origin_, EventKind::job, 0);
   }
   void arrive(const Event&) {
-    const std::uint32_t index = fabric->part(0).packets().allocate();
-    Packet& packet = fabric->part(0).packets()[index];
+    const std::uint32_t index = fabric->shard(0).packets().allocate();
+    Packet& packet = fabric->shard(0).packets()[index];
     packet = Packet{};
     packet.bytes = next_.bytes;
     packet.path = path_;
@@ -102,13 +102,13 @@ class PortFixture {
     if (arrival_of_.size() <= index) arrival_of_.resize(index + 1);
     arrival_of_[index] = loop.now();
     ++arrived_;
-    fabric->part(0).enqueue(ports[0], index);
+    fabric->shard(0).enqueue(ports[0], index);
     plan();
   }
   void leave(const Event& event) {
     const auto index = static_cast<std::uint32_t>(event.argument);
-    const Passage passage{arrival_of_[index], loop.now(), fabric->part(0).packets()[index].bytes};
-    fabric->part(0).packets().release(index);
+    const Passage passage{arrival_of_[index], loop.now(), fabric->shard(0).packets()[index].bytes};
+    fabric->shard(0).packets().release(index);
     ++left_;
     observer_(passage);
   }
