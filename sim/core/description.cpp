@@ -71,12 +71,14 @@ std::string table_of(const std::vector<Row>& rows, const Layout& layout, std::si
     const std::string before = "  " + padded(row.name, layout.name) + padded(row.type, layout.type) +
                                padded(row.standard, layout.standard);
     const std::string start = before + padded(row.range, layout.range);
-    const std::string doc = wrapped(row.doc, layout.indent(), layout.indent(), width);
+    const auto doc_from = [&](std::size_t column) {
+      return wrapped(row.doc, column, layout.indent(), width);
+    };
     if (start.size() <= layout.indent() || start.size() + kLeastDoc <= width) {
-      result += without_trailing_blanks(start + doc) + "\n";
+      result += without_trailing_blanks(start + doc_from(start.size())) + "\n";
     } else {  // the allowed values take the space of the description, which follows below
       result += before + wrapped(row.range, before.size(), before.size(), width) + "\n";
-      if (!doc.empty()) result += std::string(layout.indent(), ' ') + doc + "\n";
+      if (!row.doc.empty()) result += std::string(layout.indent(), ' ') + doc_from(layout.indent()) + "\n";
     }
   }
   return result;

@@ -104,10 +104,10 @@ class OutputDirectory {
   void require_own() const;
   // Throws IoError unless the directory still exists and is still locked.
   void require_held() const;
-  // Removes the files of earlier runs in the order of the names. Then it removes other files that the manifest
-  // names, as plugins write them, if they are regular and have the size that the manifest says. The manifest
-  // is the last one, and nothing else is removed. Later files are therefore of this run, and a killed run
-  // leaves no summary.
+  // Removes the files of earlier runs in the order of the names. Then it removes other files that the
+  // manifest names, as plugins write them, if they are regular and have the size that the manifest says. The
+  // manifest is the last one, and nothing else is removed. Later files are therefore of this run, and a
+  // killed run leaves no summary.
   void clear() const;
 
   int descriptor() const { return directory_.number(); }

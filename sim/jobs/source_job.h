@@ -1,6 +1,6 @@
-// SourceJob: the TaskJob that runs the tasks of a TaskSource. Used within sim/jobs only. source_job.cpp has
-// the way of a task from the source to ready and from launched to ended, source_job_launch.cpp that from
-// ready to launched, and source_job_waiting.cpp the lines of stall reports.
+// SourceJob: the TaskJob that runs the tasks of a TaskSource. Used within sim/jobs only. Its functions are in
+// three files. source_job_launch.cpp takes tasks from ready to launched, and source_job_waiting.cpp has the
+// lines of stall reports. source_job.cpp has all else.
 #pragma once
 
 #include <cstdint>

@@ -59,12 +59,12 @@ TEST(Log, TwoLogsDoNotKnowOfEachOther) {
   EXPECT_EQ(two.text(), "");
 }
 
-TEST(Log, RefusesUnknownLevelsAndRooms) {
+TEST(Log, RefusesUnknownLevelsAndTopics) {
   EXPECT_EQ(
       error_of("inf"),
       "--log: unknown level 'inf', did you mean 'info'? (allowed: trace, debug, info, warn, error, off)");
   EXPECT_THAT(error_of("info,transprot=off"),
-              HasSubstr("unknown room 'transprot', did you mean 'transport'?"));
+              HasSubstr("unknown topic 'transprot', did you mean 'transport'?"));
   EXPECT_THAT(error_of("info,transport"), HasSubstr("TOPIC=LEVEL is allowed"));
   EXPECT_THAT(error_of("core="), HasSubstr("unknown level ''"));
   EXPECT_EQ(error_of("core=info"), "no error");

@@ -170,7 +170,8 @@ TEST_P(EscapingPackets, OfPermutationsAllArrive) {
 }
 
 // Each fifth case has every fabric, and every routing with each kind of buffers.
-INSTANTIATE_TEST_SUITE_P(Fabrics, EscapingPackets, ::testing::ValuesIn(test::share_of(all_escaping(), 5, 11)));
+INSTANTIATE_TEST_SUITE_P(Fabrics, EscapingPackets,
+                         ::testing::ValuesIn(test::share_of(all_escaping(), 5, 11)));
 
 TEST(Channels, OneChannelDeadlocksWhereTheCheckSaysSo) {
   const std::string yaml = network("{kind: torus, sizes: [8], channels: 1}", "ecmp", kSmallBuffers[0]);

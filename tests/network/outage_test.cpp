@@ -314,7 +314,7 @@ TEST(StaticPaths, SoDoesOneWithoutAnotherWay) {
   f.loop.run();
   ASSERT_FALSE(f.network->waiting(5).empty());
   const std::string line = f.network->waiting(5)[0];
-  EXPECT_NE(line.find("over switch0->switch1, which is down"), std::string::npos) << line;
+  EXPECT_NE(line.find("its path uses switch0->switch1, which is down"), std::string::npos) << line;
   EXPECT_EQ(line.find("static"), std::string::npos) << line;
 }
 

@@ -1,5 +1,6 @@
-// How many of its cases a test runs. The quick suite runs a share of the cases of long tests, and a build with a
-// sanitizer runs a smaller share. The tests that ctest labels `long` set NETSIM_TEST_SIZE=full and run all cases.
+// How many of its cases a test runs. The quick suite runs a share of the cases of long tests, and a build
+// with a sanitizer runs a smaller share. The tests that ctest labels `long` set NETSIM_TEST_SIZE=full and run
+// all cases.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ inline bool full_size() {
   return size != nullptr && std::string_view(size) == "full";
 }
 
-// Returns the argument for the size of this run: all cases, the quick suite, or the quick suite under a sanitizer.
+// Returns the argument for the size of this run: all cases, the quick suite, or the quick suite under a
+// sanitizer.
 template <class T>
 T by_size(T full, T quick, T under_sanitizer) {
   return full_size() ? full : sanitized() ? under_sanitizer : quick;
@@ -32,9 +34,9 @@ std::vector<T> share_of(const std::vector<T>& all, std::size_t quick, std::size_
   return share;
 }
 
-// Returns the group sizes that a collective is tested with: those of 2 to 64 that suit it in a full run. The shares hold
-// powers of two, their neighbours, primes, squares and multiples of the groups that algorithms have. Never empty, if any
-// size suits.
+// Returns the group sizes that a collective is tested with: those of 2 to 64 that suit it in a full run. The
+// shares hold powers of two, their neighbours, primes, squares and multiples of the groups that algorithms
+// have. Never empty, if any size suits.
 inline std::vector<std::uint32_t> group_sizes(bool (*suits)(std::uint32_t ranks)) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t p = 2; p <= 64; ++p) {

@@ -21,7 +21,7 @@ std::vector<std::string> idle(const std::string& yaml, const std::string& host =
   const PacketFixture f("topology: {kind: star, hosts: 8, rate: 100 Gbps}\nhost: " + host + "\n" + yaml);
   std::vector<std::string> found;
   for (const std::string& note : f.network->notes()) {
-    if (note.find("nothing: ") != std::string::npos) found.push_back(note);
+    if (note.find(" effect: ") != std::string::npos) found.push_back(note);
   }
   return found;
 }

@@ -79,7 +79,7 @@ TEST(PathNotes, TimelyWithThresholdsBelowTheRoundTrip) {
 TEST(PathNotes, HpccWithATShorterThanTheRoundTrip) {
   const Found own = lone_flow("50 us", "congestion_control: {kind: hpcc, base_rtt: 8 us}");
   EXPECT_GT(own.slowdown, 10);
-  expect_words(own.note, {"(base_rtt 8 us)", "holds 4.0 %", "base_rtt of 200"});
+  expect_words(own.note, {"(base_rtt 8 us)", "holds 4.0 %", "base_rtt to 200"});
   const Found given = lone_flow("50 us", "base_rtt: 8 us, congestion_control: hpcc");
   expect_words(given.note, {"(transport.base_rtt 8 us)"});
   EXPECT_EQ(lone_flow("50 us", "base_rtt: 201 us, congestion_control: hpcc").note, "");

@@ -29,8 +29,8 @@ namespace netsim {
 //
 // `experts` are those of a layer, `expert_inner` is the inner dimension of each. `routed` are the copies of
 // tokens that the experts of a rank process, in a batch of kernels. The router determines their number.
-// Dividing experts among more ranks does not change it if all experts get equally many tokens. A rank then has
-// fewer experts, and each gets tokens of more ranks.
+// Dividing experts among more ranks does not change it if all experts get equally many tokens. A rank then
+// has fewer experts, and each gets tokens of more ranks.
 //
 // `tables` are the embedding tables of a recommendation model, or rows of each.
 enum class Dimension : std::uint8_t {

@@ -22,13 +22,13 @@ namespace netsim {
 enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all, hybrid };
 // How tokens and routed experts meet (expert_parallel.cpp).
 enum class ExpertExchange : std::uint8_t { all_to_all, dispatch, fetch };
-// Which activations of a layer of the body a backward computes again: all, those of the attention's core, or
-// none (recomputation.cpp).
+// The activations of a layer of the body that a backward computes again: all, those of the attention's core,
+// or none (recomputation.cpp).
 enum class Recompute : std::uint8_t { full, selective, none };
-// Which optimizer runs, and whether replicas divide it among them (optimizer.cpp).
+// The optimizer, and whether replicas divide it among them (optimizer.cpp).
 enum class OptimizerKind : std::uint8_t { adam, distributed_adam, none };
-// What replicas divide among them with a distributed optimizer: its states, gradients besides, or parameters,
-// too (sharded_replicas.cpp).
+// The data that replicas divide among them with a distributed optimizer: its states only, gradients as well,
+// or parameters as well (sharded_replicas.cpp).
 enum class Sharded : std::uint8_t { states, gradients, parameters };
 
 struct JobShape {

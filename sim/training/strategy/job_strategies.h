@@ -11,9 +11,9 @@ namespace netsim {
 
 class JobStrategies {
  public:
-  // Makes all strategies whose parameters are keys of the workload called `workload`, from its map `where`,
-  // and those of the list `listed`, which may be null. Throws ConfigError for a parameter or an order that
-  // does not fit.
+  // Makes all strategies whose parameters are keys of the workload called `workload`, from its map `where`.
+  // Then it makes those of the list `listed`, which may be null. Throws ConfigError for a parameter or an
+  // order that does not fit.
   JobStrategies(const std::string& workload, const ConfigNode& where, const ConfigNode& listed);
 
   // Call the functions of all strategies, as `Strategy` says.

@@ -17,9 +17,9 @@ namespace netsim {
 // Does nothing for a model whose layers do not say what they save. All strategies have to be applied before.
 void account_memory(TrainingGraph& graph, const JobShape& job);
 
-// Returns the memory that a forward keeps of a layer of the body for its backward: everything that its
-// operators save, all but results inside the attention's core where that is computed again, or the layer's
-// input only where all is.
+// Returns the memory that a forward keeps of a layer of the body for its backward. That is everything that
+// its operators save. Results inside the attention's core are left out where the core is computed again. Only
+// the layer's input is kept where the whole layer is computed again.
 MemoryChange kept_activations(TrainingGraph& graph, const LayerGraph& layer, Recompute recompute);
 
 }  // namespace netsim

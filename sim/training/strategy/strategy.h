@@ -1,10 +1,10 @@
 // Strategy: one way to divide or change the work of a training job, as tensor parallelism or recomputation
-// does. Each strategy is a component with a .cpp file of its own, which has its parameters, its checks, its
+// does. Each strategy is a component with its own .cpp file. The file has its parameters, its checks, its
 // place in the order and its work.
 //
-// The parameters of a strategy are keys of the workload `ptdp`, beside those of other strategies
-// (ptdp_keys()), or they are an entry {kind: NAME, ...} of that workload's list `strategies`. A job has all
-// strategies of the first sort, each of which says whether it takes part, and those of its list.
+// There are two sorts. The parameters of the first are keys of the workload `ptdp` (ptdp_keys()). A job has
+// all of these, and each says whether it takes part. The second sort is an entry {kind: NAME, ...} of that
+// workload's list `strategies`.
 #pragma once
 
 #include <string>

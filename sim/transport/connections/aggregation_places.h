@@ -1,5 +1,5 @@
-// The places of aggregation groups in a cluster: the ports and trees through which their messages go, what
-// they cost, and why a network cannot carry them.
+// The places of aggregation groups in a cluster. They are the ports and trees through which the messages of a
+// group go. They tell what the messages cost, and why a network cannot carry them.
 #pragma once
 
 #include <cstdint>

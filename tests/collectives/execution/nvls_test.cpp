@@ -227,7 +227,7 @@ TEST(Nvls, WrongFansAreRefused) {
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(1); }),
               HasSubstr("it is neither the head nor a member of the aggregation group"));
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].to = Partner::of_aggregation(6); }),
-              HasSubstr("the plan has 6 fans"));
+              HasSubstr("the plan has 6 aggregation groups"));
 }
 
 // A head with two members that contribute what it has itself counts its own twice.

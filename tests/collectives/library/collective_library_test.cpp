@@ -160,7 +160,7 @@ const Registration<CollectiveAlgorithm> kByRail{
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ByRail>(); }};
 
 TEST(CollectiveAlgorithm, MayNeedTheHostsAndRailsOfItsRanks) {
-  // GPUs 0 and 1 of a DGX A100 share two NICs, so they are on one rail; GPUs 2 and 3 on another one.
+  // Each GPU of a DGX A100 has a rail of its own: GPUs 0 and 8 are on the first, 1 and 9 on the second.
   const std::vector<std::uint32_t> members{0, 2, 1, 8, 10, 9};
   for (const char* library : {"nccl", "as_configured", "test_backward"}) {
     PacketCollectives cluster(collectives(std::string("library: ") + library + ", broadcast: test_by_rail"));
@@ -173,9 +173,10 @@ TEST(CollectiveAlgorithm, MayNeedTheHostsAndRailsOfItsRanks) {
       });
       return next;
     };
-    EXPECT_EQ(next_of(0), 1U) << library;  // 0, 1 and 8, 9 are on the first rail
-    EXPECT_EQ(next_of(2), 8U) << library;  // then the other host
-    EXPECT_EQ(next_of(5), 2U) << library;  // then the next rail
+    EXPECT_EQ(next_of(0), 8U) << library;  // the other host on the first rail
+    EXPECT_EQ(next_of(3), 1U) << library;  // then the next rail
+    EXPECT_EQ(next_of(2), 9U) << library;
+    EXPECT_EQ(next_of(5), 2U) << library;
     EXPECT_EQ(next_of(1), 10U) << library;
     EXPECT_EQ(next_of(4), kNoIndex) << library;  // the last one
     EXPECT_GT(cluster.run(request_of(CollectiveKind::broadcast, members, kMebibyte)), 0);

@@ -447,7 +447,7 @@ TEST(Incasts, RefuseNonsense) {
   };
   EXPECT_THAT(traffic_error("{kind: incasts, senders: 2}"), HasSubstr("'duration' is missing"));
   EXPECT_THAT(with("interval: 1 us"), HasSubstr("'senders' is missing"));
-  EXPECT_THAT(with("senders: 2"), HasSubstr("the frequency is missing: 'interval' is missing"));
+  EXPECT_THAT(with("senders: 2"), HasSubstr("the frequency is missing: give 'interval'"));
   EXPECT_THAT(with("senders: 2, load: 0.1"), HasSubstr("the frequency is missing"));
   EXPECT_THAT(with("senders: 2, interval: 1 us, load: 0.1"), HasSubstr("'interval' already sets how often"));
   EXPECT_THAT(with("senders: 2, interval: 1 us, rate: 1 Gbps"),
