@@ -19,7 +19,6 @@ import contextlib
 import csv
 import dataclasses
 import fcntl
-import hashlib
 import io
 import json
 import os
@@ -277,7 +276,7 @@ class OwnFiles:
         path = self.folder / name
         if name not in self.files or path.is_symlink() or not path.is_file():
             return False
-        return self.files[name] in (None, hashlib.sha256(path.read_bytes()).hexdigest())
+        return self.files[name] in (None, results_cache.content_hash(path))
 
     def require_own(self, name):
         path = self.folder / name
@@ -298,7 +297,7 @@ class OwnFiles:
         self.files[name] = None
         self.save()
         made = make(self.folder / name)
-        self.files[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
+        self.files[name] = results_cache.content_hash(self.folder / name)
         self.save()
         return made
 

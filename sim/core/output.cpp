@@ -343,7 +343,7 @@ std::optional<std::vector<WrittenFile>> OutputDirectory::read_manifest() const {
   return names_.read_manifest(read_descriptor(manifest, file(names_.manifest), kLargest, status));
 }
 
-void OutputDirectory::require_own() const {
+std::optional<std::vector<WrittenFile>> OutputDirectory::require_own() const {
   const std::optional<std::vector<WrittenFile>> written = read_manifest();
   for (const std::string& name : names_.all) {
     struct stat status {};
@@ -367,12 +367,12 @@ void OutputDirectory::require_own() const {
       refuse("it changed since netsim wrote it: " + std::to_string(size) + " bytes, " + names_.manifest +
              " says " + std::to_string(*of->bytes));
   }
+  return written;
 }
 
 void OutputDirectory::clear() const {
   require_held();
-  require_own();
-  const std::optional<std::vector<WrittenFile>> written = read_manifest();
+  const std::optional<std::vector<WrittenFile>> written = require_own();
   for (const std::string& name : names_.all) {
     if (name != names_.manifest) remove(name);
   }

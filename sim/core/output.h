@@ -101,7 +101,8 @@ class OutputDirectory {
   // Throws an IoError if a file that netsim did not write has one of the names. A file is netsim's if it is
   // regular and the manifest names it with its size. An input, read while a ReadLog of this thread lives, is
   // always refused.
-  void require_own() const;
+  // Returns the files that the manifest there names, or nothing if there is no manifest of netsim.
+  std::optional<std::vector<WrittenFile>> require_own() const;
   // Throws IoError unless the directory still exists and is still locked.
   void require_held() const;
   // Removes the files of earlier runs in the order of the names. Then it removes other files that the

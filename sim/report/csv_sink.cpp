@@ -8,15 +8,30 @@ std::string csv_header(const std::vector<ColumnInfo>& columns) {
   return header;
 }
 
+std::vector<ColumnInfo> exposed_columns(const std::string& unit) {
+  std::vector<ColumnInfo> columns;
+  for (const Stream stream : kCommunicationStreams) {
+    const std::string name = to_string(stream);
+    columns.push_back({"exposed_" + name + "_" + unit, "exposed communication of stream " + name});
+  }
+  return columns;
+}
+
+std::vector<ColumnInfo> joined(std::initializer_list<std::vector<ColumnInfo>> lists) {
+  std::vector<ColumnInfo> all;
+  for (const std::vector<ColumnInfo>& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
 bool StreamedCsv::open(SinkFiles& files, const RunView& run) {
   if (!wanted(run)) return false;
-  run_ = &run;
-  table_.emplace(files.open(file_), header_, run.output.max_rows);
+  set_run(run);
+  table_.emplace(files.open(file()), header(), run.output.max_rows);
   return true;
 }
 
 void FinalCsv::finish(const FinishedRun& run, SinkFiles& files) {
-  files.open(file_).write(header_ + "\n" + rows(run.results));
+  files.open(file()).write(header() + "\n" + rows(run.results));
 }
 
 }  // namespace netsim

@@ -1,6 +1,7 @@
-// Base classes of result sinks that write one CSV table each. Both are in every run.
+// Base classes of result sinks that write one CSV table each, in every run.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,14 +16,36 @@ namespace netsim {
 // Returns the names of the columns, separated by commas.
 std::string csv_header(const std::vector<ColumnInfo>& columns);
 
+// Returns a column of exposed communication for each stream of communication, "exposed_tp_s" for the unit
+// "s".
+std::vector<ColumnInfo> exposed_columns(const std::string& unit);
+// Returns the lists one after the other.
+std::vector<ColumnInfo> joined(std::initializer_list<std::vector<ColumnInfo>> lists);
+
+// CsvSink: the file and the columns of a table.
+class CsvSink : public ResultSink {
+ public:
+  std::vector<std::string> files() const final { return {file_}; }
+  bool in_every_run() const final { return true; }
+
+ protected:
+  CsvSink(std::string file, const std::vector<ColumnInfo>& columns)
+      : file_(std::move(file)), header_(csv_header(columns)) {}
+  const std::string& file() const { return file_; }
+  const std::string& header() const { return header_; }
+  const RunView& run() const { return *run_; }
+  void set_run(const RunView& run) { run_ = &run; }
+
+ private:
+  std::string file_, header_;
+  const RunView* run_ = nullptr;
+};
+
 // StreamedCsv: a table that is written while the run goes on, up to OutputParameters::max_rows rows. A
 // derived class receives records and writes a row for each into table().
-class StreamedCsv : public ResultSink {
+class StreamedCsv : public CsvSink {
  public:
-  StreamedCsv(std::string file, const std::vector<ColumnInfo>& columns)
-      : file_(std::move(file)), header_(csv_header(columns)) {}
-  std::vector<std::string> files() const override { return {file_}; }
-  bool in_every_run() const override { return true; }
+  using CsvSink::CsvSink;
   bool open(SinkFiles& files, const RunView& run) override;
   void finish(const FinishedRun& /*run*/, SinkFiles& /*files*/) override {}
   std::vector<std::string> notes() const override { return table_->notes(); }
@@ -31,28 +54,22 @@ class StreamedCsv : public ResultSink {
   // Returns whether this run has the table.
   virtual bool wanted(const RunView& /*run*/) const { return true; }
   CsvTable& table() { return *table_; }
-  const RunView& run() const { return *run_; }
-  // Writes the name of a job, and of one of its tasks.
-  void job_cell(std::uint32_t job) { table_->cell(run_->jobs[job].name); }
+  // Write the name of a job, and of one of its tasks.
+  void job_cell(std::uint32_t job) { table_->cell(run().jobs[job].name); }
   void task_name_cell(std::uint32_t job, std::uint32_t name) {
-    table_->cell(run_->jobs[job].task_name(name));
+    table_->cell(run().jobs[job].task_name(name));
   }
 
  private:
-  std::string file_, header_;
-  const RunView* run_ = nullptr;
   std::optional<CsvTable> table_;
 };
 
 // FinalCsv: a table that is written from the results at the end of the run.
-class FinalCsv : public ResultSink {
+class FinalCsv : public CsvSink {
  public:
-  FinalCsv(std::string file, const std::vector<ColumnInfo>& columns)
-      : file_(std::move(file)), header_(csv_header(columns)) {}
-  std::vector<std::string> files() const override { return {file_}; }
-  bool in_every_run() const override { return true; }
+  using CsvSink::CsvSink;
   bool open(SinkFiles& /*files*/, const RunView& run) override {
-    run_ = &run;
+    set_run(run);
     return true;
   }
   void finish(const FinishedRun& run, SinkFiles& files) override;
@@ -60,11 +77,6 @@ class FinalCsv : public ResultSink {
  protected:
   // Returns all rows, with their line breaks.
   virtual std::string rows(const Results& results) const = 0;
-  const RunView& run() const { return *run_; }
-
- private:
-  std::string file_, header_;
-  const RunView* run_ = nullptr;
 };
 
 }  // namespace netsim

@@ -116,10 +116,11 @@ INSTANTIATE_TEST_SUITE_P(
                       DeepGemm{8192, 4096, 7168, 4, 1297}, DeepGemm{8192, 7168, 2048, 4, 1099},
                       DeepGemm{4096, 4096, 7168, 8, 1288}, DeepGemm{4096, 7168, 2048, 8, 1093}));
 
-// The same for DeepGEMM's kernels for gradients of weights on an H800 (deepseek-ai/DeepGEMM pull request 95,
-// 2025-05-06; those with groups as quoted in issue 107). Both operands are scaled for each 128 elements of a
-// row and added to a sum in fp32; k counts tokens. They are "about 20 %" faster than the kernels in CUTLASS
-// that DeepSeek used before. `before` stands for the values of configs/reality/h800_stages.yaml for those.
+// DeepGEMM's kernels for gradients of weights on an H800 reach their measured rates as well. The source is
+// deepseek-ai/DeepGEMM pull request 95 of 2025-05-06, and issue 107 for those with groups. Both operands are
+// scaled for each 128 elements of a row and added to a sum in fp32; k counts tokens. They are "about 20 %"
+// faster than the kernels in CUTLASS that DeepSeek used before. `before` stands for the values of
+// configs/reality/h800_stages.yaml for those.
 class DeepGemmWgradRates : public ::testing::TestWithParam<DeepGemm> {};
 
 TEST_P(DeepGemmWgradRates, AreNearWhatWasMeasured) {

@@ -143,7 +143,7 @@ TEST(WarmUp, IsLeftOutOfMeans) {
   EXPECT_DOUBLE_EQ(*summary.iteration_time_s, to_seconds(measured) / 3);
   EXPECT_DOUBLE_EQ(*summary.jct_s, *summarise(all.jobs.at(0)).jct_s);
   EXPECT_NEAR(summary.compute_s + summary.exposed_s + summary.idle_s, *summary.iteration_time_s, 1e-7);
-  // The same in every iteration, but what ranks that are ahead have begun of the next one.
+  // Compute time is equal in all iterations, apart from what ranks that are ahead have begun of the next one.
   EXPECT_NEAR(summary.compute_s, summarise(all.jobs.at(0)).compute_s, 1e-5);
   EXPECT_THAT(WrittenJob(job + "5}").refusal("a100_80gb"),
               HasSubstr("5 of 5 iterations: warm_up has to be fewer than all"));

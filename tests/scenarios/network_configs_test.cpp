@@ -103,7 +103,8 @@ TEST(NetworkConfigs, LossAndFaults) {
   EXPECT_EQ(faults.network.drops, 0u);
 }
 
-// The same holds if senders that repeat in vain continue after the last message has arrived.
+// No link transmits for longer than the run lasts, even if senders still retransmit after the last message
+// has arrived.
 TEST(NetworkConfigs, NoLinkIsBusyForLongerThanTheRun) {
   const Results results =
       run("bench/incast_8to1.yaml", "workloads/incast_1MB.yaml",

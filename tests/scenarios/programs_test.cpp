@@ -64,7 +64,7 @@ TEST_F(NetsimProgram, RefusesAWrongProgram) {
   expect_error("--prove a.xml --list", ExitCode::usage, {"--list and --prove exclude each other"});
 }
 
-// The same messages at the same times, whoever says them.
+// A ring that netsim wrote as an MSCCL program gives the same results as the built-in ring.
 TEST_F(NetsimProgram, TheRingFromAFileTakesTheTimeOfTheRing) {
   write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 4));
   write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
@@ -80,7 +80,8 @@ TEST_F(NetsimProgram, TheRingFromAFileTakesTheTimeOfTheRing) {
   EXPECT_EQ(ours, theirs);
 }
 
-// As above, written by the program itself, with a parameter of the algorithm.
+// Programs that `--write-program` writes are proved, and give the results of the algorithm that they were
+// written from, its parameters included.
 TEST_F(NetsimProgram, WhatItWritesIsProvedAndTakesTheTimeOfTheAlgorithm) {
   write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
   const auto summary_with = [this](const std::string& algorithm) {

@@ -151,7 +151,8 @@ TEST(Allocations, NoneForTheMessagesOfARingOverNvlinkAndPcie) {
   EXPECT_GT(found.flows, 500u);
 }
 
-// The same for a long time, and what the system says of the memory. NETSIM_STEADY_EVENTS: how many events.
+// A run of many events makes no allocation in steady state, and the process's memory does not grow.
+// NETSIM_STEADY_EVENTS sets the number of events.
 TEST(LongAllocations, NoneInAQuarterOfABillionEvents) {
   const char* asked = std::getenv("NETSIM_STEADY_EVENTS");
   const std::uint64_t events = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 250'000'000;

@@ -211,7 +211,7 @@ TEST(MessageDelays, OfAPauseAreThePortsPause) {
   EXPECT_EQ(at_sender, waited - wire.paused);
 }
 
-// The same for want of credits: a sender that has nothing else to wait for waits for nothing else.
+// Time that a sender's port waits for credits counts as paused time of that port.
 TEST(MessageDelays, OfMissingCreditsAreTheirPorts) {
   Traced f(test::star(3, "switch: {marker: none, flow_control: credits}"));
   f.send(0, 2, 2'000'000);

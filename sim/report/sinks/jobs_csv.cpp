@@ -10,34 +10,31 @@ namespace netsim {
 namespace {
 
 const std::vector<ColumnInfo>& job_columns() {
-  static const std::vector<ColumnInfo> columns{
-      {"job", "name of the job"},
-      {"ranks", "number of ranks"},
-      {"done", "whether all its tasks ended"},
-      {"jct_s", "time from its arrival to its end; empty if it did not end"},
-      {"iterations", "iterations asked for; empty if unknown before the end"},
-      {"iterations_done", "iterations that ended"},
-      {"iteration_time_s", "mean iteration time; empty if no iteration ended"},
-      {"compute_s", "compute time: mean over ranks, per iteration"},
-      {"communication_s", "communication time: mean over ranks, per iteration"},
-      {"exposed_communication_s", "exposed communication: mean over ranks, per iteration"},
-      {"idle_s", "idle time: mean over ranks, per iteration"},
-      {"tflops_per_gpu", "rate that the model reaches"},
-      {"peak_tflops_per_gpu", "peak rate of the GPU"},
-      {"exposed_tp_s", "exposed communication of stream tp"},
-      {"exposed_pp_s", "exposed communication of stream pp"},
-      {"exposed_dp_s", "exposed communication of stream dp"},
-      {"exposed_ep_s", "exposed communication of stream ep"},
-      {"exposed_cp_s", "exposed communication of stream cp"},
-      {"exposed_io_s", "exposed communication of stream io"},
-      {"exposed_offload_s", "exposed communication of stream offload"},
-      {"begin_ps", "begin of its ranks"},
-      {"end_ps", "end of its last task, or of the run"},
-      {"tasks_done", "tasks that ended"},
-      {"tasks", "all tasks; empty if unknown"},
-      {"arrival_ps", "arrival of the job"},
-      {"priority", "priority of its messages"},
-  };
+  static const std::vector<ColumnInfo> columns =
+      joined({{
+                  {"job", "name of the job"},
+                  {"ranks", "number of ranks"},
+                  {"done", "whether all its tasks ended"},
+                  {"jct_s", "time from its arrival to its end; empty if it did not end"},
+                  {"iterations", "iterations asked for; empty if unknown before the end"},
+                  {"iterations_done", "iterations that ended"},
+                  {"iteration_time_s", "mean iteration time; empty if no iteration ended"},
+                  {"compute_s", "compute time: mean over ranks, per iteration"},
+                  {"communication_s", "communication time: mean over ranks, per iteration"},
+                  {"exposed_communication_s", "exposed communication: mean over ranks, per iteration"},
+                  {"idle_s", "idle time: mean over ranks, per iteration"},
+                  {"tflops_per_gpu", "rate that the model reaches"},
+                  {"peak_tflops_per_gpu", "peak rate of the GPU"},
+              },
+              exposed_columns("s"),
+              {
+                  {"begin_ps", "begin of its ranks"},
+                  {"end_ps", "end of its last task, or of the run"},
+                  {"tasks_done", "tasks that ended"},
+                  {"tasks", "all tasks; empty if unknown"},
+                  {"arrival_ps", "arrival of the job"},
+                  {"priority", "priority of its messages"},
+              }});
   return columns;
 }
 

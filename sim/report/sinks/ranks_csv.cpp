@@ -9,25 +9,22 @@ namespace netsim {
 namespace {
 
 const std::vector<ColumnInfo>& rank_columns() {
-  static const std::vector<ColumnInfo> columns{
-      {"job", "name of the job"},
-      {"rank", "rank in the job"},
-      {"gpu", "GPU that it runs on"},
-      {"nic", "NIC that it uses"},
-      {"compute_ps", "compute time"},
-      {"communication_ps", "time with a communication in flight"},
-      {"exposed_ps", "exposed communication"},
-      {"idle_ps", "idle time"},
-      {"exposed_tp_ps", "exposed communication of stream tp"},
-      {"exposed_pp_ps", "exposed communication of stream pp"},
-      {"exposed_dp_ps", "exposed communication of stream dp"},
-      {"exposed_ep_ps", "exposed communication of stream ep"},
-      {"exposed_cp_ps", "exposed communication of stream cp"},
-      {"exposed_io_ps", "exposed communication of stream io"},
-      {"exposed_offload_ps", "exposed communication of stream offload"},
-      {"peak_memory_bytes", "largest use of its GPU's memory; empty where unknown"},
-      {"peak_memory_ps", "time of that; empty where unknown"},
-  };
+  static const std::vector<ColumnInfo> columns =
+      joined({{
+                  {"job", "name of the job"},
+                  {"rank", "rank in the job"},
+                  {"gpu", "GPU that it runs on"},
+                  {"nic", "NIC that it uses"},
+                  {"compute_ps", "compute time"},
+                  {"communication_ps", "time with a communication in flight"},
+                  {"exposed_ps", "exposed communication"},
+                  {"idle_ps", "idle time"},
+              },
+              exposed_columns("ps"),
+              {
+                  {"peak_memory_bytes", "largest use of its GPU's memory; empty where unknown"},
+                  {"peak_memory_ps", "time of that; empty where unknown"},
+              }});
   return columns;
 }
 

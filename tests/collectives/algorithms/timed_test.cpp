@@ -416,7 +416,8 @@ TEST(DoubleBinaryTree, TakesTheBytesOfBothTreesAtMostOnOnePort) {
   }
 }
 
-// The same for C-Cube's two trees, whose chunks follow each other.
+// Each of C-Cube's two trees alone takes at least the time in which its chunks follow each other up and down.
+// At most its messages wait for all others on their path.
 TEST(ChainedTrees, TakeNoLessThanOneOfThemOnALinkEach) {
   for (const std::uint32_t p : test::group_sizes(three_or_more)) {
     const Bytes n = Bytes{16} * 10'000;

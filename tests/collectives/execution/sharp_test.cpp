@@ -370,7 +370,8 @@ TEST(Sharp, ALateReceiverHoldsBackABroadcast) {
   EXPECT_EQ(cluster.recorder.done.size(), 8U);
 }
 
-// The same for ranks that only send: no rank receives a sum before all contributions are there.
+// In a reduce-scatter a late rank also holds back the others: no rank receives a sum before all ranks have
+// sent their contributions. The others send no more than the packets that may be outstanding.
 TEST(Sharp, ALateSenderHoldsBackAReduceScatter) {
   PacketCollectives cluster(every_kind(leaf_spine(2, 1, 4), "aggregation_outstanding: 16"));
   const auto members = every(1, 8);

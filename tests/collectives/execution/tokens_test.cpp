@@ -253,7 +253,8 @@ TEST(DeepepLowLatency, TakesWhatDeepepMeasured) {
   }
 }
 
-// The same: 4,096 tokens over two and four hosts, in GB/s of pairs of token and host.
+// DeepEP's normal kernels reach the bandwidths that DeepEP measured with 4,096 tokens over two and four
+// hosts. They are in GB/s, where a token counts once for each host that it goes to.
 TEST(Deepep, TakesWhatDeepepMeasuredBetweenHosts) {
   const auto rate = [](std::uint32_t hosts, CollectiveKind kind, Bytes bytes, const std::string& algorithm) {
     const BlockCounts counts = deepseek_tokens(hosts, 4096, bytes, 256);

@@ -172,8 +172,8 @@ TEST(Proof, FindsLiveDataThatIsOverwritten) {
             "contributions {2} of chunk 0 to contributions {0, 2} of chunk 0, some of them twice");
 }
 
-// The same, where it depends on speeds: the second thread block does not wait until the first one has used
-// it.
+// A message in scratch may be overwritten before its use if thread blocks run at different speeds. Here the
+// second thread block does not wait until the first one has used the message.
 TEST(Proof, FindsLiveDataThatMayBeOverwritten) {
   TablePlan sum(CollectiveKind::reduce, 3, 2, 1);
   sum.set_scratch(1);

@@ -140,7 +140,8 @@ TEST(Models, OperatorsOfALlamaAddUpToItsFlops) {
   }
 }
 
-// The same for experts in some layers, and for latent attention, whose keys are longer than its values.
+// GEMMs and attention also add up to the formula's FLOPs where some layers have experts. So they do with
+// latent attention, whose keys are longer than its values.
 TEST(Models, OperatorsOfAMixtureOfExpertsAddUpToItsFlops) {
   LlamaModel model{8, 1024, 16, 16, 2816, 512, 32000, true, false, {}, {}, false};
   model.experts.count = 16;

@@ -143,7 +143,7 @@ TEST(BlockScaling, CastsByKernelsOfItsOwn) {
   EXPECT_EQ(sums.at("cast"), (Sum{16, forward, 0}));
   EXPECT_EQ(sums.at("cast_gradient"), (Sum{16, gradients, 0}));
   EXPECT_EQ(sums.at("cast_kept"), (Sum{16, kept, 0}));
-  // The same GEMMs as by tensors.
+  // Apart from the casts, scaling by blocks runs the same kernels as scaling by tensors.
   auto by_tensor = kernels(*job("parallel: {data: 4, expert: 4}, recompute: none, precision: fp8"));
   auto rest = sums;
   for (const char* name : {"cast", "cast_gradient", "cast_kept"}) {

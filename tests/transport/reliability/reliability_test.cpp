@@ -291,7 +291,7 @@ TEST(Reliability, LostAcknowledgementsAreRepaired) {
   }
 }
 
-// The same loss rate on another link or with another seed is another run; the same one is the same.
+// Losses depend on the seed: equal seeds give equal runs, and different seeds give different ones.
 TEST(Reliability, LossesAreDrawnFromTheSeed) {
   const auto print = [](std::uint64_t seed) {
     PacketFixture f(

@@ -188,7 +188,7 @@ TEST(ProgramFile, KeepsChoicesAndRefusesThoseOfOthers) {
               HasSubstr("an all-to-all-v take their values"));
 }
 
-// The same two with tokens of 10 bytes for their experts.
+// Returns two_ranks() with a dispatch to experts in place of an all-to-all-v; its tokens have 10 bytes.
 Program dispatching_ranks() {
   Program program = two_ranks();
   program.counts.emplace_back(2, std::vector<Bytes>{10, 20, 300, 40},

@@ -83,7 +83,7 @@ TEST(NcclP2p, PxnLeavesByTheNicOfTheReceiversRail) {
   }
 }
 
-// The same of blocks with sizes of their own, some of them none, in lanes that they share.
+// Blocks of different sizes, some of them empty, take the paths of PXN as well, in channels that they share.
 TEST(NcclP2p, PxnTakesBlocksAsTheyAre) {
   constexpr std::uint32_t kRanks = 12, kPerHost = 4;
   RandomStream random(3, "blocks");
