@@ -99,7 +99,7 @@ class Installed(unittest.TestCase):
         listed = self.netsim(*plugin, "--list")
         schema = json.loads(self.netsim(*plugin, "--schema"))
         for name in ("congestion_control.halving", "topology.twin_stars", "collective_algorithm.through_root",
-                     "placement.backwards"):
+                     "placement.backwards", "strategy.layer_check"):
             kind, component = name.split(".")
             self.assertIn(component, listed)
             self.assertIn(name, schema["$defs"])
