@@ -45,6 +45,7 @@ CHOSEN_OTHERWISE = {
 CHOSEN_ALSO = {
     "host": ["of each group in a list `hosts`: `kind`"],
     "placement": ["of a job: `placement`"],
+    "strategy": ["for strategies of netsim itself: the keys of a `ptdp` job that each of them lists below"],
 }
 
 
@@ -124,6 +125,22 @@ def chosen_by(kind, keys):
     return "\n".join(["Keys that take a component of this kind:", "", *(f"- {place}" for place in places)])
 
 
+def keys_of_another(schema, kind, name):
+    """Returns the keys that a component has in the map of another one; None where a `kind` chooses it."""
+    if name in schema["$defs"][kind]["oneOf"][0]["enum"]:
+        return None
+
+    def leaves(definition, path):
+        for key, value in definition["properties"].items():
+            nested = [form for form in value.get("anyOf", []) if "properties" in form]
+            if nested:
+                yield from leaves(nested[0], f"{path}{key}.")
+            elif path or key != "kind":
+                yield path + key
+
+    return list(leaves(schema["$defs"][f"{kind}.{name}"], ""))
+
+
 def anchor(heading):
     """Returns the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
@@ -157,6 +174,10 @@ def page(program):
         lines += [f"## {kind}", "", chosen_by(kind, keys.get(kind, [])), ""]
         for name in components:
             title = f"{kind}.{name}"
+            shared = keys_of_another(schema, kind, name)
+            if shared is not None:
+                lines += [f"### {title}", "", *block([components[name], "", *textwrap.wrap("keys: " + ", ".join(shared or ["none"]), COLUMNS)])]
+                continue
             lines += [f"### {title}", "", *block(descriptions[title])]
     return "\n".join(lines).rstrip("\n") + "\n"
 

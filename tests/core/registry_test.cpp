@@ -16,6 +16,7 @@
 namespace netsim::registry_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -272,6 +273,94 @@ TEST(Catalogue, NothingIsAddedOnceItIsFrozen) {
   EXPECT_EQ(error_of([&] { catalogue.check(); }),
             "wheel 'square' is registered too late, after a component was made: two.cpp:7");
   EXPECT_THAT(catalogue.names("wheel"), ElementsAre("round"));
+}
+
+// ---- Parameters that are keys of another component
+
+struct Pair {
+  std::int64_t first = 1, second = 2;
+  ConfigNode engines;
+};
+Parameters<Pair> pair_of(const char* section, const char* key, std::int64_t Pair::*member) {
+  return Parameters<Pair>().section(section, Parameters<Pair>().integer(key, member, {0, 99}, "a number"),
+                                    std::string("with ") + key);
+}
+
+class Vessel {
+ public:
+  static constexpr const char* kComponentKind = "test_vessel";
+  Vessel(const Pair& given, const ConfigNode& map) : pair(given), where(map) {}
+  virtual ~Vessel() = default;
+  Pair pair;
+  ConfigNode where;
+};
+std::unique_ptr<Vessel> make_vessel(const Pair& pair, const ConfigNode& where) {
+  return std::make_unique<Vessel>(pair, where);
+}
+const Registration<Vessel> kRudder{
+    "test_rudder", "steers",
+    KeysOf<Pair>{"test_vessel", "test_ship", pair_of("hull", "rudders", &Pair::first)}, make_vessel};
+const Registration<Vessel> kShip{"test_ship", "swims",
+                                 pair_of("hull", "decks", &Pair::second)
+                                     .component_list("engines", &Pair::engines, "test_engine", "in a row"),
+                                 make_vessel};
+const Registration<Vessel> kAnchor{
+    "test_anchor", "holds", KeysOf<Pair>{"test_vessel", "test_ship", pair_of("chain", "links", &Pair::first)},
+    make_vessel};
+
+TEST(KeysOf, AreInTheTableOfTheOtherComponent) {
+  const ComponentInfo* ship = Catalogue::instance().find("test_vessel", "test_ship");
+  ASSERT_EQ(ship->parameters.size(), 3U);
+  EXPECT_EQ(ship->parameters[0].name, "hull");
+  EXPECT_EQ(ship->parameters[0].doc, "with decks");
+  ASSERT_EQ(ship->parameters[0].children.size(), 2U);
+  EXPECT_EQ(ship->parameters[0].children[1].name, "rudders");
+  EXPECT_EQ(ship->parameters[2].name, "chain");
+  EXPECT_THAT(Catalogue::instance().chosen_names("test_vessel"), ElementsAre("test_ship"));
+  EXPECT_THAT(Catalogue::instance().names("test_vessel"),
+              ElementsAre("test_anchor", "test_rudder", "test_ship"));
+}
+
+TEST(KeysOf, AreReadFromTheMapOfTheOtherComponent) {
+  const Registry<Vessel>& registry = Registry<Vessel>::instance();
+  const ConfigNode node =
+      parse_config("kind: test_ship\nhull: {decks: 3, rudders: 4}\nchain:\n  links: 50\n", "ship.yaml");
+  EXPECT_EQ(registry.create(node, "")->pair.second, 3);
+  EXPECT_EQ(registry.create_named("test_rudder", node)->pair.first, 4);
+  const auto anchor = registry.create_named("test_anchor", node);
+  EXPECT_EQ(anchor->pair.first, 50);
+  EXPECT_NE(anchor->where.find("hull"), nullptr) << "a component sees the whole map";
+  EXPECT_EQ(registry.create_named("test_rudder", parse_config("hull:\nchain: {links: 1}", "s"))->pair.first,
+            1);
+}
+
+TEST(KeysOf, AreCheckedAtTheirPlace) {
+  const Registry<Vessel>& registry = Registry<Vessel>::instance();
+  const auto made = [&](const std::string& name, const std::string& text) {
+    return error_of([&] { (void)registry.create_named(name, parse_config(text, "s.yaml")); });
+  };
+  EXPECT_THAT(made("test_ship", "hull:\n  rudder: 3\n"),
+              AllOf(StartsWith("s.yaml:2:3"), HasSubstr("'rudders'")));
+  EXPECT_THAT(made("test_ship", "hull: {decks: 1}\nchian: {}\n"), HasSubstr("'chain'"));
+  EXPECT_THAT(made("test_rudder", "hull: {decks: 1,\n  rudders: 100}"),
+              AllOf(StartsWith("s.yaml:2:12"), HasSubstr("0 to 99")));
+  EXPECT_THAT(made("test_rudder", "hull: 7"), StartsWith("s.yaml:1:7"));
+}
+
+TEST(KeysOf, AreAddedInWhateverOrderAndRefusedWhereTheyAreTaken) {
+  const ParameterTable table = pair_of("hull", "decks", &Pair::first).table();
+  for (const bool first : {false, true}) {
+    Catalogue catalogue;
+    if (first) catalogue.add({"ship", "brig", "swims", table, "a.cpp:1"});
+    catalogue.add({"part", "mast", "stands", pair_of("hull", "masts", &Pair::first).table(), "b.cpp:2",
+                   "ship", "brig"});
+    if (!first) catalogue.add({"ship", "brig", "swims", table, "a.cpp:1"});
+    EXPECT_EQ(error_of([&] { catalogue.check(); }), "no error");
+    EXPECT_EQ(catalogue.find("ship", "brig")->parameters[0].children.size(), 2U);
+    catalogue.add({"part", "other", "is one too many", table, "c.cpp:3", "ship", "brig"});
+    EXPECT_EQ(error_of([&] { catalogue.check(); }),
+              "part 'other' has the key 'hull.decks' of ship 'brig', which is taken: c.cpp:3");
+  }
 }
 
 TEST(Registry, FreezesTheCatalogueWhenTheFirstComponentIsMade) {
