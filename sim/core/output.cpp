@@ -344,7 +344,7 @@ std::optional<std::vector<WrittenFile>> OutputDirectory::read_manifest() const {
 }
 
 std::optional<std::vector<WrittenFile>> OutputDirectory::require_own() const {
-  const std::optional<std::vector<WrittenFile>> written = read_manifest();
+  std::optional<std::vector<WrittenFile>> written = read_manifest();
   for (const std::string& name : names_.all) {
     struct stat status {};
     if (::fstatat(directory_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -160,7 +160,7 @@ const Registration<CollectiveAlgorithm> kByRail{
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ByRail>(); }};
 
 TEST(CollectiveAlgorithm, MayNeedTheHostsAndRailsOfItsRanks) {
-  // Each GPU of a DGX A100 has a rail of its own: GPUs 0 and 8 are on the first, 1 and 9 on the second.
+  // Each GPU of a DGX A100 has a rail of its own. GPUs 0 and 8 are on the first, 1 and 9 on the second.
   const std::vector<std::uint32_t> members{0, 2, 1, 8, 10, 9};
   for (const char* library : {"nccl", "as_configured", "test_backward"}) {
     PacketCollectives cluster(collectives(std::string("library: ") + library + ", broadcast: test_by_rail"));

@@ -1,5 +1,5 @@
-// Do NCCL_ALGO and NCCL_PROTO lists and the file of a tuner say what NCCL takes them to say, is what is wrong
-// refused at its place, and does the record say why?
+// Are lists of NCCL_ALGO and NCCL_PROTO and the file of a tuner read as NCCL reads them? Is a wrong entry refused
+// at its place? Does the record say why a choice was made?
 #include "sim/collectives/library/nccl/nccl_rules.h"
 
 #include <gmock/gmock.h>
