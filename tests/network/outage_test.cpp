@@ -31,24 +31,24 @@ TEST(Outage, LosesWhatIsOnTheWire) {
       "none}";
   // Data packet i starts at i full ones and 16 B more; its ACK starts back at the switch three hops later.
   const auto data_start = [](Time i) { return i == 0 ? 0 : i * kFull + 16 * 80; };
-  const Time kAck = 80 * 86, kDelay = kMicrosecond;
+  const Time ack = 80 * 86, delay = kMicrosecond;
   const auto ack_start = [&](Time i) {
-    return data_start(i) + kFull + (i == 0 ? 16 * 80 : 0) + kDelay + kFull + (i == 0 ? 16 * 80 : 0) + kDelay +
-           kAck + kDelay;
+    return data_start(i) + kFull + (i == 0 ? 16 * 80 : 0) + delay + kFull + (i == 0 ? 16 * 80 : 0) + delay +
+           ack + delay;
   };
   for (const Time begin : {20 * kMicrosecond, 20'123'457L, 33'333'333L}) {
     for (const Time length : {100 * kNanosecond, 700 * kNanosecond}) {
       const Time end = begin + length;
       std::uint64_t data = 0, acks = 0;
       for (Time i = 0; i < 1000; ++i) {
-        if (data_start(i) < end && data_start(i) + kFull + kDelay > begin) ++data;
-        if (ack_start(i) < end && ack_start(i) + kAck + kDelay > begin) ++acks;
+        if (data_start(i) < end && data_start(i) + kFull + delay > begin) ++data;
+        if (ack_start(i) < end && ack_start(i) + ack + delay > begin) ++acks;
       }
       for (const char* link : {"host0->switch0", "switch0->host0", "host0-switch0"}) {
         PacketFixture f(line + ", faults: [{link: " + link + ", down: " + at(begin) + ", up: " + at(end) +
                         "}]}\n");
         f.send(0, 1, 4096 * 1000);
-        f.loop.run(end + kDelay);
+        f.loop.run(end + delay);
         EXPECT_EQ(f.at("host0", "switch0").lost, data) << link << " " << begin;
         EXPECT_EQ(f.at("switch0", "host0").lost, acks) << link << " " << begin;
         f.loop.run();

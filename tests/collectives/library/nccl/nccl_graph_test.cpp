@@ -1,5 +1,5 @@
-// Do rings and trees of a graph file of NCCL take the place of the library's own? Does the file that the library
-// writes bring them back? Is a wrong file refused where it is wrong?
+// Do rings and trees of a graph file of NCCL take the place of the library's own? Does the file that the
+// library writes bring them back? Is a wrong file refused where it is wrong?
 #include "sim/collectives/library/nccl/nccl_graph.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Are lists of NCCL_ALGO and NCCL_PROTO and the file of a tuner read as NCCL reads them? Is a wrong entry refused
-// at its place? Does the record say why a choice was made?
+// Are lists of NCCL_ALGO and NCCL_PROTO and the file of a tuner read as NCCL reads them? Is a wrong entry
+// refused at its place? Does the record say why a choice was made?
 #include "sim/collectives/library/nccl/nccl_rules.h"
 
 #include <gmock/gmock.h>

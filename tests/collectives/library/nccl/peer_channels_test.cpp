@@ -1,5 +1,5 @@
-// Do sends and receives have the channels that NCCL derives from the topology? Does a lone one leave its host by
-// the rail of its receiver where NCCL uses PXN, with every byte of it and its credits?
+// Do sends and receives have the channels that NCCL derives from the topology? Does a lone one leave its host
+// by the rail of its receiver where NCCL uses PXN, with every byte of it and its credits?
 #include "sim/collectives/library/nccl/peer_channels.h"
 
 #include <gmock/gmock.h>
