@@ -38,7 +38,7 @@ std::string fabrics(const ConfigNode& root, const Cluster& cluster) {
 
 std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
   std::set<std::uint32_t> hosts;
-  for (const std::uint32_t gpu : gpus) hosts.insert(cluster.gpus[gpu].host);
+  for (const GpuId gpu : gpus) hosts.insert(cluster.gpus[gpu].host);
   return hosts.size();
 }
 
@@ -89,7 +89,7 @@ void log_decisions(Log& log, const Simulation& simulation) {
     const std::string algorithm = configured(root, "collectives." + parameter.name);
     if (!algorithm.empty()) log.info(LogTopic::collectives, parameter.name + " by " + algorithm);
   }
-  for (std::uint32_t job = 0; job < simulation.jobs(); ++job) {
+  for (JobId job = 0; job < simulation.jobs(); ++job) {
     log.info(LogTopic::scheduling,
              fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
                          simulation.placement(job).front(), simulation.placement(job).size(),

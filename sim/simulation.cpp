@@ -56,13 +56,13 @@ JobObserver Simulation::observer() {
                        [this](const CommunicationRecord& communication) {
                          recorder_->record(communication, choices_->choice(communication));
                        },
-                       [this](std::uint32_t job, std::uint32_t iteration, Time end) {
+                       [this](JobId job, std::uint32_t iteration, Time end) {
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
                        {},
                        [this](const MemoryRecord& memory) { recorder_->record(memory); }};
   if (system_.output().critical_path) {
-    observer.path = [this](std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
+    observer.path = [this](JobId job, std::uint32_t iteration, const PathStep& step) {
       recorder_->record(job, iteration, step);
     };
   }
@@ -169,7 +169,7 @@ Prediction Simulation::predict(double seconds, const Watch& watch) {
   const bool complete = run(piece).outcome != Outcome::interrupted;
   const Calibration calibration = calibrator.finish(complete, system_.engine().now(), system_.transports());
   Prediction prediction = extrapolate(jobs_->ranks(), progress_->whole(), calibration);
-  for (std::uint32_t job = 0; job < jobs_->size(); ++job) {
+  for (JobId job = 0; job < jobs_->size(); ++job) {
     const JobPlan& plan = jobs_->job(job).plan();
     if (plan.source->memory() == nullptr) continue;
     const MemoryPeak peak = planned_memory(*plan.source->memory());

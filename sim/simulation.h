@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/stopwatch.h"
 #include "sim/jobs/job_manager.h"
 #include "sim/jobs/job_set.h"
@@ -66,7 +67,7 @@ struct SimulationState {
 class Simulation {
  public:
   // Called when all ranks of job `job` have done iteration `iteration`. `end` is the end of its last task.
-  using IterationCallback = std::function<void(std::uint32_t job, std::uint32_t iteration, Time end)>;
+  using IterationCallback = std::function<void(JobId job, std::uint32_t iteration, Time end)>;
 
   // Builds everything. Throws ConfigError, InputError or IoError for an invalid configuration, workload or
   // output directory. Throws ConfigError where the ranks do not fit on the cluster's GPUs.
@@ -92,7 +93,7 @@ class Simulation {
   std::uint32_t jobs() const { return jobs_->size(); }
   const JobPlan& job(std::uint32_t number) const { return jobs_->job(number).plan(); }
   // Returns the GPU of each rank of a job.
-  const std::vector<std::uint32_t>& placement(std::uint32_t job) const { return jobs_->job(job).plan().gpus; }
+  const std::vector<std::uint32_t>& placement(JobId job) const { return jobs_->job(job).plan().gpus; }
   // Predicts the size of the run by a calibration. It simulates the run for about `seconds` of wall time, or
   // to its end, within the watch's `until` and `interrupted`. Must be called once, instead of run().
   Prediction predict(double seconds, const Watch& watch);

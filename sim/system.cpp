@@ -77,7 +77,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   next_origin_ += gpus;
   std::vector<std::uint32_t> hosts;
   std::vector<std::uint32_t> multiprocessors;
-  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+  for (GpuId gpu = 0; gpu < gpus; ++gpu) {
     hosts.push_back(cluster_.gpus[gpu].host);
     multiprocessors.push_back(models_.multiprocessors_of(gpu));
   }
@@ -91,7 +91,7 @@ WorkloadContext System::workload_context(std::uint64_t seed) const {
   WorkloadContext context(static_cast<std::uint32_t>(cluster_.gpus.size()));
   context.seed = seed;
   context.host_numbers = cluster_.host_numbers;
-  for (std::uint32_t gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
+  for (GpuId gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
     if (cluster_.is_drives(gpu)) context.drives.push_back(gpu);
   }
   if (network_kind(root_) != "ideal")

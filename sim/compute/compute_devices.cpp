@@ -80,7 +80,7 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
   for (std::uint32_t device = 0; device < gpus_.size(); ++device)
     gpus_[device].origin = Origin(first_origin + device);
   const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
-  for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+  for (GpuId gpu = 0; gpu < gpus; ++gpu) {
     gpus_[gpu].loop = loops[set_of_gpu[gpu]];
     if (gpu < multiprocessors.size()) gpus_[gpu].multiprocessors = multiprocessors[gpu];
     if (holding_ != 0 && gpus_[gpu].multiprocessors == 0) {
@@ -96,7 +96,7 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
     loop->set_handler<&ComputeDevices::compute_done>(EventKind::compute_done, *this);
 }
 
-void ComputeDevices::begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
+void ComputeDevices::begin_on_host(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
   NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is not one of the devices");
   begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0}, work);
 }
@@ -109,8 +109,8 @@ void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
   plan(number);
 }
 
-void ComputeDevices::drop(std::uint32_t number, std::uint32_t job) {
-  for (const std::uint32_t device : {number, cpus_of_gpu_.empty() ? number : cpus_of_gpu_[number]}) {
+void ComputeDevices::drop(GpuId number, JobId job) {
+  for (const std::uint32_t device : devices_of(number)) {
     Gpu& gpu = gpus_[device];
     const auto of_job = [&](const Running& running) { return running.job == job && running.gpu == number; };
     if (std::none_of(gpu.running.begin(), gpu.running.end(), of_job)) continue;
@@ -121,8 +121,7 @@ void ComputeDevices::drop(std::uint32_t number, std::uint32_t job) {
   }
 }
 
-void ComputeDevices::change_communications(std::uint32_t number, Stream stream, int communications,
-                                           int channels) {
+void ComputeDevices::change_communications(GpuId number, Stream stream, int communications, int channels) {
   if (!slows(stream) && !holds(stream)) return;
   Gpu& gpu = gpus_[number];
   if (slows(stream)) gpu.communications += static_cast<std::uint32_t>(communications);
@@ -187,8 +186,8 @@ Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
   return bounded_time((work * divisor(gpu) + unit - 1) / unit);
 }
 
-Time ComputeDevices::expected_end(std::uint32_t number, std::uint32_t job, std::uint32_t handle) const {
-  for (const std::uint32_t device : {number, cpus_of_gpu_.empty() ? number : cpus_of_gpu_[number]}) {
+Time ComputeDevices::expected_end(GpuId number, JobId job, std::uint32_t handle) const {
+  for (const std::uint32_t device : devices_of(number)) {
     const Gpu& gpu = gpus_[device];
     for (const Running& running : gpu.running) {
       if (running.job == job && running.handle == handle && running.gpu == number)

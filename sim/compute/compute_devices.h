@@ -12,11 +12,13 @@
 // anew. Work is counted in 2^-20 ps and rounded so that no task ends early.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "sim/compute/stream.h"
 #include "sim/core/event_loop.h"
+#include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 
 namespace netsim {
@@ -49,7 +51,7 @@ const Parameters<GpuParameters>& gpu_parameters();
 class ComputeListener {
  public:
   virtual ~ComputeListener() = default;
-  virtual void compute_done(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) = 0;
+  virtual void compute_done(GpuId gpu, JobId job, std::uint32_t handle) = 0;
 };
 
 class ComputeDevices {
@@ -73,30 +75,32 @@ class ComputeDevices {
 
   // Begins a task of `work`, its time at full rate in ps. The listener gets `job` and `handle` when the task
   // ends.
-  void begin(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work) {
+  void begin(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
     begin(gpu, {job, handle, gpu, 0}, work);
   }
   // Begins a task on the CPUs of the GPU's host.
-  void begin_on_host(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle, Time work);
+  void begin_on_host(GpuId gpu, JobId job, std::uint32_t handle, Time work);
   // Removes the job's tasks from the GPU, and those that it runs for this GPU on the host's CPUs. The
   // listener is not called for them. Must be called while no set runs.
-  void drop(std::uint32_t gpu, std::uint32_t job);
+  void drop(GpuId gpu, JobId job);
   // The kernels of one communication, with `channels` channels, begin or end on the GPU.
-  void communication_begins(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
+  void communication_begins(GpuId gpu, Stream stream, std::uint32_t channels) {
     change_communications(gpu, stream, 1, static_cast<int>(channels));
   }
-  void communication_ends(std::uint32_t gpu, Stream stream, std::uint32_t channels) {
+  void communication_ends(GpuId gpu, Stream stream, std::uint32_t channels) {
     change_communications(gpu, stream, -1, -static_cast<int>(channels));
   }
   // Returns the time at which a running task ends if no rate changes.
-  Time expected_end(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) const;
+  Time expected_end(GpuId gpu, JobId job, std::uint32_t handle) const;
 
  private:
   using Amount = Int128;  // work in 2^-20 ps at full rate
   static constexpr int kAmountShift = 20, kFactorShift = 16;
   static constexpr Amount kFullRate = Amount{1} << kFactorShift;
   struct Running {
-    std::uint32_t job, handle, gpu;
+    JobId job;
+    std::uint32_t handle;
+    GpuId gpu;
     Amount left;  // work left at the time Gpu::updated
   };
   struct alignas(64) Gpu {
@@ -114,7 +118,7 @@ class ComputeDevices {
   bool slows(Stream stream) const { return (slowing_ >> static_cast<unsigned>(stream) & 1U) != 0; }
   bool holds(Stream stream) const { return (holding_ >> static_cast<unsigned>(stream) & 1U) != 0; }
   void begin(std::uint32_t device, Running task, Time work);
-  void change_communications(std::uint32_t gpu, Stream stream, int communications, int channels);
+  void change_communications(GpuId gpu, Stream stream, int communications, int channels);
   void compute_done(const Event& event);
   void settle(Gpu& gpu) const;
   void plan(std::uint32_t number);
@@ -122,7 +126,12 @@ class ComputeDevices {
   Amount slower(const Gpu& gpu) const;
   Time time_for(const Gpu& gpu, Amount work) const;
 
-  std::vector<Gpu> gpus_;                   // the GPUs, followed by the CPUs of each host
+  std::vector<Gpu> gpus_;  // the GPUs, followed by the CPUs of each host
+  // Returns the devices that compute for a GPU: the GPU, and the CPUs of its host where tasks use these.
+  std::array<std::uint32_t, 2> devices_of(GpuId gpu) const {
+    return {gpu, cpus_of_gpu_.empty() ? std::uint32_t{gpu} : cpus_of_gpu_[gpu]};
+  }
+
   std::vector<std::uint32_t> cpus_of_gpu_;  // index in gpus_ of the CPUs of each GPU's host
   Amount slowdown_;                         // `slowdown_beside_communication` in 2^-16
   std::uint32_t slowing_;                   // bit mask of the streams whose kernels slow computing down

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -23,7 +24,7 @@ class ComputeTimes {
   virtual ~ComputeTimes() = default;
   // Returns the time of a task of rank `rank`, at least 0. The result depends on the arguments only. Several
   // threads may call this at once.
-  virtual Time duration(std::uint32_t rank, const ComputeRequest& task) const = 0;
+  virtual Time duration(RankId rank, const ComputeRequest& task) const = 0;
 };
 
 // WorkDurations: times that are the same in every iteration, and at every rank with the same kind of GPU.
@@ -33,7 +34,7 @@ class WorkDurations final : public ComputeTimes {
   // `by_kind` holds the times by kind of GPU and work, `kind_of_rank` the kind of GPU that each rank has.
   WorkDurations(std::vector<std::vector<Time>> by_kind, std::vector<std::uint32_t> kind_of_rank)
       : by_kind_(std::move(by_kind)), kind_of_rank_(std::move(kind_of_rank)) {}
-  Time duration(std::uint32_t rank, const ComputeRequest& task) const override {
+  Time duration(RankId rank, const ComputeRequest& task) const override {
     return by_kind_[kind_of_rank_.empty() ? 0 : kind_of_rank_[rank]][task.work];
   }
 

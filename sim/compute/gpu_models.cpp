@@ -55,9 +55,9 @@ GpuModels::GpuModels(const ConfigNode& root, const Cluster& cluster)
 
 double GpuModels::mean_peak_flops(const std::vector<std::uint32_t>& gpus) const {
   std::vector<std::size_t> of_group(models_.size(), 0);
-  for (const std::uint32_t gpu : gpus) ++of_group[group_of(gpu)];
+  for (const GpuId gpu : gpus) ++of_group[group_of(gpu)];
   double sum = 0;
-  for (const std::uint32_t gpu : gpus) {
+  for (const GpuId gpu : gpus) {
     std::size_t& count = of_group[group_of(gpu)];
     if (count == 0) continue;
     if (of_gpu(gpu) == nullptr) return 0;
@@ -67,7 +67,7 @@ double GpuModels::mean_peak_flops(const std::vector<std::uint32_t>& gpus) const 
   return sum;
 }
 
-std::vector<Time> GpuModels::durations(const ComputingJob& job, std::uint32_t gpu) const {
+std::vector<Time> GpuModels::durations(const ComputingJob& job, GpuId gpu) const {
   const ComputeModel* model = of_gpu(gpu);
   const bool drives = cluster_.is_drives(gpu);
   std::vector<Time> result;
@@ -87,7 +87,7 @@ std::unique_ptr<ComputeTimes> GpuModels::times(const ComputingJob& job, const Gp
   std::vector<std::vector<Time>> by_group(models_.size());
   std::vector<bool> known(models_.size(), false);
   std::vector<std::uint32_t> group_of_rank;
-  for (const std::uint32_t gpu : job.gpus) {
+  for (const GpuId gpu : job.gpus) {
     const std::uint32_t group = group_of(gpu);
     group_of_rank.push_back(group);
     if (known[group]) continue;

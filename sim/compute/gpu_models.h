@@ -11,6 +11,7 @@
 #include "sim/compute/compute_times.h"
 #include "sim/compute/gpu_variation.h"
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
@@ -30,13 +31,13 @@ class GpuModels {
   GpuModels(const ConfigNode& root, const Cluster& cluster);
 
   // Returns null if there is no model of this GPU, because neither `compute` nor the host names one.
-  const ComputeModel* of_gpu(std::uint32_t gpu) const { return models_[group_of(gpu)].get(); }
+  const ComputeModel* of_gpu(GpuId gpu) const { return models_[group_of(gpu)].get(); }
   // Returns the number of SMs of a GPU, or 0 if it is unknown.
-  std::uint32_t multiprocessors_of(std::uint32_t gpu) const {
+  std::uint32_t multiprocessors_of(GpuId gpu) const {
     return of_gpu(gpu) != nullptr ? of_gpu(gpu)->multiprocessors() : 0;
   }
   // Returns the memory of a GPU in bytes, or 0 if it is unknown.
-  Bytes memory_of(std::uint32_t gpu) const { return of_gpu(gpu) != nullptr ? of_gpu(gpu)->memory() : 0; }
+  Bytes memory_of(GpuId gpu) const { return of_gpu(gpu) != nullptr ? of_gpu(gpu)->memory() : 0; }
   // Returns the mean peak rate of these GPUs in FLOP/s, or 0 if that of one GPU is unknown.
   double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
   // Returns the times of a job's compute tasks, by the models and varied as `variation` says. The drives of
@@ -48,8 +49,8 @@ class GpuModels {
   std::vector<std::string> notes(const std::vector<const Kernel*>& kernels) const;
 
  private:
-  std::uint32_t group_of(std::uint32_t gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
-  std::vector<Time> durations(const ComputingJob& job, std::uint32_t gpu) const;
+  std::uint32_t group_of(GpuId gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
+  std::vector<Time> durations(const ComputingJob& job, GpuId gpu) const;
 
   const Cluster& cluster_;
   Place place_;                                        // of the configuration, for errors

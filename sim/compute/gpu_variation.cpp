@@ -57,7 +57,7 @@ std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, c
     return whole ? full.substr(0, full.find('/')) : full;
   };
   std::vector<std::uint32_t> found;
-  for (std::uint32_t gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
+  for (GpuId gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
     if (name_of(cluster.gpus[gpu]) == name) found.push_back(gpu);
   }
   if (!found.empty()) return found;
@@ -128,7 +128,7 @@ std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cl
     const Entry entry = entry_parameters().parse(node);
     if (entry.last_iteration < entry.first_iteration)
       node.find("last_iteration")->fail("last_iteration is before first_iteration");
-    for (const std::uint32_t gpu : gpus_of(entry, node, cluster)) {
+    for (const GpuId gpu : gpus_of(entry, node, cluster)) {
       stragglers.push_back({gpu, entry.slowdown, static_cast<std::uint32_t>(entry.first_iteration),
                             static_cast<std::uint32_t>(entry.last_iteration)});
     }
@@ -154,7 +154,7 @@ VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariati
     : times_(std::move(times)),
       jitter_(how.jitter),
       key_(RandomStream(seed, "compute jitter of " + job).key()) {
-  for (const std::uint32_t gpu : gpus) {
+  for (const GpuId gpu : gpus) {
     if (!how.slowness.empty()) slowness_.push_back(how.slowness.at(gpu));
     if (how.stragglers.empty()) continue;
     std::vector<Straggler>& mine = by_rank_.emplace_back();
@@ -164,7 +164,7 @@ VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariati
   }
 }
 
-Time VaryingTimes::duration(std::uint32_t rank, const ComputeRequest& task) const {
+Time VaryingTimes::duration(RankId rank, const ComputeRequest& task) const {
   if (task.on_host) return times_->duration(rank, task);
   double factor = slowness_.empty() ? 1 : slowness_[rank];
   if (!by_rank_.empty()) {

@@ -9,6 +9,7 @@
 
 #include "sim/compute/compute_times.h"
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/random.h"
 #include "sim/topology/topology.h"
 
@@ -17,7 +18,7 @@ namespace netsim {
 // Straggler: a GPU on which computing takes `slowdown` times as long, in iterations `first` to `last` of its
 // job.
 struct Straggler {
-  std::uint32_t gpu = 0;
+  GpuId gpu = 0;
   double slowdown = 1;
   std::uint32_t first = 0, last = UINT32_MAX;
 };
@@ -64,7 +65,7 @@ class VaryingTimes final : public ComputeTimes {
   // `gpus` holds the GPU of each rank.
   VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how,
                const std::vector<std::uint32_t>& gpus, std::uint64_t seed, const std::string& job);
-  Time duration(std::uint32_t rank, const ComputeRequest& task) const override;
+  Time duration(RankId rank, const ComputeRequest& task) const override;
 
  private:
   std::unique_ptr<ComputeTimes> times_;

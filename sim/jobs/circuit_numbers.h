@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/transport/circuit_control.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 

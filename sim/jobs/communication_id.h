@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "sim/core/ids.h"
 #include "sim/core/random.h"
 
 namespace netsim {
@@ -37,7 +38,7 @@ constexpr std::uint64_t collective_id(std::uint32_t group, std::uint32_t number)
 
 // Returns the key of an operation of one rank alone, its task `id`. It is the key of a message to itself,
 // which no rank sends.
-constexpr MessageKey own_message(std::uint32_t rank, std::uint32_t id) {
+constexpr MessageKey own_message(RankId rank, std::uint32_t id) {
   return {rank, rank, id >> 16, id & 0xFFFF};
 }
 

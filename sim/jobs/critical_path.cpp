@@ -164,7 +164,7 @@ void CriticalPath::Links::ports_of(std::uint32_t number, std::vector<PortDelay>&
 }
 
 CriticalPath::CriticalPath(const std::vector<std::uint32_t>& gpus) : ranks_(gpus.size()) {
-  for (std::uint32_t rank = 0; rank < gpus.size(); ++rank) {
+  for (RankId rank = 0; rank < gpus.size(); ++rank) {
     if (rank_of_gpu_.size() <= gpus[rank]) rank_of_gpu_.resize(gpus[rank] + std::size_t{1}, kNoIndex);
     rank_of_gpu_[gpus[rank]] = rank;
   }
@@ -223,12 +223,13 @@ void CriticalPath::begins(const JobRecord& record) {
   const Task& task = record.task;
   Rank& rank = ranks_[record.rank];
   TaskCell cell{record.communication, record.rank, task.id, task.name, 0, task.stream, {}};
-  cell.collective = task.kind == TaskKind::collective ? task.collective : CollectiveKind::point_to_point;
+  cell.collective =
+      task.kind() == TaskKind::collective ? task.collective().collective : CollectiveKind::point_to_point;
   Running running;
   running.communication = record.communication;
   running.task = steps_.add_task(cell);
   running.begin = record.time;
-  running.kind = step_kind(task.kind);
+  running.kind = step_kind(task.kind());
   Link since;
   since.begin = since.end = record.time;
   since.task = running.task;
@@ -282,12 +283,12 @@ void CriticalPath::ends(const JobRecord& record, Time end) {
 
 void CriticalPath::is_over(std::uint64_t id) {
   const auto at = communications_.find(id);
-  for (const std::uint32_t rank : at->second.ranks) forget(rank, member(rank, id));
+  for (const RankId rank : at->second.ranks) forget(rank, member(rank, id));
   steps_.release(at->second.asked);
   communications_.erase(at);
 }
 
-void CriticalPath::forget(std::uint32_t rank, Running& over) {
+void CriticalPath::forget(RankId rank, Running& over) {
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = over.releases.size(); i-- > 0;) {
     if (i >= kAhead) steps_.prefetch(over.releases[i - kAhead]);
@@ -302,7 +303,7 @@ void CriticalPath::forget(std::uint32_t rank, Running& over) {
 // ---- Releases
 
 // Returns the rank's part in a communication that is not over.
-CriticalPath::Running& CriticalPath::member(std::uint32_t rank, std::uint64_t communication) {
+CriticalPath::Running& CriticalPath::member(RankId rank, std::uint64_t communication) {
   std::vector<Running>& all = ranks_[rank].running;
   const auto at = std::find_if(all.begin(), all.end(), [&](const Running& running) {
     return running.communication == communication && running.kind != PathStep::Kind::compute;

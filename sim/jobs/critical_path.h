@@ -58,7 +58,9 @@ class CriticalPath {
   // TaskCell: the fields that the steps of one task have in common.
   struct TaskCell {
     std::uint64_t id = 0;
-    std::uint32_t rank = 0, task = 0, name = 0;
+    RankId rank = 0;
+    TaskId task = 0;
+    std::uint32_t name = 0;
     std::uint32_t holders = 0;
     Stream stream = Stream::compute;
     CollectiveKind collective = CollectiveKind::point_to_point;
@@ -155,8 +157,8 @@ class CriticalPath {
   void replace(std::uint32_t& place, std::uint32_t chain);
   void continue_from_last_request(Running& member);
   Running& running(const JobRecord& record);
-  Running& member(std::uint32_t rank, std::uint64_t communication);
-  void forget(std::uint32_t rank, Running& over);
+  Running& member(RankId rank, std::uint64_t communication);
+  void forget(RankId rank, Running& over);
   void note_tip(std::size_t iteration, std::uint32_t chain, Time end);
 
   Links steps_;

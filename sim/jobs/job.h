@@ -19,15 +19,15 @@
 #include "sim/jobs/path_step.h"
 #include "sim/scheduling/task_scheduler.h"
 #include "sim/training/memory/memory_ledger.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
 // TaskRecord: a task that ended. A point-to-point communication starts when its sender starts it and ends at
 // delivery.
 struct TaskRecord {
-  std::uint32_t job = 0;
-  std::uint32_t rank = 0;
+  JobId job = 0;
+  RankId rank = 0;
   Task task;
   // CommunicationRecord::id, or the id shared by the members of a circuit request; 0 for a compute task.
   std::uint64_t communication = 0;
@@ -39,7 +39,7 @@ struct TaskRecord {
 // CommunicationRecord: a collective or point-to-point operation as a whole. It is written when the last rank
 // is done.
 struct CommunicationRecord {
-  std::uint32_t job = 0;
+  JobId job = 0;
   std::uint64_t id = 0;
   CollectiveKind kind = CollectiveKind::all_reduce;
   Stream stream = Stream::tp;
@@ -92,10 +92,10 @@ struct JobObserver {
   std::function<void(const CommunicationRecord&)> communication;  // called when the last rank is done
   // Called when all ranks have done all of an iteration and of those before it. `end` is the time at which
   // the last task of it ended.
-  std::function<void(std::uint32_t job, std::uint32_t iteration, Time end)> iteration;
+  std::function<void(JobId job, std::uint32_t iteration, Time end)> iteration;
   // Called for each step of an iteration's critical path, in order of time, before `iteration` is called. If
   // it is empty, no paths are recorded.
-  std::function<void(std::uint32_t job, std::uint32_t iteration, const PathStep& step)> path;
+  std::function<void(JobId job, std::uint32_t iteration, const PathStep& step)> path;
   // Called when the memory of a rank changes, for the first rank of each role (MemoryLedger). The source must
   // know its tasks' memory.
   std::function<void(const MemoryRecord&)> memory = {};

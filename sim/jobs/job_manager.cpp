@@ -78,14 +78,15 @@ void JobManager::place(const JobDescription& job, GpuUse& use) {
       job.placement.is_null() ? section_of(environment_.configuration, "placement") : job.placement;
   const std::uint32_t storage = job.source->storage_ranks();
   std::vector<bool> not_free = use.taken;  // drives are no GPUs for a job that uses them as storage
-  for (std::uint32_t gpu = 0; storage > 0 && gpu < not_free.size(); ++gpu)
+  for (GpuId gpu = 0; storage > 0 && gpu < not_free.size(); ++gpu)
     not_free[gpu] = not_free[gpu] || cluster.is_drives(gpu);
   PlacementView view{cluster, not_free, job.source->ranks() - storage, {}, job.name, environment_.seed};
   for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
   const auto find = [&] { return place_ranks(node, view, use.shared); };
   PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
-  for (const std::uint32_t gpu : placed.gpus) (placed.shared ? use.shared : use.taken)[gpu] = true;
-  for (std::uint32_t gpu = 0, left = storage; left > 0 && gpu < not_free.size(); ++gpu) {
+  for (const GpuId gpu : placed.gpus) (placed.shared ? use.shared : use.taken)[gpu] = true;
+  std::uint32_t left = storage;
+  for (GpuId gpu = 0; left > 0 && gpu < not_free.size(); ++gpu) {
     if (!cluster.is_drives(gpu)) continue;
     placed.gpus.push_back(gpu);
     --left;
@@ -121,7 +122,7 @@ void JobManager::require_memory(const JobDescription& job, const std::vector<std
   if (plan == nullptr || overcommit_memory_) return;
   const Cluster& cluster = environment_.cluster;
   const std::vector<MemoryPeak> planned = plan->planned();
-  for (std::uint32_t rank = 0; rank < gpu_ranks(job, gpus); ++rank) {
+  for (RankId rank = 0; rank < gpu_ranks(job, gpus); ++rank) {
     const MemoryUse& use = planned[plan->role(rank)].use;
     const Bytes capacity = environment_.models.memory_of(gpus[rank]);
     if (capacity == 0 || use.total() <= capacity) continue;
@@ -138,7 +139,7 @@ void JobManager::require_memory(const JobDescription& job, const std::vector<std
 void JobManager::require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
   if (!job.source->uses_hosts() || !environment_.packet_network) return;
   const Cluster& cluster = environment_.cluster;
-  for (std::uint32_t rank = 0; rank < gpu_ranks(job, gpus); ++rank) {
+  for (RankId rank = 0; rank < gpu_ranks(job, gpus); ++rank) {
     if (!cluster.way_inside(gpus[rank], gpus[rank]).empty()) continue;
     const std::string& kind = cluster.group_of(gpus[rank]).kind;
     throw InputError(
@@ -152,7 +153,7 @@ void JobManager::require_cpus(const JobDescription& job, const std::vector<std::
 
 void JobManager::begin() {
   recovery_->begin();  // before the jobs, so that a host that fails at a job's arrival has failed for it
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+  for (JobId job = 0; job < jobs_.size(); ++job) {
     const Time arrival = jobs_.job(job).plan().arrival;
     if (arrival == 0) {
       recovery_->start(job);
@@ -164,7 +165,7 @@ void JobManager::begin() {
 
 bool JobManager::is_pending() const {
   if (recovery_->is_pending()) return true;
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+  for (JobId job = 0; job < jobs_.size(); ++job) {
     if (!jobs_.job(job).begun()) return true;
   }
   return false;

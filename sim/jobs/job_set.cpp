@@ -27,12 +27,12 @@ JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_
 const Job& JobSet::add(JobPlan plan) {
   const std::uint32_t number = size(), first_rank = ranks(), ranks = plan.source->ranks();
   jobs_.push_back(TaskJob::create(run_, number, first_rank, std::move(plan), observer_));
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) rank_of_.emplace_back(number, rank);
+  for (RankId rank = 0; rank < ranks; ++rank) rank_of_.emplace_back(number, rank);
   return *jobs_.back();
 }
 
 // The records of the start go to the statistics in the order of ranks; all others in the order of events.
-void JobSet::start(std::uint32_t job) {
+void JobSet::start(JobId job) {
   JobJournal journal = std::exchange(journal_, nullptr);
   TransferJournal transfers = std::exchange(transfer_journal_, nullptr);
   jobs_[job]->start();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/jobs/task_job.h"
 
 namespace netsim {
@@ -37,13 +38,13 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // InputError for circuits that do not exist.
   const Job& add(JobPlan plan);
   // Begins the job at its arrival: now() of all loops is that time, and no set runs.
-  void start(std::uint32_t job);
+  void start(JobId job);
 
   // Stop a rank, or a whole job, which is then over, at time `now`. Must be called between events, like
   // start(). `complete` means that no part of the job has to be repeated. A rank that is halted before
   // start() never begins.
-  void halt(std::uint32_t job, std::uint32_t rank, Time now) { jobs_[job]->halt(rank, now); }
-  void stop(std::uint32_t job, Time now, bool complete) { jobs_[job]->stop(now, complete); }
+  void halt(JobId job, RankId rank, Time now) { jobs_[job]->halt(rank, now); }
+  void stop(JobId job, Time now, bool complete) { jobs_[job]->stop(now, complete); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(jobs_.size()); }
   const Job& job(std::uint32_t number) const { return *jobs_[number]; }
@@ -74,7 +75,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override {
     jobs_[request.traits.job]->communication_done(gpu, request, started);
   }
-  void compute_done(std::uint32_t gpu, std::uint32_t job, std::uint32_t handle) override {
+  void compute_done(GpuId gpu, JobId job, std::uint32_t handle) override {
     jobs_[job]->compute_done(gpu, handle);
   }
   void job_event(const Event& event);

@@ -12,7 +12,25 @@ namespace netsim {
 namespace {
 
 CollectiveKind kind_of(const Task& task) {
-  return is_point_to_point(task) ? CollectiveKind::point_to_point : task.collective;
+  return task.kind() == TaskKind::collective ? task.collective().collective : CollectiveKind::point_to_point;
+}
+
+// Calls `refuse` with what a member asks and what the first member asked, where they disagree.
+template <class Refuse>
+void require_collective_agreement(const CollectiveTask& first, const CollectiveTask& task,
+                                  const Refuse& refuse) {
+  if (first.collective != task.collective) refuse(to_string(task.collective), to_string(first.collective));
+  if (first.counts != task.counts && *first.counts != *task.counts)
+    refuse("these counts of the blocks", "others");
+  if (first.grouped != task.grouped) refuse("in one call with these collectives", "in another call");
+  if (first.algorithm != task.algorithm) {
+    const auto by = [](const CollectiveTask& of) {
+      return "by " +
+             (of.algorithm == nullptr ? std::string("the configuration's algorithm") : of.algorithm->name);
+    };
+    refuse(by(task), by(first));
+  }
+  if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
 // Returns the record's message key; an empty one for a collective.
@@ -23,7 +41,7 @@ MessageKey message_of(const JobRecord& record) {
 
 }  // namespace
 
-JobStatistics::JobStatistics(const TaskSource& source, std::uint32_t job, JobObserver observer,
+JobStatistics::JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
                              const std::vector<std::uint32_t>& gpus)
     : source_(source),
       job_(job),
@@ -43,14 +61,14 @@ void JobStatistics::open(Time begin) {
   for (RankLedger& ledger : ledgers_) ledger.open(begin);
   if (path_) path_->open(begin);
   if (memory_) memory_->open(begin);
-  for (std::uint32_t rank = 0; memory_ && observer_.memory && rank < memory_->ranks(); ++rank) {
+  for (RankId rank = 0; memory_ && observer_.memory && rank < memory_->ranks(); ++rank) {
     if (memory_->is_first_of_role(rank)) observer_.memory({job_, rank, begin, memory_->of(rank).now});
   }
-  for (std::uint32_t rank = 0; resumable_ != nullptr && rank < source_.ranks(); ++rank)
+  for (RankId rank = 0; resumable_ != nullptr && rank < source_.ranks(); ++rank)
     note_storage(rank, resumable_->waits_for_storage(rank), begin);
   ranks_in_.assign(1, 0);
   ranks_left_ = 0;
-  for (std::uint32_t rank = 0; rank < open_iteration_.size(); ++rank) {
+  for (RankId rank = 0; rank < open_iteration_.size(); ++rank) {
     open_iteration_[rank] = source_.open_iteration(rank);
     if (open_iteration_[rank] == TaskSource::kNoIteration) continue;
     ++ranks_left_;
@@ -59,13 +77,13 @@ void JobStatistics::open(Time begin) {
   }
 }
 
-void JobStatistics::halt(std::uint32_t rank, Time now) {
+void JobStatistics::halt(RankId rank, Time now) {
   ledgers_[rank].halt(now);
   note_storage(rank, false, now);
 }
 
 void JobStatistics::stop(Time now, bool complete) {
-  for (std::uint32_t rank = 0; rank < ledgers_.size(); ++rank) halt(rank, now);
+  for (RankId rank = 0; rank < ledgers_.size(); ++rank) halt(rank, now);
   ranks_left_ = 0;
   end_ = std::max(end_, now);
   if (!complete) return;
@@ -117,7 +135,7 @@ void JobStatistics::begin_communication(const JobRecord& record) {
   if (path_) path_->begins(record);
   if (has_group(record.task)) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
-  } else if (record.task.kind == TaskKind::send) {
+  } else if (record.task.kind() == TaskKind::send) {
     operation.stream = record.task.stream;
     operation.name = record.task.name;
     operation.sender_start = record.time;
@@ -164,7 +182,7 @@ JobStatistics::Operation JobStatistics::describe(const JobRecord& record) const 
     operation.ranks = 2;
     operation.first_rank = operation.message.sender;
   } else {
-    const std::vector<std::uint32_t>& group = source_.group(task.group);
+    const std::vector<RankId>& group = source_.group(task.group());
     operation.ranks = static_cast<std::uint32_t>(group.size());
     operation.first_rank = group.front();
   }
@@ -178,25 +196,16 @@ void JobStatistics::require_agreement(const Operation& operation, const JobRecor
     refuse_task(source_, record.rank, task,
                 fmt::format("{}, but {} at {}", here, there, task_label(source_, operation.opener, first)));
   };
-  if (has_group(task) && first.kind != task.kind) refuse(to_string(task.kind), to_string(first.kind));
-  if (first.bytes != task.bytes) refuse(fmt::format("{} bytes", task.bytes), fmt::format("{}", first.bytes));
-  if (first.raw != task.raw) refuse(task.raw ? "raw" : "not raw", first.raw ? "raw" : "not raw");
-  if (is_point_to_point(task)) return;
-  if (first.collective != task.collective) refuse(to_string(task.collective), to_string(first.collective));
-  if (task.kind == TaskKind::circuits && first.circuits != task.circuits) {
-    refuse("circuits '" + source_.circuits()[task.circuits].name + "'",
-           "'" + source_.circuits()[first.circuits].name + "'");
-  }
-  if (first.counts != task.counts && *first.counts != *task.counts)
-    refuse("these counts of the blocks", "others");
-  if (first.grouped != task.grouped) refuse("in one call with these collectives", "in another call");
-  if (first.algorithm != task.algorithm) {
-    const auto by = [](const Task& of) {
-      return of.algorithm == nullptr ? "the configuration's algorithm" : of.algorithm->name;
-    };
-    refuse("by " + std::string(by(task)), "by " + std::string(by(first)));
-  }
-  if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
+  if (has_group(task) && first.kind() != task.kind()) refuse(to_string(task.kind()), to_string(first.kind()));
+  if (first.bytes() != task.bytes())
+    refuse(fmt::format("{} bytes", task.bytes()), fmt::format("{}", first.bytes()));
+  if (is_raw(first) != is_raw(task))
+    refuse(is_raw(task) ? "raw" : "not raw", is_raw(first) ? "raw" : "not raw");
+  if (task.kind() == TaskKind::collective)
+    require_collective_agreement(first.collective(), task.collective(), refuse);
+  if (task.kind() != TaskKind::circuits || first.circuits().circuits == task.circuits().circuits) return;
+  refuse("circuits '" + source_.circuits()[task.circuits().circuits].name + "'",
+         "'" + source_.circuits()[first.circuits().circuits].name + "'");
 }
 
 void JobStatistics::end_communication(const JobRecord& record) {
@@ -246,13 +255,16 @@ void JobStatistics::report(const Operation& operation, Time end) const {
   record.name = operation.name;
   record.ranks = operation.ranks;
   record.first_rank = operation.first_rank;
-  record.group = operation.task.group;
-  record.root = operation.task.root;
-  record.bytes = operation.task.bytes;
-  record.counts = operation.task.counts;
-  record.grouped = operation.task.grouped;
-  record.series = operation.task.series;
-  record.algorithm = operation.task.algorithm;
+  record.bytes = operation.task.bytes();
+  if (operation.task.kind() == TaskKind::collective) {
+    const CollectiveTask& call = operation.task.collective();
+    record.group = call.group;
+    record.root = call.root;
+    record.counts = call.counts;
+    record.grouped = call.grouped;
+    record.series = call.series;
+    record.algorithm = call.algorithm;
+  }
   record.first_start = operation.first_start;
   record.last_start = operation.last_start;
   record.end = end;
@@ -303,7 +315,7 @@ void JobStatistics::note_passed(const JobRecord& record) {
   }
 }
 
-void JobStatistics::note_storage(std::uint32_t rank, bool waits, Time now) {
+void JobStatistics::note_storage(RankId rank, bool waits, Time now) {
   StorageWait& wait = storage_waits_[rank];
   if (waits == (wait.since != kNever)) return;
   wait.waited = wait.until(now);

@@ -20,7 +20,7 @@
 #include "sim/jobs/rank_ledger.h"
 #include "sim/training/checkpoint/checkpoint.h"
 #include "sim/training/memory/memory_ledger.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
@@ -42,8 +42,8 @@ struct JobRecord {
   };
   Kind kind = Kind::compute_begins;
   Cause cause = Cause::arrival;  // set in records of begins only
-  std::uint32_t job = 0;
-  std::uint32_t rank = 0;
+  JobId job = 0;
+  RankId rank = 0;
   // Ends only: the rank's first iteration with a task that has not ended (TaskSource::open_iteration).
   std::uint32_t open_iteration = 0;
   // Ends only, in a job that can resume from a checkpoint: Resumable::passed_iterations, waits_for_storage.
@@ -58,16 +58,17 @@ struct JobRecord {
 static_assert(std::is_trivially_copyable_v<JobRecord>);
 
 // Returns the key of the message that a send or receive of `rank` transfers.
-inline MessageKey message_of(std::uint32_t rank, const Task& task) {
-  const bool sending = task.kind == TaskKind::send;
-  return {sending ? rank : task.peer, sending ? task.peer : rank, task.tag, task.sequence};
+inline MessageKey message_of(RankId rank, const Task& task) {
+  const bool sending = task.kind() == TaskKind::send;
+  const MessageTask& message = task.message();
+  return {sending ? rank : message.peer, sending ? message.peer : rank, message.tag, task.sequence};
 }
 
 class JobStatistics {
  public:
   // `source` provides groups and names, and at the beginning the ranks that have tasks. `job` is the job's
   // number in the run, for records. `gpus` holds the GPU of each rank, for critical paths.
-  JobStatistics(const TaskSource& source, std::uint32_t job, JobObserver observer,
+  JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
                 const std::vector<std::uint32_t>& gpus = {});
 
   // Starts the time of all ranks.
@@ -76,7 +77,7 @@ class JobStatistics {
   // Throws InputError where members of an operation disagree.
   void apply(const JobRecord& record);
   // Ends the time of a rank, which does nothing from now on.
-  void halt(std::uint32_t rank, Time now);
+  void halt(RankId rank, Time now);
   // Ends the job. `complete` means that no part of it has to be repeated, so all its iterations end. An
   // iteration with unfinished ranks ends with the last task of it that has ended.
   void stop(Time now, bool complete);
@@ -136,7 +137,7 @@ class JobStatistics {
   void end_task(const JobRecord& record, Time end);
   void note_iteration(const JobRecord& record, Time end);
   void note_passed(const JobRecord& record);
-  void note_storage(std::uint32_t rank, bool waits, Time now);
+  void note_storage(RankId rank, bool waits, Time now);
   void close_iterations(Time now);
   void close_iteration(Time now);
 

@@ -8,7 +8,7 @@
 
 #include "sim/core/index.h"
 #include "sim/transport/message_delays.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
@@ -25,7 +25,7 @@ struct PathStep {
   Kind kind = Kind::held;
   Stream stream = Stream::compute;
   CollectiveKind collective = CollectiveKind::point_to_point;  // kind of a communication
-  std::uint32_t rank = 0;                                      // rank at which it ended
+  RankId rank = 0;                                             // rank at which it ended
   std::uint32_t task = 0;                                      // task id at that rank
   std::uint32_t name = 0;                                      // TaskSource::name()
   std::uint64_t id = 0;                                        // id of a communication

@@ -15,7 +15,7 @@ std::string text_of_ranks(const std::vector<std::uint32_t>& ranks) {
   if (ranks.size() > 2 && ranks.back() - ranks.front() + 1 == ranks.size())
     return fmt::format("ranks {} to {}", ranks.front(), ranks.back());
   std::string text = "ranks";
-  for (const std::uint32_t rank : ranks) text += (rank == ranks.front() ? " " : ", ") + std::to_string(rank);
+  for (const RankId rank : ranks) text += (rank == ranks.front() ? " " : ", ") + std::to_string(rank);
   return text;
 }
 
@@ -31,8 +31,8 @@ Recovery::Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::ve
       states_(jobs.size()),
       taken_(cluster.gpus.size(), false),
       failed_at_(cluster.hosts.size()) {
-  for (std::uint32_t job = 0; job < jobs.size(); ++job) {
-    for (const std::uint32_t gpu : jobs.job(job).plan().gpus) taken_[gpu] = true;
+  for (JobId job = 0; job < jobs.size(); ++job) {
+    for (const GpuId gpu : jobs.job(job).plan().gpus) taken_[gpu] = true;
   }
 }
 
@@ -46,14 +46,13 @@ void Recovery::begin() {
   }
 }
 
-void Recovery::start(std::uint32_t job) {
+void Recovery::start(JobId job) {
   std::vector<std::uint32_t> failed;
   for (std::uint32_t host = 0; host < failed_at_.size(); ++host) {
     if (failed_at_[host] && !ranks_on(jobs_.job(job).plan(), host).empty()) failed.push_back(host);
   }
   for (const std::uint32_t host : failed) {
-    for (const std::uint32_t rank : ranks_on(jobs_.job(job).plan(), host))
-      jobs_.halt(job, rank, engine_.now());
+    for (const RankId rank : ranks_on(jobs_.job(job).plan(), host)) jobs_.halt(job, rank, engine_.now());
   }
   jobs_.start(job);
   for (const std::uint32_t host : failed) lose(job, host);
@@ -63,21 +62,21 @@ void Recovery::start(std::uint32_t job) {
 void Recovery::fail(std::uint32_t host) {
   if (failed_at_[host]) return;
   failed_at_[host] = engine_.now();
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+  for (JobId job = 0; job < jobs_.size(); ++job) {
     const bool over = jobs_.job(job).done() && states_[job].stage != Stage::down;
     if (jobs_.job(job).begun() && !over) lose(job, host);
   }
 }
 
 // Records the failure of a host of a job that runs or is down.
-void Recovery::lose(std::uint32_t job, std::uint32_t host) {
+void Recovery::lose(JobId job, std::uint32_t host) {
   const Time now = engine_.now();
   const std::vector<std::uint32_t> ranks = ranks_on(jobs_.job(job).plan(), host);
   if (ranks.empty()) return;
   JobState& state = states_[job];
   state.failed_hosts.emplace_back(host, *failed_at_[host]);
   if (state.stage != Stage::down) {
-    for (const std::uint32_t rank : ranks) jobs_.halt(job, rank, now);
+    for (const RankId rank : ranks) jobs_.halt(job, rank, now);
   }
   if (resumable(job) == nullptr) return;
   const RecoveryParameters& takes = *resumable(job)->recovery();
@@ -89,7 +88,7 @@ void Recovery::lose(std::uint32_t job, std::uint32_t host) {
   engine_.call_at(now + takes.detection, [this, job] { stop(job); });
 }
 
-void Recovery::stop(std::uint32_t job) {
+void Recovery::stop(JobId job) {
   JobState& state = states_[job];
   if (jobs_.job(job).done()) {
     state.stage = Stage::runs;
@@ -102,7 +101,7 @@ void Recovery::stop(std::uint32_t job) {
   if (!complete) engine_.call_at(state.restart_at, [this, job] { restart(job); });
 }
 
-void Recovery::restart(std::uint32_t before) {
+void Recovery::restart(JobId before) {
   if (const Time at = states_[before].restart_at; engine_.now() < at) {
     engine_.call_at(at, [this, before] { restart(before); });
     return;
@@ -140,7 +139,7 @@ std::optional<std::uint32_t> Recovery::spare_of(std::uint32_t host) const {
   for (std::uint32_t other = 0; other < failed_at_.size(); ++other) {
     if (failed_at_[other] || cluster_.hosts[other].group != cluster_.hosts[host].group) continue;
     const std::vector<std::uint32_t> gpus = gpus_of(other);
-    if (std::none_of(gpus.begin(), gpus.end(), [&](std::uint32_t gpu) { return taken_[gpu]; })) return other;
+    if (std::none_of(gpus.begin(), gpus.end(), [&](GpuId gpu) { return taken_[gpu]; })) return other;
   }
   return std::nullopt;
 }
@@ -156,7 +155,7 @@ void Recovery::replace(std::vector<std::uint32_t>& gpus, std::uint32_t host, std
 
 std::vector<std::uint32_t> Recovery::ranks_on(const JobPlan& plan, std::uint32_t host) const {
   std::vector<std::uint32_t> ranks;
-  for (std::uint32_t rank = 0; rank < plan.gpus.size(); ++rank) {
+  for (RankId rank = 0; rank < plan.gpus.size(); ++rank) {
     if (cluster_.gpus[plan.gpus[rank]].host == host) ranks.push_back(rank);
   }
   return ranks;
@@ -164,42 +163,42 @@ std::vector<std::uint32_t> Recovery::ranks_on(const JobPlan& plan, std::uint32_t
 
 std::vector<std::uint32_t> Recovery::gpus_of(std::uint32_t host) const {
   std::vector<std::uint32_t> gpus;
-  for (std::uint32_t gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
+  for (GpuId gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
     if (cluster_.gpus[gpu].host == host) gpus.push_back(gpu);
   }
   return gpus;
 }
 
 // Returns null if the job does not resume after a failure.
-const Resumable* Recovery::resumable(std::uint32_t job) const {
+const Resumable* Recovery::resumable(JobId job) const {
   const auto* source = dynamic_cast<const Resumable*>(jobs_.job(job).plan().source);
   return source != nullptr && source->recovery() != nullptr ? source : nullptr;
 }
 
 // Returns how many iterations of this job alone the drives have written by now.
-std::uint32_t Recovery::saved_iterations(std::uint32_t job) const {
+std::uint32_t Recovery::saved_iterations(JobId job) const {
   return resumable(job)->saved_iterations() - states_[job].done_before;
 }
 
 // Returns whether a host of the job has failed, and the job has neither ended nor been stopped since.
-bool Recovery::is_failing(std::uint32_t job) const {
+bool Recovery::is_failing(JobId job) const {
   return states_[job].stage == Stage::failing && !jobs_.job(job).done();
 }
 
 bool Recovery::is_pending() const {
-  for (std::uint32_t job = 0; job < states_.size(); ++job) {
+  for (JobId job = 0; job < states_.size(); ++job) {
     if (states_[job].stage == Stage::down || is_failing(job)) return true;
   }
   return false;
 }
 
-Time Recovery::end_of(std::uint32_t number) const {
+Time Recovery::end_of(JobId number) const {
   const Job& job = jobs_.job(number);
   const Time now = std::max(engine_.now(), job.begin_time());
   return job.done() && states_[number].stage != Stage::down ? job.end_time() : now;
 }
 
-std::optional<JobRecovery> Recovery::of(std::uint32_t last) const {
+std::optional<JobRecovery> Recovery::of(JobId last) const {
   const Stage stage = states_[last].stage;
   const bool failed = is_failing(last) || stage == Stage::down || stage == Stage::complete;
   if (stage == Stage::replaced || (!failed && !states_[last].before)) return std::nullopt;
@@ -221,7 +220,7 @@ std::optional<JobRecovery> Recovery::of(std::uint32_t last) const {
 
 // Adds the cost of a job's failure, after which it was down until `until`. Work done after the last rank had
 // passed the last saved iteration is lost. If it passed that after the failure, none is lost.
-void Recovery::add_cost(JobRecovery& recovery, std::uint32_t number, Time until) const {
+void Recovery::add_cost(JobRecovery& recovery, JobId number, Time until) const {
   const JobState& state = states_[number];
   const Job& job = jobs_.job(number);
   recovery.down += until - state.failed;

@@ -28,6 +28,7 @@
 
 #include "sim/compute/gpu_variation.h"
 #include "sim/core/engine.h"
+#include "sim/core/ids.h"
 #include "sim/jobs/job_set.h"
 #include "sim/topology/topology.h"
 #include "sim/training/checkpoint/checkpoint.h"
@@ -71,17 +72,17 @@ class Recovery {
   // job's arrival has failed for that job.
   void begin();
   // Starts a job at its arrival, without its ranks on failed hosts.
-  void start(std::uint32_t job);
+  void start(JobId job);
 
   // Returns whether a job was stopped, or will be, and has not restarted.
   bool is_pending() const;
   // Returns whether a failure stopped the job before it was complete.
-  bool has_stopped(std::uint32_t job) const {
+  bool has_stopped(JobId job) const {
     return states_[job].stage == Stage::down || states_[job].stage == Stage::replaced;
   }
   // Returns the costs of the chain of jobs that ends with this one, which may still run or be down. Returns
   // nothing if it had no failure, or if another job continues it.
-  std::optional<JobRecovery> of(std::uint32_t job) const;
+  std::optional<JobRecovery> of(JobId job) const;
   // Returns a line for each failed host of a job that does not recover, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
@@ -105,19 +106,19 @@ class Recovery {
   };
 
   void fail(std::uint32_t host);
-  void lose(std::uint32_t job, std::uint32_t host);
-  void stop(std::uint32_t job);
-  void restart(std::uint32_t job);
+  void lose(JobId job, std::uint32_t host);
+  void stop(JobId job);
+  void restart(JobId job);
   std::vector<std::uint32_t> gpus_after_failure(const JobPlan& plan);
   std::optional<std::uint32_t> spare_of(std::uint32_t host) const;
   void replace(std::vector<std::uint32_t>& gpus, std::uint32_t host, std::uint32_t spare);
   std::vector<std::uint32_t> ranks_on(const JobPlan& plan, std::uint32_t host) const;
   std::vector<std::uint32_t> gpus_of(std::uint32_t host) const;
-  const Resumable* resumable(std::uint32_t job) const;
-  std::uint32_t saved_iterations(std::uint32_t job) const;
-  bool is_failing(std::uint32_t job) const;
-  void add_cost(JobRecovery& recovery, std::uint32_t job, Time until) const;
-  Time end_of(std::uint32_t job) const;
+  const Resumable* resumable(JobId job) const;
+  std::uint32_t saved_iterations(JobId job) const;
+  bool is_failing(JobId job) const;
+  void add_cost(JobRecovery& recovery, JobId job, Time until) const;
+  Time end_of(JobId job) const;
 
   Engine& engine_;
   const Cluster& cluster_;

@@ -13,13 +13,16 @@
 #include <vector>
 
 #include "sim/core/event.h"
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
 
 // MemberArrival: a member that has arrived, with the slot of its waiting task. Plain data.
 struct MemberArrival {
-  std::uint32_t job = 0, rank = 0, slot = 0;
+  JobId job = 0;
+  RankId rank = 0;
+  std::uint32_t slot = 0;
 };
 
 // Passes the arrival to JobSet::arrived() at `time`, between events, by LogicalProcess::ask_call() of the

@@ -31,8 +31,8 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
   NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
   sets_.reserve(run_.loops->size());
   for (EventLoop* loop : *run_.loops) sets_.emplace_back(*loop);
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    const std::uint32_t gpu = plan_.gpus[rank];
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) {
+    const GpuId gpu = plan_.gpus[rank];
     NETSIM_CHECK(gpu < run_.set_of_gpu->size() && (*run_.set_of_gpu)[gpu] < sets_.size(),
                  fmt::format("GPU {} is in no set", gpu));
     ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
@@ -43,10 +43,10 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
 
 void SourceJob::start() {
   std::vector<std::vector<Task>> ready(ranks_.size());
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
   statistics_.open(plan_.arrival);
   for (SetState& set : sets_) set.cause = JobRecord::Cause::arrival;
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (!ranks_[rank].halted) post(rank, ready[rank]);
   }
 }
@@ -55,7 +55,7 @@ void SourceJob::start() {
 
 // Posts tasks that the source released. All of them enter their queues before the first is launched, so that
 // a scheduler sees them all.
-void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
+void SourceJob::post(RankId rank, const std::vector<Task>& ready) {
   SetState& set = set_of(rank);
   std::vector<std::uint32_t> slots = std::move(set.posted);
   slots.clear();
@@ -68,10 +68,10 @@ void SourceJob::post(std::uint32_t rank, const std::vector<Task>& ready) {
 }
 
 // Returns the task's slot if it is ready, or kNoIndex if it must wait for its earliest start.
-std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& task) {
+std::uint32_t SourceJob::post(SetState& set, RankId rank, const Task& task) {
   validate(rank, task);
   const std::uint32_t slot = open_active(set, rank, task);
-  if (task.kind != TaskKind::compute) identify(set.active[slot]);
+  if (task.kind() != TaskKind::compute) identify(set.active[slot]);
   const Time earliest = plan_.arrival + task.not_before;
   if (task.not_before > 0 && earliest > set.loop.now()) {
     set.loop.schedule(earliest, ranks_[rank].origin, EventKind::job, first_rank_ + rank, slot);
@@ -82,7 +82,7 @@ std::uint32_t SourceJob::post(SetState& set, std::uint32_t rank, const Task& tas
 }
 
 // Resumes a task: its earliest start has come, its circuits are up, or its group is complete and has paused.
-void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
+void SourceJob::resume(RankId rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
   SetState& set = set_of(rank);
   if (ranks_[rank].halted) return;
@@ -98,7 +98,8 @@ void SourceJob::resume(std::uint32_t rank, std::uint64_t argument) {
 }
 
 void SourceJob::begin_held_back(SetState& set, std::uint32_t slot) {
-  const std::uint32_t rank = set.active[slot].rank, id = set.active[slot].task.id;
+  const RankId rank = set.active[slot].rank;
+  const TaskId id = set.active[slot].task.id;
   set.cause = JobRecord::Cause::earliest_start;
   make_ready(set, slot);
   launch_ready(set, slot);
@@ -109,7 +110,7 @@ void SourceJob::begin_held_back(SetState& set, std::uint32_t slot) {
   set.ready = std::move(ready);
 }
 
-std::uint32_t SourceJob::open_active(SetState& set, std::uint32_t rank, const Task& task) {
+std::uint32_t SourceJob::open_active(SetState& set, RankId rank, const Task& task) {
   auto slot = static_cast<std::uint32_t>(set.active.size());
   if (set.free_active.empty()) {
     set.active.emplace_back();
@@ -122,8 +123,10 @@ std::uint32_t SourceJob::open_active(SetState& set, std::uint32_t rank, const Ta
   active = Active{};
   active.state = Active::State::held_back;
   active.task = task;
-  active.task.traits.job = number_;
-  active.task.traits.priority = std::max(task.traits.priority, plan_.priority);
+  if (Payload* carried = active.task.payload()) {
+    carried->traits.job = number_;
+    carried->traits.priority = std::max(carried->traits.priority, plan_.priority);
+  }
   active.rank = rank;
   active.posted = set.loop.now();
   active.place = static_cast<std::uint32_t>(ranks_[rank].active.size());
@@ -143,35 +146,39 @@ void SourceJob::close_active(SetState& set, std::uint32_t slot) {
 
 // Refuses a task that cannot run. Readers of workloads cannot check this for all sources, so such a task is
 // the user's error.
-void SourceJob::validate(std::uint32_t rank, const Task& task) const {
+void SourceJob::validate(RankId rank, const Task& task) const {
   if (const auto iterations = source().iterations(); iterations && task.iteration >= *iterations) {
     refuse(rank, task, fmt::format("iteration {} of {}", task.iteration, *iterations));
   }
-  if (has_work(task.kind)) {
-    if (task.work >= source().works().size())
-      refuse(rank, task, fmt::format("work {} does not exist", task.work));
+  if (has_work(task.kind())) {
+    if (task.work() >= source().works().size())
+      refuse(rank, task, fmt::format("work {} does not exist", task.work()));
     return;
   }
-  if (task.kind == TaskKind::circuits && task.circuits >= source().circuits().size())
-    refuse(rank, task, fmt::format("circuits {} do not exist", task.circuits));
-  if (task.pause != 0 && (task.kind != TaskKind::collective || source().least_pause() <= 0 ||
-                          task.pause < source().least_pause())) {
-    refuse(
-        rank, task,
-        fmt::format("a pause of {} s (allowed: none, or for a collective a pause that the source announces)",
-                    to_seconds(task.pause)));
-  }
-  if (is_communication(task) && task.bytes <= 0)
-    refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes));
-  if (task.kind == TaskKind::collective && has_counts(task.collective) != (task.counts != nullptr))
-    refuse(rank, task, task.counts == nullptr ? "the counts of its blocks are missing" : "it has no counts");
-  if (task.counts != nullptr && task.counts->members() != source().group(task.group).size()) {
+  if (task.kind() == TaskKind::circuits && task.circuits().circuits >= source().circuits().size())
+    refuse(rank, task, fmt::format("circuits {} do not exist", task.circuits().circuits));
+  if (task.kind() == TaskKind::collective) validate_collective(rank, task);
+  if (is_communication(task) && task.bytes() <= 0)
+    refuse(rank, task, fmt::format("{} bytes (allowed: at least 1)", task.bytes()));
+  if (!is_point_to_point(task)) return;
+  const RankId peer = task.message().peer;
+  if (peer >= ranks_.size() || peer == rank)
+    refuse(rank, task, fmt::format("peer {} (allowed: another rank, 0 to {})", peer, ranks_.size() - 1));
+}
+
+void SourceJob::validate_collective(RankId rank, const Task& task) const {
+  const CollectiveTask& call = task.collective();
+  if (call.pause != 0 && (source().least_pause() <= 0 || call.pause < source().least_pause())) {
     refuse(rank, task,
-           fmt::format("counts of {} members for a group of {}", task.counts->members(),
-                       source().group(task.group).size()));
+           fmt::format("a pause of {} s (allowed: none, or a pause that the source announces)",
+                       to_seconds(call.pause)));
   }
-  if (is_point_to_point(task) && (task.peer >= ranks_.size() || task.peer == rank)) {
-    refuse(rank, task, fmt::format("peer {} (allowed: another rank, 0 to {})", task.peer, ranks_.size() - 1));
+  if (has_counts(call.collective) != (call.counts != nullptr))
+    refuse(rank, task, call.counts == nullptr ? "the counts of its blocks are missing" : "it has no counts");
+  if (call.counts != nullptr && call.counts->members() != source().group(call.group).size()) {
+    refuse(rank, task,
+           fmt::format("counts of {} members for a group of {}", call.counts->members(),
+                       source().group(call.group).size()));
   }
 }
 
@@ -185,38 +192,38 @@ void SourceJob::identify(Active& active) {
     const Membership& member = membership(active.rank, task);
     active.group = member.group;
     active.index = member.index;
-    active.communication = collective_id(task.group, task.sequence);
+    active.communication = collective_id(task.group(), task.sequence);
     return;
   }
-  active.index = task.kind == TaskKind::send ? 0 : 1;
+  active.index = task.kind() == TaskKind::send ? 0 : 1;
   active.communication = message_id(message_of(active.rank, task));
 }
 
-Membership& SourceJob::membership(std::uint32_t rank, const Task& task) {
-  Membership& member = ranks_[rank].memberships[task.group];
+Membership& SourceJob::membership(RankId rank, const Task& task) {
+  Membership& member = ranks_[rank].memberships[task.group()];
   if (member.group != nullptr) return member;
   const Group& group = map_group(rank, task);
   const auto place = std::lower_bound(group.places.begin(), group.places.end(), std::pair{rank, 0U});
   if (place == group.places.end() || place->first != rank) {
-    refuse(rank, task, fmt::format("the rank is not in group {}", task.group));
+    refuse(rank, task, fmt::format("the rank is not in group {}", task.group()));
   }
   member.group = &group;
   member.index = place->second;
   return member;
 }
 
-const Group& SourceJob::map_group(std::uint32_t rank, const Task& task) {
+const Group& SourceJob::map_group(RankId rank, const Task& task) {
   const std::lock_guard lock(groups_mutex_);
-  const auto known = groups_.find(task.group);
+  const auto known = groups_.find(task.group());
   if (known != groups_.end()) return known->second;
-  return groups_.emplace(task.group, make_group(rank, task)).first->second;
+  return groups_.emplace(task.group(), make_group(rank, task)).first->second;
 }
 
-Group SourceJob::make_group(std::uint32_t rank, const Task& task) const {
+Group SourceJob::make_group(RankId rank, const Task& task) const {
   Group group;
-  for (const std::uint32_t member : source().group(task.group)) {
+  for (const RankId member : source().group(task.group())) {
     if (member >= ranks_.size()) {
-      refuse(rank, task, fmt::format("group {} has rank {} of {}", task.group, member, ranks_.size()));
+      refuse(rank, task, fmt::format("group {} has rank {} of {}", task.group(), member, ranks_.size()));
     }
     group.places.emplace_back(member, static_cast<std::uint32_t>(group.gpus.size()));
     group.gpus.push_back(plan_.gpus[member]);
@@ -225,7 +232,7 @@ Group SourceJob::make_group(std::uint32_t rank, const Task& task) const {
   const auto twice = std::adjacent_find(group.places.begin(), group.places.end(),
                                         [](const auto& a, const auto& b) { return a.first == b.first; });
   if (twice != group.places.end()) {
-    refuse(rank, task, fmt::format("group {} has rank {} twice", task.group, twice->first));
+    refuse(rank, task, fmt::format("group {} has rank {} twice", task.group(), twice->first));
   }
   return group;
 }
@@ -233,10 +240,10 @@ Group SourceJob::make_group(std::uint32_t rank, const Task& task) const {
 // ---- From launched to ended
 
 // Halts the rank. Its computations and communications no longer use its GPU.
-void SourceJob::release_gpu(std::uint32_t rank) {
+void SourceJob::release_gpu(RankId rank) {
   if (ranks_[rank].halted) return;
   ranks_[rank].halted = true;
-  const std::uint32_t gpu = plan_.gpus[rank];
+  const GpuId gpu = plan_.gpus[rank];
   for (const std::uint32_t slot : ranks_[rank].active) {
     const Active& active = set_of(rank).active[slot];
     if (active.state == Active::State::launched && runs_kernels(active.task))
@@ -245,10 +252,10 @@ void SourceJob::release_gpu(std::uint32_t rank) {
   run_.devices->drop(gpu, number_);
 }
 
-void SourceJob::complete_compute(std::uint32_t gpu, std::uint32_t slot) {
+void SourceJob::complete_compute(GpuId gpu, std::uint32_t slot) {
   SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
   const Active& active = set.active[slot];
-  const bool on_host = active.task.kind == TaskKind::host_compute;
+  const bool on_host = active.task.kind() == TaskKind::host_compute;
   complete(set, slot, on_host ? JobRecord::Kind::communication_ends : JobRecord::Kind::compute_ends,
            active.start);
 }
@@ -265,7 +272,7 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
   if (ranks_[active.rank].halted) return;
   if (runs_kernels(active.task)) run_.devices->communication_ends(gpu, active.task.stream, active.channels);
   complete(set, slot, JobRecord::Kind::communication_ends,
-           active.task.kind == TaskKind::receive ? started : active.start);
+           active.task.kind() == TaskKind::receive ? started : active.start);
 }
 
 void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/core/event_loop.h"
+#include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/jobs/circuit_numbers.h"
 #include "sim/jobs/job_statistics.h"
@@ -25,7 +26,7 @@ namespace netsim::source_job {
 // Group: the GPUs of a group as the executor takes them, and the index of each rank in it.
 struct Group {
   std::vector<std::uint32_t> gpus;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // (rank, index), by rank
+  std::vector<std::pair<RankId, std::uint32_t>> places;  // (rank, index), by rank
 };
 
 // Active: a task that its rank has received from the source and that has not ended.
@@ -33,7 +34,7 @@ struct Active {
   enum class State : std::uint8_t { free, held_back, ready, pausing, launched };
   Task task;
   State state = State::free;
-  std::uint32_t rank = 0;
+  RankId rank = 0;
   Time posted = 0, start = 0;
   std::uint64_t communication = 0;
   std::uint32_t place = 0;     // index in RankState::active
@@ -94,16 +95,16 @@ class SourceJob final : public TaskJob {
             JobObserver observer);
 
   void start() override;
-  void halt(std::uint32_t rank, Time now) override {
+  void halt(RankId rank, Time now) override {
     release_gpu(rank);
     statistics_.halt(rank, now);
   }
   void stop(Time now, bool complete) override {
-    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) release_gpu(rank);
+    for (RankId rank = 0; rank < ranks_.size(); ++rank) release_gpu(rank);
     statistics_.stop(now, complete);
   }
-  void resume(std::uint32_t rank, std::uint64_t argument) override;
-  void compute_done(std::uint32_t gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
+  void resume(RankId rank, std::uint64_t argument) override;
+  void compute_done(GpuId gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
   void arrived(const MemberArrival& arrival) override;
   void apply(const JobRecord& record) override { statistics_.apply(record); }
@@ -129,33 +130,37 @@ class SourceJob final : public TaskJob {
   std::vector<std::string> waiting(std::size_t limit) const override;
 
  private:
-  SetState& set_of(std::uint32_t rank) { return sets_[ranks_[rank].set]; }
-  const SetState& set_of(std::uint32_t rank) const { return sets_[ranks_[rank].set]; }
+  SetState& set_of(RankId rank) { return sets_[ranks_[rank].set]; }
+  const SetState& set_of(RankId rank) const { return sets_[ranks_[rank].set]; }
   const TaskSource& source() const { return *plan_.source; }
 
-  void post(std::uint32_t rank, const std::vector<Task>& ready);
-  std::uint32_t post(SetState& set, std::uint32_t rank, const Task& task);
-  std::uint32_t open_active(SetState& set, std::uint32_t rank, const Task& task);
+  void post(RankId rank, const std::vector<Task>& ready);
+  std::uint32_t post(SetState& set, RankId rank, const Task& task);
+  std::uint32_t open_active(SetState& set, RankId rank, const Task& task);
   void close_active(SetState& set, std::uint32_t slot);
-  void validate(std::uint32_t rank, const Task& task) const;
-  [[noreturn]] void refuse(std::uint32_t rank, const Task& task, const std::string& message) const {
+  void validate(RankId rank, const Task& task) const;
+  void validate_collective(RankId rank, const Task& task) const;
+  [[noreturn]] void refuse(RankId rank, const Task& task, const std::string& message) const {
     refuse_task(source(), rank, task, message);
   }
 
   void identify(Active& active);
-  Membership& membership(std::uint32_t rank, const Task& task);
-  const Group& map_group(std::uint32_t rank, const Task& task);
-  Group make_group(std::uint32_t rank, const Task& task) const;
+  Membership& membership(RankId rank, const Task& task);
+  const Group& map_group(RankId rank, const Task& task);
+  Group make_group(RankId rank, const Task& task) const;
 
   void begin_held_back(SetState& set, std::uint32_t slot);
   void make_ready(SetState& set, std::uint32_t slot);
   void launch_ready(SetState& set, std::uint32_t slot);
-  void serve(SetState& set, std::uint32_t rank, std::uint32_t queue);
+  void serve(SetState& set, RankId rank, std::uint32_t queue);
   std::size_t choose(SetState& set, const StreamQueue& queue) const;
   static bool is_whole(const SetState& set, const StreamQueue& queue, std::size_t first);
   static ReadyTask view_of(const Active& active);
   static void move_on(StreamQueue& queue, std::uint32_t launched);
 
+  static Time pause_of(const Task& task) {
+    return task.kind() == TaskKind::collective ? task.collective().pause : 0;
+  }
   void launch(SetState& set, std::uint32_t slot);
   void pause(SetState& set, std::uint32_t slot);
   void begin(SetState& set, std::uint32_t slot);
@@ -168,11 +173,11 @@ class SourceJob final : public TaskJob {
                                std::uint32_t slot) const;
   // Returns whether the task runs kernels on its GPU. Copies to and from the host use the GPU's copy engines.
   static bool runs_kernels(const Task& task) {
-    return is_communication(task) && !task.raw && !is_of_host(task);
+    return is_communication(task) && !is_raw(task) && !is_of_host(task);
   }
 
-  void release_gpu(std::uint32_t rank);
-  void complete_compute(std::uint32_t gpu, std::uint32_t slot);
+  void release_gpu(RankId rank);
+  void complete_compute(GpuId gpu, std::uint32_t slot);
   void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
   JobRecord record_of(const SetState& set, const Active& active, JobRecord::Kind kind) const;
   void tell(const JobRecord& record) {
@@ -189,7 +194,7 @@ class SourceJob final : public TaskJob {
   std::string describe_circuits(const Active& active) const;
   std::string describe_pause(const Active& active) const;
   std::vector<std::uint32_t> missing(const Active& active) const;
-  bool has_reached(std::uint32_t rank, const Active& active) const;
+  bool has_reached(RankId rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
 
   JobRun run_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/jobs/source_job.h"
+#include "sim/jobs/task_request.h"
 
 namespace netsim::source_job {
 
@@ -34,7 +35,7 @@ void SourceJob::launch_ready(SetState& set, std::uint32_t slot) {
 }
 
 // Launches the next task of the queue, if there is one and no task of the queue is running.
-void SourceJob::serve(SetState& set, std::uint32_t rank, std::uint32_t number) {
+void SourceJob::serve(SetState& set, RankId rank, std::uint32_t number) {
   StreamQueue& queue = ranks_[rank].queues[number];
   if (queue.under_way > 0 || queue.ready.empty()) return;
   const std::size_t chosen = choose(set, queue);
@@ -86,7 +87,8 @@ std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
 
 ReadyTask SourceJob::view_of(const Active& active) {
   const Task& task = active.task;
-  return {active.rank, task.queue, task.place, task.iteration, is_communication(task), task.bytes, task.name};
+  return {active.rank,  task.queue, task.place, task.iteration, is_communication(task),
+          task.bytes(), task.name};
 }
 
 void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
@@ -102,7 +104,7 @@ void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
 }
 
 void SourceJob::launch(SetState& set, std::uint32_t slot) {
-  if (set.active[slot].task.pause > 0) {
+  if (pause_of(set.active[slot].task) > 0) {
     pause(set, slot);
   } else {
     begin(set, slot);
@@ -114,24 +116,24 @@ void SourceJob::pause(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::pausing;
   ++membership(active.rank, active.task).reached;
-  arrive(set, slot, active.task.pause);
+  arrive(set, slot, active.task.collective().pause);
 }
 
 void SourceJob::begin(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::launched;
   active.start = set.loop.now();
-  if (active.task.kind == TaskKind::circuits) {
+  if (active.task.kind() == TaskKind::circuits) {
     ask_for_circuits(set, slot);
     return;
   }
-  if (active.task.kind == TaskKind::host_compute) {
+  if (active.task.kind() == TaskKind::host_compute) {
     tell(record_of(set, active, JobRecord::Kind::communication_begins));
     run_.devices->begin_on_host(plan_.gpus[active.rank], number_, slot,
                                 plan_.times->duration(active.rank, compute_request(active.task)));
     return;
   }
-  if (active.task.kind != TaskKind::compute) {
+  if (active.task.kind() != TaskKind::compute) {
     launch_communication(set, slot);
     return;
   }
@@ -143,10 +145,10 @@ void SourceJob::begin(SetState& set, std::uint32_t slot) {
 // Launches a communication. Its record comes first, because the statistics refuse members that disagree.
 void SourceJob::launch_communication(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
-  if (active.task.kind == TaskKind::collective && active.task.pause == 0)
+  if (active.task.kind() == TaskKind::collective && pause_of(active.task) == 0)
     ++membership(active.rank, active.task).reached;
   tell(record_of(set, active, JobRecord::Kind::communication_begins));
-  const std::uint32_t gpu = plan_.gpus[active.rank];
+  const GpuId gpu = plan_.gpus[active.rank];
   active.channels = run_.executor->start(gpu, request(active, members(set, slot), slot));
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, active.channels);
 }
@@ -174,7 +176,7 @@ void SourceJob::arrived(const MemberArrival& arrival) {
       rendezvous_.add(active.communication, arrival, active.group->places.size());
   if (members.empty()) return;
   if (active.state == Active::State::pausing) return wake(members);
-  run_.circuits->configure(circuits_.of(active.task.circuits),
+  run_.circuits->configure(circuits_.of(active.task.circuits().circuits),
                            [this, members = std::move(members)] { wake(members); });
 }
 
@@ -191,7 +193,7 @@ void SourceJob::wake(const std::vector<MemberArrival>& members) {
 const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_t slot) const {
   const Active& active = set.active[slot];
   if (active.group != nullptr) return active.group->gpus;
-  if (is_copy(active.task.kind)) {
+  if (is_copy(active.task.kind())) {
     set.pairs[slot].assign({plan_.gpus[active.rank]});
     return set.pairs[slot];
   }
@@ -203,23 +205,11 @@ const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_
 
 CommunicationRequest SourceJob::request(const Active& active, const std::vector<std::uint32_t>& members,
                                         std::uint32_t slot) const {
-  CommunicationRequest request;
-  const bool collective = active.task.kind == TaskKind::collective;
-  request.kind = collective ? active.task.collective : CollectiveKind::point_to_point;
+  CommunicationRequest request = request_of(active.task);
   request.members = &members;
   request.index = active.index;
-  request.root = active.task.root;
-  request.bytes = active.task.bytes;
-  request.counts = active.task.counts;
-  request.grouped = active.task.grouped;
-  request.algorithm = active.task.algorithm;
-  request.paused_before = active.task.pause > 0;
   request.communication = active.communication;
   request.handle = slot;
-  request.raw = active.task.raw;
-  request.traits = active.task.traits;
-  request.traits.from_host = active.task.kind == TaskKind::copy_from_host;
-  request.name = active.task.name;
   return request;
 }
 

@@ -25,7 +25,7 @@ std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
 // halted rank waits for nothing.
 std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].halted) continue;
     const std::vector<Active>& active = set_of(rank).active;
     std::vector<std::uint32_t> slots = ranks_[rank].active;
@@ -36,7 +36,7 @@ std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
       lines.push_back(describe(active[slot]));
     }
   }
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].halted) continue;
     for (const Task& task : source().held_back(rank)) {
       if (lines.size() == limit) return lines;
@@ -56,7 +56,7 @@ std::string SourceJob::describe(const Active& active) const {
   if (active.state == Active::State::pausing) return name + describe_pause(active);
   if (active.state == Active::State::ready)
     return name + " is ready: it waits for earlier tasks of its stream";
-  switch (active.task.kind) {
+  switch (active.task.kind()) {
     case TaskKind::compute:
     case TaskKind::host_compute:
       return fmt::format("{} runs until {} s", name, to_seconds(expected_end(active)));
@@ -91,7 +91,7 @@ std::string SourceJob::describe_collective(const Active& active) const {
 std::string SourceJob::describe_circuits(const Active& active) const {
   const std::vector<std::uint32_t> ranks = missing(active);
   const std::size_t members = active.group->places.size();
-  const std::string& circuits = source().circuits()[active.task.circuits].name;
+  const std::string& circuits = source().circuits()[active.task.circuits().circuits].name;
   if (ranks.empty())
     return fmt::format(" waits for circuits '{}', asked for by all {} members", circuits, members);
   return fmt::format(" waits for circuits '{}', asked for by {} of {} members, not by {}", circuits,
@@ -102,7 +102,7 @@ std::string SourceJob::describe_pause(const Active& active) const {
   const std::vector<std::uint32_t> ranks = missing(active);
   if (ranks.empty()) {
     return fmt::format(" begins {} s after the last of its {} ranks has reached it",
-                       to_seconds(active.task.pause), active.group->places.size());
+                       to_seconds(active.task.collective().pause), active.group->places.size());
   }
   return fmt::format(" begins when all members have reached it, and waits for {}", some_ranks(ranks));
 }
@@ -118,22 +118,23 @@ std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
 
 // Returns whether the rank has launched the communication. Either it is running there, or the rank has
 // launched more of the group's operations than come before it.
-bool SourceJob::has_reached(std::uint32_t rank, const Active& active) const {
+bool SourceJob::has_reached(RankId rank, const Active& active) const {
   const std::vector<Active>& all = set_of(rank).active;
   for (const std::uint32_t slot : ranks_[rank].active) {
     if (all[slot].communication == active.communication && has_group(all[slot].task))
       return all[slot].state == Active::State::launched || all[slot].state == Active::State::pausing;
   }
-  const auto member = ranks_[rank].memberships.find(active.task.group);
+  const auto member = ranks_[rank].memberships.find(active.task.group());
   return member != ranks_[rank].memberships.end() && member->second.reached > active.task.sequence;
 }
 
 std::string SourceJob::describe_point_to_point(const Active& active) const {
-  const std::uint32_t peer = active.task.peer, tag = active.task.tag;
+  const RankId peer = active.task.message().peer;
+  const std::uint32_t tag = active.task.message().tag;
   if (!statistics_.sender_began(active.communication)) {
     return fmt::format(" waits for rank {}, which did not send it (tag {})", peer, tag);
   }
-  const char* direction = active.task.kind == TaskKind::send ? "to" : "from";
+  const char* direction = active.task.kind() == TaskKind::send ? "to" : "from";
   return fmt::format(" is in flight {} rank {} (tag {})", direction, peer, tag);
 }
 

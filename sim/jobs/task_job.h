@@ -40,13 +40,13 @@ class TaskJob : public Job {
   virtual void start() = 0;
   // Halts a rank: it launches no more tasks, the ends of launched tasks are not reported, and its kernels
   // leave the GPU. Called while no set runs. If called before start(), the rank never begins.
-  virtual void halt(std::uint32_t rank, Time now) = 0;
+  virtual void halt(RankId rank, Time now) = 0;
   // Halts all ranks and ends the job (JobStatistics::stop). Called while no set runs and the journal is
   // empty.
   virtual void stop(Time now, bool complete) = 0;
   // Handles EventKind::job of one of the job's ranks.
-  virtual void resume(std::uint32_t rank, std::uint64_t argument) = 0;
-  virtual void compute_done(std::uint32_t gpu, std::uint32_t handle) = 0;
+  virtual void resume(RankId rank, std::uint64_t argument) = 0;
+  virtual void compute_done(GpuId gpu, std::uint32_t handle) = 0;
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
   // Handles an arrival that a rank has announced (rendezvous.h). Called between events.
   virtual void arrived(const MemberArrival& arrival) = 0;

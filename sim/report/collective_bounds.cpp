@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/ids.h"
 #include "sim/core/time_limits.h"
 #include "sim/topology/parts.h"
 
@@ -66,7 +67,7 @@ Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector
   Time delay = 0;
   for (Level& level : levels_) {
     found_.clear();
-    for (const std::uint32_t gpu : members) {
+    for (const GpuId gpu : members) {
       if (level.parts[level.part_of[gpu]].members++ == 0) found_.push_back(level.part_of[gpu]);
     }
     double fastest = 0, most = 0;

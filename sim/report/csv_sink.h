@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/registry.h"
 #include "sim/report/csv_table.h"
 #include "sim/report/result_sink.h"
@@ -55,10 +56,8 @@ class StreamedCsv : public CsvSink {
   virtual bool wanted(const RunView& /*run*/) const { return true; }
   CsvTable& table() { return *table_; }
   // Write the name of a job, and of one of its tasks.
-  void job_cell(std::uint32_t job) { table_->cell(run().jobs[job].name); }
-  void task_name_cell(std::uint32_t job, std::uint32_t name) {
-    table_->cell(run().jobs[job].task_name(name));
-  }
+  void job_cell(JobId job) { table_->cell(run().jobs[job].name); }
+  void task_name_cell(JobId job, std::uint32_t name) { table_->cell(run().jobs[job].task_name(name)); }
 
  private:
   std::optional<CsvTable> table_;

@@ -41,7 +41,7 @@ void CsvTable::id(char letter, std::uint64_t value) {
   file_.write(std::string_view(text, 17));
 }
 
-void CsvTable::task_id(std::uint32_t rank, std::uint32_t task) { cell(fmt::format("t{}.{}", rank, task)); }
+void CsvTable::task_id(RankId rank, std::uint32_t task) { cell(fmt::format("t{}.{}", rank, task)); }
 
 void CsvTable::end_row() { file_.write("\n"); }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/output.h"
 
 namespace netsim {
@@ -28,7 +29,7 @@ class CsvTable {
   // Writes the letter and 16 hexadecimal digits.
   void id(char letter, std::uint64_t value);
   // Writes "t", the rank and the task's id in its rank.
-  void task_id(std::uint32_t rank, std::uint32_t task);
+  void task_id(RankId rank, std::uint32_t task);
   void end_row();
   // Writes a whole row of other form, with its line break.
   void line(std::string_view text);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/random.h"
+#include "sim/jobs/task_request.h"
 #include "sim/transport/sender/timer_queue.h"
 
 namespace netsim {
@@ -41,29 +42,20 @@ struct PlacedSource {
 
 // Returns the request that the rank makes for a task. `members` is storage for the GPUs of the request's
 // group.
-CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, const Task& task,
-                                std::vector<std::uint32_t>& members) {
-  CommunicationRequest request;
-  request.bytes = task.bytes;
-  request.raw = task.raw;
-  request.traits = task.traits;
+CommunicationRequest placed_request(const PlacedSource& job, RankId rank, const Task& task,
+                                    std::vector<std::uint32_t>& members) {
+  CommunicationRequest request = request_of(task);
   request.members = &members;
   members.clear();
   if (is_point_to_point(task)) {
-    request.kind = CollectiveKind::point_to_point;
-    members = {job.gpus[rank], job.gpus[task.peer]};
-    if (task.kind == TaskKind::receive) {
+    members = {job.gpus[rank], job.gpus[task.message().peer]};
+    if (task.kind() == TaskKind::receive) {
       std::swap(members[0], members[1]);
       request.index = 1;
     }
     return request;
   }
-  request.kind = task.collective;
-  request.root = task.root;
-  request.counts = task.counts;
-  request.grouped = task.grouped;
-  request.algorithm = task.algorithm;
-  for (const std::uint32_t member : job.source.group(task.group)) {
+  for (const std::uint32_t member : job.source.group(task.group())) {
     if (member == rank) request.index = static_cast<std::uint32_t>(members.size());
     members.push_back(job.gpus[member]);
   }
@@ -75,13 +67,13 @@ CommunicationRequest request_of(const PlacedSource& job, std::uint32_t rank, con
 template <class Cost>
 class RankCalls {
  public:
-  RankCalls(const PlacedSource& job, std::uint32_t rank) : job_(job), rank_(rank) {}
+  RankCalls(const PlacedSource& job, RankId rank) : job_(job), rank_(rank) {}
 
   template <class Ask>
   const Cost& cost(const Task& task, Ask ask) {
-    if (task.raw) return flow_ = ask(request_of(job_, rank_, task, members_));
+    if (is_raw(task)) return flow_ = ask(placed_request(job_, rank_, task, members_));
     const auto [it, fresh] = known_.try_emplace(key(task));
-    if (fresh) it->second = ask(request_of(job_, rank_, task, members_));
+    if (fresh) it->second = ask(placed_request(job_, rank_, task, members_));
     return it->second;
   }
 
@@ -89,9 +81,12 @@ class RankCalls {
   using Key = std::tuple<TaskKind, CollectiveKind, std::uint32_t, std::uint32_t, Bytes, std::uint64_t,
                          GroupedTraffic, const OwnAlgorithm*>;
   static Key key(const Task& task) {
-    const std::uint32_t with = task.kind == TaskKind::collective ? task.group : task.peer;
-    const std::uint64_t counts = task.counts != nullptr ? task.counts->digest() : 0;
-    return {task.kind, task.collective, with, task.root, task.bytes, counts, task.grouped, task.algorithm};
+    if (task.kind() != TaskKind::collective)
+      return {task.kind(), {}, task.message().peer, 0, task.bytes(), 0, {}, nullptr};
+    const CollectiveTask& call = task.collective();
+    const std::uint64_t counts = call.counts != nullptr ? call.counts->digest() : 0;
+    return {task.kind(), call.collective, call.group,   call.root,
+            call.bytes,  counts,          call.grouped, call.algorithm};
   }
 
   PlacedSource job_;
@@ -133,7 +128,7 @@ using GroupRoutes = std::map<std::pair<const SwitchAggregation*, AggregationUse>
 class RankVolume {
  public:
   RankVolume(const PlacedSource& job, Executor& executor, const Cluster& cluster,
-             const PacketNetwork* network, GroupRoutes& group_routes, std::uint32_t rank)
+             const PacketNetwork* network, GroupRoutes& group_routes, RankId rank)
       : job_(job),
         executor_(executor),
         cluster_(cluster),
@@ -159,17 +154,18 @@ class RankVolume {
  private:
   void add_task(const Task& task, Volume& volume) {
     if (!is_communication(task)) return;  // receivers count too, because they send credits
-    if (is_copy(task.kind)) return add_copy(task, volume);
+    if (is_copy(task.kind())) return add_copy(task, volume);
     const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
     volume.scale_out_bytes += cost.scale_out_bytes;
     volume.flows += cost.flows;
     volume.packets += cost.packets;
     add(volume.packet_hops, cost.packet_hops);
     add(volume.most_hops, cost.most_hops);
-    if (task.traits.only_message) {
+    const TransferTraits& traits = task.payload()->traits;
+    if (traits.only_message) {
       volume.single_flows += cost.flows;
-    } else if (task.raw && cost.flows > 0) {
-      use_lane(job_.gpus[task.peer], task.traits.traffic_class, task.traits.channel);
+    } else if (is_raw(task) && cost.flows > 0) {
+      use_lane(job_.gpus[task.message().peer], traits.traffic_class, traits.channel);
     }
   }
 
@@ -177,8 +173,8 @@ class RankVolume {
   void add_copy(const Task& task, Volume& volume) {
     SendRequest message;
     message.source = message.destination = gpu_;
-    count(links_crossed_by(message), task.bytes, 1, volume);
-    use_lane(gpu_, 0, task.kind == TaskKind::copy_from_host ? 1 : 0);
+    count(links_crossed_by(message), task.bytes(), 1, volume);
+    use_lane(gpu_, 0, task.kind() == TaskKind::copy_from_host ? 1 : 0);
   }
 
   Volume ask(const CommunicationRequest& request) {
@@ -403,7 +399,7 @@ Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>
                       const Cluster& cluster, const PacketNetwork* network) {
   Volume volume;
   GroupRoutes group_routes;
-  for (std::uint32_t rank = 0; rank < source.ranks() && volume.known; ++rank) {
+  for (RankId rank = 0; rank < source.ranks() && volume.known; ++rank) {
     RankVolume({source, gpus}, executor, cluster, network, group_routes, rank).add_to(volume);
   }
   return volume;

@@ -14,7 +14,7 @@
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 #include "sim/workload/memory_plan.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 

@@ -9,8 +9,7 @@ LibraryChoice RecordedChoices::choice(const CommunicationRecord& communication) 
   if (is_collective(communication.kind) && communication.ranks > 1) {
     const JobPlan& plan = jobs_.job(communication.job).plan();
     members_.clear();
-    for (const std::uint32_t rank : plan.source->group(communication.group))
-      members_.push_back(plan.gpus[rank]);
+    for (const RankId rank : plan.source->group(communication.group)) members_.push_back(plan.gpus[rank]);
     CommunicationRequest request;
     request.kind = communication.kind;
     request.members = &members_;

@@ -96,7 +96,7 @@ void Recorder::record(const FlowRecord& flow) {
   if (sinks_ != nullptr) sinks_->add(flow);
 }
 
-void Recorder::record(std::uint32_t job, std::uint32_t iteration, const PathStep& step) {
+void Recorder::record(JobId job, std::uint32_t iteration, const PathStep& step) {
   auto& [steps, time] = path_[job][{step.kind, step.stream, step.collective, step.name}];
   ++steps;
   time += step.end - step.begin;
@@ -124,7 +124,7 @@ std::string Recorder::port_name(PortId port) const {
   return port == kNoId ? "further ports" : graph_.port_name(port);
 }
 
-std::vector<PathShare> Recorder::path_shares(std::uint32_t job, const TaskSource& source) const {
+std::vector<PathShare> Recorder::path_shares(JobId job, const TaskSource& source) const {
   std::vector<PathShare> shares;
   for (const auto& [key, sum] : path_[job]) {
     const auto& [kind, stream, collective, name] = key;
@@ -136,7 +136,7 @@ std::vector<PathShare> Recorder::path_shares(std::uint32_t job, const TaskSource
   return shares;
 }
 
-std::vector<PathPair> Recorder::path_pairs(std::uint32_t job) const {
+std::vector<PathPair> Recorder::path_pairs(JobId job) const {
   std::vector<PathPair> ways;
   for (const auto& [ends, sum] : ways_[job]) ways.push_back({ends.first, ends.second, sum.first, sum.second});
   std::stable_sort(ways.begin(), ways.end(),
@@ -144,7 +144,7 @@ std::vector<PathPair> Recorder::path_pairs(std::uint32_t job) const {
   return ways;
 }
 
-std::vector<PathPort> Recorder::path_ports(std::uint32_t job) const {
+std::vector<PathPort> Recorder::path_ports(JobId job) const {
   std::vector<PathPort> ports;
   for (const auto& [port, sum] : ports_[job]) ports.push_back({port_name(port), sum.first, sum.second});
   std::stable_sort(ports.begin(), ports.end(),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/fingerprint.h"
+#include "sim/core/ids.h"
 #include "sim/report/quantiles.h"
 #include "sim/report/result_sinks.h"
 #include "sim/report/results.h"
@@ -39,12 +40,12 @@ class Recorder {
   void record(const MemoryRecord& memory) {
     if (sinks_ != nullptr) sinks_->add(memory);
   }
-  void record(std::uint32_t job, std::uint32_t iteration, const PathStep& step);
+  void record(JobId job, std::uint32_t iteration, const PathStep& step);
   // Return the critical paths of a job by task name and kind, by pair of GPUs and by port, the largest first.
   // `source` is the job's and provides the names.
-  std::vector<PathShare> path_shares(std::uint32_t job, const TaskSource& source) const;
-  std::vector<PathPair> path_pairs(std::uint32_t job) const;
-  std::vector<PathPort> path_ports(std::uint32_t job) const;
+  std::vector<PathShare> path_shares(JobId job, const TaskSource& source) const;
+  std::vector<PathPair> path_pairs(JobId job) const;
+  std::vector<PathPort> path_ports(JobId job) const;
 
   std::vector<CollectiveTimes> collectives() const;
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }

@@ -52,7 +52,7 @@ struct PathPort {
 struct JobMemory {
   MemoryUse planned;  // largest use of any rank, in program order
   // The rank whose GPU is fullest at any time, the time, and the use then.
-  std::uint32_t rank = 0;
+  RankId rank = 0;
   Time time = 0;
   MemoryUse use;
   Bytes capacity = 0;            // of that GPU, bytes; 0: unknown

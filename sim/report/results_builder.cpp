@@ -30,7 +30,7 @@ JobMemory memory_of(const MemoryLedger& ledger, const MemoryPlan& plan) {
   memory.rank = ledger.fullest();
   memory.time = ledger.of(memory.rank).peak_time;
   memory.use = ledger.of(memory.rank).peak;
-  for (std::uint32_t rank = 0; rank < ledger.ranks(); ++rank) {
+  for (RankId rank = 0; rank < ledger.ranks(); ++rank) {
     memory.rank_peak.push_back(ledger.of(rank).peak.total());
     memory.rank_time.push_back(ledger.of(rank).peak_time);
   }
@@ -66,7 +66,7 @@ void add_memory(const RunParts& run, const Job& job, JobResult& result) {
   result.memory = memory_of(*job.memory(), *job.plan().source->memory());
   result.memory->capacity = run.models.memory_of(result.gpus[result.memory->rank]);
   std::vector<Bytes> of_hosts(run.cluster.hosts.size(), 0);
-  for (std::uint32_t rank = 0; rank < result.gpus.size(); ++rank) {
+  for (RankId rank = 0; rank < result.gpus.size(); ++rank) {
     Bytes& host = of_hosts[run.cluster.gpus[result.gpus[rank]].host];
     host += job.memory()->of(rank).host_peak;
     result.memory->host = std::max(result.memory->host, host);
@@ -157,7 +157,7 @@ std::vector<std::string> notes(const RunParts& run, const Results& results) {
   append(lines, unused_settings(run));
   std::vector<bool> used(run.cluster.gpus.size(), false);
   for (const JobResult& job : results.jobs) {
-    for (const std::uint32_t gpu : job.gpus) used[gpu] = true;
+    for (const GpuId gpu : job.gpus) used[gpu] = true;
   }
   if (const auto idle = std::count(used.begin(), used.end(), false); idle > 0)
     lines.push_back(fmt::format("{} of {} GPUs had no rank", idle, used.size()));
@@ -215,7 +215,7 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
   for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)
     results.slowdowns_by_size[bin] = run.recorder.slowdowns(bin);
   if (run.sampler != nullptr && run.output.sample.queues) results.sampled_queues = run.sampler->queues();
-  for (std::uint32_t job = 0; job < run.jobs.size(); ++job)
+  for (JobId job = 0; job < run.jobs.size(); ++job)
     results.jobs.push_back(job_result(run, job, results.simulated));
   for (const Gpu& gpu : run.cluster.gpus) results.gpu_names.push_back(run.cluster.graph.node(gpu.node).name);
   if (run.packets != nullptr) add_network(run, results);

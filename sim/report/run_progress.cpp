@@ -27,7 +27,7 @@ Volume RunProgress::done() const {
 
 Volume RunProgress::whole() const {
   Volume sum;
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+  for (JobId job = 0; job < jobs_.size(); ++job) {
     add_volume(sum, naming_file(descriptions_[job].file, [&] {
                  return predict_volume(*descriptions_[job].source, jobs_.job(job).plan().gpus, executor_,
                                        cluster_, packets_);

@@ -20,14 +20,14 @@ struct RecordedCommunication {
 // RecordedStep: a step of the critical path of an iteration. Recorded if OutputParameters::critical_path is
 // set.
 struct RecordedStep {
-  std::uint32_t job = 0;
+  JobId job = 0;
   std::uint32_t iteration = 0;
   const PathStep& step;
 };
 
 // RecordedPortDelay: the delay of a transfer step at one port.
 struct RecordedPortDelay {
-  std::uint32_t job = 0;
+  JobId job = 0;
   std::uint32_t iteration = 0;
   const PathStep& step;
   std::string port;  // name as in links.csv

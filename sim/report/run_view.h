@@ -8,7 +8,7 @@
 
 #include "sim/report/output_parameters.h"
 #include "sim/topology/topology.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
@@ -31,7 +31,7 @@ struct RunView {
   Bytes payload = 0;  // payload bytes of a packet of the first packet fabric; 0: there is none
 
   // Returns the name of a GPU's NIC, or "".
-  std::string_view nic(std::uint32_t gpu) const {
+  std::string_view nic(GpuId gpu) const {
     return gpu < nic_names.size() ? std::string_view(nic_names[gpu]) : std::string_view();
   }
 };

@@ -104,7 +104,7 @@ class Cells {
     }
   }
 
-  const std::vector<std::string>& at(std::uint32_t time, std::uint32_t rank) const {
+  const std::vector<std::string>& at(std::uint32_t time, RankId rank) const {
     static const std::vector<std::string> none;
     const auto found = cells_.find({time, rank});
     return found == cells_.end() ? none : found->second;
@@ -189,9 +189,7 @@ class ScheduleTable {
   }
 
  private:
-  static std::string title_of(std::uint32_t rank) {
-    return rank == kNoIndex ? "..." : fmt::format("rank {}", rank);
-  }
+  static std::string title_of(RankId rank) { return rank == kNoIndex ? "..." : fmt::format("rank {}", rank); }
 
   std::size_t ranks_at_once() const {
     const std::size_t column = std::max(cells_.widest(), title_of(ranks_ - 1).size()) + kBetween;
@@ -200,14 +198,14 @@ class ScheduleTable {
   }
   std::size_t lines_at(std::uint32_t time, const Shown& ranks) const {
     std::size_t most = 1;
-    for (const std::uint32_t rank : ranks) {
+    for (const RankId rank : ranks) {
       if (rank != kNoIndex) most = std::max(most, Cells::shown_of(cells_.at(time, rank)));
     }
     return most;
   }
   std::size_t lines_of_a_table() const {
     Shown all(ranks_);
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) all[rank] = rank;
+    for (RankId rank = 0; rank < ranks_; ++rank) all[rank] = rank;
     std::size_t lines = 2;
     for (const std::uint32_t time : times_) lines += time == kNoIndex ? 1 : lines_at(time, all);
     return lines;
@@ -216,7 +214,7 @@ class ScheduleTable {
   std::string table(const Shown& ranks) const {
     TableColumn time{"time", 0, false, {}};
     std::vector<TableColumn> columns;
-    for (const std::uint32_t rank : ranks) columns.push_back({title_of(rank), 0, true, {}});
+    for (const RankId rank : ranks) columns.push_back({title_of(rank), 0, true, {}});
     for (const std::uint32_t at : times_) {
       const std::size_t lines = at == kNoIndex ? 1 : lines_at(at, ranks);
       for (std::size_t line = 0; line < lines; ++line) {
@@ -227,7 +225,7 @@ class ScheduleTable {
     columns.insert(columns.begin(), std::move(time));
     return text_table(std::move(columns), 2, width_);
   }
-  std::string cell(std::uint32_t time, std::uint32_t rank, std::size_t line) const {
+  std::string cell(std::uint32_t time, RankId rank, std::size_t line) const {
     if (time == kNoIndex || rank == kNoIndex) return "";
     return Cells::line_of(cells_.at(time, rank), line);
   }
@@ -284,7 +282,7 @@ class SchedulePicture {
   }
 
  private:
-  double x(std::uint32_t rank) const { return kMargin + 20 + step_ * rank; }
+  double x(RankId rank) const { return kMargin + 20 + step_ * rank; }
   double y(std::uint32_t time) const { return kTop + 20 + kRow * time; }
   bool is_drawn(const ScheduledMessage& message) const {
     return message.sender.time < times_ && message.sender.rank < ranks_ && receiver_of(message) < ranks_;
@@ -303,7 +301,7 @@ class SchedulePicture {
                    fmt::format("time {}", time));
       canvas_.text({x(0) - 22, y(time) + 4}, fmt::format("{}", time), kPictureFont, "end");
     }
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    for (RankId rank = 0; rank < ranks_; ++rank) {
       const std::string name = fmt::format("rank {}", rank);
       canvas_.line({x(rank), kTop}, {x(rank), y(times_)}, "#9a9a9a", 1, name);
       canvas_.box({{x(rank), kTop - 6}, std::min(60.0, 0.9 * step_)}, Style::gpu,

@@ -115,7 +115,7 @@ Json memory_json(const std::optional<JobMemory>& memory) {
           {"planned", memory_json(memory->planned)},
           {"peak", memory_json(memory->use)},
           {"host_peak_bytes", memory->host},
-          {"peak_rank", memory->rank},
+          {"peak_rank", std::uint32_t{memory->rank}},
           {"peak_time_s", to_seconds(memory->time)}};
 }
 
@@ -320,7 +320,7 @@ Json planned_json(const Prediction& prediction) {
   Json json = Json::array();
   for (const PlannedMemory& planned : prediction.gpu_memory) {
     json.push_back({{"job", planned.job},
-                    {"rank", planned.peak.rank},
+                    {"rank", std::uint32_t{planned.peak.rank}},
                     {"capacity_bytes", planned.capacity > 0 ? Json(planned.capacity) : Json(nullptr)},
                     {"planned", memory_json(planned.peak.use)}});
   }

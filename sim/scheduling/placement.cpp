@@ -11,7 +11,7 @@ namespace netsim {
 
 std::vector<std::uint32_t> free_gpus(const PlacementView& view) {
   std::vector<std::uint32_t> gpus;
-  for (std::uint32_t gpu = 0; gpu < view.taken.size(); ++gpu) {
+  for (GpuId gpu = 0; gpu < view.taken.size(); ++gpu) {
     if (!view.taken[gpu]) gpus.push_back(gpu);
   }
   return gpus;
@@ -36,7 +36,7 @@ PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view, const
   const std::vector<bool> taken = used;
   PlacedRanks placed{placement->place({view.cluster, taken, view.ranks, view.axes, view.job, view.seed}),
                      placement->shares()};
-  for (const std::uint32_t gpu : placed.gpus) {
+  for (const GpuId gpu : placed.gpus) {
     NETSIM_CHECK(gpu < used.size() && !used[gpu],
                  fmt::format("a placement puts two ranks on GPU {}, or one where another job is", gpu));
     used[gpu] = true;

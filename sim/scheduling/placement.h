@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/topology/topology.h"
 

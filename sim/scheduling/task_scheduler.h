@@ -9,13 +9,14 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
 
 // ReadyTask: the part of a task that a scheduler may see.
 struct ReadyTask {
-  std::uint32_t rank = 0;
+  RankId rank = 0;
   std::uint32_t queue = 0;  // the rank's stream queue
   std::uint32_t place = 0;  // position in the queue, in program order
   std::uint32_t iteration = 0;

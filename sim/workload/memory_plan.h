@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -73,7 +74,7 @@ struct TaskMemory {
 
 // MemoryPeak: the greatest use at one time of the ranks that have the same role.
 struct MemoryPeak {
-  std::uint32_t rank = 0;  // the first rank of the role
+  RankId rank = 0;  // the first rank of the role
   MemoryUse use;
 };
 
@@ -81,12 +82,12 @@ class MemoryPlan {
  public:
   virtual ~MemoryPlan() = default;
   // Returns the memory that a rank uses throughout.
-  virtual const MemoryUse& resident(std::uint32_t rank) const = 0;
+  virtual const MemoryUse& resident(RankId rank) const = 0;
   // Adds the changes at the beginning or end of a task to `use`. Returns false where the task changes
   // nothing.
-  virtual bool change(std::uint32_t rank, const Task& task, bool begins, MemoryUse& use) const = 0;
+  virtual bool change(RankId rank, const Task& task, bool begins, MemoryUse& use) const = 0;
   // Returns the index in planned() that belongs to a rank.
-  virtual std::uint32_t role(std::uint32_t rank) const = 0;
+  virtual std::uint32_t role(RankId rank) const = 0;
   // Returns the peaks by role, as known before any times are. Tasks are assumed to begin and end in the order
   // of the program. A communication lasts until the next one of its stream queue.
   virtual std::vector<MemoryPeak> planned() const = 0;

@@ -1,4 +1,4 @@
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 #include <fmt/format.h>
 
@@ -28,18 +28,20 @@ const char* to_string(TaskKind kind) {
   return "?";
 }
 
-const std::vector<AskedCircuits>& TaskSource::circuits() const {
+const std::vector<AskedCircuits>& WorkloadDescription::circuits() const {
   static const std::vector<AskedCircuits> none;
   return none;
 }
 
-std::string task_label(const TaskSource& source, std::uint32_t rank, const Task& task) {
-  const char* kind = task.kind == TaskKind::collective ? to_string(task.collective) : to_string(task.kind);
+std::string task_label(const WorkloadDescription& source, RankId rank, const Task& task) {
+  const char* kind =
+      task.kind() == TaskKind::collective ? to_string(task.collective().collective) : to_string(task.kind());
   return fmt::format("rank {}, stream {}: {} '{}' (task {})", rank, to_string(task.stream), kind,
                      source.name(task.name), task.id);
 }
 
-void refuse_task(const TaskSource& source, std::uint32_t rank, const Task& task, const std::string& message) {
+void refuse_task(const WorkloadDescription& source, RankId rank, const Task& task,
+                 const std::string& message) {
   throw InputError(fmt::format("{}: {}: {}", source.job_name(), task_label(source, rank, task), message));
 }
 

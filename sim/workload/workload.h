@@ -10,7 +10,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/units.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 

@@ -29,7 +29,7 @@ class OneTask final : public ComputeListener {
     devices.set_listener(this);
     devices.begin(0, 0, 0, work);
   }
-  void compute_done(std::uint32_t, std::uint32_t, std::uint32_t) override { end = loop.now(); }
+  void compute_done(GpuId, JobId, std::uint32_t) override { end = loop.now(); }
   Time run() {
     loop.run(kNever);
     return end;

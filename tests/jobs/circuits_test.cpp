@@ -214,7 +214,7 @@ auto step(const char* kind, Time begin, Time end) { return std::tuple(std::strin
 // Rank r computes 100 + 20 r, then they ask, then they compute 30.
 ScriptedSource asking(std::uint32_t ranks) {
   ScriptedSource source(ranks);
-  std::vector<std::uint32_t> all;
+  std::vector<RankId> all;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) all.push_back(rank);
   const std::uint32_t group = source.add_group(all);
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {

@@ -84,13 +84,10 @@ TEST(CriticalPath, OfADiamondIsItsLongerSide) {
     source.message(peer, TaskKind::send, 0, 1, {computed});
   }
   Task receive;
-  receive.kind = TaskKind::receive;
-  receive.bytes = 8;
-  receive.tag = 1;
-  receive.peer = 1;
+  receive.body = test::message(TaskKind::receive, 1, 8, 1);
   receive.stream = Stream::dp;
   const std::uint32_t first = source.add(0, receive);
-  receive.peer = 2;
+  receive.message().peer = 2;
   receive.stream = Stream::ep;
   const std::uint32_t second = source.add(0, receive);
   const std::uint32_t end = source.compute(0, 6, {first, second});
@@ -112,14 +109,11 @@ TEST(CriticalPath, OfAPipelineGoesThroughItsSlowestStage) {
   for (std::uint32_t microbatch = 0; microbatch < 2; ++microbatch) {
     const std::uint32_t forward = source.compute(0, 10);
     Task send;
-    send.kind = TaskKind::send;
     send.stream = microbatch == 0 ? Stream::pp : Stream::dp;  // do not wait for each other
-    send.peer = 1;
-    send.bytes = 8;
+    send.body = test::message(TaskKind::send, 1, 8);
     source.add(0, send, {forward});
     Task receive = send;
-    receive.kind = TaskKind::receive;
-    receive.peer = 0;
+    receive.body = test::message(TaskKind::receive, 0, 8);
     source.compute(1, 20, {source.add(1, receive)});
   }
   const PlayedJob run(source);
@@ -149,7 +143,7 @@ TEST(CriticalPath, OfACollectiveGoesFromMessageToMessageBackToItsLastMember) {
 void play_collective(CriticalPath& path, std::uint64_t number, Time begin) {
   JobRecord task;
   task.communication = number;
-  task.task.kind = TaskKind::collective;
+  task.task.body = CollectiveTask();
   task.cause = JobRecord::Cause::task_ended;
   task.time = begin;
   for (task.rank = 0; task.rank < 2; ++task.rank) path.begins(task);
@@ -181,9 +175,7 @@ TEST(CriticalPath, ForgetsReleasesWhenTheirCommunicationIsOver) {
 TEST(CriticalPath, OfAnEarliestStartIsHeldUntilThen) {
   ScriptedSource source(2);
   Task task;
-  task.kind = TaskKind::send;
-  task.peer = 1;
-  task.bytes = 8;
+  task.body = test::message(TaskKind::send, 1, 8);
   task.not_before = 100;
   source.add(0, task);
   source.message(1, TaskKind::receive, 0, 0);
@@ -195,7 +187,7 @@ TEST(CriticalPath, OfAnEarliestStartIsHeldUntilThen) {
 // Tasks in one global order, so that no order of streams can deadlock.
 ScriptedSource random_source(RandomStream& random) {
   ScriptedSource source(static_cast<std::uint32_t>(2 + random.below(3)));
-  std::vector<std::uint32_t> everyone;
+  std::vector<RankId> everyone;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) everyone.push_back(rank);
   const std::uint32_t group = source.add_group(everyone);
   for (std::uint32_t iteration = 0; iteration < 3; ++iteration) {
@@ -204,17 +196,15 @@ ScriptedSource random_source(RandomStream& random) {
       task.iteration = iteration;
       const auto rank = static_cast<std::uint32_t>(random.below(source.ranks()));
       if (random.below(3) == 0) {
-        task.kind = TaskKind::collective;
         task.stream = Stream::tp;
-        task.group = group;
-        task.bytes = 64;
-        for (const std::uint32_t member : everyone) {
+        task.body = test::collective(CollectiveKind::all_reduce, group, 64);
+        for (const RankId member : everyone) {
           const std::uint32_t tasks = source.task_count(member);
           source.add(member, task,
                      tasks > 0 ? std::vector<std::uint32_t>{tasks - 1} : std::vector<std::uint32_t>{});
         }
       } else {
-        task.work = source.add_work(static_cast<Time>(random.below(30)));
+        task.body = ComputeTask{source.add_work(static_cast<Time>(random.below(30)))};
         source.add(rank, task);
       }
     }

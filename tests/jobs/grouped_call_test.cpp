@@ -9,6 +9,7 @@
 #include "sim/workload/traffic/simple_source.h"
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/support/single_job.h"
+#include "tests/support/task_bodies.h"
 
 namespace netsim::grouped_call_test {
 namespace {
@@ -50,11 +51,8 @@ struct Played {
 
 Task reduction(SimpleSource& source, std::uint32_t group) {
   Task task;
-  task.kind = TaskKind::collective;
   task.stream = Stream::dp;
-  task.collective = CollectiveKind::all_reduce;
-  task.group = group;
-  task.bytes = 8;
+  task.body = test::collective(CollectiveKind::all_reduce, group, 8);
   task.name = source.add_name("sum");
   return task;
 }
@@ -88,7 +86,7 @@ TEST(GroupedCall, BeginsWhenAllAreReadyAndEndsWhenAllHave) {
   SimpleSource source("calls", 2);
   const Task small = reduction(source, source.add_group({0, 1}));
   Task large = small;
-  large.bytes = 2'000'000;
+  large.payload()->bytes = 2'000'000;
   Task held = small;
   held.not_before = 50 * kMicrosecond;
   for (const std::uint32_t rank : {0U, 1U}) {
@@ -104,7 +102,7 @@ TEST(GroupedCall, BeginsWhenAllAreReadyAndEndsWhenAllHave) {
       EXPECT_EQ(played.start_of(rank, task), 50 * kMicrosecond) << "none before the last is ready";
     Time last = 0;
     for (const std::uint32_t task : {0U, 1U, 2U}) last = std::max(last, played.end_of(rank, task));
-    EXPECT_GE(last, 50 * kMicrosecond + transmission_time(large.bytes, 8 * kGbps));
+    EXPECT_GE(last, 50 * kMicrosecond + transmission_time(large.bytes(), 8 * kGbps));
     EXPECT_EQ(played.start_of(rank, 3), last);
   }
 }
@@ -117,11 +115,11 @@ SimpleSource exchange(std::uint32_t ranks, bool together) {
     for (std::uint32_t distance = 1; distance < ranks; ++distance) {
       Task task;
       task.stream = Stream::ep;
-      task.bytes = 40'000'000;
       task.name = source.add_name("block");
       for (const TaskKind kind : {TaskKind::send, TaskKind::receive}) {
-        task.kind = kind;
-        task.peer = kind == TaskKind::send ? (rank + distance) % ranks : (rank + ranks - distance) % ranks;
+        const bool sends = kind == TaskKind::send;
+        task.body =
+            test::message(kind, (sends ? rank + distance : rank + ranks - distance) % ranks, 40'000'000);
         if (together && !first) {
           source.join_task(rank, task);
         } else {

@@ -32,12 +32,12 @@ struct Books {
 
   void begins(std::uint32_t rank, std::uint32_t id, Time time) {
     JobRecord record = of(rank, id, time);
-    record.kind = record.task.kind == TaskKind::compute ? Kind::compute_begins : Kind::communication_begins;
+    record.kind = record.task.kind() == TaskKind::compute ? Kind::compute_begins : Kind::communication_begins;
     statistics.apply(record);
   }
   void ends(std::uint32_t rank, std::uint32_t id, Time time, Time posted, Time start) {
     JobRecord record = of(rank, id, time);
-    record.kind = record.task.kind == TaskKind::compute ? Kind::compute_ends : Kind::communication_ends;
+    record.kind = record.task.kind() == TaskKind::compute ? Kind::compute_ends : Kind::communication_ends;
     record.posted = posted;
     record.start = start;
     std::vector<Task> ready;
@@ -165,9 +165,8 @@ TEST(JobStatistics, AMessageTakesTheKindOfItsSender) {
   ScriptedSource source(2);
   source.message(0, TaskKind::send, 1, 7);
   Task receive = source.task(0, 0);
-  receive.kind = TaskKind::receive;
   receive.stream = Stream::tp;
-  receive.peer = 0;
+  receive.body = test::message(TaskKind::receive, 0, 8, 7);
   source.add(1, receive);
   Books run(source);
   run.begins(1, 0, 0);
@@ -210,19 +209,19 @@ std::string refusal(ScriptedSource source, void (*change)(Task&)) {
 }
 
 TEST(JobStatistics, RefuseMembersThatDisagree) {
-  EXPECT_EQ(refusal(with_message(), [](Task& task) { task.bytes = 9; }),
+  EXPECT_EQ(refusal(with_message(), [](Task& task) { task.payload()->bytes = 9; }),
             "scripted: rank 1, stream pp: receive 'step' (task 0): 9 bytes, but 8 at rank 0, stream pp: send "
             "'step' (task 0)");
-  EXPECT_THAT(refusal(with_message(), [](Task& task) { task.raw = true; }),
+  EXPECT_THAT(refusal(with_message(), [](Task& task) { task.message().raw = true; }),
               HasSubstr("raw, but not raw at rank 0"));
   ScriptedSource source(2);
   const std::uint32_t group = source.add_group({0, 1});
   for (std::uint32_t rank = 0; rank < 2; ++rank) source.all_reduce(rank, group, Stream::dp);
-  EXPECT_THAT(refusal(source, [](Task& task) { task.bytes = 9; }),
+  EXPECT_THAT(refusal(source, [](Task& task) { task.payload()->bytes = 9; }),
               HasSubstr("9 bytes, but 64 at rank 0, stream "));
-  EXPECT_THAT(refusal(source, [](Task& task) { task.collective = CollectiveKind::broadcast; }),
+  EXPECT_THAT(refusal(source, [](Task& task) { task.collective().collective = CollectiveKind::broadcast; }),
               HasSubstr("broadcast, but all_reduce at rank 0, stream "));
-  EXPECT_THAT(refusal(source, [](Task& task) { task.root = 1; }),
+  EXPECT_THAT(refusal(source, [](Task& task) { task.collective().root = 1; }),
               HasSubstr("root 1, but 0 at rank 0, stream "));
   EXPECT_EQ(refusal(source, [](Task&) {}), "not refused");
 }

@@ -385,16 +385,12 @@ TEST(Job, MembersAgreeOnIdsAndNoTwoOperationsShareOne) {
 TEST(Job, StartsNoTaskBeforeItsEarliestStart) {
   ScriptedSource source(2);
   Task send;
-  send.kind = TaskKind::send;
   send.stream = Stream::dp;
-  send.raw = true;
-  send.peer = 1;
-  send.bytes = 5;
+  send.body = test::message(TaskKind::send, 1, 5, 0, true);
   send.not_before = 40;
   source.add(0, send);
   Task receive = send;
-  receive.kind = TaskKind::receive;
-  receive.peer = 0;
+  receive.body = test::message(TaskKind::receive, 0, 5, 0, true);
   receive.not_before = 0;
   source.add(1, receive);
   ScriptedRun run(source);
@@ -410,7 +406,7 @@ TEST(Job, AnIterationEndsWithItsLastRank) {
   for (std::uint32_t iteration = 0; iteration < 3; ++iteration) {
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       Task task;
-      task.work = source.add_work(10 + rank);
+      task.body = ComputeTask{source.add_work(10 + rank)};
       task.iteration = iteration;
       source.add(rank, task);
     }
@@ -436,7 +432,7 @@ TEST(Job, AJobWithoutTasksIsDoneAtItsBeginning) {
 // Tasks in one global order of operations, so that no order of streams can deadlock.
 ScriptedSource random_source(RandomStream& random) {
   ScriptedSource source(static_cast<std::uint32_t>(2 + random.below(3)));
-  std::vector<std::uint32_t> everyone;
+  std::vector<RankId> everyone;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) everyone.push_back(rank);
   // A group per stream, as a communicator is used on one stream: ids count what a rank reaches on a group.
   std::vector<std::uint32_t> all, pair;
@@ -477,7 +473,7 @@ std::vector<Interval> intervals_of(const std::vector<TaskRecord>& tasks, std::ui
   std::vector<Interval> intervals;
   for (const TaskRecord& record : tasks) {
     if (record.rank != rank) continue;
-    const bool compute = record.task.kind == TaskKind::compute;
+    const bool compute = record.task.kind() == TaskKind::compute;
     intervals.push_back(
         {compute ? kCompute : static_cast<int>(record.task.stream), record.start, record.end});
   }
@@ -585,15 +581,12 @@ TEST(JobOrder, MembersFindEachOtherByTheOrderOfTheProgram) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const std::uint32_t early = source.compute(rank, 5), late = source.compute(rank, 5);
     Task first;
-    first.kind = TaskKind::collective;
     first.stream = Stream::tp;
-    first.group = group;
-    first.bytes = 64;
+    first.body = test::collective(CollectiveKind::all_reduce, group, 64);
     source.add(rank, first, {rank == 0 ? early : late});
     Task second = first;
-    second.collective = CollectiveKind::all_gather;
     second.stream = Stream::dp;
-    second.bytes = 32;
+    second.body = test::collective(CollectiveKind::all_gather, group, 32);
     source.add(rank, second, {rank == 0 ? late : early});
   }
   EventLoop loop;
@@ -736,7 +729,7 @@ TEST(Job, RefusesStreamsThatRunNoKernels) {
 // The third iteration of rank 1 is a straggler.
 class Straggling final : public ComputeTimes {
  public:
-  Time duration(std::uint32_t rank, const ComputeRequest& task) const override {
+  Time duration(RankId rank, const ComputeRequest& task) const override {
     return rank == 1 && task.iteration == 2 ? 25 : 5;
   }
 };
@@ -744,7 +737,7 @@ class Straggling final : public ComputeTimes {
 TEST(Job, AsksForTheTimeOfEachTask) {
   ScriptedSource source(2);
   Task task;
-  task.work = source.add_work(1);
+  task.body = ComputeTask{source.add_work(1)};
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     for (task.iteration = 0; task.iteration < 4; ++task.iteration) source.add(rank, task);
   }
@@ -1002,14 +995,9 @@ ScriptedSource with_message(Bytes sent, Bytes expected, std::uint32_t peer = 1, 
   ScriptedSource source(2);
   Task task;
   task.stream = Stream::pp;
-  task.kind = TaskKind::send;
-  task.peer = peer;
-  task.bytes = sent;
+  task.body = test::message(TaskKind::send, peer, sent);
   source.add(0, task);
-  task.kind = TaskKind::receive;
-  task.peer = 0;
-  task.bytes = expected;
-  task.raw = raw;
+  task.body = test::message(TaskKind::receive, 0, expected, 0, raw);
   source.add(1, task);
   return source;
 }
@@ -1033,23 +1021,23 @@ TEST(JobBadInput, CollectivesThatDisagree) {
   const auto refused = [](void (*change)(Task&)) {
     ScriptedSource source(2);
     Task task;
-    task.kind = TaskKind::collective;
     task.stream = Stream::dp;
-    task.group = source.add_group({0, 1});
-    task.bytes = 16;
+    task.body = test::collective(CollectiveKind::all_reduce, source.add_group({0, 1}), 16);
     source.add(0, task);
     change(task);
     source.add(1, task);
     return refusal(source);
   };
-  EXPECT_THAT(refused([](Task& task) { task.bytes = 17; }), HasSubstr("17 bytes, but 16 at rank 0, stream "));
-  EXPECT_THAT(refused([](Task& task) { task.collective = CollectiveKind::all_gather; }),
+  EXPECT_THAT(refused([](Task& task) { task.payload()->bytes = 17; }),
+              HasSubstr("17 bytes, but 16 at rank 0, stream "));
+  EXPECT_THAT(refused([](Task& task) { task.collective().collective = CollectiveKind::all_gather; }),
               HasSubstr("all_gather, but all_reduce at rank 0, stream "));
-  EXPECT_THAT(refused([](Task& task) { task.root = 1; }), HasSubstr("root 1, but 0 at rank 0, stream "));
+  EXPECT_THAT(refused([](Task& task) { task.collective().root = 1; }),
+              HasSubstr("root 1, but 0 at rank 0, stream "));
 }
 
 TEST(JobBadInput, GroupsThatCannotBe) {
-  const auto refused = [](std::vector<std::uint32_t> group) {
+  const auto refused = [](std::vector<RankId> group) {
     ScriptedSource source(2);
     source.all_reduce(0, source.add_group(std::move(group)), Stream::dp);
     return refusal(source);
@@ -1062,7 +1050,7 @@ TEST(JobBadInput, GroupsThatCannotBe) {
 TEST(JobBadInput, WorkThatDoesNotExist) {
   ScriptedSource source(1);
   Task task;
-  task.work = 3;
+  task.body = ComputeTask{3};
   source.add(0, task);
   EXPECT_THAT(refusal(source), HasSubstr("work 3 does not exist"));
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/report/results.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim::test {
 
@@ -21,21 +21,21 @@ class TinySource final : public TaskSource {
   std::optional<std::uint32_t> iterations() const override { return 1; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
-  const std::vector<std::uint32_t>& group(std::uint32_t) const override { return group_; }
+  const std::vector<RankId>& group(GroupId) const override { return group_; }
   std::optional<std::uint64_t> total_tasks() const override { return 4; }
-  bool for_each_task(std::uint32_t, const Visitor&) const override { return false; }
+  bool for_each_task(RankId, const Visitor&) const override { return false; }
   void set_lookahead(std::uint32_t) override {}
-  std::uint32_t open_iteration(std::uint32_t) const override { return kNoIteration; }
-  std::vector<Task> held_back(std::uint32_t) const override { return {}; }
-  void start(std::uint32_t, std::vector<Task>&) override {}
-  void complete(std::uint32_t, std::uint32_t, std::vector<Task>&) override {}
+  std::uint32_t open_iteration(RankId) const override { return kNoIteration; }
+  std::vector<Task> held_back(RankId) const override { return {}; }
+  void start(RankId, std::vector<Task>&) override {}
+  void complete(RankId, TaskId, std::vector<Task>&) override {}
   double model_flops() const override { return 0; }
 
  private:
   std::string name_ = "tiny, \"quoted\"";
   std::vector<Work> works_;
   std::vector<std::string> names_{"forward", "grad,sync"};
-  std::vector<std::uint32_t> group_{0, 1};
+  std::vector<RankId> group_{0, 1};
 };
 
 inline Quantiles quantiles_of(const std::vector<std::int64_t>& values) {

@@ -14,6 +14,7 @@
 #include "sim/report/screen.h"
 #include "sim/report/summary.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/task_bodies.h"
 
 namespace netsim::writers_test {
 namespace {
@@ -38,10 +39,8 @@ TaskRecord task_record() {
   TaskRecord record;
   record.rank = 1;
   record.task.id = 7;
-  record.task.kind = TaskKind::send;
   record.task.stream = Stream::pp;
-  record.task.peer = 0;
-  record.task.bytes = 4096;
+  record.task.body = test::message(TaskKind::send, 0, 4096);
   record.task.name = 1;
   record.communication = 0xab;
   record.posted = 10;
@@ -251,7 +250,7 @@ TEST(ReportTables, ComputeTasksHaveNoCommunication) {
   const TinySource source;
   ResultSinks tables(directory.path(), view_of(source));
   TaskRecord compute = task_record();
-  compute.task.kind = TaskKind::compute;
+  compute.task.body = ComputeTask();
   tables.add(compute);
   tables.finish(two_rank_results());
   EXPECT_THAT(lines_of(directory.text("tasks.csv"))[1], HasSubstr(",t1.7,,\"grad,sync\",compute,"));
@@ -277,7 +276,7 @@ TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {
   const TinySource source;
   ResultSinks tables(directory.path(), view_of(source));
   TaskRecord compute = task_record();
-  compute.task.kind = TaskKind::compute;
+  compute.task.body = ComputeTask();
   compute.task.name = 0;
   tables.add(compute);
   CommunicationRecord broadcast = all_reduce();

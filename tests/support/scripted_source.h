@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
+#include "tests/support/task_bodies.h"
 
 namespace netsim::test {
 
@@ -23,7 +24,7 @@ class ScriptedSource final : public TaskSource {
     works_.push_back({"work", {kernel}});
     return static_cast<std::uint32_t>(works_.size() - 1);
   }
-  std::uint32_t add_group(std::vector<std::uint32_t> ranks) {
+  GroupId add_group(std::vector<RankId> ranks) {
     groups_.push_back(std::move(ranks));
     return static_cast<std::uint32_t>(groups_.size() - 1);
   }
@@ -42,38 +43,31 @@ class ScriptedSource final : public TaskSource {
   }
   std::uint32_t compute(std::uint32_t rank, Time duration, const std::vector<std::uint32_t>& after = {}) {
     Task task;
-    task.work = add_work(duration);
+    task.body = ComputeTask{add_work(duration)};
     return add(rank, task, after);
   }
   std::uint32_t message(std::uint32_t rank, TaskKind kind, std::uint32_t peer, std::uint32_t tag,
                         const std::vector<std::uint32_t>& after = {}) {
     Task task;
-    task.kind = kind;
     task.stream = Stream::pp;
-    task.peer = peer;
-    task.tag = tag;
-    task.bytes = 8;
+    task.body = test::message(kind, peer, 8, tag);
     return add(rank, task, after);
   }
   std::uint32_t all_reduce(std::uint32_t rank, std::uint32_t group, Stream stream,
                            const std::vector<std::uint32_t>& after = {}) {
     Task task;
-    task.kind = TaskKind::collective;
     task.stream = stream;
-    task.group = group;
-    task.bytes = 64;
+    task.body = test::collective(CollectiveKind::all_reduce, group, 64);
     return add(rank, task, after);
   }
   std::uint32_t circuits(std::uint32_t rank, std::uint32_t group, const std::string& configuration,
                          const std::vector<std::uint32_t>& after = {}, std::uint32_t iteration = 0) {
     Task task;
-    task.kind = TaskKind::circuits;
     task.stream = Stream::dp;
-    task.group = group;
     task.iteration = iteration;
     const auto at = std::find_if(circuits_.begin(), circuits_.end(),
                                  [&](const AskedCircuits& known) { return known.name == configuration; });
-    task.circuits = static_cast<std::uint32_t>(at - circuits_.begin());
+    task.body = CircuitsTask{static_cast<std::uint32_t>(at - circuits_.begin()), group};
     if (at == circuits_.end()) circuits_.push_back({configuration, {"script", 1, 0, ""}});
     return add(rank, task, after);
   }
@@ -89,7 +83,7 @@ class ScriptedSource final : public TaskSource {
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
-  const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.at(id); }
+  const std::vector<RankId>& group(GroupId id) const override { return groups_.at(id); }
   std::uint32_t task_count(std::uint32_t rank) const {
     return static_cast<std::uint32_t>(programs_[rank].size());
   }
@@ -100,31 +94,31 @@ class ScriptedSource final : public TaskSource {
     for (const Program& program : programs_) sum += program.size();
     return sum;
   }
-  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override {
+  bool for_each_task(RankId rank, const Visitor& visit) const override {
     if (!census) return false;
     for (const Step& step : programs_[rank]) visit(step.task);
     return true;
   }
   void set_lookahead(std::uint32_t) override {}
-  void start(std::uint32_t rank, std::vector<Task>& ready) override {
+  void start(RankId rank, std::vector<Task>& ready) override {
     for (const Step& step : programs_[rank]) {
       if (step.waits == 0) ready.push_back(step.task);
     }
   }
-  void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override {
+  void complete(RankId rank, TaskId task, std::vector<Task>& ready) override {
     programs_[rank][task].ended = true;
     for (std::uint32_t next : programs_[rank][task].next) {
       if (--programs_[rank][next].waits == 0) ready.push_back(programs_[rank][next].task);
     }
   }
-  std::uint32_t open_iteration(std::uint32_t rank) const override {
+  std::uint32_t open_iteration(RankId rank) const override {
     std::uint32_t open = kNoIteration;
     for (const Step& step : programs_[rank]) {
       if (!step.ended) open = std::min(open, step.task.iteration);
     }
     return open;
   }
-  std::vector<Task> held_back(std::uint32_t rank) const override {
+  std::vector<Task> held_back(RankId rank) const override {
     FirstOfStreams first;
     for (const Step& step : programs_[rank]) {
       if (step.waits > 0 && !first.take(step.task)) break;
@@ -145,9 +139,9 @@ class ScriptedSource final : public TaskSource {
   using Program = std::vector<Step>;
 
   static bool same_key(const Task& a, const Task& b) {
-    if (has_group(a)) return has_group(b) && a.group == b.group;
-    if (a.kind != b.kind || a.kind == TaskKind::compute) return false;
-    return a.peer == b.peer && a.tag == b.tag;
+    if (has_group(a)) return has_group(b) && a.group() == b.group();
+    if (a.kind() != b.kind() || !is_point_to_point(a)) return false;
+    return a.message().peer == b.message().peer && a.message().tag == b.message().tag;
   }
   static void link(Program& program, std::uint32_t before, std::uint32_t after) {
     program[before].next.push_back(after);
@@ -159,7 +153,7 @@ class ScriptedSource final : public TaskSource {
   std::vector<Work> works_;
   std::vector<std::string> names_{"step"};
   std::vector<AskedCircuits> circuits_;
-  std::vector<std::vector<std::uint32_t>> groups_;
+  std::vector<std::vector<RankId>> groups_;
   std::vector<Program> programs_;
 };
 

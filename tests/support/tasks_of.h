@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim::test {
 

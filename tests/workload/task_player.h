@@ -72,14 +72,14 @@ class TaskPlayer {
   void begin(std::uint32_t rank, const Task& task) {
     const std::size_t index = open_.size();
     open_.push_back({rank, task, now_, 0});
-    switch (task.kind) {
+    switch (task.kind()) {
       case TaskKind::compute:
         schedule(index, now_ + (compute_time         ? compute_time(rank, task)
                                 : durations_.empty() ? 0
-                                                     : durations_[task.work]));
+                                                     : durations_[task.work()]));
         break;
       case TaskKind::host_compute:
-        schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work]));
+        schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work()]));
         break;
       case TaskKind::copy_to_host:
       case TaskKind::copy_from_host:
@@ -87,12 +87,12 @@ class TaskPlayer {
         break;
       case TaskKind::send:
         schedule(index, now_ + transfer_time(task));
-        sent_[{rank, task.peer, task.tag, task.sequence}].push(index);
-        match({rank, task.peer, task.tag, task.sequence});
+        sent_[{rank, task.message().peer, task.message().tag, task.sequence}].push(index);
+        match({rank, task.message().peer, task.message().tag, task.sequence});
         break;
       case TaskKind::receive:
-        posted_[{task.peer, rank, task.tag, task.sequence}].push(index);
-        match({task.peer, rank, task.tag, task.sequence});
+        posted_[{task.message().peer, rank, task.message().tag, task.sequence}].push(index);
+        match({task.message().peer, rank, task.message().tag, task.sequence});
         break;
       case TaskKind::collective:
       case TaskKind::circuits:
@@ -105,22 +105,23 @@ class TaskPlayer {
     auto& posted = posted_[key];
     for (; !sent.empty() && !posted.empty(); sent.pop(), posted.pop()) {
       const PlayedTask& message = open_[sent.front()];
-      if (message.task.bytes != open_[posted.front()].task.bytes) mismatched = true;
+      if (message.task.bytes() != open_[posted.front()].task.bytes()) mismatched = true;
       schedule(posted.front(), std::max(now_, message.ready + transfer_time(message.task)));
     }
   }
   void join(const Task& task, std::size_t index) {
-    auto& waiting = calls_of_[{task.group, task.sequence}];
+    auto& waiting = calls_of_[{task.group(), task.sequence}];
     if (!waiting.empty()) {
       const Task& first = open_[waiting.front()].task;
-      if (first.bytes != task.bytes || first.kind != task.kind || first.collective != task.collective ||
-          first.name != task.name)
+      const bool calls = first.kind() == TaskKind::collective && task.kind() == TaskKind::collective;
+      if (first.bytes() != task.bytes() || first.kind() != task.kind() || first.name != task.name ||
+          (calls && first.collective().collective != task.collective().collective))
         mismatched = true;
     }
     waiting.push_back(index);
-    if (waiting.size() < source_.group(task.group).size()) return;
+    if (waiting.size() < source_.group(task.group()).size()) return;
     for (const std::size_t member : waiting) schedule(member, now_ + transfer_time(task));
-    calls_of_.erase({task.group, task.sequence});
+    calls_of_.erase({task.group(), task.sequence});
   }
   void finish(std::size_t index) {
     open_[index].end = now_;

@@ -56,7 +56,7 @@ class CriticalPathCsv : public StreamedCsv, public Receives<RecordedStep> {
     row.cell(std::int64_t{step.rank});
     held ? row.empty() : row.task_id(step.rank, step.task);
     communication ? row.id('c', step.id) : row.empty();
-    for (const std::uint32_t gpu : {step.source, step.destination}) {
+    for (const GpuId gpu : {step.source, step.destination}) {
       gpu == kNoIndex ? row.empty() : row.cell(std::int64_t{gpu});
     }
     for (const Time part :

@@ -59,7 +59,7 @@ class Ns3Fct : public ResultSink, public Receives<FlowRecord> {
  private:
   // Returns the flow's line, without its line break.
   std::string line_of(const FlowRecord& flow) const;
-  std::uint32_t number(std::uint32_t gpu) const;
+  std::uint32_t number(GpuId gpu) const;
   // Returns the ideal time in ns, computed as the tool does.
   std::int64_t ideal(const SendRequest& flow) const;
 
@@ -79,8 +79,8 @@ std::string Ns3Fct::line_of(const FlowRecord& flow) const {
                      flow.start / kNanosecond, (end - flow.start) / kNanosecond, ideal(request));
 }
 
-std::uint32_t Ns3Fct::number(std::uint32_t gpu) const {
-  return gpu < cluster_->host_numbers.size() ? cluster_->host_numbers[gpu] : gpu;
+std::uint32_t Ns3Fct::number(GpuId gpu) const {
+  return gpu < cluster_->host_numbers.size() ? cluster_->host_numbers[gpu] : std::uint32_t{gpu};
 }
 
 std::int64_t Ns3Fct::ideal(const SendRequest& flow) const {

@@ -43,7 +43,7 @@ class RanksCsv : public FinalCsv {
 
   std::string row(const JobResult& job, std::size_t rank) const {
     const RankTimes& t = job.rank_times[rank];
-    const std::uint32_t gpu = job.gpus[rank];
+    const GpuId gpu = job.gpus[rank];
     std::string text = fmt::format("{},{},{},{},{},{},{},{}", csv_cell(job.name), rank, gpu,
                                    csv_cell(run().nic(gpu)), t.compute, t.communication, t.exposed, t.idle);
     for (const Stream stream : kCommunicationStreams) {

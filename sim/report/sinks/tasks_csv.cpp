@@ -38,13 +38,13 @@ class TasksCsv : public StreamedCsv, public Receives<TaskRecord> {
     row.cell(std::int64_t{task.iteration});
     row.cell(std::int64_t{record.rank});
     row.task_id(record.rank, task.id);
-    task.kind == TaskKind::compute ? row.empty() : row.id('c', record.communication);
+    task.kind() == TaskKind::compute ? row.empty() : row.id('c', record.communication);
     task_name_cell(record.job, task.name);
-    row.cell(to_string(task.kind));
+    row.cell(to_string(task.kind()));
     row.cell(to_string(task.stream));
-    task.kind == TaskKind::collective ? row.cell(to_string(task.collective)) : row.empty();
-    is_point_to_point(task) ? row.cell(std::int64_t{task.peer}) : row.empty();
-    row.cell(task.bytes);
+    task.kind() == TaskKind::collective ? row.cell(to_string(task.collective().collective)) : row.empty();
+    is_point_to_point(task) ? row.cell(std::int64_t{task.message().peer}) : row.empty();
+    row.cell(task.bytes());
     row.cell(record.posted);
     row.cell(record.start);
     row.cell(record.end);

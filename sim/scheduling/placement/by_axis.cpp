@@ -33,7 +33,7 @@ class ByAxis final : public Placement {
     check_hosts(view);
     const std::vector<std::uint32_t> free = gpus_for(view);
     std::vector<std::uint32_t> gpus(view.ranks);
-    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[index_of(view, order, rank)];
+    for (RankId rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[index_of(view, order, rank)];
     return gpus;
   }
 
@@ -116,11 +116,12 @@ class ByAxis final : public Placement {
 
   // Returns the rank's number if the axes are counted in that order.
   static std::uint32_t index_of(const PlacementView& view, const std::vector<std::size_t>& order,
-                                std::uint32_t rank) {
+                                RankId rank) {
     std::vector<std::uint32_t> coordinates;
+    std::uint32_t left = rank;
     for (const auto& [name, size] : view.axes) {
-      coordinates.push_back(rank % size);
-      rank /= size;
+      coordinates.push_back(left % size);
+      left /= size;
     }
     std::uint32_t index = 0, stride = 1;
     for (const std::size_t axis : order) {

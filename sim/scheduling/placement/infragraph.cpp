@@ -27,7 +27,7 @@ class Annotated final : public Placement {
                                             ranks.size(), view.cluster.gpus.size()));
     }
     std::vector<std::uint32_t> gpus(view.ranks, kUnplaced);
-    for (std::uint32_t gpu = 0; gpu < ranks.size(); ++gpu) {
+    for (GpuId gpu = 0; gpu < ranks.size(); ++gpu) {
       if (ranks[gpu] < 0 || ranks[gpu] >= std::int64_t{view.ranks}) continue;
       std::uint32_t& place = gpus[static_cast<std::size_t>(ranks[gpu])];
       if (place != kUnplaced)
@@ -35,7 +35,7 @@ class Annotated final : public Placement {
       if (view.taken[gpu]) fail(view, ranks[gpu], fmt::format("is on GPU {}, where another job is", gpu));
       place = gpu;
     }
-    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) {
+    for (RankId rank = 0; rank < view.ranks; ++rank) {
       if (gpus[rank] == kUnplaced) fail(view, rank, "is assigned to no GPU");
     }
     return gpus;

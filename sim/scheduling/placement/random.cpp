@@ -23,7 +23,7 @@ class Random final : public Placement {
   std::vector<std::uint32_t> place(const PlacementView& view) const override {
     std::vector<std::uint32_t> gpus = enough_gpus(view, where_);
     RandomStream random(seed_ != 0 ? seed_ : view.seed, "placement." + view.job);
-    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) {
+    for (RankId rank = 0; rank < view.ranks; ++rank) {
       const std::size_t drawn = rank + static_cast<std::size_t>(random.below(gpus.size() - rank));
       std::swap(gpus[rank], gpus[drawn]);
     }

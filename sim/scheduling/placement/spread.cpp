@@ -19,10 +19,10 @@ class Spread final : public Placement {
     const std::vector<std::uint32_t> free = enough_gpus(view, where_);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
     std::vector<std::uint32_t> of_host(view.cluster.host_count, 0);
-    for (const std::uint32_t gpu : free) order.emplace_back(of_host[view.cluster.gpus[gpu].host]++, gpu);
+    for (const GpuId gpu : free) order.emplace_back(of_host[view.cluster.gpus[gpu].host]++, gpu);
     std::sort(order.begin(), order.end());
     std::vector<std::uint32_t> gpus;
-    for (std::uint32_t rank = 0; rank < view.ranks; ++rank) gpus.push_back(order[rank].second);
+    for (RankId rank = 0; rank < view.ranks; ++rank) gpus.push_back(order[rank].second);
     return gpus;
   }
 

@@ -22,13 +22,13 @@ constexpr Bytes kWrittenBytes = 64;  // bytes of the message that tells a rank t
 class TrainerMemory final : public MemoryPlan {
  public:
   TrainerMemory(const MemoryPlan& inner, std::uint32_t trainers) : inner_(inner), trainers_(trainers) {}
-  const MemoryUse& resident(std::uint32_t rank) const override {
+  const MemoryUse& resident(RankId rank) const override {
     return rank < trainers_ ? inner_.resident(rank) : nothing_;
   }
-  bool change(std::uint32_t rank, const Task& task, bool begins, MemoryUse& use) const override {
+  bool change(RankId rank, const Task& task, bool begins, MemoryUse& use) const override {
     return rank < trainers_ && task.id < kOwn && inner_.change(rank, task, begins, use);
   }
-  std::uint32_t role(std::uint32_t rank) const override {
+  std::uint32_t role(RankId rank) const override {
     return rank < trainers_ ? inner_.role(rank) : static_cast<std::uint32_t>(inner_.planned().size());
   }
   std::vector<MemoryPeak> planned() const override {
@@ -65,7 +65,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     piece_name_ = add_name("checkpoint");
     written_name_ = add_name("checkpoint_written");
     read_name_ = add_name("checkpoint_read");
-    for (std::uint32_t rank = 0; rank < trainers_.size(); ++rank) {
+    for (RankId rank = 0; rank < trainers_.size(); ++rank) {
       if (bytes_[rank] == 0) continue;
       drives_[server_of(rank)].writers.push_back(rank);
       for (std::int64_t i : {std::int64_t{0}, pieces(rank) - 1})
@@ -76,7 +76,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     if (checkpoints() == 0) {
       for (Drives& drives : drives_) drives.writers.clear();
     }
-    for (std::uint32_t rank = 0; before_ > 0 && rank < trainers_.size(); ++rank) {
+    for (RankId rank = 0; before_ > 0 && rank < trainers_.size(); ++rank) {
       if (job_->read[rank] == 0) continue;
       trainers_[rank].boundary = kReading;
       drives_[server_of(rank)].readers.push_back(rank);
@@ -93,7 +93,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<AskedCircuits>& circuits() const override { return inner_->circuits(); }
-  const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return inner_->group(id); }
+  const std::vector<RankId>& group(GroupId id) const override { return inner_->group(id); }
   std::optional<std::uint32_t> iterations() const override { return inner_->iterations(); }
   std::uint32_t warm_up() const override { return inner_->warm_up(); }
   double model_flops() const override { return inner_->model_flops(); }
@@ -114,10 +114,10 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     }
     return before_ + saved * every();
   }
-  std::uint32_t passed_iterations(std::uint32_t rank) const override {
+  std::uint32_t passed_iterations(RankId rank) const override {
     return rank < trainer_count() ? std::min(first_not_passed(rank), iterations_) : 0;
   }
-  bool waits_for_storage(std::uint32_t rank) const override {
+  bool waits_for_storage(RankId rank) const override {
     if (rank >= trainer_count()) return false;
     const Trainer& trainer = trainers_[rank];
     if (trainer.boundary == kReading) return true;
@@ -134,7 +134,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
       for (const std::uint32_t reader : drives.readers)
         if (total) *total += 2 * static_cast<std::uint64_t>(pieces_read(reader));
     }
-    for (std::uint32_t rank = 0; total && rank < trainer_count(); ++rank) {
+    for (RankId rank = 0; total && rank < trainer_count(); ++rank) {
       if (bytes_[rank] == 0) continue;
       // Both ends have the pieces and the message that they are written; drives also have the writes,
       // trainers a snapshot.
@@ -143,7 +143,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     }
     return total;
   }
-  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override {
+  bool for_each_task(RankId rank, const Visitor& visit) const override {
     if (rank < trainer_count()) {
       for (std::int64_t i = 0; before_ > 0 && i < pieces_read(rank); ++i)
         visit(read(rank, i, TaskKind::receive));
@@ -170,7 +170,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     return true;
   }
 
-  void start(std::uint32_t rank, std::vector<Task>& ready) override {
+  void start(RankId rank, std::vector<Task>& ready) override {
     if (rank < trainer_count()) {
       const std::size_t first = ready.size();
       inner_->start(rank, ready);
@@ -183,7 +183,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     if (checkpoints() > 0) begin_drives(rank, ready);
   }
 
-  void complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) override {
+  void complete(RankId rank, TaskId id, std::vector<Task>& ready) override {
     if (rank >= trainer_count()) return complete_drives(rank, id, ready);
     if (id >= kOwn) return complete_own(rank, id, ready);
     const std::size_t first = ready.size();
@@ -191,11 +191,11 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     hold_back(rank, first, ready);
     save(rank, ready);
   }
-  void launched(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) override {
+  void launched(RankId rank, TaskId id, std::vector<Task>& ready) override {
     if (rank < trainer_count() && id < kOwn) inner_->launched(rank, id, ready);
   }
 
-  std::uint32_t open_iteration(std::uint32_t rank) const override {
+  std::uint32_t open_iteration(RankId rank) const override {
     if (rank >= trainer_count()) {
       const Drives& drives = drives_[rank - trainer_count()];
       if (drives.reading > 0) return 0;
@@ -206,7 +206,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     const std::uint32_t open = first_not_passed(rank);
     return trainer.written < trainer.begun ? std::min(open, label(trainer.written)) : open;
   }
-  std::vector<Task> held_back(std::uint32_t rank) const override {
+  std::vector<Task> held_back(RankId rank) const override {
     return rank < trainer_count() ? inner_->held_back(rank) : std::vector<Task>();
   }
 
@@ -227,7 +227,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   };
 
   std::uint32_t trainer_count() const { return static_cast<std::uint32_t>(trainers_.size()); }
-  std::uint32_t server_of(std::uint32_t rank) const { return rank % servers_; }
+  std::uint32_t server_of(RankId rank) const { return rank % servers_; }
   std::uint32_t every() const { return static_cast<std::uint32_t>(p_.every); }
   std::uint32_t checkpoints() const { return every() > 0 ? iterations_ / every() : 0; }
   // Returns the first iteration after a checkpoint.
@@ -242,7 +242,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   }
   // Returns the first iteration of a rank that it has not passed; kNoIteration: there is none. The rank still
   // trains in it, or its next iteration waits for the checkpoint.
-  std::uint32_t first_not_passed(std::uint32_t rank) const {
+  std::uint32_t first_not_passed(RankId rank) const {
     const Trainer& trainer = trainers_[rank];
     std::uint32_t open = inner_->open_iteration(rank);
     // A checkpoint that waits for the one before, or is being copied to the host's memory, does not count as
@@ -252,12 +252,12 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     if (!p_.asynchronous && trainer.written < trainer.begun) open = std::min(open, label(trainer.written));
     return open;
   }
-  std::int64_t pieces(std::uint32_t rank) const { return (bytes_[rank] + p_.piece - 1) / p_.piece; }
-  Bytes piece_bytes(std::uint32_t rank, std::int64_t i) const {
+  std::int64_t pieces(RankId rank) const { return (bytes_[rank] + p_.piece - 1) / p_.piece; }
+  Bytes piece_bytes(RankId rank, std::int64_t i) const {
     return std::min(p_.piece, bytes_[rank] - i * p_.piece);
   }
 
-  std::int64_t pieces_read(std::uint32_t rank) const { return (job_->read[rank] + p_.piece - 1) / p_.piece; }
+  std::int64_t pieces_read(RankId rank) const { return (job_->read[rank] + p_.piece - 1) / p_.piece; }
 
   std::uint32_t add_name(const std::string& name) {
     names_.push_back(name);
@@ -284,7 +284,12 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     task.stream = Stream::io;
     return task;
   }
-  std::uint32_t ids_of(std::uint32_t rank) const { return static_cast<std::uint32_t>(pieces(rank)) + 2; }
+  // Returns one end of a message between a trainer and drives.
+  static TaskBody message(TaskKind kind, RankId peer, Bytes bytes, std::uint32_t tag = 0) {
+    return message_body(kind, {{bytes, {}}, peer, tag, true, false});
+  }
+  RankId drive_of(RankId rank) const { return trainer_count() + server_of(rank); }
+  std::uint32_t ids_of(RankId rank) const { return static_cast<std::uint32_t>(pieces(rank)) + 2; }
   std::uint32_t ids_at_drives(std::uint32_t writer) const {
     return static_cast<std::uint32_t>(2 * pieces(writer)) + 1;
   }
@@ -297,63 +302,54 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     }
     return checkpoint * all + id;
   }
-  Task snapshot(std::uint32_t rank, std::uint32_t checkpoint) const {
+  Task snapshot(RankId rank, std::uint32_t checkpoint) const {
     Task task = own(checkpoint * ids_of(rank), boundary_of(checkpoint) - 1, snapshot_name_);
     task.stream = Stream::compute;
-    task.work = work_of_.at({snapshot_name_, bytes_[rank]});
+    task.body = ComputeTask{work_of_.at({snapshot_name_, bytes_[rank]})};
     return task;
   }
-  Task piece(std::uint32_t rank, std::uint32_t checkpoint, std::int64_t i, TaskKind kind) const {
+  Task piece(RankId rank, std::uint32_t checkpoint, std::int64_t i, TaskKind kind) const {
     const bool sends = kind == TaskKind::send;
     const auto number = static_cast<std::uint32_t>(i);
     Task task =
         own(sends ? checkpoint * ids_of(rank) + 1 + number : first_at_drives(rank, checkpoint) + 2 * number,
             label(checkpoint), piece_name_);
-    task.kind = kind;
-    task.raw = true;
-    task.peer = sends ? trainer_count() + server_of(rank) : rank;
     task.sequence = checkpoint * static_cast<std::uint32_t>(pieces(rank)) + number;
-    task.bytes = piece_bytes(rank, i);
+    task.body = message(kind, sends ? drive_of(rank) : rank, piece_bytes(rank, i));
     return task;
   }
   Task write(std::uint32_t writer, std::uint32_t checkpoint, std::int64_t i) const {
     Task task = own(first_at_drives(writer, checkpoint) + 2 * static_cast<std::uint32_t>(i) + 1,
                     label(checkpoint), write_name_);
     task.stream = Stream::compute;
-    task.work = work_of_.at({write_name_, piece_bytes(writer, i)});
+    task.body = ComputeTask{work_of_.at({write_name_, piece_bytes(writer, i)})};
     return task;
   }
-  Task written(std::uint32_t rank, std::uint32_t checkpoint, TaskKind kind) const {
+  Task written(RankId rank, std::uint32_t checkpoint, TaskKind kind) const {
     const bool sends = kind == TaskKind::send;
     Task task = own(sends ? first_at_drives(rank, checkpoint) + ids_at_drives(rank) - 1
                           : checkpoint * ids_of(rank) + 1 + static_cast<std::uint32_t>(pieces(rank)),
                     label(checkpoint), written_name_);
-    task.kind = kind;
-    task.raw = true;
-    task.peer = sends ? rank : trainer_count() + server_of(rank);
     task.sequence = checkpoint;
-    task.bytes = kWrittenBytes;
+    task.body = message(kind, sends ? rank : drive_of(rank), kWrittenBytes);
     return task;
   }
 
   // Returns a task that reads a checkpoint. Its ids are, at a trainer, its pieces; at the drives, those of
   // reader after reader.
-  Task read(std::uint32_t rank, std::int64_t i, TaskKind kind) const {
+  Task read(RankId rank, std::int64_t i, TaskKind kind) const {
     const bool sends = kind == TaskKind::send;
     std::uint32_t first = 0;
     for (const std::uint32_t reader : drives_[server_of(rank)].readers) {
       if (sends && reader < rank) first += static_cast<std::uint32_t>(pieces_read(reader));
     }
     Task task = own((kRead | first) + static_cast<std::uint32_t>(i), 0, read_name_);
-    task.kind = kind;
-    task.raw = true;
-    task.tag = kReadTag;
-    task.peer = sends ? rank : trainer_count() + server_of(rank);
     task.sequence = static_cast<std::uint32_t>(i);
-    task.bytes = std::min(p_.piece, job_->read[rank] - i * p_.piece);
+    task.body = message(kind, sends ? rank : drive_of(rank),
+                        std::min(p_.piece, job_->read[rank] - i * p_.piece), kReadTag);
     return task;
   }
-  void complete_read(std::uint32_t rank, std::uint32_t number, std::vector<Task>& ready) {
+  void complete_read(RankId rank, std::uint32_t number, std::vector<Task>& ready) {
     const std::int64_t next = std::int64_t{number} + 1;
     if (next < pieces_read(rank)) {
       ready.push_back(read(rank, next, TaskKind::receive));
@@ -378,7 +374,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
 
   // ---- A rank of the job
 
-  void hold_back(std::uint32_t rank, std::size_t first, std::vector<Task>& ready) {
+  void hold_back(RankId rank, std::size_t first, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     const auto later = [&](const Task& task) { return task.iteration >= trainer.boundary; };
     for (std::size_t i = first; i < ready.size(); ++i) {
@@ -389,7 +385,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   }
 
   // Begins a checkpoint if its iterations are finished and the one before is written.
-  void save(std::uint32_t rank, std::vector<Task>& ready) {
+  void save(RankId rank, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     if (trainer.boundary == kNoBoundary || trainer.snapshots || trainer.written < trainer.begun) return;
     if (inner_->open_iteration(rank) < trainer.boundary) return;
@@ -400,14 +396,14 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     }
     begin_writing(rank, ready);
   }
-  void begin_writing(std::uint32_t rank, std::vector<Task>& ready) {
+  void begin_writing(RankId rank, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     trainer.piece = 0;
     ready.push_back(piece(rank, trainer.begun, 0, TaskKind::send));
     ready.push_back(written(rank, trainer.begun, TaskKind::receive));
     ++trainer.begun;
   }
-  void resume(std::uint32_t rank, std::vector<Task>& ready) {
+  void resume(RankId rank, std::vector<Task>& ready) {
     Trainer& trainer = trainers_[rank];
     trainer.boundary = bytes_[rank] > 0 ? boundary_of(trainer.begun) : kNoBoundary;
     std::vector<Task> held = std::exchange(trainer.held, {});
@@ -415,7 +411,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
     ready.insert(ready.end(), held.begin(), held.end());
     hold_back(rank, first, ready);
   }
-  void complete_own(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  void complete_own(RankId rank, std::uint32_t id, std::vector<Task>& ready) {
     if ((id & kRead) != 0) return complete_read(rank, id & (kRead - 1), ready);
     Trainer& trainer = trainers_[rank];
     const std::uint32_t place = (id - kOwn) % ids_of(rank);
@@ -435,12 +431,12 @@ class CheckpointedSource final : public TaskSource, public Resumable {
 
   // ---- Drives
 
-  void begin_drives(std::uint32_t rank, std::vector<Task>& ready) {
+  void begin_drives(RankId rank, std::vector<Task>& ready) {
     const Drives& drives = drives_[rank - trainer_count()];
     for (const std::uint32_t writer : drives.writers)
       ready.push_back(piece(writer, drives.checkpoint, 0, TaskKind::receive));
   }
-  void complete_drives(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  void complete_drives(RankId rank, std::uint32_t id, std::vector<Task>& ready) {
     Drives& drives = drives_[rank - trainer_count()];
     if ((id & kRead) != 0) return complete_read_of(drives, id & (kRead - 1), ready);
     const auto [writer, place] = find(drives, id - kOwn);

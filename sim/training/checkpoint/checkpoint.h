@@ -18,7 +18,7 @@
 
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
@@ -63,11 +63,11 @@ class Resumable {
   // keeps it from the next one. A synchronous checkpoint does so until the rank gets the message that its
   // part is written. An asynchronous one does so until the part is copied to the host's memory. The number
   // never falls.
-  virtual std::uint32_t passed_iterations(std::uint32_t rank) const = 0;
+  virtual std::uint32_t passed_iterations(RankId rank) const = 0;
   // Returns whether a rank of the job can do nothing before the storage servers have done their part. Such a
   // rank reads a checkpoint or writes a synchronous one. Or it has trained all that it may before an
   // asynchronous one is written.
-  virtual bool waits_for_storage(std::uint32_t rank) const = 0;
+  virtual bool waits_for_storage(RankId rank) const = 0;
   // Returns a source for the rest of the job. Its ranks read the checkpoint, if there is one, before they
   // begin.
   virtual std::unique_ptr<TaskSource> rest() const = 0;

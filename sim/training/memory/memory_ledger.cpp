@@ -6,7 +6,7 @@ namespace netsim {
 
 MemoryLedger::MemoryLedger(const MemoryPlan& plan, std::uint32_t ranks)
     : plan_(plan), ranks_(ranks), first_of_role_(ranks, false) {
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+  for (RankId rank = 0; rank < ranks; ++rank) {
     ranks_[rank].now = ranks_[rank].peak = plan.resident(rank);
     ranks_[rank].host_peak = ranks_[rank].now[MemoryKind::host];
   }
@@ -17,7 +17,7 @@ void MemoryLedger::open(Time begin) {
   for (Rank& rank : ranks_) rank.peak_time = begin;
 }
 
-bool MemoryLedger::apply(std::uint32_t number, const Task& task, bool begins, Time now) {
+bool MemoryLedger::apply(RankId number, const Task& task, bool begins, Time now) {
   Rank& rank = ranks_[number];
   if (!plan_.change(number, task, begins, rank.now)) return false;
   rank.host_peak = std::max(rank.host_peak, rank.now[MemoryKind::host]);

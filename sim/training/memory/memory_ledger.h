@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/workload/memory_plan.h"
 
@@ -12,8 +13,8 @@ namespace netsim {
 
 // MemoryRecord: the memory of one rank after a change.
 struct MemoryRecord {
-  std::uint32_t job = 0;
-  std::uint32_t rank = 0;
+  JobId job = 0;
+  RankId rank = 0;
   Time time = 0;
   MemoryUse use;
 };
@@ -34,15 +35,15 @@ class MemoryLedger {
   void open(Time begin);
   // Applies the changes of a task that begins or ends. Calls for one rank must be in order of time. Returns
   // false where the task changes nothing.
-  bool apply(std::uint32_t rank, const Task& task, bool begins, Time now);
+  bool apply(RankId rank, const Task& task, bool begins, Time now);
 
-  const Rank& of(std::uint32_t rank) const { return ranks_[rank]; }
+  const Rank& of(RankId rank) const { return ranks_[rank]; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(ranks_.size()); }
   // Returns the rank with the largest peak, the first of several.
   std::uint32_t fullest() const;
   // Returns whether a rank is the first of a role. Only such ranks have records over time, because the other
   // ranks of the role are alike.
-  bool is_first_of_role(std::uint32_t rank) const { return first_of_role_[rank]; }
+  bool is_first_of_role(RankId rank) const { return first_of_role_[rank]; }
 
  private:
   const MemoryPlan& plan_;

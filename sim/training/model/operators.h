@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/compute/kernel.h"
 #include "sim/core/units.h"
 #include "sim/workload/routing/experts.h"
 #include "sim/workload/task.h"

@@ -7,7 +7,7 @@ namespace netsim {
 namespace {
 
 // Returns the bytes of a rank's part of the parameters of a set.
-Bytes rank_part(const TrainingGraph& graph, const JobShape& job, bool divided, std::uint32_t rank,
+Bytes rank_part(const TrainingGraph& graph, const JobShape& job, bool divided, RankId rank,
                 ParameterSet set) {
   const StageGraph& stage = graph.stages[graph.mesh.stage(rank)];
   const std::int64_t parameters = stage.parameters_of(set), copies = replica_count(graph, set);
@@ -26,7 +26,7 @@ Bytes rank_part(const TrainingGraph& graph, const JobShape& job, bool divided, s
   return written(job.divides_parameters(), kParameterBytes) + written(job.divides_states(), states);
 }
 
-Bytes restored(const TrainingGraph& graph, const JobShape& job, std::uint32_t rank, ParameterSet set) {
+Bytes restored(const TrainingGraph& graph, const JobShape& job, RankId rank, ParameterSet set) {
   const std::int64_t parameters = graph.stages[graph.mesh.stage(rank)].parameters_of(set);
   const std::int64_t part = equal_part(parameters, shard_count(graph, set));
   return (job.divides_parameters() ? part : parameters) * kParameterBytes +
@@ -39,7 +39,7 @@ Bytes restored(const TrainingGraph& graph, const JobShape& job, std::uint32_t ra
 std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const JobShape& job) {
   std::vector<Bytes> bytes;
   bytes.reserve(graph.mesh.ranks());
-  for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
+  for (RankId rank = 0; rank < graph.mesh.ranks(); ++rank) {
     bytes.push_back(restored(graph, job, rank, ParameterSet::common) +
                     restored(graph, job, rank, ParameterSet::experts));
   }
@@ -49,7 +49,7 @@ std::vector<Bytes> restored_bytes(const TrainingGraph& graph, const JobShape& jo
 std::vector<Bytes> checkpoint_bytes(const TrainingGraph& graph, const JobShape& job, bool divided) {
   std::vector<Bytes> bytes;
   bytes.reserve(graph.mesh.ranks());
-  for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
+  for (RankId rank = 0; rank < graph.mesh.ranks(); ++rank) {
     bytes.push_back(rank_part(graph, job, divided, rank, ParameterSet::common) +
                     rank_part(graph, job, divided, rank, ParameterSet::experts));
   }

@@ -265,7 +265,7 @@ class DividedExperts {
             p_.exchange == ExpertExchange::fetch ? counts.sent(member) : counts.received(member);
         computed.push_back(copies * graph.mesh.size("etp"));
       }
-      for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank)
+      for (RankId rank = 0; rank < graph.mesh.ranks(); ++rank)
         rows.push_back(computed[graph.mesh.coordinate(rank, "ep")]);
     }
     graph.routed_rows.push_back(std::move(rows));

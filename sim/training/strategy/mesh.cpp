@@ -53,7 +53,7 @@ std::uint32_t Mesh::size(const std::string& axis) const {
   return size;
 }
 
-std::uint32_t Mesh::coordinate(std::uint32_t rank, const std::string& axis) const {
+std::uint32_t Mesh::coordinate(RankId rank, const std::string& axis) const {
   std::uint32_t coordinate = 0, stride = 1;
   for (const std::uint32_t part : parts_.at(axis)) {
     coordinate += grid_.coordinate(rank, part) * stride;
@@ -62,7 +62,7 @@ std::uint32_t Mesh::coordinate(std::uint32_t rank, const std::string& axis) cons
   return coordinate;
 }
 
-std::uint32_t Mesh::moved(std::uint32_t rank, const std::string& axis, std::uint32_t coordinate) const {
+std::uint32_t Mesh::moved(RankId rank, const std::string& axis, std::uint32_t coordinate) const {
   for (const std::uint32_t part : parts_.at(axis)) {
     rank = grid_.moved(rank, part, coordinate % axes_[part].size);
     coordinate /= axes_[part].size;
@@ -70,7 +70,7 @@ std::uint32_t Mesh::moved(std::uint32_t rank, const std::string& axis, std::uint
   return rank;
 }
 
-std::vector<std::uint32_t> Mesh::group_of(std::uint32_t rank, const std::string& axis) const {
+std::vector<std::uint32_t> Mesh::group_of(RankId rank, const std::string& axis) const {
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t i = 0; i < size(axis); ++i) ranks.push_back(moved(rank, axis, i));
   return ranks;
@@ -81,13 +81,13 @@ void Mesh::lay_out(std::vector<StageStart> starts) {
   starts_ = std::move(starts);
 }
 
-std::uint32_t Mesh::job_rank(std::uint32_t rank) const {
+std::uint32_t Mesh::job_rank(RankId rank) const {
   if (!laid_out()) return rank;
   const std::uint32_t of_stage = ranks() / axes_.back().size;
   return starts_[rank / of_stage].first + rank % of_stage;
 }
 
-std::uint32_t Mesh::stage(std::uint32_t rank) const {
+std::uint32_t Mesh::stage(RankId rank) const {
   const std::uint32_t coordinate = rank / (ranks() / axes_.back().size);
   return laid_out() ? starts_[coordinate].stage : coordinate;
 }
@@ -146,8 +146,7 @@ PeerExpression Mesh::next(ProgramBuilder& builder, const std::string& plain_axis
   const PeerExpression along{PeerExpression::Kind::offset, true, axis, offset, 0};
   if (!laid_out()) return along;
   std::vector<std::int64_t> table(rank_count(builder.program()));
-  for (std::uint32_t rank = 0; rank < ranks(); ++rank)
-    table[job_rank(rank)] = job_rank(*grid_.peer(rank, along));
+  for (RankId rank = 0; rank < ranks(); ++rank) table[job_rank(rank)] = job_rank(*grid_.peer(rank, along));
   return {PeerExpression::Kind::table, false, 0, 0, 0, builder.table(std::move(table))};
 }
 

@@ -75,13 +75,13 @@ class Servers {
     return block.finish();
   }
 
-  static PeerExpression rank(std::uint32_t rank) {
+  static PeerExpression rank(RankId rank) {
     PeerExpression peer;
     peer.kind = PeerExpression::Kind::rank;
     peer.rank = rank;
     return peer;
   }
-  static GraphNode message(GraphNode::Kind kind, const char* name, std::uint32_t peer, Bytes bytes) {
+  static GraphNode message(GraphNode::Kind kind, const char* name, RankId peer, Bytes bytes) {
     GraphNode node;
     node.kind = kind;
     node.name = name;

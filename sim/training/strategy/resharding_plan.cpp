@@ -47,7 +47,7 @@ std::vector<Stretch> stretches(std::int64_t length, std::uint32_t source, std::u
 // Returns the GPUs that have these parts of all dimensions.
 std::vector<std::uint32_t> gpus_with(const ShardedMesh& mesh, const std::vector<std::uint32_t>& parts) {
   std::vector<std::uint32_t> gpus;
-  for (std::uint32_t gpu = 0; gpu < mesh.gpus(); ++gpu) {
+  for (GpuId gpu = 0; gpu < mesh.gpus(); ++gpu) {
     bool has = true;
     for (std::size_t d = 0; d < parts.size(); ++d) has = has && mesh.part(d, gpu) == parts[d];
     if (has) gpus.push_back(gpu);
@@ -139,8 +139,8 @@ class Planner {
 
  private:
   const std::vector<ReshardingSlice>& slices() const { return plan_.slices; }
-  std::uint32_t receiving_host(std::uint32_t gpu) const { return plan_.destination.host(gpu); }
-  std::uint32_t sending_host(std::uint32_t gpu) const { return plan_.source.host(gpu); }
+  std::uint32_t receiving_host(GpuId gpu) const { return plan_.destination.host(gpu); }
+  std::uint32_t sending_host(GpuId gpu) const { return plan_.source.host(gpu); }
 
   void send(std::uint32_t slice, std::uint32_t receiver, Bytes begin, Bytes end) {
     if (begin == end) return;
@@ -153,7 +153,7 @@ class Planner {
   std::vector<std::vector<std::uint32_t>> groups_of_hosts() const {
     const ShardedMesh& mesh = plan_.destination;
     std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<std::uint32_t>> groups;
-    for (std::uint32_t gpu = 0; gpu < mesh.gpus(); ++gpu) {
+    for (GpuId gpu = 0; gpu < mesh.gpus(); ++gpu) {
       std::vector<std::uint32_t> tile;
       for (std::size_t d = 0; d < mesh.division.size(); ++d) tile.push_back(mesh.part(d, gpu));
       groups[{receiving_host(gpu), std::move(tile)}].push_back(gpu);
@@ -285,7 +285,7 @@ class Planner {
 class ReceivedBytes {
  public:
   explicit ReceivedBytes(std::uint32_t gpus) : of_(gpus) {}
-  bool add(std::uint32_t gpu, std::uint32_t slice, Bytes begin, Bytes end) {
+  bool add(GpuId gpu, std::uint32_t slice, Bytes begin, Bytes end) {
     auto& intervals = of_[gpu][slice];
     const auto behind = intervals.lower_bound(begin);
     if (behind != intervals.end() && behind->first < end) return false;
@@ -293,14 +293,14 @@ class ReceivedBytes {
     intervals[begin] = end;
     return true;
   }
-  Bytes bytes(std::uint32_t gpu, std::uint32_t slice) const {
+  Bytes bytes(GpuId gpu, std::uint32_t slice) const {
     Bytes sum = 0;
     const auto found = of_[gpu].find(slice);
     if (found == of_[gpu].end()) return 0;
     for (const auto& [begin, end] : found->second) sum += end - begin;
     return sum;
   }
-  const std::map<std::uint32_t, std::map<Bytes, Bytes>>& of(std::uint32_t gpu) const { return of_[gpu]; }
+  const std::map<std::uint32_t, std::map<Bytes, Bytes>>& of(GpuId gpu) const { return of_[gpu]; }
 
  private:
   std::vector<std::map<std::uint32_t, std::map<Bytes, Bytes>>> of_;
@@ -330,7 +330,7 @@ std::uint32_t ShardedMesh::parts(std::size_t dimension) const {
   return parts;
 }
 
-std::uint32_t ShardedMesh::part(std::size_t dimension, std::uint32_t gpu) const {
+std::uint32_t ShardedMesh::part(std::size_t dimension, GpuId gpu) const {
   std::uint32_t part = 0;
   for (const std::uint32_t axis : division[dimension])
     part = part * size(axis) + (axis == 0 ? gpu / columns : gpu % columns);
@@ -379,7 +379,7 @@ ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes el
 
 std::string prove_resharding(const ReshardingPlan& plan) {
   ReceivedBytes have(plan.destination.gpus());
-  const auto name = [](std::uint32_t slice, std::uint32_t gpu) {
+  const auto name = [](std::uint32_t slice, GpuId gpu) {
     return "slice " + std::to_string(slice) + " at GPU " + std::to_string(gpu);
   };
   for (const ReshardingStep& step : plan.steps) {
@@ -406,7 +406,7 @@ std::string prove_resharding(const ReshardingPlan& plan) {
         return name(step.slice, receiver) + " is there twice";
     }
   }
-  for (std::uint32_t gpu = 0; gpu < plan.destination.gpus(); ++gpu) {
+  for (GpuId gpu = 0; gpu < plan.destination.gpus(); ++gpu) {
     for (std::uint32_t s = 0; s < plan.slices.size(); ++s) {
       const bool needs = contains(plan.slices[s].receivers, gpu);
       if (have.bytes(gpu, s) != (needs ? plan.slices[s].bytes : 0))

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -36,12 +37,12 @@ struct ShardedMesh {
   std::vector<std::uint32_t> hosts_of = {};
 
   std::uint32_t gpus() const { return rows * columns; }
-  std::uint32_t host(std::uint32_t gpu) const { return hosts_of.empty() ? gpu / columns : hosts_of[gpu]; }
+  std::uint32_t host(GpuId gpu) const { return hosts_of.empty() ? gpu / columns : hosts_of[gpu]; }
   std::uint32_t hosts() const { return hosts_of.empty() ? rows : hosts_of.back() + 1; }
   std::uint32_t size(std::uint32_t axis) const { return axis == 0 ? rows : columns; }
   // parts() returns into how many parts a dimension is divided, part() which of them a GPU has.
   std::uint32_t parts(std::size_t dimension) const;
-  std::uint32_t part(std::size_t dimension, std::uint32_t gpu) const;
+  std::uint32_t part(std::size_t dimension, GpuId gpu) const;
 };
 
 // Parses a spec: "S01RR" -> {{0, 1}, {}, {}}. Returns what is wrong with it, in words; "" if nothing is.

@@ -18,7 +18,7 @@ std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
     auto& had = step.kind == ReshardingStep::Kind::message ? messages : groups;
     std::vector<std::uint32_t> members;
     if (step.kind != ReshardingStep::Kind::gather) members.push_back(step.from);
-    for (const std::uint32_t gpu : step.to) members.push_back(sources + gpu);
+    for (const GpuId gpu : step.to) members.push_back(sources + gpu);
     const auto taken = [&](std::uint32_t color) {
       return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) {
         return color < had[member].size() && had[member][color];
@@ -139,8 +139,8 @@ class StageReshardings::Maker {
       Call call{step.kind, false, step.end - step.begin, colored.colors[i] + before * colored.most};
       Ranks members;
       if (step.kind != ReshardingStep::Kind::gather) members.push_back(from[step.from]);
-      for (const std::uint32_t gpu : step.to) members.push_back(to[gpu]);
-      for (const std::uint32_t rank : members) {
+      for (const GpuId gpu : step.to) members.push_back(to[gpu]);
+      for (const RankId rank : members) {
         call.sends = step.kind != ReshardingStep::Kind::gather && rank == members.front();
         made_.calls[rank].push_back(call);
       }
@@ -212,7 +212,7 @@ void StageReshardings::classify(std::uint32_t stage) {
   std::vector<Ranks>& classes = classes_.emplace_back();
   std::map<std::vector<std::vector<Call>>, std::size_t> known;  // classes by calls of each transfer
   const std::uint32_t first = stages_[stage].first;
-  for (std::uint32_t rank = first; rank < first + stages_[stage].ranks(); ++rank) {
+  for (RankId rank = first; rank < first + stages_[stage].ranks(); ++rank) {
     std::vector<std::vector<Call>> does;
     for (const auto& [key, transfer] : transfers_) {
       if (std::get<0>(key) != stage && std::get<1>(key) != stage) continue;

@@ -131,42 +131,39 @@ class Resharding final : public WorkloadKind {
     return result;
   }
 
-  std::uint32_t source_rank(std::uint32_t gpu) const {
-    return gpu / from_.columns * per_host_ + gpu % from_.columns;
-  }
-  std::uint32_t destination_rank(std::uint32_t gpu) const {
+  std::uint32_t source_rank(GpuId gpu) const { return gpu / from_.columns * per_host_ + gpu % from_.columns; }
+  std::uint32_t destination_rank(GpuId gpu) const {
     return (from_.rows + gpu / to_.columns) * per_host_ + gpu % to_.columns;
   }
 
-  using Groups = std::map<std::vector<std::uint32_t>, std::uint32_t>;  // group numbers, by ranks
+  using Groups = std::map<std::vector<RankId>, GroupId>;  // group numbers, by ranks
 
   void add(SimpleSource& source, Groups& groups, const ReshardingStep& step, std::uint32_t iteration) const {
     Task task;
     task.stream = Stream::pp;
     task.iteration = iteration;
-    task.bytes = step.end - step.begin;
+    const Bytes bytes = step.end - step.begin;
     if (step.kind == ReshardingStep::Kind::message) {
       task.name = source.add_name("slice");
       const std::uint32_t from = source_rank(step.from), to = destination_rank(step.to.front());
-      task.kind = TaskKind::send;
-      task.peer = to;
+      task.body = SendTask{{{bytes, {}}, to, 0, false, false}};
       source.add_task(from, task);
-      task.kind = TaskKind::receive;
-      task.peer = from;
+      task.body = ReceiveTask{{{bytes, {}}, from, 0, false, false}};
       source.add_task(to, task);
       return;
     }
-    std::vector<std::uint32_t> group;
+    std::vector<RankId> group;
     const bool broadcast = step.kind == ReshardingStep::Kind::broadcast;
     if (broadcast) group.push_back(source_rank(step.from));
     for (const std::uint32_t receiver : step.to) group.push_back(destination_rank(receiver));
-    task.kind = TaskKind::collective;
-    task.collective = broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather;
     task.name = source.add_name(broadcast ? "slice" : "tile");
     const auto [known, added] = groups.try_emplace(group, 0);
     if (added) known->second = source.add_group(group);
-    task.group = known->second;
-    for (const std::uint32_t rank : group) source.add_task(rank, task);
+    auto& call = task.body.emplace<CollectiveTask>();
+    call.collective = broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather;
+    call.bytes = bytes;
+    call.group = known->second;
+    for (const RankId rank : group) source.add_task(rank, task);
   }
 
   ReshardingParameters p_;

@@ -61,7 +61,7 @@ class JobProgram {
     const std::vector<Bytes> read = restored_bytes(graph, shape);
     checkpoint_->written.resize(ranks);
     checkpoint_->read.resize(ranks);
-    for (std::uint32_t rank = 0; rank < graph.mesh.ranks(); ++rank) {
+    for (RankId rank = 0; rank < graph.mesh.ranks(); ++rank) {
       checkpoint_->written[graph.mesh.job_rank(rank)] = written[rank];
       checkpoint_->read[graph.mesh.job_rank(rank)] = read[rank];
     }

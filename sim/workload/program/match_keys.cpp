@@ -28,15 +28,14 @@ MatchKeys::MatchKeys(const OperationList& operations, const UnrolledRole& role)
   }
 }
 
-std::uint32_t MatchKeys::table_of(std::uint32_t rank, const RankGrid& grid, const GroupTable& groups) {
+std::uint32_t MatchKeys::table_of(RankId rank, const RankGrid& grid, const GroupTable& groups) {
   std::map<Meaning, std::uint32_t> first;
   std::vector<std::uint32_t> same_as;
   for (std::uint32_t key = 0; key < operation_of_.size(); ++key) {
     const ProgramOp& op = operations_[operation_of_[key]];
     const TaskKind kind = kind_of_key(op);
-    const bool collective = kind == TaskKind::collective;
-    const Meaning meaning{kind, collective ? groups.id(op.group, rank) : *grid.peer(rank, op.peer),
-                          collective ? 0 : op.tag};
+    const Meaning meaning = kind == TaskKind::collective ? Meaning{kind, groups.id(op.group, rank), 0}
+                                                         : Meaning{kind, *grid.peer(rank, op.peer), op.tag};
     same_as.push_back(first.try_emplace(meaning, key).first->second);
   }
   const auto [it, added] = known_.try_emplace(same_as, static_cast<std::uint32_t>(tables_.size()));

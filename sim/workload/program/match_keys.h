@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/workload/program/rank_grid.h"
 #include "sim/workload/program/unrolled_role.h"
 
@@ -21,7 +22,7 @@ class MatchKeys {
   // Both must outlive this.
   MatchKeys(const OperationList& operations, const UnrolledRole& role);
   // Returns the table of a rank that has the role. Its groups and peers must exist.
-  std::uint32_t table_of(std::uint32_t rank, const RankGrid& grid, const GroupTable& groups);
+  std::uint32_t table_of(RankId rank, const RankGrid& grid, const GroupTable& groups);
   // Returns the sequence number of a communication in an iteration.
   std::uint32_t sequence(std::uint32_t table_index, std::uint32_t index, std::uint32_t iteration) const {
     const Table& table = tables_[table_index];

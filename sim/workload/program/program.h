@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/collectives/plan.h"
+#include "sim/compute/kernel.h"
 #include "sim/core/units.h"
 #include "sim/workload/memory_plan.h"
 #include "sim/workload/task.h"
@@ -45,7 +46,7 @@ struct PeerExpression {
   bool wrap = false;
   std::uint32_t axis = 0;
   std::int32_t offset = 0;
-  std::uint32_t rank = 0;
+  RankId rank = 0;
   std::uint32_t table = 0;  // index of a table with one value for each rank
   auto operator<=>(const PeerExpression&) const = default;
 };
@@ -140,8 +141,8 @@ struct ProgramLimits {
 std::uint64_t rank_count(const Program& program);
 // Returns a table's value for a rank in an iteration. A table has a row of all ranks for each of some
 // iterations and begins again after the last row.
-inline std::int64_t table_value(const std::vector<std::int64_t>& table, std::uint64_t ranks,
-                                std::uint32_t rank, std::uint32_t iteration) {
+inline std::int64_t table_value(const std::vector<std::int64_t>& table, std::uint64_t ranks, RankId rank,
+                                std::uint32_t iteration) {
   return table.size() == ranks ? table[rank] : table[iteration % (table.size() / ranks) * ranks + rank];
 }
 // Returns the number of operations of every block, unrolled; saturated at 2^63. Throws InputError with the

@@ -20,13 +20,12 @@ std::map<std::uint32_t, std::uint64_t> used_operations(const UnrolledRole& role)
 std::uint32_t rows_of(const CheckedProgram& checked, std::uint32_t table) {
   return static_cast<std::uint32_t>(checked.program.tables[table].size() / checked.grid.ranks());
 }
-std::int64_t value_at(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank,
-                      std::uint32_t row) {
+std::int64_t value_at(const CheckedProgram& checked, std::uint32_t table, RankId rank, std::uint32_t row) {
   return table_value(checked.program.tables[table], checked.grid.ranks(), rank, row);
 }
 // Returns the values of a rank in all iterations as one number. It is the value itself where a table has one
 // row.
-std::uint64_t values_of(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank) {
+std::uint64_t values_of(const CheckedProgram& checked, std::uint32_t table, RankId rank) {
   std::uint64_t values = 0;
   for (std::uint32_t row = 0; row < rows_of(checked, table); ++row)
     values = values * 31 + static_cast<std::uint64_t>(value_at(checked, table, rank, row));
@@ -35,7 +34,7 @@ std::uint64_t values_of(const CheckedProgram& checked, std::uint32_t table, std:
 
 class OperationCheck {
  public:
-  OperationCheck(const CheckedProgram& checked, std::uint32_t operation, std::uint32_t rank)
+  OperationCheck(const CheckedProgram& checked, std::uint32_t operation, RankId rank)
       : checked_(checked), operation_(operation), op_(checked.operations[operation]), rank_(rank) {}
 
   void run() const {
@@ -123,7 +122,7 @@ std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
 }
 
 // Returns a digest of a rank's choices in all iterations, by their contents.
-std::uint64_t digest_of_choices(const CheckedProgram& checked, std::uint32_t table, std::uint32_t rank) {
+std::uint64_t digest_of_choices(const CheckedProgram& checked, std::uint32_t table, RankId rank) {
   std::uint64_t digest = 0;
   for (std::uint32_t row = 0; row < rows_of(checked, table); ++row) {
     const auto counts = static_cast<std::size_t>(value_at(checked, table, rank, row));
@@ -169,7 +168,7 @@ struct GroupCalls {
 // Returns the calls of one rank by group. Expressions that mean the same group are added up.
 std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
                                                   const std::map<std::uint32_t, CollectiveTotals>& totals,
-                                                  std::uint32_t rank) {
+                                                  RankId rank) {
   std::map<std::uint32_t, GroupCalls> result;
   for (const auto& [expression, total] : totals) {
     std::uint64_t from_tables = 0;
@@ -212,8 +211,8 @@ void for_each_message(const CheckedProgram& checked, Visit visit) {
       const ProgramOp& op = checked.operations[operation];
       if (op.kind != TaskKind::send && op.kind != TaskKind::receive) continue;
       const bool received = op.kind == TaskKind::receive;
-      for (const std::uint32_t rank : checked.ranks_of_role[r]) {
-        const std::uint32_t peer = *checked.grid.peer(rank, op.peer);
+      for (const RankId rank : checked.ranks_of_role[r]) {
+        const RankId peer = *checked.grid.peer(rank, op.peer);
         const MessageKey key{received ? peer : rank, received ? rank : peer, op.tag};
         const std::uint64_t bytes = op.table_plus_one == 0 ? static_cast<std::uint64_t>(op.bytes)
                                                            : values_of(checked, op.table_plus_one - 1, rank);
@@ -258,8 +257,7 @@ void compare(const std::string& file, const MessageKey& key, const MessageTotal&
 void check_operations(const CheckedProgram& checked) {
   for (std::size_t r = 0; r < checked.roles.size(); ++r) {
     for (const auto& [operation, uses] : used_operations(checked.roles[r])) {
-      for (const std::uint32_t rank : checked.ranks_of_role[r])
-        OperationCheck(checked, operation, rank).run();
+      for (const RankId rank : checked.ranks_of_role[r]) OperationCheck(checked, operation, rank).run();
     }
   }
 }
@@ -268,7 +266,7 @@ void check_collectives(const CheckedProgram& checked) {
   std::map<std::uint32_t, GroupCalls> groups;
   for (std::size_t r = 0; r < checked.roles.size(); ++r) {
     const auto totals = collectives_of(checked, checked.roles[r]);
-    for (const std::uint32_t rank : checked.ranks_of_role[r]) {
+    for (const RankId rank : checked.ranks_of_role[r]) {
       for (const auto& [id, calls] : calls_of_rank(checked, totals, rank)) {
         GroupCalls& group = groups.try_emplace(id, calls).first->second;
         group.callers += 1;

@@ -6,7 +6,7 @@
 
 namespace netsim {
 
-bool ProgramMemory::change(std::uint32_t rank, const Task& task, bool begins, MemoryUse& use) const {
+bool ProgramMemory::change(RankId rank, const Task& task, bool begins, MemoryUse& use) const {
   const UnrolledRole& role = roles_[role_of_[rank]];
   const ProgramOp& op = operations_[role.operation(task.id % role.size())];
   if (op.memory_plus_one == 0) return false;
@@ -24,7 +24,7 @@ bool ProgramMemory::change(std::uint32_t rank, const Task& task, bool begins, Me
 std::vector<MemoryPeak> ProgramMemory::planned() const {
   std::vector<MemoryPeak> peaks(roles_.size());
   std::vector<bool> known(roles_.size(), false);
-  for (std::uint32_t rank = 0; rank < role_of_.size(); ++rank) {
+  for (RankId rank = 0; rank < role_of_.size(); ++rank) {
     const std::uint32_t role = role_of_[rank];
     if (known[role]) continue;
     known[role] = true;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/workload/memory_plan.h"
 #include "sim/workload/program/program.h"
 #include "sim/workload/program/unrolled_role.h"
@@ -17,11 +18,9 @@ class ProgramMemory final : public MemoryPlan {
                 const std::vector<UnrolledRole>& roles, const std::vector<std::uint32_t>& role_of)
       : program_(program), operations_(operations), roles_(roles), role_of_(role_of) {}
 
-  const MemoryUse& resident(std::uint32_t rank) const override {
-    return program_.roles[role_of_[rank]].resident;
-  }
-  bool change(std::uint32_t rank, const Task& task, bool begins, MemoryUse& use) const override;
-  std::uint32_t role(std::uint32_t rank) const override { return role_of_[rank]; }
+  const MemoryUse& resident(RankId rank) const override { return program_.roles[role_of_[rank]].resident; }
+  bool change(RankId rank, const Task& task, bool begins, MemoryUse& use) const override;
+  std::uint32_t role(RankId rank) const override { return role_of_[rank]; }
   std::vector<MemoryPeak> planned() const override;
 
  private:

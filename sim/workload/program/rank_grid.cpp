@@ -15,7 +15,7 @@ RankGrid::RankGrid(const std::vector<ProgramAxis>& axes, const std::vector<std::
   }
 }
 
-std::optional<std::uint32_t> RankGrid::peer(std::uint32_t rank, const PeerExpression& expression) const {
+std::optional<std::uint32_t> RankGrid::peer(RankId rank, const PeerExpression& expression) const {
   if (expression.kind == PeerExpression::Kind::rank) {
     if (expression.rank >= ranks_) return std::nullopt;
     return expression.rank;
@@ -40,7 +40,7 @@ GroupTable::GroupTable(const Program& program, const RankGrid& grid, const std::
     const GroupExpression& expression = program.groups[i];
     total_ += grid.ranks();
     if (total_ > ProgramLimits::kGroupMembers) fail(i, "", "too many groups for this many ranks");
-    ids_.emplace_back(grid.ranks(), kNoIndex);
+    ids_.emplace_back(grid.ranks());
     const int ways = (expression.ranks.empty() ? 0 : 1) + (expression.axes.empty() ? 0 : 1) +
                      (expression.lists.empty() ? 0 : 1);
     if (ways != 1) fail(i, "", "a group is either axes or a list of ranks, or one of several lists");
@@ -59,16 +59,16 @@ void GroupTable::fail(std::uint32_t index, const std::string& path, const std::s
 void GroupTable::add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index,
                               const std::string& path) {
   if (ranks.empty()) fail(index, path, "no rank is named");
-  for (const std::uint32_t rank : ranks) {
+  for (const RankId rank : ranks) {
     if (rank >= grid_.ranks()) {
       fail(index, path,
            "rank " + std::to_string(rank) + " is out of range: there are " + std::to_string(grid_.ranks()) +
                " ranks");
     }
   }
-  const std::uint32_t id = intern(program_.groups[index].communicator, ranks);
-  for (const std::uint32_t rank : ranks) {
-    if (ids_[index][rank] != kNoIndex) fail(index, path, "rank " + std::to_string(rank) + " is named twice");
+  const GroupId id = intern(program_.groups[index].communicator, ranks);
+  for (const RankId rank : ranks) {
+    if (!ids_[index][rank].is_none()) fail(index, path, "rank " + std::to_string(rank) + " is named twice");
     ids_[index][rank] = id;
   }
 }
@@ -96,15 +96,15 @@ void GroupTable::check_axes(const GroupExpression& expression, std::uint32_t ind
 void GroupTable::add_grid(const GroupExpression& expression, std::uint32_t index) {
   check_axes(expression, index);
   grid_.each_group(expression.axes, [&](std::vector<std::uint32_t> members) {
-    const std::uint32_t id = intern(expression.communicator, members);
+    const GroupId id = intern(expression.communicator, members);
     for (const std::uint32_t member : members) ids_[index][member] = id;
   });
 }
 
-std::uint32_t GroupTable::intern(std::uint32_t communicator, std::vector<std::uint32_t> members) {
+GroupId GroupTable::intern(std::uint32_t communicator, std::vector<std::uint32_t> members) {
   const auto [it, added] =
       known_.try_emplace({communicator, members}, static_cast<std::uint32_t>(members_.size()));
-  if (added) members_.push_back(std::move(members));
+  if (added) members_.emplace_back(members.begin(), members.end());
   return it->second;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/workload/program/program.h"
 
@@ -22,16 +23,16 @@ class RankGrid {
   std::uint32_t ranks() const { return ranks_; }
   std::size_t axes() const { return size_.size(); }
   std::uint32_t size(std::uint32_t axis) const { return size_[axis]; }
-  std::uint32_t coordinate(std::uint32_t rank, std::uint32_t axis) const {
+  std::uint32_t coordinate(RankId rank, std::uint32_t axis) const {
     return rank / stride_[axis] % size_[axis];
   }
   // Returns the rank with another coordinate on one axis.
-  std::uint32_t moved(std::uint32_t rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
+  std::uint32_t moved(RankId rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
     return rank + (coordinate_there - coordinate(rank, axis)) * stride_[axis];
   }
   // Returns the peer of a rank, or nothing where the expression leaves the grid. An axis out of range counts
   // as that, as does a table that does not exist or is too short.
-  std::optional<std::uint32_t> peer(std::uint32_t rank, const PeerExpression& expression) const;
+  std::optional<std::uint32_t> peer(RankId rank, const PeerExpression& expression) const;
   // Calls take(members) for each group along the axes, in the order of their first ranks. A group has the
   // ranks that agree on all axes that are not named, first named axis fastest. An axis without members is
   // whole; no axis may be named twice.
@@ -51,7 +52,7 @@ void RankGrid::each_group(const std::vector<GroupExpression::AxisSubset>& axes, 
     chosen.push_back(members);
     for (std::uint32_t c = 0; members.empty() && c < size(axis); ++c) chosen.back().push_back(c);
   }
-  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+  for (RankId rank = 0; rank < ranks(); ++rank) {
     bool first = true;  // each group is made once, at its first member
     for (std::size_t i = 0; i < chosen.size(); ++i)
       first = first && coordinate(rank, axes[i].axis) == chosen[i].front();
@@ -74,25 +75,25 @@ class GroupTable {
  public:
   // Throws InputError with the path for expressions that do not make groups, or more members than the limit.
   GroupTable(const Program& program, const RankGrid& grid, const std::string& file);
-  // Returns the group that an expression means for a rank; kNoIndex where the rank is not a member.
-  std::uint32_t id(std::uint32_t expression, std::uint32_t rank) const { return ids_[expression][rank]; }
+  // Returns the group that an expression means for a rank, or none where the rank is not a member.
+  GroupId id(std::uint32_t expression, RankId rank) const { return ids_[expression][rank]; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
-  const std::vector<std::uint32_t>& members(std::uint32_t id) const { return members_[id]; }
+  const std::vector<RankId>& members(GroupId id) const { return members_[id]; }
 
  private:
   using Key = std::pair<std::uint32_t, std::vector<std::uint32_t>>;  // communicator, members
   void add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index, const std::string& path);
   void add_grid(const GroupExpression& expression, std::uint32_t index);
   void check_axes(const GroupExpression& expression, std::uint32_t index) const;
-  std::uint32_t intern(std::uint32_t communicator, std::vector<std::uint32_t> members);
+  GroupId intern(std::uint32_t communicator, std::vector<std::uint32_t> members);
   [[noreturn]] void fail(std::uint32_t index, const std::string& path, const std::string& message) const;
 
   const Program& program_;
   const RankGrid& grid_;
   const std::string& file_;
-  std::vector<std::vector<std::uint32_t>> ids_;  // by expression and rank
-  std::vector<std::vector<std::uint32_t>> members_;
-  std::map<Key, std::uint32_t> known_;
+  std::vector<std::vector<GroupId>> ids_;  // by expression and rank
+  std::vector<std::vector<RankId>> members_;
+  std::map<Key, GroupId> known_;
   std::uint64_t total_ = 0;
 };
 

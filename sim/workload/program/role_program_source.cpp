@@ -69,7 +69,7 @@ class RoleProgramSource : public TaskSource {
     add_circuits(file, circuits);
     for (std::uint32_t r = 0; r < roles_.size(); ++r) {
       match_keys_.emplace_back(operations_, roles_[r]);
-      for (const std::uint32_t rank : ranks_of[r]) {
+      for (const RankId rank : ranks_of[r]) {
         states_[rank].match_table = match_keys_[r].table_of(rank, grid_, groups_);
         states_[rank].ended.resize(roles_[r].queues());
       }
@@ -89,13 +89,13 @@ class RoleProgramSource : public TaskSource {
   const std::vector<std::string>& names() const override { return program_.names; }
   double model_flops() const override { return program_.model_flops; }
   const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
-  const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_.members(id); }
+  const std::vector<RankId>& group(GroupId id) const override { return groups_.members(id); }
   std::optional<std::uint64_t> total_tasks() const override {
     std::uint64_t total = 0;
-    for (std::uint32_t rank = 0; rank < ranks(); ++rank) total += task_count(rank);
+    for (RankId rank = 0; rank < ranks(); ++rank) total += task_count(rank);
     return total;
   }
-  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override {
+  bool for_each_task(RankId rank, const Visitor& visit) const override {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
     return true;
   }
@@ -111,12 +111,12 @@ class RoleProgramSource : public TaskSource {
 
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
 
-  void start(std::uint32_t rank, std::vector<Task>& ready) override {
+  void start(RankId rank, std::vector<Task>& ready) override {
     offer_iteration(rank, 0, ready);
     sort_from(ready, 0);
   }
 
-  void complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) override {
+  void complete(RankId rank, TaskId id, std::vector<Task>& ready) override {
     const std::size_t before = ready.size();
     const UnrolledRole& program = role(rank);
     const std::uint32_t size = program.size(), index = id % size;
@@ -137,12 +137,12 @@ class RoleProgramSource : public TaskSource {
     sort_from(ready, before);
   }
 
-  std::uint32_t open_iteration(std::uint32_t rank) const override {
+  std::uint32_t open_iteration(RankId rank) const override {
     const std::uint32_t base = states_[rank].window.base();
     return base == task_count(rank) ? kNoIteration : base / role(rank).size();
   }
 
-  std::vector<Task> held_back(std::uint32_t rank) const override {
+  std::vector<Task> held_back(RankId rank) const override {
     FirstOfStreams first;
     const Window& window = states_[rank].window;
     for (std::uint32_t id = window.base(); id < task_count(rank); ++id) {
@@ -188,7 +188,7 @@ class RoleProgramSource : public TaskSource {
     std::vector<std::vector<std::uint32_t>> result;
     for (std::uint32_t r = 0; r < program_.roles.size(); ++r) {
       result.push_back(ranks_of_role(program_, r, file));
-      for (const std::uint32_t rank : result.back()) {
+      for (const RankId rank : result.back()) {
         if (role_of_[rank] != kNobody) {
           fail_program(
               file, "roles[" + std::to_string(r) + "]",
@@ -249,18 +249,16 @@ class RoleProgramSource : public TaskSource {
     }
   }
 
-  const UnrolledRole& role(std::uint32_t rank) const { return roles_[role_of_[rank]]; }
-  std::uint32_t task_count(std::uint32_t rank) const { return role(rank).size() * program_.iterations; }
+  const UnrolledRole& role(RankId rank) const { return roles_[role_of_[rank]]; }
+  std::uint32_t task_count(RankId rank) const { return role(rank).size() * program_.iterations; }
 
-  Task task(std::uint32_t rank, std::uint32_t id) const {
+  Task task(RankId rank, std::uint32_t id) const {
     const UnrolledRole& program = role(rank);
     const std::uint32_t index = id % program.size(), operation = program.operation(index);
     const ProgramOp& op = operations_[operation];
     Task task;
     task.id = id;
-    task.kind = op.kind;
     task.stream = op.stream;
-    task.raw = op.raw;
     task.iteration = id / program.size();
     if (const std::uint32_t queue = program.queue(index); queue != UnrolledRole::kNoQueue) {
       task.queue = queue;
@@ -269,46 +267,54 @@ class RoleProgramSource : public TaskSource {
     }
     task.name = op.name;
     task.not_before = op.not_before;
-    if (op.kind == TaskKind::compute) {
-      task.work = work_of(op, rank, task.iteration);
-      return task;
-    }
-    if (op.kind == TaskKind::host_compute) {
-      task.work = op.work;
-      return task;
-    }
-    task.bytes = op.table_plus_one == 0
-                     ? op.bytes
-                     : table_value(program_.tables[op.table_plus_one - 1], ranks(), rank, task.iteration);
-    if (is_copy(op.kind)) return task;
-    task.sequence = match_keys_[role_of_[rank]].sequence(states_[rank].match_table, index, task.iteration);
-    if (op.kind == TaskKind::circuits) {
-      task.circuits = circuits_of_name_.at(op.circuits);
-      task.group = groups_.id(op.group, rank);
-    } else if (op.kind == TaskKind::collective) {
-      task.collective = op.collective;
-      if (op.counts_plus_one != 0) task.counts = &program_.counts[counts_of(op, rank, task.iteration)];
-      if (task.counts != nullptr) task.bytes = task.counts->busiest();
-      if (op.collective == CollectiveKind::barrier) task.bytes = kBarrierBytes;
-      task.root = op.root;
-      task.group = groups_.id(op.group, rank);
-      if (task.together > 1) task.grouped = grouped(rank, index, task.group, task.iteration);
-    } else {
-      task.peer = *grid_.peer(rank, op.peer);
-      task.tag = op.tag;
-    }
+    if (is_point_to_point(op.kind) || op.kind == TaskKind::collective || op.kind == TaskKind::circuits)
+      task.sequence = match_keys_[role_of_[rank]].sequence(states_[rank].match_table, index, task.iteration);
+    task.body = body(rank, op, task, index);
     return task;
   }
 
-  Bytes collective_bytes(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
-    if (op.collective == CollectiveKind::barrier) return kBarrierBytes;
-    if (op.counts_plus_one != 0) return program_.counts[counts_of(op, rank, iteration)].busiest();
+  // Returns what an operation is at a rank, in the iteration and call of `task`.
+  TaskBody body(RankId rank, const ProgramOp& op, const Task& task, std::uint32_t index) const {
+    switch (op.kind) {
+      case TaskKind::compute:
+        return ComputeTask{work_of(op, rank, task.iteration)};
+      case TaskKind::host_compute:
+        return HostComputeTask{op.work};
+      case TaskKind::circuits:
+        return CircuitsTask{circuits_of_name_.at(op.circuits), groups_.id(op.group, rank)};
+      case TaskKind::copy_to_host:
+      case TaskKind::copy_from_host:
+        return copy_body(op.kind, {bytes_of(op, rank, task.iteration), {}});
+      case TaskKind::send:
+      case TaskKind::receive:
+        return message_body(
+            op.kind,
+            {{bytes_of(op, rank, task.iteration), {}}, *grid_.peer(rank, op.peer), op.tag, op.raw, false});
+      case TaskKind::collective:
+        break;
+    }
+    CollectiveTask call;
+    call.collective = op.collective;
+    call.bytes = collective_bytes(op, rank, task.iteration);
+    call.root = op.root;
+    call.group = groups_.id(op.group, rank);
+    if (op.counts_plus_one != 0) call.counts = &program_.counts[counts_of(op, rank, task.iteration)];
+    if (task.together > 1) call.grouped = grouped(rank, index, call.group, task.iteration);
+    return call;
+  }
+
+  Bytes bytes_of(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {
     return op.table_plus_one == 0
                ? op.bytes
                : table_value(program_.tables[op.table_plus_one - 1], ranks(), rank, iteration);
   }
+  Bytes collective_bytes(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {
+    if (op.collective == CollectiveKind::barrier) return kBarrierBytes;
+    if (op.counts_plus_one != 0) return program_.counts[counts_of(op, rank, iteration)].busiest();
+    return bytes_of(op, rank, iteration);
+  }
   // Returns the traffic of the collectives of `group` in the call of the task at `index`.
-  GroupedTraffic grouped(std::uint32_t rank, std::uint32_t index, std::uint32_t group,
+  GroupedTraffic grouped(RankId rank, std::uint32_t index, std::uint32_t group,
                          std::uint32_t iteration) const {
     const UnrolledRole& program = role(rank);
     GroupedTraffic traffic;
@@ -324,16 +330,16 @@ class RoleProgramSource : public TaskSource {
     return count > 1 ? traffic : GroupedTraffic();
   }
 
-  std::uint32_t work_of(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+  std::uint32_t work_of(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {
     if (op.choice_plus_one != 0) return choice(op, rank, iteration);
     if (op.table_plus_one == 0) return op.work;
     const std::vector<std::uint32_t>& works = tabled_works_[op.table_plus_one - 1];
     return works[iteration % (works.size() / ranks()) * ranks() + rank];
   }
-  std::uint32_t counts_of(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+  std::uint32_t counts_of(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {
     return op.choice_plus_one != 0 ? choice(op, rank, iteration) : op.counts_plus_one - 1;
   }
-  std::uint32_t choice(const ProgramOp& op, std::uint32_t rank, std::uint32_t iteration) const {
+  std::uint32_t choice(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {
     return static_cast<std::uint32_t>(
         table_value(program_.tables[op.choice_plus_one - 1], ranks(), rank, iteration));
   }
@@ -344,7 +350,7 @@ class RoleProgramSource : public TaskSource {
 
   // Returns the number of places of the queue that have ended, if tasks end in their order. These are the
   // places before the first one with an open task.
-  std::uint32_t ended_places(std::uint32_t rank, std::uint32_t queue) const {
+  std::uint32_t ended_places(RankId rank, std::uint32_t queue) const {
     const UnrolledRole& program = role(rank);
     const std::vector<std::uint32_t>& tasks = program.tasks_of(queue);
     const auto size = static_cast<std::uint32_t>(tasks.size());
@@ -354,7 +360,7 @@ class RoleProgramSource : public TaskSource {
 
   // Returns the number of dependencies that a task still waits for. Tasks enter the window in order, with all
   // of their dependencies.
-  std::uint32_t& counter(std::uint32_t rank, std::uint32_t id) {
+  std::uint32_t& counter(RankId rank, std::uint32_t id) {
     Window& window = states_[rank].window;
     const UnrolledRole& program = role(rank);
     NETSIM_CHECK(id >= window.base() && id < task_count(rank), "a task ended twice or does not exist");
@@ -364,13 +370,13 @@ class RoleProgramSource : public TaskSource {
     return window[id];
   }
 
-  void release(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  void release(RankId rank, std::uint32_t id, std::vector<Task>& ready) {
     --counter(rank, id);
     offer(rank, id, ready);
   }
 
   // Hands out the task if nothing delays it any more: its dependencies, the iteration before, its queue.
-  void offer(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+  void offer(RankId rank, std::uint32_t id, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
     const std::uint32_t index = id % program.size(), iteration = id / program.size();
     const RankState& state = states_[rank];
@@ -386,7 +392,7 @@ class RoleProgramSource : public TaskSource {
     ready.push_back(task(rank, id));
   }
 
-  void offer_place(std::uint32_t rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
+  void offer_place(RankId rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
     const std::uint32_t in_iteration = program.places(queue);
     const std::uint32_t iteration = place / in_iteration;
@@ -396,7 +402,7 @@ class RoleProgramSource : public TaskSource {
   }
 
   // Offers the tasks of an iteration that may begin.
-  void offer_iteration(std::uint32_t rank, std::uint32_t iteration, std::vector<Task>& ready) {
+  void offer_iteration(RankId rank, std::uint32_t iteration, std::vector<Task>& ready) {
     const UnrolledRole& program = role(rank);
     for (const std::uint32_t index : program.unordered_roots()) {
       offer(rank, iteration * program.size() + index, ready);
@@ -409,7 +415,7 @@ class RoleProgramSource : public TaskSource {
   }
 
   // Drops ended tasks from the window. At the end of an iteration, opens the next one.
-  void open_iterations(std::uint32_t rank, std::vector<Task>& ready) {
+  void open_iterations(RankId rank, std::vector<Task>& ready) {
     RankState& state = states_[rank];
     state.window.drop_ended();
     const std::uint32_t finished = state.window.base() / role(rank).size();

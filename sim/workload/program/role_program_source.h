@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "sim/workload/program/program.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 

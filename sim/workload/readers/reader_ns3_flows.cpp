@@ -76,7 +76,7 @@ class Hosts {
     const bool several = !own_numbers_ && context.host_numbers.size() < gpus_;
     if (several) throw InputError(Place{path_, 0, 0, ""}, "a flow list needs hosts of one GPU");
   }
-  std::uint32_t rank(std::uint32_t node, const Place& place) const {
+  RankId rank(std::uint32_t node, const Place& place) const {
     const auto it = ranks_.find(node);
     const bool known = own_numbers_ ? node < gpus_ : it != ranks_.end() && it->second < gpus_;
     if (!known) {

@@ -25,7 +25,7 @@ std::uint32_t FlowSource::numbered_name(const std::string& kind, std::uint32_t n
 }
 
 std::string FlowSource::name(std::uint32_t index) const {
-  if ((index & kNumberedName) == 0) return TaskSource::name(index);
+  if ((index & kNumberedName) == 0) return WorkloadDescription::name(index);
   return numbered_ + " " + std::to_string(index & ~kNumberedName);
 }
 
@@ -86,7 +86,7 @@ void FlowSource::seal() {
   std::sort(dependencies_.begin(), dependencies_.end());
   if (dependencies_.empty()) return;
   task_at_sender_.resize(flows_.size());
-  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+  for (RankId rank = 0; rank < ranks(); ++rank) {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) {
       if (flow_at(rank, id).from == rank) task_at_sender_[number_at(rank, id)] = id;
     }
@@ -142,37 +142,38 @@ void FlowSource::order_tasks() {
     order_[end[flows_[i].to]++] = i;
   }
   const auto place = [this](std::uint32_t i) { return std::pair{flows_[i].start, i}; };
-  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+  for (RankId rank = 0; rank < ranks(); ++rank) {
     std::sort(order_.begin() + begin_[rank], order_.begin() + begin_[rank + 1],
               [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
   }
 }
 
-Task FlowSource::task(std::uint32_t rank, std::uint32_t id) const {
+Task FlowSource::task(RankId rank, std::uint32_t id) const {
   const Flow flow = this->flow(number_at(rank, id));
   Task task;
   task.id = id;
-  task.kind = flow.from == rank ? TaskKind::send : TaskKind::receive;
   task.stream = Stream::dp;
-  task.raw = true;
-  task.peer = flow.from == rank ? flow.to : flow.from;
-  task.tag = flow_at(rank, id).tag;
-  task.only_of_tag = true;
-  task.traits.channel = flow.channel;
-  task.traits.only_message = flow.only_message;
-  task.traits.traffic_class = flow.traffic_class;
-  task.bytes = flow.bytes;
+  MessageTask message;
+  message.raw = true;
+  message.peer = flow.from == rank ? flow.to : flow.from;
+  message.tag = flow_at(rank, id).tag;
+  message.only_of_tag = true;
+  message.traits.channel = flow.channel;
+  message.traits.only_message = flow.only_message;
+  message.traits.traffic_class = flow.traffic_class;
+  message.bytes = flow.bytes;
+  task.body = message_body(flow.from == rank ? TaskKind::send : TaskKind::receive, message);
   task.name = flow.name;
   task.not_before = flow.start;
   return task;
 }
 
-bool FlowSource::for_each_task(std::uint32_t rank, const Visitor& visit) const {
+bool FlowSource::for_each_task(RankId rank, const Visitor& visit) const {
   for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
   return true;
 }
 
-std::vector<Task> FlowSource::held_back(std::uint32_t rank) const {
+std::vector<Task> FlowSource::held_back(RankId rank) const {
   FirstOfStreams first;
   for (std::uint32_t id = 0; id < task_count(rank); ++id) {
     const std::uint32_t number = number_at(rank, id);
@@ -183,32 +184,32 @@ std::vector<Task> FlowSource::held_back(std::uint32_t rank) const {
   return first.tasks();
 }
 
-std::uint32_t FlowSource::same_start(std::uint32_t rank, std::uint32_t first) const {
+std::uint32_t FlowSource::same_start(RankId rank, std::uint32_t first) const {
   std::uint32_t end = first;
   while (end < task_count(rank) && flow_at(rank, end).start == flow_at(rank, first).start) ++end;
   return end;
 }
 
 // Hands out the tasks from next_ to `until`, except sends that wait for events instead of a time.
-void FlowSource::hand_out(std::uint32_t rank, std::uint32_t until, std::vector<Task>& ready) {
+void FlowSource::hand_out(RankId rank, std::uint32_t until, std::vector<Task>& ready) {
   for (std::uint32_t& id = next_[rank]; id < until; ++id) {
     const std::uint32_t number = number_at(rank, id);
     if (flows_[number].from != rank || needs(number) == 0) ready.push_back(task(rank, id));
   }
 }
 
-void FlowSource::start(std::uint32_t rank, std::vector<Task>& ready) {
+void FlowSource::start(RankId rank, std::vector<Task>& ready) {
   next_[rank] = ended_[rank] = 0;
   if (task_count(rank) > 0 && flow_at(rank, 0).start == 0) hand_out(rank, same_start(rank, 0), ready);
   hand_out(rank, same_start(rank, next_[rank]), ready);
 }
 
 // When the last task that was handed out has begun, hands out the next ones, which are later.
-void FlowSource::launched(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) {
+void FlowSource::launched(RankId rank, TaskId task, std::vector<Task>& ready) {
   if (task + 1 == next_[rank]) hand_out(rank, same_start(rank, next_[rank]), ready);
 }
 
-void FlowSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+void FlowSource::complete(RankId rank, TaskId id, std::vector<Task>& ready) {
   ++ended_[rank];
   if (dependencies_.empty()) return;
   const std::uint32_t number = number_at(rank, id);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
@@ -77,17 +77,17 @@ class FlowSource final : public TaskSource {
   const std::vector<std::uint16_t>* ns3_ports() const override {
     return ns3_ports_.empty() ? nullptr : &ns3_ports_;
   }
-  const std::vector<std::uint32_t>& group(std::uint32_t) const override { return no_group_; }
+  const std::vector<RankId>& group(GroupId) const override { return no_group_; }
   std::optional<std::uint64_t> total_tasks() const override { return order_.size(); }
-  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override;
+  bool for_each_task(RankId rank, const Visitor& visit) const override;
   void set_lookahead(std::uint32_t) override {}  // flows are unordered
-  void start(std::uint32_t rank, std::vector<Task>& ready) override;
-  void launched(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
-  void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
-  std::uint32_t open_iteration(std::uint32_t rank) const override {
+  void start(RankId rank, std::vector<Task>& ready) override;
+  void launched(RankId rank, TaskId task, std::vector<Task>& ready) override;
+  void complete(RankId rank, TaskId task, std::vector<Task>& ready) override;
+  std::uint32_t open_iteration(RankId rank) const override {
     return ended_[rank] < task_count(rank) ? 0 : kNoIteration;
   }
-  std::vector<Task> held_back(std::uint32_t rank) const override;
+  std::vector<Task> held_back(RankId rank) const override;
   double model_flops() const override { return 0; }
   std::vector<std::string> notes() const override { return notes_; }
 
@@ -112,17 +112,17 @@ class FlowSource final : public TaskSource {
   std::uint32_t channel(std::uint32_t number) const {
     return number < channels_.size() ? channels_[number] : kOwnChannel;
   }
-  std::uint32_t task_count(std::uint32_t rank) const { return begin_[rank + 1] - begin_[rank]; }
-  Task task(std::uint32_t rank, std::uint32_t id) const;
+  std::uint32_t task_count(RankId rank) const { return begin_[rank + 1] - begin_[rank]; }
+  Task task(RankId rank, std::uint32_t id) const;
   void set_channel(std::uint32_t number, std::uint32_t channel);
   void number_messages();
   void share_channels();
   void find_only_messages(const std::uint32_t* by_pair);
   void order_tasks();
-  void hand_out(std::uint32_t rank, std::uint32_t until, std::vector<Task>& ready);
-  std::uint32_t same_start(std::uint32_t rank, std::uint32_t first) const;
-  std::uint32_t number_at(std::uint32_t rank, std::uint32_t id) const { return order_[begin_[rank] + id]; }
-  const Stored& flow_at(std::uint32_t rank, std::uint32_t id) const { return flows_[number_at(rank, id)]; }
+  void hand_out(RankId rank, std::uint32_t until, std::vector<Task>& ready);
+  std::uint32_t same_start(RankId rank, std::uint32_t first) const;
+  std::uint32_t number_at(RankId rank, std::uint32_t id) const { return order_[begin_[rank] + id]; }
+  const Stored& flow_at(RankId rank, std::uint32_t id) const { return flows_[number_at(rank, id)]; }
 
   std::string job_name_;
   std::vector<Work> works_;
@@ -130,7 +130,7 @@ class FlowSource final : public TaskSource {
   std::map<std::string, std::uint32_t> name_index_;
   std::string numbered_;                  // the kind of numbered names
   std::vector<std::uint16_t> ns3_ports_;  // by flow
-  std::vector<std::uint32_t> no_group_;
+  std::vector<RankId> no_group_;
   std::vector<Stored> flows_;
   // By flow, up to the last one that has any: the number of events that it waits for, which its sender counts
   // down. Also the channel of each flow; kOwnChannel for a channel of its own.

@@ -22,14 +22,14 @@ std::uint32_t SimpleSource::add_work(Work work) {
   return static_cast<std::uint32_t>(works_.size() - 1);
 }
 
-std::uint32_t SimpleSource::add_group(std::vector<std::uint32_t> ranks) {
+std::uint32_t SimpleSource::add_group(std::vector<RankId> ranks) {
   groups_.push_back(std::move(ranks));
   return static_cast<std::uint32_t>(groups_.size() - 1);
 }
 
-void SimpleSource::add_task(std::uint32_t rank, Task task) { append(own_program(rank), task); }
+void SimpleSource::add_task(RankId rank, Task task) { append(own_program(rank), task); }
 
-void SimpleSource::join_task(std::uint32_t rank, Task task) { append(own_program(rank), task, true); }
+void SimpleSource::join_task(RankId rank, Task task) { append(own_program(rank), task, true); }
 
 void SimpleSource::add_task_everywhere(Task task) {
   for (Program& program : programs_) append(program, task);
@@ -39,39 +39,33 @@ void SimpleSource::add_message(std::uint32_t from, std::uint32_t to, std::uint32
                                Time not_before, std::uint32_t name) {
   Task task;
   task.stream = Stream::dp;
-  task.raw = true;
-  task.tag = tag;
-  task.only_of_tag = true;
-  task.bytes = bytes;
   task.name = name;
-  task.kind = TaskKind::receive;
-  task.peer = from;
+  task.body = ReceiveTask{{{bytes, {}}, from, tag, true, true}};
   add_task(to, task);
-  task.kind = TaskKind::send;
-  task.peer = to;
+  task.body = SendTask{{{bytes, {}}, to, tag, true, true}};
   task.not_before = not_before;
   add_task(from, task);
 }
 
 std::optional<std::uint64_t> SimpleSource::total_tasks() const {
   std::uint64_t total = 0;
-  for (std::uint32_t rank = 0; rank < ranks(); ++rank) total += program(rank).tasks.size();
+  for (RankId rank = 0; rank < ranks(); ++rank) total += program(rank).tasks.size();
   return total;
 }
 
-bool SimpleSource::for_each_task(std::uint32_t rank, const Visitor& visit) const {
+bool SimpleSource::for_each_task(RankId rank, const Visitor& visit) const {
   for (const Task& task : program(rank).tasks) visit(task);
   return true;
 }
 
-void SimpleSource::start(std::uint32_t rank, std::vector<Task>& ready) {
+void SimpleSource::start(RankId rank, std::vector<Task>& ready) {
   progress_[rank] = {};
   for (const Task& task : program(rank).tasks) {
     if (task.queue == Task::kUnordered || task.place < lookahead_) ready.push_back(task);
   }
 }
 
-void SimpleSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Task>& ready) {
+void SimpleSource::complete(RankId rank, TaskId id, std::vector<Task>& ready) {
   const Program& own = program(rank);
   Progress& progress = progress_[rank];
   progress.window.end(id);
@@ -88,7 +82,7 @@ void SimpleSource::complete(std::uint32_t rank, std::uint32_t id, std::vector<Ta
 }
 
 // Returns the number of places before the first one with an open task, if tasks end in their order.
-std::uint32_t SimpleSource::ended_places(std::uint32_t rank, std::uint32_t queue) const {
+std::uint32_t SimpleSource::ended_places(RankId rank, std::uint32_t queue) const {
   const Program& own = program(rank);
   const std::vector<std::uint32_t>& ids = own.queues[queue];
   const std::uint32_t ended = progress_[rank].ended[queue];
@@ -96,13 +90,13 @@ std::uint32_t SimpleSource::ended_places(std::uint32_t rank, std::uint32_t queue
   return ids.empty() ? 0 : own.tasks[ids.back()].place + 1;
 }
 
-std::uint32_t SimpleSource::open_iteration(std::uint32_t rank) const {
+std::uint32_t SimpleSource::open_iteration(RankId rank) const {
   const std::uint32_t base = progress_[rank].window.base();
   const std::vector<Task>& tasks = program(rank).tasks;
   return base < tasks.size() ? tasks[base].iteration : kNoIteration;
 }
 
-std::vector<Task> SimpleSource::held_back(std::uint32_t rank) const {
+std::vector<Task> SimpleSource::held_back(RankId rank) const {
   FirstOfStreams first;
   for (const Task& task : program(rank).tasks) {
     if (task.queue == Task::kUnordered) continue;
@@ -114,47 +108,58 @@ std::vector<Task> SimpleSource::held_back(std::uint32_t rank) const {
 void SimpleSource::append(Program& program, Task task, bool joins) {
   task.id = static_cast<std::uint32_t>(program.tasks.size());
   iterations_ = std::max(iterations_, task.iteration + 1);
-  if (task.pause > 0 && (least_pause_ == 0 || task.pause < least_pause_)) least_pause_ = task.pause;
-  if (!task.only_of_tag) task.sequence = calls_before(program, task);
-  if (!task.raw) {
-    task.queue = static_cast<std::uint32_t>(task.stream);
-    std::vector<std::uint32_t>& queue = program.queues[task.queue];
-    NETSIM_CHECK(!joins || !queue.empty(), "a task joins a call that does not exist");
-    if (!queue.empty()) task.place = program.tasks[queue.back()].place + (joins ? 0 : 1);
-    if (joins) task.together = program.tasks[queue.back()].together + 1;
-    const auto shares = [&](const Task& other) {
-      return other.kind == TaskKind::collective && task.kind == TaskKind::collective &&
-             other.group == task.group;
-    };
-    for (auto other = queue.rbegin(); joins && other != queue.rend(); ++other) {
-      if (program.tasks[*other].place != task.place) break;
-      program.tasks[*other].together = task.together;
-      if (shares(program.tasks[*other]))
-        task.grouped.before += traffic_of(program.tasks[*other].collective, program.tasks[*other].bytes);
-    }
-    if (task.grouped.before > 0) {
-      task.grouped.all = task.grouped.before + traffic_of(task.collective, task.bytes);
-      for (auto other = queue.rbegin(); program.tasks[*other].place == task.place; ++other) {
-        if (shares(program.tasks[*other])) program.tasks[*other].grouped.all = task.grouped.all;
-        if (std::next(other) == queue.rend()) break;
-      }
-    }
-    queue.push_back(task.id);
+  if (task.kind() == TaskKind::collective && task.collective().pause > 0) {
+    const Time pause = task.collective().pause;
+    least_pause_ = least_pause_ == 0 ? pause : std::min(least_pause_, pause);
   }
+  if (!is_point_to_point(task) || !task.message().only_of_tag) task.sequence = calls_before(program, task);
+  if (!is_raw(task)) enqueue(program, task, joins);
   program.tasks.push_back(task);
+}
+
+// Appends the task to the queue of its stream, or to the last grouped call of it.
+void SimpleSource::enqueue(Program& program, Task& task, bool joins) {
+  task.queue = static_cast<std::uint32_t>(task.stream);
+  std::vector<std::uint32_t>& queue = program.queues[task.queue];
+  NETSIM_CHECK(!joins || !queue.empty(), "a task joins a call that does not exist");
+  if (!queue.empty()) task.place = program.tasks[queue.back()].place + (joins ? 0 : 1);
+  if (joins) join_call(program, task, queue);
+  queue.push_back(task.id);
+}
+
+// Counts the task among those of its grouped call, and the traffic of those that have its group.
+void SimpleSource::join_call(Program& program, Task& task, const std::vector<std::uint32_t>& queue) {
+  task.together = program.tasks[queue.back()].together + 1;
+  const auto first = std::find_if(queue.rbegin(), queue.rend(), [&](std::uint32_t other) {
+    return program.tasks[other].place != task.place;
+  });
+  std::vector<CollectiveTask*> same_group;
+  for (auto other = queue.rbegin(); other != first; ++other) {
+    Task& member = program.tasks[*other];
+    member.together = task.together;
+    if (member.kind() == TaskKind::collective && task.kind() == TaskKind::collective &&
+        member.collective().group == task.collective().group)
+      same_group.push_back(&member.collective());
+  }
+  if (same_group.empty()) return;
+  CollectiveTask& call = task.collective();
+  for (const CollectiveTask* member : same_group)
+    call.grouped.before += traffic_of(member->collective, member->bytes);
+  call.grouped.all = call.grouped.before + traffic_of(call.collective, call.bytes);
+  for (CollectiveTask* member : same_group) member->grouped.all = call.grouped.all;
 }
 
 // Returns the number of earlier calls with the same match key.
 std::uint32_t SimpleSource::calls_before(const Program& program, const Task& task) {
   const auto before = std::find_if(program.tasks.rbegin(), program.tasks.rend(), [&](const Task& other) {
-    if (has_group(task)) return has_group(other) && other.group == task.group;
-    if (other.kind != task.kind || task.kind == TaskKind::compute) return false;
-    return other.peer == task.peer && other.tag == task.tag;
+    if (has_group(task)) return has_group(other) && other.group() == task.group();
+    if (other.kind() != task.kind() || !is_point_to_point(task)) return false;
+    return other.message().peer == task.message().peer && other.message().tag == task.message().tag;
   });
   return before == program.tasks.rend() ? 0 : before->sequence + 1;
 }
 
-SimpleSource::Program& SimpleSource::own_program(std::uint32_t rank) {
+SimpleSource::Program& SimpleSource::own_program(RankId rank) {
   if (program_of_[rank] == 0) {
     program_of_[rank] = static_cast<std::uint32_t>(programs_.size());
     const Program shared = programs_[0];

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "sim/collectives/own_algorithm.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 #include "sim/workload/task_window.h"
 
 namespace netsim {
@@ -28,18 +28,18 @@ class SimpleSource final : public TaskSource {
   // Returns the index of a name for tables, as in Task::name. The same text gets the same index.
   std::uint32_t add_name(const std::string& name);
   std::uint32_t add_work(Work work);
-  std::uint32_t add_group(std::vector<std::uint32_t> ranks);
-  // Returns the address for Task::counts.
+  std::uint32_t add_group(std::vector<RankId> ranks);
+  // Returns the address for CollectiveTask::counts.
   const BlockCounts* add_counts(BlockCounts counts) { return &counts_.emplace_back(std::move(counts)); }
-  // Returns the address for Task::algorithm.
+  // Returns the address for CollectiveTask::algorithm.
   const OwnAlgorithm* add_algorithm(OwnAlgorithm algorithm) {
     return &algorithms_.emplace_back(std::move(algorithm));
   }
   // Appends a task to the rank's program and sets its id.
-  void add_task(std::uint32_t rank, Task task);
+  void add_task(RankId rank, Task task);
   // Appends a communication that is one call with the last task of its stream, which must be a communication
   // too.
-  void join_task(std::uint32_t rank, Task task);
+  void join_task(RankId rank, Task task);
   // Appends the task to the program of every rank. Ranks without tasks of their own share one program.
   void add_task_everywhere(Task task);
   // Adds a raw message: the send at `from` and the receive at `to`. Messages of one pair of ranks must differ
@@ -53,15 +53,15 @@ class SimpleSource final : public TaskSource {
   std::optional<std::uint32_t> iterations() const override { return iterations_; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
-  const std::vector<std::uint32_t>& group(std::uint32_t id) const override { return groups_[id]; }
+  const std::vector<RankId>& group(GroupId id) const override { return groups_[id]; }
   Time least_pause() const override { return least_pause_; }
   std::optional<std::uint64_t> total_tasks() const override;
-  bool for_each_task(std::uint32_t rank, const Visitor& visit) const override;
+  bool for_each_task(RankId rank, const Visitor& visit) const override;
   void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
-  void start(std::uint32_t rank, std::vector<Task>& ready) override;
-  void complete(std::uint32_t rank, std::uint32_t task, std::vector<Task>& ready) override;
-  std::uint32_t open_iteration(std::uint32_t rank) const override;
-  std::vector<Task> held_back(std::uint32_t rank) const override;
+  void start(RankId rank, std::vector<Task>& ready) override;
+  void complete(RankId rank, TaskId task, std::vector<Task>& ready) override;
+  std::uint32_t open_iteration(RankId rank) const override;
+  std::vector<Task> held_back(RankId rank) const override;
   double model_flops() const override { return 0; }
 
  private:
@@ -77,16 +77,18 @@ class SimpleSource final : public TaskSource {
   };
 
   void append(Program& program, Task task, bool joins = false);
-  std::uint32_t ended_places(std::uint32_t rank, std::uint32_t queue) const;
+  static void enqueue(Program& program, Task& task, bool joins);
+  static void join_call(Program& program, Task& task, const std::vector<std::uint32_t>& queue);
+  std::uint32_t ended_places(RankId rank, std::uint32_t queue) const;
   static std::uint32_t calls_before(const Program& program, const Task& task);
-  const Program& program(std::uint32_t rank) const { return programs_[program_of_[rank]]; }
-  Program& own_program(std::uint32_t rank);
+  const Program& program(RankId rank) const { return programs_[program_of_[rank]]; }
+  Program& own_program(RankId rank);
 
   std::string job_name_;
   std::uint32_t iterations_ = 1;
   std::vector<Work> works_;
   std::vector<std::string> names_;
-  std::vector<std::vector<std::uint32_t>> groups_;
+  std::vector<std::vector<RankId>> groups_;
   std::deque<BlockCounts> counts_;         // a deque, so that addresses stay valid
   std::deque<OwnAlgorithm> algorithms_;    // a deque, so that addresses stay valid
   std::vector<Program> programs_{1};       // program 0 is that of ranks without tasks of their own

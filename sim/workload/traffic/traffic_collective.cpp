@@ -113,32 +113,32 @@ class CollectiveBenchmark final : public WorkloadKind {
     }
     const std::string name = to_string(p_.collective);
     auto source = std::make_unique<SimpleSource>(name, ranks);
-    std::vector<std::uint32_t> everybody(ranks);
+    std::vector<RankId> everybody(ranks);
     std::iota(everybody.begin(), everybody.end(), 0U);
     Task task;
-    task.kind = TaskKind::collective;
     task.stream = Stream::dp;
-    task.collective = p_.collective;
-    task.root = static_cast<std::uint32_t>(p_.root);
-    task.group = source->add_group(std::move(everybody));
+    auto& call = task.body.emplace<CollectiveTask>();
+    call.collective = p_.collective;
+    call.root = static_cast<std::uint32_t>(p_.root);
+    call.group = source->add_group(std::move(everybody));
     task.name = source->add_name(name);
     const std::vector<Load> loads = loads_of(ranks, *source);
     std::vector<const OwnAlgorithm*> algorithms{nullptr};
     if (std::vector<OwnAlgorithm> own = own_algorithms(); !own.empty()) {
       algorithms.clear();
       for (OwnAlgorithm& one : own) {
-        check_ranks(one, p_.collective, ranks, task.root);
+        check_ranks(one, p_.collective, ranks, call.root);
         algorithms.push_back(source->add_algorithm(std::move(one)));
       }
     }
     for (const OwnAlgorithm* algorithm : algorithms) {
-      task.algorithm = algorithm;
+      call.algorithm = algorithm;
       for (const Load& load : loads) {
-        task.bytes = load.bytes;
-        task.counts = load.counts;
-        task.pause = task.series == 0 ? 0 : p_.sizes.pause;
-        ++task.series;
-        for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, task.pause = 0)
+        call.bytes = load.bytes;
+        call.counts = load.counts;
+        call.pause = call.series == 0 ? 0 : p_.sizes.pause;
+        ++call.series;
+        for (std::int64_t i = 0; i < p_.repeat; ++i, ++task.iteration, call.pause = 0)
           source->add_task_everywhere(task);
       }
     }

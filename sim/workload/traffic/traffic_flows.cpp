@@ -86,7 +86,7 @@ class Flows final : public WorkloadKind {
   }
 
  private:
-  static std::uint32_t rank(const Entry& flow, std::int64_t number, std::uint32_t ranks) {
+  static RankId rank(const Entry& flow, std::int64_t number, std::uint32_t ranks) {
     if (number >= std::int64_t{ranks}) {
       throw InputError(flow.place,
                        "rank " + std::to_string(number) + "; allowed: 0 to " + std::to_string(ranks - 1));

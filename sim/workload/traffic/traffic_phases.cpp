@@ -180,7 +180,7 @@ class PhasesProgram {
     groups_by_rank_.resize(ranks);
     for (const Phase& phase : phases) join(phase);
     std::map<Part, std::vector<std::uint32_t>> roles;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) roles[groups_by_rank_[rank]].push_back(rank);
+    for (RankId rank = 0; rank < ranks; ++rank) roles[groups_by_rank_[rank]].push_back(rank);
     for (const auto& [part, players] : roles) add_role(part, players);
   }
   Program finish() { return builder_.finish(); }
@@ -200,7 +200,7 @@ class PhasesProgram {
     for (const std::vector<std::uint32_t>& members : phase.members) {
       check(phase, members.size());
       const std::uint32_t group = builder_.group({{}, members, 0});
-      for (const std::uint32_t rank : members) {
+      for (const RankId rank : members) {
         if (rank >= ranks_) refuse(phase, "groups", "rank", rank, ranks_);
         groups_by_rank_[rank].back() = group;
       }
@@ -238,7 +238,7 @@ class PhasesProgram {
   }
 
   // Returns the size of the rank's group.
-  std::uint32_t size_of(const Phase& phase, std::uint32_t rank) const {
+  std::uint32_t size_of(const Phase& phase, RankId rank) const {
     for (const std::vector<std::uint32_t>& members : phase.members) {
       if (std::find(members.begin(), members.end(), rank) != members.end())
         return static_cast<std::uint32_t>(members.size());

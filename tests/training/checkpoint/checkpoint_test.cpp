@@ -127,9 +127,9 @@ TEST(Checkpoints, AreWhatThePlanSays) {
         ++played;
         ASSERT_TRUE(expected.contains(done.task.id));
         const Task& task = expected.at(done.task.id);
-        EXPECT_EQ(task.bytes, done.task.bytes);
+        EXPECT_EQ(task.bytes(), done.task.bytes());
         EXPECT_EQ(task.iteration, done.task.iteration);
-        EXPECT_EQ(task.work, done.task.work);
+        EXPECT_EQ(task.work(), done.task.work());
         EXPECT_EQ(task.sequence, done.task.sequence);
       }
       EXPECT_EQ(played, expected.size());
@@ -144,7 +144,7 @@ TEST(Checkpoints, AreWhatThePlanSays) {
 Bytes bytes_of(const TaskSource& source, std::uint32_t rank) {
   Bytes bytes = 0;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (task.kind == TaskKind::send && source.names()[task.name] == "checkpoint") bytes += task.bytes;
+    if (task.kind() == TaskKind::send && source.names()[task.name] == "checkpoint") bytes += task.bytes();
   }
   return bytes;
 }

@@ -159,7 +159,7 @@ std::vector<Task> tasks(const TaskSource& source, std::uint32_t rank, const std:
 }
 Bytes bytes(const std::vector<Task>& tasks) {
   Bytes all = 0;
-  for (const Task& task : tasks) all += task.bytes;
+  for (const Task& task : tasks) all += task.bytes();
   return all;
 }
 std::unique_ptr<TaskSource> job(const std::string& rest, std::uint32_t gpus = 64) {
@@ -176,7 +176,7 @@ TEST(OtherModels, GradientsOfAllAreReducedInBuckets) {
     const std::vector<Task> reduced = tasks(*source, 1, "dp_gradients");
     EXPECT_EQ(bytes(reduced), 2 * parameters_of(shipped(name)->make(1, 2)));
     EXPECT_GT(reduced.size(), 1U);
-    EXPECT_GE(reduced.front().bytes, 25'000'000);
+    EXPECT_GE(reduced.front().bytes(), 25'000'000);
     test::TaskPlayer player(*source, 3);
     player.run();
     EXPECT_TRUE(player.all_done());
@@ -216,7 +216,8 @@ TEST(OtherModels, TensorParallelismCompletesTheSumsOfBothSequences) {
   const Bytes all = 2 * 512 * 1024;
   EXPECT_EQ(bytes(tasks(*divided, 0, "tp_forward")), 24 * 2 * all);
   EXPECT_EQ(bytes(tasks(*divided, 0, "tp_logits_backward")), 2 * 80 * 1024);
-  EXPECT_EQ(tasks(*divided, 0, "tp_logits_backward").front().collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(tasks(*divided, 0, "tp_logits_backward").front().collective().collective,
+            CollectiveKind::all_reduce);
   test::TaskPlayer player(*divided, 7);
   player.run();
   EXPECT_TRUE(player.all_done());
@@ -226,8 +227,8 @@ TEST(OtherModels, SelectiveRecomputationRepeatsTheCoreOfAttention) {
   const auto count = [](const TaskSource& source, const std::string& kernel) {
     std::size_t all = 0;
     for (const Task& task : test::tasks_of(source, 0)) {
-      if (task.kind != TaskKind::compute) continue;
-      for (const Kernel& k : source.works()[task.work].kernels) all += k.name == kernel ? 1 : 0;
+      if (task.kind() != TaskKind::compute) continue;
+      for (const Kernel& k : source.works()[task.work()].kernels) all += k.name == kernel ? 1 : 0;
     }
     return all;
   };
@@ -276,9 +277,9 @@ TEST(OtherModels, ReplicasDivideEmbeddingTables) {
        std::map<std::string, Bytes>{{"ep_indices", indices}, {"ep_rows", rows}, {"ep_row_gradients", rows}}) {
     const std::vector<Task> found = tasks(*source, 3, name);
     ASSERT_EQ(found.size(), 1U) << name;
-    EXPECT_EQ(found.front().collective, CollectiveKind::all_to_all);
+    EXPECT_EQ(found.front().collective().collective, CollectiveKind::all_to_all);
     EXPECT_EQ(found.front().stream, Stream::ep);
-    EXPECT_EQ(found.front().bytes, expected) << name;
+    EXPECT_EQ(found.front().bytes(), expected) << name;
   }
   const std::int64_t top =
       2'208 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 512 + 512 + 512 * 256 + 256 + 256 + 1;
@@ -286,11 +287,11 @@ TEST(OtherModels, ReplicasDivideEmbeddingTables) {
 
   const auto by_rows = job(model + "parallel: {data: 12, embedding: rows}");
   const auto task_of = [&](const char* name) { return tasks(*by_rows, 3, name).front(); };
-  EXPECT_EQ(task_of("ep_indices").collective, CollectiveKind::all_gather);
-  EXPECT_EQ(task_of("ep_indices").bytes, 12 * indices);
-  EXPECT_EQ(task_of("ep_rows").collective, CollectiveKind::reduce_scatter);
-  EXPECT_EQ(task_of("ep_rows").bytes, 12 * rows);
-  EXPECT_EQ(task_of("ep_row_gradients").collective, CollectiveKind::all_gather);
+  EXPECT_EQ(task_of("ep_indices").collective().collective, CollectiveKind::all_gather);
+  EXPECT_EQ(task_of("ep_indices").bytes(), 12 * indices);
+  EXPECT_EQ(task_of("ep_rows").collective().collective, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(task_of("ep_rows").bytes(), 12 * rows);
+  EXPECT_EQ(task_of("ep_row_gradients").collective().collective, CollectiveKind::all_gather);
   EXPECT_TRUE(tasks(*job(model + "parallel: {data: 1}"), 0, "ep_rows").empty());
 }
 

@@ -45,18 +45,20 @@ std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank)
   std::map<std::string, Tally> result;
   for (const Task& task : test::tasks_of(source, rank)) {
     if (!is_communication(task)) continue;
-    const std::string kind = to_string(task.kind == TaskKind::collective ? TaskKind::collective : task.kind);
-    Tally& entry = result[(task.kind == TaskKind::collective ? to_string(task.collective) : kind) + " " +
-                          source.names()[task.name]];
+    const std::string kind =
+        to_string(task.kind() == TaskKind::collective ? TaskKind::collective : task.kind());
+    Tally& entry =
+        result[(task.kind() == TaskKind::collective ? to_string(task.collective().collective) : kind) + " " +
+               source.names()[task.name]];
     ++entry.tasks;
-    entry.bytes += task.bytes;
+    entry.bytes += task.bytes();
   }
   return result;
 }
 Bytes cp_bytes(const TaskSource& source, std::uint32_t rank) {
   Bytes bytes = 0;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (task.stream == Stream::cp && task.kind != TaskKind::receive) bytes += task.bytes;
+    if (task.stream == Stream::cp && task.kind() != TaskKind::receive) bytes += task.bytes();
   }
   return bytes;
 }
@@ -68,8 +70,8 @@ struct Computed {
 Computed computed(const TaskSource& source, std::uint32_t rank) {
   Computed sum;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (task.kind != TaskKind::compute) continue;
-    for (const Kernel& k : source.works()[task.work].kernels) {
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& k : source.works()[task.work()].kernels) {
       const double products = static_cast<double>(k.m) * static_cast<double>(k.n) * static_cast<double>(k.k) *
                               static_cast<double>(k.batch);
       if (k.kind == Kernel::Kind::attention) sum.attention += products;
@@ -105,8 +107,8 @@ TEST(ContextParallel, ARingRunsAlongItsAxis) {
   const auto source = exchanged("ring", 4);
   std::set<std::uint32_t> forward, backward;
   for (const Task& task : test::tasks_of(*source, 1)) {
-    if (task.kind != TaskKind::send) continue;
-    (source->names()[task.name] == "cp_send_forward" ? forward : backward).insert(task.peer);
+    if (task.kind() != TaskKind::send) continue;
+    (source->names()[task.name] == "cp_send_forward" ? forward : backward).insert(task.message().peer);
   }
   EXPECT_THAT(forward, ElementsAre(3));
   EXPECT_THAT(backward, ElementsAre(7));
@@ -139,8 +141,8 @@ TEST(ContextParallel, AllToAllsDivideHeadsInsteadOfTokens) {
   EXPECT_EQ(tasks["all_to_all cp_to_tokens_backward"].bytes, kEach * kInputs);
   EXPECT_EQ(cp_bytes(*source, 1), kEach * 2 * (kInputs + kOutput));
   for (const Task& task : test::tasks_of(*source, 1)) {
-    if (task.kind != TaskKind::compute) continue;
-    for (const Kernel& k : source->works()[task.work].kernels) {
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& k : source->works()[task.work()].kernels) {
       if (k.kind != Kernel::Kind::attention) continue;
       EXPECT_EQ(k.m, kSequence);
       EXPECT_EQ(k.batch, 8 / 2 / kSize);
@@ -161,10 +163,10 @@ TEST(ContextParallel, AHybridIsARingOfAllToAlls) {
   for (const Task& task : test::tasks_of(*source, 5)) {
     const std::string& name = source->names()[task.name];
     if (name == "cp_to_heads_forward") {
-      EXPECT_THAT(source->group(task.group), ElementsAre(5, 7));
+      EXPECT_THAT(source->group(task.group()), ElementsAre(5, 7));
     }
     if (name == "cp_send_forward") {
-      EXPECT_EQ(task.peer, 9U);
+      EXPECT_EQ(task.message().peer, 9U);
     }
   }
 }
@@ -208,7 +210,7 @@ TEST(ContextParallel, ARingHidesBehindTheAttention) {
       const Bytes block = 2 * 2 * kSequence * kKeys / size;
       const Time travel = transfer;
       player.transfer_time = [block, travel](const Task& task) {
-        return task.stream == Stream::cp ? task.bytes / block * travel : 0;
+        return task.stream == Stream::cp ? task.bytes() / block * travel : 0;
       };
       player.run();
       ASSERT_TRUE(player.all_done());
@@ -247,7 +249,7 @@ TEST(ContextParallel, RanksOfASequenceAreReplicas) {
             tally(*both, 0)["reduce_scatter dp_gradients"].bytes);
   for (const Task& task : test::tasks_of(*both, 5)) {
     if (both->names()[task.name] != "dp_gradients") continue;
-    EXPECT_THAT(both->group(task.group), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+    EXPECT_THAT(both->group(task.group()), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   }
   EXPECT_EQ(tally(*both, 0)["reduce_scatter dp_gradients"].tasks, 1);
 }

@@ -20,6 +20,7 @@
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
 #include "tests/support/paths.h"
+#include "tests/support/task_bodies.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
@@ -54,11 +55,12 @@ struct Tally {
 std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank) {
   std::map<std::string, Tally> result;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (task.kind != TaskKind::collective) continue;
-    Tally& entry = result[std::string(to_string(task.collective)) + " " + source.names()[task.name]];
+    if (task.kind() != TaskKind::collective) continue;
+    Tally& entry =
+        result[std::string(to_string(task.collective().collective)) + " " + source.names()[task.name]];
     ++entry.tasks;
-    entry.bytes += task.bytes;
-    entry.group = task.group;
+    entry.bytes += task.bytes();
+    entry.group = task.group();
   }
   return result;
 }
@@ -75,8 +77,8 @@ std::vector<Task> named(const TaskSource& source, std::uint32_t rank, const std:
 std::vector<std::int64_t> rows_of(const TaskSource& source, std::uint32_t rank, const std::string& kernel) {
   std::vector<std::int64_t> rows;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (task.kind != TaskKind::compute) continue;
-    for (const Kernel& k : source.works()[task.work].kernels) {
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& k : source.works()[task.work()].kernels) {
       if (k.name == kernel) rows.push_back(k.m * k.batch);
     }
   }
@@ -177,7 +179,7 @@ TEST(ExpertParallel, ADividedOptimizerHasItsPartOfBoth) {
     EXPECT_EQ(tasks.at("reduce_scatter edp_gradients").bytes, 2 * kOfExperts / 4);
     EXPECT_EQ(tasks.at("all_gather edp_parameters").bytes, 2 * kOfExperts / 4);
     const Task adam = named(*source, 5, "optimizer").front();
-    EXPECT_EQ(source->works()[adam.work].kernels[4].bytes, 28 * (kCommon / 8 + kOfExperts / 4 / 2));
+    EXPECT_EQ(source->works()[adam.work()].kernels[4].bytes, 28 * (kCommon / 8 + kOfExperts / 4 / 2));
   }
 }
 
@@ -349,11 +351,11 @@ TEST(ExpertParallel, CountedTokensComeBackAndAreComputedWhereTheyGo) {
     ASSERT_EQ(there.size(), 4U);  // two layers, two microbatches
     ASSERT_EQ(up.size(), there.size());
     for (std::size_t i = 0; i < there.size(); ++i) {
-      ASSERT_EQ(there[i].collective, CollectiveKind::all_to_all_v);
-      const BlockCounts& counts = *there[i].counts;
+      ASSERT_EQ(there[i].collective().collective, CollectiveKind::all_to_all_v);
+      const BlockCounts& counts = *there[i].collective().counts;
       EXPECT_EQ(sum_of(counts), 4 * kTokens * kTopK * kRow);
-      EXPECT_TRUE(transposed(counts, *back[i].counts));
-      const std::vector<std::uint32_t>& group = source->group(there[i].group);
+      EXPECT_TRUE(transposed(counts, *back[i].collective().counts));
+      const std::vector<RankId>& group = source->group(there[i].group());
       const auto member =
           static_cast<std::uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());
       std::int64_t rows = 0;
@@ -361,12 +363,12 @@ TEST(ExpertParallel, CountedTokensComeBackAndAreComputedWhereTheyGo) {
       EXPECT_EQ(up[i], std::max<std::int64_t>(2, (rows + 1) / 2 * 2));  // two experts, as many rows each
     }
     // The backward comes to the layers the other way round.
-    EXPECT_EQ(*gradient[0].counts, *there[1].counts);
-    EXPECT_EQ(*gradient_back[0].counts, *back[1].counts);
+    EXPECT_EQ(*gradient[0].collective().counts, *there[1].collective().counts);
+    EXPECT_EQ(*gradient_back[0].collective().counts, *back[1].collective().counts);
     EXPECT_EQ(down[0], up[1]);
   }
-  EXPECT_NE(*named(*source, 0, "ep_dispatch_forward")[0].counts,
-            *named(*source, 0, "ep_dispatch_forward")[1].counts);
+  EXPECT_NE(*named(*source, 0, "ep_dispatch_forward")[0].collective().counts,
+            *named(*source, 0, "ep_dispatch_forward")[1].collective().counts);
 }
 
 TEST(ExpertParallel, DriftChangesWithTheIteration) {
@@ -374,10 +376,10 @@ TEST(ExpertParallel, DriftChangesWithTheIteration) {
   const auto there = named(*source, 2, "ep_dispatch_forward");
   const auto rows = rows_of(*source, 2, "expert_up_gemm");
   ASSERT_EQ(there.size(), 3U * kLayers);
-  EXPECT_NE(*there[0].counts, *there[kLayers].counts);
+  EXPECT_NE(*there[0].collective().counts, *there[kLayers].collective().counts);
   for (std::size_t i = 0; i < there.size(); ++i) {
     std::int64_t received = 0;
-    for (std::uint32_t s = 0; s < 4; ++s) received += there[i].counts->of(s, 2) / kRow;
+    for (std::uint32_t s = 0; s < 4; ++s) received += there[i].collective().counts->of(s, 2) / kRow;
     EXPECT_EQ(rows[i], std::max<std::int64_t>(2, (received + 1) / 2 * 2));
   }
   TaskPlayer player(*source, 3);
@@ -398,9 +400,9 @@ TEST(ExpertParallel, DividedExpertsGatherWhatWasCounted) {
     ASSERT_EQ(gathers.size(), there.size());
     for (std::size_t i = 0; i < there.size(); ++i) {
       std::int64_t received = 0;
-      for (std::uint32_t s = 0; s < 4; ++s) received += there[i].counts->of(s, rank / 2);
-      EXPECT_EQ(gathers[i].bytes, std::max(2 * received, kRow));
-      EXPECT_EQ(sums[i].bytes, gathers[i].bytes);
+      for (std::uint32_t s = 0; s < 4; ++s) received += there[i].collective().counts->of(s, rank / 2);
+      EXPECT_EQ(gathers[i].bytes(), std::max(2 * received, kRow));
+      EXPECT_EQ(sums[i].bytes(), gathers[i].bytes());
     }
   }
 }
@@ -410,7 +412,7 @@ TEST(ExpertParallel, CapacityDropsWhatIsBeyondIt) {
   const std::string parallel =
       "parallel: {data: 4, expert: 4}, recompute: none, router: {kind: zipf, exponent: 2}";
   const auto source = job(parallel, "count: 8, top_k: 2, capacity: 1.25");
-  const BlockCounts& counts = *named(*source, 0, "ep_dispatch_forward").front().counts;
+  const BlockCounts& counts = *named(*source, 0, "ep_dispatch_forward").front().collective().counts;
   EXPECT_LT(sum_of(counts), 4 * kTokens * kTopK * kRow);
   const auto zipf = router("{kind: zipf, exponent: 2}");
   for (std::uint32_t s = 0; s < 4; ++s) {
@@ -450,20 +452,20 @@ TEST(ExpertParallel, DispatchesAndCombines) {
     ASSERT_EQ(there.size(), static_cast<std::size_t>(kLayers));
     ASSERT_EQ(back.size(), there.size());
     for (std::size_t i = 0; i < there.size(); ++i) {
-      EXPECT_EQ(there[i].collective, CollectiveKind::dispatch);
-      EXPECT_EQ(back[i].collective, CollectiveKind::combine);
-      EXPECT_EQ(*there[i].counts, *back[i].counts);  // both in half precision
+      EXPECT_EQ(there[i].collective().collective, CollectiveKind::dispatch);
+      EXPECT_EQ(back[i].collective().collective, CollectiveKind::combine);
+      EXPECT_EQ(*there[i].collective().counts, *back[i].collective().counts);  // both in half precision
       const TokenCounts counts =
           count_tokens(*router(of), shape_of(16, kTokens, 32, 6, 8, 3), 2, static_cast<std::uint32_t>(i), 0);
-      EXPECT_EQ(*there[i].counts, once_each(counts, kRow));
-      EXPECT_LE(there[i].counts->busiest(), kTokens * 3 * kRow);
-      EXPECT_EQ(there[i].bytes, there[i].counts->busiest());
+      EXPECT_EQ(*there[i].collective().counts, once_each(counts, kRow));
+      EXPECT_LE(there[i].collective().counts->busiest(), kTokens * 3 * kRow);
+      EXPECT_EQ(there[i].bytes(), there[i].collective().counts->busiest());
     }
     for (const Task& task : named(*source, 3, "ep_combine_backward"))
-      EXPECT_EQ(task.collective, CollectiveKind::dispatch);
+      EXPECT_EQ(task.collective().collective, CollectiveKind::dispatch);
     for (const Task& task : named(*source, 3, "ep_dispatch_backward"))
-      EXPECT_EQ(task.collective, CollectiveKind::combine);
-    EXPECT_THAT(source->group(there[0].group), ::testing::SizeIs(16));
+      EXPECT_EQ(task.collective().collective, CollectiveKind::combine);
+    EXPECT_THAT(source->group(there[0].group()), ::testing::SizeIs(16));
     EXPECT_EQ(tally(*source, 3).count("all_gather ep_numbers_forward"), 0U);  // its kernels' own business
     // The experts' computation does not depend on how tokens came.
     EXPECT_EQ(rows_of(*source, 3, "expert_up_gemm"),
@@ -473,7 +475,8 @@ TEST(ExpertParallel, DispatchesAndCombines) {
   }
   const auto half = job(std::string("parallel: {data: 4, expert: 4") + kDispatch + "8}",
                         "count: 8, top_k: 2, capacity: 0.5");
-  EXPECT_EQ(named(*half, 0, "ep_dispatch_forward")[0].counts->copies(0, 0), kTokens * kTopK / 2 / 4 * kRow);
+  EXPECT_EQ(named(*half, 0, "ep_dispatch_forward")[0].collective().counts->copies(0, 0),
+            kTokens * kTopK / 2 / 4 * kRow);
 }
 
 // The formulas of even routing are the counts of a router that is even.
@@ -523,7 +526,8 @@ TEST(ExpertParallel, FetchesExpertsAndSumsTheirGradients) {
   const auto elsewhere = job("parallel: {data: 16, expert: 16}, recompute: none, gradient: {dtype: fp32}",
                              "count: 32, top_k: 6");
   const Task same = named(*elsewhere, 5, "optimizer").front();
-  EXPECT_EQ(source->works()[update.work].kernels[4].bytes, elsewhere->works()[same.work].kernels[4].bytes);
+  EXPECT_EQ(source->works()[update.work()].kernels[4].bytes,
+            elsewhere->works()[same.work()].kernels[4].bytes);
   // A layer's experts arrive before they are computed. The second fetch moves as much.
   TaskPlayer player(*source, 3);
   player.run();
@@ -587,8 +591,9 @@ Bytes sent_by_a_host(const TaskSource& source, const std::vector<std::string>& n
     for (std::size_t i = 0; i < tasks[name][0].size(); ++i) {
       for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
         const Task& task = tasks[name][rank][i];
-        const std::vector<std::uint32_t>& group = source.group(task.group);
-        CommunicationRequest request = test::request_of(task.collective, group, task.bytes);
+        const std::vector<RankId>& members = source.group(task.group());
+        const std::vector<std::uint32_t> group(members.begin(), members.end());
+        CommunicationRequest request = test::request_of(task.collective().collective, group, task.bytes());
         request.communication = number + group.front();
         request.index =
             static_cast<std::uint32_t>(std::find(group.begin(), group.end(), rank) - group.begin());
@@ -691,9 +696,7 @@ TEST(ExpertParallel, EveryProductOfStrategiesEnds) {
       const std::vector<Task> one = test::tasks_of(*source, rank), other = test::tasks_of(*read, rank);
       RC_ASSERT(one.size() == other.size());
       for (std::size_t i = 0; i < one.size(); ++i) {
-        RC_ASSERT(one[i].bytes == other[i].bytes && one[i].work == other[i].work);
-        RC_ASSERT((one[i].counts == nullptr) == (other[i].counts == nullptr));
-        RC_ASSERT((one[i].counts == nullptr || *one[i].counts == *other[i].counts));
+        RC_ASSERT(test::same_body(one[i], other[i]));
       }
     }
   }));
@@ -716,7 +719,7 @@ TEST(ExpertParallel, APredictionOfATokenMoreIsALayerMore) {
     EXPECT_EQ(tally(*source, 0).at("all_reduce pp_embedding_gradients").bytes, 2 * 128 * kHidden);
     if (std::string(router) != "uniform") {
       const auto dispatches = named(*source, 4, "ep_dispatch_forward");
-      EXPECT_NE(*dispatches[2].counts, *dispatches[1].counts);
+      EXPECT_NE(*dispatches[2].collective().counts, *dispatches[1].collective().counts);
     }
     TaskPlayer player(*source, 5);
     player.run();
@@ -750,8 +753,8 @@ TEST(ExpertParallel, DispatchHoldsMultiprocessorsInPairs) {
       job("parallel: " + pipeline + ", microbatches: 8, recompute: none, dispatch: {multiprocessors: 20}");
   std::map<std::int64_t, int> held;
   for (const Task& task : test::tasks_of(*source, 0)) {
-    if (task.kind != TaskKind::compute) continue;
-    for (const Kernel& k : source->works()[task.work].kernels)
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& k : source->works()[task.work()].kernels)
       if (k.name == "expert_up_gemm" || k.name == "expert_up_gemm_wgrad") ++held[k.held_multiprocessors];
   }
   const auto pairs = held[20], others = held[0];

@@ -43,17 +43,17 @@ std::unique_ptr<TaskSource> job(const std::string& more, std::uint32_t gpus = 1)
 std::map<std::string, Bytes> copies(const TaskSource& source, std::uint32_t rank = 0) {
   std::map<std::string, Bytes> bytes;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (!is_copy(task.kind)) continue;
+    if (!is_copy(task.kind())) continue;
     EXPECT_EQ(task.stream, Stream::offload);
-    bytes[source.names()[task.name]] += task.bytes;
+    bytes[source.names()[task.name]] += task.bytes();
   }
   return bytes;
 }
 Time cpu_time(const TaskSource& source, const std::string& name) {
   Time time = 0;
   for (const Task& task : test::tasks_of(source, 0)) {
-    if (task.kind == TaskKind::host_compute && source.names()[task.name] == name)
-      time += source.works()[task.work].kernels.front().duration;
+    if (task.kind() == TaskKind::host_compute && source.names()[task.name] == name)
+      time += source.works()[task.work()].kernels.front().duration;
   }
   return time;
 }
@@ -174,9 +174,9 @@ TEST(Offload, SurvivesAFile) {
   const auto a = test::tasks_of(*direct, 0), b = test::tasks_of(*read, 0);
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].kind, b[i].kind);
+    EXPECT_EQ(a[i].kind(), b[i].kind());
     EXPECT_EQ(a[i].stream, b[i].stream);
-    EXPECT_EQ(a[i].bytes, b[i].bytes);
+    EXPECT_EQ(a[i].bytes(), b[i].bytes());
   }
   EXPECT_TRUE(read->uses_hosts());
   EXPECT_FALSE(job("optimizer: adam")->uses_hosts());

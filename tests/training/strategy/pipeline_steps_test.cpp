@@ -38,7 +38,7 @@ std::string refusal(const std::string& more) {
 std::map<std::string, Bytes> bytes_of(const TaskSource& source, std::uint32_t rank) {
   std::map<std::string, Bytes> all;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (is_communication(task)) all[source.names()[task.name]] += task.bytes;
+    if (is_communication(task)) all[source.names()[task.name]] += task.bytes();
   }
   return all;
 }
@@ -65,7 +65,7 @@ std::vector<std::pair<Time, Time>> times_of(const std::vector<PlayedTask>& playe
 Time last_computation(const std::vector<PlayedTask>& played, const TaskSource& source, std::uint32_t rank) {
   Time end = 0;
   for (const PlayedTask& one : played) {
-    if (one.rank == rank && one.task.kind == TaskKind::compute &&
+    if (one.rank == rank && one.task.kind() == TaskKind::compute &&
         source.names()[one.task.name] != "optimizer")
       end = std::max(end, one.end);
   }

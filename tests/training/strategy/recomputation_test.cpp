@@ -49,9 +49,9 @@ struct Sum {
 std::map<std::string, Sum> kernels(const TaskSource& source, const std::string& task_name = "") {
   std::map<std::string, Sum> sums;
   for (const Task& task : test::tasks_of(source, 0)) {
-    if (task.kind != TaskKind::compute) continue;
+    if (task.kind() != TaskKind::compute) continue;
     if (!task_name.empty() && source.names()[task.name] != task_name) continue;
-    for (const Kernel& kernel : source.works()[task.work].kernels) {
+    for (const Kernel& kernel : source.works()[task.work()].kernels) {
       Sum& sum = sums[kernel.name];
       ++sum.kernels;
       sum.bytes += kernel.bytes;

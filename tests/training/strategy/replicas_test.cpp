@@ -35,7 +35,7 @@ std::vector<Task> tasks(const TaskSource& source, std::uint32_t rank, const std:
 }
 Bytes bytes(const std::vector<Task>& tasks) {
   Bytes all = 0;
-  for (const Task& task : tasks) all += task.bytes;
+  for (const Task& task : tasks) all += task.bytes();
   return all;
 }
 
@@ -50,8 +50,8 @@ TEST(ParameterServers, TakePartInTheAllReducesOfSynchronousWorkers) {
     EXPECT_EQ(bytes(worker), 2 * 2 * kParameters);
     ASSERT_EQ(worker.size(), server.size());
     for (std::size_t i = 0; i < worker.size(); ++i) {
-      EXPECT_EQ(worker[i].bytes, server[i].bytes);
-      EXPECT_EQ(source->group(worker[i].group).size(), 8U);
+      EXPECT_EQ(worker[i].bytes(), server[i].bytes());
+      EXPECT_EQ(source->group(worker[i].group()).size(), 8U);
     }
     EXPECT_EQ(test::task_count(*source, 7), server.size());  // and nothing else
     EXPECT_FALSE(tasks(*source, 0, "optimizer").empty());
@@ -170,7 +170,7 @@ TEST(LocalSteps, AverageOnceAnIteration) {
     EXPECT_TRUE(tasks(*source, rank, "dp_gradients").empty());
     EXPECT_EQ(tasks(*source, rank, "optimizer").size(), 2U * 5);
     EXPECT_THAT(tasks(*source, rank, "dp_average"),
-                Each(::testing::ResultOf([](const Task& t) { return t.bytes; }, ::testing::Le(100'000'000))));
+                Each(::testing::ResultOf([](const Task& t) { return t.bytes(); }, ::testing::Le(100'000'000))));
     averaged += bytes(tasks(*source, rank, "dp_average"));
   }
   EXPECT_EQ(tasks(*source, 0, "first_convolution_forward").size(), 2U * 5 * 3);
@@ -192,7 +192,7 @@ TEST(LocalSteps, AverageOnceAnIteration) {
       if (name == "optimizer") stepped = std::max(stepped, task.end);
       if (name == "dp_average") first = first < 0 ? task.ready : std::min(first, task.ready);
       if (name == "dp_average") last = std::max(last, task.end);
-      if (task.task.kind == TaskKind::compute) begun = begun < 0 ? task.ready : std::min(begun, task.ready);
+      if (task.task.kind() == TaskKind::compute) begun = begun < 0 ? task.ready : std::min(begun, task.ready);
     }
     EXPECT_EQ(first, stepped);
     EXPECT_EQ(last - first, 1000 * static_cast<Time>(tasks(*source, 4, "dp_average").size() / 2));

@@ -42,10 +42,11 @@ std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank)
   std::map<std::string, Tally> result;
   for (const Task& task : test::tasks_of(source, rank)) {
     if (!is_communication(task)) continue;
-    const std::string kind = task.kind == TaskKind::collective ? to_string(task.collective) : "message";
+    const std::string kind =
+        task.kind() == TaskKind::collective ? to_string(task.collective().collective) : "message";
     Tally& entry = result[kind + " " + source.names()[task.name]];
     ++entry.tasks;
-    entry.bytes += task.bytes;
+    entry.bytes += task.bytes();
   }
   return result;
 }
@@ -54,8 +55,8 @@ std::map<std::string, Tally> tally(const TaskSource& source, std::uint32_t rank)
 std::map<std::string, std::vector<Kernel>> kernels(const TaskSource& source, std::uint32_t rank) {
   std::map<std::string, std::vector<Kernel>> result;
   for (const Task& task : test::tasks_of(source, rank)) {
-    if (task.kind != TaskKind::compute) continue;
-    for (const Kernel& kernel : source.works()[task.work].kernels) result[kernel.name].push_back(kernel);
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& kernel : source.works()[task.work()].kernels) result[kernel.name].push_back(kernel);
   }
   return result;
 }
@@ -365,15 +366,15 @@ TEST(ShardedReplicas, GroupsHaveCopiesOfTheirOwn) {
   EXPECT_EQ(tasks.at("reduce_scatter dp_gradients").bytes, 3 * 2 * parameters_of_rank());
   EXPECT_EQ(tasks.at("all_reduce dp_gradient_parts").bytes, 3 * parameters_of_rank());
   EXPECT_EQ(kernels(*source, 3).at("adam").front().bytes, 28 * ((parameters_of_rank() + 1) / 2));
-  std::set<std::vector<std::uint32_t>> gathers, parts;
+  std::set<std::vector<RankId>> gathers, parts;
   for (const Task& task : test::tasks_of(*source, 3)) {
-    if (task.kind != TaskKind::collective) continue;
+    if (task.kind() != TaskKind::collective) continue;
     const std::string& name = source->names()[task.name];
-    if (name == "dp_parameters") gathers.insert(source->group(task.group));
-    if (name == "dp_gradient_parts") parts.insert(source->group(task.group));
+    if (name == "dp_parameters") gathers.insert(source->group(task.group()));
+    if (name == "dp_gradient_parts") parts.insert(source->group(task.group()));
   }
-  EXPECT_EQ(gathers, (std::set<std::vector<std::uint32_t>>{{2, 3}}));
-  EXPECT_EQ(parts, (std::set<std::vector<std::uint32_t>>{{1, 3}}));
+  EXPECT_EQ(gathers, (std::set<std::vector<RankId>>{{2, 3}}));
+  EXPECT_EQ(parts, (std::set<std::vector<RankId>>{{1, 3}}));
 }
 
 // HybridEnd is when a job of 2 groups of 2 replicas ends, and how many all-reduces a rank has. Its layers
@@ -438,8 +439,8 @@ TEST(ShardedReplicas, ReduceScattersMayHaveACommunicatorOfTheirOwn) {
       job("gpt", "parallel: {data: 2}, " + sharded("what: parameters, separate_reduce_scatter: true"), 2);
   std::set<std::uint32_t> gathers, scatters;
   for (const Task& task : test::tasks_of(*source, 0)) {
-    if (source->names()[task.name] == "dp_parameters") gathers.insert(task.group);
-    if (source->names()[task.name] == "dp_gradients") scatters.insert(task.group);
+    if (source->names()[task.name] == "dp_parameters") gathers.insert(task.group());
+    if (source->names()[task.name] == "dp_gradients") scatters.insert(task.group());
   }
   ASSERT_EQ(gathers.size(), 1U);
   ASSERT_EQ(scatters.size(), 1U);

@@ -94,18 +94,18 @@ std::vector<Done> within_stage(const TaskSource& source, std::uint32_t rank,
   std::vector<Done> all;
   for (const Task& task : test::tasks_of(source, rank)) {
     if (task.stream == Stream::pp) continue;
-    Done done{fmt::format("{} {} {} {} of {}", to_string(task.kind), to_string(task.stream),
-                          source.names()[task.name], task.bytes, task.iteration),
+    Done done{fmt::format("{} {} {} {} of {}", to_string(task.kind()), to_string(task.stream),
+                          source.names()[task.name], task.bytes(), task.iteration),
               {}};
-    if (task.kind == TaskKind::compute) {
-      for (const Kernel& kernel : source.works()[task.work].kernels)
+    if (task.kind() == TaskKind::compute) {
+      for (const Kernel& kernel : source.works()[task.work()].kernels)
         done.what += fmt::format(", {} {} {} {} {} {}", kernel.name, kernel.m, kernel.n, kernel.k,
                                  kernel.batch, kernel.bytes);
     }
-    if (task.kind == TaskKind::send || task.kind == TaskKind::receive)
-      done.what += " peer " + ::testing::PrintToString(place(task.peer));
-    if (task.kind == TaskKind::collective) {
-      for (const std::uint32_t member : source.group(task.group)) done.group.push_back(place(member));
+    if (task.kind() == TaskKind::send || task.kind() == TaskKind::receive)
+      done.what += " peer " + ::testing::PrintToString(place(task.message().peer));
+    if (task.kind() == TaskKind::collective) {
+      for (const std::uint32_t member : source.group(task.group())) done.group.push_back(place(member));
     }
     all.push_back(std::move(done));
   }
@@ -216,7 +216,7 @@ TEST(StageMeshes, RanksWriteTheirPartsOfACheckpoint) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       bytes.push_back(0);
       for (const Task& task : test::tasks_of(*source, rank))
-        bytes.back() += task.stream == Stream::io && task.kind == TaskKind::send ? task.bytes : 0;
+        bytes.back() += task.stream == Stream::io && task.kind() == TaskKind::send ? task.bytes() : 0;
     }
     return bytes;
   };
@@ -242,12 +242,12 @@ TEST(StageMeshes, EndsOfOneMeshShareTheEmbedding) {
           ->tasks(9);
   for (std::uint32_t i = 0; i < 4; ++i) {
     for (const std::uint32_t rank : {i, 5 + i}) {
-      std::vector<std::vector<std::uint32_t>> groups;
+      std::vector<std::vector<RankId>> groups;
       for (const Task& task : test::tasks_of(*source, rank)) {
         if (source->names()[task.name] == "pp_embedding_gradients")
-          groups.push_back(source->group(task.group));
+          groups.push_back(source->group(task.group()));
       }
-      EXPECT_EQ(groups, (std::vector<std::vector<std::uint32_t>>{{i, 5 + i}}));
+      EXPECT_EQ(groups, (std::vector<std::vector<RankId>>{{i, 5 + i}}));
     }
   }
   TaskPlayer player(*source);
@@ -298,16 +298,16 @@ TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
       Bytes got = 0, summed = 0;
       for (const Task& task : test::tasks_of(*source, rank)) {
         const std::string& name = source->names()[task.name];
-        if (name == "embedding_gradient_sum") summed += source->works()[task.work].kernels.at(0).bytes;
+        if (name == "embedding_gradient_sum") summed += source->works()[task.work()].kernels.at(0).bytes;
         if (!name.ends_with("_embedding_gradients")) continue;
-        if (task.kind == TaskKind::send) moved(rank, task.peer, task.bytes);
-        if (task.kind == TaskKind::receive) got += task.bytes;
-        if (task.kind != TaskKind::collective) continue;
-        ASSERT_EQ(task.collective, CollectiveKind::broadcast);
-        const auto& group = source->group(task.group);
+        if (task.kind() == TaskKind::send) moved(rank, task.message().peer, task.bytes());
+        if (task.kind() == TaskKind::receive) got += task.bytes();
+        if (task.kind() != TaskKind::collective) continue;
+        ASSERT_EQ(task.collective().collective, CollectiveKind::broadcast);
+        const auto& group = source->group(task.group());
         if (group.front() != rank) {
-          got += task.bytes;
-          moved(group.front(), rank, task.bytes);
+          got += task.bytes();
+          moved(group.front(), rank, task.bytes());
         }
       }
       EXPECT_EQ(summed, 3 * got);
@@ -325,7 +325,7 @@ TEST(StageMeshes, UnlikeEndsExchangeTheEmbeddingsGradients) {
       EXPECT_LE(*std::max_element(gets.begin(), gets.end()), (from + to - 1) / to);
     }
     TaskPlayer player(*source);
-    player.transfer_time = [](const Task& task) { return Time{1} + task.bytes % 17; };
+    player.transfer_time = [](const Task& task) { return Time{1} + task.bytes() % 17; };
     player.run();
     EXPECT_TRUE(player.all_done());
     EXPECT_FALSE(player.mismatched);
@@ -355,11 +355,12 @@ std::vector<Passing> passing(const TaskSource& source, const std::string& direct
     for (const Task& task : test::tasks_of(source, rank)) {
       const std::string& name = source.names()[task.name];
       if (task.stream != Stream::pp || !name.ends_with(direction)) continue;
-      if (task.kind == TaskKind::receive) passing[rank].got += task.bytes;
-      if (task.kind != TaskKind::collective) continue;
-      if (task.collective == CollectiveKind::all_gather) passing[rank].gathered += task.bytes;
-      if (task.collective == CollectiveKind::broadcast && source.group(task.group)[task.root] != rank)
-        passing[rank].got += task.bytes;
+      if (task.kind() == TaskKind::receive) passing[rank].got += task.bytes();
+      if (task.kind() != TaskKind::collective) continue;
+      if (task.collective().collective == CollectiveKind::all_gather) passing[rank].gathered += task.bytes();
+      if (task.collective().collective == CollectiveKind::broadcast &&
+          source.group(task.group())[task.collective().root] != rank)
+        passing[rank].got += task.bytes();
     }
   }
   return passing;
@@ -403,9 +404,9 @@ TEST(StageMeshes, OfAllDegreesMeetBySchedulesAndStrategies) {
     const auto source = job.mixed();
     TaskPlayer player(*source, *rc::gen::inRange<std::uint64_t>(1, 1000));
     player.compute_time = [](std::uint32_t rank, const Task& task) {
-      return Time{1} + (task.work * 7 + rank * 13) % 11;
+      return Time{1} + (task.work() * 7 + rank * 13) % 11;
     };
-    player.transfer_time = [](const Task& task) { return Time{1} + task.bytes % 17; };
+    player.transfer_time = [](const Task& task) { return Time{1} + task.bytes() % 17; };
     player.run();
     RC_ASSERT(player.all_done());
     RC_ASSERT(!player.mismatched);
@@ -460,7 +461,7 @@ TEST(StageMeshes, MessagesAreThoseOfThePlan) {
         for (const Task& task : test::tasks_of(*source, rank)) {
           const std::string& name = source->names()[task.name];
           if (task.stream == Stream::pp && name.ends_with(forward ? "_forward" : "_backward"))
-            called[rank].push_back(task.bytes);
+            called[rank].push_back(task.bytes());
         }
       }
       std::map<std::uint32_t, std::vector<Bytes>> of_five;  // microbatches
@@ -494,7 +495,7 @@ TEST(StageMeshes, TakeTheTimeOfAReplayByHand) {
                : name == "attention_backward" ? backward[rank]
                                               : 0;
       };
-      player.transfer_time = [&](const Task& task) { return task.stream == Stream::pp ? task.bytes : 0; };
+      player.transfer_time = [&](const Task& task) { return task.stream == Stream::pp ? task.bytes() : 0; };
       player.run();
       ASSERT_TRUE(player.all_done());
 
@@ -598,14 +599,14 @@ TEST(StageMeshesRun, MoveTheBytesOfThePlan) {
           const auto source = parse_workload(text)->tasks(6);
           for (std::uint32_t rank = 0; rank < 6; ++rank) {
             for (const Task& task : test::tasks_of(*source, rank)) {
-              if (task.kind == TaskKind::receive) planned += sign * task.bytes;
-              if (task.kind != TaskKind::collective) continue;
-              const auto& group = source->group(task.group);
+              if (task.kind() == TaskKind::receive) planned += sign * task.bytes();
+              if (task.kind() != TaskKind::collective) continue;
+              const auto& group = source->group(task.group());
               const auto n = static_cast<Bytes>(group.size());
               if (group.front() != rank) continue;
               // By rings and chains.
-              const bool all_reduce = task.collective == CollectiveKind::all_reduce;
-              planned += sign * (all_reduce ? 2 : 1) * (n - 1) * task.bytes;
+              const bool all_reduce = task.collective().collective == CollectiveKind::all_reduce;
+              planned += sign * (all_reduce ? 2 : 1) * (n - 1) * task.bytes();
             }
           }
         }

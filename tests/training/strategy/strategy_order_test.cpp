@@ -223,8 +223,8 @@ TEST(ListedStrategies, TakeTheirPlaceWithTheirParameters) {
   const auto source = parse_workload(job("strategies: [{kind: test_mark, bytes: 24}, test_mark]"))->tasks(4);
   int first = 0, second = 0;
   for (const Task& task : test::tasks_of(*source, 3)) {
-    first += source->names()[task.name] == "mark_24" && task.bytes == 24 ? 1 : 0;
-    second += source->names()[task.name] == "mark_8" && task.bytes == 8 ? 1 : 0;
+    first += source->names()[task.name] == "mark_24" && task.bytes() == 24 ? 1 : 0;
+    second += source->names()[task.name] == "mark_8" && task.bytes() == 8 ? 1 : 0;
   }
   EXPECT_EQ(first, 4 * 3);  // layers x microbatches
   EXPECT_EQ(second, 4 * 3);

@@ -37,10 +37,11 @@ std::unique_ptr<TaskSource> job(std::uint32_t tensor, const std::string& overlap
 std::map<std::string, Bytes> sent(const TaskSource& source, Bytes tensor) {
   std::map<std::string, Bytes> result;
   for (const Task& task : test::tasks_of(source, 1)) {
-    if (!is_communication(task) || task.kind == TaskKind::receive) continue;
+    if (!is_communication(task) || task.kind() == TaskKind::receive) continue;
     result[source.names()[task.name]] +=
-        task.kind == TaskKind::collective ? task.bytes * (tensor - 1) / tensor : task.bytes;
-    result["all"] += task.kind == TaskKind::collective ? task.bytes * (tensor - 1) / tensor : task.bytes;
+        task.kind() == TaskKind::collective ? task.bytes() * (tensor - 1) / tensor : task.bytes();
+    result["all"] +=
+        task.kind() == TaskKind::collective ? task.bytes() * (tensor - 1) / tensor : task.bytes();
   }
   return result;
 }
@@ -48,8 +49,8 @@ std::map<std::string, Bytes> sent(const TaskSource& source, Bytes tensor) {
 double products(const TaskSource& source) {
   double sum = 0;
   for (const Task& task : test::tasks_of(source, 0)) {
-    if (task.kind != TaskKind::compute) continue;
-    for (const Kernel& k : source.works()[task.work].kernels) {
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& k : source.works()[task.work()].kernels) {
       if (k.kind != Kernel::Kind::memory)
         sum += static_cast<double>(k.m) * static_cast<double>(k.n) * static_cast<double>(k.k) *
                static_cast<double>(k.batch);
@@ -105,7 +106,7 @@ Time forward_time(TaskSource& source, Time compute, Time transfer) {
   player.transfer_time = [&](const Task& task) {
     const std::string& name = source.names()[task.name];
     const bool forward = name == "tp_forward" || name == "tp_gather_forward" || name == "tp_send_forward";
-    return forward ? transfer * task.bytes / kActivation : 0;
+    return forward ? transfer * task.bytes() / kActivation : 0;
   };
   player.run();
   EXPECT_TRUE(player.all_done());

@@ -91,9 +91,9 @@ TEST(RoleProgramSource, CollectivesOfACallKnowItsTraffic) {
     block.items.emplace_back(other);
   }
   const auto source = make_role_program_source(program, "job.pb");
-  EXPECT_EQ(test::task_of(*source, 0, 3).grouped, (GroupedTraffic{0, 228}));
-  EXPECT_EQ(test::task_of(*source, 1, 4).grouped, (GroupedTraffic{128, 228}));
-  EXPECT_EQ(test::task_of(*source, 0, 5).grouped, GroupedTraffic());
+  EXPECT_EQ(test::task_of(*source, 0, 3).collective().grouped, (GroupedTraffic{0, 228}));
+  EXPECT_EQ(test::task_of(*source, 1, 4).collective().grouped, (GroupedTraffic{128, 228}));
+  EXPECT_EQ(test::task_of(*source, 0, 5).collective().grouped, GroupedTraffic());
 }
 
 TEST(RoleProgramSource, WaitsForAllDependencies) {
@@ -174,15 +174,15 @@ TEST(RoleProgramSource, ResolvesGroupsAndPeersOverAxes) {
   const auto source = make_role_program_source(builder.finish(), "job.pb");
   ASSERT_EQ(source->ranks(), 24U);
   const std::uint32_t rank = 1 + 2 * 2 + 6 * 3;  // tp 1, dp 2, pp 3
-  EXPECT_THAT(source->group(test::task_of(*source, rank, 0).group), ElementsAre(22, 23));
-  EXPECT_THAT(source->group(test::task_of(*source, rank, 1).group), ElementsAre(18, 19, 20, 21, 22, 23));
-  EXPECT_THAT(source->group(test::task_of(*source, rank, 5).group), ElementsAre(5, 23));
-  EXPECT_EQ(test::task_of(*source, rank, 3).peer, 5U);
-  EXPECT_EQ(test::task_of(*source, rank, 4).peer, 17U);
-  EXPECT_EQ(test::task_of(*source, rank, 0).group, test::task_of(*source, 22, 0).group);
-  EXPECT_NE(test::task_of(*source, rank, 0).group, test::task_of(*source, 21, 0).group);
-  EXPECT_NE(test::task_of(*source, rank, 0).group,
-            test::task_of(*source, rank, 2).group);  // another communicator
+  EXPECT_THAT(source->group(test::task_of(*source, rank, 0).group()), ElementsAre(22, 23));
+  EXPECT_THAT(source->group(test::task_of(*source, rank, 1).group()), ElementsAre(18, 19, 20, 21, 22, 23));
+  EXPECT_THAT(source->group(test::task_of(*source, rank, 5).group()), ElementsAre(5, 23));
+  EXPECT_EQ(test::task_of(*source, rank, 3).message().peer, 5U);
+  EXPECT_EQ(test::task_of(*source, rank, 4).message().peer, 17U);
+  EXPECT_EQ(test::task_of(*source, rank, 0).group(), test::task_of(*source, 22, 0).group());
+  EXPECT_NE(test::task_of(*source, rank, 0).group(), test::task_of(*source, 21, 0).group());
+  EXPECT_NE(test::task_of(*source, rank, 0).group(),
+            test::task_of(*source, rank, 2).group());  // another communicator
   TaskPlayer player(*source);
   player.run();
   EXPECT_TRUE(player.all_done());
@@ -199,7 +199,7 @@ TEST(RoleProgramSource, EqualGroupsAreOneHoweverWritten) {
     builder.role({"rank", {{axis, {rank}}}, main.finish()});
   }
   const auto source = make_role_program_source(builder.finish(), "job.pb");
-  EXPECT_EQ(test::task_of(*source, 0, 0).group, test::task_of(*source, 1, 0).group);
+  EXPECT_EQ(test::task_of(*source, 0, 0).group(), test::task_of(*source, 1, 0).group());
 }
 
 // Ranks 0, 1 | 2, 3, 4: each list is a group, and a table says who sends to whom.
@@ -228,10 +228,10 @@ TEST(RoleProgramSource, ResolvesListsAndTables) {
   builder.role({"last", {{axis, {4}}}, last.finish()});
   const Program program = builder.finish();
   const auto source = make_role_program_source(program, "job.pb");
-  EXPECT_THAT(source->group(test::task_of(*source, 1, 0).group), ElementsAre(0, 1));
-  EXPECT_THAT(source->group(test::task_of(*source, 2, 0).group), ElementsAre(4, 3, 2));
-  EXPECT_EQ(test::task_of(*source, 1, 1).peer, 3U);
-  EXPECT_EQ(test::task_of(*source, 2, 1).peer, 0U);
+  EXPECT_THAT(source->group(test::task_of(*source, 1, 0).group()), ElementsAre(0, 1));
+  EXPECT_THAT(source->group(test::task_of(*source, 2, 0).group()), ElementsAre(4, 3, 2));
+  EXPECT_EQ(test::task_of(*source, 1, 1).message().peer, 3U);
+  EXPECT_EQ(test::task_of(*source, 2, 1).message().peer, 0U);
   TaskPlayer player(*source);
   player.run();
   EXPECT_TRUE(player.all_done());
@@ -271,7 +271,7 @@ TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {
   }
   const auto source = make_role_program_source(program, "job.pb");
   const auto duration = [&](std::uint32_t rank) {
-    return source->works()[test::task_of(*source, rank, 0).work].kernels.at(0).duration;
+    return source->works()[test::task_of(*source, rank, 0).work()].kernels.at(0).duration;
   };
   EXPECT_EQ(duration(0), 30);
   EXPECT_EQ(duration(1), 40);
@@ -279,7 +279,7 @@ TEST(RoleProgramSource, TakesBytesAndDurationsFromTables) {
   EXPECT_THAT(refusal(program), HasSubstr("100 bytes are sent and 200 received"));
   program.tables[1] = {300, 300};
   const auto equal = make_role_program_source(program, "job.pb");
-  EXPECT_EQ(test::task_of(*equal, 0, 1).bytes, 300);
+  EXPECT_EQ(test::task_of(*equal, 0, 1).bytes(), 300);
 }
 
 // Rows of a table are iterations, and begin again behind the last; choices are of works and of counts.
@@ -302,10 +302,10 @@ TEST(RoleProgramSource, TablesMayDifferByIteration) {
   const auto source = make_role_program_source(program, "job.pb");
   const std::uint32_t size = test::task_count(*source, 0) / 5;
   for (std::uint32_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(test::task_of(*source, 0, i * size).work, i % 2) << i;
-    EXPECT_EQ(test::task_of(*source, 1, i * size).work, (i + 1) % 2) << i;
-    EXPECT_EQ(test::task_of(*source, 0, i * size + 1).bytes, 7 + 2 * (i % 3)) << i;
-    EXPECT_EQ(test::task_of(*source, 1, i * size + 3).bytes, i % 2 == 0 ? 9 : 6) << i;
+    EXPECT_EQ(test::task_of(*source, 0, i * size).work(), i % 2) << i;
+    EXPECT_EQ(test::task_of(*source, 1, i * size).work(), (i + 1) % 2) << i;
+    EXPECT_EQ(test::task_of(*source, 0, i * size + 1).bytes(), 7 + 2 * (i % 3)) << i;
+    EXPECT_EQ(test::task_of(*source, 1, i * size + 3).bytes(), i % 2 == 0 ? 9 : 6) << i;
   }
   program.tables[0][3] = 9;
   EXPECT_THAT(refusal(program), HasSubstr("the table's 9 is out of range"));
@@ -396,7 +396,7 @@ TEST(RoleProgramSource, AsksForCircuits) {
   std::vector<std::uint32_t> sequences, asked;
   for (const Task& task : test::tasks_of(*source, 0)) {
     sequences.push_back(task.sequence);
-    if (task.kind == TaskKind::circuits) asked.push_back(task.circuits);
+    if (task.kind() == TaskKind::circuits) asked.push_back(task.circuits().circuits);
   }
   EXPECT_THAT(sequences, ElementsAre(0, 1, 2, 0, 3, 4, 5, 1));
   EXPECT_THAT(asked, ElementsAre(0, 1, 0, 0, 1, 0));

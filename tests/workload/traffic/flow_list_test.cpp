@@ -307,7 +307,7 @@ std::vector<Bytes> order_of(TaskSource& source, std::uint32_t rank) {
   std::vector<Bytes> order;
   for (std::size_t i = 0; i < ready.size(); ++i) {
     const Task task = ready[i];
-    if (task.kind == TaskKind::send) order.push_back(task.bytes);
+    if (task.kind() == TaskKind::send) order.push_back(task.bytes());
     source.complete(rank, task.id, ready);
   }
   return order;
@@ -340,7 +340,7 @@ TEST(HtsimMatrix, TriggersStartWhatWaitsForThem) {
   EXPECT_THAT(ready, IsEmpty());
   barrier->complete(0, 1, ready);
   ASSERT_EQ(ready.size(), 1u);
-  EXPECT_EQ(ready[0].bytes, 3);
+  EXPECT_EQ(ready[0].bytes(), 3);
 }
 
 TEST(HtsimMatrix, SaysWhereItIsWrong) {

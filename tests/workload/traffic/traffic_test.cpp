@@ -46,8 +46,8 @@ std::vector<Message> sends(const TaskSource& source) {
   std::vector<Message> result;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
     for (const Task& task : test::tasks_of(source, rank)) {
-      if (task.kind == TaskKind::send)
-        result.emplace_back(rank, task.peer, task.tag, task.bytes, task.not_before);
+      if (task.kind() == TaskKind::send)
+        result.emplace_back(rank, task.message().peer, task.message().tag, task.bytes(), task.not_before);
     }
   }
   return result;
@@ -58,8 +58,8 @@ std::vector<Message> receives(const TaskSource& source) {
   std::vector<Message> result;
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
     for (const Task& task : test::tasks_of(source, rank)) {
-      if (task.kind != TaskKind::receive) continue;
-      result.emplace_back(task.peer, rank, task.tag, task.bytes, 0);
+      if (task.kind() != TaskKind::receive) continue;
+      result.emplace_back(task.message().peer, rank, task.message().tag, task.bytes(), 0);
     }
   }
   return result;
@@ -92,7 +92,7 @@ void expect_independent_messages(TaskSource& source) {
     ASSERT_EQ(ready.size(), test::task_count(source, rank));
     for (std::uint32_t id = 0; id < ready.size(); ++id) {
       EXPECT_EQ(ready[id].id, id);
-      EXPECT_TRUE(ready[id].raw);
+      EXPECT_TRUE(is_raw(ready[id]));
       EXPECT_EQ(ready[id].stream, Stream::dp);
       EXPECT_LT(ready[id].name, source.names().size());
       std::vector<Task> more;
@@ -227,8 +227,8 @@ TEST(Flows, HaveQueuePairsOfTheirOwnUnlessTold) {
       8);
   std::vector<std::uint32_t> channels, classes;
   for (std::uint32_t id = 0; id < 5; ++id) {
-    channels.push_back(test::task_of(*source, 0, id).traits.channel);
-    classes.push_back(test::task_of(*source, 0, id).traits.traffic_class);
+    channels.push_back(test::task_of(*source, 0, id).payload()->traits.channel);
+    classes.push_back(test::task_of(*source, 0, id).payload()->traits.traffic_class);
   }
   EXPECT_THAT(channels, ElementsAre(0, 1, 7, 7, 0));
   EXPECT_THAT(classes, ElementsAre(0, 3, 0, 0, 0));
@@ -263,7 +263,7 @@ TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
   source->start(0, ready);
   std::vector<std::uint32_t> send_ids, receive_ids;
   for (std::uint32_t id = 0; id < 4; ++id) {
-    (test::task_of(*source, 0, id).kind == TaskKind::send ? send_ids : receive_ids).push_back(id);
+    (test::task_of(*source, 0, id).kind() == TaskKind::send ? send_ids : receive_ids).push_back(id);
   }
   EXPECT_THAT(ids(ready),
               ElementsAre(receive_ids[0] < send_ids[0] ? receive_ids[0] : send_ids[0],
@@ -472,12 +472,12 @@ TEST(Collective, RunsAtEveryRankAsOftenAsTold) {
     source->start(rank, ready);
     for (std::uint32_t i = 0; i < 3; ++i) {
       ASSERT_THAT(ids(ready), ElementsAre(i));
-      EXPECT_EQ(ready[0].kind, TaskKind::collective);
-      EXPECT_EQ(ready[0].collective, CollectiveKind::broadcast);
-      EXPECT_EQ(ready[0].bytes, kMebibyte);
-      EXPECT_EQ(ready[0].root, 2u);
+      EXPECT_EQ(ready[0].kind(), TaskKind::collective);
+      EXPECT_EQ(ready[0].collective().collective, CollectiveKind::broadcast);
+      EXPECT_EQ(ready[0].bytes(), kMebibyte);
+      EXPECT_EQ(ready[0].collective().root, 2u);
       EXPECT_EQ(ready[0].iteration, i);
-      EXPECT_FALSE(ready[0].raw);
+      EXPECT_FALSE(is_raw(ready[0]));
       ready.clear();
       source->complete(rank, i, ready);
     }
@@ -489,10 +489,10 @@ TEST(Collective, GoesThroughSizes) {
   const auto source = source_of("{kind: collective, sizes: {from: 8 B, to: 1 KiB, factor: 4}, repeat: 2}", 8);
   EXPECT_EQ(source->iterations(), 8u);
   for (std::uint32_t i = 0; i < 8; ++i) {
-    EXPECT_EQ(test::task_of(*source, 3, i).bytes, Bytes{8} << (2 * (i / 2)));
+    EXPECT_EQ(test::task_of(*source, 3, i).bytes(), Bytes{8} << (2 * (i / 2)));
     EXPECT_EQ(test::task_of(*source, 3, i).iteration, i);
-    EXPECT_EQ(test::task_of(*source, 3, i).series, 1 + i / 2);
-    EXPECT_EQ(test::task_of(*source, 3, i).pause, i > 0 && i % 2 == 0 ? 100 * kMicrosecond : 0);
+    EXPECT_EQ(test::task_of(*source, 3, i).collective().series, 1 + i / 2);
+    EXPECT_EQ(test::task_of(*source, 3, i).collective().pause, i > 0 && i % 2 == 0 ? 100 * kMicrosecond : 0);
   }
   EXPECT_EQ(source->least_pause(), 100 * kMicrosecond);
 }
@@ -501,7 +501,7 @@ TEST(Collective, IsAnAllReduceOfTheClusterUnlessTold) {
   const auto source = source_of("kind: collective", 8);
   EXPECT_EQ(source->ranks(), 8u);
   EXPECT_EQ(source->least_pause(), 0);
-  EXPECT_EQ(test::task_of(*source, 7, 0).collective, CollectiveKind::all_reduce);
+  EXPECT_EQ(test::task_of(*source, 7, 0).collective().collective, CollectiveKind::all_reduce);
   EXPECT_EQ(source->names()[test::task_of(*source, 7, 0).name], "all_reduce");
 }
 
@@ -552,10 +552,10 @@ TEST(Phases, FollowEachOtherAtEachRank) {
   }
   const std::vector<Task> tasks = test::tasks_of(*source, 1);
   ASSERT_EQ(tasks.size(), 8u);
-  EXPECT_EQ(tasks[2].kind, TaskKind::compute);
-  EXPECT_EQ(source->works()[tasks[2].work].kernels[0].duration, 5 * kNanosecond);
-  EXPECT_EQ(source->group(tasks[3].group), (std::vector<std::uint32_t>{2, 1}));
-  EXPECT_EQ(tasks[3].root, 1u);
+  EXPECT_EQ(tasks[2].kind(), TaskKind::compute);
+  EXPECT_EQ(source->works()[tasks[2].work()].kernels[0].duration, 5 * kNanosecond);
+  EXPECT_EQ(source->group(tasks[3].group()), (std::vector<RankId>{2, 1}));
+  EXPECT_EQ(tasks[3].collective().root, 1u);
   EXPECT_EQ(source->name(tasks[3].name), "halves");
 }
 
@@ -576,10 +576,10 @@ TEST(Phases, CollectivesOfACallShareItsKernel) {
       8);
   const std::vector<Task> tasks = test::tasks_of(*source, 1);
   ASSERT_EQ(tasks.size(), 4U);
-  EXPECT_EQ(tasks[0].grouped, (GroupedTraffic{0, 46}));
-  EXPECT_EQ(tasks[1].grouped, GroupedTraffic());
-  EXPECT_EQ(tasks[2].grouped, (GroupedTraffic{16, 46}));
-  EXPECT_EQ(tasks[3].grouped, GroupedTraffic());
+  EXPECT_EQ(tasks[0].collective().grouped, (GroupedTraffic{0, 46}));
+  EXPECT_EQ(tasks[1].collective().grouped, GroupedTraffic());
+  EXPECT_EQ(tasks[2].collective().grouped, (GroupedTraffic{16, 46}));
+  EXPECT_EQ(tasks[3].collective().grouped, GroupedTraffic());
 }
 
 // Ranks 1 and 2 are in both calls of the second phase, and in one call only for rank 0.
@@ -626,13 +626,13 @@ TEST(Phases, HaveCountsAndBarriers) {
       8);
   const std::vector<Task> tasks = test::tasks_of(*source, 1);
   ASSERT_EQ(tasks.size(), 3U);
-  ASSERT_NE(tasks[0].counts, nullptr);
-  EXPECT_EQ(tasks[0].counts->of(2, 1), 1000);
-  EXPECT_EQ(tasks[0].bytes, 1001) << "what rank 1 gets";
-  EXPECT_EQ(tasks[1].collective, CollectiveKind::barrier);
-  EXPECT_EQ(tasks[1].bytes, kBarrierBytes);
-  EXPECT_EQ(tasks[2].counts->of(0, 2), 7);
-  EXPECT_EQ(tasks[2].counts->of(1, 0), 5);
+  ASSERT_NE(tasks[0].collective().counts, nullptr);
+  EXPECT_EQ(tasks[0].collective().counts->of(2, 1), 1000);
+  EXPECT_EQ(tasks[0].bytes(), 1001) << "what rank 1 gets";
+  EXPECT_EQ(tasks[1].collective().collective, CollectiveKind::barrier);
+  EXPECT_EQ(tasks[1].bytes(), kBarrierBytes);
+  EXPECT_EQ(tasks[2].collective().counts->of(0, 2), 7);
+  EXPECT_EQ(tasks[2].collective().counts->of(1, 0), 5);
 }
 
 TEST(Phases, ReadCountsFromAFile) {
@@ -645,8 +645,8 @@ TEST(Phases, ReadCountsFromAFile) {
   const auto source =
       source_of("{kind: phases, ranks: 2, phases: [{collective: all_to_all_v, counts: " + path + "}]}", 8);
   const std::vector<Task> tasks = test::tasks_of(*source, 0);
-  EXPECT_EQ(tasks[0].counts->of(0, 1), 2000);
-  EXPECT_EQ(tasks[0].counts->of(1, 0), 3);
+  EXPECT_EQ(tasks[0].collective().counts->of(0, 1), 2000);
+  EXPECT_EQ(tasks[0].collective().counts->of(1, 0), 3);
   EXPECT_THAT(read("1,2\n3\n"), HasSubstr("netsim_counts.csv:2:1: 1 counts for 2 ranks"));
   EXPECT_THAT(read("1,2\n"), HasSubstr("1 rows for 2 ranks"));
   EXPECT_THAT(read("1,2\n3,4\n5,6\n"),
@@ -664,8 +664,8 @@ TEST(CollectiveBenchmark, SendsToTheNextRank) {
   ASSERT_EQ(tasks.size(), 4U);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Bytes size = i < 2 ? 10 : 40;
-    EXPECT_EQ(tasks[i].bytes, size);
-    EXPECT_EQ(*tasks[i].counts, BlockCounts(3, {0, size, 0, 0, 0, size, size, 0, 0}));
+    EXPECT_EQ(tasks[i].bytes(), size);
+    EXPECT_EQ(*tasks[i].collective().counts, BlockCounts(3, {0, size, 0, 0, 0, size, size, 0, 0}));
   }
   const auto two = source_of(
       "kind: collective\ncollective: all_to_all_v\ncounts: next\nalgorithms: [direct, pairwise]\nsizes: "
@@ -673,14 +673,15 @@ TEST(CollectiveBenchmark, SendsToTheNextRank) {
       "10 B, to: 40 B, factor: 4}\n",
       2);
   std::vector<std::pair<Bytes, Bytes>> played;
-  for (const Task& task : test::tasks_of(*two, 0)) played.emplace_back(task.bytes, task.counts->of(1, 0));
+  for (const Task& task : test::tasks_of(*two, 0))
+    played.emplace_back(task.bytes(), task.collective().counts->of(1, 0));
   EXPECT_THAT(played, ElementsAre(std::pair(10, 10), std::pair(40, 40), std::pair(10, 10), std::pair(40, 40)))
       << "all sizes by each algorithm";
   const auto one = source_of("kind: collective\ncollective: all_to_all_v\ncounts: next\nbytes: 7 B\n", 2);
-  EXPECT_EQ(*test::tasks_of(*one, 0)[0].counts, BlockCounts(2, {0, 7, 7, 0}));
+  EXPECT_EQ(*test::tasks_of(*one, 0)[0].collective().counts, BlockCounts(2, {0, 7, 7, 0}));
   const auto phase =
       source_of("kind: phases\nphases: [{collective: all_to_all_v, counts: next, bytes: 5 B}]\n", 2);
-  EXPECT_EQ(*test::tasks_of(*phase, 1)[0].counts, BlockCounts(2, {0, 5, 5, 0}));
+  EXPECT_EQ(*test::tasks_of(*phase, 1)[0].collective().counts, BlockCounts(2, {0, 5, 5, 0}));
   EXPECT_THAT(traffic_error("kind: collective\ncollective: all_to_all_v\ncounts: next\n", 1),
               HasSubstr("needs at least 2 ranks"));
   EXPECT_THAT(traffic_error("kind: collective\ncollective: all_reduce\ncounts: next\n", 4),
@@ -705,10 +706,10 @@ TEST(Phases, DispatchTokens) {
   const auto source = source_of(yaml, 8);
   const std::vector<Task> tasks = test::tasks_of(*source, 3);
   ASSERT_EQ(tasks.size(), 1U);
-  EXPECT_EQ(tasks[0].collective, CollectiveKind::dispatch);
-  const BlockCounts& counts = *tasks[0].counts;
+  EXPECT_EQ(tasks[0].collective().collective, CollectiveKind::dispatch);
+  const BlockCounts& counts = *tasks[0].collective().counts;
   EXPECT_EQ(counts.busiest(), 9 * 5);  // each token goes to one host
-  EXPECT_EQ(tasks[0].bytes, counts.busiest());
+  EXPECT_EQ(tasks[0].bytes(), counts.busiest());
   for (std::uint32_t rank = 0; rank < 4; ++rank)
     EXPECT_EQ(counts.to_host(rank, 0) + counts.to_host(rank, 1), 45);
 }
@@ -774,7 +775,7 @@ TEST(SimpleSource, KeepsTheOrderOfEachStreamAndNoOther) {
   SimpleSource source("test", 2);
   Task compute, gather;
   compute.stream = Stream::compute;
-  gather.kind = TaskKind::collective;
+  gather.body = CollectiveTask();
   gather.stream = Stream::tp;
   source.add_task(1, compute);
   source.add_task(1, gather);
