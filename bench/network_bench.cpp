@@ -17,8 +17,8 @@ using namespace netsim;
 
 class Sink : public MessageListener {
  public:
-  void message_delivered(const SendRequest&) override { ++delivered; }
-  void message_sent(const SendRequest&) override {}
+  void message_delivered(const Delivery&) override { ++delivered; }
+  void message_sent(const SendCompletion&) override {}
   std::uint64_t delivered = 0;
 };
 
@@ -37,11 +37,11 @@ void permutation(benchmark::State& state, int k, Bytes bytes, const char* contro
     network->set_listener(&sink);
     const auto hosts = static_cast<std::uint32_t>(cluster.gpus.size());
     for (std::uint32_t host = 0; host < hosts; ++host) {
-      SendRequest request;
-      request.source = host;
-      request.destination = (host + hosts / 2) % hosts;
-      request.bytes = bytes;
-      network->send(request);
+      Message message;
+      message.source = host;
+      message.destination = (host + hosts / 2) % hosts;
+      message.bytes = bytes;
+      network->send({message});
     }
     loop.run();
     if (sink.delivered != hosts) state.SkipWithError("not every message was delivered");
@@ -72,12 +72,13 @@ void queue_pairs(benchmark::State& state) {
         PacketNetwork::create(loop, cluster, Partition(), ConfigNode(), *root.find("transport"), 1, nullptr);
     network->set_listener(&sink);
     for (std::uint32_t pair = 0; pair < pairs; ++pair) {
-      SendRequest request;
-      request.destination = 1;
-      request.bytes = kPackets / pairs * kMtu;
-      request.traits.channel = pair;
-      request.traits.own_queue_pair = true;
-      network->send(request);
+      Message message;
+      message.source = 0;
+      message.destination = 1;
+      message.bytes = kPackets / pairs * kMtu;
+      message.traits.channel = pair;
+      message.traits.own_queue_pair = true;
+      network->send({message});
     }
     loop.run();
     if (sink.delivered != pairs) state.SkipWithError("not every message was delivered");

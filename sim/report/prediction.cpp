@@ -171,7 +171,7 @@ class RankVolume {
 
   // Adds a copy between the GPU and its host's memory. Both directions cross the same links.
   void add_copy(const Task& task, Volume& volume) {
-    SendRequest message;
+    Message message;
     message.source = message.destination = gpu_;
     count(links_crossed_by(message), task.bytes(), 1, volume);
     use_lane(gpu_, 0, task.kind() == TaskKind::copy_from_host ? 1 : 0);
@@ -187,7 +187,7 @@ class RankVolume {
         if (!batch.credit) cost.flows += batch.count;
       }
       if (batch.aggregation != nullptr) return add_group(batch, cost);
-      SendRequest message;
+      Message message;
       message.source = gpu_;
       message.destination = batch.destination;
       message.traits = request.traits;
@@ -256,7 +256,7 @@ class RankVolume {
     if (lanes_.empty() || lanes_.back() != lane) lanes_.push_back(lane);
   }
 
-  const LinksCrossed& links_crossed_by(const SendRequest& message) {
+  const LinksCrossed& links_crossed_by(const Message& message) {
     std::pair<std::uint32_t, std::uint64_t> key{message.destination, 0};
     if (lanes_matter_)
       key.second = static_cast<std::uint64_t>(message.traits.traffic_class) << 32 | message.traits.channel;

@@ -85,12 +85,12 @@ std::vector<CollectiveTimes> Recorder::collectives() const {
 }
 
 void Recorder::record(const FlowRecord& flow) {
-  if (flow.request.credit) return;
-  ends_[flow.request.traits.job].add(hash_all(kFlow, flow.id, flow.end));
+  if (flow.message.credit) return;
+  ends_[flow.message.traits.job].add(hash_all(kFlow, flow.id, flow.end));
   flow_times_.add(flow.end - flow.start);
   if (flow.ideal > 0) {
     std::size_t bin = 0;
-    while (flow.request.bytes >= kSizeBins[bin]) ++bin;
+    while (flow.bytes >= kSizeBins[bin]) ++bin;
     slowdowns_by_size_[bin].add(slowdown_millionths(flow));
   }
   if (sinks_ != nullptr) sinks_->add(flow);

@@ -10,7 +10,8 @@ namespace netsim {
 
 struct FlowDelivered {
   std::uint32_t queue_pair;
-  SendRequest request;
+  Message message;
+  Bytes bytes;  // bytes carried
   std::uint32_t number;
   Time start, delivered, ideal;
 };

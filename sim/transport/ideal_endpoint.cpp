@@ -14,30 +14,36 @@ IdealEndpoint::IdealEndpoint(EventLoop& loop, std::uint32_t gpus, Time delay, st
       [](void* self, const Event& event) { static_cast<IdealEndpoint*>(self)->deliver(event); }, this);
 }
 
+AggregationId IdealEndpoint::add_aggregation(const SwitchAggregation& aggregation) {
+  aggregations_.push_back(&aggregation);
+  return static_cast<std::uint32_t>(aggregations_.size() - 1);
+}
+
 MessageHandle IdealEndpoint::send(const SendRequest& request) {
-  if (request.aggregation_use == AggregationUse::reduction ||
-      request.aggregation_use == AggregationUse::allreduce) {
+  const Message& message = request.message;
+  if (message.aggregation_use == AggregationUse::reduction ||
+      message.aggregation_use == AggregationUse::allreduce) {
     join(request);
     return {};
   }
   const std::uint32_t index = take_slot(request);
   start(index);
-  return request.aggregation == nullptr ? MessageHandle{request.source, index, generations_}
-                                        : MessageHandle{};
+  return message.aggregation.is_none() ? MessageHandle{message.source, index, generations_} : MessageHandle{};
 }
 
 // Adds the message to the first open sum without a message of this sender.
 void IdealEndpoint::join(const SendRequest& request) {
+  const Message& message = request.message;
   const auto open = std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) {
-    const SendRequest& one = sum.parts.front();
-    return one.aggregation == request.aggregation && one.traits.job == request.traits.job &&
-           one.tag == request.tag && one.communication == request.communication &&
+    const Message& one = sum.parts.front().message;
+    return one.aggregation == message.aggregation && one.traits.job == message.traits.job &&
+           one.tag == message.tag && one.communication == message.communication &&
            std::none_of(sum.parts.begin(), sum.parts.end(),
-                        [&](const SendRequest& part) { return part.source == request.source; });
+                        [&](const SendRequest& part) { return part.message.source == message.source; });
   });
   Sum& sum = open != sums_.end() ? *open : sums_.emplace_back();
   sum.parts.push_back(request);
-  if (sum.parts.size() < request.aggregation->members.size()) return;
+  if (sum.parts.size() < aggregations_[message.aggregation]->members.size()) return;
   const std::uint32_t index = take_slot(request);
   slots_[index].parts = std::move(sum.parts);
   sums_.erase(sums_.begin() + (&sum - sums_.data()));
@@ -59,57 +65,58 @@ std::uint32_t IdealEndpoint::take_slot(const SendRequest& request) {
 
 void IdealEndpoint::start(std::uint32_t index) {
   Slot& slot = slots_[index];
-  loop_.schedule(loop_.now() + delay_, origins_[slot.request.source], EventKind::ideal_delivery,
-                 slot.request.destination, static_cast<std::uint64_t>(++slot.starts) << 32 | index);
+  const Message& message = slot.request.message;
+  loop_.schedule(loop_.now() + delay_, origins_[message.source], EventKind::ideal_delivery,
+                 message.destination, static_cast<std::uint64_t>(++slot.starts) << 32 | index);
 }
 
 void IdealEndpoint::deliver(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument);
   if (slots_[index].starts != event.argument >> 32) return;  // it was held or cancelled meanwhile
-  SendRequest request = slots_[index].request;
-  request.delays = &told_;
-  if (request.aggregation != nullptr) {
+  const SendRequest request = slots_[index].request;
+  if (!request.message.aggregation.is_none()) {
     const std::vector<SendRequest> parts = std::move(slots_[index].parts);
     free(index);
     return deliver_aggregation(request, parts);
   }
   free(index);
   if (request.tell_left) listener_->message_left(request);
-  listener_->message_delivered(request);
-  listener_->message_sent(request);
+  delivered(request.message);
+  sent(request);
 }
 
 void IdealEndpoint::deliver_aggregation(const SendRequest& request, const std::vector<SendRequest>& parts) {
-  if (request.aggregation_use == AggregationUse::reduction) {
-    listener_->message_delivered(request);
-    for (const SendRequest& part : parts) listener_->message_sent(part);
+  if (request.message.aggregation_use == AggregationUse::reduction) {
+    delivered(request.message);
+    for (const SendRequest& part : parts) sent(part);
     return;
   }
-  if (request.aggregation_use == AggregationUse::allreduce) {
-    const std::span<const std::uint32_t> all = request.aggregation->members,
-                                         others = request.aggregation->others;
-    const auto has = [](std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
-      return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
-    };
-    for (SendRequest part : parts) {
-      part.destination = part.source;
-      part.delays = request.delays;
-      if (has(others, part.source)) listener_->message_delivered(part);
-      listener_->message_sent(part);
-    }
-    SendRequest copy = request;
-    for (const std::uint32_t other : others) {
-      copy.destination = other;
-      if (!has(all, other)) listener_->message_delivered(copy);
-    }
-    return;
-  }
-  SendRequest copy = request;
-  for (const std::uint32_t member : request.aggregation->members) {
+  if (request.message.aggregation_use == AggregationUse::allreduce) return deliver_allreduce(request, parts);
+  Message copy = request.message;
+  for (const GpuId member : aggregations_[copy.aggregation]->members) {
     copy.destination = member;
-    listener_->message_delivered(copy);
+    delivered(copy);
   }
-  listener_->message_sent(request);
+  sent(request);
+}
+
+// Delivers the sum of `parts`, of which `last` was sent last.
+void IdealEndpoint::deliver_allreduce(const SendRequest& last, const std::vector<SendRequest>& parts) {
+  const std::span<const GpuId> all = aggregations_[last.message.aggregation]->members,
+                               others = aggregations_[last.message.aggregation]->others;
+  const auto has = [](std::span<const GpuId> gpus, GpuId gpu) {
+    return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
+  };
+  for (SendRequest part : parts) {
+    part.message.destination = part.message.source;
+    if (has(others, part.message.source)) delivered(part.message);
+    listener_->message_sent({part, part.message.bytes, &told_});
+  }
+  Message copy = last.message;
+  for (const GpuId other : others) {
+    copy.destination = other;
+    if (!has(all, other)) delivered(copy);
+  }
 }
 
 void IdealEndpoint::free(std::uint32_t index) {
@@ -142,7 +149,7 @@ bool IdealEndpoint::release(const MessageHandle& message) {
 bool IdealEndpoint::set_priority(const MessageHandle& message, std::uint8_t priority) {
   Slot* slot = find(message);
   if (slot == nullptr) return false;
-  slot->request.traits.priority = priority;
+  slot->request.message.traits.priority = priority;
   return true;
 }
 
@@ -151,7 +158,7 @@ Bytes IdealEndpoint::cancel(const MessageHandle& message) {
   if (slot == nullptr) return 0;
   ++slot->starts;
   free(message.slot);
-  return slot->request.bytes;
+  return slot->request.message.bytes;
 }
 
 }  // namespace netsim

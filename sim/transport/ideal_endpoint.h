@@ -19,12 +19,13 @@ class IdealEndpoint final : public Endpoint {
   MessageHandle send(const SendRequest& request) override;
   // Returns no objection, because there are no switches.
   std::string objection(const SwitchAggregation&) const override { return ""; }
+  AggregationId add_aggregation(const SwitchAggregation& aggregation) override;
   bool hold(const MessageHandle& message) override;
   bool release(const MessageHandle& message) override;
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
   Bytes cancel(const MessageHandle& message) override;
   void tell_delays() override {}  // only the delay itself exists, and it is always reported
-  Reach reach(std::uint32_t source, std::uint32_t destination) const override {
+  Reach reach(GpuId source, GpuId destination) const override {
     return source == destination ? Reach::self : Reach::ideal;
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
@@ -45,6 +46,9 @@ class IdealEndpoint final : public Endpoint {
   };
   void join(const SendRequest& request);
   void deliver_aggregation(const SendRequest& request, const std::vector<SendRequest>& parts);
+  void deliver_allreduce(const SendRequest& last, const std::vector<SendRequest>& parts);
+  void delivered(const Message& message) { listener_->message_delivered({message, message.bytes, &told_}); }
+  void sent(const SendRequest& request) { listener_->message_sent({request, request.message.bytes}); }
   std::uint32_t take_slot(const SendRequest& request);
   Slot* find(const MessageHandle& message);
   void start(std::uint32_t index);
@@ -62,6 +66,7 @@ class IdealEndpoint final : public Endpoint {
   Delay told_;
   MessageListener* listener_ = nullptr;
   std::vector<Origin> origins_;
+  std::vector<const SwitchAggregation*> aggregations_;  // by AggregationId
   std::vector<Slot> slots_;
   std::vector<Sum> sums_;  // those that still wait for members
   std::vector<std::uint32_t> free_;

@@ -80,12 +80,14 @@ std::vector<std::string> PacketNetworkImpl::find_idle_keys(const ConfigNode& net
 }
 
 MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
-  if (request.aggregation != nullptr) {
-    shards_[state_.set_of_gpu[request.source]]->aggregations().send(request);
+  const Message& message = request.message;
+  NETSIM_CHECK(message.bytes > 0 && !message.source.is_none() && !message.destination.is_none(),
+               "a message without bytes, source or destination");
+  if (!message.aggregation.is_none()) {
+    shards_[state_.set_of_gpu[message.source]]->aggregations().send(request);
     return {};
   }
-  NETSIM_CHECK(request.bytes > 0, "empty message");
-  return sender_of(request.source).send(connections_.queue_pair(request), request);
+  return sender_of(message.source).send(connections_.queue_pair(message), request);
 }
 
 // ---- Reports
@@ -135,7 +137,7 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
     if (!busy(id)) continue;
     const SenderState& s = state_.senders[id];
     const QueuePairIdentity& n = state_.records[id].identity;
-    const auto nic = [&](std::uint32_t gpu) { return cluster_.graph.node(cluster_.gpus[gpu].nic).name; };
+    const auto nic = [&](GpuId gpu) { return cluster_.graph.node(cluster_.gpus[gpu].nic).name; };
     const std::uint32_t held = state_.records[id].held;
     const std::uint64_t packets = sender_of(n.source).packets_known(id);
     lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}{}", nic(n.source),

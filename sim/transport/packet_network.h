@@ -27,7 +27,8 @@ struct FlowRecord {
   // Hash of source, destination, class and number of the queue pair, and the message's number there in order
   // of send(). It does not depend on the job.
   std::uint64_t id = 0;
-  SendRequest request;
+  Message message;
+  Bytes bytes = 0;               // bytes carried: those of the message, or fewer after cancel()
   std::uint32_t queue_pair = 0;  // number within its (source, destination, job, class)
   Time start = 0;                // time of send()
   Time end = 0;                  // time of delivery of the last byte
@@ -37,11 +38,12 @@ struct FlowRecord {
 
 // State of a queue pair at present, for samples.
 struct QueuePairView {
-  std::uint32_t source = 0, destination = 0, number = 0;  // GPUs; number among the queue pairs of the two
-  Bytes acknowledged = 0;                                 // payload bytes since the queue pair's beginning
-  BitRate rate = 0;                                       // rate that congestion control allows
-  bool busy = false;      // whether it has unfinished messages, held ones included
-  std::uint32_t use = 0;  // rises when the id is given to another queue pair
+  GpuId source, destination;
+  std::uint32_t number = 0;  // number among the queue pairs of the two GPUs
+  Bytes acknowledged = 0;    // payload bytes since the queue pair's beginning
+  BitRate rate = 0;          // rate that congestion control allows
+  bool busy = false;         // whether it has unfinished messages, held ones included
+  std::uint32_t use = 0;     // rises when the id is given to another queue pair
 };
 
 // Properties of a fabric's transport that users of messages need.
@@ -96,7 +98,7 @@ class PacketNetwork : public Endpoint {
   // Returns the figures of a packet fabric, given its number in Cluster::fabrics.
   virtual TransportFigures transport_figures(std::uint32_t fabric) const = 0;
   // Returns the cost of a message that uses no aggregation group.
-  virtual MessageCost message_cost(const SendRequest& request) const = 0;
+  virtual MessageCost message_cost(const Message& message) const = 0;
   // Returns the number of links that the n-th packets of all members' messages cross together. For a
   // multicast it is the head's packet. objection() must be empty for the aggregation group.
   virtual MessageCost aggregation_cost(const SwitchAggregation& aggregation, AggregationUse use) const = 0;

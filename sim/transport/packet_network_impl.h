@@ -32,45 +32,54 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   std::string objection(const SwitchAggregation& aggregation) const override {
     return netsim::objection(cluster_, fabric_, aggregation);
   }
-  bool hold(const MessageHandle& message) override { return sender_of(message.source).hold(message); }
-  bool release(const MessageHandle& message) override { return sender_of(message.source).release(message); }
-  bool set_priority(const MessageHandle& message, std::uint8_t priority) override {
-    return sender_of(message.source).set_priority(message, priority);
+  AggregationId add_aggregation(const SwitchAggregation& aggregation) override {
+    return state_.add_aggregation(aggregation);
   }
-  Bytes cancel(const MessageHandle& message) override { return sender_of(message.source).cancel(message); }
+  bool hold(const MessageHandle& message) override {
+    return !message.is_none() && sender_of(message.source).hold(message);
+  }
+  bool release(const MessageHandle& message) override {
+    return !message.is_none() && sender_of(message.source).release(message);
+  }
+  bool set_priority(const MessageHandle& message, std::uint8_t priority) override {
+    return !message.is_none() && sender_of(message.source).set_priority(message, priority);
+  }
+  Bytes cancel(const MessageHandle& message) override {
+    return message.is_none() ? 0 : sender_of(message.source).cancel(message);
+  }
   void tell_delays() override {
     state_.traced = true;
     fabric_.enable_traces();
   }
-  Reach reach(std::uint32_t source, std::uint32_t destination) const override {
+  Reach reach(GpuId source, GpuId destination) const override {
     if (source == destination) return Reach::self;
     const HostRouteKind way = cluster_.way(source, destination);
     if (way == HostRouteKind::packets) return Reach::scale_out;
     return way == HostRouteKind::pcie ? Reach::pcie : Reach::scale_up;
   }
-  GpuSite site(std::uint32_t gpu) const override {
+  GpuSite site(GpuId gpu) const override {
     const std::vector<NodeId> nics = cluster_.nearest_nics(gpu);
     return {cluster_.gpus[gpu].host,          nics,
             cluster_.local_rate(gpu),         nics.empty() ? 0 : cluster_.nic_rate(nics.front()),
             cluster_.group_of(gpu).gpu_model, cluster_.is_beside_cpu(gpu),
             cluster_.links_to_nic(gpu),       cluster_.group_of(gpu).compute_capability};
   }
-  Time delay_inside(std::uint32_t source, std::uint32_t destination) const override {
+  Time delay_inside(GpuId source, GpuId destination) const override {
     return cluster_.delay_inside(source, destination);
   }
   std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
     return netsim::linked_gpus(cluster_);
   }
-  BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
+  BitRate direct_rate(GpuId source, GpuId destination) const override {
     return cluster_.direct_rate(source, destination);
   }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(cluster_.gpus.size()); }
   TransportFigures transport_figures(std::uint32_t fabric) const override;
-  MessageCost message_cost(const SendRequest& request) const override { return connections_.cost(request); }
+  MessageCost message_cost(const Message& message) const override { return connections_.cost(message); }
   MessageCost aggregation_cost(const SwitchAggregation& aggregation, AggregationUse use) const override {
     return netsim::aggregation_cost(state_, fabric_, aggregation, use);
   }
-  void begin_anew(std::uint32_t source, std::uint32_t job) override { connections_.begin_anew(source, job); }
+  void begin_anew(GpuId source, JobId job) override { connections_.begin_anew(source, job); }
   bool ways_differ() const override { return connections_.ways_differ(); }
   CircuitControl* circuits() override {
     return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;
@@ -107,8 +116,8 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
     CircuitSwitching& switching_;
   };
 
-  Sender& sender_of(std::uint32_t gpu) { return shards_[state_.set_of_gpu[gpu]]->sender(); }
-  const Sender& sender_of(std::uint32_t gpu) const { return shards_[state_.set_of_gpu[gpu]]->sender(); }
+  Sender& sender_of(GpuId gpu) { return shards_[state_.set_of_gpu[gpu]]->sender(); }
+  const Sender& sender_of(GpuId gpu) const { return shards_[state_.set_of_gpu[gpu]]->sender(); }
   // Returns whether the queue pair has unfinished messages.
   bool busy(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;

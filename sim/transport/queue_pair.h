@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/congestion/congestion_control.h"
@@ -121,8 +122,8 @@ struct alignas(32) PaceLimits {
 
 // Identity of a queue pair.
 struct QueuePairIdentity {
-  std::uint32_t source = kNone, destination = kNone;  // GPUs; source kNone: the id waits to be reused
-  std::uint32_t job = 0;
+  GpuId source, destination;  // no source: the id waits to be reused
+  JobId job = 0;
   std::uint32_t number = 0;  // among the queue pairs of the two GPUs with this job and class
   std::uint32_t use = 0;     // how often the id has been given to a queue pair
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -12,7 +13,7 @@ struct TransferTraits {
   static constexpr std::uint32_t kNoPathHint = UINT32_MAX;
 
   // Messages of different jobs never share a queue pair.
-  std::uint32_t job = 0;
+  JobId job = 0;
   // Messages with equal job, source, destination, class and channel form one stream of packets. Within a host
   // there are no classes, and messages with own_queue_pair form one stream too. On the scale-out fabric the
   // queue pair is channel mod `transport.queue_pairs`, unless own_queue_pair.

@@ -11,7 +11,7 @@ namespace netsim {
 namespace {
 
 // Number of queue pairs for which address space is reserved.
-constexpr std::size_t kMaxQueuePairs = std::size_t{1} << 26;
+constexpr std::size_t kMaxQueuePairs = std::size_t{1} << 26, kMaxAggregations = std::size_t{1} << 24;
 
 std::vector<std::uint8_t> ask_shifts(const TransportParameters& parameters, const CongestionNeeds& needs,
                                      const Cluster& cluster) {
@@ -82,6 +82,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       transports(make_transports(node, cluster, transport_of_fabric)),
       selective(any_of(transports, [](const FabricTransport& t) { return t.reliability.selective; })),
       own_reliability(any_of(transports, [](const FabricTransport& t) { return t.reliability.own; })),
+      aggregations(kMaxAggregations),
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
       records(kMaxQueuePairs),
@@ -97,5 +98,11 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       congestion(kMaxQueuePairs * state_stride),
       injector_of_port(cluster.graph.port_count(), kNone),
       gate_of_port(cluster.graph.port_count(), kNone) {}
+
+AggregationId TransportState::add_aggregation(const SwitchAggregation& aggregation) {
+  const std::size_t id = aggregations.grow(1);
+  aggregations[id] = &aggregation;
+  return static_cast<std::uint32_t>(id);
+}
 
 }  // namespace netsim

@@ -11,6 +11,7 @@
 #include "sim/core/reserved_array.h"
 #include "sim/network/telemetry.h"
 #include "sim/topology/topology.h"
+#include "sim/transport/endpoint.h"
 #include "sim/transport/queue_pair.h"
 #include "sim/transport/receiver/selective_receiver.h"
 #include "sim/transport/sender/selective_sender.h"
@@ -50,12 +51,16 @@ struct TransportState {
     return transports.size() == 1 ? std::uint8_t{0} : transport_of_fabric[cluster.packet_fabric(from, to)];
   }
   const FabricTransport& of(const SenderState& s) const { return transports[s.transport]; }
+  // Implements Endpoint::add_aggregation().
+  AggregationId add_aggregation(const SwitchAggregation& aggregation);
   MessageListener* listener = nullptr;
   bool observed = false;  // flows are written into the journal
   bool tagged = false;    // packets carry a PacketTag
   bool traced = false;    // deliveries are reported with delays: last packets record traces
   std::uint32_t delivered_reader = 0, acknowledged_reader = 0, vanished_reader = 0;
   std::vector<std::uint32_t> set_of_gpu;
+  // By AggregationId; the groups belong to the callers of add_aggregation().
+  ReservedArray<const SwitchAggregation*> aggregations;
   // The following arrays are indexed by queue pair.
   ReservedArray<SenderState> senders;
   ReservedArray<ReceiverState> receivers;

@@ -33,7 +33,7 @@ class FakeEndpoint final : public Endpoint {
     Time latency = 0;
   };
   struct Sent {
-    SendRequest request;
+    Message message;
     Time time;
   };
 
@@ -52,7 +52,7 @@ class FakeEndpoint final : public Endpoint {
         EventKind::route,
         [](void* self, const Event& e) {
           auto& endpoint = *static_cast<FakeEndpoint*>(self);
-          endpoint.listener_->message_left(endpoint.sent[e.argument].request);
+          endpoint.listener_->message_left(endpoint.requests_[e.argument]);
         },
         this);
     loop.set_handler(
@@ -64,28 +64,30 @@ class FakeEndpoint final : public Endpoint {
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
   void tell_delays() override {}
   // A NIC a GPU.
-  GpuSite site(std::uint32_t gpu) const override { return {gpu / per_host_, {gpu}, 0, 0, {}}; }
-  BitRate direct_rate(std::uint32_t source, std::uint32_t destination) const override {
+  GpuSite site(GpuId gpu) const override { return {gpu / per_host_, {gpu}, 0, 0, {}}; }
+  BitRate direct_rate(GpuId source, GpuId destination) const override {
     return source / per_host_ == destination / per_host_ ? direct : 0;
   }
-  Reach reach(std::uint32_t source, std::uint32_t destination) const override {
+  Reach reach(GpuId source, GpuId destination) const override {
     if (source == destination) return Reach::self;
     return source / per_host_ == destination / per_host_ ? Reach::scale_up : Reach::scale_out;
   }
 
   MessageHandle send(const SendRequest& request) override {
-    const bool inside = reach(request.source, request.destination) == Reach::scale_up;
+    const Message& message = request.message;
+    const bool inside = reach(message.source, message.destination) == Reach::scale_up;
     const Link& link = inside ? scale_up_ : scale_out_;
-    Time& busy = port_each ? ports_to_[{request.source, request.destination}]
-                           : ports_[2 * request.source + (inside ? 0 : 1)];
-    busy = std::max(busy, loop_.now()) + (link.rate == 0 ? 0 : transmission_time(request.bytes, link.rate));
-    count(request, 1);
-    const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(request.traits.channel);
-    loop_.schedule(arrival, origins_[request.source], EventKind::arrival, request.destination, sent.size());
+    Time& busy = port_each ? ports_to_[{message.source, message.destination}]
+                           : ports_[2 * message.source + (inside ? 0 : 1)];
+    busy = std::max(busy, loop_.now()) + (link.rate == 0 ? 0 : transmission_time(message.bytes, link.rate));
+    count(message, 1);
+    const Time arrival = busy + link.latency + channel_skew * static_cast<Time>(message.traits.channel);
+    loop_.schedule(arrival, origins_[message.source], EventKind::arrival, message.destination, sent.size());
     if (request.tell_left)
-      loop_.schedule(busy, origins_[request.source], EventKind::route, request.source, sent.size());
-    sent.push_back({request, loop_.now()});
-    return {request.source, 0, 0};
+      loop_.schedule(busy, origins_[message.source], EventKind::route, message.source, sent.size());
+    sent.push_back({message, loop_.now()});
+    requests_.push_back(request);
+    return {message.source, 0, 0};
   }
   // Its messages leave at once.
   bool hold(const MessageHandle&) override { return false; }
@@ -102,25 +104,26 @@ class FakeEndpoint final : public Endpoint {
   std::vector<Sent> sent;  // in order
 
  private:
-  void count(const SendRequest& request, std::int32_t change) {
-    auto& flying = in_flight_[{request.source, request.destination, request.communication, request.tag}];
+  void count(const Message& message, std::int32_t change) {
+    auto& flying = in_flight_[{message.source, message.destination, message.communication, message.tag}];
     flying = static_cast<std::uint32_t>(static_cast<std::int32_t>(flying) + change);
     most_in_flight_ = std::max(most_in_flight_, flying);
   }
   void deliver(std::uint64_t index) {
-    const SendRequest request = sent[index].request;
-    listener_->message_delivered(request);
-    if (reach(request.source, request.destination) == Reach::scale_up) return acknowledge(index);
-    loop_.schedule(loop_.now() + scale_out_.latency, origins_[request.destination], EventKind::departure,
-                   request.source, index);
+    const Message message = sent[index].message;
+    listener_->message_delivered({message, message.bytes});
+    if (reach(message.source, message.destination) == Reach::scale_up) return acknowledge(index);
+    loop_.schedule(loop_.now() + scale_out_.latency, origins_[message.destination], EventKind::departure,
+                   message.source, index);
   }
   void acknowledge(std::uint64_t index) {
-    const SendRequest request = sent[index].request;
-    count(request, -1);
-    listener_->message_sent(request);
+    const SendRequest request = requests_[index];
+    count(request.message, -1);
+    listener_->message_sent({request, request.message.bytes});
   }
 
   EventLoop& loop_;
+  std::vector<SendRequest> requests_;  // of `sent`
   std::uint32_t per_host_;
   Link scale_up_, scale_out_;
   std::vector<Time> ports_;  // busy until

@@ -42,7 +42,7 @@ class EngineEndpoint final : public Endpoint {
   EngineEndpoint(Engine& engine, std::vector<std::uint32_t> set_of_gpu)
       : engine_(engine),
         set_of_gpu_(std::move(set_of_gpu)),
-        messages_(engine.sets()),
+        requests_(engine.sets()),
         places_(engine.sets()) {
     for (std::uint32_t gpu = 0; gpu < set_of_gpu_.size(); ++gpu) origins_.emplace_back(100 + gpu);
     for (std::uint32_t set = 0; set < engine_.sets(); ++set) {
@@ -54,10 +54,11 @@ class EngineEndpoint final : public Endpoint {
   }
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   MessageHandle send(const SendRequest& request) override {
-    const std::uint32_t from = set_of_gpu_[request.source], to = set_of_gpu_[request.destination];
+    const Message& message = request.message;
+    const std::uint32_t from = set_of_gpu_[message.source], to = set_of_gpu_[message.destination];
     EventLoop& loop = engine_.loop(from);
-    Origin& origin = origins_[request.source];
-    Event event{loop.now() + kMessage, origin.next_key(), request.destination, EventKind::deliver, 0};
+    Origin& origin = origins_[message.source];
+    Event event{loop.now() + kMessage, origin.next_key(), message.destination, EventKind::deliver, 0};
     if (from == to) {
       event.argument = keep(from, request);
       loop.insert(event);
@@ -66,15 +67,15 @@ class EngineEndpoint final : public Endpoint {
       remote_event.event = event;
       remote_event.event.argument = engine_.set(from).attach(to, request);
     }
-    loop.schedule(loop.now() + 2 * kMessage, origin, EventKind::control, request.source, keep(from, request));
-    return {request.source, 0, 0};
+    loop.schedule(loop.now() + 2 * kMessage, origin, EventKind::control, message.source, keep(from, request));
+    return {message.source, 0, 0};
   }
   bool hold(const MessageHandle&) override { return false; }
   bool release(const MessageHandle&) override { return false; }
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
   void tell_delays() override {}
-  Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::ideal; }
+  Reach reach(GpuId, GpuId) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
 
  private:
@@ -83,14 +84,20 @@ class EngineEndpoint final : public Endpoint {
     std::uint32_t set = 0;
   };
   std::uint64_t keep(std::uint32_t set, const SendRequest& request) {
-    messages_[set].push_back(request);
-    return messages_[set].size() - 1;
+    requests_[set].push_back(request);
+    return requests_[set].size() - 1;
   }
-  SendRequest message(const Event& event) const {
-    return messages_[set_of_gpu_[event.target]][event.argument];
+  SendRequest request(const Event& event) const {
+    return requests_[set_of_gpu_[event.target]][event.argument];
   }
-  void deliver(const Event& event) { listener_->message_delivered(message(event)); }
-  void acknowledge(const Event& event) { listener_->message_sent(message(event)); }
+  void deliver(const Event& event) {
+    const Message message = request(event).message;
+    listener_->message_delivered({message, message.bytes});
+  }
+  void acknowledge(const Event& event) {
+    const SendRequest sent = request(event);
+    listener_->message_sent({sent, sent.message.bytes});
+  }
   static void take(void* context, const RemoteEvent& remote_event, const std::byte* attached) {
     const Place& place = *static_cast<Place*>(context);
     SendRequest request;
@@ -102,7 +109,7 @@ class EngineEndpoint final : public Endpoint {
 
   Engine& engine_;
   std::vector<std::uint32_t> set_of_gpu_;
-  std::vector<std::vector<SendRequest>> messages_;  // by set
+  std::vector<std::vector<SendRequest>> requests_;  // by set
   std::vector<Place> places_;
   std::vector<Origin> origins_;
   MessageListener* listener_ = nullptr;

@@ -195,8 +195,8 @@ class ScriptedExecutor final : public Executor {
   LibraryChoice choice(const CommunicationRequest&) override { return {}; }
   std::string nccl_graph(const std::vector<std::uint32_t>&) override { return {}; }
   void for_each_batch(std::uint32_t, const CommunicationRequest&, const BatchVisitor&) override {}
-  void message_delivered(const SendRequest&) override {}
-  void message_sent(const SendRequest&) override {}
+  void message_delivered(const Delivery&) override {}
+  void message_sent(const SendCompletion&) override {}
 
   struct Start {
     std::uint32_t gpu;
@@ -780,35 +780,39 @@ class MailEndpoint final : public Endpoint {
         set_of_gpu_(std::move(set_of_gpu)),
         delay_(delay),
         outgoing_(loops_.size()),
-        messages_(loops_.size()) {
+        requests_(loops_.size()) {
     for (std::uint32_t gpu = 0; gpu < set_of_gpu_.size(); ++gpu) origins_.emplace_back(100 + gpu);
     for (EventLoop* loop : loops_) {
       loop->set_handler(
           EventKind::deliver,
           [](void* self, const Event& event) {
             auto& endpoint = *static_cast<MailEndpoint*>(self);
-            endpoint.listener_->message_delivered(endpoint.message(event));
+            const SendRequest request = endpoint.request(event);
+            endpoint.listener_->message_delivered({request.message, request.message.bytes});
           },
           this);
       loop->set_handler(
           EventKind::control,
           [](void* self, const Event& event) {
             auto& endpoint = *static_cast<MailEndpoint*>(self);
-            endpoint.listener_->message_sent(endpoint.message(event));
+            const SendRequest request = endpoint.request(event);
+            endpoint.listener_->message_sent({request, request.message.bytes});
           },
           this);
     }
   }
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   MessageHandle send(const SendRequest& request) override {
-    const std::uint32_t set = set_of_gpu_[request.source];
+    const GpuId source = request.message.source;
+    const std::uint32_t set = set_of_gpu_[source];
     EventLoop& loop = *loops_[set];
-    Origin& origin = origins_[request.source];
+    Origin& origin = origins_[source];
     outgoing_[set].push_back(
-        {{loop.now() + delay_, origin.next_key(), request.destination, EventKind::deliver, 0}, request});
-    loop.schedule(loop.now() + 2 * delay_, origin, EventKind::control, request.source, messages_[set].size());
-    messages_[set].push_back(request);
-    return {request.source, 0, 0};
+        {{loop.now() + delay_, origin.next_key(), request.message.destination, EventKind::deliver, 0},
+         request});
+    loop.schedule(loop.now() + 2 * delay_, origin, EventKind::control, source, requests_[set].size());
+    requests_[set].push_back(request);
+    return {source, 0, 0};
   }
   // Its messages leave at once.
   bool hold(const MessageHandle&) override { return false; }
@@ -816,14 +820,14 @@ class MailEndpoint final : public Endpoint {
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
   void tell_delays() override {}
-  Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::ideal; }
+  Reach reach(GpuId, GpuId) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
   void exchange() {
     for (std::vector<RemoteEvent>& box : outgoing_) {
       for (RemoteEvent& remote_event : box) {
         const std::uint32_t set = set_of_gpu_[remote_event.event.target];
-        remote_event.event.argument = messages_[set].size();
-        messages_[set].push_back(remote_event.request);
+        remote_event.event.argument = requests_[set].size();
+        requests_[set].push_back(remote_event.request);
         loops_[set]->insert(remote_event.event);
       }
       box.clear();
@@ -835,8 +839,8 @@ class MailEndpoint final : public Endpoint {
     Event event;
     SendRequest request;
   };
-  SendRequest message(const Event& event) const {
-    return messages_[set_of_gpu_[event.target]][event.argument];
+  SendRequest request(const Event& event) const {
+    return requests_[set_of_gpu_[event.target]][event.argument];
   }
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
@@ -844,7 +848,7 @@ class MailEndpoint final : public Endpoint {
   std::vector<Origin> origins_;
   MessageListener* listener_ = nullptr;
   std::vector<std::vector<RemoteEvent>> outgoing_;  // by set
-  std::vector<std::vector<SendRequest>> messages_;  // by set
+  std::vector<std::vector<SendRequest>> requests_;  // by set
 };
 
 // A job whose rank r runs in set r mod `sets`, one thread each, in windows as long as the delay of messages.

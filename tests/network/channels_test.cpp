@@ -98,7 +98,7 @@ TEST(Channels, NothingDeadlocksWithBuffersOfAFewPackets) {
     f.loop.run();
     RC_ASSERT(!f.network->deadlocked());
     RC_ASSERT(f.all_delivered());
-    RC_ASSERT(f.delivery_order.size() == f.requests.size());
+    RC_ASSERT(f.delivery_order.size() == f.messages.size());
     RC_ASSERT(f.network->counters().drops == 0u);
     RC_ASSERT(f.network->counters().retransmissions == 0u);
   }));
@@ -245,14 +245,14 @@ double delivered(const std::string& topology, std::uint32_t group, const std::st
     const std::uint32_t next = (from / group + 1) * group;
     for (std::uint32_t i = 0; i < 8; ++i) {
       const std::uint32_t other = 1 + static_cast<std::uint32_t>(random.below(count - 1));
-      SendRequest request;
-      request.source = from;
-      request.destination = adversarial ? (next + (from + i) % group) % count : (from + other) % count;
-      request.bytes = 10'000'000;
-      request.traits.channel = i;
-      request.traits.own_queue_pair = true;
-      request.traits.rate_limit = static_cast<BitRate>(load / 8 * 100e9);
-      f.send(request, 0);
+      Message message;
+      message.source = from;
+      message.destination = adversarial ? (next + (from + i) % group) % count : (from + other) % count;
+      message.bytes = 10'000'000;
+      message.traits.channel = i;
+      message.traits.own_queue_pair = true;
+      message.traits.rate_limit = static_cast<BitRate>(load / 8 * 100e9);
+      f.send(message, 0);
     }
   }
   const auto packets_at = [&](Time time) {

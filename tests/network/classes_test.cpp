@@ -143,13 +143,14 @@ TEST(NicClasses, SharesAreThoseOfTheScheduler) {
 // Also where messages share queue pairs: none travels in the class of another.
 TEST(Classes, EachHasQueuePairsOfItsOwn) {
   PacketFixture f(star(2, "classes: 2"));
-  SendRequest request;
-  request.destination = 1;
-  request.bytes = 100 * kPacket;
-  request.traits.traffic_class = 1;
-  f.send(request, 0);
-  request.traits.traffic_class = 0;
-  f.send(request, kMicrosecond);
+  Message message;
+  message.source = 0;
+  message.destination = 1;
+  message.bytes = 100 * kPacket;
+  message.traits.traffic_class = 1;
+  f.send(message, 0);
+  message.traits.traffic_class = 0;
+  f.send(message, kMicrosecond);
   f.loop.run();
   EXPECT_EQ(f.network->queue_pairs().size(), 2u);
   EXPECT_EQ(f.delivery_order, (std::vector<std::uint64_t>{1, 0})) << "class 0 overtakes";

@@ -97,13 +97,13 @@ Prints play(const Case& c) {
   PacketFixture f(c.yaml, c.seed);
   for (std::size_t i = 0; i < c.messages.size(); ++i) {
     const Message& m = c.messages[i];
-    SendRequest request;
-    request.source = m.from;
-    request.destination = m.to;
-    request.bytes = m.bytes;
-    request.traits.traffic_class = m.traffic_class;
-    request.traits.channel = static_cast<std::uint32_t>(i % 3);
-    f.send(request, m.at);
+    netsim::Message message;
+    message.source = m.from;
+    message.destination = m.to;
+    message.bytes = m.bytes;
+    message.traits.traffic_class = m.traffic_class;
+    message.traits.channel = static_cast<std::uint32_t>(i % 3);
+    f.send(message, m.at);
   }
   f.loop.run();
   const NetworkCounters n = f.network->counters();

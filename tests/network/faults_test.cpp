@@ -52,7 +52,7 @@ TEST_P(LinkDown, IsRoutedAroundAndUsedAgain) {
   EXPECT_GT(data(), until_up) << "the old paths are back";
   EXPECT_EQ(f.network->counters().lost, lost_until_up);
   EXPECT_TRUE(f.all_delivered());
-  EXPECT_EQ(f.delivery_order.size(), f.requests.size());
+  EXPECT_EQ(f.delivery_order.size(), f.messages.size());
   EXPECT_EQ(f.network->counters().drops, 0u);
   EXPECT_EQ(f.network->counters().pfc_pauses, f.network->counters().pfc_resumes);
 }

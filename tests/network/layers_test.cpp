@@ -47,7 +47,7 @@ TEST(Layers, NothingDeadlocksOnAnyGraph) {
     f.loop.run();
     RC_ASSERT(!f.network->deadlocked());
     RC_ASSERT(f.all_delivered());
-    RC_ASSERT(f.delivery_order.size() == f.requests.size());
+    RC_ASSERT(f.delivery_order.size() == f.messages.size());
     RC_ASSERT(f.network->counters().drops == 0u);
     RC_ASSERT(f.network->counters().retransmissions == 0u);
   }));

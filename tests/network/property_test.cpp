@@ -57,15 +57,15 @@ TEST(Property, BytesAreConservedNothingIsDroppedOrderIsKeptAndPausesEnd) {
     RC_ASSERT(c.flows_done == f.flows.size());
     RC_ASSERT(c.pfc_pauses == c.pfc_resumes);
     RC_ASSERT(f.network->waiting(10).empty());
-    for (std::size_t i = 0; i < f.requests.size(); ++i) {
+    for (std::size_t i = 0; i < f.messages.size(); ++i) {
       RC_ASSERT(f.delivered[i] >= 0);
       RC_ASSERT(f.sent[i] >= f.delivered[i] ||
-                f.cluster.same_host(f.requests[i].source, f.requests[i].destination) || f.sent[i] > 0);
+                f.cluster.same_host(f.messages[i].source, f.messages[i].destination) || f.sent[i] > 0);
     }
     // In order within each (source, destination, queue pair): starts order deliveries.
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Time> last_start;
     for (const FlowRecord& flow : f.flows) {
-      Time& last = last_start[{flow.request.source, flow.request.destination, flow.queue_pair}];
+      Time& last = last_start[{flow.message.source, flow.message.destination, flow.queue_pair}];
       RC_ASSERT(flow.start >= last);
       last = flow.start;
     }

@@ -26,7 +26,7 @@ class FakeNetwork final : public PacketNetwork {
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
   void tell_delays() override {}
-  Reach reach(std::uint32_t, std::uint32_t) const override { return Reach::scale_out; }
+  Reach reach(GpuId, GpuId) const override { return Reach::scale_out; }
   std::uint32_t gpu_count() const override { return 2; }
   CircuitControl* circuits() override { return nullptr; }
   std::vector<bool> failing_ports() const override { return {}; }
@@ -51,7 +51,7 @@ class FakeNetwork final : public PacketNetwork {
   std::uint64_t packets_fingerprint() const override { return 0; }
   std::uint64_t events_fingerprint() const override { return 0; }
   TransportFigures transport_figures(std::uint32_t) const override { return {}; }
-  MessageCost message_cost(const SendRequest&) const override { return {}; }
+  MessageCost message_cost(const Message&) const override { return {}; }
   MessageCost aggregation_cost(const SwitchAggregation&, AggregationUse) const override { return {}; }
   std::size_t path_steps() const override { return 0; }
   bool deadlocked() const override { return false; }

@@ -70,12 +70,12 @@ CommunicationRecord all_reduce() {
 FlowRecord flow_record() {
   FlowRecord record;
   record.id = 1;
-  record.request.name = 1;
-  record.request.communication = 0xab;
-  record.request.traits.traffic_class = 2;
-  record.request.source = 3;
-  record.request.destination = 4;
-  record.request.bytes = 100;
+  record.message.name = 1;
+  record.message.communication = 0xab;
+  record.message.traits.traffic_class = 2;
+  record.message.source = 3;
+  record.message.destination = 4;
+  record.bytes = 100;
   record.start = 5;
   record.end = 25;
   return record;
@@ -482,7 +482,7 @@ TEST(ReportRecorder, KeepsSlowdownsBySize) {
   recorder.record(flow);  // ideal time unknown
   flow.ideal = 10;
   for (const Bytes bytes : {1, 29'999, 30'000, 999'999, 1'000'000}) {
-    flow.request.bytes = bytes;
+    flow.bytes = bytes;
     flow.end = flow.start + 10 * (bytes < 30'000 ? 1 : bytes < 1'000'000 ? 2 : 3);
     recorder.record(flow);
   }

@@ -29,37 +29,39 @@ class PacketFixture : public MessageListener {
   }
 
   void send(std::uint32_t from, std::uint32_t to, Bytes bytes, Time at = 0, std::uint32_t channel = 0) {
-    SendRequest request;
-    request.source = from;
-    request.destination = to;
-    request.bytes = bytes;
-    request.traits.channel = channel;
-    send(request, at);
+    Message message;
+    message.source = from;
+    message.destination = to;
+    message.bytes = bytes;
+    message.traits.channel = channel;
+    send(message, at);
   }
   // On a queue pair of its own, in a data class.
   void send_class(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint8_t traffic_class,
                   Time at = 0) {
-    SendRequest request;
-    request.source = from;
-    request.destination = to;
-    request.bytes = bytes;
-    request.traits.channel = static_cast<std::uint32_t>(requests.size());
-    request.traits.own_queue_pair = true;
-    request.traits.traffic_class = traffic_class;
-    send(request, at);
+    Message message;
+    message.source = from;
+    message.destination = to;
+    message.bytes = bytes;
+    message.traits.channel = static_cast<std::uint32_t>(messages.size());
+    message.traits.own_queue_pair = true;
+    message.traits.traffic_class = traffic_class;
+    send(message, at);
   }
-  void send(SendRequest request, Time at) {
-    request.tag = requests.size();
-    requests.push_back(request);
+  void send(Message message, Time at) {
+    message.tag = messages.size();
+    messages.push_back(message);
     delivered.push_back(-1);
     sent.push_back(-1);
-    loop.loop().schedule(at, origin_, EventKind::job, 0, request.tag);
+    loop.loop().schedule(at, origin_, EventKind::job, 0, message.tag);
   }
-  void message_delivered(const SendRequest& message) override {
-    delivered[message.tag] = loop.now();
-    delivery_order.push_back(message.tag);
+  void message_delivered(const Delivery& delivery) override {
+    delivered[delivery.message.tag] = loop.now();
+    delivery_order.push_back(delivery.message.tag);
   }
-  void message_sent(const SendRequest& message) override { sent[message.tag] = loop.now(); }
+  void message_sent(const SendCompletion& completion) override {
+    sent[completion.request.message.tag] = loop.now();
+  }
 
   const ConfigNode& section(const std::string& name) const {
     static const ConfigNode none;
@@ -85,13 +87,13 @@ class PacketFixture : public MessageListener {
   Engine loop;
   Cluster cluster;
   std::unique_ptr<PacketNetwork> network;
-  std::vector<SendRequest> requests;
+  std::vector<Message> messages;
   std::vector<Time> delivered, sent;  // by order of send(); -1: not yet
   std::vector<std::uint64_t> delivery_order;
   std::vector<FlowRecord> flows;
 
  private:
-  void start(std::uint64_t tag) { network->send(requests[tag]); }
+  void start(std::uint64_t tag) { network->send({messages[tag]}); }
   Origin origin_{(1U << 24) - 1};
 };
 

@@ -20,7 +20,7 @@ class ScriptedMessages : public MessageListener {
   // The fate of a message. The sets of its two ends write it.
   struct Fate {
     Time delivered = -1, sent = -1;
-    Bytes bytes = 0;  // delivered
+    Bytes bytes = 0, bytes_sent = 0;  // carried, as each end is told
     bool truncated = false;
     int deliveries = 0, sents = 0;
     bool operator==(const Fate&) const = default;
@@ -42,29 +42,29 @@ class ScriptedMessages : public MessageListener {
       engine.loop(set).set_handler(
           EventKind::job,
           [](void* self, const Event& event) {
-            auto& messages = *static_cast<ScriptedMessages*>(self);
-            messages.act(messages.events_[event.argument]);
+            auto& script = *static_cast<ScriptedMessages*>(self);
+            script.act(script.events_[event.argument]);
           },
           this);
     }
   }
 
   // The number of the message.
-  std::size_t send(Time at, SendRequest request) {
-    request.tag = requests.size();
-    requests.push_back(request);
+  std::size_t send(Time at, Message message) {
+    message.tag = messages.size();
+    messages.push_back(message);
     handles.emplace_back();
     fates.emplace_back();
-    add(at, Kind::send, request.tag);
-    return request.tag;
+    add(at, Kind::send, message.tag);
+    return message.tag;
   }
   std::size_t send(Time at, std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint8_t priority = 0) {
-    SendRequest request;
-    request.source = from;
-    request.destination = to;
-    request.bytes = bytes;
-    request.traits.priority = priority;
-    return send(at, request);
+    Message message;
+    message.source = from;
+    message.destination = to;
+    message.bytes = bytes;
+    message.traits.priority = priority;
+    return send(at, message);
   }
   // Each returns the number of its answer in `answers`.
   std::size_t hold(Time at, std::size_t message) { return add(at, Kind::hold, message); }
@@ -76,16 +76,18 @@ class ScriptedMessages : public MessageListener {
 
   void run() { engine.run(); }
 
-  void message_delivered(const SendRequest& message) override {
-    Fate& fate = fates[message.tag];
-    fate.delivered = now(message.destination);
-    fate.bytes = message.bytes;
-    fate.truncated = message.truncated;
+  void message_delivered(const Delivery& delivery) override {
+    Fate& fate = fates[delivery.message.tag];
+    fate.delivered = now(delivery.message.destination);
+    fate.bytes = delivery.bytes;
+    fate.truncated = delivery.is_truncated();
     ++fate.deliveries;
   }
-  void message_sent(const SendRequest& message) override {
+  void message_sent(const SendCompletion& completion) override {
+    const Message& message = completion.request.message;
     Fate& fate = fates[message.tag];
     fate.sent = now(message.source);
+    fate.bytes_sent = completion.bytes;
     ++fate.sents;
   }
 
@@ -94,7 +96,7 @@ class ScriptedMessages : public MessageListener {
   Partition partition;
   Engine engine;
   std::unique_ptr<PacketNetwork> network;
-  std::vector<SendRequest> requests;
+  std::vector<Message> messages;
   std::vector<MessageHandle> handles;
   std::vector<Fate> fates;
   std::vector<Bytes> answers;  // of a call: its bytes, or 1 for true; -1: it has not come yet
@@ -122,7 +124,7 @@ class ScriptedMessages : public MessageListener {
   }
   Time now(std::uint32_t gpu) { return engine.loop(set_of_gpu_[gpu]).now(); }
   std::size_t add(Time at, Kind kind, std::size_t message, std::uint8_t priority = 0) {
-    const std::uint32_t source = requests[message].source;
+    const std::uint32_t source = messages[message].source;
     actions_.push_back({kind, message, priority});
     answers.push_back(-1);
     if (!events_.empty() && events_.back().at == at && events_.back().source == source) {
@@ -141,7 +143,7 @@ class ScriptedMessages : public MessageListener {
     MessageHandle& handle = handles[action.message];
     switch (action.kind) {
       case Kind::send:
-        handle = network->send(requests[action.message]);
+        handle = network->send({messages[action.message]});
         break;
       case Kind::hold:
         answers[index] = network->hold(handle) ? 1 : 0;

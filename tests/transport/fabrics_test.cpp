@@ -78,9 +78,9 @@ Times run(const std::string& yaml, const std::vector<Side>& sides, Side of) {
   PacketFixture f(yaml);
   std::size_t first = 0, count = 0;
   for (const Side side : sides) {
-    if (side == of) first = f.requests.size();
+    if (side == of) first = f.messages.size();
     send(f, side);
-    if (side == of) count = f.requests.size() - first;
+    if (side == of) count = f.messages.size() - first;
   }
   f.loop.run();
   EXPECT_TRUE(f.all_delivered());

@@ -95,7 +95,7 @@ TEST(Dgx1, NeighbourRingsSaturateAllNvlinks) {
         f.send(from, to, bytes * (graph.port(scale_up_path(f.cluster, from, to)[0]).link.rate / one));
       }
     }
-    ASSERT_EQ(f.requests.size(), 32u);
+    ASSERT_EQ(f.messages.size(), 32u);
     f.loop.run();
     const Time expected = transmission_time(bytes, one) + 25 * kNanosecond;
     for (const Time delivered : f.delivered)

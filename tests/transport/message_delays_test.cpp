@@ -28,12 +28,12 @@ struct Told {
 
 struct Traced : PacketFixture {
   explicit Traced(const std::string& yaml) : PacketFixture(yaml) { network->tell_delays(); }
-  void message_delivered(const SendRequest& message) override {
-    PacketFixture::message_delivered(message);
-    told.resize(requests.size());
-    Told& t = told[message.tag];
-    ASSERT_NE(message.delays, nullptr);
-    const MessageDelays delays = message.delays->tell();
+  void message_delivered(const Delivery& delivery) override {
+    PacketFixture::message_delivered(delivery);
+    told.resize(messages.size());
+    Told& t = told[delivery.message.tag];
+    ASSERT_NE(delivery.delays, nullptr);
+    const MessageDelays delays = delivery.delays->tell();
     t.propagation = delays.propagation;
     for (const PortDelay& delay : delays.ports) {
       t.ports.push_back(delay);
@@ -44,7 +44,7 @@ struct Traced : PacketFixture {
   }
   const FlowRecord& flow(std::size_t message) const {
     return *std::find_if(flows.begin(), flows.end(),
-                         [message](const FlowRecord& f) { return f.request.tag == message; });
+                         [message](const FlowRecord& f) { return f.message.tag == message; });
   }
   Time took(std::size_t message) const { return flow(message).end - flow(message).start; }
   // Returns how long the message waited at the sender, for which no port accounts.

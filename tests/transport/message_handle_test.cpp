@@ -26,12 +26,12 @@ const std::string kPair =
 const std::string kPlain = kPair + "transport: {congestion_control: none}\n";
 
 // From GPU 0 to GPU 1.
-SendRequest message_of(Bytes bytes) {
-  SendRequest request;
-  request.source = 0;
-  request.destination = 1;
-  request.bytes = bytes;
-  return request;
+Message message_of(Bytes bytes) {
+  Message message;
+  message.source = 0;
+  message.destination = 1;
+  message.bytes = bytes;
+  return message;
 }
 
 Time wire(Bytes bytes) { return transmission_time(bytes + 20, 100 * kGbps); }
@@ -72,7 +72,7 @@ void expect_whole(const ScriptedMessages& run, std::size_t message, const Arriva
   const ScriptedMessages::Fate& fate = run.fates[message];
   EXPECT_EQ(fate.delivered, last.there);
   EXPECT_EQ(fate.sent, last.acknowledged);
-  EXPECT_EQ(fate.bytes, run.requests[message].bytes);
+  EXPECT_EQ(fate.bytes, run.messages[message].bytes);
   EXPECT_FALSE(fate.truncated);
   EXPECT_EQ(fate.deliveries, 1);
   EXPECT_EQ(fate.sents, 1);
@@ -84,7 +84,7 @@ void expect_conserved(const ScriptedMessages& run) {
   EXPECT_EQ(c.flows_started, c.flows_done);
   EXPECT_EQ(c.flows_done, run.flows.size());
   Bytes asked = 0;
-  for (const SendRequest& request : run.requests) asked += request.bytes;
+  for (const Message& message : run.messages) asked += message.bytes;
   EXPECT_EQ(c.bytes_sent + c.bytes_cancelled, asked);
 }
 
@@ -282,11 +282,12 @@ TEST(MessageHandle, CancelledInTheMiddleItIsClosedInBand) {
   run.run();
   EXPECT_EQ(run.answers[cancel], 3 * kMtu + 7);
   EXPECT_EQ(run.answers[release], 0);
-  const ScriptedMessages::Fate expected{cut_there.there, cut_there.acknowledged, 2 * kMtu, true, 1, 1};
+  const ScriptedMessages::Fate expected{
+      cut_there.there, cut_there.acknowledged, 2 * kMtu, 2 * kMtu, true, 1, 1};
   EXPECT_EQ(run.fates[cut], expected);
   expect_whole(run, other, other_there);
-  EXPECT_EQ(run.flows[0].request.bytes, 2 * kMtu);
-  EXPECT_TRUE(run.flows[0].request.truncated);
+  EXPECT_EQ(run.flows[0].bytes, 2 * kMtu);
+  EXPECT_LT(run.flows[0].bytes, run.flows[0].message.bytes);
   expect_conserved(run);
 }
 
@@ -316,7 +317,7 @@ TEST(MessageHandle, CancelledWhileItIsHeld) {
 
 TEST(MessageHandle, ARateLimitSpacesThePackets) {
   ScriptedMessages run(kPlain);
-  SendRequest slow = message_of(4 * kMtu);
+  Message slow = message_of(4 * kMtu);
   slow.traits.rate_limit = 10 * kGbps;
   const std::size_t limited = run.send(0, slow), free = run.send(0, 0, 1, 2 * kMtu);
   run.run();
@@ -337,7 +338,7 @@ TEST(MessageHandle, ARateLimitSpacesThePackets) {
 // Counted from the message's last packet, for the next message only.
 TEST(MessageHandle, AGapStandsBeforeTheNextMessage) {
   ScriptedMessages run(kPlain);
-  SendRequest first = message_of(2 * kMtu);
+  Message first = message_of(2 * kMtu);
   first.traits.gap = 5 * kMicrosecond;
   const std::size_t spaced = run.send(0, first), next = run.send(0, 0, 1, 2 * kMtu);
   run.run();
@@ -352,9 +353,9 @@ TEST(MessageHandle, AGapStandsBeforeTheNextMessage) {
 // block of that connection makes it (src/device/prims_simple.h in NCCL). Credits are its receiver's.
 TEST(MessageHandle, AGapHoldsItsConnectionAlone) {
   ScriptedMessages run(kPlain);
-  SendRequest first = message_of(2 * kMtu);
+  Message first = message_of(2 * kMtu);
   first.traits.gap = 50 * kMicrosecond;
-  SendRequest other_channel = first, other_communication = first, credit = message_of(64);
+  Message other_channel = first, other_communication = first, credit = message_of(64);
   other_channel.traits.channel = 4;
   other_communication.communication = 1;
   credit.credit = true;
@@ -379,15 +380,15 @@ TEST(MessageHandle, AGapHoldsItsConnectionAlone) {
 // Within a host no event keeps the gap unless another message waits for it.
 TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
   const std::string dgx = "topology: {kind: star, hosts: 8}\nhost: dgx_a100\nhosts: 1\n";
-  SendRequest request = message_of(240'000);  // 1 us
-  request.traits.gap = 10 * kMicrosecond;
+  Message asked = message_of(240'000);  // 1 us
+  asked.traits.gap = 10 * kMicrosecond;
   ScriptedMessages alone(dgx), spaced(dgx);
-  const std::size_t lone = alone.send(0, request);
+  const std::size_t lone = alone.send(0, asked);
   alone.run();
   const Time whole = alone.fates[lone].delivered;
-  const std::size_t messages[] = {spaced.send(0, request), spaced.send(0, request),
-                                  spaced.send(14 * kMicrosecond, request),
-                                  spaced.send(90 * kMicrosecond, request)};
+  const std::size_t messages[] = {spaced.send(0, asked), spaced.send(0, asked),
+                                  spaced.send(14 * kMicrosecond, asked),
+                                  spaced.send(90 * kMicrosecond, asked)};
   spaced.run();
   const Time starts[] = {0, 11 * kMicrosecond, 22 * kMicrosecond, 90 * kMicrosecond};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(spaced.fates[messages[i]].delivered, starts[i] + whole) << i;
@@ -396,9 +397,9 @@ TEST(MessageHandle, AGapWithinAHostHoldsWhatComesLater) {
 TEST(MessageHandle, ALimitAboveTheWiresRateIsNone) {
   for (const BitRate limit : {BitRate{0}, 100 * kGbps, 800 * kGbps}) {
     ScriptedMessages run(kPlain);
-    SendRequest request = message_of(4 * kMtu);
-    request.traits.rate_limit = limit;
-    const std::size_t message = run.send(0, request);
+    Message asked = message_of(4 * kMtu);
+    asked.traits.rate_limit = limit;
+    const std::size_t message = run.send(0, asked);
     run.run();
     Wire wire;
     wire.put(kMtu, true);
@@ -411,9 +412,9 @@ TEST(MessageHandle, ALimitAboveTheWiresRateIsNone) {
 TEST(MessageHandle, ALimitHoldsBesideCongestionControl) {
   for (const char* control : {"dcqcn", "hpcc", "timely", "ib_cct"}) {
     ScriptedMessages run(kPair + "transport: {congestion_control: " + control + "}\n");
-    SendRequest request = message_of(50 * kMtu);
-    request.traits.rate_limit = 5 * kGbps;
-    const std::size_t message = run.send(0, request);
+    Message asked = message_of(50 * kMtu);
+    asked.traits.rate_limit = 5 * kGbps;
+    const std::size_t message = run.send(0, asked);
     run.run();
     EXPECT_GE(run.fates[message].delivered, transmission_time(49 * (kMtu + kHeader + 20), 5 * kGbps))
         << control;
@@ -432,9 +433,9 @@ TEST(MessageHandle, JobsHaveQueuePairsOfTheirOwn) {
   for (const auto& [one, other] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 1}, {7, 3}}) {
     ScriptedMessages run(kPlain);
     for (const std::uint32_t job : {one, other}) {
-      SendRequest request = message_of(4 * kMtu);
-      request.traits.job = job;
-      run.send(0, request);
+      Message asked = message_of(4 * kMtu);
+      asked.traits.job = job;
+      run.send(0, asked);
     }
     run.run();
     EXPECT_EQ(run.network->queue_pairs().size(), 2U);
@@ -501,11 +502,11 @@ TEST(MessageHandle, WithinAHostCancelClosesTheMessage) {
 // Its packets are of 512 KiB there.
 TEST(MessageHandle, WithinAHostARateLimitCounts) {
   ScriptedMessages run(kDgx);
-  SendRequest request = message_of(20'000'000);
-  request.traits.rate_limit = 10 * kGbps;
-  run.send(0, request);
+  Message asked = message_of(20'000'000);
+  asked.traits.rate_limit = 10 * kGbps;
+  run.send(0, asked);
   run.run();
-  const Time all = transmission_time(request.bytes, 10 * kGbps),
+  const Time all = transmission_time(asked.bytes, 10 * kGbps),
              one = transmission_time(512 * 1024, 10 * kGbps);
   EXPECT_GE(run.fates[0].delivered, all - one);
   EXPECT_LT(run.fates[0].delivered, all);
@@ -516,16 +517,11 @@ TEST(MessageHandle, WithinAHostARateLimitCounts) {
 class IdealRun : public MessageListener {
  public:
   explicit IdealRun(Time delay) : endpoint(loop, 2, delay, 0) { endpoint.set_listener(this); }
-  MessageHandle send(Bytes bytes) {
-    SendRequest request;
-    request.destination = 1;
-    request.bytes = bytes;
-    return endpoint.send(request);
+  MessageHandle send(Bytes bytes) { return endpoint.send({message_of(bytes)}); }
+  void message_delivered(const Delivery& delivery) override {
+    delivered[delivery.bytes].push_back(loop.now());
   }
-  void message_delivered(const SendRequest& message) override {
-    delivered[message.bytes].push_back(loop.now());
-  }
-  void message_sent(const SendRequest&) override { ++sent; }
+  void message_sent(const SendCompletion&) override { ++sent; }
   EventLoop loop;
   IdealEndpoint endpoint;
   std::map<Bytes, std::vector<Time>> delivered;  // by size
@@ -609,16 +605,16 @@ Script any_script(std::uint32_t gpus, Time end) {
 void play(ScriptedMessages& run, const Script& script, Time end) {
   std::uint32_t own_channels = 0;
   for (const Script::Send& s : script.sends) {
-    SendRequest request;
-    request.source = s.from;
-    request.destination = s.to;
-    request.bytes = s.bytes;
-    request.traits.priority = s.priority;
-    request.traits.job = s.job;
-    request.traits.channel = s.only ? 100 + own_channels++ : s.channel;
-    request.traits.rate_limit = s.limit;
-    request.traits.own_queue_pair = request.traits.only_message = s.only;
-    run.send(s.at, request);
+    Message message;
+    message.source = s.from;
+    message.destination = s.to;
+    message.bytes = s.bytes;
+    message.traits.priority = s.priority;
+    message.traits.job = s.job;
+    message.traits.channel = s.only ? 100 + own_channels++ : s.channel;
+    message.traits.rate_limit = s.limit;
+    message.traits.own_queue_pair = message.traits.only_message = s.only;
+    run.send(s.at, message);
   }
   for (const Deed& deed : script.deeds) {
     if (deed.kind == 0) run.hold(deed.at, deed.message);
@@ -652,10 +648,11 @@ void check_all(const ScriptedMessages& run, const Script& script) {
     RC_ASSERT(fate.sents == (vanished ? 0 : 1));
     if (vanished) continue;
     RC_ASSERT(fate.bytes == script.sends[i].bytes - back[i]);
+    RC_ASSERT(fate.bytes_sent == fate.bytes);
     RC_ASSERT(fate.truncated == (back[i] != 0));
     RC_ASSERT(fate.sent >= fate.delivered);
-    const SendRequest& request = run.requests[i];
-    if (run.network->reach(request.source, request.destination) == Reach::scale_out) {
+    const Message& message = run.messages[i];
+    if (run.network->reach(message.source, message.destination) == Reach::scale_out) {
       carried += fate.bytes;
       ++told;
     }
@@ -667,8 +664,8 @@ void check_all(const ScriptedMessages& run, const Script& script) {
   RC_ASSERT(run.flows.size() == told);
   RC_ASSERT(run.network->waiting(10).empty());
   for (const FlowRecord& flow : run.flows) {
-    RC_ASSERT(flow.end == run.fates[flow.request.tag].delivered);
-    RC_ASSERT(flow.acknowledged == run.fates[flow.request.tag].sent);
+    RC_ASSERT(flow.end == run.fates[flow.message.tag].delivered);
+    RC_ASSERT(flow.acknowledged == run.fates[flow.message.tag].sent);
   }
 }
 
@@ -738,11 +735,11 @@ TEST(AnyScript, IsTheSameInAnyNumberOfSets) {
 TEST(MessageHandle, QueuePairsOfMessagesThatVanishedAreUsedAgain) {
   ScriptedMessages run(kPlain);
   for (std::uint32_t i = 0; i < 50; ++i) {
-    SendRequest request = message_of(10 * kMtu);
-    request.traits.channel = i;
-    request.traits.own_queue_pair = request.traits.only_message = true;
+    Message asked = message_of(10 * kMtu);
+    asked.traits.channel = i;
+    asked.traits.own_queue_pair = asked.traits.only_message = true;
     const Time at = i * 100 * kMicrosecond;
-    const std::size_t message = run.send(at, request);
+    const std::size_t message = run.send(at, asked);
     run.hold(at, message);
     run.cancel(at + kMicrosecond, message);
   }

@@ -138,11 +138,11 @@ std::string shipped_note(const std::string& path) {
   const auto gpus = static_cast<std::uint32_t>(cluster.gpus.size());
   for (std::uint32_t to = 1; to < gpus; to += std::max(1U, gpus / 200)) {
     for (const std::uint32_t from : {0U, gpus / 2, gpus - 1}) {
-      SendRequest request;
-      request.source = from;
-      request.destination = to;
-      request.bytes = 1;
-      if (from != to) network->send(request);
+      Message message;
+      message.source = from;
+      message.destination = to;
+      message.bytes = 1;
+      if (from != to) network->send({message});
     }
   }
   return path_note(*network);

@@ -19,14 +19,14 @@ class OneByOne : public PacketFixture {
   OneByOne(const std::string& more, bool only_message, bool to_the_end = true)
       : PacketFixture("topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\n" + more) {
     for (std::uint32_t i = 0; i < kFlows; ++i) {
-      SendRequest request;
-      request.source = i % 3;
-      request.destination = 3;
-      request.bytes = 1 + 997 * static_cast<Bytes>(i);
-      request.traits.channel = i;
-      request.traits.own_queue_pair = true;
-      request.traits.only_message = only_message;
-      send(request, i * 100 * kMicrosecond);
+      Message message;
+      message.source = i % 3;
+      message.destination = 3;
+      message.bytes = 1 + 997 * static_cast<Bytes>(i);
+      message.traits.channel = i;
+      message.traits.own_queue_pair = true;
+      message.traits.only_message = only_message;
+      send(message, i * 100 * kMicrosecond);
     }
     // The test looks at ended flows between slices.
     while (to_the_end && loop.run_some(100) > 0) look();

@@ -35,14 +35,14 @@ std::size_t steps_after(int flaps, const std::string& link, const std::string& m
   std::uint32_t channel = 0;
   for (int half = 0; half < 600; ++half) {
     for (std::uint32_t from = 0; from < 8; ++from) {
-      SendRequest request;
-      request.source = from;
-      request.destination = 15 - from;
-      request.bytes = quiet ? 4096 : 40'000;
-      request.traits.own_queue_pair = true;
-      request.traits.channel = only_message ? channel++ : from % 4;
-      request.traits.only_message = only_message;
-      f.send(request, half * (kPeriod / 2) + 4 * kMicrosecond);
+      Message message;
+      message.source = from;
+      message.destination = 15 - from;
+      message.bytes = quiet ? 4096 : 40'000;
+      message.traits.own_queue_pair = true;
+      message.traits.channel = only_message ? channel++ : from % 4;
+      message.traits.only_message = only_message;
+      f.send(message, half * (kPeriod / 2) + 4 * kMicrosecond);
     }
   }
   f.loop.run();

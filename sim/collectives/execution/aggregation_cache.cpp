@@ -16,10 +16,10 @@ AggregationCache::AggregationGroups make_aggregations(const Plan& plan,
   made.members.reserve(plan.aggregations());
   for (std::uint32_t number = 0; number < plan.aggregations(); ++number) {
     const AggregationGroup aggregation = plan.aggregation(number);
-    std::vector<std::uint32_t> gpus;
+    std::vector<GpuId> gpus;
     for (std::uint32_t i = 0; i < aggregation.members; ++i) gpus.push_back(members[aggregation.member(i)]);
     if (made.members.empty() || made.members.back() != gpus) made.members.push_back(std::move(gpus));
-    made.aggregations.push_back({members[aggregation.head], made.members.back()});
+    made.aggregations.push_back({.head = members[aggregation.head], .members = made.members.back()});
     if (!plan.in_switch(aggregation.head, aggregation.head_block)) continue;
     const Step step = plan.step(aggregation.head, aggregation.head_block, 0);
     made.aggregations.back().allreduce = true;
@@ -43,7 +43,10 @@ const AggregationCache::AggregationGroups& AggregationCache::get(const Plan& pla
   AggregationGroups made = make_aggregations(plan, members);
   for (SwitchAggregation& aggregation : made.aggregations) aggregation.share = share;
   check(plan, made);
-  return aggregations_.emplace(wanted, std::move(made)).first->second;
+  AggregationGroups& kept = aggregations_.emplace(wanted, std::move(made)).first->second;
+  for (const SwitchAggregation& aggregation : kept.aggregations)
+    kept.ids.push_back(endpoint_.add_aggregation(aggregation));
+  return kept;
 }
 
 void AggregationCache::check(const Plan& plan, const AggregationGroups& aggregations) const {

@@ -1,6 +1,6 @@
 // AggregationCache: the aggregation and multicast groups of plans, over the GPUs of groups, as the endpoint
-// uses them. They are made when a group first runs a plan with such groups. They are kept, because messages
-// refer to them.
+// uses them. They are made and registered with the endpoint when a group first runs a plan with such groups.
+// The cache owns them for the endpoint.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,12 @@ class AggregationCache {
   // Plans are identified by their addresses, which the cache of plans keeps stable.
   using Key = std::pair<const Plan*, std::vector<std::uint32_t>>;
   struct AggregationGroups {
-    std::vector<SwitchAggregation> aggregations;      // by number in the plan
-    std::vector<std::vector<std::uint32_t>> members;  // member lists that `aggregation groups` refers to
+    std::vector<SwitchAggregation> aggregations;  // by number in the plan
+    std::vector<AggregationId> ids;               // of each: its number at the endpoint
+    std::vector<std::vector<GpuId>> members;      // member lists that `aggregations` refers to
   };
   using Value = AggregationGroups;
-  AggregationCache(const Endpoint& endpoint, const CollectivesParameters& parameters)
+  AggregationCache(Endpoint& endpoint, const CollectivesParameters& parameters)
       : endpoint_(endpoint), parameters_(parameters) {}
   static Key key(const Plan& plan, const std::vector<std::uint32_t>& members, double /*share*/) {
     return {&plan, members};
@@ -38,7 +39,7 @@ class AggregationCache {
  private:
   void check(const Plan& plan, const AggregationGroups& aggregations) const;
 
-  const Endpoint& endpoint_;
+  Endpoint& endpoint_;
   const CollectivesParameters& parameters_;
   std::mutex mutex_;
   std::map<Key, AggregationGroups> aggregations_;

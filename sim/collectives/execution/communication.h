@@ -34,7 +34,7 @@ struct CommunicationRequest {
   // last acknowledgement.
   std::uint64_t communication = 0;
   std::uint32_t handle = 0;  // value of the caller, returned to CommunicationListener
-  std::uint32_t name = 0;    // SendRequest::name
+  std::uint32_t name = 0;    // Message::name
   // Position of a collective in a grouped call, which decides its share of the channels. It is the same at
   // all members.
   GroupedTraffic grouped;

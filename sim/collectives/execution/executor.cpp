@@ -28,11 +28,15 @@ class ScheduleExecutor final : public Executor {
   std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
     return part_of(gpu).start(gpu, request);
   }
-  void message_delivered(const SendRequest& message) override {
-    part_of(message.destination).message_delivered(message);
+  void message_delivered(const Delivery& delivery) override {
+    part_of(delivery.message.destination).message_delivered(delivery);
   }
-  void message_sent(const SendRequest& message) override { part_of(message.source).message_sent(message); }
-  void message_left(const SendRequest& message) override { part_of(message.source).message_left(message); }
+  void message_sent(const SendCompletion& completion) override {
+    part_of(completion.request.message.source).message_sent(completion);
+  }
+  void message_left(const SendRequest& request) override {
+    part_of(request.message.source).message_left(request);
+  }
   std::vector<std::string> waiting(std::size_t limit) const override;
   Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) override {
     return batches_.scale_out_bytes(gpu, request);
@@ -59,7 +63,7 @@ class ScheduleExecutor final : public Executor {
   }
 
  private:
-  ExecutorShard& part_of(std::uint32_t gpu) { return *part_of_gpu_[gpu]; }
+  ExecutorShard& part_of(GpuId gpu) { return *part_of_gpu_[gpu]; }
 
   Endpoint& endpoint_;
   LibraryState library_;

@@ -27,8 +27,8 @@ namespace netsim {
 // MessageBatch: messages of one size from one GPU to another or to an aggregation group. It covers all rounds
 // of one step on the channels of one ring.
 struct MessageBatch {
-  std::uint32_t destination = 0;  // GPU; for an aggregation group another GPU of it
-  // Aggregation group that the messages go through (SendRequest::aggregation group); null: none.
+  GpuId destination;  // for an aggregation group another GPU of it
+  // Aggregation group that the messages go through (Message::aggregation); null: none.
   const SwitchAggregation* aggregation = nullptr;
   AggregationUse aggregation_use = AggregationUse::none;
   Reach reach = Reach::self;
@@ -36,7 +36,7 @@ struct MessageBatch {
   std::uint32_t channels = 1;
   std::uint32_t first_channel = 0;
   std::uint32_t channel_step = 1;
-  bool credit = false;  // SendRequest::credit
+  bool credit = false;  // Message::credit
   Bytes bytes = 0;      // bytes of each message, > 0
   std::uint64_t count = 0;
 };

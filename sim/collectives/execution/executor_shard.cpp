@@ -1,7 +1,6 @@
 #include "sim/collectives/execution/executor_shard.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 
 #include "sim/collectives/execution/stall_report.h"
@@ -32,15 +31,6 @@ void check(std::uint32_t gpu, const CommunicationRequest& request) {
       request.members->size() == 1 || ((!has_root(request.kind) || request.root < request.members->size()) &&
                                        (is_collective(request.kind) || request.members->size() == 2)),
       std::string("group of a ") + to_string(request.kind));
-}
-
-// Returns whether a message was sent to an aggregation group whose sum goes to other GPUs only. Its
-// acknowledgement then frees the slot.
-bool acknowledgement_frees_slot(const SendRequest& message) {
-  if (message.aggregation_use != AggregationUse::allreduce || message.credit) return false;
-  const std::span<const std::uint32_t> others = message.aggregation->others;
-  return others.size() < message.aggregation->members.size() &&
-         std::find(others.begin(), others.end(), message.source) == others.end();
 }
 
 }  // namespace
@@ -77,7 +67,7 @@ void ExecutorShard::handle(const Event& event) {
   }
 }
 
-std::uint32_t ExecutorShard::start(std::uint32_t gpu, const CommunicationRequest& request) {
+std::uint32_t ExecutorShard::start(GpuId gpu, const CommunicationRequest& request) {
   check(gpu, request);
   const std::uint32_t slot = operations_.find_or_open(gpu, request.traits.job, request.communication);
   Operation& operation = operations_[slot];
@@ -135,9 +125,13 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   operation.blocks_per_channel = operation.plan->blocks(request.index);
   operation.blocks_wait = operation.blocks_per_channel > 1 && operation.plan->waits_between_blocks();
   operation.aggregations = {};
-  if (operation.plan->aggregations() > 0)
-    operation.aggregations =
-        aggregations_.get(*operation.plan, *request.members, config.aggregation_share).aggregations;
+  operation.aggregation_ids = {};
+  if (operation.plan->aggregations() > 0) {
+    const AggregationCache::AggregationGroups& groups =
+        aggregations_.get(*operation.plan, *request.members, config.aggregation_share);
+    operation.aggregations = groups.aggregations;
+    operation.aggregation_ids = groups.ids;
+  }
   if (operation.plan->serial_sends() && !is_ideal(*request.members))
     operation.serial.resize(operation.chunking.channels);
   StepRunner::reset(operation);
@@ -149,12 +143,12 @@ void ExecutorShard::begin(Operation& operation) {
   if (operation.plan != nullptr) runner_.run(operation);
 }
 
-void ExecutorShard::run(std::uint32_t slot, const SendRequest& message) {
+void ExecutorShard::run(std::uint32_t slot, const Delivery& delivery) {
   Operation& operation = operations_[slot];
   if (operation.phase != Phase::running) return;
-  const std::uint32_t block = PeerAndThreadBlock::unpack(message.tag).block;
+  const std::uint32_t block = PeerAndThreadBlock::unpack(delivery.message.tag).block;
   if (block >= operation.thread_blocks.size()) disagree(operation);
-  runner_.run(operation, block, message);
+  runner_.run(operation, block, delivery);
   finish_if_through(slot);
 }
 
@@ -172,7 +166,7 @@ void ExecutorShard::finish(std::uint32_t slot) {
   if (operation.arrived.total() > 0) disagree(operation);
   const CommunicationRequest request = operation.request;
   const bool receiver = !is_collective(request.kind) && request.index == 1;
-  const std::uint32_t gpu = operation.gpu;
+  const GpuId gpu = operation.gpu;
   const Time started = receiver ? operation.sender_started : operation.started;
   operation.phase = Phase::finished;
   if (operation.in_flight == 0) operations_.recycle(slot);  // otherwise the last acknowledgement recycles it
@@ -180,43 +174,48 @@ void ExecutorShard::finish(std::uint32_t slot) {
   listener_->communication_done(gpu, request, started);
 }
 
-void ExecutorShard::message_delivered(const SendRequest& message) {
+void ExecutorShard::message_delivered(const Delivery& delivery) {
+  const Message& message = delivery.message;
   if (ForwardTag::is(message.tag)) {
     ++forwarded_;
     return outgoing_.pass_on(message);
   }
-  if (message.source == message.destination && message.aggregation == nullptr) return copy_delivered(message);
-  if (message.credit) return credit_delivered(message);
+  if (message.source == message.destination && message.aggregation.is_none()) return copy_delivered(delivery);
+  if (message.credit) return credit_delivered(delivery);
   const std::uint32_t slot =
       operations_.find_or_open(message.destination, message.traits.job, message.communication);
   Operation& operation = operations_[slot];
   operation.arrived.add(PeerAndThreadBlock::unpack(message.tag));
-  operation.sender_started = message.started;
-  run(slot, message);
+  operation.sender_started = message.note.started;
+  run(slot, delivery);
 }
 
 // Only traces a copy: the report at the same time that the message was sent ends its operation.
-void ExecutorShard::copy_delivered(const SendRequest& message) {
+void ExecutorShard::copy_delivered(const Delivery& delivery) {
   if (!trace_.on()) return;
+  const Message& message = delivery.message;
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
-  trace_.copied(operations_[slot], message);
+  trace_.copied(operations_[slot], delivery);
 }
 
 // The operation may have ended; then no thread block waits for the slot.
-void ExecutorShard::credit_delivered(const SendRequest& message) {
+void ExecutorShard::credit_delivered(const Delivery& delivery) {
+  const Message& message = delivery.message;
   const std::uint32_t slot = operations_.find(message.destination, message.traits.job, message.communication);
   if (slot == kNoIndex) return;
   operations_[slot].filled.take(PeerAndThreadBlock::unpack(message.tag));
-  run(slot, message);
+  run(slot, delivery);
 }
 
-void ExecutorShard::message_left(const SendRequest& message) {
+void ExecutorShard::message_left(const SendRequest& request) {
+  const Message& message = request.message;
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   NETSIM_CHECK(slot != kNoIndex, "a message of gpu " + std::to_string(message.source) + " left too late");
-  outgoing_.left(operations_[slot], message);
+  outgoing_.left(operations_[slot], request.note);
 }
 
-void ExecutorShard::message_sent(const SendRequest& message) {
+void ExecutorShard::message_sent(const SendCompletion& completion) {
+  const Message& message = completion.request.message;
   const std::uint32_t slot = operations_.find(message.source, message.traits.job, message.communication);
   // The message was forwarded for another GPU, whose operation does not wait for it.
   if (slot == kNoIndex && forwarded_ > 0) {
@@ -227,13 +226,13 @@ void ExecutorShard::message_sent(const SendRequest& message) {
                "a message of gpu " + std::to_string(message.source) + " was sent that it had not posted");
   Operation& operation = operations_[slot];
   --operation.in_flight;
-  if (operation.phase == Phase::running && acknowledgement_frees_slot(message)) {
-    const PeerAndThreadBlock from = operation.upstream_connection(
-        message.aggregation->number, PeerAndThreadBlock::unpack(message.tag).block);
+  if (operation.phase == Phase::running && operation.is_freed_when_sent(message)) {
+    const PeerAndThreadBlock there = PeerAndThreadBlock::unpack(message.tag);
+    const PeerAndThreadBlock from = operation.upstream_connection(aggregation_of(there.peer), there.block);
     operation.filled.take(from);
-    SendRequest room = message;
+    Message room = message;
     room.tag = from.packed();
-    return run(slot, room);
+    return run(slot, {room, completion.bytes, completion.delays});
   }
   if (operation.phase == Phase::running) {
     if (!operation.is_finished()) return;

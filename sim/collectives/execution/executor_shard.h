@@ -28,10 +28,10 @@ class alignas(64) ExecutorShard {
   ExecutorShard& operator=(const ExecutorShard&) = delete;
 
   // Implement the functions of the same name of Executor and MessageListener.
-  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request);
-  void message_delivered(const SendRequest& message);
-  void message_sent(const SendRequest& message);
-  void message_left(const SendRequest& message);
+  std::uint32_t start(GpuId gpu, const CommunicationRequest& request);
+  void message_delivered(const Delivery& delivery);
+  void message_sent(const SendCompletion& completion);
+  void message_left(const SendRequest& request);
 
   // Returns all slots, recycled ones too.
   const std::vector<Operation>& operations() const { return operations_.all(); }
@@ -43,10 +43,10 @@ class alignas(64) ExecutorShard {
   bool is_ideal(const std::vector<std::uint32_t>& members) const;
   void launch(std::uint32_t slot);
   void begin(Operation& operation);
-  void run(std::uint32_t slot, const SendRequest& message);
-  void credit_delivered(const SendRequest& message);
+  void run(std::uint32_t slot, const Delivery& delivery);
+  void credit_delivered(const Delivery& delivery);
   void finish_if_through(std::uint32_t slot);
-  void copy_delivered(const SendRequest& message);
+  void copy_delivered(const Delivery& delivery);
   void finish(std::uint32_t slot);
 
   Endpoint& endpoint_;

@@ -36,7 +36,7 @@ LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chun
   return {};
 }
 
-Time LatencyModel::proxy(Protocol protocol, std::uint32_t source, std::uint32_t destination) const {
+Time LatencyModel::proxy(Protocol protocol, GpuId source, GpuId destination) const {
   const bool net = endpoint_.reach(source, destination) == Reach::scale_out;
   return net ? library_.forwarding_latency(protocol) : 0;
 }

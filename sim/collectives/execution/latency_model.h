@@ -35,13 +35,13 @@ class LatencyModel {
     Time gap = 0;  // least time without bytes between two messages of the connection
   };
   struct Leg {
-    std::uint32_t source = 0, destination = 0;  // GPUs
-    bool passed_on = false;                     // whether a step passes the message on when it arrives
+    GpuId source, destination;
+    bool passed_on = false;  // whether a step passes the message on when it arrives
   };
   // Returns the hop latency of a message of `bytes` from GPU to GPU.
   Hop hop(const StepCosts& costs, const Chunking& chunking, const Leg& leg, Bytes bytes) const;
   // Returns the latency of a message that a proxy forwards from one GPU to another.
-  Time proxy(Protocol protocol, std::uint32_t source, std::uint32_t destination) const;
+  Time proxy(Protocol protocol, GpuId source, GpuId destination) const;
 
  private:
   const CollectiveLibrary& library_;

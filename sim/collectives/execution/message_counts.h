@@ -18,7 +18,10 @@ constexpr std::uint32_t peer_of(const Partner& partner) {
   return partner.aggregation != kNoIndex ? kAggregationPeer | partner.aggregation : partner.rank;
 }
 
-// PeerAndThreadBlock: the other end of a connection and a thread block of this one. In SendRequest::tag it
+// Returns the number of the AggregationGroup that is the other end of a connection.
+constexpr std::uint32_t aggregation_of(std::uint32_t peer) { return peer & ~kAggregationPeer; }
+
+// PeerAndThreadBlock: the other end of a connection and a thread block of this one. In Message::tag it
 // holds the sender's rank or the AggregationGroup, and the receiver's thread block that the message is for.
 struct PeerAndThreadBlock {
   std::uint32_t peer = 0;

@@ -1,5 +1,7 @@
 #include "sim/collectives/execution/operation.h"
 
+#include <algorithm>
+
 namespace netsim {
 namespace {
 
@@ -23,6 +25,14 @@ std::uint32_t slots_of(const Operation& operation, std::uint32_t number) {
 
 }  // namespace
 
+bool Operation::is_freed_when_sent(const Message& message) const {
+  if (message.aggregation_use != AggregationUse::allreduce || message.credit) return false;
+  const std::uint32_t down = aggregation_of(PeerAndThreadBlock::unpack(message.tag).peer);
+  const SwitchAggregation& up = aggregations[aggregations[down].number];
+  return up.others.size() < up.members.size() &&
+         std::find(up.others.begin(), up.others.end(), gpu) == up.others.end();
+}
+
 bool can_continue(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   if (block.done()) return false;
@@ -34,7 +44,7 @@ bool can_continue(const Operation& operation, std::uint32_t number) {
          operation.filled.get({peer_of(step.to), number}) < slots_of(operation, number);
 }
 
-std::uint32_t OperationArena::open(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) {
+std::uint32_t OperationArena::open(GpuId gpu, JobId job, std::uint64_t communication) {
   const std::uint32_t slot = free_slot();
   Operation& operation = operations_[slot];
   operation.phase = Operation::Phase::announced;

@@ -42,12 +42,12 @@ struct ThreadBlock {
 // SerialSends: the messages of a channel that leave one after the other (Plan::serial_sends()).
 struct SerialSends {
   struct Waiting {
-    std::uint32_t slot = 0;  // index in OutgoingMessages::messages_
+    std::uint32_t slot = 0;  // index in OutgoingMessages::requests_
     Time ready = 0;          // earliest time at which it may leave
   };
   std::deque<Waiting> waiting;
-  std::uint32_t destination = 0;  // GPU to which messages are leaving now
-  std::uint32_t leaving = 0;      // number of messages that are leaving
+  GpuId destination;          // GPU to which messages are leaving now
+  std::uint32_t leaving = 0;  // number of messages that are leaving
 };
 
 struct Operation {
@@ -62,14 +62,16 @@ struct Operation {
     recycled   // the slot is free
   };
   Phase phase = Phase::announced;
-  std::uint32_t gpu = 0;
+  GpuId gpu;
   std::uint64_t number = 0;  // position among the GPU's operations, in the order in which they were opened
   CommunicationRequest request;
   const Plan* plan = nullptr;  // null: a group of one rank, which has no steps
   Chunking chunking;
   ChannelOrders orders;
-  std::uint32_t forwarding_gpu = kNoIndex;          // CollectiveConfig::forwarding_gpu
-  std::span<const SwitchAggregation> aggregations;  // by number of the AggregationGroup in the plan
+  std::uint32_t forwarding_gpu = kNoIndex;  // CollectiveConfig::forwarding_gpu
+  // By number of the AggregationGroup in the plan: the groups of GPUs, and their numbers at the endpoint.
+  std::span<const SwitchAggregation> aggregations;
+  std::span<const AggregationId> aggregation_ids;
   // Kernels that do not run by the parameters of their protocol; nullopt: the parameters apply.
   std::optional<KernelModel> kernels;
   StepCosts costs;
@@ -89,7 +91,7 @@ struct Operation {
   MessageCounts filled;   // sent, and the receiver has not yet freed the slot
 
   // Returns the GPU that has this rank of the plan for thread block `block`.
-  std::uint32_t gpu_of(std::uint32_t rank, std::uint32_t block) const {
+  GpuId gpu_of(std::uint32_t rank, std::uint32_t block) const {
     return (*request.members)[place_of(orders.of(block / blocks_per_channel), rank)];
   }
   // Returns whether the sum of what is sent to this AggregationGroup goes to its members without passing a
@@ -102,6 +104,9 @@ struct Operation {
     return {peer_of(Partner::of_aggregation(up)),
             block - block % blocks_per_channel + plan->aggregation(up).block};
   }
+  // Returns whether the acknowledgement of a message or credit of this rank frees its slot. That holds for
+  // data whose sum goes to other GPUs only (in-network all-reduce).
+  bool is_freed_when_sent(const Message& message) const;
   // Returns whether the thread block is the head of a AggregationGroup, and not a member.
   bool is_head(std::uint32_t aggregation, std::uint32_t block) const {
     return plan->aggregation(aggregation).is_head(thread_blocks[block].rank, block % blocks_per_channel);
@@ -125,11 +130,11 @@ class OperationArena {
   // `gpus` holds the GPUs of all logical processes.
   explicit OperationArena(std::vector<ExecutorGpu>& gpus) : gpus_(gpus) {}
   // Returns the slot of an operation; kNoIndex if there is none.
-  std::uint32_t find(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) const {
+  std::uint32_t find(GpuId gpu, JobId job, std::uint64_t communication) const {
     return gpus_[gpu].operations.find(job, communication);
   }
   // Returns the slot of an operation. If there is none, it is opened in phase `announced`.
-  std::uint32_t find_or_open(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication) {
+  std::uint32_t find_or_open(GpuId gpu, JobId job, std::uint64_t communication) {
     const std::uint32_t known = find(gpu, job, communication);
     return known != kNoIndex ? known : open(gpu, job, communication);
   }
@@ -140,7 +145,7 @@ class OperationArena {
   const std::vector<Operation>& all() const { return operations_; }
 
  private:
-  std::uint32_t open(std::uint32_t gpu, std::uint32_t job, std::uint64_t communication);
+  std::uint32_t open(GpuId gpu, JobId job, std::uint64_t communication);
   std::uint32_t free_slot();
   std::vector<ExecutorGpu>& gpus_;
   std::vector<Operation> operations_;

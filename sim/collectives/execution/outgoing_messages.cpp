@@ -8,8 +8,9 @@ namespace netsim {
 namespace {
 
 // Returns the first GPU that a message to another thread block goes to.
-std::uint32_t next_gpu(const Operation& operation, std::uint32_t block, const Partner& to) {
-  return operation.forwarding_gpu != kNoIndex ? operation.forwarding_gpu : operation.gpu_of(to.rank, block);
+GpuId next_gpu(const Operation& operation, std::uint32_t block, const Partner& to) {
+  if (operation.forwarding_gpu != kNoIndex) return operation.forwarding_gpu;
+  return operation.gpu_of(to.rank, block);
 }
 
 // Keeps a thread block busy with copying its step's data for `time`, after its present copies and not before
@@ -35,28 +36,29 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
     if (operation.kernels->proxied && to.aggregation == kNoIndex)
       hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
   } else if (to.aggregation == kNoIndex) {  // here aggregation groups are those of an ideal network
-    const std::uint32_t next = next_gpu(operation, block, to);
+    const GpuId next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.costs, operation.chunking, {operation.gpu, next, receives(from.step.kind)},
                        bytes);
     hop.latency = posted_after(operation, next, hop.latency);
   }
   const std::uint32_t slot = make(operation, block, to);
-  messages_[slot].bytes = bytes;
-  messages_[slot].credit = false;
-  messages_[slot].launch = hop.latency;
+  SendRequest& request = requests_[slot];
+  request.message.bytes = bytes;
+  request.message.credit = false;
+  request.message.note.launch = hop.latency;
   const bool proxy = operation.plan->is_proxy(from.rank, block % operation.blocks_per_channel);
-  messages_[slot].traits.gap = proxy ? 0 : hop.gap;
+  request.message.traits.gap = proxy ? 0 : hop.gap;
   if (operation.serial.empty()) return hand_over_after(hop.latency, operation.gpu, slot);
   const std::uint32_t channel = block / operation.blocks_per_channel;
   SerialSends& sends = operation.serial[channel];
-  messages_[slot].tell_left = true;
-  messages_[slot].number |= std::uint64_t{channel} << 32;
+  request.tell_left = true;
+  request.note.channel = channel;
   sends.waiting.push_back({slot, events_.now() + hop.latency});
   send_next(operation, sends);
 }
 
-void OutgoingMessages::left(Operation& operation, const SendRequest& message) {
-  SerialSends& sends = operation.serial[message.number >> 32];
+void OutgoingMessages::left(Operation& operation, const SenderNote& note) {
+  SerialSends& sends = operation.serial[note.channel];
   --sends.leaving;
   send_next(operation, sends);
 }
@@ -65,7 +67,7 @@ void OutgoingMessages::left(Operation& operation, const SendRequest& message) {
 void OutgoingMessages::send_next(Operation& operation, SerialSends& sends) {
   while (!sends.waiting.empty()) {
     const auto [slot, ready] = sends.waiting.front();
-    const std::uint32_t destination = messages_[slot].destination;
+    const GpuId destination = requests_[slot].message.destination;
     if (sends.leaving > 0 && sends.destination != destination) return;
     sends.waiting.pop_front();
     sends.destination = destination;
@@ -74,7 +76,7 @@ void OutgoingMessages::send_next(Operation& operation, SerialSends& sends) {
   }
 }
 
-void OutgoingMessages::hand_over_after(Time delay, std::uint32_t gpu, std::uint32_t slot) {
+void OutgoingMessages::hand_over_after(Time delay, GpuId gpu, std::uint32_t slot) {
   if (delay == 0) return hand_over(slot);
   events_.schedule(events_.now() + delay, gpu, ExecutorEvent::send, slot);
 }
@@ -101,7 +103,7 @@ void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes
 }
 
 // Returns `latency`, or more where the GPU's proxy thread is still posting other messages when it is over.
-Time OutgoingMessages::posted_after(const Operation& operation, std::uint32_t destination, Time latency) {
+Time OutgoingMessages::posted_after(const Operation& operation, GpuId destination, Time latency) {
   const Time posting = operation.costs.posting;
   if (posting == 0 || endpoint_.reach(operation.gpu, destination) != Reach::scale_out) return latency;
   Time& free = gpus_[operation.gpu].proxy_free;
@@ -126,10 +128,11 @@ void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {
   const ThreadBlock& own = operation.thread_blocks[block];
   const Time busy = std::max<Time>(0, own.busy_until - events_.now());
   const std::uint32_t slot = make(operation, block, own.step.from);
-  messages_[slot].bytes = kCreditBytes;
-  messages_[slot].credit = true;
-  messages_[slot].launch = busy;
-  messages_[slot].traits.priority = std::numeric_limits<std::uint8_t>::max();
+  Message& message = requests_[slot].message;
+  message.bytes = kCreditBytes;
+  message.credit = true;
+  message.note.launch = busy;
+  message.traits.priority = std::numeric_limits<std::uint8_t>::max();
   hand_over_after(busy, operation.gpu, slot);
 }
 
@@ -137,14 +140,14 @@ void OutgoingMessages::post_copy(Operation& operation) {
   ++operation.in_flight;
   const CommunicationRequest& request = operation.request;
   const std::uint32_t slot = free_slot();
-  SendRequest& message = messages_[slot];
-  message = {};
+  requests_[slot] = {};
+  Message& message = requests_[slot].message;
   message.source = message.destination = operation.gpu;
   message.bytes = request.bytes;
   message.traits = request.traits;
   message.name = request.name;
   message.communication = request.communication;
-  message.started = operation.started;
+  message.note.started = operation.started;
   hand_over(slot);
 }
 
@@ -155,7 +158,9 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   const std::uint32_t channel = block / operation.blocks_per_channel;
   const std::uint32_t rank = operation.thread_blocks[block].rank;
   const std::uint32_t slot = free_slot();
-  SendRequest& message = messages_[slot];
+  requests_[slot].tell_left = false;
+  requests_[slot].note = {};
+  Message& message = requests_[slot].message;
   message.source = operation.gpu;
   message.traits = request.traits;
   message.traits.own_queue_pair = request.raw;
@@ -165,9 +170,8 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
   message.name = request.name;
   message.communication = request.communication;
   address(message, operation, block, to);
-  message.started = operation.started;
-  message.number = operation.thread_blocks[block].release;
-  message.tell_left = false;
+  message.note.started = operation.started;
+  message.note.release = operation.thread_blocks[block].release;
   return slot;
 }
 
@@ -175,14 +179,14 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
 // AggregationGroup receives from all members, so the tag names the AggregationGroup. In an in-network
 // all-reduce it names the AggregationGroup that copies the sum. Credits for the sum go in the opposite
 // direction and name the AggregationGroup that adds up.
-void OutgoingMessages::address(SendRequest& message, const Operation& operation, std::uint32_t block,
+void OutgoingMessages::address(Message& message, const Operation& operation, std::uint32_t block,
                                const Partner& to) {
   const std::uint32_t channel = block / operation.blocks_per_channel;
   const Plan& plan = *operation.plan;
   if (to.aggregation == kNoIndex) {
     const std::uint32_t there = channel * plan.blocks(to.rank) + to.block;
     message.destination = next_gpu(operation, block, to);
-    message.aggregation = nullptr;
+    message.aggregation = AggregationId::none();
     message.aggregation_use = AggregationUse::none;
     message.tag =
         operation.forwarding_gpu == kNoIndex
@@ -191,9 +195,9 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
     return;
   }
   const AggregationGroup aggregation = plan.aggregation(to.aggregation);
-  message.aggregation = &operation.aggregations[to.aggregation];
+  message.aggregation = operation.aggregation_ids[to.aggregation];
   if (operation.is_allreduce(to.aggregation)) {
-    const std::uint32_t other = message.aggregation->number;
+    const std::uint32_t other = operation.aggregations[to.aggregation].number;
     message.aggregation_use = AggregationUse::allreduce;
     message.destination = operation.gpu;
     const std::uint32_t there = channel * operation.blocks_per_channel + plan.aggregation(other).block;
@@ -202,33 +206,31 @@ void OutgoingMessages::address(SendRequest& message, const Operation& operation,
   }
   const bool head = operation.is_head(to.aggregation, block);
   message.aggregation_use = head ? AggregationUse::multicast : AggregationUse::reduction;
-  message.destination = message.aggregation->head;
+  message.destination = operation.aggregations[to.aggregation].head;
   const std::uint32_t there = head ? channel * plan.blocks(aggregation.first) + aggregation.block
                                    : channel * plan.blocks(aggregation.head) + aggregation.head_block;
   message.tag = PeerAndThreadBlock{peer_of(to), there}.packed();
 }
 
 // In a lone send and receive, rank 0 sends messages and rank 1 credits.
-void OutgoingMessages::pass_on(const SendRequest& message) {
+void OutgoingMessages::pass_on(const Message& message) {
   const ForwardTag to = ForwardTag::unpack(message.tag);
   const std::uint32_t slot = free_slot();
-  SendRequest& copy = messages_[slot];
-  copy = message;
-  copy.delays = nullptr;
+  requests_[slot] = {message};
+  Message& copy = requests_[slot].message;
   copy.source = message.destination;
   copy.destination = to.gpu;
   copy.tag = PeerAndThreadBlock{message.credit ? 1U : 0U, to.block}.packed();
   const Time proxy = message.credit ? 0 : latency_.proxy(to.protocol, copy.source, copy.destination);
-  copy.launch += proxy;
+  copy.note.launch += proxy;
   copy.traits.gap = 0;
-  copy.tell_left = false;
   hand_over_after(proxy, copy.source, slot);
 }
 
 std::uint32_t OutgoingMessages::free_slot() {
   if (free_.empty()) {
-    messages_.emplace_back();
-    return static_cast<std::uint32_t>(messages_.size() - 1);
+    requests_.emplace_back();
+    return static_cast<std::uint32_t>(requests_.size() - 1);
   }
   const std::uint32_t slot = free_.back();
   free_.pop_back();
@@ -237,7 +239,7 @@ std::uint32_t OutgoingMessages::free_slot() {
 
 void OutgoingMessages::hand_over(std::uint32_t slot) {
   free_.push_back(slot);
-  endpoint_.send(messages_[slot]);
+  endpoint_.send(requests_[slot]);
 }
 
 }  // namespace netsim

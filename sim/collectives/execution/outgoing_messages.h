@@ -31,31 +31,30 @@ class OutgoingMessages {
   void post_credit(Operation& operation, std::uint32_t block);
   // Forwards a message or credit that has reached the forwarding GPU (ForwardTag). A message is delayed by
   // the latency of the library's proxy, that of a step between hosts; a credit is not delayed.
-  void pass_on(const SendRequest& message);
-  void begin_anew(std::uint32_t gpu, std::uint32_t job) { endpoint_.begin_anew(gpu, job); }
-  // Reports that a message of an operation with serial sends has left.
-  void left(Operation& operation, const SendRequest& message);
+  void pass_on(const Message& message);
+  void begin_anew(GpuId gpu, JobId job) { endpoint_.begin_anew(gpu, job); }
+  // Reports that the message with this note, of an operation with serial sends, has left.
+  void left(Operation& operation, const SenderNote& note);
   // Handles ExecutorEvent::send for this slot.
   void hand_over(std::uint32_t slot);
 
  private:
   LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to,
                             Bytes bytes) const;
-  Time posted_after(const Operation& operation, std::uint32_t destination, Time latency);
+  Time posted_after(const Operation& operation, GpuId destination, Time latency);
   Time copy_in(Operation& operation, std::uint32_t block) const;
   void send_next(Operation& operation, SerialSends& sends);
-  void hand_over_after(Time delay, std::uint32_t gpu, std::uint32_t slot);
+  void hand_over_after(Time delay, GpuId gpu, std::uint32_t slot);
   std::uint32_t make(Operation& operation, std::uint32_t block, const Partner& to);
-  static void address(SendRequest& message, const Operation& operation, std::uint32_t block,
-                      const Partner& to);
+  static void address(Message& message, const Operation& operation, std::uint32_t block, const Partner& to);
   std::uint32_t free_slot();
 
   Endpoint& endpoint_;
   const LatencyModel& latency_;
   ExecutorEvents& events_;
   std::vector<ExecutorGpu>& gpus_;
-  std::vector<SendRequest> messages_;  // every field of a slot is set again when the slot is taken
-  std::vector<std::uint32_t> free_;    // free slots of messages_
+  std::vector<SendRequest> requests_;  // every field of a slot is set again when the slot is taken
+  std::vector<std::uint32_t> free_;    // free slots of requests_
 };
 
 }  // namespace netsim

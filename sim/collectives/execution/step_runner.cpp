@@ -96,8 +96,8 @@ void StepRunner::run(Operation& operation) {
     run_channel(operation, channel);
 }
 
-void StepRunner::run(Operation& operation, std::uint32_t block, const SendRequest& message) {
-  if (advance(operation, block, &message) && operation.blocks_wait)
+void StepRunner::run(Operation& operation, std::uint32_t block, const Delivery& delivery) {
+  if (advance(operation, block, &delivery) && operation.blocks_wait)
     run_channel(operation, block / operation.blocks_per_channel);
 }
 
@@ -112,12 +112,12 @@ void StepRunner::run_channel(Operation& operation, std::uint32_t channel) {
   }
 }
 
-// Executes all steps of one thread block that can be executed. Returns whether any was. `message` is a
-// message or credit for this thread block that has arrived; it may be null.
-bool StepRunner::advance(Operation& operation, std::uint32_t number, const SendRequest* message) {
+// Executes all steps of one thread block that can be executed. Returns whether any was. `delivery` is
+// that of a message or credit for this thread block; it may be null.
+bool StepRunner::advance(Operation& operation, std::uint32_t number, const Delivery* delivery) {
   bool progress = false;
   while (can_continue(operation, number)) {
-    if (trace_.on() && !progress) trace_.goes_on(operation, number, message);
+    if (trace_.on() && !progress) trace_.goes_on(operation, number, delivery);
     execute(operation, number);
     progress = true;
   }

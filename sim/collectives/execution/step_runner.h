@@ -17,14 +17,14 @@ class StepRunner {
   static void reset(Operation& operation);
   // Executes all steps of the operation that can be executed now.
   void run(Operation& operation);
-  // Executes all steps that can be executed after `message` for thread block `block` arrived. The message may
-  // be a credit, which frees a slot of the thread block.
-  void run(Operation& operation, std::uint32_t block, const SendRequest& message);
+  // Executes all steps that can be executed after a message for thread block `block` arrived. It may be a
+  // credit, which frees a slot of the thread block.
+  void run(Operation& operation, std::uint32_t block, const Delivery& delivery);
 
  private:
   static void open(Operation& operation, std::uint32_t number);
   void run_channel(Operation& operation, std::uint32_t channel);
-  bool advance(Operation& operation, std::uint32_t block, const SendRequest* message);
+  bool advance(Operation& operation, std::uint32_t block, const Delivery* delivery);
   void execute(Operation& operation, std::uint32_t block);
   void free_slot(Operation& operation, std::uint32_t block);
 

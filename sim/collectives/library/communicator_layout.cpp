@@ -143,7 +143,7 @@ bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vect
                              const Endpoint& endpoint) {
   return std::all_of(domains.begin(), domains.end(), [&](const Domain& domain) {
     if (domain.places.size() < 2) return false;
-    std::vector<std::uint32_t> joined;
+    std::vector<GpuId> joined;
     joined.reserve(domain.places.size());
     for (const std::uint32_t place : domain.places) joined.push_back(members[place]);
     return endpoint.objection({joined.front(), joined}).empty();
@@ -151,8 +151,8 @@ bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vect
 }
 
 // Returns whether a switch, not a direct link, joins a GPU with its neighbour in its host.
-bool is_at_nvswitch(std::uint32_t gpu, const Endpoint& endpoint) {
-  const std::uint32_t host = endpoint.site(gpu).host;
+bool is_at_nvswitch(GpuId gpu, const Endpoint& endpoint) {
+  const HostId host = endpoint.site(gpu).host;
   for (const std::uint32_t beside : {gpu - 1, gpu + 1}) {
     if (beside < endpoint.gpu_count() && endpoint.site(beside).host == host)
       return endpoint.reach(gpu, beside) == Reach::scale_up && endpoint.direct_rate(gpu, beside) == 0;
@@ -165,7 +165,7 @@ bool is_at_nvswitch(std::uint32_t gpu, const Endpoint& endpoint) {
 bool are_joined_by_trees(std::uint32_t each, const std::vector<std::uint32_t>& members,
                          const Endpoint& endpoint) {
   for (std::uint32_t first = 0; first < each; ++first) {
-    std::vector<std::uint32_t> joined;
+    std::vector<GpuId> joined;
     for (std::size_t place = first; place < members.size(); place += each) joined.push_back(members[place]);
     if (!endpoint.objection({joined.front(), joined, true, first, joined}).empty()) return false;
   }

@@ -61,7 +61,7 @@ class Ns3Fct : public ResultSink, public Receives<FlowRecord> {
   std::string line_of(const FlowRecord& flow) const;
   std::uint32_t number(GpuId gpu) const;
   // Returns the ideal time in ns, computed as the tool does.
-  std::int64_t ideal(const SendRequest& flow) const;
+  std::int64_t ideal(const FlowRecord& flow) const;
 
   const Cluster* cluster_ = nullptr;
   Bytes payload_ = 0;
@@ -70,22 +70,24 @@ class Ns3Fct : public ResultSink, public Receives<FlowRecord> {
 };
 
 std::string Ns3Fct::line_of(const FlowRecord& flow) const {
-  const SendRequest& request = flow.request;
-  const std::uint32_t number_in_file = request.name & ~kNumberedName;
+  const Message& message = flow.message;
+  const std::uint32_t number_in_file = message.name & ~kNumberedName;
   const Time end = flow.acknowledged > 0 ? flow.acknowledged : flow.end;
-  return fmt::format("{:08x} {:08x} {} {} {} {} {} {}", address(number(request.source)),
-                     address(number(request.destination)), kFirstPort + request.traits.channel,
-                     number_in_file < ports_->size() ? (*ports_)[number_in_file] : 0, request.bytes,
-                     flow.start / kNanosecond, (end - flow.start) / kNanosecond, ideal(request));
+  return fmt::format("{:08x} {:08x} {} {} {} {} {} {}", address(number(message.source)),
+                     address(number(message.destination)), kFirstPort + message.traits.channel,
+                     number_in_file < ports_->size() ? (*ports_)[number_in_file] : 0, flow.bytes,
+                     flow.start / kNanosecond, (end - flow.start) / kNanosecond, ideal(flow));
 }
 
 std::uint32_t Ns3Fct::number(GpuId gpu) const {
   return gpu < cluster_->host_numbers.size() ? cluster_->host_numbers[gpu] : std::uint32_t{gpu};
 }
 
-std::int64_t Ns3Fct::ideal(const SendRequest& flow) const {
+std::int64_t Ns3Fct::ideal(const FlowRecord& flow) const {
   constexpr std::int64_t kPerSecond = 1'000'000'000;
-  const Cluster::NicEnds ends = cluster_->nic_ends(flow.source, flow.destination, flow.traits.channel);
+  const Message& message = flow.message;
+  const Cluster::NicEnds ends =
+      cluster_->nic_ends(message.source, message.destination, message.traits.channel);
   const NodeId destination = ends.to.nic;
   std::int64_t round_trip = 0;
   BitRate slowest = std::numeric_limits<BitRate>::max();

@@ -8,11 +8,10 @@
 namespace netsim {
 
 // Any other GPU of the aggregation group gives the port, because all are at one switch.
-PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu,
-                             const SwitchAggregation& aggregation) {
+PortId port_into_aggregation(const Cluster& cluster, GpuId gpu, const SwitchAggregation& aggregation) {
   const auto other = std::find_if(aggregation.members.begin(), aggregation.members.end(),
-                                  [&](std::uint32_t member) { return member != gpu; });
-  const std::uint32_t to = other != aggregation.members.end() ? *other : aggregation.head;
+                                  [&](GpuId member) { return member != gpu; });
+  const GpuId to = other != aggregation.members.end() ? *other : aggregation.head;
   const HostRouteKind way = to == gpu ? HostRouteKind::packets : cluster.way(gpu, to);
   if (way != HostRouteKind::nvlink && way != HostRouteKind::nvlink_fabric) return kNoId;
   const std::vector<PortId> path = scale_up_path(cluster, gpu, to);
@@ -21,11 +20,11 @@ PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu,
 
 namespace {
 
-bool contains(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
+bool contains(std::span<const GpuId> gpus, GpuId gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
-std::string name_of(const Cluster& cluster, std::uint32_t gpu) {
+std::string name_of(const Cluster& cluster, GpuId gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
 
@@ -37,7 +36,7 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAgg
       aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
   std::vector<NodeId> nics;
   for (std::size_t i = 0; i < made.members.size(); ++i) {
-    const std::uint32_t member = made.members[i], next = made.members[(i + 1) % made.members.size()];
+    const GpuId member = made.members[i], next = made.members[(i + 1) % made.members.size()];
     if (member == next || cluster.way(member, next) != HostRouteKind::packets) {
       made.tree.refused = name_of(cluster, member) + " and " + name_of(cluster, next) +
                           " are joined by other links than those of a fabric's switches";
@@ -75,12 +74,12 @@ bool aggregates(const Cluster& cluster, const Fabric& fabric) {
 std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
   if (aggregation.allreduce) return tree_of(cluster, fabric, aggregation).tree.refused;
   const Graph& graph = cluster.graph;
-  const auto switch_of = [&](std::uint32_t gpu) {
+  const auto switch_of = [&](GpuId gpu) {
     const PortId port = port_into_aggregation(cluster, gpu, aggregation);
     return port == kNoId ? kNoId : graph.port(port).peer_node;
   };
   const NodeId joint = switch_of(aggregation.head);
-  for (const std::uint32_t member : aggregation.members) {
+  for (const GpuId member : aggregation.members) {
     if (joint == kNoId || switch_of(member) != joint)
       return "no switch joins " + name_of(cluster, aggregation.head) + " and " + name_of(cluster, member) +
              " directly";
@@ -136,7 +135,7 @@ MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
   MessageCost cost;
   cost.payload = cluster.graph.node(cluster.graph.port(head).peer_node).combining.piece;
   count_link(cost, cluster.graph, head);
-  for (const std::uint32_t member : aggregation.members)
+  for (const GpuId member : aggregation.members)
     count_link(cost, cluster.graph, port_into_aggregation(cluster, member, aggregation));
   return cost;
 }

@@ -18,7 +18,7 @@ namespace netsim {
 // An all-reduce tree and the ways of its members to it. The members are those of the aggregation group and
 // the others; one of the two lists contains all.
 struct MemberTree {
-  std::span<const std::uint32_t> members;
+  std::span<const GpuId> members;
   std::vector<Cluster::NicEnd> ends;  // by member
   AggregationTree tree;
 };
@@ -29,7 +29,7 @@ Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const Fabr
 
 // Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation
 // group. kNoId: no such port reaches all of them. The way back is the same link.
-PortId port_into_aggregation(const Cluster& cluster, std::uint32_t gpu, const SwitchAggregation& aggregation);
+PortId port_into_aggregation(const Cluster& cluster, GpuId gpu, const SwitchAggregation& aggregation);
 // Returns whether any switch of the cluster's fabrics sums.
 bool aggregates(const Cluster& cluster, const Fabric& fabric);
 // Returns why the cluster's switches cannot serve the aggregation group, in words; empty if they can.

@@ -19,7 +19,7 @@ std::uint32_t step_of_aggregation(std::uint32_t aggregation) {
   return make_step(StepKind::route, kAggregationTarget | aggregation);
 }
 
-bool has(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
+bool has(std::span<const GpuId> gpus, GpuId gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
@@ -28,7 +28,7 @@ bool has(std::span<const std::uint32_t> gpus, std::uint32_t gpu) {
 // ---- Sessions
 
 std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
-  std::uint64_t hash = hash_combine(reinterpret_cast<std::uintptr_t>(key.aggregation), key.communication);
+  std::uint64_t hash = hash_combine(key.aggregation, key.communication);
   hash = hash_combine(hash, key.tag);
   return static_cast<std::size_t>(hash_combine(hash, static_cast<std::uint64_t>(key.job) << 16 |
                                                          static_cast<std::uint64_t>(key.traffic_class) << 8 |
@@ -47,7 +47,7 @@ std::uint32_t AggregationSessions::session_of(const Key& key) {
                                  [&](std::uint32_t session) { return sessions_[session].on_their_way == 0; });
   if (idle == same.end()) {
     const std::uint32_t number =
-        key.use == AggregationUse::allreduce ? 0 : sessions_of_head_[key.aggregation->head]++;
+        key.use == AggregationUse::allreduce ? 0 : sessions_of_head_[group(key).head]++;
     same.push_back(new_session(key, number));
     return session_of_[key] = same.back();
   }
@@ -77,7 +77,7 @@ constexpr std::uint32_t kBeyondChannels = 1U << 31;
 std::uint32_t AggregationSessions::new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
                                             std::uint32_t destination, std::uint32_t number) {
   const Cluster& cluster = state_.cluster;
-  const SwitchAggregation& aggregation = *sessions_[session].key.aggregation;
+  const SwitchAggregation& aggregation = group(sessions_[session].key);
   const PortId up = port_into_aggregation(cluster, source, aggregation),
                down = port_into_aggregation(cluster, destination, aggregation) ^ 1U;
   Connections::AggregationPair pair{
@@ -107,12 +107,12 @@ void AggregationSessions::connect_tree(std::uint32_t number) {
   Session& session = sessions_[number];
   const Cluster& cluster = state_.cluster;
   const Fabric& fabric = connections_.fabric();
-  const SwitchAggregation& aggregation = *session.key.aggregation;
+  const SwitchAggregation& aggregation = group(session.key);
   const auto [members, ends, tree] = tree_of(cluster, fabric, aggregation);
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
   session.gpus.assign(members.begin(), members.end());
   session.copies.assign(members.size(), 0);
-  for (const std::uint32_t gpu : members) {
+  for (const GpuId gpu : members) {
     session.gives.push_back(
         aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1 : 0);
     session.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1
@@ -225,11 +225,11 @@ std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t n
 }
 
 void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t number) {
-  const SwitchAggregation& aggregation = *sessions_[session].key.aggregation;
+  const SwitchAggregation& aggregation = group(sessions_[session].key);
   const Cluster& cluster = state_.cluster;
   std::vector<SwitchAggregations::Branch> branches;
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
-    const std::uint32_t member = aggregation.members[i];
+    const GpuId member = aggregation.members[i];
     const std::uint32_t out = new_pair(session, i, aggregation.head, member, 2 * number);
     sessions_[session].out.push_back(out);
     branches.push_back({port_into_aggregation(cluster, member, aggregation) ^ 1U, 0});
@@ -244,10 +244,10 @@ void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t
 }
 
 void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t number) {
-  const SwitchAggregation& aggregation = *sessions_[session].key.aggregation;
+  const SwitchAggregation& aggregation = group(sessions_[session].key);
   const Cluster& cluster = state_.cluster;
   std::vector<PortId> from;
-  for (const std::uint32_t member : aggregation.members)
+  for (const GpuId member : aggregation.members)
     from.push_back(port_into_aggregation(cluster, member, aggregation));
   std::sort(from.begin(), from.end());
   const std::uint32_t step = fabric_.aggregations().add({.from = std::move(from), .branches = {}});
@@ -265,28 +265,28 @@ void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t
 // ---- Messages
 
 void AggregationSessions::send(const SendRequest& request) {
+  const Message& message = request.message;
+  const AggregationUse use = message.aggregation_use;
   const std::uint8_t traffic_class =
-      request.aggregation_use == AggregationUse::allreduce ? request.traits.traffic_class : std::uint8_t{0};
-  const std::uint32_t number = session_of({request.aggregation, request.aggregation_use, traffic_class,
-                                           request.traits.job, request.communication, request.tag});
-  Session& session = sessions_[number];
-  const auto& members = request.aggregation->members;
-  if (request.aggregation_use != AggregationUse::multicast) {
-    const bool allreduce = request.aggregation_use == AggregationUse::allreduce;
-    const std::span<const std::uint32_t> gpus =
-        allreduce ? std::span<const std::uint32_t>(session.gpus) : members;
-    ++session.on_their_way;
-    if (const std::size_t silent = gpus.size() - members.size(); silent > 0) {
-      session.on_their_way += silent;
-      session.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(silent)});
-    }
-    const auto member = std::find(gpus.begin(), gpus.end(), request.source) - gpus.begin();
-    sender_.send(session.in[static_cast<std::size_t>(member)], request);
+      use == AggregationUse::allreduce ? message.traits.traffic_class : std::uint8_t{0};
+  Session& session = sessions_[session_of(
+      {message.aggregation, use, traffic_class, message.traits.job, message.communication, message.tag})];
+  const std::span<const GpuId> members = group(session.key).members;
+  if (use == AggregationUse::multicast) {
+    session.on_their_way += members.size();
+    session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(members.size())});
+    sender_.send(session.in.front(), request);
     return;
   }
-  session.on_their_way += members.size();
-  session.open.push_back({request, loop_.now(), static_cast<std::uint32_t>(members.size())});
-  sender_.send(session.in.front(), request);
+  const std::span<const GpuId> gpus =
+      use == AggregationUse::allreduce ? std::span<const GpuId>(session.gpus) : members;
+  ++session.on_their_way;
+  if (const std::size_t silent = gpus.size() - members.size(); silent > 0) {
+    session.on_their_way += silent;
+    session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(silent)});
+  }
+  const auto member = std::find(gpus.begin(), gpus.end(), message.source) - gpus.begin();
+  sender_.send(session.in[static_cast<std::size_t>(member)], request);
 }
 
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
@@ -307,23 +307,25 @@ void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
 }
 
 void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_t packet) {
-  auto [request, start, number] = sender_.end_oldest(id);
-  request.destination = request.source;
-  counts_.bytes_delivered += request.bytes;
-  if (!request.credit) {
+  Sender::Ended ended = sender_.end_oldest(id);
+  Message& message = ended.request.message;
+  message.destination = message.source;
+  counts_.bytes_delivered += message.bytes;
+  if (!message.credit) {
     ++counts_.flows_done;
     if (state_.observed) {
-      const Time ideal = ideal_times_.of_message(id, request.bytes, start);
-      set_.write(state_.delivered_reader, FlowDelivered{id, request, number, start, loop_.now(), ideal});
+      const Time ideal = ideal_times_.of_message(id, message.bytes, ended.start);
+      set_.write(state_.delivered_reader,
+                 FlowDelivered{id, message, message.bytes, ended.number, ended.start, loop_.now(), ideal});
       set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
     }
   }
-  request.delays = delays(id, request.bytes, start, packet);
+  DelayTeller* const told = delays(id, message.bytes, ended.start, packet);
   const Place place = places_.at(id);
   Session& session = sessions_[place.session];
   --session.on_their_way;
-  if (session.takes[place.member] != 0) state_.listener->message_delivered(request);
-  state_.listener->message_sent(request);
+  if (session.takes[place.member] != 0) state_.listener->message_delivered({message, message.bytes, told});
+  state_.listener->message_sent({ended.request, message.bytes, told});
 }
 
 // Delivers a message of the only sender to a GPU that does not send. The sender itself is notified by its own
@@ -331,16 +333,16 @@ void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_
 void AggregationSessions::allreduce_copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
                                                    std::uint32_t packet) {
   Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
-  SendRequest copy = open.request;
+  Message copy = open.message;
   copy.destination = session.gpus[member];
-  copy.delays = delays(id, copy.bytes, open.start, packet);
+  DelayTeller* const told = delays(id, copy.bytes, open.start, packet);
   --session.on_their_way;
   // At 0 the first open message is complete: all GPUs have those sent before it.
   if (--open.left == 0) {
     session.open.pop_front();
     ++session.first_open;
   }
-  state_.listener->message_delivered(copy);
+  state_.listener->message_delivered({copy, copy.bytes, told});
 }
 
 // Returns the delays by the packet that arrived last; `id` is its queue pair.
@@ -352,33 +354,29 @@ DelayTeller* AggregationSessions::delays(std::uint32_t id, Bytes bytes, Time sta
 void AggregationSessions::copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
                                          std::uint32_t packet) {
   Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
-  SendRequest copy = open.request;
-  copy.destination = session.key.aggregation->members[member];
-  copy.delays = delays(id, copy.bytes, open.start, packet);
+  Message copy = open.message;
+  copy.destination = group(session.key).members[member];
+  DelayTeller* const told = delays(id, copy.bytes, open.start, packet);
   --session.on_their_way;
-  const bool last = --open.left == 0;
+  if (--open.left > 0) return state_.listener->message_delivered({copy, copy.bytes, told});
   // The first open message is complete: every member has those sent before it.
-  if (last) {
-    session.open.pop_front();
-    ++session.first_open;
-    sender_.end_oldest(session.in.front());
-  }
-  state_.listener->message_delivered(copy);
-  if (last) state_.listener->message_sent(copy);
+  session.open.pop_front();
+  ++session.first_open;
+  const Sender::Ended ended = sender_.end_oldest(session.in.front());
+  state_.listener->message_delivered({copy, copy.bytes, told});
+  state_.listener->message_sent({ended.request, ended.bytes});
 }
 
 // Delivers a sum. The messages are ended first, because the listener may send more, also on this session.
 void AggregationSessions::sum_delivered(Session& session, std::uint32_t member, std::uint32_t id,
                                         std::uint32_t packet) {
-  std::vector<SendRequest> ended;
-  for (std::uint32_t i = 0; i < session.in.size(); ++i) {
-    auto [request, start, number] = sender_.end_oldest(session.in[i]);
-    if (i == member) request.delays = delays(id, request.bytes, start, packet);
-    ended.push_back(request);
-  }
+  std::vector<Sender::Ended> ended;
+  for (const std::uint32_t pair : session.in) ended.push_back(sender_.end_oldest(pair));
   session.on_their_way -= session.in.size();
-  state_.listener->message_delivered(ended[member]);
-  for (const SendRequest& request : ended) state_.listener->message_sent(request);
+  const Sender::Ended& last = ended[member];
+  state_.listener->message_delivered(
+      {last.request.message, last.bytes, delays(id, last.bytes, last.start, packet)});
+  for (const Sender::Ended& one : ended) state_.listener->message_sent({one.request, one.bytes});
 }
 
 }  // namespace netsim

@@ -72,10 +72,10 @@ class AggregationSessions {
  private:
   // Key of messages that share a session.
   struct Key {
-    const SwitchAggregation* aggregation = nullptr;
+    AggregationId aggregation;
     AggregationUse use = AggregationUse::none;
     std::uint8_t traffic_class = 0;  // only with AggregationUse::allreduce
-    std::uint32_t job = 0;
+    JobId job = 0;
     std::uint64_t communication = 0, tag = 0;
     bool operator==(const Key&) const = default;
   };
@@ -84,12 +84,12 @@ class AggregationSessions {
   };
   struct Session {
     Key key;
-    std::vector<std::uint32_t> in;    // queue pairs into the switch: of the head, or by member
-    std::vector<PortId> ports;        // of a tree: the ports on the way up
-    std::uint64_t looked_at = 0;      // of a tree: TransportState::route_changes when no link of it was down
-    std::vector<std::uint32_t> out;   // of a multicast: queue pairs by member
-    std::uint64_t on_their_way = 0;   // messages in flight
-    std::vector<std::uint32_t> gpus;  // of a tree: the GPU of each queue pair into it
+    std::vector<std::uint32_t> in;   // queue pairs into the switch: of the head, or by member
+    std::vector<PortId> ports;       // of a tree: the ports on the way up
+    std::uint64_t looked_at = 0;     // of a tree: TransportState::route_changes when no link of it was down
+    std::vector<std::uint32_t> out;  // of a multicast: queue pairs by member
+    std::uint64_t on_their_way = 0;  // messages in flight
+    std::vector<GpuId> gpus;         // of a tree: the GPU of each queue pair into it
     // For a tree: whether the GPU sends, and whether it receives the sums.
     std::vector<std::uint8_t> gives, takes;
     std::uint32_t header = 1;  // of a tree: bytes of a packet without data
@@ -97,7 +97,7 @@ class AggregationSessions {
     // each member. `open` holds messages that some members have not received yet, the first of which is
     // number first_open.
     struct Open {
-      SendRequest request;
+      Message message;
       Time start = 0;
       std::uint32_t left = 0;
     };
@@ -110,6 +110,7 @@ class AggregationSessions {
     std::uint32_t session = 0, member = 0;
   };
 
+  const SwitchAggregation& group(const Key& key) const { return *state_.aggregations[key.aggregation]; }
   std::uint32_t session_of(const Key& key);
   std::uint32_t new_session(const Key& key, std::uint32_t number);
   void connect_multicast(std::uint32_t session, std::uint32_t number);

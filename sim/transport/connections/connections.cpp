@@ -32,44 +32,44 @@ void Connections::add_sender(Sender& sender) {
 
 // ---- Lookup of queue pairs
 
-Connections::Lane Connections::lane_of(const SendRequest& request) const {
-  const bool scale_up = is_scale_up(cluster_.way(request.source, request.destination));
-  std::uint32_t number = request.traits.channel;
-  if (request.source == request.destination) {
-    number = request.traits.from_host ? kFromHost : kToHost;
+Connections::Lane Connections::lane_of(const Message& message) const {
+  const bool scale_up = is_scale_up(cluster_.way(message.source, message.destination));
+  std::uint32_t number = message.traits.channel;
+  if (message.source == message.destination) {
+    number = message.traits.from_host ? kFromHost : kToHost;
   } else if (scale_up) {
-    if (request.traits.own_queue_pair) number = 0;
-  } else if (!request.traits.own_queue_pair) {
-    const std::uint8_t transport = state_.transport_between(request.source, request.destination);
+    if (message.traits.own_queue_pair) number = 0;
+  } else if (!message.traits.own_queue_pair) {
+    const std::uint8_t transport = state_.transport_between(message.source, message.destination);
     number %= static_cast<std::uint32_t>(state_.transports[transport].parameters.queue_pairs);
   }
   // Each class has its own queue pairs.
-  return {number, scale_up ? std::uint8_t{0} : request.traits.traffic_class};
+  return {number, scale_up ? std::uint8_t{0} : message.traits.traffic_class};
 }
 
-std::uint64_t Connections::flow_of(const SendRequest& request, const Lane& lane) const {
-  return hash_combine(static_cast<std::uint64_t>(cluster_.gpu_number(request.source)) << 32 |
-                          cluster_.gpu_number(request.destination),
+std::uint64_t Connections::flow_of(const Message& message, const Lane& lane) const {
+  return hash_combine(static_cast<std::uint64_t>(cluster_.gpu_number(message.source)) << 32 |
+                          cluster_.gpu_number(message.destination),
                       lane.packed());
 }
 
-std::uint32_t Connections::queue_pair(const SendRequest& request) {
-  const Lane to = lane_of(request);
+std::uint32_t Connections::queue_pair(const Message& message) {
+  const Lane to = lane_of(message);
   const std::uint64_t lane = to.packed();
-  if (request.traits.only_message && !is_scale_up(cluster_.way(request.source, request.destination)))
-    return new_pair(request, to);
-  auto& known = known_[request.source];
-  const std::uint64_t key = static_cast<std::uint64_t>(request.destination) << 40 | lane;
-  const std::uint64_t job = static_cast<std::uint64_t>(request.traits.job) << 32;
+  if (message.traits.only_message && !is_scale_up(cluster_.way(message.source, message.destination)))
+    return new_pair(message, to);
+  auto& known = known_[message.source];
+  const std::uint64_t key = static_cast<std::uint64_t>(message.destination) << 40 | lane;
+  const std::uint64_t job = static_cast<std::uint64_t>(message.traits.job) << 32;
   const auto at = std::lower_bound(known.begin(), known.end(), std::pair(key, job));
-  if (at != known.end() && at->first == key && at->second >> 32 == request.traits.job)
+  if (at != known.end() && at->first == key && at->second >> 32 == message.traits.job)
     return static_cast<std::uint32_t>(at->second);
-  const std::uint32_t id = new_pair(request, to);
+  const std::uint32_t id = new_pair(message, to);
   known.insert(at, {key, job | id});
   return id;
 }
 
-void Connections::begin_anew(std::uint32_t source, std::uint32_t job) {
+void Connections::begin_anew(GpuId source, JobId job) {
   for (const auto& [lane, pair] : known_[source]) {
     const auto id = static_cast<std::uint32_t>(pair);
     if (pair >> 32 == job && !state_.senders[id].scale_up) sender_of(source).begin_anew(id);
@@ -78,25 +78,25 @@ void Connections::begin_anew(std::uint32_t source, std::uint32_t job) {
 
 // ---- Cost of messages, before there is a queue pair
 
-MessageCost Connections::cost(const SendRequest& request) const {
+MessageCost Connections::cost(const Message& message) const {
   MessageCost cost;
   const auto count = [&](std::span<const PortId> ports) {
     for (const PortId port : ports)
       ++cost.links[static_cast<std::size_t>(cluster_.graph.port(port).link.kind)];
   };
-  if (is_scale_up(cluster_.way(request.source, request.destination))) {
-    const std::vector<PortId> path = scale_up_path(cluster_, request.source, request.destination);
+  if (is_scale_up(cluster_.way(message.source, message.destination))) {
+    const std::vector<PortId> path = scale_up_path(cluster_, message.source, message.destination);
     if (!path.empty()) cost.payload = cluster_.graph.port(path.front()).link.mtu;
     count(path);
     return cost;
   }
-  const Lane lane = lane_of(request);
-  const Ends ends = cluster_.nic_ends(request.source, request.destination, lane.number);
+  const Lane lane = lane_of(message);
+  const Ends ends = cluster_.nic_ends(message.source, message.destination, lane.number);
   cost.payload =
-      state_.transports[state_.transport_between(request.source, request.destination)].parameters.mtu;
+      state_.transports[state_.transport_between(message.source, message.destination)].parameters.mtu;
   const std::vector<PortId> way = ports_of_steps(
       nic_path(cluster_.graph, *cluster_.routes, down_at_start_, ends.from.nic, ends.to.nic,
-               fabric_.routing(), fabric_.channels(), flow_of(request, lane), fabric_.routing_seed()));
+               fabric_.routing(), fabric_.channels(), flow_of(message, lane), fabric_.routing_seed()));
   count(way);
   if (fabric_.routes_packets() && way.size() > 1) count_detours(cost, ends);
   count(ends.from.ports);
@@ -143,18 +143,18 @@ bool Connections::ways_differ() const {
 
 // Creates a queue pair, reusing the id of one that is over if possible. Runs in the source's logical process.
 // Flow identifiers and ways do not depend on the id, so other jobs have no effect on them.
-std::uint32_t Connections::new_pair(const SendRequest& request, const Lane& lane) {
-  const std::uint32_t id = take_number(state_.set_of_gpu[request.source]);
+std::uint32_t Connections::new_pair(const Message& message, const Lane& lane) {
+  const std::uint32_t id = take_number(state_.set_of_gpu[message.source]);
   QueuePairRecord& record = state_.records[id];
-  record.identity = {request.source, request.destination, request.traits.job, lane.number,
+  record.identity = {message.source, message.destination, message.traits.job, lane.number,
                      record.identity.use};
-  state_.receivers[id].key = flow_of(request, lane);
-  if (is_scale_up(cluster_.way(request.source, request.destination))) {
+  state_.receivers[id].key = flow_of(message, lane);
+  if (is_scale_up(cluster_.way(message.source, message.destination))) {
     connect_scale_up(id);
     return id;
   }
   // A step of packets that are routed one by one cannot be overwritten, so such queue pairs are not reused.
-  if (request.traits.only_message && !fabric_.routes_packets()) {
+  if (message.traits.only_message && !fabric_.routes_packets()) {
     state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }
@@ -255,7 +255,7 @@ void Connections::connect_scale_out(std::uint32_t id, std::uint8_t traffic_class
   }
   SenderState& s = state_.senders[id];
   ReceiverState& r = state_.receivers[id];
-  const std::uint32_t source = state_.records[id].identity.source;
+  const GpuId source = state_.records[id].identity.source;
   s.transport = r.transport = state_.transport_between(source, state_.records[id].identity.destination);
   const FabricTransport& transport = state_.of(s);
   s.traffic_class = r.traffic_class = traffic_class;
@@ -300,7 +300,7 @@ Time Connections::idle_round_trip(std::uint32_t id, const Ends& ends) const {
 std::vector<std::uint32_t> Connections::queue_pairs() const {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (state_.records[id].identity.source != kNone) ids.push_back(id);
+    if (!state_.records[id].identity.source.is_none()) ids.push_back(id);
   }
   const auto place = [&](std::uint32_t id) {
     const QueuePairIdentity& n = state_.records[id].identity;
@@ -318,7 +318,7 @@ std::uint64_t Connections::digest(std::uint32_t id) const {
 std::uint64_t Connections::events_digest() const {
   std::uint64_t sum = ended_digest_;
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (state_.records[id].identity.source != kNone) sum += digest(id);
+    if (!state_.records[id].identity.source.is_none()) sum += digest(id);
   }
   for (const Sender* sender : senders_) sum += sender->late_digest();
   return sum;
@@ -346,11 +346,11 @@ void Connections::message_ended(std::uint32_t ended) {
 }
 
 void Connections::use_again(std::uint32_t id) {
-  std::uint32_t& source = state_.records[id].identity.source;
+  GpuId& source = state_.records[id].identity.source;
   ended_digest_ += digest(id);
   sender_of(source).end(id);
   free_[state_.set_of_gpu[source]].push_back(id);
-  source = kNone;
+  source = GpuId::none();
 }
 
 }  // namespace netsim

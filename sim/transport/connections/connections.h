@@ -27,15 +27,17 @@ class Connections {
 
   // Returns the queue pair of the message, creating it if there is none. Runs in the source's logical
   // process. Throws ConfigError if the message's class is not one of the network's.
-  std::uint32_t queue_pair(const SendRequest& request);
+  std::uint32_t queue_pair(const Message& message);
 
   // Implements Endpoint::begin_anew().
-  void begin_anew(std::uint32_t source, std::uint32_t job);
+  void begin_anew(GpuId source, JobId job);
 
   // Parameters of a new queue pair between the ends of an aggregation group. `idle` holds the ports from its
   // source to its destination. `number` must be unique among the queue pairs of these GPUs and this job.
   struct AggregationPair {
-    std::uint32_t source = 0, destination = 0, job = 0, number = 0;  // as in QueuePairIdentity
+    GpuId source, destination;
+    JobId job = 0;
+    std::uint32_t number = 0;  // as in QueuePairIdentity
     std::vector<PortId> idle;
     InNetworkCapability combining = {};
     // With an all-reduce tree: the NIC's port (kNoId: the first port), headers in bytes, packets that may be
@@ -59,7 +61,7 @@ class Connections {
   // The functions below run between events.
 
   // Implement PacketNetwork::message_cost() and Endpoint::ways_differ().
-  MessageCost cost(const SendRequest& request) const;
+  MessageCost cost(const Message& message) const;
   bool ways_differ() const;
   // Returns the existing queue pairs, sorted by source, destination, class, number and job. Their ids carry
   // no meaning, because with several threads their order is random.
@@ -87,7 +89,7 @@ class Connections {
   // The NICs of a queue pair, and the ports between them and its GPUs.
   using Ends = Cluster::NicEnds;
 
-  Sender& sender_of(std::uint32_t gpu) { return *senders_[state_.set_of_gpu[gpu]]; }
+  Sender& sender_of(GpuId gpu) { return *senders_[state_.set_of_gpu[gpu]]; }
 
   // Number and class of a message's queue pair between its two GPUs.
   struct Lane {
@@ -95,10 +97,10 @@ class Connections {
     std::uint8_t traffic_class = 0;
     std::uint64_t packed() const { return static_cast<std::uint64_t>(traffic_class) << 32 | number; }
   };
-  Lane lane_of(const SendRequest& request) const;
-  std::uint64_t flow_of(const SendRequest& request, const Lane& lane) const;
+  Lane lane_of(const Message& message) const;
+  std::uint64_t flow_of(const Message& message, const Lane& lane) const;
   void count_detours(MessageCost& cost, const Ends& ends) const;
-  std::uint32_t new_pair(const SendRequest& request, const Lane& lane);
+  std::uint32_t new_pair(const Message& message, const Lane& lane);
   std::uint32_t take_number(std::uint32_t set);
   void make_halves(std::uint32_t id);
   void connect_scale_up(std::uint32_t id);

@@ -74,7 +74,8 @@ void FlowRecords::report_unacknowledged() {
 
 FlowRecord FlowRecords::record_of(const FlowDelivered& flow, Time acknowledged) const {
   return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number),
-          flow.request,
+          flow.message,
+          flow.bytes,
           state_.records[flow.queue_pair].identity.number,
           flow.start,
           flow.delivered,

@@ -175,7 +175,7 @@ void Connections::routes_changed() {
   fabric_.set_routes(routes_);
   if (fabric_.routes_acknowledgements()) return;  // switches choose all ways
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
-    if (!state_.senders[id].scale_up && state_.records[id].identity.source != kNone)
+    if (!state_.senders[id].scale_up && !state_.records[id].identity.source.is_none())
       route(id, *routes_, true);
   }
 }

@@ -262,21 +262,21 @@ void Receiver::deliver(std::uint32_t id, std::uint32_t messages, std::uint32_t p
   for (; messages > 0; --messages, trace = nullptr) {
     ReceiverState& r = receivers_[id];
     const std::uint32_t index = r.oldest;
-    Incoming done = incoming_[index];
+    const Incoming done = incoming_[index];
     r.oldest = done.next;
     incoming_.release(index);
-    counts_.bytes_delivered += done.request.bytes;
-    if (!done.request.credit) {
+    counts_.bytes_delivered += done.bytes;
+    if (!done.message.credit) {
       ++counts_.flows_done;
       if (state_.observed) {
-        const Time ideal = ideal_times_.of_message(id, done.request.bytes, done.start);
+        const Time ideal = ideal_times_.of_message(id, done.bytes, done.start);
         set_.write(state_.delivered_reader,
-                   FlowDelivered{id, done.request, done.number, done.start, loop_.now(), ideal});
+                   FlowDelivered{id, done.message, done.bytes, done.number, done.start, loop_.now(), ideal});
       }
     }
-    if (state_.traced)
-      done.request.delays = delays_.of(id, done.request.bytes, loop_.now() - done.start, trace);
-    state_.listener->message_delivered(done.request);
+    DelayTeller* const told =
+        state_.traced ? delays_.of(id, done.bytes, loop_.now() - done.start, trace) : nullptr;
+    state_.listener->message_delivered({done.message, done.bytes, told});
   }
 }
 

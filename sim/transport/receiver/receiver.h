@@ -19,7 +19,8 @@ namespace netsim {
 // delivery. Messages of a queue pair end in the order in which their last packets were made, whatever the
 // order of their beginnings.
 struct Incoming {
-  SendRequest request;
+  Message message;
+  Bytes bytes = 0;  // bytes carried: those of the message, or fewer after cancel()
   Time start = 0;
   std::uint32_t number = 0;    // within its queue pair, in order of send()
   std::uint32_t next = kNone;  // next message of the queue pair, in the order of their ends

@@ -212,10 +212,11 @@ void Sender::finish_messages(std::uint32_t id) {
     state_.records[id].acknowledged += queues_.payload(done, s.mtu);
     if (!queues_.ends_message(done)) continue;
     const SendRequest request = queues_.message(done.message).request;
+    const Bytes bytes = queues_.message(done.message).bytes;
     queues_.forget(done.message);
-    if (state_.observed && !request.credit)
+    if (state_.observed && !request.message.credit)
       set_.write(state_.acknowledged_reader, FlowAcknowledged{id, loop_.now()});
-    state_.listener->message_sent(request);
+    state_.listener->message_sent({request, bytes});
   }
 }
 
@@ -229,12 +230,12 @@ Bytes Sender::acknowledged_payload(std::uint32_t id) const {
 
 // Ends the oldest message. Packets over scale-up links arrive in order, so all its packets have arrived.
 void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
-  auto [request, start, number] = end_oldest(id);
-  if (state_.traced) {
-    request.delays = delays_.of(id, request.bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
-  }
-  state_.listener->message_delivered(request);
-  state_.listener->message_sent(request);
+  const Ended ended = end_oldest(id);
+  DelayTeller* told = nullptr;
+  if (state_.traced)
+    told = delays_.of(id, ended.bytes, loop_.now() - ended.start, fabric_.packets().trace_of(packet));
+  state_.listener->message_delivered({ended.request.message, ended.bytes, told});
+  state_.listener->message_sent({ended.request, ended.bytes});
 }
 
 bool Sender::sum_arrived(std::uint32_t id) {
@@ -259,8 +260,8 @@ Sender::Ended Sender::end_oldest(std::uint32_t id) {
     done = queues_.take_oldest(s);
     counts_.packets += done.end - done.first;
   }
-  const Message& m = queues_.message(done.message);
-  const Ended ended{m.request, m.start, m.number};
+  const QueuedMessage& m = queues_.message(done.message);
+  const Ended ended{m.request, m.bytes, m.start, m.number};
   queues_.forget(done.message);
   return ended;
 }

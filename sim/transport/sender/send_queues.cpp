@@ -15,7 +15,7 @@ void SendQueues::begin_limits(SenderState& s, std::uint32_t queue_pair) {
 
 // Sets the rate limit to that of this message, whose packet is made next.
 void SendQueues::note_limits(std::uint32_t message) {
-  const Message& m = messages_[message];
+  const QueuedMessage& m = messages_[message];
   limits_[m.queue_pair].current = m.rate_limit();
 }
 
@@ -23,7 +23,7 @@ void SendQueues::note_limits(std::uint32_t message) {
 
 // Returns the rest that the message must wait for, or kNone. Its queue pair must have limits. Removes rests
 // that are over and that no message waits for.
-std::uint32_t SendQueues::find_rest(const Message& m, Time now) {
+std::uint32_t SendQueues::find_rest(const QueuedMessage& m, Time now) {
   std::uint32_t* link = &limits_[m.queue_pair].rests;
   while (*link != kNone) {
     const std::uint32_t index = *link;
@@ -33,14 +33,14 @@ std::uint32_t SendQueues::find_rest(const Message& m, Time now) {
       rests_.release(index);
       continue;
     }
-    if (rest.is_of(m.request)) return index;
+    if (rest.is_of(m.request.message)) return index;
     link = &rest.next;
   }
   return kNone;
 }
 
 void SendQueues::await_rest(std::uint32_t message, std::uint32_t rest) {
-  Message& m = messages_[message];
+  QueuedMessage& m = messages_[message];
   Rest& r = rests_[rest];
   m.rest = rest;
   m.before = r.last;
@@ -50,7 +50,7 @@ void SendQueues::await_rest(std::uint32_t message, std::uint32_t rest) {
 }
 
 void SendQueues::leave_rest(std::uint32_t message) {
-  Message& m = messages_[message];
+  QueuedMessage& m = messages_[message];
   Rest& r = rests_[m.rest];
   (m.before == kNone ? r.first : messages_[m.before].next) = m.next;
   (m.next == kNone ? r.last : messages_[m.next].before) = m.before;
@@ -58,13 +58,13 @@ void SendQueues::leave_rest(std::uint32_t message) {
 }
 
 void SendQueues::begin_rest(SenderState& s, std::uint32_t message, Time now, Time until) {
-  const Message& ended = messages_[message];
+  const QueuedMessage& ended = messages_[message];
   std::uint32_t index = find_rest(ended, now);
   if (index == kNone) {
     std::uint32_t& first = limits_[ended.queue_pair].rests;
     Rest rest;
-    rest.communication = ended.request.communication;
-    rest.channel = ended.request.traits.channel;
+    rest.communication = ended.request.message.communication;
+    rest.channel = ended.request.message.traits.channel;
     rest.next = first;
     first = index = rests_.add(rest);
   }
@@ -72,7 +72,7 @@ void SendQueues::begin_rest(SenderState& s, std::uint32_t message, Time now, Tim
   rests_[index].told = false;
   for (std::uint32_t at = s.waiting; at != kNone;) {
     const std::uint32_t next = messages_[at].next;
-    if (rests_[index].is_of(messages_[at].request)) {
+    if (rests_[index].is_of(messages_[at].request.message)) {
       leave(s, at);
       await_rest(at, index);
     }
@@ -103,7 +103,7 @@ void SendQueues::end_rests(SenderState& s, std::uint32_t queue_pair, Time now) {
       continue;
     }
     for (std::uint32_t at = rest.first; at != kNone;) {
-      Message& m = messages_[at];
+      QueuedMessage& m = messages_[at];
       const std::uint32_t message = at;
       at = m.next;
       m.rest = kNone;
@@ -119,7 +119,7 @@ void SendQueues::end_rests(SenderState& s, std::uint32_t queue_pair, Time now) {
 // ---- Which message is served
 
 void SendQueues::leave(SenderState& s, std::uint32_t message) {
-  const Message& m = messages_[message];
+  const QueuedMessage& m = messages_[message];
   (m.before == kNone ? s.waiting : messages_[m.before].next) = m.next;
   (m.next == kNone ? s.last_waiting : messages_[m.next].before) = m.before;
 }
@@ -174,7 +174,7 @@ void SendQueues::hold(SenderState& s, std::uint32_t message) {
 }
 
 void SendQueues::release(SenderState& s, std::uint32_t message, Time now) {
-  Message& m = messages_[message];
+  QueuedMessage& m = messages_[message];
   if (!m.held) return;
   m.held = false;
   if (m.rest != kNone) return;
@@ -185,26 +185,25 @@ void SendQueues::release(SenderState& s, std::uint32_t message, Time now) {
 }
 
 void SendQueues::set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority) {
-  Message& m = messages_[message];
+  QueuedMessage& m = messages_[message];
   if (waits(m)) leave(s, message);
-  m.priority = m.request.traits.priority = priority;
+  m.priority = m.request.message.traits.priority = priority;
   if (waits(m)) join(s, message);
   serve_first(s);
 }
 
 Bytes SendQueues::cancel(SenderState& s, std::uint32_t message) {
-  Message& m = messages_[message];
+  QueuedMessage& m = messages_[message];
   const bool is_open = has_open(s) && segments_[s.newest].message == message;
   if (waits(m)) leave(s, message);
   if (m.rest != kNone) leave_rest(message);
   if (is_open) close(s);
   m.generation = 0;
-  const Bytes bytes = m.request.bytes, carried = static_cast<Bytes>(m.made) * s.mtu;
+  const Bytes bytes = m.bytes, carried = static_cast<Bytes>(m.made) * s.mtu;
   if (m.made == 0) {
     messages_.release(message);
   } else {
-    m.request.bytes = carried;
-    m.request.truncated = true;
+    m.bytes = carried;
     m.priority = UINT8_MAX;
     m.packets = m.made + 1;
     m.held = false;

@@ -27,10 +27,11 @@
 namespace netsim {
 
 // A message from send() until it is acknowledged (within a host: delivered).
-struct Message {
+struct QueuedMessage {
   SendRequest request;
-  Time start = 0;                // time of send()
-  Time held_before = 0;          // with traces: total time for which the wire had been held back by then
+  Bytes bytes = 0;       // bytes to carry: those of the message, or after cancel() those that had left
+  Time start = 0;        // time of send()
+  Time held_before = 0;  // with traces: total time for which the wire had been held back by then
   std::uint64_t generation = 0;  // that of its handle; 0: all of it has left, or it was cancelled
   std::uint32_t queue_pair = 0;
   std::uint32_t number = 0;  // within its queue pair, in order of send()
@@ -41,7 +42,8 @@ struct Message {
   std::uint8_t priority = 0;   // the request's; the highest one after cancel()
   bool held = false;           // a held message does not wait in the list
   BitRate rate_limit() const {
-    return request.traits.rate_limit == 0 ? kNoRateLimit : request.traits.rate_limit;
+    const BitRate limit = request.message.traits.rate_limit;
+    return limit == 0 ? kNoRateLimit : limit;
   }
 };
 
@@ -60,7 +62,7 @@ class SendQueues {
 
   // Takes a message for queue pair `queue_pair`, whose sender's half is `s`. Returns the message's number.
   std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
-  // Sets Message::held_before.
+  // Sets QueuedMessage::held_before.
   void set_held_before(std::uint32_t message, Time held) { messages_[message].held_before = held; }
   // Returns the number of the message that a handle identifies, or kNone if all its packets have been made.
   std::uint32_t find(const MessageHandle& handle) const;
@@ -73,7 +75,7 @@ class SendQueues {
   // payload is left.
   Bytes cancel(SenderState& s, std::uint32_t message);
 
-  const Message& message(std::uint32_t index) const { return messages_[index]; }
+  const QueuedMessage& message(std::uint32_t index) const { return messages_[index]; }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
   // Returns whether the segment's last packet is its message's last one.
   bool ends_message(const Segment& segment) const {
@@ -82,7 +84,7 @@ class SendQueues {
   // Returns the payload bytes of the segment's packets. All packets of a message but the last are full.
   Bytes payload(const Segment& segment, Bytes mtu) const {
     if (!ends_message(segment)) return static_cast<Bytes>(segment.end - segment.first) * mtu;
-    return messages_[segment.message].request.bytes - static_cast<Bytes>(segment.offset) * mtu;
+    return messages_[segment.message].bytes - static_cast<Bytes>(segment.offset) * mtu;
   }
   // Returns the number of the segment of a psn, which must be sent and not acknowledged.
   std::uint32_t segment_of(const SenderState& s, std::uint32_t psn) const;
@@ -113,7 +115,7 @@ class SendQueues {
   void forget(std::uint32_t message) { messages_.release(message); }
 
  private:
-  static bool goes_first(const Message& a, const Message& b) {
+  static bool goes_first(const QueuedMessage& a, const QueuedMessage& b) {
     if (a.priority != b.priority) return a.priority > b.priority;
     return static_cast<std::int32_t>(a.number - b.number) < 0;
   }
@@ -129,12 +131,12 @@ class SendQueues {
     // Messages that wait for the rest, linked like waiting messages.
     std::uint32_t first = kNone, last = kNone;
     std::uint32_t next = kNone;  // next rest of the queue pair
-    bool is_of(const SendRequest& request) const {
-      return !request.credit && request.traits.channel == channel && request.communication == communication;
+    bool is_of(const Message& message) const {
+      return !message.credit && message.traits.channel == channel && message.communication == communication;
     }
   };
-  static bool waits(const Message& m) { return !m.held && m.rest == kNone; }
-  std::uint32_t find_rest(const Message& m, Time now);
+  static bool waits(const QueuedMessage& m) { return !m.held && m.rest == kNone; }
+  std::uint32_t find_rest(const QueuedMessage& m, Time now);
   void await_rest(std::uint32_t message, std::uint32_t rest);
   void leave_rest(std::uint32_t message);
   void join(SenderState& s, std::uint32_t message);
@@ -152,7 +154,7 @@ class SendQueues {
 
   ReservedArray<PaceLimits>& limits_;
   Arena<Rest> rests_;
-  Arena<Message> messages_;
+  Arena<QueuedMessage> messages_;
   Arena<Segment> segments_;
   std::uint64_t generations_ = 0;
 };
@@ -180,7 +182,7 @@ inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {
 
 // Adds a segment behind all others, for the packets that the message has yet to send.
 inline void SendQueues::open(SenderState& s, std::uint32_t message) {
-  const Message& m = messages_[message];
+  const QueuedMessage& m = messages_[message];
   const std::uint32_t index =
       segments_.add({message, m.made, s.sent_end, s.sent_end + (m.packets - m.made), s.newest, kNone});
   if (s.newest != kNone) segments_[s.newest].next = index;
@@ -191,7 +193,7 @@ inline void SendQueues::open(SenderState& s, std::uint32_t message) {
 
 // Inserts the message into the list of waiting messages, mostly at its end.
 inline void SendQueues::join(SenderState& s, std::uint32_t message) {
-  Message& m = messages_[message];
+  QueuedMessage& m = messages_[message];
   std::uint32_t at = s.last_waiting;
   while (at != kNone && goes_first(m, messages_[at])) at = messages_[at].before;
   m.before = at;
@@ -203,18 +205,19 @@ inline void SendQueues::join(SenderState& s, std::uint32_t message) {
 inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request,
                                      Time now) {
   const std::uint32_t index = messages_.take();
-  Message& m = messages_[index];
+  QueuedMessage& m = messages_[index];
   m.request = request;
-  if (!s.limited && (request.traits.rate_limit != 0 || request.traits.gap != 0)) [[unlikely]]
+  m.bytes = request.message.bytes;
+  const TransferTraits& traits = request.message.traits;
+  if (!s.limited && (traits.rate_limit != 0 || traits.gap != 0)) [[unlikely]]
     begin_limits(s, queue_pair);
-  m.request.truncated = false;
   m.start = now;
   m.generation = ++generations_;
   m.queue_pair = queue_pair;
-  m.packets = static_cast<std::uint32_t>((request.bytes + s.mtu - 1) / s.mtu);
+  m.packets = static_cast<std::uint32_t>((m.bytes + s.mtu - 1) / s.mtu);
   m.made = 0;
   m.rest = kNone;
-  m.priority = request.traits.priority;
+  m.priority = traits.priority;
   m.held = false;
   if (s.limited) [[unlikely]] {
     if (const std::uint32_t rest = find_rest(m, now); rest != kNone) {
@@ -235,7 +238,7 @@ inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, c
 }
 
 inline void SendQueues::end_message(SenderState& s) {
-  Message& m = messages_[s.waiting];
+  QueuedMessage& m = messages_[s.waiting];
   m.made = m.packets;
   m.generation = 0;
   s.waiting = m.next;

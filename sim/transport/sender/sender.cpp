@@ -24,9 +24,9 @@ Sender::Sender(LogicalProcess& set, FabricShard& fabric, TransportState& state, 
       objections_(state.transports.size()) {}
 
 // Tells the receiver which message ends with the packet that is made now, so that packets need not carry it.
-void Sender::announce(std::uint32_t id, const Message& m) {
-  const Incoming incoming{m.request, m.start, m.number, kNone};
-  const std::uint32_t to = state_.set_of_gpu[m.request.destination];
+void Sender::announce(std::uint32_t id, const QueuedMessage& m) {
+  const Incoming incoming{m.request.message, m.bytes, m.start, m.number, kNone};
+  const std::uint32_t to = state_.set_of_gpu[m.request.message.destination];
   if (to == set_.id()) {
     receiver_.expect(id, incoming);
   } else {
@@ -39,13 +39,13 @@ void Sender::announce(std::uint32_t id, const Message& m) {
 MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   SenderState& s = senders_[id];
   const std::uint32_t message = queues_.add(s, id, request, loop_.now());
-  const MessageHandle handle{request.source, message, queues_.message(message).generation};
+  const MessageHandle handle{request.message.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (s.limited) [[unlikely]]
     await_rests(id);
   if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in an all-reduce tree
-    if (!request.credit) ++counts_.flows_started;
-    counts_.bytes_sent += request.bytes;
+    if (!request.message.credit) ++counts_.flows_started;
+    counts_.bytes_sent += request.message.bytes;
   }
   make_ready(id);
   return handle;
@@ -83,7 +83,7 @@ Bytes Sender::cancel(const MessageHandle& handle) {
   if (message == kNone) return 0;
   const std::uint32_t id = queues_.message(message).queue_pair;
   SenderState& s = senders_[id];
-  const Bytes asked = queues_.message(message).request.bytes;
+  const Bytes asked = queues_.message(message).bytes;
   if (queues_.message(message).held) --state_.records[id].held;
   const Bytes cancelled = queues_.cancel(s, message);
   if (!s.scale_up) {
@@ -255,8 +255,8 @@ Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uin
   const std::uint32_t number = psn - segment.base;
   Bytes payload = s.mtu;
   if (psn + 1 == segment.end) {
-    const Message& m = queues_.message(queues_.segment(segment.segment).message);
-    payload = std::min(payload, m.request.bytes - static_cast<Bytes>(number) * s.mtu);
+    const QueuedMessage& m = queues_.message(queues_.segment(segment.segment).message);
+    payload = std::min(payload, m.bytes - static_cast<Bytes>(number) * s.mtu);
   }
   if (s.scale_up) return payload;
   const Framing& framing = of(s).framing;
@@ -306,15 +306,15 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
 
 // Gives the packet its tag, for policies of switches.
 void Sender::set_tag(std::uint32_t id, const Extent& segment, std::uint32_t packet) {
-  const Message& m = queues_.message(queues_.segment(segment.segment).message);
+  const QueuedMessage& m = queues_.message(queues_.segment(segment.segment).message);
   const std::uint32_t number = fabric_.packets()[packet].psn - segment.base;
   PacketTag& tag = fabric_.packets().tag(packet);
   tag = {};
   tag.flow = state_.receivers[id].key;
-  tag.message_bytes = m.request.bytes;
-  tag.remaining = m.request.bytes - static_cast<Bytes>(number) * senders_[id].mtu;
+  tag.message_bytes = m.bytes;
+  tag.remaining = m.bytes - static_cast<Bytes>(number) * senders_[id].mtu;
   tag.message_start = m.start;
-  tag.path_hint = m.request.traits.path_hint;
+  tag.path_hint = m.request.message.traits.path_hint;
   tag.priority = m.priority;
 }
 
@@ -334,7 +334,7 @@ Time Sender::wire_held(const SenderState& s) const {
 }
 
 void Sender::begin_trace(const SenderState& s, const Extent& segment, std::uint32_t packet) {
-  const Message& m = queues_.message(queues_.segment(segment.segment).message);
+  const QueuedMessage& m = queues_.message(queues_.segment(segment.segment).message);
   fabric_.packets()[packet].traced = true;
   PacketTrace& trace = fabric_.packets().trace(packet);
   trace.begin(loop_.now());
@@ -386,7 +386,7 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
 
 // Makes the message's connection rest for its gap, from the end of its last packet on.
 void Sender::begin_rest(std::uint32_t id, std::uint32_t message, Time packet) {
-  const Time gap = queues_.message(message).request.traits.gap, now = loop_.now();
+  const Time gap = queues_.message(message).request.message.traits.gap, now = loop_.now();
   if (gap == 0) return;
   queues_.begin_rest(senders_[id], message, now, now + packet + gap);
   await_rests(id);

@@ -25,7 +25,7 @@ namespace netsim {
 // can.
 struct PathObjection {
   Time round_trip = 0;
-  std::uint32_t source = kNone, destination = kNone;  // GPUs
+  GpuId source, destination;
   std::string text;
   // Returns whether this objection is worse: it has the longer round trip, or, of equal ones, the smaller GPU
   // numbers.
@@ -73,8 +73,9 @@ class Sender final : public PacketSource {
   // Ends the first of the queue pair's messages, which is over at all its receivers, and returns its data.
   struct Ended {
     SendRequest request;
+    Bytes bytes = 0;  // as in QueuedMessage
     Time start = 0;
-    std::uint32_t number = 0;  // as in Message
+    std::uint32_t number = 0;  // as in QueuedMessage
   };
   Ended end_oldest(std::uint32_t id);
 
@@ -115,7 +116,7 @@ class Sender final : public PacketSource {
   void port_free(PortId port) override;
   void departed(PortId port, Bytes bytes) override { injectors_.departed(port, bytes); }
 
-  void announce(std::uint32_t id, const Message& m);
+  void announce(std::uint32_t id, const QueuedMessage& m);
   void start_congestion_control(std::uint32_t id);
   void make_aggregation_packet(std::uint32_t id, Packet& packet);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }

@@ -62,8 +62,8 @@ Links sent_by(const std::string& algorithm, Kind kind, std::uint32_t ranks, Byte
   loop.run();
   EXPECT_EQ(done.done.size(), ranks);
   Links links(ranks);
-  for (const FakeEndpoint::Sent& message : endpoint.sent)
-    links.add(message.request.source, message.request.destination, message.request.bytes);
+  for (const auto& [message, time] : endpoint.sent)
+    links.add(message.source, message.destination, message.bytes);
   return links;
 }
 

@@ -257,9 +257,9 @@ TEST(PointToPoint, RawIsOneMessage) {
   bench.run();
   ASSERT_EQ(bench.fake->sent.size(), 1U);
   EXPECT_EQ(bench.fake->sent[0].time, 0);
-  EXPECT_EQ(bench.fake->sent[0].request.bytes, kGigabyte);
-  EXPECT_EQ(bench.fake->sent[0].request.traits.channel, 0U);
-  EXPECT_EQ(bench.fake->sent[0].request.traits.job, 3U);
+  EXPECT_EQ(bench.fake->sent[0].message.bytes, kGigabyte);
+  EXPECT_EQ(bench.fake->sent[0].message.traits.channel, 0U);
+  EXPECT_EQ(bench.fake->sent[0].message.traits.job, 3U);
   EXPECT_EQ(bench.recorder.of(1).ended, kSecond + kMicrosecond);
 }
 
@@ -320,7 +320,7 @@ TEST(Executor, UsesTheChannelsOfItsReach) {
     bench.start_all(request_of(CollectiveKind::all_reduce, members, 40 * kMegabyte));
     bench.run();
     std::set<std::uint32_t> channels;
-    for (const auto& sent : bench.fake->sent) channels.insert(sent.request.traits.channel);
+    for (const auto& sent : bench.fake->sent) channels.insert(sent.message.traits.channel);
     return channels;
   };
   EXPECT_THAT(channels_of(4), ElementsAre(0));
@@ -336,8 +336,8 @@ TEST(Executor, CutsIntoTheFewestRoundsThatFitASlice) {
   bench.run();
   Bytes largest = 0, smallest = kGigabyte;
   for (const auto& sent : bench.fake->sent) {
-    largest = std::max(largest, sent.request.bytes);
-    smallest = std::min(smallest, sent.request.bytes);
+    largest = std::max(largest, sent.message.bytes);
+    smallest = std::min(smallest, sent.message.bytes);
   }
   EXPECT_EQ(bench.fake->sent.size(), 4U * 3 * 2 * 3 * 2);  // ranks, steps, channels, rounds, slices
   EXPECT_LE(largest, 41'667);
@@ -389,7 +389,7 @@ TEST(Executor, SendsTheFlagOfAnEmptyChunk) {
     EXPECT_EQ(bench.recorder.done.size(), 8U);
     const std::size_t steps = kind == CollectiveKind::all_reduce ? 14 : 7;
     EXPECT_EQ(bench.fake->sent.size(), 3 * 8 * steps);  // channels that have a byte
-    for (const auto& sent : bench.fake->sent) EXPECT_EQ(sent.request.bytes, 1);
+    for (const auto& sent : bench.fake->sent) EXPECT_EQ(sent.message.bytes, 1);
   }
 }
 

@@ -466,7 +466,7 @@ TEST(PacketExecutor, RawTransferIsOneFlow) {
   request.raw = true;
   dgx.run(request);
   EXPECT_EQ(dgx.packets.network->counters().flows_done, 1U);
-  EXPECT_EQ(dgx.packets.flows.at(0).request.bytes, 10 * kMegabyte);
+  EXPECT_EQ(dgx.packets.flows.at(0).bytes, 10 * kMegabyte);
 }
 
 }  // namespace

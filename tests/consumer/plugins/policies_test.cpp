@@ -439,13 +439,13 @@ TEST(TimedAcks, QueuePairsAreReusedAfterTheirTimers) {
       "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\ntransport: {congestion_control: none, "
       "reliability: {kind: timed_acks, every: 2, delay: 30 us}}\n");
   for (std::uint32_t i = 0; i < 200; ++i) {
-    SendRequest request;
-    request.source = 0;
-    request.destination = 1;
-    request.bytes = 1000 + 4096 * (i % 3);
-    request.traits.channel = i;
-    request.traits.own_queue_pair = request.traits.only_message = true;
-    f.send(request, i * 3 * kMicrosecond);
+    Message message;
+    message.source = 0;
+    message.destination = 1;
+    message.bytes = 1000 + 4096 * (i % 3);
+    message.traits.channel = i;
+    message.traits.own_queue_pair = message.traits.only_message = true;
+    f.send(message, i * 3 * kMicrosecond);
   }
   f.loop.run();
   EXPECT_TRUE(f.all_delivered());

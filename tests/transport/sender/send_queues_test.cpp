@@ -20,15 +20,16 @@ class Compared {
 
   void send(const SendRequest& request) {
     const std::uint32_t index = queues_.add(state_, kQueuePair, request, now_);
-    const BitRate rate_limit = request.traits.rate_limit;
-    limited_ = limited_ || rate_limit != 0 || request.traits.gap != 0;
+    const Message& message = request.message;
+    const BitRate rate_limit = message.traits.rate_limit;
+    limited_ = limited_ || rate_limit != 0 || message.traits.gap != 0;
     RC_ASSERT(state_.limited == limited_);
     messages_.push_back({{0, index, queues_.message(index).generation},
-                         request.bytes,
-                         request.traits.priority,
-                         static_cast<std::uint32_t>((request.bytes + kMtu - 1) / kMtu),
+                         message.bytes,
+                         message.traits.priority,
+                         static_cast<std::uint32_t>((message.bytes + kMtu - 1) / kMtu),
                          rate_limit == 0 ? kNoRateLimit : rate_limit,
-                         request});
+                         message});
     enter(messages_.back());
   }
   // False if there is nothing to send.
@@ -58,7 +59,7 @@ class Compared {
       if (fresh) queues_.end_message(state_);
       queues_.leave_segment(state_);
       const Reference& ended = *made_[psn].message;
-      const Time gap = ended.request.traits.gap;
+      const Time gap = ended.message.traits.gap;
       if (fresh && gap > 0) {
         begin_rest(ended, now_ + gap);
         queues_.begin_rest(state_, segment.message, now_, now_ + gap);
@@ -153,13 +154,13 @@ class Compared {
     std::uint8_t priority;
     std::uint32_t packets;
     BitRate rate_limit;
-    SendRequest request;
+    Message message;
     std::uint64_t place = 0;  // in order of send(), or of the end of a rest
     std::uint32_t made = 0;
     bool held = false, cancelled = false, rests = false;
     bool is_of(const Reference& other) const {
-      return !request.credit && request.traits.channel == other.request.traits.channel &&
-             request.communication == other.request.communication;
+      return !message.credit && message.traits.channel == other.message.traits.channel &&
+             message.communication == other.message.communication;
     }
   };
   // The connection of a message with a gap, until a time; newest first.
@@ -237,13 +238,14 @@ TEST(SendQueues, ServesByPriorityAndOrderAndKnowsWhosePacketsAre) {
       const int what = *rc::gen::inRange(0, 21);
       if (what < 3) {
         SendRequest request;
-        request.bytes = *rc::gen::inRange<Bytes>(1, 8 * kMtu);
-        request.traits.priority = *rc::gen::inRange<std::uint8_t>(0, 3);
-        request.traits.rate_limit = *rc::gen::inRange<BitRate>(0, 3);
-        request.traits.channel = *rc::gen::inRange<std::uint32_t>(0, 2);
-        request.communication = *rc::gen::inRange<std::uint64_t>(0, 2);
-        request.credit = *rc::gen::inRange(0, 4) == 0;
-        if (!request.credit) request.traits.gap = *rc::gen::inRange<Time>(0, 4);
+        Message& message = request.message;
+        message.bytes = *rc::gen::inRange<Bytes>(1, 8 * kMtu);
+        message.traits.priority = *rc::gen::inRange<std::uint8_t>(0, 3);
+        message.traits.rate_limit = *rc::gen::inRange<BitRate>(0, 3);
+        message.traits.channel = *rc::gen::inRange<std::uint32_t>(0, 2);
+        message.communication = *rc::gen::inRange<std::uint64_t>(0, 2);
+        message.credit = *rc::gen::inRange(0, 4) == 0;
+        if (!message.credit) message.traits.gap = *rc::gen::inRange<Time>(0, 4);
         both.send(request);
       }
       if (what >= 3 && what < 12) both.make();
