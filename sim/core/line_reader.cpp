@@ -18,7 +18,10 @@ namespace {
 }  // namespace
 
 LineReader::LineReader(const InputSet::File& file, std::size_t buffer)
-    : file_(file.path), stream_(std::in_place, file), buffer_(std::max<std::size_t>(buffer, 1)) {}
+    : file_(file.path),
+      stream_(std::in_place, file),
+      buffer_(static_cast<std::size_t>(
+          std::min<std::uint64_t>(std::max<std::size_t>(buffer, 1), file.size + 1))) {}
 
 bool LineReader::next() {
   std::size_t end = rest_.find('\n');
