@@ -97,7 +97,7 @@ struct Format {
   std::vector<HostsOfFile> (*groups)(const ConfigNode& component) = nullptr;
 };
 
-// Adds a format. It may only be called before main().
+// Adds a format. It may only be called before main(), or while a plugin is loaded.
 struct FormatRegistration {
   explicit FormatRegistration(Format format);
 };

@@ -159,8 +159,10 @@ const Parameters<JobParameters>& job_parameters() {
 
 // Returns the input that a job names, which is a file, a folder, or a sequence of them.
 InputPaths named_input(const ConfigNode& node) {
-  const auto find = [&](const ConfigNode& name) {
-    return find_input_file(read_text(name), name.place().file);
+  const auto find = [](const ConfigNode& name) {
+    const std::string path = read_text(name);
+    if (path.empty()) name.fail("the name of a file is empty");
+    return find_input_file(path, name.place().file);
   };
   if (node.is_scalar()) return find(node);
   if (node.items().empty()) node.fail("the sequence of files is empty");

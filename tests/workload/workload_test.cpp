@@ -171,6 +171,7 @@ TEST_F(WorkloadFiles, FilesThatAreNoOneWorkloadAreRefused) {
   };
   EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, b.cm]}]\n"), HasSubstr("have one format"));
   EXPECT_THAT(jobs("jobs: [{name: a, workload: []}]\n"), HasSubstr("the sequence of files is empty"));
+  EXPECT_THAT(jobs("jobs: [{name: a, workload: ''}]\n"), HasSubstr("the name of a file is empty"));
   EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, none.csv]}]\n"), HasSubstr("no file 'none.csv'"));
 }
 

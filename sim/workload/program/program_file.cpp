@@ -21,6 +21,7 @@
 #include "sim/workload/program/program_checks.h"
 #include "sim/workload/program/program_message.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/program/workload.pb.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {

@@ -4,6 +4,7 @@
 #include "sim/core/errors.h"
 #include "sim/workload/program/program_checks.h"
 #include "sim/workload/program/program_message.h"
+#include "sim/workload/program/workload.pb.h"
 
 namespace netsim {
 namespace {

@@ -1,4 +1,5 @@
 #include "sim/workload/program/program_message.h"
+#include "sim/workload/program/workload.pb.h"
 
 namespace netsim {
 

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/workload/program/program.h"
-#include "sim/workload/program/workload.pb.h"
 
 namespace netsim {
+
+namespace pb {
+class Workload;
+}
 
 inline constexpr const char* kProgramMagic = "netsim-workload";
 inline constexpr std::uint32_t kProgramSchema = 1;
