@@ -1,4 +1,4 @@
-// LineReader: reads a text line by line. Of a file it holds one buffer, which grows only for longer lines.
+// LineReader: reads a text line by line. It holds one buffer of a file, which grows only for longer lines.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // ReadLog: lists the files from which a run was made, with a hash of their content, for its manifest.
 //
-// It lists every file that read_file() has read, so that no reader can omit a file that another file names,
-// and the files of inputs that are read in pieces (InputSet). It is the only thread-local state; results
+// It lists every file that read_file() has read, so that no reader can omit a file that another file names.
+// InputSet::log() adds files that are read in pieces. It is the only thread-local state; results
 // never depend on it.
 #pragma once
 

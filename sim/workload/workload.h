@@ -77,8 +77,8 @@ class WorkloadKind {
 };
 
 // WorkloadReader: reads workloads in the notation of another tool, text or binary. It is chosen by content.
-// The reader's file adds the format, or the formats of several kinds of files, to those of recognise.h, as
-// Format::Use::workload with the reader's name as their component.
+// The reader's file adds its format, or one format for each kind of file, to those of recognise.h. They are
+// Format::Use::workload and have the reader's name as their component.
 class WorkloadReader {
  public:
   static constexpr const char* kComponentKind = "workload_reader";
