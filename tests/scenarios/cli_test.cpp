@@ -175,23 +175,6 @@ TEST_F(NetsimProgram, TheManifestHashesEveryFileThatWasRead) {
   EXPECT_NE(json::parse(run(arguments + "--print-config --json -").out)["inputs"], manifest["inputs"]);
 }
 
-TEST_F(NetsimProgram, TheManifestHashesEveryFileOfAWorkload) {
-  const std::string header = "source,destination,bytes,start\n";
-  std::filesystem::create_directories(path("days"));
-  for (const char* name : {"days/monday.csv", "days/tuesday.csv", "rest.csv"})
-    write(name, header + "0,1,1 MB,0\n# " + name + "\n");
-  ASSERT_EQ(run("--config star.yaml --workload days --workload rest.csv --quiet --out results").code, 0);
-  const json manifest = json::parse(directory_.text("results/manifest.json"));
-  const auto inputs = inputs_of(manifest);
-  EXPECT_EQ(inputs.size(), 4u) << manifest;
-  for (const char* name : {"star.yaml", "days/monday.csv", "days/tuesday.csv", "rest.csv"}) {
-    ASSERT_EQ(inputs.count(name), 1u) << name << manifest;
-    EXPECT_EQ(inputs.at(name), content_hash(read_file(path(name)))) << name;
-  }
-  expect_error("--config star.yaml --workload days --workload incast.yaml", ExitCode::input,
-               {"incast.yaml: is a workload of netsim", "have one format"});
-}
-
 TEST_F(NetsimProgram, TheManifestOfARunNeedsAWorkload) {
   expect_error("--config star.yaml --print-config --json -", ExitCode::usage, {"--workload is missing"});
 }
