@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
@@ -39,8 +41,9 @@ std::string refusal(const std::string& text, std::size_t buffer = LineReader::kB
 }
 
 TEST(LineReader, LinesAreTheSameForAnyBuffer) {
-  for (const std::string text : {"", "\n", "a", "a\n", "\n\na", "first\nsecond, longer line\n\nlast",
-                                 "x\r\ny\r\n", "gr\xc3\xbc\xc3\x9f\x65\n\xe2\x82\xac\n"}) {
+  for (const std::string& text :
+       std::vector<std::string>{"", "\n", "a", "a\n", "\n\na", "first\nsecond, longer line\n\nlast",
+                                "x\r\ny\r\n", "gr\xc3\xbc\xc3\x9f\x65\n\xe2\x82\xac\n"}) {
     const std::vector<Line> expected = lines_of(LineReader(std::string_view(text)));
     for (std::size_t buffer = 1; buffer < 24; ++buffer)
       EXPECT_EQ(lines_of(LineReader(in_memory(text), buffer)), expected) << text << " " << buffer;
@@ -103,7 +106,8 @@ TEST(LineReader, ATextReaderOfAFileIsThatOfItsText) {
     }
     return result;
   };
-  for (const std::string text : {"", "a", "a\n", "a b\n\n c  \n", "a b\n\n c  ", "\n\n"})
+  for (const std::string& text :
+       std::vector<std::string>{"", "a", "a\n", "a b\n\n c  \n", "a b\n\n c  ", "\n\n"})
     EXPECT_EQ(places(TextReader(in_memory(text))), places(TextReader(text, "text"))) << text;
   EXPECT_THAT(places(TextReader("a\n", "text")).back(), HasSubstr("text:2:1: the file ends"));
   EXPECT_THAT(places(TextReader("a", "text")).back(), HasSubstr("text:1:2: the file ends"));
