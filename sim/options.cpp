@@ -24,8 +24,9 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   auto add = all.add_options();
   add("config", text()->value_name("C.yaml"),
       "the cluster: topology, hosts, network, transport, ...; also a config.txt of HPCC's ns-3");
-  add("workload", text()->value_name("W"),
-      "the workload: a .pb, a .yaml that describes it, or a flow list (--list workload_reader)");
+  add("workload", po::value<std::vector<std::string>>()->composing()->value_name("W"),
+      "the workload: a .pb, a .yaml that describes it, or a flow list (--list workload_reader); a folder, or "
+      "several files if repeated, are one workload");
   add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
       "overlay one value of the configuration, e.g. network.switch.buffer=16MB, or of the workload's "
       "description, e.g. workload.microbatches=16; may be repeated");
@@ -121,6 +122,14 @@ std::string text_of(const po::variables_map& values, const char* name) {
   std::string text = values[name].as<std::string>();
   if (text.empty()) throw ConfigError(std::string("--") + name + ": the value is empty");
   return text;
+}
+
+InputPaths paths_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return {};
+  auto paths = values[name].as<std::vector<std::string>>();
+  if (std::find(paths.begin(), paths.end(), "") != paths.end())
+    throw ConfigError(std::string("--") + name + ": the value is empty");
+  return paths;
 }
 
 std::uint64_t whole_number(const char* option, const std::string& text) {
@@ -274,7 +283,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
                       "' (options start with --; --help lists them)");
   }
   options.config = text_of(values, "config");
-  options.workload = text_of(values, "workload");
+  options.workload = paths_of(values, "workload");
   options.output = text_of(values, "out");
   read_plan_options(values, options);
   if (values.count("set") != 0) read_assignments(values["set"].as<std::vector<std::string>>(), options);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/input_set.h"
 #include "sim/core/log.h"
 #include "sim/core/text.h"
 #include "sim/core/units.h"
@@ -33,7 +34,7 @@ struct Options {
 
   Action action = Action::run;
   std::string config;                    // --config: the cluster's YAML file
-  std::string workload;                  // --workload: the file to run; "": the configuration may name it
+  InputPaths workload;                   // --workload: what to run; empty: the configuration may name it
   std::vector<std::string> assignments;  // --set path=value, in order
   // Assignments that begin with "workload.", without that prefix. They change the workload's description.
   std::vector<std::string> workload_assignments;

@@ -228,7 +228,8 @@ Outcome Simulation::play(const Watch& watch) {
 // Executes a step. An error in a task names the job's file.
 bool Simulation::naming_step(Time until) {
   const std::vector<JobDescription>& jobs = manager_->descriptions();
-  return naming_file(jobs.size() == 1 ? jobs.front().file : setup_.workload, [&] { return step(until); });
+  return naming_file(jobs.size() == 1 ? jobs.front().file : setup_.workload.text(),
+                     [&] { return step(until); });
 }
 
 // Executes the events that finished jobs left. All timers of the network end by themselves.

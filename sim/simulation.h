@@ -30,7 +30,7 @@ namespace netsim {
 
 struct SimulationSetup {
   ConfigNode config;
-  std::string workload;                           // path; "" where `jobs` are given
+  InputPaths workload;                            // empty where `jobs` are given
   std::vector<std::string> workload_assignments;  // replace values of the workload's description
   std::vector<JobDescription> jobs;               // made by the caller instead of read from the workload
   std::uint64_t seed = 1;

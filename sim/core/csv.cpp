@@ -16,24 +16,15 @@ std::string_view trimmed_cell(std::string_view text) {
 
 }  // namespace
 
-CsvReader::CsvReader(std::string_view text, const std::string& file) : text_(text), reader_("", file) {
-  if (text_.starts_with("\xef\xbb\xbf")) text_.remove_prefix(3);
-}
-
 bool CsvReader::next_line() {
-  while (!text_.empty()) {
-    const std::size_t end = std::min(text_.find('\n'), text_.size());
-    line_ = text_.substr(0, end);
-    text_.remove_prefix(std::min(end + 1, text_.size()));
-    ++number_;
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // byte order mark of UTF-8
+  while (lines_.next()) {
+    line_ = lines_.line();
+    if (lines_.number() == 1 && line_.starts_with(kMark)) line_.remove_prefix(kMark.size());
     const std::string_view content = trimmed_cell(line_);
     if (!content.empty() && content.front() != '#') return true;
   }
   return false;
-}
-
-std::size_t CsvReader::most() const {
-  return static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n')) + 1;
 }
 
 void CsvReader::split() {
@@ -51,7 +42,7 @@ void CsvReader::split() {
       text = trimmed_cell(line_.substr(at, end - at));
       at = end + 1;
     }
-    cells_.push_back({text, number_, static_cast<int>(begin) + 1});
+    cells_.push_back({text, line(), static_cast<int>(begin) + 1});
   }
 }
 
@@ -64,10 +55,10 @@ std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
     text += line_[at];
   }
   if (at >= line_.size())
-    reader_.fail({"", number_, static_cast<int>(begin) + 1}, "the quote that opens here is never closed");
+    reader_.fail({"", line(), static_cast<int>(begin) + 1}, "the quote that opens here is never closed");
   const std::size_t end = std::min(line_.find(',', at), line_.size());
   if (!trimmed_cell(line_.substr(at + 1, end - at - 1)).empty())
-    reader_.fail({"", number_, static_cast<int>(at) + 2}, "text behind a closing quote");
+    reader_.fail({"", line(), static_cast<int>(at) + 2}, "text behind a closing quote");
   return end + 1;
 }
 

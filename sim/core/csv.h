@@ -16,7 +16,9 @@ namespace netsim {
 class CsvReader {
  public:
   // `text` must outlive the reader; `file` names it in messages.
-  CsvReader(std::string_view text, const std::string& file);
+  CsvReader(std::string_view text, const std::string& file) : lines_(text), reader_("", file) {}
+  // Reads a file in pieces.
+  explicit CsvReader(const InputSet::File& file) : lines_(file), reader_("", file.path) {}
 
   // Reads the line of column names; called once, before any row. Returns for each column of the file its
   // index in `names`. Throws InputError for an unknown or repeated name, or if one of the first `required`
@@ -31,22 +33,20 @@ class CsvReader {
   // Returns the cells of the row in the order of the header. Valid until next().
   const std::vector<Word>& cells() const { return cells_; }
   // Returns the number of the line that was read last, from 1.
-  int line() const { return number_; }
-  // Returns an upper bound of the number of rows left.
-  std::size_t most() const;
+  int line() const { return lines_.number(); }
 
   // Returns the reader of cells, which also reports errors at them.
   const TextReader& reader() const { return reader_; }
   // Throws an InputError at the beginning of the line that was read last.
-  [[noreturn]] void fail(const std::string& message) const { reader_.fail({"", number_, 1}, message); }
+  [[noreturn]] void fail(const std::string& message) const { reader_.fail({"", line(), 1}, message); }
 
  private:
   bool next_line();
   void split();
   std::size_t unquote(std::size_t begin, std::string& text) const;
 
-  std::string_view text_, line_;
-  int number_ = 0;
+  LineReader lines_;
+  std::string_view line_;
   TextReader reader_;
   std::vector<std::size_t> columns_;
   std::vector<std::string> texts_;  // storage of the cells' texts

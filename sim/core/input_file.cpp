@@ -106,41 +106,55 @@ std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t f
   return static_cast<std::int64_t>(value);
 }
 
+TextReader::TextReader(LineReader lines, std::string file)
+    : lines_(std::move(lines)), file_(std::move(file)) {
+  ended_ = !lines_.next();
+  if (!ended_) line_ = lines_.line();
+}
+
+// Moves to the next line; returns false at the end. Behind a line feed at the end the position is that of the
+// line that would follow.
+bool TextReader::advance() {
+  if (ended_) return false;
+  ended_ = !lines_.next();
+  if (ended_ && !lines_.has_line_feed()) return false;
+  line_ = ended_ ? std::string_view() : lines_.line();
+  at_ = 0;
+  ++number_;
+  return !ended_;
+}
+
 void TextReader::skip_space() {
-  for (; at_ < text_.size() && is_space(text_[at_]); ++at_) {
-    if (text_[at_] != '\n') continue;
-    ++line_;
-    line_start_ = at_ + 1;
-  }
+  do {
+    while (at_ < line_.size() && is_space(line_[at_])) ++at_;
+  } while (at_ == line_.size() && advance());
 }
 
 // Reads the word at the present position, which must be its first character.
 Word TextReader::take_word() {
   const std::size_t begin = at_;
-  while (at_ < text_.size() && !is_space(text_[at_])) ++at_;
-  return {text_.substr(begin, at_ - begin), line_, static_cast<int>(begin - line_start_) + 1};
+  while (at_ < line_.size() && !is_space(line_[at_])) ++at_;
+  return {line_.substr(begin, at_ - begin), number_, static_cast<int>(begin) + 1};
 }
 
 bool TextReader::next_line(std::vector<Word>& words) {
   words.clear();
   skip_space();
-  const int line = line_;
-  while (at_ < text_.size() && line_ == line) {
+  while (at_ < line_.size()) {
     words.push_back(take_word());
-    while (at_ < text_.size() && is_space(text_[at_]) && text_[at_] != '\n') ++at_;
-    if (at_ < text_.size() && text_[at_] == '\n') break;
+    while (at_ < line_.size() && is_space(line_[at_])) ++at_;
   }
   return !words.empty();
 }
 
 bool TextReader::at_end() {
   skip_space();
-  return at_ == text_.size();
+  return at_ == line_.size();
 }
 
 Word TextReader::next(const std::string& what) {
   if (at_end()) {
-    const Word end{"", line_, static_cast<int>(at_ - line_start_) + 1};
+    const Word end{"", number_, static_cast<int>(at_) + 1};
     fail(end, "the file ends where " + what + " is expected");
   }
   return take_word();

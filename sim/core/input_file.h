@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "sim/core/errors.h"
+#include "sim/core/input_set.h"
+#include "sim/core/line_reader.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
 
 namespace netsim {
 
-// Returns the path of the file that `name` means in the file `named_in` ("" or "--set" stand for no file). An
-// absolute path is taken as it is. A relative one is searched in the folder of `named_in`, in its parent
-// (tools are often started there), and in the working directory. Throws IoError with the places searched.
+// Returns the path of the file or folder that `name` means in the file `named_in` ("" or "--set" stand for no
+// file). An absolute path is taken as it is. A relative one is searched in the folder of `named_in`, in its
+// parent (tools are often started there), and in the working directory. Throws IoError with the places
+// searched.
 std::string find_input_file(const std::string& name, const std::string& named_in);
 
 // Returns text * factor, computed exactly and rounded to the nearest integer. The text has decimal digits, at
@@ -37,7 +40,9 @@ struct Word {
 class TextReader {
  public:
   // `text` must outlive the reader and its words; `file` stands for it in messages.
-  TextReader(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {}
+  TextReader(std::string_view text, std::string file) : TextReader(LineReader(text), std::move(file)) {}
+  // Reads a file in pieces. Its words are valid until a word of a later line is read.
+  explicit TextReader(const InputSet::File& file) : TextReader(LineReader(file), file.path) {}
 
   // Reads the remaining words of the current line, or those of the next line that has any. Returns false at
   // the end.
@@ -60,13 +65,17 @@ class TextReader {
   BitRate rate(const Word& word, const std::string& what, Range<BitRate> range) const;
 
  private:
+  TextReader(LineReader lines, std::string file);
+  bool advance();
   void skip_space();
   Word take_word();
 
-  std::string_view text_;
+  LineReader lines_;
   std::string file_;
-  std::size_t at_ = 0, line_start_ = 0;
-  int line_ = 1;
+  std::string_view line_;  // current line
+  std::size_t at_ = 0;     // position in line_
+  int number_ = 1;         // number of the line
+  bool ended_ = false;     // no line follows
 };
 
 // Runs `act`. An InputError that does not name a file, such as that of a task while it runs, gets the place

@@ -426,27 +426,41 @@ std::string csv_cell(std::string_view text) {
   return result + "\"";
 }
 
-std::string read_file(const std::string& path, std::uint64_t limit) {
-  const Descriptor file(
-      ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe may have no writer
-  struct stat status {};
+Descriptor open_input(const std::string& path, struct ::stat& status) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // a pipe may have no writer
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) fail(path, "cannot be read", errno);
   if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
   if (!S_ISREG(status.st_mode)) fail(path, "cannot be read", refusal(status));
+  return file;
+}
+
+std::string read_file(const std::string& path, std::uint64_t limit) {
+  struct stat status {};
+  const Descriptor file = open_input(path, status);
   std::string result = read_descriptor(file, path, limit, status);
   ReadLog::note(path, result, {status.st_dev, status.st_ino});
   return result;
 }
 
-std::string content_hash(std::string_view bytes) {
-  std::uint64_t hash = hash_combine(hash_name("content"), bytes.size());
-  for (std::size_t i = 0; i < bytes.size(); i += 8) {
-    hash =
-        hash_combine(hash, load_little_endian(bytes.data() + i, std::min<std::size_t>(8, bytes.size() - i)));
+ContentHash::ContentHash(std::uint64_t size) : hash_(hash_combine(hash_name("content"), size)) {}
+
+void ContentHash::add(std::string_view piece) {
+  for (std::size_t i = 0; i < piece.size(); i += 8) {
+    hash_ =
+        hash_combine(hash_, load_little_endian(piece.data() + i, std::min<std::size_t>(8, piece.size() - i)));
   }
+}
+
+std::string ContentHash::hex() const {
   Fingerprint fingerprint;
-  fingerprint.add(hash);
+  fingerprint.add(hash_);
   return fingerprint.hex();
+}
+
+std::string content_hash(std::string_view bytes) {
+  ContentHash hash(bytes.size());
+  hash.add(bytes);
+  return hash.hex();
 }
 
 }  // namespace netsim

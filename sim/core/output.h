@@ -13,6 +13,8 @@
 
 #include "sim/core/temporary_files.h"
 
+struct stat;
+
 namespace netsim {
 
 // Descriptor: a file descriptor that is closed at the end.
@@ -134,11 +136,24 @@ std::string csv_cell(std::string_view text);
 // Largest size of an input file: 1 GiB.
 inline constexpr std::uint64_t kMaxInputFile = std::uint64_t{1} << 30;
 
-// Reads a whole regular file. Throws IoError if it cannot be read or is larger than `limit` bytes. Pipes,
-// devices and directories are refused too: inputs are read more than once, and those might have no end.
+// Opens an input file and returns its `status`. Throws IoError if it cannot be opened or is not a regular
+// file. Pipes and devices are refused: inputs are read more than once, and those might have no end.
+Descriptor open_input(const std::string& path, struct ::stat& status);
+// Reads a whole input file. Throws IoError if open_input() does, or if it is larger than `limit` bytes.
 std::string read_file(const std::string& path, std::uint64_t limit = kMaxInputFile);
 
-// Returns a 64-bit content hash in hexadecimal, for manifests.
+// ContentHash: the 64-bit hash of a file's content, for manifests, computed piece by piece.
+class ContentHash {
+ public:
+  explicit ContentHash(std::uint64_t size);  // bytes of the file
+  // Adds the next piece. All pieces but the last one have a multiple of 8 bytes.
+  void add(std::string_view piece);
+  std::string hex() const;
+
+ private:
+  std::uint64_t hash_;
+};
+// Returns the hash of a whole content.
 std::string content_hash(std::string_view bytes);
 
 }  // namespace netsim

@@ -1,7 +1,8 @@
 // ReadLog: lists the files from which a run was made, with a hash of their content, for its manifest.
 //
 // It lists every file that read_file() has read, so that no reader can omit a file that another file names.
-// It is the only thread-local state; results never depend on it.
+// InputSet::log() adds files that are read in pieces. It is the only thread-local state; results
+// never depend on it.
 #pragma once
 
 #include <sys/types.h>
@@ -34,8 +35,12 @@ class ReadLog {
   ReadLog& operator=(const ReadLog&) = delete;
 
   const std::vector<File>& files() const { return files_; }
-  // Adds a file to the log of this thread, if there is one. Called by read_file().
+  // Add a file, with its bytes or their hash, to the log of this thread, if there is one. Called by
+  // read_file() and InputSet::log().
   static void note(const std::string& path, std::string_view bytes, Identity identity);
+  static void note(File file, Identity identity);
+  // Returns whether there is a log and the innermost one does not list the path yet.
+  static bool lacks(const std::string& path);
   // Returns whether a log of this thread, the innermost or one around it, contains the file.
   static bool has_read(Identity identity);
 

@@ -179,6 +179,11 @@ std::vector<Format>& table() {
   return formats;
 }
 
+const Format* best_format(const Excerpt& file, const std::string& path) {
+  const std::vector<const Format*> found = matching_formats(file, path);
+  return found.empty() ? nullptr : found.front();
+}
+
 }  // namespace
 
 Excerpt::Excerpt(std::string_view beginning, std::uint64_t size) : size_(size) {
@@ -291,9 +296,14 @@ std::vector<const Format*> matching_formats(const Excerpt& file, const std::stri
 }
 
 const Format* recognise(std::string_view content, const std::string& path) {
-  const Excerpt file(content, content.size());
-  const std::vector<const Format*> found = matching_formats(file, path);
-  return found.empty() ? nullptr : found.front();
+  return best_format(Excerpt(content, content.size()), path);
+}
+
+const Format* recognise(const InputSet::File& file) {
+  std::string beginning(kExcerpt, '\0');
+  InputStream stream(file);
+  beginning.resize(stream.read(beginning.data(), beginning.size()));
+  return best_format(Excerpt(beginning, file.size), file.path);
 }
 
 const Format* recognise_file(const std::string& path) {
@@ -301,9 +311,7 @@ const Format* recognise_file(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   const std::string beginning = beginning_of(path, kExcerpt);
-  const Excerpt file(beginning, error ? beginning.size() : size);
-  const std::vector<const Format*> found = matching_formats(file, path);
-  return found.empty() ? nullptr : found.front();
+  return best_format(Excerpt(beginning, error ? beginning.size() : size), path);
 }
 
 std::string refusal(const Format& format) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/input_set.h"
 
 namespace netsim {
 
@@ -96,7 +97,7 @@ struct Format {
   std::vector<HostsOfFile> (*groups)(const ConfigNode& component) = nullptr;
 };
 
-// Adds a format. It may only be called before main().
+// Adds a format. It may only be called before main(), or while a plugin is loaded.
 struct FormatRegistration {
   explicit FormatRegistration(Format format);
 };
@@ -111,6 +112,9 @@ const Format* recognise(std::string_view content, const std::string& path);
 // Returns the format of a file, of which it reads only the beginning. Returns null for a file that cannot be
 // read or is not regular.
 const Format* recognise_file(const std::string& path);
+
+// Returns the format of a file of an input, from its beginning, or null for none.
+const Format* recognise(const InputSet::File& file);
 
 // Returns why a file of this format is refused: "is a Chakra execution trace; netsim does not read them yet".
 std::string refusal(const Format& format);

@@ -357,9 +357,12 @@ class Translation {
     run_.workload = workload_;
     if (workload_.empty() && !settings_.has("FLOW_FILE")) return;
     if (workload_.empty()) run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
-    const Format* format = recognise_file(run_.workload);
+    const InputSet flows(run_.workload);
+    const InputSet::File& file = flows.files().front();
+    const Format* format = recognise(file);
     if (!workload_.empty() && (format == nullptr || format->component != "ns3_flows")) return;
-    const std::size_t groups = summarise_ns3_flows(read_file(run_.workload), run_.workload).groups.size();
+    const std::size_t groups = summarise_ns3_flows(file).groups.size();
+    flows.log();
     if (groups > 1) set("FLOW_FILE", {"network", "switch", "classes"}, std::to_string(groups));
   }
 
@@ -611,7 +614,7 @@ class Translation {
   std::string path_;
   Settings settings_;
   Bytes payload_;
-  std::string workload_;       // of the overrides
+  InputPaths workload_;        // of the overrides
   bool other_fabric_ = false;  // the overrides have a topology of another kind
   Ns3Topology topology_;
   Mode mode_ = Mode::none;

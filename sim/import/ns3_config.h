@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/input_set.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -21,7 +22,7 @@ namespace netsim {
 // ConfiguredRun: a configuration, with the run settings that another tool's configuration contains.
 struct ConfiguredRun {
   ConfigNode config;
-  std::string workload;            // path; "": none is named
+  InputPaths workload;             // empty: none is named
   Time until = kNever;             // time at which the run ends at the latest
   std::vector<std::string> notes;  // settings that the translation could not keep
 };
@@ -29,7 +30,7 @@ struct ConfiguredRun {
 // RunOverrides: settings that replace those of the file.
 struct RunOverrides {
   std::vector<std::string> assignments;  // for overlay_config()
-  std::string workload;                  // path; "": the file's workload
+  InputPaths workload;                   // empty: the file's workload
 };
 
 // Returns whether the first word of the text is one of the tool's keys.

@@ -47,12 +47,12 @@ struct CommunicationRecord {
   std::uint32_t ranks = 0;
   std::uint32_t first_rank = 0;  // in group order
   std::uint32_t group = 0;       // collectives only: TaskSource::group()
-  std::uint32_t root = 0;        // collectives only: Task::root
+  std::uint32_t root = 0;        // collectives only: CollectiveTask::root
   Bytes bytes = 0;
-  const OwnAlgorithm* algorithm = nullptr;        // collectives only: Task::algorithm
-  std::uint32_t series = 0;                       // collectives only: Task::series
+  const OwnAlgorithm* algorithm = nullptr;        // collectives only: CollectiveTask::algorithm
+  std::uint32_t series = 0;                       // collectives only: CollectiveTask::series
   GroupedTraffic grouped;                         // collectives only: Task::grouped
-  const BlockCounts* counts = nullptr;            // collectives only: Task::counts
+  const BlockCounts* counts = nullptr;            // collectives only: CollectiveTask::counts
   Time first_start = 0, last_start = 0, end = 0;  // first and last rank's start, last rank's end
 };
 

@@ -37,7 +37,7 @@ struct JobRecord {
   // Cause: the reason why a task begins at the time of the record.
   enum class Cause : std::uint8_t {
     arrival,         // the job's arrival
-    earliest_start,  // Task::not_before or Task::pause
+    earliest_start,  // Task::not_before or CollectiveTask::pause
     task_ended       // end of the task with the rank's last record before this one
   };
   Kind kind = Kind::compute_begins;

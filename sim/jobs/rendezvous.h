@@ -1,5 +1,5 @@
 // Rendezvous: members of a group arrive, and when the last one has arrived, all of them continue. Pauses
-// before collectives (Task::pause) and requests for optical circuits use it.
+// before collectives (CollectiveTask::pause) and requests for optical circuits use it.
 //
 // A rank announces its arrival for a later time. The arrival is then handled between events, when no set
 // runs. Members may therefore be in different sets, and any number of threads gives the same order.

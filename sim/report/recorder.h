@@ -62,7 +62,7 @@ class Recorder {
   ResultSinks* sinks_;
   const Graph& graph_;
   std::vector<Fingerprint> ends_;  // by job
-  // Series: the last communication of a Task::series.
+  // Series: the last communication of a CollectiveTask::series.
   struct Series {
     std::uint32_t number = 0;
     Time end = 0;

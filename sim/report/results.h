@@ -101,7 +101,7 @@ struct CollectiveTimes {
   LibraryChoice choice;
   std::uint64_t count = 0;
   // Sum of the durations in ps. A duration lasts from the last rank's start to the last rank's end. For
-  // collectives called back to back (Task::series) it begins at the end of the one before.
+  // collectives called back to back (CollectiveTask::series) it begins at the end of the one before.
   Time time = 0;
 
   double mean_s() const { return to_seconds(time) / static_cast<double>(count); }

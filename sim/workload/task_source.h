@@ -52,9 +52,6 @@ class WorkloadDescription {
   virtual std::string name(std::uint32_t index) const {
     return index < names().size() ? names()[index] : std::string("?");
   }
-  // Returns the destination port of each flow, indexed as in the flow list, if the source is a flow list in
-  // ns-3's notation. Null for other sources.
-  virtual const std::vector<std::uint16_t>* ns3_ports() const { return nullptr; }
   // Returns the configurations that tasks of kind `circuits` ask for.
   virtual const std::vector<AskedCircuits>& circuits() const;
   // Returns the ranks of a group in group order, valid as long as the source. A group has the same id at all

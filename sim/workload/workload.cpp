@@ -1,39 +1,26 @@
 #include "sim/workload/workload.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
-#include "sim/core/output.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
 #include "sim/workload/program/program_file.h"
-#include "sim/workload/program/role_program_source.h"
 
 namespace netsim {
 namespace {
 
-std::string read_workload_file(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (!error && size > ProgramLimits::kFileBytes) {
-    throw InputError(Place{path, 0, 0, ""},
-                     std::to_string(size) + " bytes are too many for a workload: at most 1 GiB");
-  }
-  return read_file(path);
-}
-
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Returns whether a file is text. Text does not begin with control characters other than white space; every
-// other file counts as binary.
-bool is_text(std::string_view bytes) {
-  constexpr std::size_t kBeginning = 64;
-  const std::string_view beginning = bytes.substr(0, kBeginning);
+// Bytes by which is_text() tells text from binary data.
+constexpr std::size_t kBeginning = 64;
+
+// Returns whether a file with this beginning is text. Text does not begin with control characters other than
+// white space; every other file counts as binary.
+bool is_text(std::string_view beginning) {
   return std::none_of(beginning.begin(), beginning.end(), [](char c) {
     return (static_cast<unsigned char>(c) < 0x20 && !is_space(c)) || c == 0x7f;
   });
@@ -63,25 +50,35 @@ void check_names(const TaskSource& source, const std::string& path) {
   for (const std::string& name : source.names()) check(name);
 }
 
-// Returns the format if it is that of a workload; null if no format matched. Throws InputError for other
-// formats.
-const Format* workload_format(const Format* format, const std::string& path) {
-  if (format != nullptr && format->use != Format::Use::workload) refuse(path, refusal(*format));
-  if (format != nullptr && is_packed(path)) refuse(path, "is " + format->what + ", packed: unpack it first");
+// Returns the format of the file if it is that of a workload; null if no format matched. Throws InputError
+// for other formats.
+const Format* workload_format(const InputSet::File& file) {
+  const Format* format = recognise(file);
+  if (format != nullptr && format->use != Format::Use::workload) refuse(file.path, refusal(*format));
+  if (format != nullptr && is_packed(file.path))
+    refuse(file.path, "is " + format->what + ", packed: unpack it first");
   return format;
 }
 
-// WorkloadFile: the file's bytes and their format. A file that is not a workload is refused before all of it
-// is read.
-struct WorkloadFile {
-  explicit WorkloadFile(const std::string& path) {
-    workload_format(recognise_file(path), path);
-    bytes = read_workload_file(path);
-    format = workload_format(recognise(bytes, path), path);
+// Returns the reader of a format, or "" for netsim's own descriptions.
+std::string reader_of(const Format* format) { return format == nullptr ? std::string() : format->component; }
+
+// Returns the format of the first file. Throws InputError unless the formats of all files have one reader.
+const Format* input_format(const InputSet& input) {
+  const InputSet::File& first = input.files().front();
+  const Format* format = workload_format(first);
+  for (std::size_t i = 1; i < input.files().size(); ++i) {
+    const InputSet::File& file = input.files()[i];
+    const Format* other = workload_format(file);
+    if (reader_of(other) == reader_of(format)) continue;
+    const auto what = [](const Format* known) {
+      return known == nullptr ? "of no known format" : known->what;
+    };
+    refuse(file.path, "is " + what(other) + ", but " + first.path + " is " + what(format) +
+                          ": the files of one workload have one format");
   }
-  std::string bytes;
-  const Format* format = nullptr;
-};
+  return format;
+}
 
 ConfigNode parse_overlaid(const std::string& text, const std::string& path,
                           const std::vector<std::string>& assignments) {
@@ -118,6 +115,13 @@ const FormatRegistration kDescription{{.name = "netsim_workload",
                                        .advice = {},
                                        .endings = {".yaml", ".yml"}}};
 
+// Reads a description or a list of jobs, which must be text.
+std::string read_description(const InputSet::File& file) {
+  std::string text = read_file(file);
+  check_text(text, file.path);
+  return text;
+}
+
 constexpr const char* kJobsFormat = "netsim_jobs";
 
 const FormatRegistration kJobs{{.name = kJobsFormat,
@@ -153,19 +157,37 @@ const Parameters<JobParameters>& job_parameters() {
   return parameters;
 }
 
-// Returns a workload that is written in place, or reads the one whose file is named.
+// Returns the input that a job names, which is a file, a folder, or a sequence of them.
+InputPaths named_input(const ConfigNode& node) {
+  const auto find = [](const ConfigNode& name) {
+    const std::string path = read_text(name);
+    if (path.empty()) name.fail("the name of a file is empty");
+    return find_input_file(path, name.place().file);
+  };
+  if (node.is_scalar()) return find(node);
+  if (node.items().empty()) node.fail("the sequence of files is empty");
+  std::vector<std::string> paths;
+  for (const ConfigNode& name : node.items()) paths.push_back(find(name));
+  return paths;
+}
+
+// Returns a workload that is written in place, or reads the one whose input is named.
 std::unique_ptr<TaskSource> job_source(const ConfigNode& node, const WorkloadContext& context,
                                        std::string& file) {
-  if (!node.is_scalar()) return Registry<WorkloadKind>::instance().create(node, "")->tasks(context);
-  file = find_input_file(read_text(node), node.place().file);
-  return load_workload(file, context);
+  if (!node.is_scalar() && !node.is_sequence())
+    return Registry<WorkloadKind>::instance().create(node, "")->tasks(context);
+  const InputPaths input = named_input(node);
+  file = input.text();
+  return load_workload(input, context);
 }
 
 JobDescription read_job(const ConfigNode& node, const WorkloadContext& context, const std::string& path) {
   const JobParameters p = job_parameters().parse(node, {"workload"});
   const ConfigNode* workload = node.find("workload");
   if (workload == nullptr || workload->is_null())
-    node.fail("'workload' is missing: a file, or {kind: ...} (netsim --list workload)");
+    node.fail(
+        "'workload' is missing: a file, a folder, a sequence of files, or {kind: ...} (netsim --list "
+        "workload)");
   WorkloadContext own = context;
   own.assignments.clear();
   if (p.seed != 0) own.seed = static_cast<std::uint64_t>(p.seed);
@@ -196,59 +218,79 @@ std::vector<JobDescription> read_jobs(const ConfigNode& root, const WorkloadCont
   return jobs;
 }
 
-// Reads a text workload. Every error in a description is an InputError of the workload, also in parts that
-// are read as configurations.
-std::unique_ptr<TaskSource> read_text_workload(const WorkloadFile& file, const std::string& path,
-                                               const WorkloadContext& context) {
-  if (file.format == nullptr || file.format->component.empty())
-    return as_input([&] { return parse_description(file.bytes, path, context.assignments)->tasks(context); });
-  refuse_assignments(context.assignments, path);
-  return Registry<WorkloadReader>::instance().create(file.format->component)->read(file.bytes, path, context);
+// Reads a description. Every error in it is an InputError of the workload, also in parts that are read as
+// configurations.
+std::unique_ptr<TaskSource> open_description(const InputSet& input, const WorkloadContext& context) {
+  const InputSet::File& file = input.only("a workload of netsim");
+  const std::string text = read_description(file);
+  return as_input([&] { return parse_description(text, file.path, context.assignments)->tasks(context); });
+}
+
+std::unique_ptr<TaskSource> open_with_reader(const std::string& reader, const InputSet& input,
+                                             const WorkloadContext& context) {
+  refuse_assignments(context.assignments, input.name());
+  std::unique_ptr<TaskSource> source =
+      Registry<WorkloadReader>::instance().create(reader)->open(input, context);
+  input.log();
+  return source;
+}
+
+// Returns whether the first file begins as a text does.
+bool begins_as_text(const InputSet& input) {
+  std::string beginning(kBeginning, '\0');
+  InputStream stream(input.files().front());
+  beginning.resize(stream.read(beginning.data(), beginning.size()));
+  return is_text(beginning);
+}
+
+std::unique_ptr<TaskSource> open_input_set(const InputSet& input, const Format* format,
+                                           const WorkloadContext& context) {
+  if (format != nullptr && format->name == kJobsFormat)
+    refuse(input.name(), "is a list of jobs: a job itself cannot be one");
+  std::string reader = reader_of(format);
+  // A binary file of no known format is read as a .pb, whose errors say what is wrong with its beginning.
+  if (format == nullptr && !begins_as_text(input)) reader = kProgramReader;
+  std::unique_ptr<TaskSource> source =
+      reader.empty() ? open_description(input, context) : open_with_reader(reader, input, context);
+  check_names(*source, input.name());
+  return source;
 }
 
 }  // namespace
 
-std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context) {
-  const WorkloadFile file(path);
-  if (file.format != nullptr && file.format->name == kJobsFormat)
-    refuse(path, "is a list of jobs: a job itself cannot be one");
-  std::unique_ptr<TaskSource> source;
-  if (!is_text(file.bytes)) {
-    refuse_assignments(context.assignments, path);
-    source = make_role_program_source(parse_program(file.bytes, path), path);
-  } else {
-    check_text(file.bytes, path);
-    source = read_text_workload(file, path, context);
-  }
-  check_names(*source, path);
-  return source;
+std::unique_ptr<TaskSource> load_workload(const InputPaths& paths, const WorkloadContext& context) {
+  const InputSet input(paths);
+  return open_input_set(input, input_format(input), context);
 }
 
-std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadContext& context) {
-  const Format* format = recognise_file(path);
+std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadContext& context) {
+  const InputSet input(paths);
+  const Format* format = input_format(input);
   if (format != nullptr && format->name == kJobsFormat) {
-    const std::string text = read_workload_file(path);
-    check_text(text, path);
-    std::vector<JobDescription> jobs =
-        as_input([&] { return read_jobs(parse_overlaid(text, path, context.assignments), context, path); });
+    const InputSet::File& file = input.only("a list of jobs");
+    const std::string text = read_description(file);
+    std::vector<JobDescription> jobs = as_input(
+        [&] { return read_jobs(parse_overlaid(text, file.path, context.assignments), context, file.path); });
     for (const JobDescription& job : jobs) check_names(*job.source, job.file);
     return jobs;
   }
   std::vector<JobDescription> jobs(1);
-  jobs[0].source = load_workload(path, context);
+  jobs[0].source = open_input_set(input, format, context);
   jobs[0].name = jobs[0].source->job_name();
-  jobs[0].file = path;
+  jobs[0].file = input.name();
   return jobs;
 }
 
-std::string compile_workload(const std::string& yaml_path, const std::vector<std::string>& assignments) {
-  const WorkloadFile file(yaml_path);
-  if (!is_text(file.bytes) || (file.format != nullptr && !file.format->component.empty())) {
-    refuse(yaml_path, "is not a YAML description: only those are compiled");
-  }
+std::string compile_workload(const InputPaths& paths, const std::vector<std::string>& assignments) {
+  const InputSet input(paths);
+  if (const Format* format = input_format(input);
+      !reader_of(format).empty() || (format == nullptr && !begins_as_text(input)))
+    refuse(input.name(), "is not a YAML description: only those are compiled");
+  const InputSet::File& file = input.only("a description that is compiled");
+  const std::string text = read_file(file);
   const std::string bytes =
-      as_input([&] { return parse_description(file.bytes, yaml_path, assignments)->compile(); });
-  if (bytes.empty()) refuse(yaml_path, "this kind of workload has no .pb form: run it as it is");
+      as_input([&] { return parse_description(text, file.path, assignments)->compile(); });
+  if (bytes.empty()) refuse(file.path, "this kind of workload has no .pb form: run it as it is");
   return bytes;
 }
 

@@ -1,14 +1,14 @@
-// Workloads: makes a TaskSource from the user's file (a .pb, a .yaml, a flow list). The kind is recognised by
-// content.
+// Workloads: makes a TaskSource from the user's input (a .pb, a .yaml, a flow list). The kind is recognised
+// by content.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/input_set.h"
 #include "sim/core/units.h"
 #include "sim/workload/task_source.h"
 
@@ -28,11 +28,12 @@ struct WorkloadContext {
   std::vector<std::string> assignments;
 };
 
-// Reads the workload at `path`. Throws InputError, with the file as place and a line or offset if there is
+// Reads the workload of an input. Throws InputError, with the file as place and a line or offset if there is
 // one, if it cannot be understood. Such errors are a missing magic, a newer schema, unknown fields, truncated
 // or empty data, and another message. Others are degrees that do not divide and peers out of range. For a
-// file of another kind the error names the kind (recognise.h). Throws IoError if the file cannot be read.
-std::unique_ptr<TaskSource> load_workload(const std::string& path, const WorkloadContext& context);
+// file of another kind the error names the kind (recognise.h). All files of an input have formats of one
+// reader; a description and a .pb are one file. Throws IoError if a file cannot be read.
+std::unique_ptr<TaskSource> load_workload(const InputPaths& paths, const WorkloadContext& context);
 
 // JobDescription: a job of a run, which is a workload with a name, a time and a place. A file with `jobs` has
 // several; any other workload is one job.
@@ -42,10 +43,10 @@ struct JobDescription {
   Time arrival = 0;
   std::uint8_t priority = 0;
   ConfigNode placement;  // null: the placement of the configuration
-  std::string file;      // file from which the workload was read, for messages; "": none
+  std::string file;      // input from which the workload was read, for messages; "": none
 };
 
-// Reads `path` as jobs:
+// Reads an input as jobs:
 //
 //   jobs:
 //     - {name: pretraining, workload: gpt3.pb}
@@ -54,14 +55,15 @@ struct JobDescription {
 //       arrival: 2 s
 //       placement: {kind: random, seed: 3}
 //       priority: 1
+//     - {name: replay, workload: [monday.csv, tuesday.csv]}
 //
-// Paths are relative to the file. Any other workload is one job that arrives at 0. Errors are those of
-// load_workload().
-std::vector<JobDescription> load_jobs(const std::string& path, const WorkloadContext& context);
+// Paths are those of files or folders, relative to the file. Several of them are one input. Any other
+// workload is one job that arrives at 0. Errors are those of load_workload().
+std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadContext& context);
 
 // Compiles a YAML description (model x strategy) into the bytes of a workload .pb. Equal descriptions give
 // equal bytes. `assignments` are those of WorkloadContext.
-std::string compile_workload(const std::string& yaml_path, const std::vector<std::string>& assignments = {});
+std::string compile_workload(const InputPaths& paths, const std::vector<std::string>& assignments = {});
 
 // WorkloadKind: a kind of YAML workload, which is a file `{kind: NAME, ...}`. Each kind has one reader.
 class WorkloadKind {
@@ -74,16 +76,18 @@ class WorkloadKind {
   virtual std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const = 0;
 };
 
-// WorkloadReader: reads flow lists in the notation of another tool. It is chosen by content. The reader's
-// file adds the format to those of recognise.h, as Format::Use::workload with the reader's name as its
-// component.
+// WorkloadReader: reads workloads in the notation of another tool, text or binary. It is chosen by content.
+// The reader's file adds its format, or one format for each kind of file, to those of recognise.h. They are
+// Format::Use::workload and have the reader's name as their component.
 class WorkloadReader {
  public:
   static constexpr const char* kComponentKind = "workload_reader";
   virtual ~WorkloadReader() = default;
-  // Throws InputError if the text has an error. `text` need not outlive the call.
-  virtual std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
-                                           const WorkloadContext& context) const = 0;
+  // Opens an input whose files all have formats of this reader; recognise() says which format a file has.
+  // A reader of one file calls InputSet::only(). A reader should read in pieces (TextReader, CsvReader,
+  // LineReader, InputStream), so that the size of a file has no limit. The input need not outlive the call; a
+  // source that reads during the run keeps a copy. Throws InputError for an error in a file.
+  virtual std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const = 0;
 };
 
 }  // namespace netsim

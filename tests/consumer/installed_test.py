@@ -102,7 +102,7 @@ class Installed(unittest.TestCase):
         schema = json.loads(self.netsim(*plugin, "--schema"))
         for name in ("congestion_control.halving", "topology.twin_stars", "collective_algorithm.through_root",
                      "collective_library.always", "placement.backwards", "queue_discipline.shortest_first", "result_sink.flow_lines",
-                     "strategy.layer_check"):
+                     "strategy.layer_check", "workload_reader.named_flows"):
             kind, component = name.split(".")
             self.assertIn(component, listed)
             self.assertIn(name, schema["$defs"])

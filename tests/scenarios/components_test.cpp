@@ -184,7 +184,8 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"mi300x", "topologies/full_mesh.yaml"},
       {"csv", "traffic/flows.csv"},
       {"ns3_flows", "import/ns3/flow.txt"},
-      {"htsim_cm", "import/htsim/connections.cm"}};
+      {"htsim_cm", "import/htsim/connections.cm"},
+      {"netsim_program", "../traces/gpt3_ptdp.pb"}};
   const std::string text = all_configs();
   for (const ComponentInfo* component : Catalogue::instance().all()) {
     // Other tests of this program register these.

@@ -319,7 +319,7 @@ TEST(JobsBadInput, HasOnePlaceAndOneExitCode) {
 SimulationSetup made_of_objects(const Written& written) {
   SimulationSetup setup = written.setup(kStar);
   setup.jobs = load_jobs(setup.workload, WorkloadContext(32));
-  setup.workload.clear();
+  setup.workload = {};
   return setup;
 }
 

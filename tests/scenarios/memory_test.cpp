@@ -116,6 +116,30 @@ INSTANTIATE_TEST_SUITE_P(Flows, FlowMemory,
                                   (std::get<1>(chosen.param) ? "_with_tables" : "");
                          });
 
+// A file is read in pieces: text that is no flow needs no memory.
+class InputMemory : public FlowMemory {};
+
+TEST_P(InputMemory, DoesNotGrowWithTheFile) {
+  if (test::sanitized()) GTEST_SKIP() << "under a sanitizer";
+  constexpr std::uint64_t kMegabytes = 48;
+  const std::string name = workload(std::get<0>(GetParam()), 1000);
+  const Played small = play(name, false);
+  if (!larger_than_this(small.memory)) GTEST_SKIP() << "this process is larger than what it measures";
+  {
+    std::ofstream file(name, std::ios::app);
+    const std::string line = "# " + std::string(997, 'x') + "\n";
+    for (std::uint64_t i = 0; i < kMegabytes * 1000; ++i) file << line;
+  }
+  const Played large = play(name, false);
+  EXPECT_EQ(large.answer["fingerprint"]["results"], small.answer["fingerprint"]["results"]);
+  EXPECT_LE(large.memory, small.memory + kMegabytes * 1'000'000 / 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Flows, InputMemory,
+                         ::testing::Combine(::testing::Values("csv", "ns3", "htsim"),
+                                            ::testing::Values(false)),
+                         [](const auto& chosen) { return std::string(std::get<0>(chosen.param)); });
+
 // There are enough flows that most have not started when a second has been simulated.
 class FlowMemoryPrediction : public FlowMemory {};
 

@@ -11,6 +11,7 @@
 namespace netsim::options_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Action = Options::Action;
 
@@ -39,6 +40,13 @@ TEST(CommandLine, OfARun) {
   EXPECT_EQ(options.until, 2 * kMillisecond);
   EXPECT_TRUE(options.quiet);
   EXPECT_FALSE(options.json);
+}
+
+TEST(CommandLine, SeveralFilesAreOneWorkload) {
+  EXPECT_THAT(parse_options({"--config", "c", "--workload", "b,1.csv", "--workload", "a"}).workload.all(),
+              ElementsAre("b,1.csv", "a"));
+  EXPECT_THAT(error_of({"--config", "c", "--workload", "a", "--workload", ""}),
+              HasSubstr("--workload: the value is empty"));
 }
 
 TEST(CommandLine, SetsValuesOfConfigurationAndWorkload) {

@@ -4,8 +4,8 @@
     tests/scenarios/wrong_inputs.py --binary build/run/netsim [--count 900] [--seed 1] [--group yaml] [--keep DIR]
 
 Groups: yaml (configurations and descriptions of workloads), lists (flow lists, connection matrices, topologies,
-distributions), program (compiled workloads, byte by byte), words (the command line), signals (every mode of the program,
-ended at a random moment). Files are those of this repository with one thing broken in each. A run may also be right, where what was changed does not matter. Badly answered is:
+distributions), inputs (workloads of several files and folders), program (compiled workloads, byte by byte), words (the
+command line), signals (every mode of the program, ended at a random moment). Files are those of this repository with one thing broken in each. A run may also be right, where what was changed does not matter. Badly answered is:
 an exit code that is not netsim's, a crash, a hang, an internal check, an error of no line or of several, one that names
 no file, control characters on the terminal, output beside an error, a torn file.
 """
@@ -180,6 +180,35 @@ def lists_case(rng, _):
     return Case(["--config", "import/ns3/config.txt", "--until", "20us", "--quiet", "--json", "-"], name, files)
 
 
+def inputs_case(rng, program):
+    """A workload of several files or a folder, one of which does not belong there."""
+    list_ = b"source,destination,bytes,start\n0,1,1 MB,0\n"
+    files = {"star.yaml": STAR.encode(), "in/a.csv": list_, "in/b.csv": broken_text(rng, list_)}
+    words, broken = run_words("star.yaml", "in"), "in/b.csv"
+    kind = rng.randrange(9)
+    if kind == 0:  # a folder in a folder
+        files["in/deep/c.csv"], broken = list_, "in/deep"
+    elif kind == 1:  # a folder without files
+        broken, files = "in", {"star.yaml": STAR.encode(), "in/.hidden": list_}
+    elif kind == 2:  # other formats
+        files["in/b.csv"] = rng.choice([program, read("import/htsim/connections.cm"), read("import/ns3/flow.txt"),
+                                        read("workloads/incast_1MB.yaml"), b"just words\n", b"", b"\0\1\2"])
+    elif kind == 3:  # several of a format whose readers take one
+        text = rng.choice([program, read("import/htsim/connections.cm"), read("workloads/incast_1MB.yaml")])
+        files.update({"in/a.csv": text, "in/b.csv": text})
+        broken = "in"
+    elif kind == 4:  # a file that is not there, is given twice, or is none
+        words += ["--workload", rng.choice(["nowhere", "in/a.csv", "in", "fifo", "/dev/zero", ""])]
+        broken = ""
+    elif kind == 5:  # a line that never ends
+        files["in/b.csv"] = list_ + b"x" * ((16 << 20) + 1)
+    elif kind == 6:  # the same in a list of jobs
+        files["jobs.yaml"] = b"jobs: [{name: a, workload: [in/a.csv, %s]}]\n" % rng.choice(
+            [b"in/b.csv", b"in/a.csv", b"nowhere", b"''", b"{}", b"[]", b"star.yaml"])
+        words, broken = run_words("star.yaml", "jobs.yaml"), "jobs.yaml"
+    return Case(words, broken, files)
+
+
 def program_case(rng, program):
     files = {"two_dgx.yaml": read("two_dgx.yaml"), "job.pb": broken_bytes(rng, program)}
     return Case(run_words("two_dgx.yaml", "job.pb"), "job.pb", files)
@@ -252,7 +281,7 @@ def signals_case(rng, _, number, large):
     return Case(words, "", files, (which, (8 if large else 0.5) * rng.random() ** 3))
 
 
-GROUPS = {"yaml": (yaml_case, 0.36), "lists": (lists_case, 0.24), "program": (program_case, 0.22),
+GROUPS = {"yaml": (yaml_case, 0.36), "lists": (lists_case, 0.18), "inputs": (inputs_case, 0.08), "program": (program_case, 0.20),
           "words": (words_case, 0.13), "signals": (signals_case, 0.08)}
 
 

@@ -47,6 +47,10 @@ STAND_INS = {
     "perm_1024n.cm": ROOT / "configs/import/htsim/connections.cm",
     "perm_128n_128c_2MB.cm": ROOT / "configs/import/htsim/connections.cm",
     "mix": ROOT / "configs/import/ns3",
+    "monday.csv": "source,destination,bytes,start\n0,1,100 KB,0\n",
+    "tuesday.csv": "source,destination,bytes,start\n1,2,100 KB,10 us\n",
+    "week/monday.csv": "source,destination,bytes,start\n0,1,100 KB,0\n",
+    "week/tuesday.csv": "source,destination,bytes,start\n1,2,100 KB,10 us\n",
 }
 
 
@@ -113,6 +117,7 @@ class Documentation(unittest.TestCase):
                 (cls.folder / name).symlink_to(ROOT / name)
         shutil.copytree(ROOT / "traces", cls.folder / "traces")  # a command writes there
         for name, content in STAND_INS.items():
+            (cls.folder / name).parent.mkdir(exist_ok=True)
             if isinstance(content, str):
                 (cls.folder / name).write_text(content)
             else:

@@ -39,7 +39,7 @@ THIRD_PARTY = {
     r"boost/pending/": r"topology/parts\.cpp",
     r"boost/program_options": r"options\.cpp",
     r"sanitizer/": r"topology/matching\.cpp",
-    r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_file\.cpp",
+    r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_(file|message|from_message|to_message)\.cpp",
     r"sim/collectives/programs/chakra_et\.pb\.h": r"collectives/programs/chakra_trace\.cpp",
     r"zlib\.h": r"core/recognise\.cpp",
     r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp",

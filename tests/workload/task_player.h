@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/core/random.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim::test {
 

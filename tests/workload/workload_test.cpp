@@ -37,9 +37,9 @@ class WorkloadFiles : public ::testing::Test {
     return path;
   }
   // Exit code and message of a load.
-  static std::pair<ExitCode, std::string> load(const std::string& path) {
+  static std::pair<ExitCode, std::string> load(const InputPaths& paths) {
     try {
-      load_workload(path, 16);
+      load_workload(paths, 16);
     } catch (const Error& error) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
       return {error.code(), error.what()};
@@ -117,6 +117,70 @@ TEST_F(WorkloadFiles, MissingFilesAreIoErrors) {
   const auto [code, message] = load("/nonexistent/job.pb");
   EXPECT_EQ(code, ExitCode::io);
   EXPECT_THAT(message, HasSubstr("/nonexistent/job.pb"));
+}
+
+// A folder and several files are one input, on the command line and in a list of jobs.
+TEST_F(WorkloadFiles, SeveralFilesAreOneWorkload) {
+  const std::string header = "source,destination,bytes,start\n";
+  const std::string a = write("a.csv", header + "0,1,1,0\n"),
+                    b = write("b.csv", header + "1,0,1,0\n1,2,1,0\n");
+  EXPECT_EQ(load_workload(a, 16)->total_tasks(), 2U);
+  EXPECT_EQ(load_workload(std::vector<std::string>{a, b}, 16)->total_tasks(), 6U);
+  const std::string folder = (std::filesystem::path(a).parent_path() / "days").string();
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy(a, folder);
+  std::filesystem::copy(b, folder);
+  EXPECT_EQ(load_workload(folder, 16)->total_tasks(), 6U);
+  const std::string jobs = write("jobs.yaml",
+                                 "jobs:\n  - {name: one, workload: days}\n"
+                                 "  - {name: two, workload: [b.csv, a.csv]}\n"
+                                 "  - {name: three, workload: a.csv}\n");
+  const std::vector<JobDescription> read = load_jobs(jobs, WorkloadContext(16));
+  ASSERT_EQ(read.size(), 3U);
+  EXPECT_EQ(read[0].source->total_tasks(), 6U);
+  EXPECT_EQ(read[1].source->total_tasks(), 6U);
+  EXPECT_EQ(read[2].source->total_tasks(), 2U);
+  EXPECT_EQ(read[0].file, folder);
+  EXPECT_EQ(read[1].file, b + ", " + a);
+}
+
+TEST_F(WorkloadFiles, FilesThatAreNoOneWorkloadAreRefused) {
+  const std::string list = write("a.csv", "source,destination,bytes,start\n0,1,1,0\n");
+  const std::string matrix = write("b.cm", "Nodes 4\nConnections 1\n0->1 start 0 size 1\n");
+  const std::string words = write("c.txt", "just words\n"), ring = write("ring.yaml", "kind: ring\n");
+  const std::string again = write("again.yaml", "kind: ring\n"),
+                    topo = write("t.topo", "Nodes 8\nTiers 3\nPodsize 4\nTier 0\nRadix_Down 2\n");
+  const std::string program = kRoot + "/traces/gpt3_ptdp.pb";
+  const auto refusal = [](const std::vector<std::string>& paths) { return load(paths).second; };
+  EXPECT_EQ(refusal({list, matrix}), matrix + ": is a connection matrix of htsim, but " + list +
+                                         " is a flow list: the files of one workload have one format");
+  EXPECT_THAT(refusal({list, words}), AllOf(HasSubstr(words + ": is of no known format"), HasSubstr(list)));
+  EXPECT_THAT(refusal({list, program}), HasSubstr(program + ": is a workload of netsim (.pb), but"));
+  EXPECT_THAT(refusal({list, topo}), HasSubstr(topo + ": is a fat tree of htsim"));
+  EXPECT_THAT(refusal({ring, again}), HasSubstr("has 2 files, but a workload of netsim is one file"));
+  EXPECT_THAT(refusal({ring, list}), HasSubstr(list + ": is a flow list, but " + ring));
+  EXPECT_THAT(load(write("jobs.yaml", "jobs: [{name: a, workload: [ring.yaml, a.csv]}]\n")).second,
+              HasSubstr("is a list of jobs"));
+  const auto jobs = [&](const std::string& text) {
+    try {
+      load_jobs(write("jobs.yaml", text), WorkloadContext(16));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, b.cm]}]\n"), HasSubstr("have one format"));
+  EXPECT_THAT(jobs("jobs: [{name: a, workload: []}]\n"), HasSubstr("the sequence of files is empty"));
+  EXPECT_THAT(jobs("jobs: [{name: a, workload: ''}]\n"), HasSubstr("the name of a file is empty"));
+  EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, none.csv]}]\n"), HasSubstr("no file 'none.csv'"));
+}
+
+// The first byte that is not text is far behind the part by which the format is recognised.
+TEST_F(WorkloadFiles, AControlCharacterFarBehindIsFoundWhileReading) {
+  std::string list = "source,destination,bytes,start\n";
+  for (int i = 0; i < 40'000; ++i) list += "0,1,1,0 us\n";
+  expect(list + "0,1,1,\x1b[31m\n", ExitCode::input, ":40002:7: control character 27");
+  EXPECT_EQ(load_workload(write("good", list), 16)->total_tasks(), 80'000U);
 }
 
 TEST_F(WorkloadFiles, OnlyDescriptionsAreCompiled) {

@@ -41,7 +41,7 @@ struct CommunicationRequest {
   // Algorithm of a collective, which must live as long as the executor; null: the configuration decides. It
   // is the same at all members.
   const OwnAlgorithm* algorithm = nullptr;
-  // The members paused before this collective (Task::pause), so its queue pairs begin as new ones.
+  // The members paused before this collective (CollectiveTask::pause), so its queue pairs begin as new ones.
   bool paused_before = false;
   // Point-to-point only: the transfer is one message on one queue pair without the library (an RDMA write).
   bool raw = false;

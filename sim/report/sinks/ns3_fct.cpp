@@ -24,6 +24,7 @@
 #include "sim/core/registry.h"
 #include "sim/report/csv_table.h"
 #include "sim/report/result_sink.h"
+#include "sim/workload/readers/ns3_flows.h"
 #include "sim/workload/task.h"
 
 namespace netsim {
@@ -43,8 +44,9 @@ class Ns3Fct : public ResultSink, public Receives<FlowRecord> {
   // Only a run of a flow list in ns-3's notation has the file.
   bool open(SinkFiles& files, const RunView& run) override {
     if (run.jobs.size() != 1 || run.cluster == nullptr) return false;
-    ports_ = run.jobs.front().source->ns3_ports();
-    if (ports_ == nullptr) return false;
+    const auto* list = dynamic_cast<const Ns3FlowList*>(run.jobs.front().source);
+    if (list == nullptr) return false;
+    ports_ = &list->ports();
     cluster_ = run.cluster;
     payload_ = run.payload;
     lines_.emplace(files.open("fct.txt"), "", run.output.max_rows);

@@ -1,4 +1,4 @@
-// Program files (.pb). Only this file's implementation knows protobuf.
+// Program files (.pb). Only the implementation knows protobuf.
 #pragma once
 
 #include <string>
@@ -7,6 +7,9 @@
 #include "sim/workload/program/program.h"
 
 namespace netsim {
+
+// Name of the workload_reader that reads program files.
+inline constexpr const char* kProgramReader = "netsim_program";
 
 // Returns whether the bytes begin as a workload file does.
 bool looks_like_program(std::string_view bytes);

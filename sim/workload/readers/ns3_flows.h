@@ -6,11 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/core/input_file.h"
+#include "sim/core/input_set.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -26,15 +25,24 @@ struct Ns3Flow {
 
 // Calls visit(flow) for one flow after the other, so that a million of them need no memory. Returns the
 // number of lines of six numbers after the flows that the file's header counts. Throws InputError for errors
-// in the text.
-std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
-                                const std::function<void(const Ns3Flow&)>& visit);
+// in the text, and for more than kMostNs3Flows flows.
+inline constexpr std::int64_t kMostNs3Flows = 1 << 26;
+std::uint64_t for_each_ns3_flow(const InputSet::File& file, const std::function<void(const Ns3Flow&)>& visit);
 
 struct Ns3FlowSummary {
   std::size_t flows = 0;
   std::uint64_t left_over = 0;        // result of for_each_ns3_flow()
   std::vector<std::uint32_t> groups;  // priority groups in use, ascending; the i-th travels in data class i
 };
-Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path);
+Ns3FlowSummary summarise_ns3_flows(const InputSet::File& file);
+
+// Ns3FlowList: an interface of the task sources that were read from a flow.txt. The sink of fct.txt asks a
+// job's source for it.
+class Ns3FlowList {
+ public:
+  virtual ~Ns3FlowList() = default;
+  // Returns the destination port of each flow, in the order of the file.
+  virtual const std::vector<std::uint16_t>& ports() const = 0;
+};
 
 }  // namespace netsim

@@ -6,7 +6,8 @@
 //
 // source, destination, bytes and a start are required; class, channel and name are optional. Columns may be
 // in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called start_s,
-// start_ms, start_us, start_ns or start_ps.
+// start_ms, start_us, start_ns or start_ps. Several files are one list, in their order; each has its own line
+// of column names.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "sim/core/csv.h"
 #include "sim/core/input_file.h"
+#include "sim/core/input_set.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/traffic/flow_source.h"
@@ -52,20 +54,21 @@ const ColumnName* find_column(std::string_view name) {
   return it != kNames.end() ? it : nullptr;
 }
 
+// CsvFlows: reads the flows of one file into `source`.
 class CsvFlows {
  public:
-  CsvFlows(std::string_view text, const std::string& path, const WorkloadContext& context)
-      : table_(text, path), ranks_(context.gpus), classes_(context.classes) {}
+  CsvFlows(const InputSet::File& file, const WorkloadContext& context, FlowSource& source)
+      : table_(file), ranks_(context.gpus), classes_(context.classes), source_(source) {}
 
-  std::unique_ptr<TaskSource> read() {
-    if (ranks_ < 2) table_.reader().fail({"", 1, 1}, "a flow list needs a cluster of at least 2 GPUs");
+  void read() {
     read_header();
-    auto source = std::make_unique<FlowSource>("flows", ranks_);
-    source->reserve(table_.most());
-    while (table_.next()) source->add(flow(*source));
-    if (source->flow_count() == 0) table_.fail("no flows follow the header");
-    source->seal();
-    return source;
+    const std::size_t before = source_.flow_count();
+    while (table_.next()) {
+      if (source_.flow_count() == FlowSource::kMostFlows)
+        table_.fail("more than " + std::to_string(FlowSource::kMostFlows) + " flows are too many");
+      source_.add(flow());
+    }
+    if (source_.flow_count() == before) table_.fail("no flows follow the header");
   }
 
  private:
@@ -84,21 +87,21 @@ class CsvFlows {
     if (!seen[static_cast<std::size_t>(Column::start)]) table_.fail("column 'start' is missing");
   }
 
-  Flow flow(FlowSource& source) const {
+  Flow flow() const {
     Flow result;
     bool named = false;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       named = named || columns_[i]->column == Column::name;
-      take(*columns_[i], table_.cells()[i], source, result);
+      take(*columns_[i], table_.cells()[i], result);
     }
-    if (!named) result.name = source.add_name("flow");
+    if (!named) result.name = source_.add_name("flow");
     if (result.from == result.to) {
       table_.fail("rank " + std::to_string(result.from) +
                   " sends to itself; source and destination must differ");
     }
     return result;
   }
-  void take(const ColumnName& column, const Word& word, FlowSource& source, Flow& flow) const {
+  void take(const ColumnName& column, const Word& word, Flow& flow) const {
     const TextReader& reader = table_.reader();
     const Range<std::int64_t> ranks{0, std::int64_t{ranks_} - 1};
     switch (column.column) {
@@ -124,7 +127,7 @@ class CsvFlows {
         flow.channel = static_cast<std::uint32_t>(reader.integer(word, "the channel", {0, kMaxChannel}));
         break;
       case Column::name:
-        flow.name = source.add_name(word.text.empty() ? "flow" : std::string(word.text));
+        flow.name = source_.add_name(word.text.empty() ? "flow" : std::string(word.text));
         break;
     }
   }
@@ -143,6 +146,7 @@ class CsvFlows {
   CsvReader table_;
   std::uint32_t ranks_;
   std::int64_t classes_;
+  FlowSource& source_;
   std::vector<const ColumnName*> columns_;
 };
 
@@ -168,9 +172,16 @@ const FormatRegistration kCsvFormat{{.name = "csv",
 
 class FlowListReader final : public WorkloadReader {
  public:
-  std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
-                                   const WorkloadContext& context) const override {
-    return CsvFlows(text, path, context).read();
+  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
+    if (context.gpus < 2) {
+      throw InputError(Place{input.files().front().path, 1, 1, ""},
+                       "a flow list needs a cluster of at least 2 GPUs");
+    }
+    auto source = std::make_unique<FlowSource>("flows", context.gpus);
+    source->reserve(std::min<std::uint64_t>(input.count_lines(), FlowSource::kMostFlows));
+    for (const InputSet::File& file : input.files()) CsvFlows(file, context, *source).read();
+    source->seal();
+    return source;
   }
 };
 

@@ -36,6 +36,7 @@ namespace netsim {
 namespace {
 
 constexpr Range<std::int64_t> kIds{1, UINT32_MAX};
+constexpr std::int64_t kMostConnections = 1 << 26;
 
 enum class Shots : std::uint8_t { one, many, barrier };
 
@@ -45,6 +46,7 @@ struct Trigger {
   bool declared = false;
   std::vector<std::uint32_t> targets;                             // flows, in file order
   std::vector<std::pair<std::uint32_t, FlowSource::End>> events;  // events that fire the trigger
+  // Words without their text: the line may be gone when they appear in a message.
   std::vector<Word> event_places;
   Word first_use;
 };
@@ -65,8 +67,8 @@ struct KnownId {
 
 class ConnectionMatrix {
  public:
-  ConnectionMatrix(std::string_view text, const std::string& path, const WorkloadContext& context)
-      : reader_(text, path), characters_(text.size()), gpus_(context.gpus) {}
+  ConnectionMatrix(const InputSet::File& file, const WorkloadContext& context)
+      : reader_(file), characters_(file.size), gpus_(context.gpus) {}
 
   std::unique_ptr<TaskSource> read() {
     std::vector<Word> words;
@@ -93,7 +95,7 @@ class ConnectionMatrix {
                                       {"Failures", &failures_expected_}}) {
       if (key != name) continue;
       if (words.size() != 2) reader_.fail(words[0], std::string(name) + " and one number are expected");
-      *value = reader_.integer(words[1], name, {0, value == &nodes_ ? kMaxTrafficRanks : 1 << 26});
+      *value = reader_.integer(words[1], name, {0, value == &nodes_ ? kMaxTrafficRanks : kMostConnections});
       if (value == &nodes_) check_nodes(words[1]);
       return;
     }
@@ -116,12 +118,15 @@ class ConnectionMatrix {
     if (i + 1 >= words.size()) reader_.fail(words[i], "a value is missing behind '" + text(words[i]) + "'");
     return words[++i];
   }
+  static Word place_of(const Word& word) { return {"", word.line, word.column}; }
   static std::string text(const Word& word) { return std::string(word.text.substr(0, 40)); }
 
   void read_connection(const std::vector<Word>& words) {
     if (nodes_ == 0) reader_.fail(words[0], "'Nodes' must come before the connections");
     if (source_ == nullptr) open_source();
     const auto number = static_cast<std::uint32_t>(source_->flow_count());
+    if (number == kMostConnections)
+      reader_.fail(words[0], fmt::format("more than {} connections are too many", kMostConnections));
     Connection connection;
     read_ends(words[0], connection.flow);
     for (std::size_t i = 1; i < words.size(); ++i) read_field(words, i, number, connection);
@@ -207,7 +212,7 @@ class ConnectionMatrix {
       const Word& id = value(words, i);
       const auto end = key.text == "send_done_trigger" ? FlowSource::End::sent : FlowSource::End::received;
       trigger(id).events.emplace_back(number, end);
-      trigger(id).event_places.push_back(key);
+      trigger(id).event_places.push_back(place_of(key));
     } else if (key.text == "prio") {
       reader_.integer(value(words, i), "prio", {0, INT64_MAX});
       ++priorities_;
@@ -220,7 +225,7 @@ class ConnectionMatrix {
 
   Trigger& trigger(const Word& id) {
     Trigger& found = triggers_[reader_.integer(id, "a trigger's id", kIds)];
-    if (found.first_use.line == 0) found.first_use = id;
+    if (found.first_use.line == 0) found.first_use = place_of(id);
     return found;
   }
 
@@ -312,7 +317,7 @@ class ConnectionMatrix {
   }
 
   TextReader reader_;
-  std::size_t characters_;  // characters of the text
+  std::uint64_t characters_;  // characters of the text
   std::uint32_t gpus_;
   std::int64_t nodes_ = 0, connections_expected_ = 0, triggers_expected_ = 0, failures_expected_ = 0;
   std::size_t triggers_declared_ = 0, priorities_ = 0;
@@ -345,9 +350,8 @@ const FormatRegistration kHtsimCmFormat{{.name = "htsim_cm",
 
 class HtsimReader final : public WorkloadReader {
  public:
-  std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
-                                   const WorkloadContext& context) const override {
-    return ConnectionMatrix(text, path, context).read();
+  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
+    return ConnectionMatrix(input.only("a connection matrix of htsim"), context).read();
   }
 };
 

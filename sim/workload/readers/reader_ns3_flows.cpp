@@ -27,12 +27,12 @@ std::uint64_t lines_left(TextReader& reader) {
 
 }  // namespace
 
-std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
+std::uint64_t for_each_ns3_flow(const InputSet::File& file,
                                 const std::function<void(const Ns3Flow&)>& visit) {
   constexpr Range<std::int64_t> kNodes{0, 65535};  // two bytes of its IP addresses
-  TextReader reader(text, path);
+  TextReader reader(file);
   const Word count = reader.next("the number of flows");
-  const std::int64_t flows = reader.integer(count, "the number of flows", {1, 1 << 26});
+  const std::int64_t flows = reader.integer(count, "the number of flows", {1, kMostNs3Flows});
   for (std::int64_t i = 0; i < flows; ++i) {
     Ns3Flow flow;
     const Word source = reader.next("the source of flow " + std::to_string(i));
@@ -53,10 +53,10 @@ std::uint64_t for_each_ns3_flow(std::string_view text, const std::string& path,
   return lines_left(reader);
 }
 
-Ns3FlowSummary summarise_ns3_flows(std::string_view text, const std::string& path) {
+Ns3FlowSummary summarise_ns3_flows(const InputSet::File& file) {
   Ns3FlowSummary summary;
   std::set<std::uint32_t> groups;
-  summary.left_over = for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
+  summary.left_over = for_each_ns3_flow(file, [&](const Ns3Flow& flow) {
     ++summary.flows;
     groups.insert(flow.priority_group);
   });
@@ -148,29 +148,42 @@ class Classes {
   std::int64_t classes_;
 };
 
+// Ns3FlowSource: the flows of a flow.txt with their ports.
+class Ns3FlowSource final : public FlowSource, public Ns3FlowList {
+ public:
+  Ns3FlowSource(std::uint32_t ranks, std::size_t flows) : FlowSource("flows", ranks) {
+    reserve(flows);
+    ports_.reserve(flows);
+  }
+  void add_with_port(Flow flow, std::uint16_t port) {
+    flow.name = numbered_name("flow", static_cast<std::uint32_t>(ports_.size()));
+    add(flow);
+    ports_.push_back(port);
+  }
+  const std::vector<std::uint16_t>& ports() const override { return ports_; }
+
+ private:
+  std::vector<std::uint16_t> ports_;  // by flow
+};
+
 class Ns3FlowsReader final : public WorkloadReader {
  public:
-  std::unique_ptr<TaskSource> read(std::string_view text, const std::string& path,
-                                   const WorkloadContext& context) const override {
-    const Ns3FlowSummary summary = summarise_ns3_flows(text, path);
-    const Hosts hosts(context, path);
+  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
+    const InputSet::File& file = input.only("a flow.txt");
+    const Ns3FlowSummary summary = summarise_ns3_flows(file);
+    const Hosts hosts(context, file.path);
     const Classes classes(summary.groups, context.classes);
-    auto source = std::make_unique<FlowSource>("flows", context.gpus);
-    source->reserve(summary.flows);
-    std::vector<std::uint16_t> ports;
-    ports.reserve(summary.flows);
-    for_each_ns3_flow(text, path, [&](const Ns3Flow& flow) {
-      source->add({.from = hosts.rank(flow.source, flow.source_place),
-                   .to = hosts.rank(flow.destination, flow.destination_place),
-                   .bytes = flow.bytes,
-                   .start = flow.start,
-                   .name = source->numbered_name("flow", static_cast<std::uint32_t>(ports.size())),
-                   .traffic_class = classes.of(flow)});
-      ports.push_back(flow.port);
+    auto source = std::make_unique<Ns3FlowSource>(context.gpus, summary.flows);
+    for_each_ns3_flow(file, [&](const Ns3Flow& flow) {
+      source->add_with_port({.from = hosts.rank(flow.source, flow.source_place),
+                             .to = hosts.rank(flow.destination, flow.destination_place),
+                             .bytes = flow.bytes,
+                             .start = flow.start,
+                             .traffic_class = classes.of(flow)},
+                            flow.port);
     });
-    source->set_ns3_ports(std::move(ports));
     if (summary.left_over > 0) {
-      source->add_note(path + ":1:1: the header counts " + std::to_string(summary.flows) + " flows, " +
+      source->add_note(file.path + ":1:1: the header counts " + std::to_string(summary.flows) + " flows, " +
                        std::to_string(summary.left_over) + " more follow: they are ignored, as in the tool");
     }
     source->seal();

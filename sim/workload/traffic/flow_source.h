@@ -34,8 +34,11 @@ struct Flow {
   bool only_message = false;  // on its channel; the source determines it
 };
 
-class FlowSource final : public TaskSource {
+class FlowSource : public TaskSource {
  public:
+  // Largest number of flows. Both ends of a flow are tasks, whose numbers have 32 bits.
+  static constexpr std::uint32_t kMostFlows = 1U << 30;
+
   FlowSource(std::string job_name, std::uint32_t ranks);
 
   // Returns the index of a name. The same text gets the same index.
@@ -45,7 +48,7 @@ class FlowSource final : public TaskSource {
   std::uint32_t numbered_name(const std::string& kind, std::uint32_t number);
   // Reserves memory for so many flows. The reserve that is not used is not touched.
   void reserve(std::size_t flows) { flows_.reserve(flows); }
-  // Adds a flow. Returns its number: 0, 1, ...
+  // Adds a flow, at most kMostFlows. Returns its number: 0, 1, ...
   std::uint32_t add(const Flow& flow);
   enum class End : std::uint8_t { sent, received };
   // Makes an end of `flow` an event for `after`. `sent` means acknowledged, at the sender. `after` must start
@@ -59,8 +62,6 @@ class FlowSource final : public TaskSource {
   void follow(std::uint32_t flow, std::uint32_t first) { followers_.emplace_back(flow, first); }
   // Adds a note for notes().
   void add_note(std::string note) { notes_.push_back(std::move(note)); }
-  // Sets the ports for ns3_ports().
-  void set_ns3_ports(std::vector<std::uint16_t> ports) { ns3_ports_ = std::move(ports); }
   // Must be called once, after all of these and before everything below.
   void seal();
 
@@ -74,9 +75,6 @@ class FlowSource final : public TaskSource {
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   std::string name(std::uint32_t index) const override;
-  const std::vector<std::uint16_t>* ns3_ports() const override {
-    return ns3_ports_.empty() ? nullptr : &ns3_ports_;
-  }
   const std::vector<RankId>& group(GroupId) const override { return no_group_; }
   std::optional<std::uint64_t> total_tasks() const override { return order_.size(); }
   bool for_each_task(RankId rank, const Visitor& visit) const override;
@@ -128,8 +126,7 @@ class FlowSource final : public TaskSource {
   std::vector<Work> works_;
   std::vector<std::string> names_, notes_;
   std::map<std::string, std::uint32_t> name_index_;
-  std::string numbered_;                  // the kind of numbered names
-  std::vector<std::uint16_t> ns3_ports_;  // by flow
+  std::string numbered_;  // the kind of numbered names
   std::vector<RankId> no_group_;
   std::vector<Stored> flows_;
   // By flow, up to the last one that has any: the number of events that it waits for, which its sender counts

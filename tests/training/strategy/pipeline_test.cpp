@@ -585,7 +585,7 @@ bool ends_on_packets(int hosts, const std::string& workload) {
       "cluster.yaml");
   setup.workload = directory.path() + "/pipeline.yaml";
   setup.threads = 1;
-  std::ofstream(setup.workload) << workload;
+  std::ofstream(setup.workload.text()) << workload;
   return Simulation(std::move(setup)).run({}).jobs[0].done;
 }
 

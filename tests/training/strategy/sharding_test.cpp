@@ -679,10 +679,11 @@ TEST(ReducedParameters, TakeOneByteOfTheNetwork) {
         "cluster.yaml");
     setup.workload = directory.path() + "/job.yaml";
     setup.threads = 1;
-    std::ofstream(setup.workload) << "{kind: ptdp, model: {layers: 4, hidden: 64, heads: 4, sequence: 16, "
-                                     "vocabulary: 128}, parallel: {data: "
-                                     "4}, precision: fp8, optimizer: distributed_adam, parameter_precision: "
-                                  << precision << "}";
+    std::ofstream(setup.workload.text())
+        << "{kind: ptdp, model: {layers: 4, hidden: 64, heads: 4, sequence: 16, "
+           "vocabulary: 128}, parallel: {data: "
+           "4}, precision: fp8, optimizer: distributed_adam, parameter_precision: "
+        << precision << "}";
     const Results results = Simulation(std::move(setup)).run({});
     EXPECT_TRUE(results.jobs[0].done);
     return results.network.bytes_delivered;

@@ -12,6 +12,7 @@
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
+#include "sim/workload/readers/ns3_flows.h"
 #include "sim/workload/traffic/flow_source.h"
 #include "sim/workload/workload.h"
 #include "tests/support/mutations.h"
@@ -40,7 +41,8 @@ std::string reader_of(const std::string& text) {
 std::unique_ptr<TaskSource> read_list(const std::string& text, const WorkloadContext& context) {
   const std::string name = reader_of(text);
   if (name.empty()) throw InputError("not recognised");
-  return Registry<WorkloadReader>::instance().create(name)->read(text, "list", context);
+  return Registry<WorkloadReader>::instance().create(name)->open(InputSet::in_memory({{"list", text}}),
+                                                                 context);
 }
 
 std::string list_error(const std::string& text, const WorkloadContext& context = 8) {
@@ -100,6 +102,46 @@ TEST(Csv, HasUnitsInCellsOrHeader) {
                                    {"start_ps", Time{1}}}) {
     const auto timed = read_list(std::string(name) + ",bytes,destination,source\n1000,1,2,3\n", 8);
     EXPECT_THAT(rows(*timed), ElementsAre(Row{3, 2, 1, 1000 * unit, 0, 0})) << name;
+  }
+}
+
+// Opens files in memory with a reader. Returns the message of an error in `message`.
+std::unique_ptr<TaskSource> open_files(const std::string& reader,
+                                       std::vector<std::pair<std::string, std::string>> files,
+                                       std::string& message) {
+  try {
+    return Registry<WorkloadReader>::instance().create(reader)->open(InputSet::in_memory(std::move(files)),
+                                                                     8);
+  } catch (const InputError& error) {
+    message = error.what();
+  }
+  return nullptr;
+}
+
+TEST(Csv, SeveralFilesAreOneList) {
+  std::string message;
+  const auto source = open_files("csv",
+                                 {{"b", "source,destination,bytes,start\n0,1,5,0\n1,2,6,1 us\n"},
+                                  {"a", "bytes,start_us,destination,source,name\n7,2,1,0,late\n"}},
+                                 message);
+  ASSERT_NE(source, nullptr) << message;
+  EXPECT_THAT(rows(*source), ElementsAre(Row{0, 1, 5, 0, 0, 0}, Row{1, 2, 6, kMicrosecond, 0, 0},
+                                         Row{0, 1, 7, 2 * kMicrosecond, 1, 0}));
+  EXPECT_THAT(source->names(), ElementsAre("flow", "late"));
+  const std::string good = "source,destination,bytes,start\n0,1,5,0\n";
+  EXPECT_EQ(open_files("csv", {{"b", good}, {"a", good + "0,8,1,0\n"}}, message), nullptr);
+  EXPECT_THAT(message, StartsWith("a:3:3: the destination is '8'"));
+  EXPECT_EQ(open_files("csv", {{"b", good}, {"a", "source,destination,bytes,start\n"}}, message), nullptr);
+  EXPECT_THAT(message, StartsWith("a:1:1: no flows follow"));
+}
+
+TEST(WorkloadReaders, OfOneFileRefuseSeveral) {
+  for (const auto& [reader, text] : {std::pair{"ns3_flows", "1\n0 1 3 100 7 0\n"},
+                                     {"htsim_cm", "Nodes 4\nConnections 1\n0->1 start 0 size 1\n"}}) {
+    std::string message;
+    EXPECT_NE(open_files(reader, {{"a", text}}, message), nullptr) << message;
+    EXPECT_EQ(open_files(reader, {{"a", text}, {"b", text}}, message), nullptr);
+    EXPECT_THAT(message, AllOf(StartsWith("a, b: has 2 files, but a "), HasSubstr("is one file"))) << reader;
   }
 }
 
@@ -193,9 +235,11 @@ TEST(Ns3Flows, HaveTheirNumbersAndPorts) {
   const auto& flows = dynamic_cast<const FlowSource&>(*source).flows();
   EXPECT_EQ(source->name(flows[0].name), "flow 0");
   EXPECT_EQ(source->name(flows[1].name), "flow 1");
-  ASSERT_NE(source->ns3_ports(), nullptr);
-  EXPECT_THAT(*source->ns3_ports(), ElementsAre(100, 4791));
-  EXPECT_EQ(read_list("source,destination,bytes,start\n0,1,1,0\n", 8)->ns3_ports(), nullptr);
+  const auto* list = dynamic_cast<const Ns3FlowList*>(source.get());
+  ASSERT_NE(list, nullptr);
+  EXPECT_THAT(list->ports(), ElementsAre(100, 4791));
+  const auto other = read_list("source,destination,bytes,start\n0,1,1,0\n", 8);
+  EXPECT_EQ(dynamic_cast<const Ns3FlowList*>(other.get()), nullptr);
 }
 
 TEST(Ns3Flows, AHeaderThatCountsFewerThanFollowIsNoted) {

@@ -1,0 +1,178 @@
+#include "sim/core/input_set.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "sim/core/errors.h"
+#include "sim/core/read_log.h"
+
+namespace netsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Bytes of a piece of a pass over a file; a multiple of 8, as ContentHash asks for.
+constexpr std::size_t kPiece = std::size_t{256} << 10;
+
+InputSet::Version version_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+[[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
+  throw IoError("'" + path + "': cannot be read: " + reason);
+}
+
+// Calls `visit` for one piece of the file after the other.
+void for_each_piece(const InputSet::File& file, const std::function<void(std::string_view)>& visit) {
+  InputStream stream(file);
+  std::string piece(kPiece, '\0');
+  while (const std::size_t size = stream.read(piece.data(), piece.size()))
+    visit(std::string_view(piece).substr(0, size));
+}
+
+// Returns the names in a folder that are not hidden, sorted by their bytes. Throws InputError for a folder
+// among them.
+std::vector<std::string> names_in_folder(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name.front() == '.') continue;
+    std::error_code unknown;
+    if (fs::is_directory(entry->path(), unknown)) {
+      throw InputError(Place{path, 0, 0, ""},
+                       "contains the folder '" + name + "': all files of an input lie in the folder itself");
+    }
+    names.push_back(std::move(name));
+  }
+  if (error) fail_reading(path, error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::string InputPaths::text() const {
+  std::string text;
+  for (const std::string& path : paths_) text += (text.empty() ? "" : ", ") + path;
+  return text;
+}
+
+InputSet::InputSet(const InputPaths& paths) : name_(paths.text()) {
+  NETSIM_CHECK(!paths.empty(), "an input has at least one path");
+  for (const std::string& path : paths.all()) add(path);
+}
+
+InputSet InputSet::in_memory(std::vector<std::pair<std::string, std::string>> files) {
+  InputSet input;
+  for (auto& [path, content] : files) {
+    input.name_ += (input.name_.empty() ? "" : ", ") + path;
+    File& file = input.files_.emplace_back();
+    file.path = std::move(path);
+    file.size = content.size();
+    file.content = std::make_shared<const std::string>(std::move(content));
+  }
+  return input;
+}
+
+void InputSet::add(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    add_folder(path);
+  } else {
+    add_file(path);
+  }
+}
+
+void InputSet::add_folder(const std::string& path) {
+  const std::vector<std::string> names = names_in_folder(path);
+  if (names.empty()) throw InputError(Place{path, 0, 0, ""}, "the folder has no files");
+  for (const std::string& name : names) add_file((fs::path(path) / name).string());
+}
+
+void InputSet::add_file(const std::string& path) {
+  struct stat status {};
+  const Descriptor opened = open_input(path, status);
+  const Version version = version_of(status);
+  const bool known =
+      std::any_of(files_.begin(), files_.end(), [&](const File& file) { return file.version == version; });
+  if (known) throw InputError(Place{path, 0, 0, ""}, "the file is given twice in one input");
+  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), version, nullptr});
+}
+
+const InputSet::File& InputSet::only(const std::string& what) const {
+  if (files_.size() == 1) return files_.front();
+  throw InputError(Place{name_, 0, 0, ""},
+                   "has " + std::to_string(files_.size()) + " files, but " + what + " is one file");
+}
+
+std::uint64_t InputSet::count_lines() const {
+  std::uint64_t lines = 0;
+  for (const File& file : files_) {
+    ++lines;  // the last one may end without a line break
+    for_each_piece(file, [&](std::string_view piece) {
+      lines += static_cast<std::uint64_t>(std::count(piece.begin(), piece.end(), '\n'));
+    });
+  }
+  return lines;
+}
+
+void InputSet::log() const {
+  for (const File& file : files_) {
+    if (file.content != nullptr || !ReadLog::lacks(file.path)) continue;
+    ContentHash hash(file.size);
+    for_each_piece(file, [&](std::string_view piece) { hash.add(piece); });
+    ReadLog::note({file.path, hash.hex()}, {file.version.device, file.version.inode});
+  }
+}
+
+InputStream::InputStream(const InputSet::File& file) : file_(file) {
+  if (file_.content != nullptr) return;
+  struct stat status {};
+  descriptor_ = open_input(file_.path, status);
+  if (version_of(status) != file_.version || static_cast<std::uint64_t>(status.st_size) != file_.size)
+    fail_reading(file_.path, "it has changed since the start of the program");
+}
+
+std::size_t InputStream::read(char* to, std::size_t most) {
+  const std::uint64_t left = file_.size - at_;
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, left));
+  if (wanted == 0) return 0;
+  if (file_.content != nullptr) {
+    std::memcpy(to, file_.content->data() + at_, wanted);
+  } else if (read_disk(to, wanted) != wanted) {
+    fail_reading(file_.path, "it became shorter meanwhile");
+  }
+  at_ += wanted;
+  return wanted;
+}
+
+// Reads `most` bytes, or fewer at the end of the file.
+std::size_t InputStream::read_disk(char* to, std::size_t most) const {
+  std::size_t size = 0;
+  while (size < most) {
+    const ::ssize_t got = ::read(descriptor_.number(), to + size, most - size);
+    if (got == 0) break;
+    if (got > 0) size += static_cast<std::size_t>(got);
+    if (got < 0 && errno != EINTR) fail_reading(file_.path, std::generic_category().message(errno));
+  }
+  return size;
+}
+
+std::string read_file(const InputSet::File& file, std::uint64_t limit) {
+  if (file.size > limit) {
+    throw InputError(Place{file.path, 0, 0, ""}, std::to_string(file.size) +
+                                                     " bytes are too many for such a file: at most " +
+                                                     std::to_string(limit >> 20) + " MiB");
+  }
+  return file.content != nullptr ? *file.content : read_file(file.path, limit);
+}
+
+}  // namespace netsim
