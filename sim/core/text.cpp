@@ -145,6 +145,12 @@ std::string human_bytes(double bytes) {
   return scaled(bytes, {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}});
 }
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = to_lower(c);
+  return result;
+}
+
 std::string human_duration(double seconds) {
   if (seconds < 0.9995) return human_seconds(seconds);
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);

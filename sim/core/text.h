@@ -26,6 +26,9 @@ std::string counted(std::uint64_t count, const char* what);
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// Returns the text with its ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 // NotText: a byte that is not text. It is not UTF-8, or is a control character (C0, DEL, C1) other than a tab
 // or a line break.
 struct NotText {

@@ -15,6 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TEST(Text, LowersOnlyAsciiLetters) { EXPECT_EQ(lower_case("NVLink 4 \xc3\x89"), "nvlink 4 \xc3\x89"); }
+
 TEST(Text, CountsInWords) {
   EXPECT_EQ(counted(0, "step"), "0 steps");
   EXPECT_EQ(counted(1, "step"), "1 step");

@@ -10,7 +10,7 @@
 #include "sim/core/protobuf_fields.h"
 #include "sim/core/recognise.h"
 #include "sim/core/text.h"
-#include "sim/topology/files/infragraph.h"
+#include "sim/topology/files/infragraph/infragraph.h"
 
 namespace netsim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "sim/core/registry.h"
 #include "sim/topology/files/file_parameters.h"
-#include "sim/topology/files/infragraph.h"
+#include "sim/topology/files/infragraph/infragraph.h"
 
 namespace netsim {
 

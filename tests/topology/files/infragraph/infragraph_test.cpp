@@ -1,6 +1,6 @@
 // Tests that an InfraGraph document becomes the nodes and edges that its reference service makes of it, and
 // then the hosts and the fabric. A broken one is refused with its place.
-#include "sim/topology/files/infragraph.h"
+#include "sim/topology/files/infragraph/infragraph.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
