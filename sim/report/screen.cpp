@@ -217,7 +217,7 @@ std::vector<const LinkResult*> busiest(const Results& results) {
   std::array<std::size_t, kLinkKinds> shown{};
   std::vector<const LinkResult*> chosen;
   for (const LinkResult* link : links) {
-    const bool fabric = link->kind == LinkKind::ethernet || link->kind == LinkKind::infiniband;
+    const bool fabric = is_packet_link(link->kind);
     if (shown[static_cast<std::size_t>(link->kind)]++ < (fabric ? kBusiestLinks : 1)) chosen.push_back(link);
   }
   return chosen;
