@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/text.h"
+#include "sim/topology/gpu_links.h"
 #include "sim/topology/host_links.h"
 
 namespace netsim::infragraph {
@@ -29,14 +30,13 @@ int number_after(std::string_view text, std::string_view word) {
   return 0;
 }
 
-// A generation of GPUs. `nvlinks` is the usable rate of all NVLinks of such a GPU, each way, in GB/s: links x
-// NCCL's rate of one.
+// Generation: a generation of GPUs, with the number of NVLinks of such a GPU.
 struct Generation {
-  double nvlinks;
+  int nvlinks;
   std::int64_t compute_capability;
+  BitRate rate() const { return nvlinks * nvlink_rate_of(compute_capability); }  // of all its NVLinks
 };
-constexpr std::array<Generation, 6> kGenerations{
-    {{0, 0}, {4 * 18.0, 60}, {6 * 20.0, 70}, {12 * 20.0, 80}, {18 * 20.6, 90}, {18 * 40.1, 100}}};
+constexpr std::array<Generation, 6> kGenerations{{{0, 0}, {4, 60}, {6, 70}, {12, 80}, {18, 90}, {18, 100}}};
 
 // Returns the generation of an xpu as an index of the table above, or 0 where it is unknown.
 std::size_t generation_of_xpu(std::string_view xpu) {
@@ -63,25 +63,22 @@ std::size_t generation_of_nvlink(std::string_view link) {
   return generation < static_cast<int>(kGenerations.size()) ? static_cast<std::size_t>(generation) : 0;
 }
 
-BitRate giga_bytes(double rate) { return static_cast<BitRate>(rate * 8e9 + 0.5); }
-
 BitRate nvlink_rate(std::string_view link, std::string_view xpu) {  // 0: unknown
   const bool numbered = number_after(link, "nvlink") > 0;
-  return giga_bytes(kGenerations[numbered ? generation_of_nvlink(link) : generation_of_xpu(xpu)].nvlinks);
+  return kGenerations[numbered ? generation_of_nvlink(link) : generation_of_xpu(xpu)].rate();
 }
 
-// Returns the usable rate of one xGMI link between two Instinct GPUs, each way, as RCCL counts it; 0:
-// unknown. (src/graph/topo.h: VEGA_, MI200_ and GFX94X_XGMI_WIDTH.)
+// Returns the usable rate of one xGMI link between two Instinct GPUs, each way; 0: unknown.
 BitRate xgmi_rate(std::string_view xpu) {
-  constexpr std::array<std::pair<std::string_view, double>, 7> kByName{{{"mi300", 48},
-                                                                        {"mi325", 48},
-                                                                        {"mi350", 48},
-                                                                        {"mi355", 48},
-                                                                        {"mi210", 36},
-                                                                        {"mi250", 36},
-                                                                        {"mi100", 24}}};
+  constexpr std::array<std::pair<std::string_view, BitRate>, 7> kByName{{{"mi300", kGfx94xXgmi},
+                                                                         {"mi325", kGfx94xXgmi},
+                                                                         {"mi350", kGfx94xXgmi},
+                                                                         {"mi355", kGfx94xXgmi},
+                                                                         {"mi210", kMi200Xgmi},
+                                                                         {"mi250", kMi200Xgmi},
+                                                                         {"mi100", kVegaXgmi}}};
   for (const auto& [name, rate] : kByName) {
-    if (xpu.find(name) != std::string_view::npos) return giga_bytes(rate);
+    if (xpu.find(name) != std::string_view::npos) return rate;
   }
   return 0;
 }
@@ -191,7 +188,7 @@ void rate_by_capability(DescribedCluster& cluster) {
     const auto known = std::find_if(kGenerations.rbegin(), kGenerations.rend(), [&](const Generation& one) {
       return one.compute_capability <= capability;
     });
-    if (known->nvlinks > 0) link.together = giga_bytes(known->nvlinks);
+    if (known->nvlinks > 0) link.together = known->rate();
   }
 }
 
