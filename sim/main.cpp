@@ -41,7 +41,7 @@
 #include "sim/report/configuration.h"
 #include "sim/report/drawing.h"
 #include "sim/report/schedule_drawing.h"
-#include "sim/report/screen.h"
+#include "sim/report/screen/screen.h"
 #include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
-#include "sim/report/screen.h"
+#include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"

@@ -11,7 +11,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
-#include "sim/report/screen.h"
+#include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
 #include "sim/simulation.h"
 #include "tests/report/fixtures.h"
