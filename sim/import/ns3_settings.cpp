@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/config.h"
+#include "sim/core/text.h"
 #include "sim/import/ns3_config.h"
 #include "sim/topology/ethernet.h"
 
@@ -133,9 +134,7 @@ void Ns3Settings::add(std::vector<Word> words) {
     if (contains(kWithoutEffect, key)) return;
     std::vector<std::string> names(kKeys.begin(), kKeys.end());
     names.insert(names.end(), kWithoutEffect.begin(), kWithoutEffect.end());
-    const std::string near = nearest(key, names);
-    throw ConfigError(at,
-                      "unknown key '" + key + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+    throw ConfigError(at, "unknown key '" + key + "'" + did_you_mean(key, names));
   }
   if (!lines_.emplace(key, std::move(words)).second) throw ConfigError(at, "'" + key + "' is given twice");
 }

@@ -14,6 +14,7 @@
 #include "sim/core/description.h"
 #include "sim/core/registry.h"
 #include "sim/core/schema.h"
+#include "sim/core/text.h"
 #include "sim/report/output_parameters.h"
 #include "sim/scheduling/placement.h"
 #include "sim/topology/partition.h"
@@ -459,10 +460,8 @@ std::string list_components(const std::string& kind, std::size_t width) {
   const Catalogue& catalogue = Catalogue::instance();
   const std::vector<std::string> kinds = catalogue.kinds();
   if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-    const std::string near = nearest(kind, kinds);
-    throw ConfigError("--list: no kind '" + kind + "'" +
-                      (near.empty() ? "" : ", did you mean '" + near + "'?") + " (known: " + known_names() +
-                      ")");
+    throw ConfigError("--list: no kind '" + kind + "'" + did_you_mean(kind, kinds) +
+                      " (known: " + known_names() + ")");
   }
   std::string text, current;
   const auto add = [&](const std::string& name, const std::string& doc) {
@@ -490,9 +489,8 @@ std::string describe_subject(const std::string& name, std::size_t width) {
   if (!text.empty()) return text;
   const std::vector<std::string> kinds = Catalogue::instance().kinds();
   if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name, width);
-  const std::string near = nearest(name, subject_names());
-  throw ConfigError("--describe: nothing is called '" + name + "'" +
-                    (near.empty() ? "" : ", did you mean '" + near + "'?") + " (--list shows all)");
+  throw ConfigError("--describe: nothing is called '" + name + "'" + did_you_mean(name, subject_names()) +
+                    " (--list shows all)");
 }
 
 }  // namespace netsim

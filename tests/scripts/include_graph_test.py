@@ -34,7 +34,7 @@ PUBLIC_HEADERS = {
 # Third-party headers and the only files that may include them. fmt may be used by every .cpp.
 THIRD_PARTY = {
     r"fmt/": r".*\.cpp",
-    r"yaml-cpp/": r"core/config\.cpp",
+    r"yaml-cpp/": r"core/config_loader\.cpp",
     r"boost/graph/": r"topology/(graph|structure|matching)\.cpp",
     r"boost/pending/": r"topology/parts\.cpp",
     r"boost/program_options": r"options\.cpp",

@@ -61,9 +61,8 @@ void fail_as_unknown(const ConfigNode& at, const std::string& name, const std::v
   for (std::size_t i = 0; i < std::min(known.size(), kMostListed); ++i)
     list += (i == 0 ? "" : ", ") + known[i];
   if (known.size() > kMostListed) list += ", ...";
-  const std::string near = nearest(name, known);
   at.fail("'" + name + "' is no " + what + " (there are: " + (list.empty() ? "none" : list) + ")" +
-          (near.empty() ? "" : ", did you mean '" + near + "'?"));
+          did_you_mean(name, known));
 }
 
 BitRate rate_of(const ConfigNode& at, double bits) {
