@@ -432,4 +432,17 @@ ConfiguredRun translate_ns3_config(std::string_view text, const std::string& pat
   return Translation(text, path, overrides).translate();
 }
 
+namespace {
+
+const FormatRegistration kNs3Config{
+    {.name = "ns3_config",
+     .what = "a configuration of the HPCC family of ns-3 simulators",
+     .use = Format::Use::configuration,
+     .matches = [](const Excerpt& file) { return file.is_text() && is_ns3_config(file.bytes()); },
+     .component = {},
+     .advice = {},
+     .endings = {"config.txt", ".conf"}}};
+
+}  // namespace
+
 }  // namespace netsim

@@ -10,7 +10,7 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::failures_test {

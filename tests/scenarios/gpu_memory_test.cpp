@@ -13,7 +13,7 @@
 #include "sim/core/errors.h"
 #include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::gpu_memory_test {

@@ -20,7 +20,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/training/strategy/pipeline_plan.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/workload.h"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/training/strategy/resharding_plan.h"
 #include "tests/report/fixtures.h"
 #include "tests/workload/program/small_programs.h"

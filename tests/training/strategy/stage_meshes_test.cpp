@@ -15,7 +15,7 @@
 #include <numeric>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/training/strategy/stage_reshardings.h"
 #include "sim/workload/program/program_file.h"
 #include "tests/report/fixtures.h"

@@ -12,10 +12,10 @@
 #include <sstream>
 #include <string>
 
+#include "sim/configuration/load_run.h"
 #include "sim/core/output.h"
-#include "sim/import/ns3_config.h"
 #include "sim/scheduling/placement.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/topology/channel_dependencies.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/mutations.h"

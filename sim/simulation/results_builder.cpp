@@ -1,11 +1,11 @@
-#include "sim/report/results_builder.h"
+#include "sim/simulation/results_builder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/report/configuration.h"
+#include "sim/configuration/configuration.h"
 
 namespace netsim {
 namespace {

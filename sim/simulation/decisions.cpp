@@ -1,11 +1,11 @@
-#include "sim/decisions.h"
+#include "sim/simulation/decisions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "sim/report/configuration.h"
+#include "sim/configuration/configuration.h"
 
 namespace netsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/interruption.h"
+#include "sim/main/interruption.h"
 
 #include <sys/time.h>
 #include <unistd.h>
@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <string_view>
 
-#include "sim/allocation.h"
 #include "sim/core/errors.h"
 #include "sim/core/temporary_files.h"
+#include "sim/main/allocation.h"
 
 namespace netsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Does the configuration say what holds, given or by default?
-#include "sim/report/configuration.h"
+#include "sim/configuration/configuration.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "sim/stall_check.h"
+#include "sim/simulation/stall_check.h"
 
 namespace netsim {
 namespace {

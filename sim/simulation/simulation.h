@@ -18,11 +18,11 @@
 #include "sim/report/recorder.h"
 #include "sim/report/result_sinks.h"
 #include "sim/report/results.h"
-#include "sim/report/results_builder.h"
 #include "sim/report/run_progress.h"
 #include "sim/report/sampler.h"
-#include "sim/stall_check.h"
-#include "sim/system.h"
+#include "sim/simulation/results_builder.h"
+#include "sim/simulation/stall_check.h"
+#include "sim/simulation/system.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {

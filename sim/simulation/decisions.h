@@ -3,7 +3,7 @@
 
 #include "sim/core/log.h"
 #include "sim/report/results.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 
 namespace netsim {
 

@@ -1,4 +1,4 @@
-#include "sim/allocation.h"
+#include "sim/main/allocation.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
-#include "sim/system.h"
+#include "sim/simulation/system.h"
 
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 
-#include "sim/report/configuration.h"
+#include "sim/configuration/configuration.h"
 #include "sim/transport/ideal_endpoint.h"
 
 namespace netsim {

@@ -1,4 +1,5 @@
-// Reads a configuration in any notation: load_run() of ns3_config.h.
+#include "sim/configuration/load_run.h"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -6,20 +7,10 @@
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
-#include "sim/import/ns3_config.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
 namespace {
-
-const FormatRegistration kNs3Config{
-    {.name = "ns3_config",
-     .what = "a configuration of the HPCC family of ns-3 simulators",
-     .use = Format::Use::configuration,
-     .matches = [](const Excerpt& file) { return file.is_text() && is_ns3_config(file.bytes()); },
-     .component = {},
-     .advice = {},
-     .endings = {"config.txt", ".conf"}}};
 
 const FormatRegistration kConfiguration{{.name = "netsim_configuration",
                                          .what = "a configuration of netsim",
