@@ -275,7 +275,7 @@ TEST(Failures, AreChecked) {
   EXPECT_THAT(refusal("{host: host2}"), HasSubstr("at"));
   Failing nothing(", recovery: {detection: 1 s, restart: 1 s}");
   EXPECT_THAT([&] { nothing.run(""); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("there is nothing to go on from: checkpoint.every")));
+              ::testing::ThrowsMessage<Error>(HasSubstr("the job has no checkpoint to continue from")));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// PipelinePlan: a schedule, a placement and a number of microbatches, as data, with the proof that they can
-// run.
+// ScheduledPipeline: the steps that a schedule gives each stage of a pipeline, as data, with the proof that
+// they can run.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace netsim {
 
-struct PipelinePlan {
+struct ScheduledPipeline {
   PipelineShape shape;
   PipelinePlacement placement;
   std::vector<std::vector<PipelineStep>> steps;  // by stage
@@ -30,7 +30,7 @@ struct PipelinePlan {
   bool reduces(std::uint32_t stage, std::uint32_t chunk) const;
 };
 
-// PipelineProof: facts about a plan that are known before it runs.
+// PipelineProof: facts about a pipeline that are known before it runs.
 struct PipelineProof {
   std::string refusal;                   // why it cannot run, in words for the user; "" if it can
   std::optional<std::uint32_t> refused;  // the stage to whose list the refusal refers, if it refers to one
@@ -47,7 +47,7 @@ struct PipelineProof {
   std::string rendezvous;
 };
 
-// Proves that a plan can run, in time linear in the number of steps:
+// Proves that a pipeline can run, in time linear in the number of steps:
 // - Every part is computed once for every microbatch.
 // - No step waits forever. Each stage takes its steps in order, and a step waits for its input.
 // - Messages between two chunks are used in the order in which they are sent.
@@ -60,27 +60,27 @@ struct PipelineProof {
 // - A stage that waits for a send does not wait forever. Where the receive is a step too, the send ends only
 //   when the receiver has reached it, as NCCL's do.
 // - Reductions of a stage run one after the other.
-PipelineProof prove_pipeline(const PipelinePlan& plan);
+PipelineProof prove_pipeline(const ScheduledPipeline& plan);
 
-// Returns the proved plan of the schedule that a configuration names. A null `schedule` means interleaved for
-// more than one chunk, else one_f_one_b. Throws ConfigError at `schedule`, or at `where` if it is null, if
-// the schedule refuses the shape or the proof refuses the plan.
-PipelinePlan make_pipeline_plan(const ConfigNode& schedule, const ConfigNode& where,
-                                const PipelineShape& shape);
+// Returns the pipeline of the schedule that a configuration names, proved. A null `schedule` means
+// interleaved for more than one chunk, else one_f_one_b. Throws ConfigError at `schedule`, or at `where` if
+// it is null, if the schedule refuses the shape or the proof refuses the pipeline.
+ScheduledPipeline schedule_pipeline(const ConfigNode& schedule, const ConfigNode& where,
+                                    const PipelineShape& shape);
 
 // Returns the receives of a stage that are no steps of its list, in the order of PipelineTransfers::ordered.
 // Entry 0 is launched before the first step, and entry i + 1 after step i. The sends of a computation are in
 // one call with the receives after it.
-std::vector<std::vector<PipelineStep>> receives_in_order(const PipelinePlan& plan, std::uint32_t stage);
-// Returns why a plan cannot run with its messages on one stream, in words for the user, or "" if it can.
+std::vector<std::vector<PipelineStep>> receives_in_order(const ScheduledPipeline& plan, std::uint32_t stage);
+// Returns why a pipeline cannot run with its messages on one stream, in words for the user, or "" if it can.
 // Sends end only when their receives are launched, as NCCL's do. `waits` tells whether stages wait for their
 // sends.
-std::string refuse_order(const PipelinePlan& plan, bool waits);
+std::string refuse_order(const ScheduledPipeline& plan, bool waits);
 
 // Note for a job that orders the messages of a single stage.
 inline constexpr const char* kNoMessages = "ordered_p2p changes nothing: a single stage has no messages";
 
-// Returns the notes for the user about a plan whose stages wait for their sends.
-std::vector<std::string> notes_on_blocking(const PipelinePlan& plan);
+// Returns the notes for the user about a pipeline whose stages wait for their sends.
+std::vector<std::string> notes_on_blocking(const ScheduledPipeline& plan);
 
 }  // namespace netsim

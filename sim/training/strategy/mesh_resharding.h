@@ -1,4 +1,4 @@
-// ReshardingPlan: how a tensor that is divided over one mesh of GPUs comes to another mesh with another
+// MeshResharding: how a tensor that is divided over one mesh of GPUs comes to another mesh with another
 // division. Pipeline stages that divide their layers differently need it. It is cross-mesh resharding as in
 // AlpaComm (Zhuang et al., "On Optimizing the Communication of Model Parallelism", MLSys 2023, arXiv
 // 2211.05322).
@@ -53,7 +53,8 @@ struct ReshardingSlice {
   std::vector<std::uint32_t> holders, receivers;  // GPUs of the source mesh and of the destination mesh
 };
 
-// ReshardingStep: one communication. The steps of a GPU run one after the other, in the order of the plan.
+// ReshardingStep: one communication. The steps of a GPU run one after the other, in the order of
+// MeshResharding::steps.
 struct ReshardingStep {
   enum class Kind : std::uint8_t {
     message,    // bytes [begin, end) of a slice from a holder to one receiver
@@ -67,7 +68,7 @@ struct ReshardingStep {
   Bytes begin = 0, end = 0;       // bytes of the slice; for a gather 0 and the bytes that each GPU has then
 };
 
-struct ReshardingPlan {
+struct MeshResharding {
   ShardedMesh source, destination;
   std::vector<ReshardingSlice> slices;
   std::vector<ReshardingStep> steps;
@@ -93,15 +94,15 @@ inline constexpr const char* kReshardingBalances =
     "broadcast: the first host that has a slice sends it; the one that sends least; or slices come in an "
     "order in which hosts wait for each other as little as possible";
 
-// Returns the plan for a tensor, proved. `tensor` has its dimensions, each of which the meshes' parts divide.
-// `element` is the bytes of an element.
-ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes element,
+// Returns the steps for a tensor, proved. `tensor` has its dimensions, each of which the meshes' parts
+// divide. `element` is the bytes of an element.
+MeshResharding make_resharding(const std::vector<std::int64_t>& tensor, Bytes element,
                                const ShardedMesh& source, const ShardedMesh& destination,
                                ReshardingStrategy strategy, ReshardingBalance balance);
 
-// Executes the plan with intervals of bytes instead of bytes. Checks that senders hold the bytes that they
+// Executes the steps with intervals of bytes instead of bytes. Checks that senders hold the bytes that they
 // send, and that no GPU gets a byte twice. At the end each GPU of the destination has to have its tile.
 // Returns what is wrong, in words; "" if nothing is.
-std::string prove_resharding(const ReshardingPlan& plan);
+std::string prove_resharding(const MeshResharding& plan);
 
 }  // namespace netsim

@@ -1,4 +1,4 @@
-#include "sim/training/strategy/resharding_plan.h"
+#include "sim/training/strategy/mesh_resharding.h"
 
 #include <algorithm>
 #include <iterator>
@@ -84,7 +84,7 @@ std::vector<ReshardingSlice> slices_of(const std::vector<std::int64_t>& tensor, 
 
 class Planner {
  public:
-  explicit Planner(ReshardingPlan& plan)
+  explicit Planner(MeshResharding& plan)
       : plan_(plan), sent_by_gpu_(plan.source.gpus(), 0), sent_by_host_(plan.source.hosts(), 0) {}
 
   // Each slice is sent by the holder with the least to send so far (Alpa's load balance of sends).
@@ -184,7 +184,7 @@ class Planner {
   // Times: builds a schedule, slice by slice.
   class Times {
    public:
-    explicit Times(const ReshardingPlan& plan)
+    explicit Times(const MeshResharding& plan)
         : plan_(plan), sending_(plan.source.hosts(), 0), receiving_(plan.destination.hosts(), 0) {}
     // Returns the broadcast as early as a host that has the slice, and all hosts that need it, are free.
     Placed earliest(std::uint32_t slice, const std::vector<std::uint32_t>& hosts) const {
@@ -203,7 +203,7 @@ class Planner {
     }
 
    private:
-    const ReshardingPlan& plan_;
+    const MeshResharding& plan_;
     std::vector<Bytes> sending_, receiving_;  // by host: time from which it is free
   };
   Schedule schedule(const std::vector<std::uint32_t>& order) const {
@@ -277,7 +277,7 @@ class Planner {
     plan_.steps.push_back({ReshardingStep::Kind::broadcast, s, sender, slice.receivers, 0, slice.bytes});
   }
 
-  ReshardingPlan& plan_;
+  MeshResharding& plan_;
   std::vector<Bytes> sent_by_gpu_, sent_by_host_;
 };
 
@@ -356,10 +356,10 @@ std::string parse_division(const std::string& spec, std::vector<std::vector<std:
   return "";
 }
 
-ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes element,
+MeshResharding make_resharding(const std::vector<std::int64_t>& tensor, Bytes element,
                                const ShardedMesh& source, const ShardedMesh& destination,
                                ReshardingStrategy strategy, ReshardingBalance balance) {
-  ReshardingPlan plan{source, destination, slices_of(tensor, element, source, destination), {}};
+  MeshResharding plan{source, destination, slices_of(tensor, element, source, destination), {}};
   Planner planner(plan);
   switch (strategy) {
     case ReshardingStrategy::send_recv:
@@ -377,7 +377,7 @@ ReshardingPlan plan_resharding(const std::vector<std::int64_t>& tensor, Bytes el
   return plan;
 }
 
-std::string prove_resharding(const ReshardingPlan& plan) {
+std::string prove_resharding(const MeshResharding& plan) {
   ReceivedBytes have(plan.destination.gpus());
   const auto name = [](std::uint32_t slice, std::uint32_t gpu) {
     return "slice " + std::to_string(slice) + " at GPU " + std::to_string(gpu);

@@ -1,4 +1,4 @@
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 
 #include <algorithm>
 #include <string>
@@ -9,7 +9,7 @@
 namespace netsim {
 namespace {
 
-bool has_step(const PipelinePlan& plan, PipelineStepKind kind) {
+bool has_step(const ScheduledPipeline& plan, PipelineStepKind kind) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [kind](const std::vector<PipelineStep>& stage) {
     return std::any_of(stage.begin(), stage.end(),
                        [kind](const PipelineStep& step) { return step.kind == kind; });
@@ -18,22 +18,22 @@ bool has_step(const PipelinePlan& plan, PipelineStepKind kind) {
 
 }  // namespace
 
-bool PipelinePlan::splits_backward() const { return has_step(*this, PipelineStepKind::weight_backward); }
-bool PipelinePlan::pairs() const { return has_step(*this, PipelineStepKind::overlapped); }
-bool PipelinePlan::communicates() const {
+bool ScheduledPipeline::splits_backward() const { return has_step(*this, PipelineStepKind::weight_backward); }
+bool ScheduledPipeline::pairs() const { return has_step(*this, PipelineStepKind::overlapped); }
+bool ScheduledPipeline::communicates() const {
   return std::any_of(steps.begin(), steps.end(), [](const std::vector<PipelineStep>& of_stage) {
     return std::any_of(of_stage.begin(), of_stage.end(),
                        [](const PipelineStep& step) { return is_communication(step.kind); });
   });
 }
-bool PipelinePlan::reduces() const { return has_step(*this, PipelineStepKind::reduce); }
-bool PipelinePlan::reduces(std::uint32_t stage, std::uint32_t chunk) const {
+bool ScheduledPipeline::reduces() const { return has_step(*this, PipelineStepKind::reduce); }
+bool ScheduledPipeline::reduces(std::uint32_t stage, std::uint32_t chunk) const {
   return std::any_of(steps[stage].begin(), steps[stage].end(), [chunk](const PipelineStep& step) {
     return step.kind == PipelineStepKind::reduce && step.chunk == chunk;
   });
 }
 
-std::vector<std::string> notes_on_blocking(const PipelinePlan& plan) {
+std::vector<std::string> notes_on_blocking(const ScheduledPipeline& plan) {
   const std::string waits = prove_pipeline(plan).rendezvous;
   if (waits.empty()) return {};
   return {
@@ -42,13 +42,14 @@ std::vector<std::string> notes_on_blocking(const PipelinePlan& plan) {
       waits};
 }
 
-PipelinePlan make_pipeline_plan(const ConfigNode& schedule, const ConfigNode& where,
-                                const PipelineShape& shape) {
+ScheduledPipeline schedule_pipeline(const ConfigNode& schedule, const ConfigNode& where,
+                                    const PipelineShape& shape) {
   const auto created = Registry<PipelineSchedule>::instance().create(
       schedule, shape.chunks > 1 ? "interleaved" : "one_f_one_b");
   const ConfigNode& place = schedule.is_null() ? where : schedule;
   if (const std::string refusal = created->refusal(shape); !refusal.empty()) place.fail(refusal);
-  PipelinePlan plan{shape, created->placement(shape), {}, created->trains(), created->receives_ahead(shape)};
+  ScheduledPipeline plan{
+      shape, created->placement(shape), {}, created->trains(), created->receives_ahead(shape)};
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage)
     plan.steps.push_back(created->order(shape, stage));
   if (const PipelineProof proof = prove_pipeline(plan); !proof.refusal.empty()) {
