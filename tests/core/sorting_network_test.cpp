@@ -1,5 +1,5 @@
-// Tests that the sorting networks sort. By the zero-one principle (Knuth, The Art of Computer Programming,
-// volume 3, 5.3.4), a network sorts everything if it sorts all sequences of zeros and ones.
+// Tests that the sorting networks sort. A network sorts everything if it sorts all sequences of zeros and
+// ones: the zero-one principle (Knuth, The Art of Computer Programming, volume 3, 5.3.4).
 #include "sim/core/sorting_network.h"
 
 #include <gtest/gtest.h>
