@@ -1,4 +1,4 @@
-# Writes the definition of sim/commit.h's commit() into OUTPUT: cmake -DSOURCE=... -DOUTPUT=... -P commit.cmake
+# Writes the definition of sim/main/commit.h's commit() into OUTPUT: cmake -DSOURCE=... -DOUTPUT=... -P commit.cmake
 # It runs at every build and writes only what is new, so that nothing is compiled while the commit is the same.
 set(text "")
 execute_process(COMMAND git -C "${SOURCE}" rev-parse --show-toplevel OUTPUT_VARIABLE top RESULT_VARIABLE failed
@@ -11,7 +11,7 @@ if(NOT failed AND top STREQUAL source)  # a copy inside another repository is no
     set(text "${described}")
   endif()
 endif()
-set(code "#include \"sim/commit.h\"\n\nnamespace netsim {\n\nstd::string commit() { return \"${text}\"; }\n\n}  // namespace netsim\n")
+set(code "#include \"sim/main/commit.h\"\n\nnamespace netsim {\n\nstd::string commit() { return \"${text}\"; }\n\n}  // namespace netsim\n")
 set(old "")
 if(EXISTS "${OUTPUT}")
   file(READ "${OUTPUT}" old)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/parameters.h"
+#include "sim/core/text.h"
 #include "sim/core/time_limits.h"
 
 namespace netsim {
@@ -64,10 +65,9 @@ std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, c
   std::vector<std::string> names;
   names.reserve(cluster.gpus.size());
   for (const Gpu& gpu : cluster.gpus) names.push_back(name_of(gpu));
-  const std::string near = nearest(name, names);
   node.find(whole ? "host" : "gpu")
-      ->fail("no " + std::string(whole ? "host" : "GPU") + " '" + name + "'" +
-             (near.empty() ? "" : ", did you mean '" + near + "'?") + " (names are those of links.csv)");
+      ->fail("no " + std::string(whole ? "host" : "GPU") + " '" + name + "'" + did_you_mean(name, names) +
+             " (names are those of links.csv)");
 }
 
 // Returns a random number with mean 0 and variance 1, as described at VaryingTimes.

@@ -1,9 +1,9 @@
 // Config: a YAML file as a tree of values with their places, plus --set overlays.
 //
-// yaml-cpp is used in config.cpp only. The loader throws ConfigError for duplicate keys, aliases, anchors,
-// merge keys and more than one document. It also refuses documents over 4 MiB, depth over 64 and more than
-// 100,000 nodes. Scalars stay text; the typed readings below refuse nan, inf, octal (`010`), `yes`/`no` and
-// units of the wrong kind.
+// yaml-cpp is used in config_loader.cpp only. The loader throws ConfigError for duplicate keys, aliases,
+// anchors, merge keys and more than one document. It also refuses documents over 4 MiB, depth over 64 and
+// more than 100,000 nodes. Scalars stay text; the typed readings below refuse nan, inf, octal (`010`),
+// `yes`/`no` and units of the wrong kind.
 #pragma once
 
 #include <string>
@@ -96,9 +96,6 @@ ConfigNode parse_config(const std::string& text, const std::string& name);
 void overlay_config(ConfigNode& root, const std::string& assignment);
 // Returns the tree as YAML text, for the manifest and --print-config.
 std::string to_yaml(const ConfigNode& node);
-// Returns the candidate nearest to `word` by edit distance, or "" if the distance of all is above half of the
-// length.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Typed readings of one scalar. Each throws ConfigError with the place, the given text and the allowed
 // values.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/config.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -73,10 +74,8 @@ const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>
     const auto known = std::find(names.begin(), names.end(), cell.text);
     const std::string text(cell.text.substr(0, 40));
     if (known == names.end()) {
-      const std::string near = nearest(cell.text, names);
-      reader_.fail(cell, "unknown column '" + text + "'" +
-                             (near.empty() ? "" : ", did you mean '" + near + "'?") + " (allowed: " + list +
-                             ")");
+      reader_.fail(cell, "unknown column '" + text + "'" + did_you_mean(cell.text, names) +
+                             " (allowed: " + list + ")");
     }
     const auto index = static_cast<std::size_t>(known - names.begin());
     if (std::find(columns_.begin(), columns_.end(), index) != columns_.end())

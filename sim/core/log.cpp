@@ -53,9 +53,8 @@ std::size_t find_name(const std::string& word, const Names& names, const char* w
     if (all[i] == word) return i;
     allowed += (allowed.empty() ? "" : ", ") + all[i];
   }
-  const std::string near = nearest(word, all);
-  throw ConfigError(std::string("--log: unknown ") + what + " '" + word + "'" +
-                    (near.empty() ? "" : ", did you mean '" + near + "'?") + " (allowed: " + allowed + ")");
+  throw ConfigError(std::string("--log: unknown ") + what + " '" + word + "'" + did_you_mean(word, all) +
+                    " (allowed: " + allowed + ")");
 }
 
 LogLevel level_named(const std::string& word) {

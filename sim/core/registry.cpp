@@ -1,6 +1,7 @@
 #include "sim/core/registry.h"
 
 #include "sim/core/description.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 
@@ -124,11 +125,9 @@ void unknown_component(const ConfigNode& node, const std::string& kind, const st
   std::string known;
   for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
   if (known.empty()) known = "none; a plugin may have some";
-  const std::string near = nearest(name, names);
   const ConfigNode* given = node.find("kind");
   (given != nullptr ? *given : node)
-      .fail("unknown " + kind + " '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
-            " (known: " + known + ")");
+      .fail("unknown " + kind + " '" + name + "'" + did_you_mean(name, names) + " (known: " + known + ")");
 }
 
 namespace {

@@ -145,6 +145,12 @@ std::string human_bytes(double bytes) {
   return scaled(bytes, {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}});
 }
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = to_lower(c);
+  return result;
+}
+
 std::string human_duration(double seconds) {
   if (seconds < 0.9995) return human_seconds(seconds);
   if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
@@ -228,6 +234,48 @@ std::string text_table(std::vector<TableColumn> table, std::size_t indent, std::
     result += line + "\n";
   }
   return result;
+}
+
+namespace {
+
+// Returns the edit distance with swaps of neighbours (optimal string alignment), ignoring case.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = to_lower(a[i - 1]) == to_lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0U : 1U)});
+      const bool swapped = i > 1 && j > 1 && to_lower(a[i - 1]) == to_lower(b[j - 2]) &&
+                           to_lower(a[i - 2]) == to_lower(b[j - 1]);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kMostLetters = 128;
+  if (word.size() > kMostLetters) return "";
+  std::string best;
+  std::size_t best_distance = word.size() / 2 + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance >= best_distance) continue;
+    best = candidate;
+    best_distance = distance;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : ", did you mean '" + near + "'?";
 }
 
 }  // namespace netsim

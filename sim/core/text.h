@@ -26,6 +26,15 @@ std::string counted(std::uint64_t count, const char* what);
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// Returns the text with its ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
+// Returns the candidate nearest to `word` by edit distance, or "" if the distance of all is above half of the
+// length.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+// Returns ", did you mean 'NEAREST'?" for a message about an unknown word, or "" if no candidate is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
 // NotText: a byte that is not text. It is not UTF-8, or is a control character (C0, DEL, C1) other than a tab
 // or a line break.
 struct NotText {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <filesystem>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,10 +12,9 @@
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
-#include "sim/core/registry.h"
-#include "sim/topology/ethernet.h"
+#include "sim/import/ns3_paths.h"
+#include "sim/import/ns3_settings.h"
 #include "sim/topology/files/ns3_topology.h"
-#include "sim/topology/topology.h"
 #include "sim/workload/readers/ns3_flows.h"
 
 namespace netsim {
@@ -33,56 +30,7 @@ constexpr std::int64_t kHeadroomFactor = 3;
 // Simulated time from which LINK_DOWN counts.
 constexpr Time kLinkDownOrigin = 2 * kSecond;
 
-// Keys with an effect. kWithoutEffect holds keys that only name or time output, and keys that change nothing
-// in the model (DATA_RATE, LINK_DELAY, PAUSE_TIME, USE_DYNAMIC_PFC_THRESHOLD, L2_CHUNK_SIZE, PINT_*).
-constexpr std::array kKeys = {"TOPOLOGY_FILE",
-                              "FLOW_FILE",
-                              "SIMULATOR_STOP_TIME",
-                              "CC_MODE",
-                              "ENABLE_QCN",
-                              "PACKET_PAYLOAD_SIZE",
-                              "L2_ACK_INTERVAL",
-                              "L2_BACK_TO_ZERO",
-                              "ALPHA_RESUME_INTERVAL",
-                              "RATE_DECREASE_INTERVAL",
-                              "CLAMP_TARGET_RATE",
-                              "RP_TIMER",
-                              "EWMA_GAIN",
-                              "FAST_RECOVERY_TIMES",
-                              "RATE_AI",
-                              "RATE_HAI",
-                              "MIN_RATE",
-                              "DCTCP_RATE_AI",
-                              "ERROR_RATE_PER_LINK",
-                              "HAS_WIN",
-                              "GLOBAL_T",
-                              "VAR_WIN",
-                              "FAST_REACT",
-                              "U_TARGET",
-                              "MI_THRESH",
-                              "INT_MULTI",
-                              "MULTI_RATE",
-                              "SAMPLE_FEEDBACK",
-                              "RATE_BOUND",
-                              "ACK_HIGH_PRIO",
-                              "LINK_DOWN",
-                              "KMAX_MAP",
-                              "KMIN_MAP",
-                              "PMAX_MAP",
-                              "BUFFER_SIZE",
-                              "NIC_TOTAL_PAUSE_TIME"};
-constexpr std::array kWithoutEffect = {
-    "TRACE_FILE",      "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "ENABLE_TRACE",
-    "QLEN_MON_FILE",   "QLEN_MON_START",    "QLEN_MON_END",    "BW_MON_FILE",     "RATE_MON_FILE",
-    "CNP_MON_FILE",    "MON_START",         "MON_END",         "QP_MON_INTERVAL", "QLEN_MON_INTERVAL",
-    "BW_MON_INTERVAL", "DATA_RATE",         "LINK_DELAY",      "PAUSE_TIME",      "USE_DYNAMIC_PFC_THRESHOLD",
-    "L2_CHUNK_SIZE",   "PINT_LOG_BASE",     "PINT_PROB"};
-
-template <class List>
-bool contains(const List& list, std::string_view key) {
-  return std::find(list.begin(), list.end(), key) != list.end();
-}
-
+// Mode: the values of CC_MODE.
 enum class Mode : std::int64_t {
   none = 0,
   dcqcn = 1,
@@ -93,168 +41,7 @@ enum class Mode : std::int64_t {
   off = 12
 };
 
-// Settings: the lines by key, with typed readings. All errors are ConfigErrors.
-class Settings {
- public:
-  Settings(std::string_view text, const std::string& path) : reader_(text, path), whole_{path, 0, 0, ""} {
-    std::vector<Word> words;
-    while (reader_.next_line(words)) {
-      if (!words[0].text.starts_with('#')) add(words);
-    }
-  }
-
-  bool has(const std::string& key) const { return lines_.count(key) != 0; }
-  // Returns the place of the key, or of the file if the key is missing.
-  Place place(const std::string& key) const {
-    const auto it = lines_.find(key);
-    return it != lines_.end() ? reader_.place(it->second.front()) : whole_;
-  }
-  [[noreturn]] void fail(const std::string& key, const std::string& message) const {
-    throw ConfigError(place(key), message);
-  }
-
-  std::string text(const std::string& key) const { return std::string(only(key).text); }
-  std::int64_t integer(const std::string& key, std::int64_t absent, Range<std::int64_t> range) const {
-    return has(key) ? as_config([&] { return reader_.integer(only(key), key, range); }) : absent;
-  }
-  bool flag(const std::string& key, bool absent) const { return integer(key, absent ? 1 : 0, {0, 1}) != 0; }
-  double real(const std::string& key, double absent, Range<double> range) const {
-    return has(key) ? as_config([&] { return reader_.real(only(key), key, range); }) : absent;
-  }
-  Time time(const std::string& key, Time unit, Range<Time> range) const {
-    return as_config([&] { return reader_.time_in(only(key), key, unit, range); });
-  }
-  BitRate rate(const std::string& key) const {
-    return as_config([&] { return reader_.rate(only(key), key, {0, kLinkRates.maximum}); });
-  }
-  // Returns the values by link rate of a line `KEY n (bps value)*`.
-  std::map<BitRate, double> by_rate(const std::string& key) const {
-    if (!has(key)) fail(key, "'" + key + "' is missing: its value for each link speed");
-    const std::vector<Word>& words = lines_.at(key);
-    return as_config([&] {
-      if (words.size() < 2) reader_.fail(words[0], key + " has no values");
-      const std::int64_t count = reader_.integer(words[1], "the number of speeds", {1, 1000});
-      if (static_cast<std::int64_t>(words.size()) != 2 + 2 * count) {
-        reader_.fail(words[1], fmt::format("{} pairs of speed and value are expected", count));
-      }
-      std::map<BitRate, double> result;
-      for (std::size_t i = 2; i < words.size(); i += 2) {
-        const BitRate rate = reader_.integer(words[i], "the speed", {kLinkRates.minimum, kLinkRates.maximum});
-        result[rate] = reader_.real(words[i + 1], key, {0, 1e9});
-      }
-      return result;
-    });
-  }
-  // Returns the `count` values of a key.
-  std::vector<Word> values(const std::string& key, std::size_t count) const {
-    const std::vector<Word>& words = lines_.at(key);
-    if (words.size() != count + 1) fail(key, fmt::format("{} values are expected", count));
-    return {words.begin() + 1, words.end()};
-  }
-  const TextReader& reader() const { return reader_; }
-
- private:
-  void add(std::vector<Word> words) {
-    // Values may be explained in braces, as in config_doc.txt.
-    const auto comment = std::find_if(words.begin(), words.end(), [](const Word& word) {
-      return word.text.starts_with('{') || word.text.starts_with('#');
-    });
-    words.erase(comment, words.end());
-    if (words.empty()) return;
-    const std::string key(words[0].text.substr(0, 60));
-    const Place at = reader_.place(words[0]);
-    if (!contains(kKeys, key)) {
-      if (contains(kWithoutEffect, key)) return;
-      std::vector<std::string> names(kKeys.begin(), kKeys.end());
-      names.insert(names.end(), kWithoutEffect.begin(), kWithoutEffect.end());
-      const std::string near = nearest(key, names);
-      throw ConfigError(at,
-                        "unknown key '" + key + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
-    }
-    if (!lines_.emplace(key, std::move(words)).second) throw ConfigError(at, "'" + key + "' is given twice");
-  }
-  const Word& only(const std::string& key) const {
-    const auto it = lines_.find(key);
-    if (it == lines_.end()) fail(key, "'" + key + "' is missing");
-    if (it->second.size() != 2) fail(key, "one value is expected");
-    return it->second[1];
-  }
-
-  TextReader reader_;
-  Place whole_;
-  std::map<std::string, std::vector<Word>> lines_;  // by key: the key and its values
-};
-
-// PathFigures: the values that the tool computes from the topology (third.cc, CalculateRoute). Round trips
-// are in whole nanoseconds on shortest paths, with data one way, without headers.
-struct PathFigures {
-  std::int64_t max_rtt_ns = 0;
-  Bytes max_bdp = 0, min_bdp = INT64_MAX;
-};
-
-class PathSearch {
- public:
-  PathSearch(const Ns3Topology& topology, Bytes payload) : topology_(topology), payload_(payload) {
-    links_.resize(topology.nodes);
-    is_host_.resize(topology.nodes);
-    for (const std::uint32_t host : topology.hosts) is_host_[host] = true;
-    for (const Ns3Topology::Link& link : topology.links) {
-      links_[link.a].push_back({link.b, &link});
-      links_[link.b].push_back({link.a, &link});
-    }
-    // The tool visits neighbours in the order of their nodes.
-    for (auto& neighbours : links_) std::stable_sort(neighbours.begin(), neighbours.end(), by_node);
-    for (const std::uint32_t host : topology.hosts) search(host);
-  }
-  const PathFigures& figures() const { return figures_; }
-
- private:
-  struct Neighbour {
-    std::uint32_t node;
-    const Ns3Topology::Link* link;
-  };
-  static bool by_node(const Neighbour& a, const Neighbour& b) { return a.node < b.node; }
-  struct Reached {
-    bool yes = false;
-    std::int64_t delay_ns = 0, transmission_ns = 0;
-    BitRate rate = std::numeric_limits<BitRate>::max();
-  };
-
-  void search(std::uint32_t host) {
-    std::vector<Reached> reached(topology_.nodes);
-    std::vector<std::uint32_t> queue{host};
-    reached[host].yes = true;
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      const Reached from = reached[queue[i]];
-      for (const Neighbour& neighbour : links_[queue[i]]) {
-        Reached& to = reached[neighbour.node];
-        if (to.yes) continue;
-        to = {true, from.delay_ns + neighbour.link->delay / kNanosecond,
-              from.transmission_ns + payload_ * 8 * 1'000'000'000 / neighbour.link->rate,
-              std::min(from.rate, neighbour.link->rate)};
-        if (is_host_[neighbour.node]) {
-          take(to);
-        } else {
-          queue.push_back(neighbour.node);  // hosts do not forward
-        }
-      }
-    }
-  }
-  void take(const Reached& host) {
-    const std::int64_t rtt = 2 * host.delay_ns + host.transmission_ns;
-    const auto bdp = static_cast<Bytes>(static_cast<Int128>(rtt) * host.rate / 1'000'000'000 / 8);
-    figures_.max_rtt_ns = std::max(figures_.max_rtt_ns, rtt);
-    figures_.max_bdp = std::max(figures_.max_bdp, bdp);
-    figures_.min_bdp = std::min(figures_.min_bdp, bdp);
-  }
-
-  const Ns3Topology& topology_;
-  Bytes payload_;
-  std::vector<std::vector<Neighbour>> links_;
-  std::vector<bool> is_host_;
-  PathFigures figures_;
-};
-
+// Translation: one translation of a configuration. Sections of the result are written one after the other.
 class Translation {
  public:
   Translation(std::string_view text, const std::string& path, const RunOverrides& overrides)
@@ -400,12 +187,9 @@ class Translation {
     return 0;
   }
 
-  void translate_marking() {
-    const Path marker{"network", "switch", "marker"};
-    if (!settings_.flag("ENABLE_QCN", true)) return set("ENABLE_QCN", marker, "none");
-    const auto kmin = settings_.by_rate("KMIN_MAP"), kmax = settings_.by_rate("KMAX_MAP"),
-               pmax = settings_.by_rate("PMAX_MAP");
-    const BitRate reference = host_rate();
+  using ByRate = std::map<BitRate, double>;
+  // Returns whether the ECN thresholds of all links grow with the links' speed, from those of `reference`.
+  bool thresholds_scale(const ByRate& kmin, const ByRate& kmax, const ByRate& pmax, BitRate reference) const {
     bool linear = true;
     for (const Ns3Topology::Link& link : topology_.links) {
       for (const auto& [key, map] :
@@ -414,12 +198,21 @@ class Translation {
           settings_.fail(key, fmt::format("no value for links of {}", format_rate(link.rate)));
         }
       }
-      const auto scales = [&](const std::map<BitRate, double>& map) {
+      const auto scales = [&](const ByRate& map) {
         return map.at(link.rate) * static_cast<double>(reference) ==
                map.at(reference) * static_cast<double>(link.rate);
       };
       linear = linear && scales(kmin) && scales(kmax) && pmax.at(link.rate) == pmax.at(reference);
     }
+    return linear;
+  }
+  void translate_marking() {
+    const Path marker{"network", "switch", "marker"};
+    if (!settings_.flag("ENABLE_QCN", true)) return set("ENABLE_QCN", marker, "none");
+    const auto kmin = settings_.by_rate("KMIN_MAP"), kmax = settings_.by_rate("KMAX_MAP"),
+               pmax = settings_.by_rate("PMAX_MAP");
+    const BitRate reference = host_rate();
+    const bool linear = thresholds_scale(kmin, kmax, pmax, reference);
     if (!linear) {
       note(
           "the ECN thresholds do not grow with the links' speed: those of the hosts' links are taken, and "
@@ -446,50 +239,62 @@ class Translation {
   }
   static std::string kilobytes(double value) { return format_bytes(static_cast<Bytes>(value * 1000 + 0.5)); }
 
+  // Cables: by pair of nodes, how many links join them.
+  using Cables = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
+
   // Translates the error rates of links and LINK_DOWN.
   void translate_faults() {
-    ConfigNode faults = ConfigNode::sequence(Place{path_, 0, 0, "network.faults"});
-    const LinkList names = topology_.list(LinkKind::ethernet, 0);
-    const auto fault = [&](std::uint32_t a, std::uint32_t b, std::uint32_t cable, const char* what,
-                           const std::string& value, Place place) {
-      place.path = "network.faults." + std::to_string(faults.items().size());
-      ConfigNode item = ConfigNode::map(place);
-      const std::string link = names.name(topology_.end(a)) + "-" + names.name(topology_.end(b)) +
-                               (cable == 0 ? "" : "#" + std::to_string(cable));
-      item.at_or_add("link") = ConfigNode::scalar(link, place);
-      item.at_or_add(what) = ConfigNode::scalar(value, place);
-      faults.push_back(std::move(item));
-    };
+    Cables cables;
+    for (const Ns3Topology::Link& link : topology_.links) ++cables[std::minmax(link.a, link.b)];
+    names_ = topology_.list(LinkKind::ethernet, 0);
+    faults_ = ConfigNode::sequence(Place{path_, 0, 0, "network.faults"});
+    translate_losses(cables);
+    if (settings_.has("LINK_DOWN")) translate_link_down(cables);
+    if (!faults_.items().empty()) run_.config.at_or_add("network").at_or_add("faults") = std::move(faults_);
+  }
+  void translate_losses(const Cables& cables) {
     const double everywhere = settings_.real("ERROR_RATE_PER_LINK", 0, {0, 1});
     bool in_file = false;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>> cables;
-    for (const Ns3Topology::Link& link : topology_.links) ++cables[std::minmax(link.a, link.b)].first;
+    Cables seen;
     for (const Ns3Topology::Link& link : topology_.links) {
-      auto& [all, seen] = cables[std::minmax(link.a, link.b)];
-      ++seen;
+      const auto pair = std::minmax(link.a, link.b);
+      const std::uint32_t number = ++seen[pair];
       in_file = in_file || link.error_rate > 0;
       const double loss = link.error_rate > 0 ? link.error_rate : everywhere;
-      if (loss > 0) fault(link.a, link.b, all > 1 ? seen : 0, "loss", format_real(loss), link.place);
+      if (loss <= 0) continue;
+      add_fault(link.a, link.b, cables.at(pair) > 1 ? number : 0, "loss", format_real(loss), link.place);
     }
     if (in_file) set("TOPOLOGY_FILE", {"topology", "ignore_error_rates"}, "true");
-    if (settings_.has("LINK_DOWN")) {
-      const std::vector<Word> words = settings_.values("LINK_DOWN", 3);
-      as_config([&] {
-        const TextReader& reader = settings_.reader();
-        const Range<std::int64_t> nodes{0, topology_.nodes - 1};
-        const Time time = reader.time_in(words[0], "the time", kMicrosecond, {0, 1'000'000 * kSecond});
-        const auto a = static_cast<std::uint32_t>(reader.integer(words[1], "a node", nodes));
-        const auto b = static_cast<std::uint32_t>(reader.integer(words[2], "a node", nodes));
-        if (time == 0) return;  // none
-        // The tool keeps one interface for each neighbour, that of the last link (nbr2if and TakeDownLink in
-        // scratch/third.cc of the HPCC simulator).
-        const std::uint32_t all = cables[std::minmax(a, b)].first;
-        fault(a, b, all > 1 ? all : 0, "down", format_time(kLinkDownOrigin + time),
-              settings_.place("LINK_DOWN"));
-        set("LINK_DOWN", {"network", "detection_delay"}, "0 s");
-      });
-    }
-    if (!faults.items().empty()) run_.config.at_or_add("network").at_or_add("faults") = std::move(faults);
+  }
+  void translate_link_down(const Cables& cables) {
+    const std::vector<Word> words = settings_.values("LINK_DOWN", 3);
+    as_config([&] {
+      const TextReader& reader = settings_.reader();
+      const Range<std::int64_t> nodes{0, topology_.nodes - 1};
+      const Time time = reader.time_in(words[0], "the time", kMicrosecond, {0, 1'000'000 * kSecond});
+      const auto a = static_cast<std::uint32_t>(reader.integer(words[1], "a node", nodes));
+      const auto b = static_cast<std::uint32_t>(reader.integer(words[2], "a node", nodes));
+      if (time == 0) return;  // none
+      // The tool keeps one interface for each neighbour, that of the last link (nbr2if and TakeDownLink in
+      // scratch/third.cc of the HPCC simulator).
+      const auto found = cables.find(std::minmax(a, b));
+      const std::uint32_t all = found == cables.end() ? 0 : found->second;
+      add_fault(a, b, all > 1 ? all : 0, "down", format_time(kLinkDownOrigin + time),
+                settings_.place("LINK_DOWN"));
+      set("LINK_DOWN", {"network", "detection_delay"}, "0 s");
+    });
+  }
+  // Adds a fault of link number `cable` between two nodes, counted from 1; 0: it is the only one. `what` is
+  // the fault's key.
+  void add_fault(std::uint32_t a, std::uint32_t b, std::uint32_t cable, const char* what,
+                 const std::string& value, Place place) {
+    place.path = "network.faults." + std::to_string(faults_.items().size());
+    ConfigNode item = ConfigNode::map(place);
+    const std::string link = names_.name(topology_.end(a)) + "-" + names_.name(topology_.end(b)) +
+                             (cable == 0 ? "" : "#" + std::to_string(cable));
+    item.at_or_add("link") = ConfigNode::scalar(link, place);
+    item.at_or_add(what) = ConfigNode::scalar(value, place);
+    faults_.push_back(std::move(item));
   }
 
   void translate_transport() {
@@ -505,7 +310,7 @@ class Translation {
       note(fmt::format("L2_ACK_INTERVAL: an ACK for {} packets instead of {}, a power of two", every,
                        packets));
     }
-    const PathFigures figures = PathSearch(topology_, payload_).figures();
+    const PathFigures figures = path_figures(topology_, payload_);
     const bool one_for_all = settings_.flag("GLOBAL_T", true);
     if (settings_.flag("HAS_WIN", true)) {
       set("HAS_WIN", {"transport", "window"}, format_bytes(figures.max_bdp));
@@ -612,26 +417,18 @@ class Translation {
   }
 
   std::string path_;
-  Settings settings_;
+  Ns3Settings settings_;
   Bytes payload_;
   InputPaths workload_;        // of the overrides
   bool other_fabric_ = false;  // the overrides have a topology of another kind
   Ns3Topology topology_;
+  LinkList names_;  // of the topology, for the names of links
+  ConfigNode faults_;
   Mode mode_ = Mode::none;
   ConfiguredRun run_;
 };
 
 }  // namespace
-
-bool is_ns3_config(std::string_view text) {
-  TextReader reader(text, "");
-  std::vector<Word> words;
-  while (reader.next_line(words)) {
-    if (words[0].text.starts_with('#')) continue;
-    return words.size() > 1 && (contains(kKeys, words[0].text) || contains(kWithoutEffect, words[0].text));
-  }
-  return false;
-}
 
 ConfiguredRun translate_ns3_config(std::string_view text, const std::string& path,
                                    const RunOverrides& overrides) {
@@ -649,73 +446,6 @@ const FormatRegistration kNs3Config{
      .advice = {},
      .endings = {"config.txt", ".conf"}}};
 
-const FormatRegistration kConfiguration{{.name = "netsim_configuration",
-                                         .what = "a configuration of netsim",
-                                         .use = Format::Use::configuration,
-                                         .matches =
-                                             [](const Excerpt& file) {
-                                               return file.has_any_key({"topology", "fabrics"}) &&
-                                                      !file.has_any_key(
-                                                          {"kind", "npus_count", "msccl_type", "sccl_type"});
-                                             },
-                                         .component = {},
-                                         .advice = {},
-                                         .endings = {".yaml", ".yml"}}};
-
-constexpr std::uint64_t kMostText = 4 << 20;
-
-// Returns the section with the format's component, which reads the file.
-ConfigNode component_of_file(const Format& format, const std::string& path, const std::string& section) {
-  ConfigNode node = ConfigNode::map(Place{path, 0, 0, section});
-  node.at_or_add("kind") = ConfigNode::scalar(format.component, Place{path, 0, 0, section + ".kind"});
-  node.at_or_add("file") = ConfigNode::scalar(std::filesystem::path(path).filename().string(),
-                                              Place{path, 0, 0, section + ".file"});
-  return node;
-}
-
-// Returns a host group for each kind of host.
-ConfigNode groups_of_file(const ConfigNode& host, const std::vector<HostsOfFile>& groups) {
-  const std::string& file = host.place().file;
-  ConfigNode list = ConfigNode::sequence(Place{file, 0, 0, "hosts"});
-  for (const HostsOfFile& group : groups) {
-    const Place place{file, 0, 0, "hosts[" + std::to_string(list.items().size()) + "]"};
-    ConfigNode item = host;
-    for (const auto& [key, value] : group.parameters) item.at_or_add(key) = ConfigNode::scalar(value, place);
-    item.at_or_add("count") = ConfigNode::scalar(std::to_string(group.count), place);
-    list.push_back(std::move(item));
-  }
-  return list;
-}
-
-// Reads the configuration. A file that also describes its hosts uses the host kind with its topology's name.
-ConfiguredRun read_run(const std::string& path, const RunOverrides& overrides) {
-  const Format* format = recognise_file(path);
-  const auto refuse = [&](const std::string& message) { throw ConfigError(Place{path, 0, 0, ""}, message); };
-  if (format == nullptr) return {load_config(path), "", kNever, {}};
-  const bool topology = format->use == Format::Use::topology;
-  if (!topology && format->use != Format::Use::configuration) refuse(refusal(*format));
-  if (is_packed(path)) refuse("is " + format->what + ", packed: unpack it first");
-  if (format->name == "ns3_config") return translate_ns3_config(read_file(path, kMostText), path, overrides);
-  if (!topology) return {load_config(path), "", kNever, {}};
-  ConfiguredRun run;
-  run.config = ConfigNode::map(Place{path, 0, 0, ""});
-  run.config.at_or_add("topology") = component_of_file(*format, path, "topology");
-  const std::vector<std::string> hosts = Registry<Host>::instance().names();
-  if (std::find(hosts.begin(), hosts.end(), format->component) == hosts.end()) return run;
-  const ConfigNode host = component_of_file(*format, path, "host");
-  const std::vector<HostsOfFile> groups =
-      format->groups == nullptr ? std::vector<HostsOfFile>() : format->groups(host);
-  if (groups.empty()) run.config.at_or_add("host") = host;
-  if (!groups.empty()) run.config.at_or_add("hosts") = groups_of_file(host, groups);
-  return run;
-}
-
 }  // namespace
-
-ConfiguredRun load_run(const std::string& path, const RunOverrides& overrides) {
-  ConfiguredRun run = read_run(path, overrides);
-  for (const std::string& assignment : overrides.assignments) overlay_config(run.config, assignment);
-  return run;
-}
 
 }  // namespace netsim

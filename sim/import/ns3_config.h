@@ -41,13 +41,8 @@ bool is_ns3_config(std::string_view text);
 // that only name output are accepted and ignored.
 //
 // Values computed from topology and flows use those of the overrides, if the overrides name any. load_run()
-// applies the assignments.
+// applies the assignments (sim/configuration/load_run.h).
 ConfiguredRun translate_ns3_config(std::string_view text, const std::string& path,
                                    const RunOverrides& overrides = {});
-
-// Reads a configuration in any notation, by content (recognise.h), and applies the assignments. The notations
-// are netsim's own, ns-3's, and a topology alone, with defaults for everything else. Throws ConfigError if
-// the file is no configuration.
-ConfiguredRun load_run(const std::string& path, const RunOverrides& overrides = {});
 
 }  // namespace netsim

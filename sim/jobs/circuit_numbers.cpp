@@ -5,6 +5,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -18,12 +19,10 @@ std::uint32_t number_of(const AskedCircuits& asked, const CircuitControl* contro
   const std::vector<std::string>& names = control->configurations();
   const auto at = std::find(names.begin(), names.end(), asked.name);
   if (at != names.end()) return static_cast<std::uint32_t>(at - names.begin());
-  const std::string near = nearest(asked.name, names);
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   throw InputError(asked.place, "the optical switches have no circuits '" + asked.name + "'" +
-                                    (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                    "; they have: " + all);
+                                    did_you_mean(asked.name, names) + "; they have: " + all);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -155,9 +156,7 @@ std::vector<std::uint32_t> CircuitSwitching::switches_of(const ConfigNode& entry
     if (given == nullptr || names.back() == read_text(*given)) ids.push_back(id);
   }
   if (!ids.empty()) return ids;
-  const std::string near = nearest(read_text(*given), names);
-  given->fail("no optical switch '" + read_text(*given) + "'" +
-              (near.empty() ? "" : ", did you mean '" + near + "'?"));
+  given->fail("no optical switch '" + read_text(*given) + "'" + did_you_mean(read_text(*given), names));
 }
 
 std::uint32_t CircuitSwitching::configuration_of(const ConfigNode& node,
@@ -172,8 +171,7 @@ std::uint32_t CircuitSwitching::configuration_of(const ConfigNode& node,
       for (const auto& configuration : switches_[id].spec->configurations)
         names.push_back(configuration.name);
     }
-    const std::string near = nearest(name, names);
-    node.fail("no configuration '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+    node.fail("no configuration '" + name + "'" + did_you_mean(name, names));
   }
   return static_cast<std::uint32_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
 }

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/core/text.h"
 #include "sim/topology/link_names.h"
 
 namespace netsim {
@@ -43,9 +44,7 @@ std::vector<PortId> ports_of_link(const ConfigNode& node, const Graph& graph) {
     for (PortId id = 0; id < graph.port_count(); ++id) {
       if (of_fabric(graph.port(id), graph)) names.push_back(graph.port_name(id));
     }
-    const std::string near = nearest(name, names);
-    node.fail("no link of the fabric '" + name + "'" +
-              (near.empty() ? "" : ", did you mean '" + near + "'?") +
+    node.fail("no link of the fabric '" + name + "'" + did_you_mean(name, names) +
               " (\"a->b\" is one direction, \"a-b\" both; a and b are names of nodes, as in links.csv; "
               "\"#2\" after them means the second of several links, nothing means all)");
   }
@@ -67,9 +66,7 @@ std::vector<PortId> ports_of_switch(const ConfigNode& node, const Graph& graph) 
     }
     return ports;
   }
-  const std::string near = nearest(name, names);
-  node.fail("no switch of the fabric '" + name + "'" +
-            (near.empty() ? "" : ", did you mean '" + near + "'?"));
+  node.fail("no switch of the fabric '" + name + "'" + did_you_mean(name, names));
 }
 
 std::vector<PortId> ports_of_fault(const ConfigNode& fault, const Graph& graph) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 #include "sim/topology/link_names.h"
 
 namespace netsim {
@@ -20,9 +21,7 @@ void add_called(const Graph& graph, const ConfigNode& wanted, std::vector<PortId
   if (ports.size() > before) return;
   std::vector<std::string> names;
   for (PortId id = 0; id < graph.port_count(); ++id) names.push_back(graph.port_name(id));
-  const std::string near = nearest(wanted.text(), names);
-  wanted.fail("no port is called '" + wanted.text() + "'" +
-              (near.empty() ? "" : ", did you mean '" + near + "'?") +
+  wanted.fail("no port is called '" + wanted.text() + "'" + did_you_mean(wanted.text(), names) +
               " (all, switches, or names as in links.csv)");
 }
 

@@ -51,7 +51,7 @@ class Words {
     const ChunkAt sent = what_is_sent(step);
     std::string text = chunks(sent, step.count);
     if (!is_received(message) && step.to.aggregation != kNoIndex)
-      return fmt::format("{}>fan {}?", text, step.to.aggregation);
+      return fmt::format("{}>aggregation group {}?", text, step.to.aggregation);
     if (!is_received(message)) return fmt::format("{}>{}?", text, step.to.rank);
     const ChunkAt put = received_at(message);
     const bool same = put.buffer == sent.buffer && put.chunk == sent.chunk;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/text.h"
+
 namespace netsim {
 namespace {
 
@@ -27,10 +29,8 @@ bool has(const ParameterTable& table, const std::string& name) {
                                                "are the topology's and the host's (allowed: " +
                                                allowed + ")");
   }
-  const std::string near = nearest(name, packet);
-  throw ConfigError(section.key_place(), "no fabric '" + name + "'" +
-                                             (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                             " (allowed: " + allowed + ")");
+  throw ConfigError(section.key_place(),
+                    "no fabric '" + name + "'" + did_you_mean(name, packet) + " (allowed: " + allowed + ")");
 }
 
 }  // namespace

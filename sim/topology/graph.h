@@ -29,6 +29,10 @@ enum class NodeKind : std::uint8_t { gpu, nic, scale_up_switch, fabric_switch, p
 enum class LinkKind : std::uint8_t { ethernet, infiniband, pcie, nvlink };
 inline constexpr int kLinkKinds = 4;
 const char* to_string(LinkKind kind);
+// Returns whether links of the kind are cables of a packet fabric.
+constexpr bool is_packet_link(LinkKind kind) {
+  return kind == LinkKind::ethernet || kind == LinkKind::infiniband;
+}
 
 // The ability of a switch to process a multicast or reduction: it copies the packets of a multicast, and adds
 // up those of a reduction.

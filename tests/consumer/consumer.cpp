@@ -14,7 +14,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/plugin_loader.h"
 #include "sim/core/registry.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/transport/congestion/congestion_control.h"
 
 namespace {

@@ -202,16 +202,6 @@ TEST(Config, UnknownKeysNameTheNearest) {
   EXPECT_EQ(error_of([&] { ConfigNode().allow_keys({}); }), "");
 }
 
-TEST(Config, NearestFindsTyposOnly) {
-  const std::vector<std::string> words = {"buffer", "alpha", "kmin", "kmax"};
-  EXPECT_EQ(nearest("bufer", words), "buffer");
-  EXPECT_EQ(nearest("bufefr", words), "buffer");
-  EXPECT_EQ(nearest("Kmax", words), "kmax");
-  EXPECT_EQ(nearest("speed", words), "");
-  EXPECT_EQ(nearest("", words), "");
-  EXPECT_EQ(nearest(std::string(100'000, 'a'), words), "");
-}
-
 TEST(Config, MessagesShowWhatTheyQuoteOnOneLine) {
   const Place place{"x\x1b[31m.yaml", 2, 3, "a"};
   EXPECT_STREQ(ConfigError(place, "'b\n\xc2\x9b\xff'").what(),

@@ -15,6 +15,20 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+TEST(Text, LowersOnlyAsciiLetters) { EXPECT_EQ(lower_case("NVLink 4 \xc3\x89"), "nvlink 4 \xc3\x89"); }
+
+TEST(Text, NearestFindsTyposOnly) {
+  const std::vector<std::string> words = {"buffer", "alpha", "kmin", "kmax"};
+  EXPECT_EQ(nearest("bufer", words), "buffer");
+  EXPECT_EQ(nearest("bufefr", words), "buffer");
+  EXPECT_EQ(did_you_mean("bufer", words), ", did you mean 'buffer'?");
+  EXPECT_EQ(did_you_mean("speed", words), "");
+  EXPECT_EQ(nearest("Kmax", words), "kmax");
+  EXPECT_EQ(nearest("speed", words), "");
+  EXPECT_EQ(nearest("", words), "");
+  EXPECT_EQ(nearest(std::string(100'000, 'a'), words), "");
+}
+
 TEST(Text, CountsInWords) {
   EXPECT_EQ(counted(0, "step"), "0 steps");
   EXPECT_EQ(counted(1, "step"), "1 step");

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "sim/configuration/load_run.h"
 #include "sim/core/output.h"
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"

@@ -9,7 +9,7 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/report/prediction.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"

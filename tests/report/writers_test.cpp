@@ -11,7 +11,7 @@
 
 #include "sim/report/recorder.h"
 #include "sim/report/result_sinks.h"
-#include "sim/report/screen.h"
+#include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/task_bodies.h"

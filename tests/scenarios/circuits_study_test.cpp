@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/core/config.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/support/paths.h"
 
 namespace netsim::circuits_study_test {

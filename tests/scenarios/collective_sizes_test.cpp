@@ -15,7 +15,7 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::collective_sizes_test {
@@ -209,7 +209,7 @@ TEST(CollectiveAlgorithms, AreRefusedWhereTheyStand) {
   EXPECT_THAT(error("[]"), HasSubstr("a list of algorithms is expected"));
   EXPECT_THAT(error("chain"), HasSubstr("a list of algorithms is expected"));
   EXPECT_THAT(error("[nccl]", "topology: {kind: star, hosts: 4}\nhost: single_nic\n"),
-              HasSubstr("collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)"));
+              HasSubstr("set collectives.gpu_generation (allowed: volta, ampere, hopper, blackwell)"));
 }
 
 }  // namespace

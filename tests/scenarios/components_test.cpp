@@ -11,7 +11,7 @@
 
 #include "sim/core/registry.h"
 #include "sim/report/result_sink.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/support/paths.h"
 #include "tests/support/test_size.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/support/packet_fixture.h"
 #include "tests/support/paths.h"
 #include "tests/support/test_size.h"

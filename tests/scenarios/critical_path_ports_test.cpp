@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "sim/core/config.h"
-#include "sim/report/screen.h"
+#include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 

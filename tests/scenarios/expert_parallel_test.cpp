@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/core/config.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/workload/workload.h"
 #include "tests/support/tasks_of.h"
 

@@ -14,7 +14,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/random.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::failure_search_test {

@@ -10,7 +10,7 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::failures_test {
@@ -275,7 +275,7 @@ TEST(Failures, AreChecked) {
   EXPECT_THAT(refusal("{host: host2}"), HasSubstr("at"));
   Failing nothing(", recovery: {detection: 1 s, restart: 1 s}");
   EXPECT_THAT([&] { nothing.run(""); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("there is nothing to go on from: checkpoint.every")));
+              ::testing::ThrowsMessage<Error>(HasSubstr("the job has no checkpoint to continue from")));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/fingerprint.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/scenarios/golden_scenarios.h"
 #include "tests/support/paths.h"
 

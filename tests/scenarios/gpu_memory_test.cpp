@@ -11,9 +11,9 @@
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
-#include "sim/report/screen.h"
+#include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 
 namespace netsim::gpu_memory_test {

@@ -12,7 +12,7 @@
 #include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/network/policies.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/transport/reliability/reliability.h"
 #include "tests/support/paths.h"
 

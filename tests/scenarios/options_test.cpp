@@ -1,4 +1,4 @@
-#include "sim/options.h"
+#include "sim/main/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

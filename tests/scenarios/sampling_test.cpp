@@ -9,7 +9,7 @@
 
 #include "sim/core/config.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 

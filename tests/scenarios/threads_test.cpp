@@ -13,7 +13,7 @@
 #include "sim/core/config.h"
 #include "sim/core/fingerprint.h"
 #include "sim/report/summary.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/scenarios/golden_scenarios.h"
 #include "tests/support/paths.h"

@@ -8,7 +8,7 @@
 
 #include "sim/core/output.h"
 #include "sim/report/drawing.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/topology/topology.h"
 #include "tests/support/paths.h"
 

@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "sim/configuration/load_run.h"
 #include "sim/core/registry.h"
-#include "sim/import/ns3_config.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 

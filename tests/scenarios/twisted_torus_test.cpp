@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 

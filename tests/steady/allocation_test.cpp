@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/workload/workload.h"
 #include "tests/report/fixtures.h"
 

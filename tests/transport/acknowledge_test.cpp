@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/report/configuration.h"
+#include "sim/configuration/configuration.h"
 #include "tests/support/packet_fixture.h"
 
 namespace netsim::acknowledge_test {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/configuration/configuration.h"
 #include "sim/core/errors.h"
-#include "sim/report/configuration.h"
 #include "tests/support/packet_fixture.h"
 
 namespace netsim::fabrics_test {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/configuration/load_run.h"
 #include "sim/core/config.h"
 #include "sim/core/registry.h"
-#include "sim/import/ns3_config.h"
 #include "sim/transport/congestion/congestion_control.h"
 #include "tests/support/congestion_driver.h"
 #include "tests/support/packet_fixture.h"

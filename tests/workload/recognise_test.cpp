@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/configuration/load_run.h"
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
-#include "sim/import/ns3_config.h"
 #include "sim/workload/workload.h"
 #include "tests/support/shared.h"
 

@@ -23,7 +23,7 @@ std::string cause(const Operation& operation, std::uint32_t number) {
   const ThreadBlock& block = operation.thread_blocks[number];
   const Step& step = block.step;
   const auto other = [&](const Partner& partner) {
-    return partner.aggregation != kNoIndex ? fmt::format("fan {}", partner.aggregation)
+    return partner.aggregation != kNoIndex ? fmt::format("aggregation group {}", partner.aggregation)
                                            : fmt::format("gpu {}", operation.gpu_of(partner.rank, number));
   };
   if (receives(step.kind) && operation.arrived.get({peer_of(step.from), number}) == 0) {

@@ -65,9 +65,9 @@ const Parameters<RuleParameters>& rule_parameters() {
           .required()
           .bytes("from", &P::from, {0, kMostBytes}, "the smallest size")
           .bytes("to", &P::to, {0, kMostBytes}, "the largest size")
-          .integer("ranks", &P::ranks, {2, 1 << 30}, "any", "of so many ranks")
+          .integer("ranks", &P::ranks, {2, 1 << 30}, "any", "number of the group's ranks")
           .integer("domains", &P::domains, {1, 1 << 30}, "any",
-                   "in so many domains: hosts, or racks that NVLink joins")
+                   "number of the group's domains: hosts, or racks that NVLink joins")
           .component("algorithm", &P::algorithm, CollectiveAlgorithm::kComponentKind, "", "what runs them")
           .required();
   return parameters;

@@ -13,10 +13,9 @@ namespace netsim {
 namespace {
 
 [[noreturn]] void refuse_choice(CollectiveKind kind, const Place* place) {
-  const std::string text =
-      std::string(to_string(kind)) +
-      ": the library as_configured chooses no algorithm, and the one that is named leaves "
-      "a choice; 'library: nccl' makes it";
+  const std::string text = std::string(to_string(kind)) +
+                           ": the library as_configured chooses no algorithm, but the named one needs a "
+                           "choice; set 'library: nccl'";
   if (place == nullptr) throw InputError(text);
   throw InputError(*place, text);
 }
@@ -47,8 +46,8 @@ class AsConfigured final : public CollectiveLibrary {
 
 const Registration<CollectiveLibrary> kAsConfigured{
     "as_configured",
-    "chooses nothing: the algorithm that is named for each kind, with the protocol and channels of the "
-    "section",
+    "each communication runs by the algorithm that is named for its kind, with the section's protocol and "
+    "channels",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<AsConfigured>(); }};
 

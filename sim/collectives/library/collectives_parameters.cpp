@@ -21,7 +21,7 @@ void add_algorithms(Parameters<C>& p) {
               "of all_reduce"
         : is_collective(info.kind)
             ? std::string("algorithm of ") + info.name
-            : "what lone sends and receives are: direct, or nccl_p2p with NCCL's channels and PXN");
+            : "algorithm of single sends and receives: direct, or nccl_p2p with NCCL's channels and PXN");
   }
 }
 
@@ -55,9 +55,10 @@ template <class P>
 void add_chunking(Parameters<P>& p) {
   p.bytes("slice", &P::slice, {kKibibyte, kGibibyte},
           "largest message of one channel, in bytes of data (NCCL Simple: 4 MiB buffer / 8 steps x 2 steps)")
-      .integer("slices_per_chunk", &P::slices_per_chunk, {1, 1024},
-               "messages that a step's chunk travels as, one behind the other (NCCL Simple: 4 steps a chunk "
-               "/ 2)")
+      .integer(
+          "slices_per_chunk", &P::slices_per_chunk, {1, 1024},
+          "messages into which a step's chunk is divided, sent in sequence (NCCL Simple: 4 steps a chunk "
+          "/ 2)")
       .bytes("least_slice", &P::least_slice, {1, kGibibyte},
              "a chunk is not cut into smaller messages than this (NCCL Simple: 1/32 of the largest slice)")
       .integer("slots", &P::slots, {0, 1 << 20},
@@ -77,9 +78,9 @@ void add_protocols(Parameters<C>& p) {
   add_latencies(p);
   add_chunking(p);
   p.section("ll", &C::ll, protocol_parameters<ProtocolSection<Protocol::ll>>(),
-            "the same for protocol LL; what stands outside is Simple's")
+            "the same parameters for protocol LL; those outside of this section are Simple's")
       .section("ll128", &C::ll128, protocol_parameters<ProtocolSection<Protocol::ll128>>(),
-               "the same for protocol LL128")
+               "the same parameters for protocol LL128")
       .choice("protocol", &C::protocol,
               {{"simple", Protocol::simple},
                {"ll", Protocol::ll},
@@ -108,14 +109,16 @@ void add_protocols(Parameters<C>& p) {
                {"blackwell", GpuGeneration::blackwell}},
               "the GPUs for which the cost model's tables are read")
       .time("launch_latency", &C::launch_latency, {0, kSecond},
-            "before the kernel of a collective runs, on top of the base latency; a machine's own (measured)")
+            "latency before the kernel of a collective runs, in addition to the base latency; a property of "
+            "the machine, to be measured")
       .time("net_overhead", &C::net_overhead, {0, kSecond},
-            "a GPU's proxy thread posts its messages to the network one after the other, so long each and by "
-            "Simple thrice that (NCCL_NET_OVERHEAD: 1 us with Intel's CPUs, 2 us with AMD's); 0: all at once")
+            "time that a GPU's proxy thread takes to post a message to the network, one after the other; "
+            "three times as long for Simple (NCCL_NET_OVERHEAD: 1 us with Intel's CPUs, 2 us with AMD's); 0: "
+            "all at once")
       .time("base_latency_pat", &C::base_latency_pat, {0, kSecond},
             "start of an all-gather or reduce-scatter by PAT (NCCL tuning.cc, 'Base time')")
       .time("rank_latency_pat", &C::rank_latency_pat, {0, kSecond},
-            "what PAT costs for each rank besides (NCCL tuning.cc, 'a linear part')")
+            "additional cost of PAT for each rank (NCCL tuning.cc, 'a linear part')")
       .time("plugin_latency", &C::plugin_latency, {0, kSecond},
             "network latency that the plug-in reports: the cost model adds it to a step between hosts (AWS's "
             "EFA on p4d and p4de: 75 us)");
@@ -127,10 +130,10 @@ void add_channels(Parameters<C>& p) {
             "channels of a group within one host (NCCL on A100 with NVSwitch: 24), those of a ring timed "
             "together, at least one for each ring")
       .integer("scale_out_channels", &C::scale_out_channels, channels,
-               "channels of a group on several hosts, each a message chain of its own")
+               "channels of a group on several hosts; each has its own chain of messages")
       .flag("channels_apart", &C::channels_apart,
-            "channels of a group within one host are message chains of their own, too: as many times more "
-            "messages");
+            "simulates each channel of a group within one host as its own chain of messages, which "
+            "multiplies their number");
 }
 
 void check_slots(const ConfigNode& section, const ProtocolParameters& parameters) {

@@ -12,6 +12,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -53,10 +54,8 @@ CollectiveKind kind_of(const PlanName& name, const CollectiveAlgorithm& algorith
     const bool does = is_collective(info.kind) && algorithm.supports(info.kind);
     if (does && (name.kind.empty() || name.kind == info.name)) return info.kind;
   }
-  const std::string near = nearest(name.kind, kinds);
   throw ConfigError("--kind: '" + name.kind + "' is no collective that " + name.text + " does" +
-                    (near.empty() ? "" : ", did you mean '" + near + "'?") + " (allowed: " + joined(kinds) +
-                    ")");
+                    did_you_mean(name.kind, kinds) + " (allowed: " + joined(kinds) + ")");
 }
 
 std::uint32_t ranks_of(const PlanName& name) {
@@ -98,9 +97,8 @@ CollectiveProgram algorithm_program(const PlanName& name) {
 CollectiveProgram program_in(const PlanName& name) {
   std::error_code error;
   if (!std::filesystem::exists(name.text, error)) {
-    const std::string near = nearest(name.text, algorithm_names());
     throw ConfigError("'" + name.text + "' is no algorithm and no file" +
-                      (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                      did_you_mean(name.text, algorithm_names()) +
                       " (netsim --list collective_algorithm lists the algorithms)");
   }
   if (!name.kind.empty() || name.ranks || name.root || !name.assignments.empty()) {

@@ -184,7 +184,7 @@ std::string check_group(const Plan& plan, const AggregationGroup& aggregation) {
 std::string check_groups(const Plan& plan) {
   for (std::uint32_t i = 0; i < plan.aggregations(); ++i) {
     if (const std::string wrong = check_group(plan, plan.aggregation(i)); !wrong.empty())
-      return "fan " + number(i) + ": " + wrong;
+      return "aggregation group " + number(i) + ": " + wrong;
   }
   return "";
 }

@@ -6,7 +6,7 @@ namespace {
 using Kind = Step::Kind;
 
 std::string name(Partner partner) {
-  return partner.aggregation != kNoIndex ? "fan " + number(partner.aggregation)
+  return partner.aggregation != kNoIndex ? "aggregation group " + number(partner.aggregation)
                                          : place(partner.rank, partner.block);
 }
 

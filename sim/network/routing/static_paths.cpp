@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/network/policies.h"
 #include "sim/topology/graph.h"
 #include "sim/topology/link_names.h"
@@ -56,8 +57,7 @@ NodeId find_nic(const Graph& graph, const ConfigNode& where) {
       where.fail("'" + where.text() + "' is no NIC with a link into a fabric; paths join two such NICs");
     return id;
   }
-  const std::string near = nearest(where.text(), names);
-  where.fail("no NIC '" + where.text() + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+  where.fail("no NIC '" + where.text() + "'" + did_you_mean(where.text(), names));
 }
 
 class StaticPaths final : public RoutingPolicy {

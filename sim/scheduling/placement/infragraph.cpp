@@ -1,6 +1,6 @@
 // The placement `infragraph` follows the document that describes the cluster. Rank r runs on the xpu with the
-// annotation `rank: r` (topology/files/infragraph.h). Hosts and their xpus are already numbered by rank. If
-// ranks alternate between hosts (0, 2 and 1, 3), only this placement follows the annotations.
+// annotation `rank: r` (topology/files/infragraph/infragraph.h). Hosts and their xpus are already numbered by
+// rank. If ranks alternate between hosts (0, 2 and 1, 3), only this placement follows the annotations.
 #include <fmt/format.h>
 
 #include "sim/core/errors.h"

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/topology/ethernet.h"
 #include "sim/topology/files/link_list.h"
 #include "sim/topology/topology.h"
@@ -121,9 +122,8 @@ class ListReader {
     if (it != switches_.end()) return {false, it->second};
     std::vector<std::string> names;
     for (const auto& [known, index] : switches_) names.push_back(known);
-    const std::string near = nearest(name, names);
     node.fail("'" + name + "' is neither a host (host0, host1, ...) nor one of `switches`" +
-              (near.empty() ? "" : ", did you mean '" + near + "'?"));
+              did_you_mean(name, names));
   }
 
   CustomParameters defaults_;

@@ -15,8 +15,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -24,12 +22,12 @@
 #include "sim/core/registry.h"
 #include "sim/topology/drawn_places.h"
 #include "sim/topology/ethernet.h"
+#include "sim/topology/fabrics/torus_shape.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
 namespace {
 
-constexpr std::size_t kMostTorusDimensions = 4;
 constexpr std::int64_t kLargestTorusSize = 4096;
 
 struct TorusParameters : EthernetParameters {
@@ -66,197 +64,6 @@ const Parameters<TorusParameters>& torus_parameters() {
               "else 1; twice as many for valiant and ugal, one more for adaptive and spray"));
   return p;
 }
-
-// Number of links along each dimension; the sign gives the direction.
-using Displacement = std::array<std::int16_t, kMostTorusDimensions>;
-
-class TorusShape {
- public:
-  TorusShape(std::vector<std::int32_t> sizes, std::vector<bool> wrap, bool twist)
-      : sizes_(std::move(sizes)), wrap_(std::move(wrap)), twist_(twist) {
-    for (const std::int32_t size : sizes_) routers_ *= static_cast<std::uint32_t>(size);
-    if (twist_) build_table();
-  }
-
-  std::size_t dimensions() const { return sizes_.size(); }
-  std::int32_t size(std::size_t dimension) const { return sizes_[dimension]; }
-  std::uint32_t routers() const { return routers_; }
-  bool wraps(std::size_t dimension) const { return wrap_[dimension]; }
-  bool wraps() const { return std::find(wrap_.begin(), wrap_.end(), true) != wrap_.end(); }
-
-  std::int32_t coordinate(std::uint32_t router, std::size_t dimension) const {
-    for (std::size_t d = 0; d < dimension; ++d) router /= static_cast<std::uint32_t>(sizes_[d]);
-    return static_cast<std::int32_t>(router % static_cast<std::uint32_t>(sizes_[dimension]));
-  }
-  Displacement place(std::uint32_t router) const {
-    Displacement at{};
-    for (std::size_t d = 0; d < dimensions(); ++d) at[d] = static_cast<std::int16_t>(coordinate(router, d));
-    return at;
-  }
-  // Returns the router at these coordinates. They may lie outside the grid in dimensions that wrap.
-  std::uint32_t router(Displacement at) const {
-    for (std::size_t d = 0; d < dimensions(); ++d) turn_back(at, d);
-    for (std::size_t d = 0; twist_ && d < dimensions(); ++d)
-      turn_back(at, d);  // positions that other dimensions shifted
-    std::uint32_t router = 0;
-    for (std::size_t d = dimensions(); d-- > 0;)
-      router = router * static_cast<std::uint32_t>(sizes_[d]) + static_cast<std::uint32_t>(at[d]);
-    return router;
-  }
-
-  // Returns the number of ways to resolve ties. A way is a direction for each dimension. In a twisted torus
-  // it is also an order of the dimensions, in which the longest part comes first.
-  std::uint32_t choices() const {
-    std::uint32_t count = 1U << dimensions();
-    for (std::uint32_t i = 2; twist_ && i <= dimensions(); ++i) count *= i;
-    return count;
-  }
-  // Returns the shortest route that decision number `choice` selects. The rule depends only on lengths, so
-  // every router on the route continues with the same one.
-  Displacement shortest(std::uint32_t from, std::uint32_t to, std::uint32_t choice) const {
-    if (!twist_) return along_each(from, to, choice);
-    const std::span<const Displacement> ways = all_twisted(from, to);
-    Displacement best = ways[0];
-    for (const Displacement& way : ways.subspan(1)) {
-      if (better(way, best, choice)) best = way;
-    }
-    return best;
-  }
-  // Returns a mask of directions. Bit 2 d is set if some shortest route goes backward in dimension d, and bit
-  // 2 d + 1 if one goes forward.
-  std::uint32_t directions(std::uint32_t from, std::uint32_t to) const {
-    std::uint32_t mask = 0;
-    const auto add = [&](const Displacement& way) {
-      for (std::size_t d = 0; d < dimensions(); ++d) {
-        if (way[d] != 0) mask |= 1U << (2 * d + (way[d] > 0 ? 1 : 0));
-      }
-    };
-    if (twist_) {
-      for (const Displacement& way : all_twisted(from, to)) add(way);
-    } else {
-      add(along_each(from, to, 0));
-      add(along_each(from, to, ~0U));
-    }
-    return mask;
-  }
-  // Returns the dimension of the route's next hop. Short dimensions come first, because going round one of
-  // them moves a packet along the long ones.
-  std::size_t first_dimension(const Displacement& way) const {
-    std::size_t first = dimensions();
-    for (std::size_t d = dimensions(); d-- > 0;) {
-      const bool later = twist_ && first < dimensions() && sizes_[d] > sizes_[first];
-      if (way[d] != 0 && !later) first = d;
-    }
-    return first;
-  }
-  // Returns whether a route that still goes `links` links along a dimension from this router crosses the
-  // dateline.
-  bool crosses(std::uint32_t router, std::size_t dimension, std::int32_t links) const {
-    const std::int32_t end = coordinate(router, dimension) + links;
-    return end < 0 || end >= sizes_[dimension];
-  }
-
- private:
-  // Moves the position into the grid along dimension d.
-  void turn_back(Displacement& at, std::size_t d) const {
-    for (; at[d] < 0; at[d] = static_cast<std::int16_t>(at[d] + sizes_[d])) shift(at, d, 1);
-    for (; at[d] >= sizes_[d]; at[d] = static_cast<std::int16_t>(at[d] - sizes_[d])) shift(at, d, -1);
-  }
-  // Applies the twist: each turn round dimension d, if it is a short one, shifts the long ones.
-  void shift(Displacement& at, std::size_t d, std::int32_t turns) const {
-    if (!twist_ || sizes_[d] != shortest_size()) return;
-    for (std::size_t other = 0; other < dimensions(); ++other) {
-      if (sizes_[other] != sizes_[d]) at[other] = static_cast<std::int16_t>(at[other] + turns * sizes_[d]);
-    }
-  }
-  std::int32_t shortest_size() const { return *std::min_element(sizes_.begin(), sizes_.end()); }
-
-  // Returns a shortest route without a twist. Bit d of `choice` selects the direction where both are equally
-  // long.
-  Displacement along_each(std::uint32_t from, std::uint32_t to, std::uint32_t choice) const {
-    Displacement way{};
-    for (std::size_t d = 0; d < dimensions(); ++d) {
-      std::int32_t links = coordinate(to, d) - coordinate(from, d);
-      if (wrap_[d]) {
-        const std::int32_t size = sizes_[d];
-        if (links < 0) links += size;
-        if (2 * links > size || (2 * links == size && (choice >> d & 1) != 0)) links -= size;
-      }
-      way[d] = static_cast<std::int16_t>(links);
-    }
-    return way;
-  }
-
-  std::span<const Displacement> all_twisted(std::uint32_t from, std::uint32_t to) const {
-    Displacement difference = place(to);
-    const Displacement at = place(from);
-    for (std::size_t d = 0; d < dimensions(); ++d)
-      difference[d] = static_cast<std::int16_t>(difference[d] - at[d]);
-    const std::uint32_t entry = router(difference);
-    return {ways_.data() + begin_[entry], begin_[entry + 1] - begin_[entry]};
-  }
-  // Returns whether `a` is better than `b` for a choice. The longer part in the dimension that the choice
-  // names first decides, then the next dimension; for equal lengths, the direction.
-  bool better(const Displacement& a, const Displacement& b, std::uint32_t choice) const {
-    const std::uint32_t signs = choice & ((1U << dimensions()) - 1);
-    std::uint32_t order = choice >> dimensions();
-    std::array<std::size_t, kMostTorusDimensions> left{0, 1, 2, 3};
-    for (std::size_t count = dimensions(); count > 0; --count) {
-      const std::size_t pick = order % count;
-      order /= static_cast<std::uint32_t>(count);
-      const std::size_t d = left[pick];
-      left[pick] = left[count - 1];
-      if (std::abs(a[d]) != std::abs(b[d])) return std::abs(a[d]) > std::abs(b[d]);
-      if (a[d] != b[d]) return (a[d] > 0) == ((signs >> d & 1) == 0);
-    }
-    return false;
-  }
-
-  // Stores all shortest displacements from router 0 to each other router. Candidates go round the short
-  // dimensions a number of times, and then directly along the long ones.
-  void build_table() {
-    for (std::uint32_t to = 0; to < routers_; ++to) {
-      std::vector<Displacement> ways{place(to)};
-      for (std::size_t d = 0; d < dimensions(); ++d) go_round(ways, d);
-      keep_shortest(ways);
-      begin_.push_back(ways_.size());
-      ways_.insert(ways_.end(), ways.begin(), ways.end());
-    }
-    begin_.push_back(ways_.size());
-  }
-  void go_round(std::vector<Displacement>& ways, std::size_t d) const {
-    constexpr std::int32_t kTurns = 2;
-    const std::vector<Displacement> before = std::move(ways);
-    ways.clear();
-    for (const Displacement& way : before) {
-      for (std::int32_t turns = -kTurns; turns <= kTurns; ++turns) {
-        Displacement other = way;
-        other[d] = static_cast<std::int16_t>(other[d] - turns * sizes_[d]);
-        shift(other, d, -turns);
-        ways.push_back(other);
-      }
-    }
-  }
-  void keep_shortest(std::vector<Displacement>& ways) const {
-    const auto length = [](const Displacement& way) {
-      std::int32_t sum = 0;
-      for (const std::int16_t links : way) sum += std::abs(links);
-      return sum;
-    };
-    std::int32_t least = INT32_MAX;
-    for (const Displacement& way : ways) least = std::min(least, length(way));
-    std::erase_if(ways, [&](const Displacement& way) { return length(way) != least; });
-    std::sort(ways.begin(), ways.end());
-    ways.erase(std::unique(ways.begin(), ways.end()), ways.end());
-  }
-
-  std::vector<std::int32_t> sizes_;
-  std::vector<bool> wrap_;
-  bool twist_;
-  std::uint32_t routers_ = 1;
-  std::vector<std::size_t> begin_;  // by the router at the difference from router 0: range of ways_
-  std::vector<Displacement> ways_;
-};
 
 class TorusRoutes final : public Routes {
  public:

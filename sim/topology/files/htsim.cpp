@@ -52,12 +52,6 @@ struct Tree {
   bool has_queues = false;
 };
 
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = to_lower(c);
-  return result;
-}
-
 class TreeReader {
  public:
   TreeReader(std::string_view text, const std::string& path) : reader_(text, path), whole_{path, 0, 0, ""} {

@@ -1,12 +1,12 @@
-// infragraph: a host as a device of an InfraGraph document describes it (files/infragraph.h). It has the
-// device's xpus, CPUs, switches, slots and NICs, and a host port for each link of its instances to others.
-// The device is the one that has xpus and is instantiated. Parameters select it where there are several, or
-// where its instances are not linked alike.
+// infragraph: a host as a device of an InfraGraph document describes it (files/infragraph/infragraph.h). It
+// has the device's xpus, CPUs, switches, slots and NICs, and a host port for each link of its instances to
+// others. The device is the one that has xpus and is instantiated. Parameters select it where there are
+// several, or where its instances are not linked alike.
 #include <string>
 
 #include "sim/core/named_file.h"
 #include "sim/core/registry.h"
-#include "sim/topology/files/infragraph.h"
+#include "sim/topology/files/infragraph/infragraph.h"
 
 namespace netsim {
 

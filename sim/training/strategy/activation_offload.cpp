@@ -99,12 +99,12 @@ const Registration<Strategy> kActivationOffload{
     ptdp_keys(in_section(
         kOffloadSection,
         Parameters<ActivationParameters>()
-            .real(
-                "activations", &ActivationParameters::share, {0, 1},
-                "share of the layers of which the host's memory has what the forward keeps for the backward "
-                "(the first ones; Megatron-Core's --cpu-offloading-num-layers)")
-            .integer("ahead", &ActivationParameters::ahead, {0, 1000},
-                     "layers: how much ahead of its backward a layer's activations are copied back"))),
+            .real("activations", &ActivationParameters::share, {0, 1},
+                  "share of the layers, counted from the first, whose activations are kept in the host's "
+                  "memory (Megatron-Core's --cpu-offloading-num-layers)")
+            .integer(
+                "ahead", &ActivationParameters::ahead, {0, 1000},
+                "number of layers by which a layer's activations are copied back ahead of its backward"))),
     [](const ActivationParameters& p, const ConfigNode&) { return std::make_unique<ActivationOffload>(p); }};
 
 }  // namespace

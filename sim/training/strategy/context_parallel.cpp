@@ -324,15 +324,14 @@ Parameters<ContextParameters> context_parameters() {
       Parameters<P>()
           .integer("context", &P::context, {1, 65'536},
                    "context-parallel ranks, each with its part of every sequence")
-          .choice(
-              "context_exchange", &P::exchange,
-              {{"ring", ContextExchange::ring},
-               {"all_gather", ContextExchange::all_gather},
-               {"all_to_all", ContextExchange::all_to_all},
-               {"hybrid", ContextExchange::hybrid}},
-              "how a context-parallel rank attends to the keys and values of the others: blocks of them "
-              "go round a ring; all are gathered; all-to-alls divide heads instead of tokens; all-to-alls "
-              "among neighbours and a ring among those groups")
+          .choice("context_exchange", &P::exchange,
+                  {{"ring", ContextExchange::ring},
+                   {"all_gather", ContextExchange::all_gather},
+                   {"all_to_all", ContextExchange::all_to_all},
+                   {"hybrid", ContextExchange::hybrid}},
+                  "how a context-parallel rank gets the keys and values of the others: a ring passes blocks "
+                  "of them; an all-gather collects all; all-to-alls divide heads instead of tokens; or "
+                  "all-to-alls run among neighbours and a ring among those groups")
           .integer("context_heads", &P::heads, {2, 65'536},
                    "hybrid: context-parallel ranks that divide heads among them; the ring has context / "
                    "context_heads steps"));

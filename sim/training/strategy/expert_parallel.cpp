@@ -406,11 +406,10 @@ Parameters<ExpertParameters> expert_parameters() {
       .section(kDispatchSection.name,
                Parameters<P>()
                    .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20},
-                            "dispatch, fetch: so many ranks behind each other of those that divide experts "
-                            "are on a host")
+                            "dispatch, fetch: number of consecutive expert-parallel ranks on a host")
                    .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
-                           "of what goes to the experts, with its scales; what comes back is in half "
-                           "precision"),
+                           "precision of the tokens that are sent to experts, with their scales; results "
+                           "return in half precision"),
                kDispatchSection.doc);
 }
 

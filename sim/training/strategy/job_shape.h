@@ -13,7 +13,7 @@
 #include "sim/core/config.h"
 #include "sim/training/model/model_kind.h"
 #include "sim/training/strategy/mesh.h"
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 #include "sim/training/strategy/stage_degrees.h"
 
 namespace netsim {
@@ -60,7 +60,7 @@ struct JobShape {
 
   std::int64_t pipeline = 1, virtual_stages = 1;  // stages, and chunks of each
   bool orders_messages = false;                   // messages of a stage are in one stream
-  std::shared_ptr<const PipelinePlan> plan;       // from complete() on
+  std::shared_ptr<const ScheduledPipeline> plan;  // from complete() on
   std::vector<std::uint32_t> layers;  // layers of the body by part of the model, from complete() on
 
   Recompute recompute = Recompute::full;

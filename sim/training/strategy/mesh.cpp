@@ -33,29 +33,29 @@ const Span& around(const std::vector<Span>& spans, std::uint64_t begin, std::uin
 }  // namespace
 
 Mesh::Mesh(const std::vector<ProgramAxis>& axes) : axes_(axes), grid_(axes) {
-  for (std::uint32_t i = 0; i < axes.size(); ++i) parts_[axes[i].name] = {i};
+  for (std::uint32_t i = 0; i < axes.size(); ++i) plain_axes_[axes[i].name] = {i};
 }
 
 void Mesh::combine(const std::string& name, const std::vector<std::string>& axes) {
   std::vector<std::uint32_t> parts;
   for (const std::string& axis : axes) {
-    const auto& more = parts_.at(axis);
+    const auto& more = plain_axes_.at(axis);
     parts.insert(parts.end(), more.begin(), more.end());
   }
-  parts_[name] = std::move(parts);
+  plain_axes_[name] = std::move(parts);
 }
 
 std::uint32_t Mesh::size(const std::string& axis) const {
-  const auto found = parts_.find(axis);
+  const auto found = plain_axes_.find(axis);
   std::uint32_t size = 1;
-  if (found == parts_.end()) return size;
+  if (found == plain_axes_.end()) return size;
   for (const std::uint32_t part : found->second) size *= axes_[part].size;
   return size;
 }
 
 std::uint32_t Mesh::coordinate(RankId rank, const std::string& axis) const {
   std::uint32_t coordinate = 0, stride = 1;
-  for (const std::uint32_t part : parts_.at(axis)) {
+  for (const std::uint32_t part : plain_axes_.at(axis)) {
     coordinate += grid_.coordinate(rank, part) * stride;
     stride *= axes_[part].size;
   }
@@ -63,7 +63,7 @@ std::uint32_t Mesh::coordinate(RankId rank, const std::string& axis) const {
 }
 
 std::uint32_t Mesh::moved(RankId rank, const std::string& axis, std::uint32_t coordinate) const {
-  for (const std::uint32_t part : parts_.at(axis)) {
+  for (const std::uint32_t part : plain_axes_.at(axis)) {
     rank = grid_.moved(rank, part, coordinate % axes_[part].size);
     coordinate /= axes_[part].size;
   }
@@ -116,7 +116,7 @@ GroupExpression Mesh::in_job(GroupExpression group) const {
 GroupExpression Mesh::whole(const std::vector<std::string>& axes) const {
   GroupExpression group;
   for (const std::string& axis : axes) {
-    for (const std::uint32_t part : parts_.at(axis)) group.axes.push_back({part, {}});
+    for (const std::uint32_t part : plain_axes_.at(axis)) group.axes.push_back({part, {}});
   }
   return group;
 }

@@ -56,8 +56,8 @@ class Mesh {
   // Declares the plain axes in a program, which numbers ranks in the same order. Declares nothing for a mesh
   // that is laid out, whose ranks are numbered along the one axis of its job.
   void declare(ProgramBuilder& builder) const;
-  bool is_plain(const std::string& axis) const { return parts_.at(axis).size() == 1; }
-  std::uint32_t index(const std::string& plain_axis) const { return parts_.at(plain_axis).front(); }
+  bool is_plain(const std::string& axis) const { return plain_axes_.at(axis).size() == 1; }
+  std::uint32_t index(const std::string& plain_axis) const { return plain_axes_.at(plain_axis).front(); }
   // Returns the group of each rank along the product of the axes. Groups with the same members and different
   // communicators are called independently.
   GroupExpression along(const std::vector<std::string>& axes, std::uint32_t communicator = 0) const;
@@ -72,8 +72,9 @@ class Mesh {
 
   std::vector<ProgramAxis> axes_;
   RankGrid grid_;
-  std::map<std::string, std::vector<std::uint32_t>> parts_;  // the plain axes of each axis, fastest first
-  std::vector<StageStart> starts_;                           // empty: the mesh is that of the whole job
+  std::map<std::string, std::vector<std::uint32_t>>
+      plain_axes_;                  // by axis: the plain axes that it is a product of, fastest first
+  std::vector<StageStart> starts_;  // empty: the mesh is that of the whole job
 };
 
 // Returns a mesh of ranks that are counted in two ways, as in Megatron-Core's parallel folding (Liu et al.,

@@ -46,8 +46,8 @@ const Registration<Strategy> kOptimizer{
         {{"adam", OptimizerKind::adam},
          {"distributed_adam", OptimizerKind::distributed_adam},
          {"none", OptimizerKind::none}},
-        "what runs after the gradients are there; distributed: each replica gets the gradients of, and "
-        "updates, its part of the parameters, which are gathered then")),
+        "optimizer that runs when the gradients are complete; distributed: each replica gets the gradients "
+        "of its part of the parameters and updates them, and all parts are then gathered")),
     [](const OptimizerParameters& p, const ConfigNode&) { return std::make_unique<Optimizer>(p); }};
 
 }  // namespace

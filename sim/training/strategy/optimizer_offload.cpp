@@ -207,11 +207,11 @@ Parameters<OptimizerOffload> optimizer_offload_parameters() {
               "their gradients are copied to the host layer by layer in each backward, and none stay on the "
               "GPU (ZeRO-Offload); false: when all are summed up (Megatron-Core)")
           .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
-                 "of gradients: what is copied, updated and copied back as one; 0: all")
-          .rate(
-              "cpu_bandwidth", &P::cpu_bandwidth, {1 * kGbps, 100'000 * kGbps},
-              "of its memory that a host's CPUs reach while they update parameters (ZeRO-Offload's CPU-Adam "
-              "on two Xeon 8168)"));
+                 "bytes of gradients that are copied, updated and copied back together; 0: all")
+          .rate("cpu_bandwidth", &P::cpu_bandwidth, {1 * kGbps, 100'000 * kGbps},
+                "bandwidth of its memory that a host's CPUs reach while they update parameters "
+                "(ZeRO-Offload's CPU-Adam "
+                "on two Xeon 8168)"));
 }
 
 const Registration<Strategy> kOptimizerOffload{

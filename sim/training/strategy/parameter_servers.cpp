@@ -309,15 +309,16 @@ Parameters<ServerParameters> server_parameters() {
                     Parameters<P>().integer("servers", &P::servers, {0, 65'536},
                                             "parameter servers: ranks beside those of data, that compute no "
                                             "part of the model"))
-      .section(kGradientSection.name,
-               Parameters<P>()
-                   .integer("staleness", &P::staleness, {0, 10'000}, "all-reduce",
-                            "parallel.servers: gradients are pushed and parameters pulled, and a worker may "
-                            "be so many iterations ahead of the slowest (stale synchronous parallel)")
-                   .flag("asynchronous", &P::asynchronous,
-                         "parallel.servers: gradients are pushed and parameters pulled, and no worker waits "
-                         "for another"),
-               kGradientSection.doc);
+      .section(
+          kGradientSection.name,
+          Parameters<P>()
+              .integer("staleness", &P::staleness, {0, 10'000}, "all-reduce",
+                       "parallel.servers: workers push gradients and pull parameters; number of iterations "
+                       "by which a worker may be ahead of the slowest (stale synchronous parallel)")
+              .flag("asynchronous", &P::asynchronous,
+                    "parallel.servers: workers push gradients and pull parameters, and no worker waits for "
+                    "another"),
+          kGradientSection.doc);
 }
 
 const Registration<Strategy> kParameterServers{

@@ -56,14 +56,15 @@ const Parameters<PipelineParameters>& pipeline_parameters() {
                 "a forward and the backward of another microbatch computed as one, where a schedule does so; "
                 "forward + backward if not given")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte}, "message between stages, in both directions")
-          .integer("replicas", &P::replicas, {1, 65'536}, "of the pipeline (d): ranks are stages x replicas")
-          .bytes(
-              "gradients", &P::gradients, {0, 1000 * kGigabyte},
-              "of one stage's share of the model, which all copies of it reduce, those of replicas and those "
-              "of a bidirectional schedule: at the end of an iteration, or where the schedule has it; "
-              "virtual_stages divides them among the chunks")
+          .integer("replicas", &P::replicas, {1, 65'536},
+                   "replicas of the pipeline (d); ranks are stages x replicas")
+          .bytes("gradients", &P::gradients, {0, 1000 * kGigabyte},
+                 "bytes of the gradients of one stage's share of the model, which all its copies reduce, "
+                 "those of replicas and those of a bidirectional schedule: at the end of an iteration, or "
+                 "where the schedule has it; "
+                 "virtual_stages divides them among the chunks")
           .flag("overlap_p2p", &P::overlap_p2p,
-                "a stage goes on while its messages travel; false: it waits for them")
+                "a stage continues while its messages are in flight; false: it waits for them")
           .flag("ordered_p2p", &P::ordered_p2p,
                 "messages of a stage are in one stream, as in one NCCL communicator: sends of a step and the "
                 "next receives are one call, which waits for the call before it; false: sends wait for their "
@@ -71,7 +72,7 @@ const Parameters<PipelineParameters>& pipeline_parameters() {
           .component("schedule", &P::schedule, "pipeline_schedule", "",
                      "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "iterations")
-          .integer("warm_up", &P::warm_up, {0, 999'999}, "the first of them, which means leave out");
+          .integer("warm_up", &P::warm_up, {0, 999'999}, "number of first iterations that means exclude");
   return p;
 }
 
@@ -87,7 +88,7 @@ class EqualParts : public StageComputation {
   struct Times {
     Time forward, backward, weights, overlapped;
   };
-  EqualParts(const PipelinePlan& plan, const Times& times, Gradients gradients)
+  EqualParts(const ScheduledPipeline& plan, const Times& times, Gradients gradients)
       : plan_(plan),
         gradients_(std::move(gradients)),
         forward_(fixed("forward", times.forward)),
@@ -153,7 +154,7 @@ class EqualParts : public StageComputation {
     kernel.duration = duration;
     return {name, {kernel}};
   }
-  const PipelinePlan& plan_;
+  const ScheduledPipeline& plan_;
   Gradients gradients_;
   Work forward_, backward_, input_, weights_, overlapped_;
 };
@@ -171,7 +172,7 @@ class PipelineWorkload : public WorkloadKind {
       where.fail("stages x virtual_stages x microbatches is too much: at most " +
                  std::to_string(ProgramLimits::kUnrolled / 6));
     }
-    plan_ = std::make_unique<const PipelinePlan>(make_pipeline_plan(p_.schedule, where, shape_));
+    plan_ = std::make_unique<const ScheduledPipeline>(schedule_pipeline(p_.schedule, where, shape_));
     if (where.find("forward") == nullptr) p_.forward = dividing(p_.forward);
     if (where.find("backward") == nullptr) p_.backward = dividing(p_.backward);
     if (p_.weights == P::kUnset) p_.weights = dividing(p_.backward / 2);
@@ -267,7 +268,7 @@ class PipelineWorkload : public WorkloadKind {
   P p_;
   PipelineShape shape_;
   std::string file_;
-  std::unique_ptr<const PipelinePlan> plan_;
+  std::unique_ptr<const ScheduledPipeline> plan_;
 };
 
 const Registration<WorkloadKind> kPipeline{

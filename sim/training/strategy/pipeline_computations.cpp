@@ -40,7 +40,7 @@ PipelineStepKind message_of(Half half, bool sent) {
   return sent ? PipelineStepKind::send_backward : PipelineStepKind::receive_backward;
 }
 
-std::optional<PipelinePlacement::Spot> neighbour_of(const PipelinePlan& plan, std::uint32_t stage,
+std::optional<PipelinePlacement::Spot> neighbour_of(const ScheduledPipeline& plan, std::uint32_t stage,
                                                     const Computed& what, bool source) {
   if (what.half == Half::weights) return {};
   const auto [route, part] = plan.placement.held(stage, what.chunk);

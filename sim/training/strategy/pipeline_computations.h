@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 
 namespace netsim {
 
@@ -30,7 +30,7 @@ PipelineStepKind message_of(Half half, bool sent);
 
 // Returns the chunk that a computation's input comes from (`source`), or that its output goes to. Returns
 // nothing at the ends of the model.
-std::optional<PipelinePlacement::Spot> neighbour_of(const PipelinePlan& plan, std::uint32_t stage,
+std::optional<PipelinePlacement::Spot> neighbour_of(const ScheduledPipeline& plan, std::uint32_t stage,
                                                     const Computed& what, bool source);
 
 }  // namespace netsim

@@ -16,7 +16,7 @@ namespace {
 // StageMessages: tells which messages of a stage have steps in its list, and which happen by themselves.
 class StageMessages {
  public:
-  StageMessages(const PipelinePlan& plan, std::uint32_t stage) : plan_(plan), stage_(stage) {
+  StageMessages(const ScheduledPipeline& plan, std::uint32_t stage) : plan_(plan), stage_(stage) {
     for (const PipelineStep& step : plan.steps[stage]) {
       if (is_message(step.kind)) listed_.insert({step.kind, step.chunk, step.microbatch});
     }
@@ -37,7 +37,7 @@ class StageMessages {
   }
 
  private:
-  const PipelinePlan& plan_;
+  const ScheduledPipeline& plan_;
   std::uint32_t stage_;
   std::set<std::tuple<PipelineStepKind, std::uint32_t, std::uint32_t>> listed_;
 };
@@ -45,7 +45,8 @@ class StageMessages {
 // OrderedPlay: simulates all stages with their messages on one stream each.
 class OrderedPlay {
  public:
-  OrderedPlay(const PipelinePlan& plan, bool waits) : plan_(plan), waits_(waits), stages_(plan.steps.size()) {
+  OrderedPlay(const ScheduledPipeline& plan, bool waits)
+      : plan_(plan), waits_(waits), stages_(plan.steps.size()) {
     for (std::uint32_t stage = 0; stage < stages_.size(); ++stage) line_up(stage);
   }
 
@@ -157,14 +158,14 @@ class OrderedPlay {
     return true;
   }
 
-  const PipelinePlan& plan_;
+  const ScheduledPipeline& plan_;
   bool waits_;
   std::vector<Stage> stages_;
 };
 
 }  // namespace
 
-std::vector<std::vector<PipelineStep>> receives_in_order(const PipelinePlan& plan, std::uint32_t stage) {
+std::vector<std::vector<PipelineStep>> receives_in_order(const ScheduledPipeline& plan, std::uint32_t stage) {
   const std::vector<PipelineStep>& steps = plan.steps[stage];
   const StageMessages messages(plan, stage);
   std::vector<std::vector<PipelineStep>> receives(steps.size() + 1);
@@ -186,6 +187,6 @@ std::vector<std::vector<PipelineStep>> receives_in_order(const PipelinePlan& pla
   return receives;
 }
 
-std::string refuse_order(const PipelinePlan& plan, bool waits) { return OrderedPlay(plan, waits).run(); }
+std::string refuse_order(const ScheduledPipeline& plan, bool waits) { return OrderedPlay(plan, waits).run(); }
 
 }  // namespace netsim

@@ -21,7 +21,7 @@ std::string weights_name(const std::string& name) {
 }
 
 struct PipelineParallel {
-  std::shared_ptr<const PipelinePlan> plan;
+  std::shared_ptr<const ScheduledPipeline> plan;
   std::vector<std::uint32_t> layers;  // number of layers of the body, by part
   // Between stages, each rank of axis "tp" sends 1/t of the boundary tensor and the receivers gather it.
   bool scatter_gather = true;
@@ -239,7 +239,7 @@ class PipelineStrategy final : public Strategy {
                               static_cast<std::uint32_t>(p_.virtual_stages),
                               static_cast<std::uint32_t>(job.microbatches)};
     job.plan =
-        std::make_shared<const PipelinePlan>(make_pipeline_plan(p_.schedule, job.key("parallel"), shape));
+        std::make_shared<const ScheduledPipeline>(schedule_pipeline(p_.schedule, job.key("parallel"), shape));
     job.layers =
         layers_of_parts(p_.layers, job.model->layers(), job.plan->placement, job.key("parallel", "layers"));
   }
@@ -300,16 +300,15 @@ Parameters<PipelineKeys> pipeline_keys() {
       .flag("scatter_gather", &P::scatter_gather,
             "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
       .flag("overlap_p2p", &P::overlap_p2p,
-            "a stage goes on while its messages to other stages travel; false: it waits for them")
+            "a stage continues while its messages to other stages are in flight; false: it waits for them")
       .flag("ordered_p2p", &P::ordered_p2p,
             "messages of a stage to others are in one stream, as in one NCCL communicator: sends of a "
             "step and the next receives are one call, which waits for the call before it; false: sends "
             "wait for their data only, receives for the one before in their direction")
       .section(kDispatchSection.name,
-               Parameters<P>().integer(
-                   "multiprocessors", &P::multiprocessors, {0, 1000},
-                   "dispatch: that its kernels hold all the time while a forward and a backward overlap "
-                   "(dual_pipe), which multiply on the others"),
+               Parameters<P>().integer("multiprocessors", &P::multiprocessors, {0, 1000},
+                                       "dispatch: multiprocessors that its kernels occupy while a forward "
+                                       "and a backward overlap (dual_pipe); these compute on the others"),
                kDispatchSection.doc);
 }
 

@@ -83,7 +83,7 @@ void OperationsAside::append_to(std::vector<Position>& positions) const {
   for (const Last& last : last_) positions.push_back(last.position);
 }
 
-PipelineProgram::PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan,
+PipelineProgram::PipelineProgram(ProgramBuilder& builder, const ScheduledPipeline& plan,
                                  PipelineTransfers transfers, const StageComputation& computation)
     : builder_(builder),
       plan_(plan),

@@ -34,7 +34,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 #include "sim/training/strategy/stage_reshardings.h"
 #include "sim/workload/program/program.h"
 
@@ -117,7 +117,7 @@ struct PipelineTransfers {
 class PipelineProgram {
  public:
   // All arguments must outlive this. The plan must be proved.
-  PipelineProgram(ProgramBuilder& builder, const PipelinePlan& plan, PipelineTransfers transfers,
+  PipelineProgram(ProgramBuilder& builder, const ScheduledPipeline& plan, PipelineTransfers transfers,
                   const StageComputation& computation);
 
   // Appends all steps of a rank of a stage. `rank_class` matters where stages have meshes of their own. End
@@ -189,7 +189,7 @@ class PipelineProgram {
   std::uint32_t line(bool forward, std::uint32_t receiving_chunk) const;
 
   ProgramBuilder& builder_;
-  const PipelinePlan& plan_;
+  const ScheduledPipeline& plan_;
   PipelineTransfers transfers_;
   const StageComputation& computation_;
   bool one_order_;

@@ -18,7 +18,7 @@ constexpr std::uint32_t kHalves = 3, kMessages = 4, kEvents = kHalves + 2 * kMes
 
 class Proof {
  public:
-  explicit Proof(const PipelinePlan& plan)
+  explicit Proof(const ScheduledPipeline& plan)
       : plan_(plan),
         m_(plan.shape.microbatches),
         communicates_(plan.communicates()),
@@ -413,7 +413,7 @@ class Proof {
     return most;
   }
 
-  const PipelinePlan& plan_;
+  const ScheduledPipeline& plan_;
   bool rendezvous_ = false;
   std::uint32_t m_;
   bool communicates_;                                   // some step communicates
@@ -428,6 +428,6 @@ class Proof {
 
 }  // namespace
 
-PipelineProof prove_pipeline(const PipelinePlan& plan) { return Proof(plan).run(); }
+PipelineProof prove_pipeline(const ScheduledPipeline& plan) { return Proof(plan).run(); }
 
 }  // namespace netsim

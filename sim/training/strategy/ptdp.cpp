@@ -43,11 +43,11 @@ const Parameters<PtdpParameters>& ptdp_parameters() {
                    "microbatches per pipeline and iteration (m)")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "training iterations")
           .integer("warm_up", &P::warm_up, {0, 999'999},
-                   "the first of them, which mean times and throughput leave out")
+                   "number of first iterations that mean times and throughput exclude")
           .section("checkpoint", &P::checkpoint, checkpoint_parameters(),
                    "parameters and the optimizer's states, written to storage servers at intervals")
           .section("recovery", &P::recovery, recovery_parameters(),
-                   "when a host fails (gpus.failures): how the job goes on from its last checkpoint")
+                   "how the job continues from its last checkpoint when a host fails (gpus.failures)")
           .component_list("strategies", &P::strategies, "strategy",
                           "further strategies, which plugins or the user's own files have, as [{kind: NAME}]")
           .section(kParallelSection.name,
@@ -119,7 +119,7 @@ class Ptdp : public WorkloadKind {
                     " iterations: warm_up has to be fewer than all");
     }
     if (job_.gives("recovery") && p_.checkpoint.every == 0)
-      job_.key("recovery").fail("there is nothing to go on from: checkpoint.every has to be given");
+      job_.key("recovery").fail("the job has no checkpoint to continue from: set checkpoint.every");
   }
   // Returns the number of storage servers to which checkpoints are written.
   std::uint32_t storage_servers(const WorkloadContext& context) const {

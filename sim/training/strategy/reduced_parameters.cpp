@@ -76,7 +76,7 @@ const Registration<Strategy> kReducedParameters{
     ptdp_keys(Parameters<ParameterPrecision>().choice(
         "parameter_precision", &ParameterPrecision::precision,
         {{"half", Precision::half}, {"fp8", Precision::fp8}},
-        "precision fp8, distributed_adam: of these weights where they are kept and gathered "
+        "precision fp8, distributed_adam: precision in which these weights are kept and gathered "
         "(Megatron-Core's --fp8-param-gather); all other parameters are in half precision")),
     [](const ParameterPrecision& p, const ConfigNode&) { return std::make_unique<ReducedParameters>(p); }};
 

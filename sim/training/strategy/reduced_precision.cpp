@@ -145,12 +145,11 @@ const Registration<Strategy> kReducedPrecision{
         Parameters<PrecisionParameters>()
             .choice("precision", &PrecisionParameters::precision,
                     {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
-                    "of the GEMMs of the layers' weights")
-            .choice(
-                "scaling", &PrecisionParameters::scaling,
-                {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
-                "of operands in FP8: of whole tensors, cast by the kernels before (Transformer Engine), or "
-                "of blocks of 128 elements, by kernels of their own (DeepSeek-V3)")),
+                    "precision of the GEMMs of the layers' weights")
+            .choice("scaling", &PrecisionParameters::scaling,
+                    {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
+                    "scaling of operands in FP8: by whole tensors, cast by the kernels before (Transformer "
+                    "Engine), or by blocks of 128 elements, cast by kernels of their own (DeepSeek-V3)")),
     [](const PrecisionParameters& p, const ConfigNode&) { return std::make_unique<ReducedPrecision>(p); }};
 
 }  // namespace

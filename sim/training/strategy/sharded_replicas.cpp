@@ -300,10 +300,10 @@ Parameters<ShardingParameters> sharding_parameters() {
               "group", &P::group, {0, 1'000'000},
               "data-parallel ranks that share one copy, the others having copies of their own (HSDP); 0: "
               "all share one")
-          .choice(
-              "all_reduce", &P::all_reduce, {{"every", P::AllReduce::every}, {"last", P::AllReduce::last}},
-              "group: groups complete sums of gradients behind every microbatch's backward, or behind the "
-              "last one's only (PyTorch's set_requires_all_reduce)")
+          .choice("all_reduce", &P::all_reduce,
+                  {{"every", P::AllReduce::every}, {"last", P::AllReduce::last}},
+                  "group: groups complete sums of gradients after every microbatch's backward, or after the "
+                  "last one only (PyTorch's set_requires_all_reduce)")
           .flag("separate_reduce_scatter", &P::separate_reduce_scatter,
                 "parameters: reduce-scatters of gradients run beside gathers, in a communicator of their own "
                 "(PyTorch's set_separate_reduce_scatter_group); false: one of both at a time")

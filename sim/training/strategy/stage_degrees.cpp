@@ -40,7 +40,7 @@ const Parameters<StageResharding>& stage_resharding_parameters() {
                             .choice("strategy", &P::strategy, resharding_strategies(), kReshardingStrategies)
                             .choice("balance", &P::balance, resharding_balances(), kReshardingBalances)
                             .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20},
-                                     "so many ranks of the job behind each other are on a host");
+                                     "number of consecutive ranks of the job on a host");
   return p;
 }
 

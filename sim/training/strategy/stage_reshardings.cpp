@@ -8,7 +8,7 @@ namespace netsim {
 namespace {
 
 // Gives each step the least colour that none of its GPUs has yet.
-std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
+std::vector<std::uint32_t> colors_of(const MeshResharding& plan) {
   const std::uint32_t sources = plan.source.gpus();
   // By GPU, the source's first, for each kind: the colours that it has.
   std::vector<std::vector<bool>> messages(sources + plan.destination.gpus()), groups = messages;
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> colors_of(const ReshardingPlan& plan) {
 class StageReshardings::Maker {
   // ColoredPlan: a plan and the colour of each of its steps. Messages have colours of their own.
   struct ColoredPlan {
-    ReshardingPlan plan;
+    MeshResharding plan;
     std::vector<std::uint32_t> colors;
     std::uint32_t most = 0;  // number of colours
   };
@@ -122,7 +122,7 @@ class StageReshardings::Maker {
     const std::pair hosts(hosts_of(from), hosts_of(to));
     const auto [known, added] = plans_.try_emplace(hosts);
     if (added) {
-      known->second.plan = plan_resharding(tensor_, element_, mesh_of(source_, hosts.first),
+      known->second.plan = make_resharding(tensor_, element_, mesh_of(source_, hosts.first),
                                            mesh_of(destination_, hosts.second), how_.strategy, how_.balance);
       known->second.colors = colors_of(known->second.plan);
       for (const std::uint32_t color : known->second.colors)

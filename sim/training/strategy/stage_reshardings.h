@@ -8,7 +8,7 @@
 // coordinate is a tensor of its own.
 //
 // The replicas form independent blocks, as many as the greatest common divisor of both stages' numbers of
-// replicas. A ReshardingPlan is made for one block and used for all blocks whose ranks lie on hosts in the
+// replicas. A MeshResharding is made for one block and used for all blocks whose ranks lie on hosts in the
 // same way.
 //
 // Gradients of parameters that both ends of the model share are exchanged in the same way where the ends'
@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/training/strategy/mesh_resharding.h"
 #include "sim/training/strategy/pipeline_placement.h"
-#include "sim/training/strategy/resharding_plan.h"
 #include "sim/workload/program/program.h"
 
 namespace netsim {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/training/strategy/strategy.h"
 
 namespace netsim {

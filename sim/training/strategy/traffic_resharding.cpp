@@ -1,5 +1,5 @@
 // resharding: a tensor that is divided over one mesh of GPUs is brought to another mesh with another division
-// (resharding_plan.h), once or several times. Each time is an iteration.
+// (mesh_resharding.h), once or several times. Each time is an iteration.
 //
 // Ranks are in the order of hosts, a host for each row of the source's mesh and then of the destination's. A
 // host has as many ranks as the wider mesh has columns, or `gpus_per_host`. Ranks that a narrower mesh does
@@ -13,7 +13,7 @@
 
 #include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
-#include "sim/training/strategy/resharding_plan.h"
+#include "sim/training/strategy/mesh_resharding.h"
 #include "sim/workload/traffic/simple_source.h"
 #include "sim/workload/traffic/traffic.h"
 #include "sim/workload/workload.h"
@@ -49,16 +49,17 @@ const Parameters<MeshParameters>& mesh_parameters() {
 
 const Parameters<ReshardingParameters>& traffic_resharding_parameters() {
   using P = ReshardingParameters;
-  static const auto p = Parameters<P>()
-                            .list("tensor", &P::tensor, "its dimensions, as [1024, 1024, 512]")
-                            .bytes("element", &P::element, {1, 64}, "of the tensor")
-                            .section("from", &P::from, mesh_parameters(), "the mesh that has it")
-                            .section("to", &P::to, mesh_parameters(), "the mesh that gets it")
-                            .choice("strategy", &P::strategy, resharding_strategies(), kReshardingStrategies)
-                            .choice("balance", &P::balance, resharding_balances(), kReshardingBalances)
-                            .integer("gpus_per_host", &P::gpus_per_host, {0, 1024},
-                                     "ranks that stand for a host; 0: as many as the wider mesh has of one")
-                            .integer("repeat", &P::repeat, {1, 100'000}, "how often, one after the other");
+  static const auto p =
+      Parameters<P>()
+          .list("tensor", &P::tensor, "dimensions of the tensor, as [1024, 1024, 512]")
+          .bytes("element", &P::element, {1, 64}, "bytes of an element of the tensor")
+          .section("from", &P::from, mesh_parameters(), "mesh that has the tensor")
+          .section("to", &P::to, mesh_parameters(), "mesh that gets the tensor")
+          .choice("strategy", &P::strategy, resharding_strategies(), kReshardingStrategies)
+          .choice("balance", &P::balance, resharding_balances(), kReshardingBalances)
+          .integer("gpus_per_host", &P::gpus_per_host, {0, 1024},
+                   "number of ranks on a host; 0: as many as the wider mesh has in a row")
+          .integer("repeat", &P::repeat, {1, 100'000}, "number of repetitions, one after the other");
   return p;
 }
 
@@ -100,7 +101,7 @@ class Resharding final : public WorkloadKind {
                                            " ranks; the cluster has " + std::to_string(context.gpus) +
                                            " GPUs");
     }
-    const ReshardingPlan plan = plan_resharding(tensor_, p_.element, from_, to_, p_.strategy, p_.balance);
+    const MeshResharding plan = make_resharding(tensor_, p_.element, from_, to_, p_.strategy, p_.balance);
     auto source = std::make_unique<SimpleSource>("resharding", ranks);
     Groups groups;
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(p_.repeat); ++i) {

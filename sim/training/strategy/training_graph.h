@@ -20,8 +20,8 @@
 
 #include "sim/training/model/operators.h"
 #include "sim/training/strategy/mesh.h"
-#include "sim/training/strategy/pipeline_plan.h"
 #include "sim/training/strategy/pipeline_program.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 #include "sim/workload/memory_plan.h"
 #include "sim/workload/program/program.h"
 
@@ -223,7 +223,7 @@ struct TrainingGraph {
   std::vector<std::vector<std::int64_t>> routed_rows;
 
   // Results of pipeline_parallel.cpp, which divides the layers among stages.
-  std::shared_ptr<const PipelinePlan> plan;
+  std::shared_ptr<const ScheduledPipeline> plan;
   PipelineTransfers transfers;
   std::vector<StageGraph> stages;
 

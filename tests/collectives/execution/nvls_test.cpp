@@ -216,10 +216,10 @@ TEST(Nvls, WrongFansAreRefused) {
   };
   using Steps = std::vector<Step>;
   EXPECT_EQ(verdict([](Steps&) {}), "");
-  EXPECT_EQ(
-      verdict([](Steps& steps) { steps.clear(); }),
-      "deadlock: rank 0 thread block 3 step 0: receive chunk 0 of the output from fan 0 and send it on to "
-      "fan 3: waits for a message from rank 1 thread block 0, which has finished");
+  EXPECT_EQ(verdict([](Steps& steps) { steps.clear(); }),
+            "deadlock: rank 0 thread block 3 step 0: receive chunk 0 of the output from aggregation group 0 "
+            "and send it on to "
+            "aggregation group 3: waits for a message from rank 1 thread block 0, which has finished");
   EXPECT_THAT(verdict([](Steps& steps) { steps.push_back(Step(steps[0])); }),
               HasSubstr("nothing orders the two"));  // the second one and what the head sends back
   EXPECT_THAT(verdict([](Steps& steps) { steps[0].source.chunk = 1; }),
@@ -241,7 +241,7 @@ TEST(Nvls, AContributionIsCountedOnce) {
   plan.list(0, 1) = {receive_reduce(input(0), Partner::of_aggregation(0))};
   EXPECT_THAT(prove(plan), HasSubstr("some of them twice"));
   plan.add_group({.head = 0, .head_block = 1, .first = 0, .members = 3, .stride = 1, .block = 0});
-  EXPECT_EQ(prove(plan), "fan 1: there are 2 ranks");
+  EXPECT_EQ(prove(plan), "aggregation group 1: there are 2 ranks");
 }
 
 TEST(Nvls, IsNoProgramOfMsccl) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "sim/core/output.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/support/mutations.h"
 #include "tests/support/program.h"
 #include "tests/support/shared.h"

@@ -13,7 +13,7 @@
 #include <set>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/scripted_source.h"
 #include "tests/support/tasks_of.h"

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "sim/training/memory/memory_ledger.h"
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 #include "tests/support/memory_of.h"
 #include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
@@ -228,7 +228,7 @@ struct Known {
 
 // Returns the peak memory of a stage, replayed from the schedule's steps. A forward keeps `saved`; the
 // backward of the input leaves `operands` for the gradients of weights.
-Bytes replayed(const PipelinePlan& plan, std::uint32_t stage, Bytes saved, Bytes operands) {
+Bytes replayed(const ScheduledPipeline& plan, std::uint32_t stage, Bytes saved, Bytes operands) {
   Bytes now = 0, most = 0;
   for (const PipelineStep& step : plan.steps[stage]) {
     const bool overlapped = step.kind == PipelineStepKind::overlapped;
@@ -252,8 +252,8 @@ TEST(PipelineMemory, HasTheActivationsInFlightOfItsSchedule) {
       {"chimera", {kStages, 1, 8}},     {"dual_pipe", {kStages, 1, 8}},   {"dual_pipe_v", {kStages, 2, 8}}};
   for (const Known& known : all) {
     SCOPED_TRACE(known.name);
-    const PipelinePlan plan =
-        make_pipeline_plan(parse_config(known.name, "schedule.yaml"), ConfigNode(), known.shape);
+    const ScheduledPipeline plan =
+        schedule_pipeline(parse_config(known.name, "schedule.yaml"), ConfigNode(), known.shape);
     const std::vector<std::uint32_t> in_flight = prove_pipeline(plan).in_flight;
     const auto source =
         job(gpt(static_cast<int>(kStages * known.shape.chunks)),

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/workload/program/program_file.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/memory_of.h"

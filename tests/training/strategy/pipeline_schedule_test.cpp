@@ -1,6 +1,6 @@
 // Do the pipeline schedules give the orders, bubbles and activations of their papers, exactly, and is refused
 // what cannot run?
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,8 +70,8 @@ TEST(PipelineSchedule, InterleavedTakesGroupsAsMegatronCoreDoes) {
             "F0.0 F1.0 F2.0 F0.1 B0.1 F1.1 B1.1 F2.1 B2.1 B0.0 B1.0 B2.0");
 }
 
-PipelinePlan plan_of(const std::string& schedule, const PipelineShape& shape) {
-  return make_pipeline_plan(parse_config(schedule, "schedule.yaml"), ConfigNode(), shape);
+ScheduledPipeline plan_of(const std::string& schedule, const PipelineShape& shape) {
+  return schedule_pipeline(parse_config(schedule, "schedule.yaml"), ConfigNode(), shape);
 }
 
 // Every schedule with a shape that it takes: p, v, m.
@@ -104,7 +104,7 @@ std::vector<Known> grid() {
 
 TEST(PipelineSchedule, EachIsProvedOverAGrid) {
   for (const Known& known : grid()) {
-    const PipelinePlan plan = plan_of(known.name, known.shape);
+    const ScheduledPipeline plan = plan_of(known.name, known.shape);
     EXPECT_EQ(prove_pipeline(plan).refusal, "") << known.name << " " << known.shape.stages << " "
                                                 << known.shape.chunks << " " << known.shape.microbatches;
   }
@@ -176,7 +176,7 @@ TEST(PipelineProof, RefusesWhatCannotRun) {
 TEST(PipelineProof, TakesSchedulesAndPlacementsAsData) {
   const PipelineShape shape{2, 1, 2};
   EXPECT_EQ(plan_of(listed("['F0 F1 B1 B0', 'F0 F1 B1 B0']"), shape).steps, plan_of("gpipe", shape).steps);
-  const PipelinePlan allreduce = plan_of(
+  const ScheduledPipeline allreduce = plan_of(
       listed("['F0.0 F0.1 B0.1 B0.0', 'F0.0 F0.1 B0.1 B0.0']", "routes: [[0, 1, 1, 0]], "), {2, 1, 1});
   EXPECT_EQ(allreduce.placement.held(0, 1), (PipelinePlacement::Part{0, 3}));
   EXPECT_EQ(allreduce.parts(), 4U);
@@ -223,7 +223,7 @@ TEST(PipelineProof, TakesCommunicationInItsPlace) {
                             "['RB0 RB1 F0 SF0! F1 SF1! RB0! B0 RB1! B1', 'RF0 RF1 F0 B0 SB0! F1 B1 SB1!']"}) {
     EXPECT_EQ(refusal_of(listed(steps), two), "accepted") << steps;
   }
-  const PipelinePlan plan = plan_of(listed("['F0 F0.1 B0.1 G.1 B0', 'F0 F0.1 B0.1 B0']"), {2, 2, 1});
+  const ScheduledPipeline plan = plan_of(listed("['F0 F0.1 B0.1 G.1 B0', 'F0 F0.1 B0.1 B0']"), {2, 2, 1});
   EXPECT_TRUE(plan.reduces());
   EXPECT_TRUE(plan.reduces(0, 1));
   EXPECT_FALSE(plan.reduces(0, 0));
@@ -312,7 +312,8 @@ TEST(PipelineProof, NamesTheLineOfTheStage) {
 TEST(PipelineSchedule, ChimeraReducesEagerlyWhereABubbleFollows) {
   const auto steps = [](const char* eager, const PipelineShape& shape, std::uint32_t stage) {
     std::string text;
-    const PipelinePlan plan = plan_of(std::string("{kind: chimera, eager_reduction: ") + eager + "}", shape);
+    const ScheduledPipeline plan =
+        plan_of(std::string("{kind: chimera, eager_reduction: ") + eager + "}", shape);
     for (const PipelineStep& step : plan.steps[stage]) text += (text.empty() ? "" : " ") + to_text(step);
     return text;
   };
@@ -324,8 +325,9 @@ TEST(PipelineSchedule, ChimeraReducesEagerlyWhereABubbleFollows) {
   EXPECT_EQ(steps("all", four, 1), "F0 F2.1 F1 F3.1 B2.1 B0 B3.1 G.1 B1");
   for (const std::uint32_t p : {2U, 4U, 6U, 8U, 16U}) {
     for (const std::uint32_t units : {1U, 3U}) {
-      const PipelinePlan bubbles = plan_of("{kind: chimera, eager_reduction: bubbles}", {p, 1, units * p});
-      const PipelinePlan all = plan_of("{kind: chimera, eager_reduction: all}", {p, 1, units * p});
+      const ScheduledPipeline bubbles =
+          plan_of("{kind: chimera, eager_reduction: bubbles}", {p, 1, units * p});
+      const ScheduledPipeline all = plan_of("{kind: chimera, eager_reduction: all}", {p, 1, units * p});
       EXPECT_FALSE(plan_of("chimera", {p, 1, units * p}).reduces());
       for (std::uint32_t stage = 0; stage < p; ++stage) {
         const bool middle = stage + 1 == p / 2 || stage == p / 2, first_half = stage < p / 2;

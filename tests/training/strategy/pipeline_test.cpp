@@ -20,8 +20,8 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
-#include "sim/simulation.h"
-#include "sim/training/strategy/pipeline_plan.h"
+#include "sim/simulation/simulation.h"
+#include "sim/training/strategy/scheduled_pipeline.h"
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/workload.h"
 #include "tests/report/fixtures.h"
@@ -267,7 +267,7 @@ struct Replayed {
   }
   // As max_plus.py --replay takes it.
   std::string json() const {
-    const PipelinePlan plan = make_pipeline_plan(parse_config(schedule, ""), ConfigNode(), shape);
+    const ScheduledPipeline plan = schedule_pipeline(parse_config(schedule, ""), ConfigNode(), shape);
     std::ostringstream out;
     out << R"({"placement": ")" << placement << R"(", "stages": )" << shape.stages << R"(, "chunks": )"
         << shape.chunks << R"(, "microbatches": )" << shape.microbatches << R"(, "times": {"F": )" << forward
@@ -388,7 +388,7 @@ TEST(PipelineWithOrderedMessages, EveryScheduleEndsWhenItsReplaySays) {
   std::vector<Replayed> all;
   std::set<std::string> refused;
   for (Replayed one : random_replays(8)) {
-    const PipelinePlan plan = make_pipeline_plan(parse_config(one.schedule, ""), ConfigNode(), one.shape);
+    const ScheduledPipeline plan = schedule_pipeline(parse_config(one.schedule, ""), ConfigNode(), one.shape);
     if (!refuse_order(plan, one.waits).empty()) {
       refused.insert(one.schedule);
       continue;
@@ -412,11 +412,11 @@ class RandomLists {
   explicit RandomLists(RandomStream& random) : random_(random) {}
 
   std::string list(const Replayed& one) {
-    const PipelinePlan plan = make_pipeline_plan(parse_config(one.schedule, ""), ConfigNode(), one.shape);
+    const ScheduledPipeline plan = schedule_pipeline(parse_config(one.schedule, ""), ConfigNode(), one.shape);
     for (int attempt = 0; attempt < 20; ++attempt) {
       std::string text = "{kind: listed, placement: " + one.placement + ", steps: [" + stages(plan) + "]}";
       try {
-        make_pipeline_plan(parse_config(text, ""), ConfigNode(), one.shape);
+        schedule_pipeline(parse_config(text, ""), ConfigNode(), one.shape);
         return text;
       } catch (const ConfigError&) {
         ++refused_;
@@ -433,7 +433,7 @@ class RandomLists {
   };
   bool chance(std::uint64_t of) { return random_.below(of) == 0; }
 
-  std::string stages(const PipelinePlan& plan) {
+  std::string stages(const ScheduledPipeline& plan) {
     std::string text;
     // How often there is a step for a message or reduction, and how far from the one that it is for.
     const std::uint64_t listed = 1 + random_.below(3), far = random_.below(4), waits = 1 + random_.below(6);
@@ -441,7 +441,7 @@ class RandomLists {
       text += (stage > 0 ? ", '" : "'") + steps(plan, stage, listed, far, waits) + "'";
     return text;
   }
-  std::string steps(const PipelinePlan& plan, std::uint32_t stage, std::uint64_t listed, std::size_t far,
+  std::string steps(const ScheduledPipeline& plan, std::uint32_t stage, std::uint64_t listed, std::size_t far,
                     std::uint64_t waits) {
     const std::vector<PipelineStep>& steps = plan.steps[stage];
     std::vector<Placed> placed;
@@ -502,7 +502,7 @@ class RandomLists {
            kind == PipelineStepKind::reduce;
   }
   // Whether another stage has the next part of the model, or the one before.
-  static bool meets(const PipelinePlan& plan, std::uint32_t stage, std::uint32_t chunk, bool next) {
+  static bool meets(const ScheduledPipeline& plan, std::uint32_t stage, std::uint32_t chunk, bool next) {
     const auto [route, part] = plan.placement.held(stage, chunk);
     if (next ? part + 1 == plan.parts() : part == 0) return false;
     return plan.placement.at(route, next ? part + 1 : part - 1).stage != stage;

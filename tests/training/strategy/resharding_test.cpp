@@ -11,8 +11,8 @@
 #include <set>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
-#include "sim/training/strategy/resharding_plan.h"
+#include "sim/simulation/simulation.h"
+#include "sim/training/strategy/mesh_resharding.h"
 #include "tests/report/fixtures.h"
 #include "tests/workload/program/small_programs.h"
 
@@ -86,8 +86,8 @@ TEST(Resharding, SlicesAreWhereTheSpecsSay) {
   for (const Case& one : nine_cases(24)) {
     SCOPED_TRACE(fmt::format("{} to {}", one.from, one.to));
     const ShardedMesh from = mesh(one.hosts, 4, one.from), to = mesh(one.hosts_there, 4, one.to);
-    const ReshardingPlan plan =
-        plan_resharding(one.tensor, 2, from, to, ReshardingStrategy::broadcast, ReshardingBalance::order);
+    const MeshResharding plan =
+        make_resharding(one.tensor, 2, from, to, ReshardingStrategy::broadcast, ReshardingBalance::order);
     std::set<std::vector<std::int64_t>> seen;
     for (const ReshardingSlice& slice : plan.slices) {
       Bytes bytes = 0;
@@ -117,7 +117,7 @@ TEST(Resharding, EveryGpuGetsItsTileOnce) {
     const ShardedMesh from = mesh(one.hosts, 4, one.from), to = mesh(one.hosts_there, 4, one.to);
     for (const ReshardingStrategy strategy : kStrategies) {
       for (const ReshardingBalance balance : kBalances) {
-        const ReshardingPlan plan = plan_resharding(one.tensor, 4, from, to, strategy, balance);
+        const MeshResharding plan = make_resharding(one.tensor, 4, from, to, strategy, balance);
         EXPECT_EQ(prove_resharding(plan), "");
         std::vector<Bytes> got(to.gpus(), 0);
         for (const ReshardingStep& step : plan.steps) {
@@ -143,7 +143,7 @@ TEST(Resharding, HostsNeedNotBeRows) {
   one_host.hosts_of = std::vector<std::uint32_t>(8, 0);
   const auto gathers = [](const ShardedMesh& to) {
     std::vector<std::vector<std::uint32_t>> groups;
-    for (const ReshardingStep& step : plan_resharding({8, 8}, 4, mesh(1, 1, "RR"), to,
+    for (const ReshardingStep& step : make_resharding({8, 8}, 4, mesh(1, 1, "RR"), to,
                                                       ReshardingStrategy::all_gather, ReshardingBalance::none)
                                           .steps) {
       if (step.kind == ReshardingStep::Kind::gather) groups.push_back(step.to);
@@ -156,9 +156,9 @@ TEST(Resharding, HostsNeedNotBeRows) {
 }
 
 TEST(Resharding, AProofFindsWhatIsWrong) {
-  const ReshardingPlan right = plan_resharding({8, 8}, 4, mesh(1, 2, "S1R"), mesh(1, 2, "RR"),
+  const MeshResharding right = make_resharding({8, 8}, 4, mesh(1, 2, "S1R"), mesh(1, 2, "RR"),
                                                ReshardingStrategy::all_gather, ReshardingBalance::none);
-  ReshardingPlan plan = right;
+  MeshResharding plan = right;
   plan.steps.pop_back();
   EXPECT_THAT(prove_resharding(plan), HasSubstr("is not complete"));
   plan = right;
@@ -228,8 +228,8 @@ TEST(ReshardingRun, OfTheNineCasesIsNearTheLowerBound) {
                      fmt::format("{{mesh: [{}, 4], spec: {}}}", one.hosts, one.from),
                      fmt::format("{{mesh: [{}, 4], spec: {}}}", one.hosts_there, one.to), "broadcast");
     const ShardedMesh from = mesh(one.hosts, 4, one.from), to = mesh(one.hosts_there, 4, one.to);
-    const ReshardingPlan plan =
-        plan_resharding(one.tensor, 4, from, to, ReshardingStrategy::broadcast, ReshardingBalance::order);
+    const MeshResharding plan =
+        make_resharding(one.tensor, 4, from, to, ReshardingStrategy::broadcast, ReshardingBalance::order);
     std::vector<Bytes> in(one.hosts_there, 0), out(one.hosts, 0);
     Bytes all = 0;
     for (const ReshardingSlice& slice : plan.slices) {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/memory_of.h"
 #include "tests/support/tasks_of.h"

@@ -15,7 +15,7 @@
 #include <numeric>
 
 #include "sim/core/errors.h"
-#include "sim/simulation.h"
+#include "sim/simulation/simulation.h"
 #include "sim/training/strategy/stage_reshardings.h"
 #include "sim/workload/program/program_file.h"
 #include "tests/report/fixtures.h"
@@ -448,7 +448,7 @@ TEST(StageMeshes, MessagesAreThoseOfThePlan) {
     for (const bool forward : {true, false}) {
       ShardedMesh two{2, 2, {{0}, {}}}, four{1, 4, {{0}, {}}};
       two.hosts_of = {0, 0, 0, 0};
-      const ReshardingPlan plan = plan_resharding({4, kSequence * kHidden}, 2, forward ? two : four,
+      const MeshResharding plan = make_resharding({4, kSequence * kHidden}, 2, forward ? two : four,
                                                   forward ? four : two, how, ReshardingBalance::order);
       std::map<std::uint32_t, std::vector<Bytes>> planned, called;  // by rank
       for (const ReshardingStep& step : plan.steps) {

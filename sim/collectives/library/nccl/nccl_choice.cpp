@@ -193,8 +193,9 @@ class Chooser {
   }
 
   [[noreturn]] void refuse_all() const {
-    std::string message = std::string(to_string(kind_)) + " of " + std::to_string(ranks()) +
-                          " ranks: NCCL has no algorithm and protocol that the configuration leaves it";
+    std::string message =
+        std::string(to_string(kind_)) + " of " + std::to_string(ranks()) +
+        " ranks: the configuration excludes all algorithms and protocols that NCCL has for it";
     // A user who asks for PAT by name is informed of its limits.
     constexpr const char* kPat =
         "; PAT, which nccl_algo leaves, does all_gather and reduce_scatter by Simple, for groups with one "
@@ -210,7 +211,7 @@ class Chooser {
     throw InputError(
         std::string(to_string(kind_)) +
         " by 'nccl': NCCL's choice reads its tables by the generation of the GPUs, which their hosts do not "
-        "say; collectives.gpu_generation does (allowed: volta, ampere, hopper, blackwell)");
+        "give; set collectives.gpu_generation (allowed: volta, ampere, hopper, blackwell)");
   }
 
   // Applies the first rule of the tuner that matches and can be done. Returns false if there is none.

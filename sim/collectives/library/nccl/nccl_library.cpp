@@ -54,7 +54,7 @@ void check_generations(const LibrarySetup& setup) {
         "NCCL's choice (protocol: auto, or the algorithm nccl) reads its tables by the generation of "
         "the GPUs, which host " +
         std::to_string(site.host) +
-        " does not say; gpu_generation does (allowed: volta, ampere, "
+        " does not give; set gpu_generation (allowed: volta, ampere, "
         "hopper, blackwell)");
   }
 }
@@ -95,7 +95,7 @@ void NcclLibrary::prepare(const LibrarySetup& setup) {
   if (settings_.graph) check_gpus(*settings_.graph, setup.network);
   for (const ConfigNode* rules : {&setup.parameters.nccl_algo, &setup.parameters.tuner}) {
     if (!rules->is_null() && !setup.algorithms.has_candidates())
-      rules->fail("no collective is left to NCCL's choice: of one at least the algorithm has to be 'nccl'");
+      rules->fail("no collective is left to NCCL's choice: set the algorithm of at least one to 'nccl'");
   }
 }
 

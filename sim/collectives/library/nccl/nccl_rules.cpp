@@ -1,7 +1,6 @@
 #include "sim/collectives/library/nccl/nccl_rules.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -35,12 +34,6 @@ constexpr std::array<std::pair<const char*, CollectiveKind>, 5> kFunctions{
      {"reducescatter", CollectiveKind::reduce_scatter},
      {"allreduce", CollectiveKind::all_reduce}}};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 using Names = std::vector<std::string>;
 
 Names function_names() {
@@ -57,7 +50,7 @@ Names algorithm_names(const char* AlgorithmName::*notation) {
 Names protocol_names() {
   Names names;
   for (const Protocol protocol : {Protocol{0}, Protocol{1}, Protocol{2}})
-    names.push_back(lower(to_string(protocol)));
+    names.push_back(lower_case(to_string(protocol)));
   return names;
 }
 
@@ -79,7 +72,7 @@ std::vector<std::string_view> parts_of(std::string_view text, char separator) {
 }
 
 std::optional<std::size_t> number_of(const Names& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), lower(name));
+  const auto found = std::find(names.begin(), names.end(), lower_case(name));
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -1,0 +1,345 @@
+#include "sim/main/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <sstream>
+#include <utility>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+#include "sim/core/text.h"
+
+namespace netsim {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description described_options(std::size_t width = kDefaultWidth) {
+  const auto columns = static_cast<unsigned>(width);
+  po::options_description all("Options", columns, columns - 28);
+  const auto text = [] { return po::value<std::string>(); };
+  auto add = all.add_options();
+  add("config", text()->value_name("C.yaml"),
+      "the cluster: topology, hosts, network, transport, ...; also a config.txt of HPCC's ns-3");
+  add("workload", po::value<std::vector<std::string>>()->composing()->value_name("W"),
+      "the workload: a .pb, a .yaml that describes it, or a flow list (--list workload_reader); a folder, or "
+      "several files if repeated, are one workload");
+  add("set", po::value<std::vector<std::string>>()->composing()->value_name("PATH=VALUE"),
+      "overlay one value of the configuration, e.g. network.switch.buffer=16MB, or of the workload's "
+      "description, e.g. workload.microbatches=16; may be repeated");
+  add("plugin", po::value<std::vector<std::string>>()->composing()->value_name("LIB.so"),
+      "load a shared library with your own components; may be repeated");
+  add("out", text()->value_name("DIR"),
+      "write summary.json, manifest.json and the tables there; the file of --show-schedule (.svg) and "
+      "--write-program (.xml)");
+  add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
+  add("threads", text()->value_name("N"),
+      "threads of the simulation (default: one per core); the results are the same");
+  add("until", text()->value_name("TIME"), "stop at this simulated time, e.g. 2ms; exit code 6");
+  add("quiet", "no progress and no screen; errors are still printed");
+  add("log", text()->value_name("LEVEL"),
+      "level of the log on stderr and in DIR/run.log: trace, debug, info, warn (default), error, off; also "
+      "for one topic: warn,transport=info");
+  add("json", text()->value_name("-"), "print summary.json to stdout instead of the screen");
+  add("dry-run",
+      "describe the cluster; with a workload also predict time, memory and sizes, from about a second of "
+      "simulation; with --print-config print the configuration too");
+  add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
+  add("prove", text()->value_name("FILE"),
+      "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et), print what it "
+      "does, and prove it; exit code 3 with the reason if the proof fails");
+  add("show-schedule", text()->value_name("PLAN"),
+      "print when each rank sends which chunks to which rank, by an algorithm (with --ranks; ring, or {kind: "
+      "multi_ring, rings: 4}) or a program's file; with --out draw a picture too");
+  add("write-program", text()->value_name("PLAN"),
+      "write the same plan as MSCCL XML, to the file of --out or to stdout");
+  add("write-graph", text()->value_name("OUT.xml"),
+      "write the rings and trees of all GPUs that the configuration describes, or of the first --ranks, as "
+      "NCCL does (NCCL_GRAPH_DUMP_FILE)");
+  add("kind", text()->value_name("K"),
+      "collective of that algorithm, e.g. all_gather (default: the first one that it supports)");
+  add("ranks", text()->value_name("P"), "ranks of that algorithm, or of that graph");
+  add("root", text()->value_name("R"), "root of its broadcast, reduce, gather or scatter (default 0)");
+  add("print-config",
+      "print every value of the configuration and where it came from; with --json - and a workload the "
+      "manifest of the run, without running it");
+  add("list", "list the components by kind; --list KIND for one kind");
+  add("describe", text()->value_name("NAME"),
+      "describe a section, a key (transport.mtu, mtu) or a component (dcqcn) with its parameters");
+  add("schema", "print the JSON schema of the configuration, for editors");
+  add("compile", text()->value_name("OUT.pb"), "compile the description given with --workload into a .pb");
+  add("version", "print the version");
+  add("help", "print this");
+  return all;
+}
+
+std::vector<std::string> option_names(const po::options_description& all) {
+  std::vector<std::string> names;
+  for (const auto& option : all.options()) names.push_back(option->long_name());
+  return names;
+}
+
+[[noreturn]] void unknown_option(const std::string& given, const po::options_description& all) {
+  const std::string near =
+      nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())), option_names(all));
+  throw ConfigError("unknown option '" + given + "'" +
+                    (near.empty() ? "" : ", did you mean '--" + near + "'?") + " (--help lists all)");
+}
+
+struct Parsed {
+  po::variables_map values;
+  std::vector<std::string> operands;  // words that belong to no option
+};
+
+Parsed parse_words(const std::vector<std::string>& arguments) {
+  po::options_description all = described_options();
+  Parsed parsed;
+  try {
+    const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
+                      po::command_line_style::long_allow_next;
+    const po::parsed_options words =
+        po::command_line_parser(arguments).options(all).style(style).allow_unregistered().run();
+    for (const auto& option : words.options) {
+      if (option.unregistered) unknown_option(option.original_tokens.front(), all);
+      if (option.position_key != -1) parsed.operands.push_back(option.value.front());
+    }
+    po::parsed_options named(&all);
+    for (const auto& option : words.options) {
+      if (option.position_key == -1) named.options.push_back(option);
+    }
+    po::store(named, parsed.values);
+  } catch (const po::error& error) {
+    throw ConfigError(std::string("command line: ") + error.what());
+  }
+  return parsed;
+}
+
+std::string text_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return {};
+  std::string text = values[name].as<std::string>();
+  if (text.empty()) throw ConfigError(std::string("--") + name + ": the value is empty");
+  return text;
+}
+
+InputPaths paths_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return {};
+  auto paths = values[name].as<std::vector<std::string>>();
+  if (std::find(paths.begin(), paths.end(), "") != paths.end())
+    throw ConfigError(std::string("--") + name + ": the value is empty");
+  return paths;
+}
+
+std::uint64_t whole_number(const char* option, const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) {
+    throw ConfigError(std::string(option) + ": '" + text + "' is not a whole number from 0 to 2^64 - 1");
+  }
+  return value;
+}
+
+std::uint32_t rank_number(const char* option, const std::string& text) {
+  const std::uint64_t number = whole_number(option, text);
+  if (number > UINT32_MAX) throw ConfigError(fmt::format("{}: {} is too large", option, number));
+  return static_cast<std::uint32_t>(number);
+}
+
+std::uint32_t thread_count(const std::string& text) {
+  constexpr std::uint64_t kMost = 1024;
+  const std::uint64_t count = whole_number("--threads", text);
+  if (count == 0 || count > kMost)
+    throw ConfigError(fmt::format("--threads: {} was given, allowed is 1 to {}", count, kMost));
+  return static_cast<std::uint32_t>(count);
+}
+
+Time time_limit(const std::string& text) {
+  Place place;
+  place.file = "--until";
+  const Time limit = read_time(ConfigNode::scalar(text, place));
+  if (limit <= 0) throw ConfigError("--until: '" + text + "' is not a time above 0");
+  return limit;
+}
+
+// Returns the selected action and its argument. Throws ConfigError for two actions.
+std::pair<Options::Action, std::string> chosen_action(const po::variables_map& values) {
+  using Action = Options::Action;
+  static constexpr std::pair<const char*, Action> kActions[] = {{"help", Action::help},
+                                                                {"version", Action::version},
+                                                                {"schema", Action::schema},
+                                                                {"list", Action::list},
+                                                                {"describe", Action::describe},
+                                                                {"compile", Action::compile},
+                                                                {"dry-run", Action::dry_run},
+                                                                {"draw", Action::draw},
+                                                                {"prove", Action::prove},
+                                                                {"show-schedule", Action::show_schedule},
+                                                                {"write-program", Action::write_program},
+                                                                {"write-graph", Action::write_graph},
+                                                                {"print-config", Action::print_config}};
+  std::pair<Action, std::string> chosen{Action::run, ""};
+  for (const auto& [name, action] : kActions) {
+    if (values.count(name) == 0) continue;
+    if (chosen.first == Action::dry_run && action == Action::print_config) continue;
+    if (!chosen.second.empty()) {
+      throw ConfigError("--" + chosen.second + " and --" + name + " exclude each other");
+    }
+    chosen = {action, name};
+  }
+  return chosen;
+}
+
+bool is_of_a_plan(Options::Action action) {
+  return action == Options::Action::show_schedule || action == Options::Action::write_program;
+}
+
+bool has_subject(Options::Action action) {
+  using Action = Options::Action;
+  return action == Action::describe || action == Action::compile || action == Action::draw ||
+         action == Action::prove || action == Action::write_graph || is_of_a_plan(action);
+}
+
+void read_assignments(const std::vector<std::string>& given, Options& options) {
+  constexpr std::string_view kWorkload = "workload.";
+  for (const std::string& assignment : given) {
+    const bool of_workload = assignment.starts_with(kWorkload);
+    if (of_workload) {
+      options.workload_assignments.push_back(assignment.substr(kWorkload.size()));
+    } else {
+      options.assignments.push_back(assignment);
+    }
+    if (of_workload && is_of_a_plan(options.action))
+      throw ConfigError("--set " + assignment + ": --show-schedule and --write-program read no workload");
+    if (!of_workload && options.action == Options::Action::compile)
+      throw ConfigError("--set " + assignment + ": --compile reads no configuration, only workload.*");
+  }
+}
+
+// Reads the options that select a plan of an algorithm.
+void read_plan_options(const po::variables_map& values, Options& options) {
+  for (const char* name : {"kind", "ranks", "root"}) {
+    const bool of_graph = options.action == Options::Action::write_graph && std::string(name) == "ranks";
+    if (values.count(name) != 0 && !is_of_a_plan(options.action) && !of_graph) {
+      throw ConfigError(
+          std::string("--") + name +
+          " belongs to --show-schedule and --write-program; a run's collectives are in its workload");
+    }
+  }
+  options.kind = text_of(values, "kind");
+  if (const auto ranks = text_of(values, "ranks"); !ranks.empty())
+    options.ranks = rank_number("--ranks", ranks);
+  if (const auto root = text_of(values, "root"); !root.empty()) options.root = rank_number("--root", root);
+}
+
+void require_config(const Options& options) {
+  if (options.config.empty()) {
+    throw ConfigError(
+        "--config is missing: the cluster, e.g. --config configs/fat_tree.yaml (--help lists all)");
+  }
+}
+
+void check_complete(const Options& options) {
+  using Action = Options::Action;
+  switch (options.action) {
+    case Action::run:
+    case Action::dry_run:
+    case Action::draw:
+    case Action::write_graph:
+    case Action::print_config:
+      return require_config(options);
+    case Action::compile:
+      return require_workload(options);
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+void require_workload(const Options& options) {
+  if (options.workload.empty()) {
+    const std::string on = options.config.empty() ? "" : " on " + printable(options.config);
+    throw ConfigError("--workload is missing: the workload to run" + on +
+                      ", e.g. --workload traces/gpt3_ptdp.pb (--help lists all)");
+  }
+}
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Parsed parsed = parse_words(arguments);
+  const po::variables_map& values = parsed.values;
+  Options options;
+  const auto [action, action_name] = chosen_action(values);
+  options.action = action;
+  if (has_subject(action)) options.subject = text_of(values, action_name.c_str());
+  if (action == Options::Action::list && parsed.operands.size() == 1) {
+    options.subject = parsed.operands.front();
+    parsed.operands.clear();
+  }
+  if (!parsed.operands.empty()) {
+    throw ConfigError("unexpected argument '" + parsed.operands.front() +
+                      "' (options start with --; --help lists them)");
+  }
+  options.config = text_of(values, "config");
+  options.workload = paths_of(values, "workload");
+  options.output = text_of(values, "out");
+  read_plan_options(values, options);
+  if (values.count("set") != 0) read_assignments(values["set"].as<std::vector<std::string>>(), options);
+  if (values.count("plugin") != 0) options.plugins = values["plugin"].as<std::vector<std::string>>();
+  if (const auto seed = text_of(values, "seed"); !seed.empty()) options.seed = whole_number("--seed", seed);
+  if (const auto threads = text_of(values, "threads"); !threads.empty())
+    options.threads = thread_count(threads);
+  if (const auto until = text_of(values, "until"); !until.empty()) options.until = time_limit(until);
+  if (const auto log = text_of(values, "log"); !log.empty()) options.log = read_log_levels(log);
+  options.quiet = values.count("quiet") != 0;
+  if (const auto json = text_of(values, "json"); !json.empty()) {
+    if (json != "-")
+      throw ConfigError("--json: '" + json + "' was given, only - (stdout) is allowed; files: --out DIR");
+    options.json = true;
+  }
+  options.with_configuration = action == Options::Action::dry_run && values.count("print-config") != 0;
+  if (options.with_configuration && options.json)
+    throw ConfigError("--print-config and --json exclude each other");
+  check_complete(options);
+  return options;
+}
+
+std::string usage(std::size_t width) {
+  width = std::clamp<std::size_t>(width, 60, 120);
+  std::ostringstream text;
+  text << "netsim: a packet-level simulator of distributed DNN training\n\n  "
+       << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
+                  width)
+       << "\n  "
+       << wrapped("netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb", 2, 9, width)
+       << "\n\n"
+       << described_options(width) << "\nExit codes: "
+       << wrapped(
+              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload or program, 4 files or "
+              "memory, "
+              "5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)",
+              12, 12, width)
+       << "\n";
+  return text.str();
+}
+
+std::string quote_command(const std::vector<std::string>& arguments) {
+  std::string line = "netsim";
+  for (const std::string& argument : arguments) {
+    const bool plain =
+        !argument.empty() && argument.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos;
+    line += ' ';
+    if (plain) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+}  // namespace netsim

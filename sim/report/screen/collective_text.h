@@ -1,0 +1,15 @@
+// The part of the screen about collectives: a table like that of nccl-tests.
+#pragma once
+
+#include <cstddef>
+
+#include "sim/report/results.h"
+#include "sim/report/screen/screen_text.h"
+
+namespace netsim::screen {
+
+// Writes the columns of nccl-tests, and the algorithm if the workload names any. There is one row where
+// nccl-tests has two, because in place and out of place are the same here.
+void collectives(Text out, const Results& results, std::size_t width);
+
+}  // namespace netsim::screen

@@ -1,0 +1,128 @@
+#include "sim/report/screen/job_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/core/text.h"
+
+namespace netsim::screen {
+namespace {
+
+constexpr std::size_t kBarWidth = 40, kBesideBar = 41;
+
+// Returns "-" for a missing value, such as those of a job that ended no iteration.
+std::string or_dash(const std::optional<double>& value, std::string (*format)(double)) {
+  return value ? format(*value) : "-";
+}
+
+std::string done_text(const JobResult& job) {
+  return fmt::format("{} iterations, {} tasks done", out_of(job.iteration_ends.size(), job.iterations),
+                     out_of(job.tasks_done, job.tasks_total));
+}
+
+void bar(Text out, const std::string& label, double seconds, double whole, std::size_t width) {
+  const double part = whole > 0 ? seconds / whole : 0;
+  const std::size_t longest = std::min(kBarWidth, width - std::min(width, kBesideBar));
+  const auto length = static_cast<std::size_t>(part * static_cast<double>(longest) + 0.5);
+  fmt::format_to(out, "    {:<15} {:>10} {:>6.1f} %{}{}\n", label, human_seconds(seconds), 100 * part,
+                 length > 0 ? "  " : "", std::string(std::min(length, longest), '#'));
+}
+
+}  // namespace
+
+void header(Text out, const Results& results, const JobResult& job) {
+  fmt::format_to(out, "{}: {} GPUs, {}\n\n", printable(job.name), job.gpus.size(),
+                 to_string(results.outcome));
+}
+
+void jobs(Text out, const Results& results, std::size_t width) {
+  fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), to_string(results.outcome));
+  TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
+      time{"job time", 0, false, {}}, iteration{"iteration", 1, false, {}}, compute{"compute", 4, false, {}},
+      exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, state{"", 0, true, {}};
+  for (const JobResult& job : results.jobs) {
+    const JobSummary summary = summarise(job);
+    name.cells.push_back(printable(job.name));
+    gpus.cells.push_back(fmt::format("{}", job.gpus.size()));
+    arrival.cells.push_back(human_seconds(to_seconds(job.arrival)));
+    time.cells.push_back(or_dash(summary.jct_s, human_seconds));
+    iteration.cells.push_back(or_dash(summary.iteration_time_s, human_seconds));
+    compute.cells.push_back(human_seconds(summary.compute_s));
+    exposed.cells.push_back(human_seconds(summary.exposed_s));
+    idle.cells.push_back(human_seconds(summary.idle_s));
+    state.cells.push_back(job.done      ? ""
+                          : job.stopped ? "stopped by a failure"
+                          : job.begun   ? "under way"
+                                        : "not arrived");
+  }
+  fmt::format_to(out, "{}",
+                 text_table({name, gpus, arrival, time, iteration, compute, exposed, idle, state}, 2, width));
+}
+
+void job_headline(Text out, const JobResult& job, const JobSummary& summary) {
+  fmt::format_to(out, "  iteration time   {}", or_dash(summary.iteration_time_s, human_seconds));
+  if (job.iterations != 1 || !job.done) fmt::format_to(out, "   ({})", done_text(job));
+  fmt::format_to(out, "\n");
+  if (summary.jct_s && job.iterations != 1)
+    fmt::format_to(out, "  job time         {}\n", human_seconds(*summary.jct_s));
+  if (summary.tflops_per_gpu && job.model_flops > 0) {
+    fmt::format_to(out, "  throughput       {:.1f} TFLOP/s per GPU", *summary.tflops_per_gpu);
+    if (job.peak_flops > 0) {
+      fmt::format_to(out, ", {:.1f} % of the peak of {:.0f}",
+                     100 * *summary.tflops_per_gpu * 1e12 / job.peak_flops, job.peak_flops * 1e-12);
+    }
+    fmt::format_to(out, "\n");
+  }
+}
+
+void memory(Text out, const JobResult& job, std::size_t width) {
+  if (!job.memory) return;
+  const JobMemory& memory = *job.memory;
+  const std::string text =
+      fmt::format("rank {} at {}{}: {}", memory.rank, human_seconds(to_seconds(memory.time - job.begin)),
+                  of_capacity(memory.capacity), memory.use.text());
+  fmt::format_to(out, "  memory           {}\n", wrapped(text, 19, 19, width));
+}
+
+void recovery(Text out, const JobResult& job, std::size_t width) {
+  if (!job.recovery) return;
+  const JobRecovery& r = *job.recovery;
+  const auto text = [](Time time) { return human_seconds(to_seconds(time)); };
+  fmt::format_to(
+      out, "  goodput          {}\n",
+      wrapped(
+          fmt::format("{:.1f} % of {}: {} restarts, {} of work lost, {} down, {} waiting for storage",
+                      100 * r.goodput(), text(r.whole), r.restarts, text(r.lost), text(r.down), text(r.io)),
+          19, 19, width));
+}
+
+void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
+  const double whole = summary.compute_s + summary.exposed_s + summary.idle_s;
+  if (whole <= 0) return;
+  fmt::format_to(out, "\n  where the time of a GPU goes (mean{})\n",
+                 job.done ? " per iteration" : ", so far");
+  bar(out, "compute", summary.compute_s, whole, width);
+  static constexpr std::pair<Stream, const char*> kKinds[] = {
+      {Stream::tp, "exposed TP"},          {Stream::pp, "exposed PP"}, {Stream::dp, "exposed DP"},
+      {Stream::ep, "exposed EP"},          {Stream::cp, "exposed CP"}, {Stream::io, "exposed IO"},
+      {Stream::offload, "exposed offload"}};
+  for (const auto& [stream, label] : kKinds) {
+    const double exposed = summary.exposed_by_s[static_cast<std::size_t>(stream)];
+    if (exposed > 0) bar(out, label, exposed, whole, width);
+  }
+  bar(out, "idle", summary.idle_s, whole, width);
+  const double hidden = summary.communication_s - summary.exposed_s;
+  fmt::format_to(out, "    {} of communication, {} of it hidden behind compute\n",
+                 human_seconds(summary.communication_s), human_seconds(hidden));
+}
+
+std::string progress_text(const JobResult& job) {
+  std::string time = human_seconds(to_seconds(job.end - job.begin));
+  if (job.done && job.iterations == 1) return time;
+  return fmt::format("{} ({})", time, done_text(job));
+}
+
+}  // namespace netsim::screen

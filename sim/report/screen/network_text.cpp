@@ -1,0 +1,131 @@
+#include "sim/report/screen/network_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/text.h"
+
+namespace netsim::screen {
+namespace {
+
+constexpr std::size_t kBusiestLinks = 5;
+
+std::vector<const LinkResult*> busiest(const Results& results) {
+  std::vector<const LinkResult*> links;
+  for (const LinkResult& link : results.links) {
+    if (link.counters.wire_bytes > 0) links.push_back(&link);
+  }
+  const auto busier = [&results](const LinkResult* a, const LinkResult* b) {
+    return utilisation(*a, results.simulated) > utilisation(*b, results.simulated);
+  };
+  std::stable_sort(links.begin(), links.end(), busier);
+  std::array<std::size_t, kLinkKinds> shown{};
+  std::vector<const LinkResult*> chosen;
+  for (const LinkResult* link : links) {
+    const bool fabric = is_packet_link(link->kind);
+    if (shown[static_cast<std::size_t>(link->kind)]++ < (fabric ? kBusiestLinks : 1)) chosen.push_back(link);
+  }
+  return chosen;
+}
+
+std::string slowdown_text(const Slowdowns& slowdowns) {
+  return fmt::format("mean {:.2f}, p50 {:.2f}, p95 {:.2f}, p99 {:.2f}", slowdowns.mean, slowdowns.p50,
+                     slowdowns.p95, slowdowns.p99);
+}
+
+std::string bin_name(std::size_t bin) {
+  const auto limit = [](std::size_t i) { return format_bytes(kSizeBins[i]); };
+  if (bin == 0) return "below " + limit(0);
+  if (bin + 1 == kSizeBins.size()) return "from " + limit(bin - 1);
+  return limit(bin - 1) + " to " + limit(bin);
+}
+
+}  // namespace
+
+void links(Text out, const Results& results, std::size_t width) {
+  const auto chosen = busiest(results);
+  if (chosen.empty()) return;
+  TableColumn name{"busiest links", 0, true, {}}, kind{"kind", 7, false, {}}, rate{"rate", 3, false, {}},
+      busy{"busy", 0, false, {}}, carried{"carried", 6, false, {}}, queue{"max queue", 1, false, {}},
+      marks{"ECN marks", 4, false, {}}, held_back{"held back", 2, false, {}};
+  for (const LinkResult* link : chosen) {
+    const PortCounters& c = link->counters;
+    name.cells.push_back(printable(link->name));
+    kind.cells.emplace_back(to_string(link->kind));
+    rate.cells.push_back(fmt::format("{:.0f} Gb/s", static_cast<double>(link->rate) * 1e-9));
+    busy.cells.push_back(fmt::format("{:.1f} %", 100 * utilisation(*link, results.simulated)));
+    carried.cells.push_back(human_bytes(static_cast<double>(c.wire_bytes)));
+    queue.cells.push_back(human_bytes(static_cast<double>(c.max_queue)));
+    marks.cells.push_back(fmt::format("{}", c.ecn_marks));
+    held_back.cells.push_back(human_seconds(to_seconds(c.paused + c.credit_stalled)));
+  }
+  fmt::format_to(out, "\n{}",
+                 text_table({name, kind, rate, busy, carried, queue, marks, held_back}, 2, width));
+}
+
+std::string completion_times(const FlowTimes& flows) {
+  return fmt::format("mean {}, p50 {}, p99 {}, max {}", human_seconds(flows.mean * 1e-12),
+                     human_seconds(to_seconds(flows.p50)), human_seconds(to_seconds(flows.p99)),
+                     human_seconds(to_seconds(flows.maximum)));
+}
+
+std::string queues_text(const Results& results) {
+  const auto bytes = [](auto value) { return human_bytes(static_cast<double>(value)); };
+  std::string longest = "longest at a switch " + bytes(results.network.max_queue);
+  if (results.network.max_host_queue > 0) longest += ", in a host " + bytes(results.network.max_host_queue);
+  const auto& queues = results.sampled_queues;
+  if (!queues || queues->count == 0) return longest;
+  return fmt::format("{}; sampled while not empty: mean {}, p50 {}, p95 {}, p99 {}", longest,
+                     bytes(queues->mean), bytes(queues->p50), bytes(queues->p95), bytes(queues->p99));
+}
+
+std::string counters_text(const Results& results) {
+  const NetworkCounters& n = results.network;
+  bool credits = results.knobs.flow_control == "credits", pauses = !credits;
+  for (const FabricResult& fabric : results.fabrics) {
+    const bool own = fabric.knobs.flow_control == "credits";
+    if (&fabric == &results.fabrics.front()) credits = pauses = false;
+    (own ? credits : pauses) = true;
+  }
+  std::string held = pauses ? fmt::format("{} pauses", n.pfc_pauses) : "";
+  if (credits) held += fmt::format("{}{} credit stalls", pauses ? ", " : "", n.credit_stalls);
+  const std::string no_way = n.no_route > 0 ? fmt::format("{} packets without a route, ", n.no_route) : "";
+  return fmt::format("{} drops, {}{} ECN marks, {} CNPs, {}", n.drops, no_way, n.ecn_marks, n.cnps, held);
+}
+
+void network(Text out, const Results& results, std::size_t width) {
+  if (!results.packet_network) return;
+  fmt::format_to(out, "\n");
+  std::string flows = fmt::format("{} done", results.network.flows_done);
+  if (results.flows.count > 0) flows += ", completion time " + completion_times(results.flows);
+  labelled(out, "flows", flows, width);
+  if (results.slowdowns.count > 0) labelled(out, "slowdown", slowdown_text(results.slowdowns), width);
+  labelled(out, "queues", queues_text(results), width);
+  labelled(out, "network", counters_text(results), width);
+}
+
+void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
+  TableColumn size{"slowdown of flows", 0, true, {}}, flows{"flows", 1, false, {}},
+      mean{"mean", 0, false, {}}, p50{"p50", 0, false, {}}, p95{"p95", 2, false, {}},
+      p99{"p99", 0, false, {}};
+  const auto add = [&](const std::string& name, const Slowdowns& s) {
+    size.cells.push_back(name);
+    flows.cells.push_back(fmt::format("{}", s.count));
+    mean.cells.push_back(fmt::format("{:.2f}", s.mean));
+    p50.cells.push_back(fmt::format("{:.2f}", s.p50));
+    p95.cells.push_back(fmt::format("{:.2f}", s.p95));
+    p99.cells.push_back(fmt::format("{:.2f}", s.p99));
+  };
+  for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin) {
+    if (results.slowdowns_by_size[bin].count > 0) add(bin_name(bin), results.slowdowns_by_size[bin]);
+  }
+  if (size.cells.size() > 1) add("all", results.slowdowns);
+  if (size.cells.empty()) return;
+  fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
+}
+
+}  // namespace netsim::screen

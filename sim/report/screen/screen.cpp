@@ -1,0 +1,130 @@
+#include "sim/report/screen/screen.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <vector>
+
+#include "sim/report/screen/collective_text.h"
+#include "sim/report/screen/job_text.h"
+#include "sim/report/screen/network_text.h"
+#include "sim/report/screen/path_text.h"
+#include "sim/report/screen/screen_text.h"
+
+namespace netsim {
+namespace screen {
+namespace {
+
+// Bytes count when their flow is complete.
+std::string throughput_text(const Results& results) {
+  const NetworkCounters& n = results.network;
+  const double bytes = static_cast<double>(n.bytes_delivered);
+  return fmt::format("{:.1f} Gb/s of payload{}, {} in all", bytes * 8e-9 / to_seconds(results.simulated),
+                     n.flows_done < n.flows_started ? " in complete flows" : "", human_bytes(bytes));
+}
+
+// Writes the results of a run without computation: the flows, then the network.
+void traffic(Text out, const Results& results, std::size_t width) {
+  constexpr std::size_t kIndent = 19;
+  const NetworkCounters& n = results.network;
+  const auto line = [&](const char* label, const std::string& text) {
+    labelled(out, label, text, width, kIndent);
+  };
+  if (results.jobs.size() == 1) {
+    header(out, results, results.jobs.front());
+    line("time", progress_text(results.jobs.front()));
+  } else {
+    jobs(out, results, width);
+  }
+  collectives(out, results, width);
+  if (!results.packet_network) return;
+  line("flows",
+       fmt::format("{} done", n.flows_done) +
+           (n.flows_done < n.flows_started ? fmt::format(" of {} that began", n.flows_started) : ""));
+  if (results.flows.count > 0) line("completion time", completion_times(results.flows));
+  slowdowns_by_size(out, results, width);
+  if (results.simulated > 0) line("throughput", throughput_text(results));
+  line("queues", queues_text(results));
+  line("network", counters_text(results));
+}
+
+void training(Text out, const Results& results, std::size_t width) {
+  if (results.jobs.size() > 1) {
+    jobs(out, results, width);
+    for (const JobResult& job : results.jobs) {
+      if (!job.memory && !job.recovery) continue;
+      fmt::format_to(out, "\n  {}\n", printable(job.name));
+      memory(out, job, width);
+      recovery(out, job, width);
+    }
+    return;
+  }
+  const JobResult& job = results.jobs.front();
+  const JobSummary summary = summarise(job);
+  header(out, results, job);
+  job_headline(out, job, summary);
+  memory(out, job, width);
+  recovery(out, job, width);
+  breakdown(out, job, summary, width);
+  critical_path(out, results, job, summary, width);
+}
+
+std::string packets_text(const Results& results, double hops) {
+  std::string kinds;
+  for (int kind = 0; kind < kLinkKinds; ++kind) {
+    const std::uint64_t count = results.network.packet_hops[static_cast<std::size_t>(kind)];
+    if (count == 0) continue;
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", human_count(static_cast<double>(count)),
+                         to_string(static_cast<LinkKind>(kind)));
+  }
+  return fmt::format("{} packets, {} packet-hops ({}), ",
+                     human_count(static_cast<double>(results.network.packets)), human_count(hops), kinds);
+}
+
+void effort(Text out, const Results& results, std::size_t width) {
+  double hops = 0;
+  for (const std::uint64_t count : results.network.packet_hops) hops += static_cast<double>(count);
+  const double events = static_cast<double>(results.events), wall = results.wall_seconds;
+  labelled(out, "simulated",
+           human_seconds(to_seconds(results.simulated)) + ": " +
+               (results.packet_network ? packets_text(results, hops) : "") + human_count(events) + " events",
+           width);
+  if (wall <= 0) return;
+  labelled(out, "ran for",
+           human_duration(wall) + ": " +
+               (results.packet_network ? human_count(hops / wall) + " packet-hops/s, " : "") +
+               human_count(events / wall) + " events/s",
+           width);
+}
+
+void list(Text out, const char* title, const std::vector<std::string>& lines, std::size_t width) {
+  if (lines.empty()) return;
+  fmt::format_to(out, "\n  {}\n", title);
+  for (const std::string& line : lines)
+    fmt::format_to(out, "    - {}\n", wrapped(printable(line), 6, 6, width));
+}
+
+}  // namespace
+}  // namespace screen
+
+std::string render_screen(const Results& results, std::size_t width) {
+  std::string text;
+  const screen::Text out = std::back_inserter(text);
+  if (only_traffic(results)) {
+    screen::traffic(out, results, width);
+    const JobResult& job = results.jobs.front();
+    if (results.jobs.size() == 1) screen::critical_path(out, results, job, summarise(job), width);
+    screen::links(out, results, width);
+    fmt::format_to(out, "\n");
+  } else {
+    screen::training(out, results, width);
+    screen::links(out, results, width);
+    screen::network(out, results, width);
+  }
+  screen::effort(out, results, width);
+  screen::list(out, "waiting", results.waiting, width);
+  screen::list(out, "notes", results.notes, width);
+  return text;
+}
+
+}  // namespace netsim

@@ -1,0 +1,120 @@
+#include "sim/simulation/decisions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "sim/configuration/configuration.h"
+
+namespace netsim {
+namespace {
+
+std::size_t switches(const Graph& graph) {
+  std::size_t count = 0;
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    if (is_switch(graph, node)) ++count;
+  }
+  return count;
+}
+
+std::string or_none(const std::string& name) { return name.empty() ? "none" : name; }
+
+// Returns each name once, in order.
+template <class Things, class Name>
+std::string names(const Things& things, Name name) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const auto& thing : things) {
+    if (seen.insert(name(thing)).second) text += (text.empty() ? "" : ", ") + name(thing);
+  }
+  return text;
+}
+
+std::string fabrics(const ConfigNode& root, const Cluster& cluster) {
+  if (cluster.fabrics.size() == 1) return or_none(configured(root, "topology"));
+  return names(cluster.fabrics, [](const ClusterFabric& fabric) { return fabric.name; });
+}
+
+std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
+  std::set<std::uint32_t> hosts;
+  for (const GpuId gpu : gpus) hosts.insert(cluster.gpus[gpu].host);
+  return hosts.size();
+}
+
+// Logs the components of a packet fabric, with `who` before each line.
+void log_network(Log& log, const ConfigNode& root, const std::string& fabric, const std::string& who) {
+  const auto network = [&](const char* path) {
+    return or_none(configured_in(root, fabric, "network", path));
+  };
+  const auto transport = [&](const char* path) {
+    return or_none(configured_in(root, fabric, "transport", path));
+  };
+  log.info(
+      LogTopic::network,
+      who + fmt::format("packets, {} classes; routing {}, scheduler {}, marker {}, flow control {}",
+                        network("switch.classes"), network("switch.routing"), network("switch.scheduler"),
+                        network("switch.marker"), network("switch.flow_control")));
+  log.info(LogTopic::transport, who + fmt::format("congestion control {}, reliability {}, {} of payload a "
+                                                  "packet, {} queue pairs between two GPUs",
+                                                  transport("congestion_control"), transport("reliability"),
+                                                  transport("mtu"), transport("queue_pairs")));
+}
+
+}  // namespace
+
+void log_decisions(Log& log, const Simulation& simulation) {
+  const ConfigNode& root = simulation.configuration();
+  const Cluster& cluster = simulation.cluster();
+  const Engine& engine = simulation.system().engine();
+  log.info(LogTopic::core,
+           fmt::format("{} logical processes on {} threads", engine.sets(), engine.threads()));
+  log.info(LogTopic::topology,
+           fmt::format("{} of {}: {} hosts, {} GPUs, {} switches, {} links", fabrics(root, cluster),
+                       names(cluster.groups, [](const HostGroup& group) { return group.kind; }),
+                       cluster.host_count, cluster.gpus.size(), switches(cluster.graph),
+                       cluster.graph.port_count() / 2));
+  if (const std::string channels = cluster.routes->channels_in_words(); !channels.empty())
+    log.info(LogTopic::topology, "virtual channels: " + channels);
+  if (simulation.system().packets() == nullptr) {
+    log.info(LogTopic::network, "ideal: every message takes `network.delay`");
+  } else {
+    const std::vector<std::string> names = cluster.packet_fabric_names();
+    if (names.empty()) log_network(log, root, "", "");
+    for (const std::string& name : names)
+      log_network(log, root, name, names.size() > 1 ? "fabric " + name + ": " : "");
+  }
+  for (const ParameterInfo& parameter : Executor::parameter_table()) {
+    if (parameter.type != "component") continue;
+    const std::string algorithm = configured(root, "collectives." + parameter.name);
+    if (!algorithm.empty()) log.info(LogTopic::collectives, parameter.name + " by " + algorithm);
+  }
+  for (JobId job = 0; job < simulation.jobs(); ++job) {
+    log.info(LogTopic::scheduling,
+             fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
+                         simulation.placement(job).front(), simulation.placement(job).size(),
+                         hosts(cluster, simulation.placement(job))));
+  }
+  const std::string compute = configured(root, "compute");
+  log.info(LogTopic::workload,
+           "compute model " + or_none(compute.empty() ? common_gpu_model(cluster) : compute));
+}
+
+void log_results(Log& log, const Results& results) {
+  for (const JobResult& job : results.jobs) {
+    log.info(LogTopic::workload, fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
+                                             job.iteration_ends.size()));
+  }
+  for (const CollectiveTimes& row : results.collectives) {
+    if (row.choice.algorithm.empty()) continue;
+    log.info(LogTopic::collectives,
+             fmt::format("{} of {} ranks, {}: {} {}, channels: {}; why: {}", to_string(row.kind), row.ranks,
+                         format_bytes(row.bytes), row.choice.algorithm, to_string(row.choice.protocol),
+                         row.choice.channels, row.choice.why));
+  }
+  log.info(LogTopic::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
+                                             format_time(results.simulated), results.events));
+  for (const std::string& note : results.notes) log.info(LogTopic::report, note);
+}
+
+}  // namespace netsim

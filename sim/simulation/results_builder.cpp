@@ -1,0 +1,228 @@
+#include "sim/simulation/results_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/configuration/configuration.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::size_t kWaitingLines = 20;  // of each part of a stall report
+
+FabricSettings settings_of(const ConfigNode& root, const std::string& fabric,
+                           const TransportFigures& transport) {
+  FabricSettings settings;
+  settings.congestion_control = configured_in(root, fabric, "transport", "congestion_control");
+  settings.reliability = configured_in(root, fabric, "transport", "reliability");
+  settings.marker = configured_in(root, fabric, "network", "switch.marker");
+  settings.flow_control = configured_in(root, fabric, "network", "switch.flow_control");
+  settings.reacts_to_marks = transport.reacts_to_marks;
+  settings.window = transport.window;
+  return settings;
+}
+
+JobMemory memory_of(const MemoryLedger& ledger, const MemoryPlan& plan) {
+  JobMemory memory;
+  memory.planned = planned_memory(plan).use;
+  memory.rank = ledger.fullest();
+  memory.time = ledger.of(memory.rank).peak_time;
+  memory.use = ledger.of(memory.rank).peak;
+  for (RankId rank = 0; rank < ledger.ranks(); ++rank) {
+    memory.rank_peak.push_back(ledger.of(rank).peak.total());
+    memory.rank_time.push_back(ledger.of(rank).peak_time);
+  }
+  return memory;
+}
+
+void append(std::vector<std::string>& lines, std::vector<std::string> more) {
+  for (std::string& line : more) lines.push_back(std::move(line));
+}
+
+std::vector<FabricResult> fabric_results(const RunParts& run) {
+  const Cluster& cluster = run.cluster;
+  std::vector<FabricResult> results;
+  for (std::size_t i = 0; i < cluster.fabrics.size(); ++i) {
+    const ClusterFabric& fabric = cluster.fabrics[i];
+    if (fabric.scale_up) continue;
+    FabricResult& result = results.emplace_back();
+    result.name = fabric.name;
+    result.knobs = settings_of(run.configuration, fabric.name, run.transports[i]);
+    const auto inside = [&](NodeId node) { return node >= fabric.first_switch && node < fabric.end_switch; };
+    for (PortId port = 0; port < cluster.graph.port_count(); ++port) {
+      const PortSpec& spec = cluster.graph.port(port);
+      if (!inside(spec.node) && !inside(spec.peer_node)) continue;
+      add_counters(port_counters(), result.counters, run.packets->port_counters(port));
+    }
+  }
+  return results;
+}
+
+// Adds the memory of a job's GPUs and hosts to its result, if it is known.
+void add_memory(const RunParts& run, const Job& job, JobResult& result) {
+  if (job.memory() == nullptr) return;
+  result.memory = memory_of(*job.memory(), *job.plan().source->memory());
+  result.memory->capacity = run.models.memory_of(result.gpus[result.memory->rank]);
+  std::vector<Bytes> of_hosts(run.cluster.hosts.size(), 0);
+  for (RankId rank = 0; rank < result.gpus.size(); ++rank) {
+    Bytes& host = of_hosts[run.cluster.gpus[result.gpus[rank]].host];
+    host += job.memory()->of(rank).host_peak;
+    result.memory->host = std::max(result.memory->host, host);
+  }
+}
+
+JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
+  const Job& job = run.jobs.job(number);
+  const TaskSource& source = *job.plan().source;
+  const Recovery& recovery = run.manager.recovery();
+  JobResult result;
+  result.name = job.plan().name;
+  result.iterations = source.iterations();
+  result.begun = job.begun();
+  result.stopped = recovery.has_stopped(number);
+  result.recovery = recovery.of(number);
+  result.done = job.done() && !result.stopped;
+  result.priority = job.plan().priority;
+  result.arrival = job.plan().arrival;
+  result.begin = job.begin_time();
+  result.end = job.done() ? job.end_time() : std::max(now, result.begin);
+  result.iteration_ends = job.iteration_ends();
+  result.gpus = job.plan().gpus;
+  result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
+  // Removes the drives of storage servers, because the job does not compute on them.
+  result.gpus.resize(result.gpus.size() - source.storage_ranks());
+  result.rank_times.resize(result.gpus.size());
+  result.paths = job.paths();
+  result.path_shares = run.recorder.path_shares(number, source);
+  result.path_pairs = run.recorder.path_pairs(number);
+  result.path_ports = run.recorder.path_ports(number);
+  result.warm_up = source.warm_up();
+  result.warm_up_times = job.warm_up_times();
+  if (!result.warm_up_times.empty()) result.warm_up_times.resize(result.gpus.size());
+  add_memory(run, job, result);
+  result.tasks_done = job.tasks_done();
+  result.tasks_total = source.total_tasks();
+  result.computes = !source.works().empty();
+  result.model_flops = source.model_flops();
+  result.peak_flops = run.models.mean_peak_flops(result.gpus);
+  return result;
+}
+
+std::vector<std::string> waiting(const RunParts& run) {
+  std::vector<std::string> lines;
+  const bool deadlocked = run.packets != nullptr && run.packets->deadlocked();
+  if (deadlocked) lines = run.packets->waiting(kWaitingLines);  // the cause before its consequences
+  append(lines, run.manager.recovery().waiting(kWaitingLines));
+  append(lines, run.jobs.waiting(kWaitingLines));
+  append(lines, run.executor.waiting(kWaitingLines));
+  if (run.packets != nullptr && !deadlocked) append(lines, run.packets->waiting(kWaitingLines));
+  return lines;
+}
+
+// Returns notes about settings that were not used.
+std::vector<std::string> unused_settings(const RunParts& run) {
+  std::vector<std::string> lines;
+  const ConfigNode& root = run.configuration;
+  if (run.packets == nullptr && !section_of(root, "transport").is_null())
+    lines.push_back("`transport` was not used: the network is ideal");
+  const ConfigNode& gpus = section_of(root, "gpus");
+  if (gpus.find("slowing_streams") != nullptr &&
+      gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
+    lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
+  const bool asked = output_parameters().parse(section_of(root, "output")).sample.interval > 0;
+  if (run.packets == nullptr && asked) lines.push_back("`output.sample` was not used: the network is ideal");
+  return lines;
+}
+
+// Returns the kernels of all jobs that have no duration of their own.
+std::vector<const Kernel*> modelled_kernels(const std::vector<JobDescription>& jobs) {
+  std::vector<const Kernel*> kernels;
+  for (const JobDescription& job : jobs) {
+    for (const Work& work : job.source->works()) {
+      for (const Kernel& kernel : work.kernels) {
+        if (kernel.kind != Kernel::Kind::fixed) kernels.push_back(&kernel);
+      }
+    }
+  }
+  return kernels;
+}
+
+std::vector<std::string> notes(const RunParts& run, const Results& results) {
+  std::vector<std::string> lines = derive_notes(results);
+  append(lines, run.notes);
+  append(lines, run.cluster.notes);
+  if (run.packets != nullptr) append(lines, run.packets->notes());
+  append(lines, unused_settings(run));
+  std::vector<bool> used(run.cluster.gpus.size(), false);
+  for (const JobResult& job : results.jobs) {
+    for (const GpuId gpu : job.gpus) used[gpu] = true;
+  }
+  if (const auto idle = std::count(used.begin(), used.end(), false); idle > 0)
+    lines.push_back(fmt::format("{} of {} GPUs had no rank", idle, used.size()));
+  for (const JobDescription& job : run.manager.descriptions()) append(lines, job.source->notes());
+  append(lines, run.models.notes(modelled_kernels(run.manager.descriptions())));
+  if (run.sinks != nullptr) append(lines, run.sinks->notes());
+  return lines;
+}
+
+void add_network(const RunParts& run, Results& results) {
+  const Graph& graph = run.cluster.graph;
+  results.network = run.packets->counters();
+  const std::vector<std::string> names = run.cluster.packet_fabric_names();
+  results.knobs = settings_of(run.configuration, names.size() == 1 ? names.front() : "",
+                              first_packet_transport(run.cluster, run.transports));
+  if (names.size() > 1) results.fabrics = fabric_results(run);
+  results.links.reserve(graph.port_count());
+  for (PortId port = 0; port < graph.port_count(); ++port) {
+    const LinkSpec& link = graph.port(port).link;
+    results.links.push_back({graph.port_name(port), link.kind, link.rate, run.packets->port_counters(port)});
+  }
+  results.fingerprints.packets = run.packets->packets_fingerprint();
+  results.fingerprints.events = run.packets->events_fingerprint();
+  results.deadlocked = run.packets->deadlocked();
+}
+
+}  // namespace
+
+TransportFigures first_packet_transport(const Cluster& cluster,
+                                        const std::vector<TransportFigures>& transports) {
+  for (std::size_t i = 0; i < transports.size(); ++i) {
+    if (!cluster.fabrics[i].scale_up) return transports[i];
+  }
+  return {};
+}
+
+MemoryPeak planned_memory(const MemoryPlan& plan) {
+  const std::vector<MemoryPeak> planned = plan.planned();
+  return *std::max_element(planned.begin(), planned.end(), [](const MemoryPeak& a, const MemoryPeak& b) {
+    return a.use.total() < b.use.total();
+  });
+}
+
+Results build_results(const RunParts& run, Outcome outcome, Time cut) {
+  Results results;
+  results.outcome = outcome;
+  results.simulated = outcome == Outcome::done    ? run.jobs.end_time()
+                      : outcome == Outcome::limit ? cut
+                                                  : run.engine.now();
+  results.events = run.engine.executed();
+  results.packet_network = run.packets != nullptr;
+  results.collectives = run.recorder.collectives();
+  results.flows = run.recorder.flow_times();
+  results.slowdowns = run.recorder.slowdowns();
+  for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)
+    results.slowdowns_by_size[bin] = run.recorder.slowdowns(bin);
+  if (run.sampler != nullptr && run.output.sample.queues) results.sampled_queues = run.sampler->queues();
+  for (JobId job = 0; job < run.jobs.size(); ++job)
+    results.jobs.push_back(job_result(run, job, results.simulated));
+  for (const Gpu& gpu : run.cluster.gpus) results.gpu_names.push_back(run.cluster.graph.node(gpu.node).name);
+  if (run.packets != nullptr) add_network(run, results);
+  results.fingerprints.results = run.recorder.fingerprint(results.network, results.links);
+  if (outcome == Outcome::stalled) results.waiting = waiting(run);
+  results.notes = notes(run, results);
+  return results;
+}
+
+}  // namespace netsim

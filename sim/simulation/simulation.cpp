@@ -1,0 +1,252 @@
+#include "sim/simulation/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "sim/core/input_file.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::uint64_t kSlice = 200'000;      // events between two checks of the watch: about 25 ms
+constexpr std::uint64_t kSliceSamples = 1000;  // samples between two checks of the watch
+
+using WallClock = std::chrono::steady_clock;
+
+double seconds_since(WallClock::time_point start) {
+  return std::chrono::duration<double>(WallClock::now() - start).count();
+}
+
+}  // namespace
+
+Simulation::Simulation(SimulationSetup setup)
+    : setup_(std::move(setup)),
+      system_(setup_.config, setup_.seed, setup_.threads,
+              [this](const FlowRecord& flow) { recorder_->record(flow); }) {
+  std::vector<JobDescription> descriptions = std::move(setup_.jobs);
+  if (descriptions.empty()) {
+    WorkloadContext context = system_.workload_context(setup_.seed);
+    context.assignments = setup_.workload_assignments;
+    descriptions = load_jobs(setup_.workload, context);
+  }
+  jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
+                                   system_.devices(), system_.next_origin(), observer());
+  connect_journals();
+  manager_ = std::make_unique<JobManager>(
+      JobManager::Environment{setup_.config, system_.engine(), system_.cluster(), system_.models(), *jobs_,
+                              system_.circuits(), system_.packets() != nullptr, setup_.seed},
+      std::move(descriptions));
+  manager_->on_job_added([this](const JobDescription& job) {
+    recorder_->add_job();
+    if (sinks_ != nullptr) sinks_->add_job({job.name, job.source.get()});
+  });
+  progress_ = std::make_unique<RunProgress>(manager_->descriptions(), *jobs_, system_.engine(),
+                                            system_.cluster(), system_.executor(), system_.packets());
+  choices_ = std::make_unique<RecordedChoices>(*jobs_, system_.executor(), system_.cluster(),
+                                               system_.packets() != nullptr);
+  stall_ = std::make_unique<StallCheck>(system_.engine(), *jobs_, *manager_, system_.packets());
+  open_outputs();
+}
+
+JobObserver Simulation::observer() {
+  JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
+                       [this](const CommunicationRecord& communication) {
+                         recorder_->record(communication, choices_->choice(communication));
+                       },
+                       [this](JobId job, std::uint32_t iteration, Time end) {
+                         if (on_iteration_) on_iteration_(job, iteration, end);
+                       },
+                       {},
+                       [this](const MemoryRecord& memory) { recorder_->record(memory); }};
+  if (system_.output().critical_path) {
+    observer.path = [this](JobId job, std::uint32_t iteration, const PathStep& step) {
+      recorder_->record(job, iteration, step);
+    };
+  }
+  return observer;
+}
+
+void Simulation::connect_journals() {
+  journal_ = std::make_unique<JournalOf<JobRecord, JobSet>>(*jobs_, &JobSet::apply);
+  journal_reader_ = system_.engine().add_reader(*journal_);
+  transfers_ =
+      std::make_unique<JournalInParts<TransferRecord, PortDelay, JobSet>>(*jobs_, &JobSet::apply_transfer);
+  transfer_reader_ = system_.engine().add_reader(*transfers_);
+}
+
+void Simulation::open_outputs() {
+  const Cluster& cluster = system_.cluster();
+  const std::vector<JobDescription>& jobs = manager_->descriptions();
+  if (!setup_.output_directory.empty()) {
+    RunView run;
+    run.output = system_.output();
+    for (const JobDescription& job : jobs) run.jobs.push_back({job.name, job.source.get()});
+    run.nic_names = nic_names(cluster);
+    run.cluster = &cluster;
+    run.payload = first_packet_transport(cluster, system_.transports()).mtu;
+    sinks_ = std::make_unique<ResultSinks>(setup_.output_directory, std::move(run));
+  }
+  recorder_ = std::make_unique<Recorder>(sinks_.get(), cluster.graph, jobs.size());
+  if (const SampleParameters& sample = system_.output().sample; sample.interval > 0)
+    sampler_ = std::make_unique<Sampler>(sample, *system_.packets(), cluster.graph, sinks_.get());
+}
+
+void Simulation::begin() {
+  if (sinks_ != nullptr) sinks_->begin();
+  manager_->begin();
+  jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
+    system_.engine().set(set).write(journal_reader_, record);
+  });
+  jobs_->set_transfer_journal(
+      [this](std::uint32_t set, const TransferRecord& record, std::span<const PortDelay> ports) {
+        system_.engine().set(set).write(transfer_reader_, record, ports);
+      });
+}
+
+// If nothing else makes progress, only checks at simulated times tell whether the run is stalled.
+bool Simulation::step(Time until) {
+  Engine& engine = system_.engine();
+  if (manager_->done() || stall_->stalled() || deadlocked()) return false;
+  if (slice(std::min(until, stall_->next()))) return true;
+  if (engine.pending() == 0 || engine.next_time() > until) return false;
+  stall_->check();
+  return !stall_->stalled();
+}
+
+SimulationState Simulation::state() const {
+  SimulationState state;
+  state.now = system_.engine().now();
+  state.events = system_.engine().executed();
+  state.done = manager_->done();
+  for (std::uint32_t number = 0; number < jobs_->size(); ++number) {
+    const Job& job = jobs_->job(number);
+    state.jobs.push_back({job.plan().name, job.begun(), job.done(), job.tasks_done(),
+                          static_cast<std::uint32_t>(job.iteration_ends().size())});
+  }
+  if (system_.packets() != nullptr) state.network = system_.packets()->counters();
+  return state;
+}
+
+Results Simulation::run(const Watch& watch) {
+  const WallClock::time_point start = WallClock::now();
+  begin();
+  const Outcome outcome = play(watch);
+  Results results = end(outcome, watch);
+  results.wall_seconds = seconds_since(start);
+  return results;
+}
+
+Results Simulation::results(Time until) {
+  Watch watch;
+  watch.until = until;
+  if (manager_->done()) return end(Outcome::done, watch);
+  const Engine& engine = system_.engine();
+  const bool stalled = stall_->stalled() || deadlocked() || engine.pending() == 0;
+  return end(stalled ? Outcome::stalled : until != kNever ? Outcome::limit : Outcome::interrupted, watch);
+}
+
+Results Simulation::end(Outcome outcome, const Watch& watch) {
+  if (outcome == Outcome::done) settle(watch);
+  if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
+  if (sampler_ != nullptr) finish_samples(outcome, watch.until);
+  return build_results(parts(), outcome, watch.until);
+}
+
+RunParts Simulation::parts() const {
+  return {setup_.config,        setup_.notes,       system_.cluster(), system_.engine(), system_.packets(),
+          system_.transports(), system_.executor(), system_.models(),  *jobs_,           *manager_,
+          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get()};
+}
+
+Prediction Simulation::predict(double seconds, const Watch& watch) {
+  Calibrator calibrator(*progress_, seconds, since_creation_.seconds());
+  Watch piece;
+  piece.until = watch.until;
+  piece.interrupted = [&] { return calibrator.enough() || (watch.interrupted && watch.interrupted()); };
+  const bool complete = run(piece).outcome != Outcome::interrupted;
+  const Calibration calibration = calibrator.finish(complete, system_.engine().now(), system_.transports());
+  Prediction prediction = extrapolate(jobs_->ranks(), progress_->whole(), calibration);
+  for (JobId job = 0; job < jobs_->size(); ++job) {
+    const JobPlan& plan = jobs_->job(job).plan();
+    if (plan.source->memory() == nullptr) continue;
+    const MemoryPeak peak = planned_memory(*plan.source->memory());
+    prediction.gpu_memory.push_back({plan.name, peak, system_.models().memory_of(plan.gpus[peak.rank])});
+  }
+  return prediction;
+}
+
+bool Simulation::slice(Time until) {
+  Engine& engine = system_.engine();
+  if (sampler_ == nullptr) return engine.run_some(kSlice, until) > 0;
+  const std::uint64_t before = engine.executed();
+  std::uint64_t samples = 0;
+  while (engine.executed() - before < kSlice && samples < kSliceSamples) {
+    if (sampler_->quiet()) {
+      const Time next = engine.next_time();
+      if (next == kNever || next > until) break;
+      sampler_->skip_to(next);
+    }
+    const std::uint64_t left = kSlice - (engine.executed() - before);
+    if (engine.run_some(left, std::min(until, sampler_->next())) >= left) break;
+    if (engine.stopped() || engine.pending() == 0 || sampler_->next() > until) break;
+    sampler_->sample();
+    ++samples;
+  }
+  return engine.executed() > before || samples > 0;
+}
+
+// Samples the interval of the last event. If the run was cut, only the interval's part up to the cut is
+// sampled.
+void Simulation::finish_samples(Outcome outcome, Time cut) {
+  if (system_.engine().pending() == 0) {
+    sampler_->sample();
+  } else {
+    sampler_->finish(outcome == Outcome::limit ? cut : system_.engine().now());
+  }
+}
+
+Outcome Simulation::play(const Watch& watch) {
+  WallClock::time_point reported = WallClock::now();
+  while (!manager_->done()) {
+    if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
+    if (!naming_step(watch.until)) {
+      const Engine& engine = system_.engine();
+      const bool beyond = engine.pending() > 0 && engine.next_time() > watch.until;
+      return beyond && !deadlocked() ? Outcome::limit : Outcome::stalled;
+    }
+    if (watch.report && seconds_since(reported) >= watch.report_every) {
+      watch.report(progress_->advance());
+      reported = WallClock::now();
+    }
+  }
+  return Outcome::done;
+}
+
+// Executes a step. An error in a task names the job's file.
+bool Simulation::naming_step(Time until) {
+  const std::vector<JobDescription>& jobs = manager_->descriptions();
+  return naming_file(jobs.size() == 1 ? jobs.front().file : setup_.workload.text(),
+                     [&] { return step(until); });
+}
+
+// Executes the events that finished jobs left. All timers of the network end by themselves.
+void Simulation::settle(const Watch& watch) {
+  while (slice(kNever)) {
+    if (watch.interrupted && watch.interrupted()) return;
+  }
+  if (system_.packets() == nullptr) return;
+  const NetworkCounters network = system_.packets()->counters();
+  NETSIM_CHECK(network.bytes_sent == network.bytes_delivered,
+               fmt::format("{} bytes sent, {} delivered", network.bytes_sent, network.bytes_delivered));
+  NETSIM_CHECK(network.pfc_pauses == network.pfc_resumes,
+               fmt::format("{} pauses, {} resumes", network.pfc_pauses, network.pfc_resumes));
+}
+
+void Simulation::finish_files(const Results& results, const RunText* text) {
+  if (sinks_ != nullptr) sinks_->finish(results, text);
+}
+
+}  // namespace netsim

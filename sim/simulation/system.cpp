@@ -1,0 +1,106 @@
+#include "sim/simulation/system.h"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "sim/configuration/configuration.h"
+#include "sim/transport/ideal_endpoint.h"
+
+namespace netsim {
+namespace {
+
+const ConfigNode& known_sections(const ConfigNode& root) {
+  check_sections(root);
+  return root;
+}
+
+// Returns the node with the parameters of `network`, or an absent one if it is a bare name.
+const ConfigNode& network_section(const ConfigNode& root) {
+  const ConfigNode& node = section_of(root, "network");
+  static const ConfigNode absent;
+  return node.is_scalar() ? absent : node;
+}
+
+std::uint32_t cores(std::uint32_t threads) {
+  return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+// Returns whether the switches of a packet fabric do in-network aggregation.
+bool aggregates(const ConfigNode& root, const Cluster& cluster) {
+  const std::vector<std::string> names = cluster.packet_fabric_names();
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return configured_in(root, name, "network", "switch.aggregation") == "true";
+  });
+}
+
+// Divides the cluster into sets. There is one set for the ideal network, which has no links and so no
+// lookahead. There is one set with in-network aggregation too, because a tree's operation ends at all its
+// hosts at once.
+Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
+  const EngineParameters engine = engine_parameters().parse(section_of(root, "engine"));
+  if (network_kind(root) == "ideal" || aggregates(root, cluster)) return {};
+  return partition(cluster.graph, threads, static_cast<std::uint32_t>(engine.sets));
+}
+
+}  // namespace
+
+System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads,
+               PacketNetwork::FlowObserver observer)
+    : root_(root),
+      cluster_(build_cluster(known_sections(root))),
+      partition_(choose_partition(root, cluster_, cores(threads))),
+      engine_({partition_.sets, partition_.lookahead, cores(threads)}),
+      output_(output_parameters().parse(section_of(root, "output"))),
+      models_(root, cluster_) {
+  const auto gpus = static_cast<std::uint32_t>(cluster_.gpus.size());
+  next_origin_ = static_cast<std::uint32_t>(cluster_.graph.port_count());
+  if (network_kind(root) == "ideal") {
+    const IdealParameters ideal = ideal_parameters().parse(network_section(root), {"kind"});
+    endpoint_ = std::make_unique<IdealEndpoint>(engine_.loop(), gpus, ideal.delay, next_origin_);
+    output_.sample.interval = 0;
+  } else {
+    auto packets = PacketNetwork::create(engine_, cluster_, partition_, network_section(root),
+                                         section_of(root, "transport"), seed, std::move(observer));
+    packets_ = packets.get();
+    circuits_ = packets_->circuits();
+    endpoint_ = std::move(packets);
+  }
+  for (std::uint32_t fabric = 0; packets_ != nullptr && fabric < cluster_.fabrics.size(); ++fabric)
+    transports_.push_back(packets_->transport_figures(fabric));
+  next_origin_ += gpus;
+  for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
+  for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
+  executor_ =
+      Executor::create(loops_, set_of_gpu_, *endpoint_, section_of(root, "collectives"), next_origin_);
+  next_origin_ += gpus;
+  std::vector<std::uint32_t> hosts;
+  std::vector<std::uint32_t> multiprocessors;
+  for (GpuId gpu = 0; gpu < gpus; ++gpu) {
+    hosts.push_back(cluster_.gpus[gpu].host);
+    multiprocessors.push_back(models_.multiprocessors_of(gpu));
+  }
+  devices_ =
+      std::make_unique<ComputeDevices>(loops_, set_of_gpu_, gpu_parameters().parse(section_of(root, "gpus")),
+                                       next_origin_, hosts, multiprocessors);
+  next_origin_ += gpus + cluster_.host_count;
+}
+
+WorkloadContext System::workload_context(std::uint64_t seed) const {
+  WorkloadContext context(static_cast<std::uint32_t>(cluster_.gpus.size()));
+  context.seed = seed;
+  context.host_numbers = cluster_.host_numbers;
+  for (GpuId gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
+    if (cluster_.is_drives(gpu)) context.drives.push_back(gpu);
+  }
+  if (network_kind(root_) != "ideal")
+    context.classes = read_integer(ConfigNode::scalar(configured(root_, "network.switch.classes"), {}));
+  return context;
+}
+
+Structure System::structure() const {
+  return structure_of(cluster_, packets_ != nullptr ? packets_->failing_ports() : std::vector<bool>());
+}
+
+}  // namespace netsim
