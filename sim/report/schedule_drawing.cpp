@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/text.h"
 #include "sim/report/canvas.h"
 
