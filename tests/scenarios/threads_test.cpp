@@ -22,7 +22,7 @@ namespace netsim::threads_test {
 namespace {
 
 using test::Directory;
-using test::Scenario;
+using Scenario = test::ShippedRun;
 
 // All output of a run by name: fingerprints, summary, waiting lines, every table.
 using Answers = std::map<std::string, std::string>;
@@ -31,17 +31,10 @@ struct Division {
   std::uint32_t sets, threads;  // sets: 0: as many as the engine wants
 };
 
-std::string below_configs(const std::string& path) {
-  return path[0] == '/' ? path : source_directory() + "/configs/" + path;
-}
-
 Answers run(const Scenario& scenario, Division division, Time until = kNever) {
   const Directory directory;
-  SimulationSetup setup;
-  setup.config = load_config(below_configs(scenario.config));
-  for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
+  SimulationSetup setup = test::setup_of(scenario);
   overlay_config(setup.config, "engine.sets=" + std::to_string(division.sets));
-  setup.workload = below_configs(scenario.workload);
   setup.threads = division.threads;
   setup.output_directory = directory.path();
   Simulation simulation(std::move(setup));
@@ -111,9 +104,14 @@ class Threads : public ::testing::Test {
   }
   // The golden scenario with less to send.
   Scenario smaller(Scenario scenario) {
-    if (scenario.workload == "network/permutation.yaml") scenario.workload = permutation("1 MB");
-    if (scenario.workload == "bench/incast_8to1_10MB.yaml") scenario.workload = "workloads/incast_1MB.yaml";
-    if (scenario.workload == "workloads/small_gpt_ptdp.yaml") scenario.workload = small_gpt();
+    const auto is = [&](const char* workload) { return scenario.workload == test::below_configs(workload); };
+    if (is("network/permutation.yaml")) {
+      scenario.workload = permutation("1 MB");
+    } else if (is("bench/incast_8to1_10MB.yaml")) {
+      scenario.workload = "workloads/incast_1MB.yaml";
+    } else if (is("workloads/small_gpt_ptdp.yaml")) {
+      scenario.workload = small_gpt();
+    }
     return scenario;
   }
 
