@@ -29,13 +29,14 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
 # Commands that take minutes. Their manifest shows that all files, paths and values are right.
 LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
-# Commands that take more than a second.
-SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml$")
+# Commands that take more than half a second.
+SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml|small_llama_fsdp\.yaml($| --set gpus| --dry)"
+                     r"|two_jobs\.yaml$|validation/loss|collectives/dispatch|_offload")
 # Configuration and workload of each command that ShippedConfigs runs.
 SHIPPED = {tuple(f"configs/{name}" for name in pair) for pair in re.findall(
     r'Case\{"([^"]+)", "([^"]+)"[,}]', (ROOT / "tests/scenarios/components_test.cpp").read_text(encoding="utf-8"))}
 # Points of a sweep of which the quick suite asks for the manifest, besides the first and the last one.
-SOME_POINTS = 6
+SOME_POINTS = 3
 # Names that the pages give to files of the reader.
 STAND_INS = {
     "C.yaml": "topology: {kind: fat_tree, k: 4}\nhost: single_nic\ntransport: {congestion_control: {kind: dcqcn, profile: vendor}}\n",
