@@ -27,7 +27,7 @@ FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 # Components of the page, by source file: kind and name.
 COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "through_root": "collective_algorithm", "always": "collective_library",
               "backwards": "placement", "shortest_first": "queue_discipline", "flow_lines": "result_sink", "layer_check": "strategy"}
-# What the quick suite builds of them: what the page's first and last commands run.
+# The quick suite builds these: they are the first and the last ones of the page, and one that a program of its own uses.
 QUICK_COMPONENTS = ("halving", "twin_stars", "flow_lines")
 # In the quick suite each so-many-th header is compiled.
 HEADER_STEP = 1 if FULL else 3

@@ -1,5 +1,4 @@
-// Tests the reader of scenario files and the checks of values: what a file may say, and that a wrong one is
-// refused with its place.
+// Tests the reader of scenario files and the checks of values. A wrong file is refused with its place.
 #include "tests/support/scenario_file.h"
 
 #include <gmock/gmock.h>

@@ -234,6 +234,15 @@ class Documentation(unittest.TestCase):
             if "axes:" in path.read_text():
                 self.sweep(["scripts/sweep.py", f"configs/sweeps/{path.name}"])
 
+    def test_blocks_that_name_a_file_of_the_repository_are_that_file(self):
+        checked = 0
+        for page in PAGES:
+            for name, text in re.findall(r"^```\w+ (\w+/\S+)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+                with self.subTest(f"{page.relative_to(ROOT)}: {name}"):
+                    checked += 1
+                    self.assertEqual(text, (ROOT / name).read_text(encoding="utf-8"))
+        self.assertGreater(checked, 0)
+
     def test_links_lead_somewhere(self):
         for page in PAGES:
             for number, line in lines_of(page):
