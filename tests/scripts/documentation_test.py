@@ -3,7 +3,7 @@
 What ends soon runs, in a scratch folder that looks like a clone; what takes long is asked for its manifest (netsim), its points
 (sweeps) or its options (other scripts); what builds or installs is compared with the files that define it. NETSIM_BINARY names
 the program. With NETSIM_TEST_SIZE=full commands of a second and those that ShippedConfigs runs are run here, too, and each point
-of each sweep is asked for its manifest.
+of each sweep is asked for its manifest. Scripts are then asked for their options, which otherwise are looked up in their source.
 """
 
 import json
@@ -165,7 +165,11 @@ class Documentation(unittest.TestCase):
 
     def help_of(self, script):
         if script not in self.help:
-            self.help[script] = self.shell(f"{sys.executable} {script} --help")
+            if FULL:
+                self.help[script] = self.shell(f"{sys.executable} {script} --help")
+            else:  # the source that defines the options is enough
+                sources = [ROOT / script, *sorted((ROOT / "scripts" / "netsim_runs").glob("*.py"))]
+                self.help[script] = "\n".join(path.read_text(encoding="utf-8") for path in sources)
         return self.help[script]
 
     def sweep(self, words):
