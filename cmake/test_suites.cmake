@@ -1,8 +1,15 @@
 # Registers the tests of a GoogleTest runner with ctest, a test for each suite, whose cases run in one process. A process
 # for each case, as gtest_discover_tests has it, would spend a tenth of the quick tests' time on starting. Under
 # AddressSanitizer each start takes half a second.
-#   add_test_suites(TARGET FILTER [PREFIX TEXT] [PROPERTIES NAME VALUE ...])
-# FILTER is GoogleTest's and chooses suites; PREFIX goes before their names.
+#   add_test_suites(TARGET [PREFIX TEXT] [LABEL TEXT] [TIMEOUT SECONDS] [FIRST NAMES...] [SHARED NAMES...] [STUDY NAMES...])
+# NAMES are regular expressions that match whole names of suites; a name that this runner does not have is ignored.
+#   PREFIX  goes before the names of all suites.
+#   LABEL   is a label of all suites, besides those of their size.
+#   FIRST   suites that take long, so ctest begins with them.
+#   SHARED  suites that run a share of their cases (tests/support/test_size.h). ctest begins with them, too. A second test,
+#           whose name has `Long` in front, runs all cases.
+#   STUDY   suites that replay a study or a figure of a paper.
+# Each test has the label `long` if its name begins with `Long`, otherwise `quick`. Those of STUDY have `study`, too.
 #
 # A suite that skipped a case, and had none that failed, counts as skipped. Its output then ends with the list of skipped
 # cases, which is not at the end after a failure or a crash.
@@ -11,37 +18,70 @@
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(NETSIM_TEST_SUITES_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
-  function(add_test_suites target filter)
-    cmake_parse_arguments(PARSE_ARGV 2 suites "" "PREFIX" "PROPERTIES")
-    string(SHA1 name "${suites_PREFIX} ${filter}")
-    string(SUBSTRING ${name} 0 8 name)
-    string(PREPEND name ${target}_)
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}.cmake)
+  function(add_test_suites target)
+    cmake_parse_arguments(PARSE_ARGV 1 suites "" "PREFIX;LABEL;TIMEOUT" "FIRST;SHARED;STUDY")
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
-      COMMAND ${CMAKE_COMMAND} -DRUNNER=$<TARGET_FILE:${target}> -DFILTER=${filter} -DPREFIX=${suites_PREFIX}
-              "-DPROPERTIES=${suites_PROPERTIES}" -DFILE=${file} -P ${NETSIM_TEST_SUITES_SCRIPT})
+      COMMAND ${CMAKE_COMMAND} -DRUNNER=$<TARGET_FILE:${target}> -DPREFIX=${suites_PREFIX} -DLABEL=${suites_LABEL}
+              -DTIMEOUT=${suites_TIMEOUT} "-DFIRST=${suites_FIRST}" "-DSHARED=${suites_SHARED}" "-DSTUDY=${suites_STUDY}"
+              -DFILE=${file} -P ${NETSIM_TEST_SUITES_SCRIPT})
     file(WRITE ${file}.in_ctest  # a build of other targets leaves none
-      "if(EXISTS \"${file}\")\n  include(\"${file}\")\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\nendif()\n")
+      "if(EXISTS \"${file}\")\n  include(\"${file}\")\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\n"
+      "  set_tests_properties(${target}_NOT_BUILT PROPERTIES LABELS quick)\nendif()\n")
     set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file}.in_ctest)
   endfunction()
   return()
 endif()
 
-execute_process(COMMAND ${RUNNER} --gtest_list_tests --gtest_filter=${FILTER} OUTPUT_VARIABLE listed
-                COMMAND_ERROR_IS_FATAL ANY)
+# Whether `name` is one of the regular expressions `names`.
+function(is_one_of result name names)
+  set(${result} false PARENT_SCOPE)
+  foreach(pattern IN LISTS names)
+    if(name MATCHES "^(${pattern})$")
+      set(${result} true PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# Appends the test `name`, which runs `suite`, to `tests`.
+function(append_test name suite)
+  set(labels quick ${LABEL})
+  set(properties "TIMEOUT ${TIMEOUT}")
+  if(name MATCHES "^Long")
+    set(labels long ${LABEL})
+    set(properties "TIMEOUT 7200")
+  elseif(first OR shared)
+    string(APPEND properties " COST 100")
+  endif()
+  if(NOT name STREQUAL "${PREFIX}${suite}")
+    string(APPEND properties " ENVIRONMENT NETSIM_TEST_SIZE=full")
+  endif()
+  if(study)
+    list(APPEND labels study)
+  endif()
+  string(APPEND tests
+    "add_test([==[${name}]==] [==[${RUNNER}]==] [==[--gtest_filter=${suite}.*]==] --gtest_brief=1)\n"
+    "set_tests_properties([==[${name}]==] PROPERTIES SKIP_REGULAR_EXPRESSION "
+    "[==[\\[  SKIPPED \\] [0-9]+ tests?[.][\n ]*$]==] LABELS [==[${labels}]==] ${properties})\n")
+  set(tests "${tests}" PARENT_SCOPE)
+endfunction()
+
+execute_process(COMMAND ${RUNNER} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${listed}")
-string(JOIN " " properties ${PROPERTIES})
 set(tests "")
 foreach(line IN LISTS lines)
   if(line MATCHES "^([A-Za-z0-9_/]+)\\.( |$)")  # Suite., Instance/Suite. or Suite/0.  # TypeParam = ...
     set(suite ${CMAKE_MATCH_1})
-    string(APPEND tests
-      "add_test([==[${PREFIX}${suite}]==] [==[${RUNNER}]==] [==[--gtest_filter=${suite}.*]==] --gtest_brief=1)\n"
-      "set_tests_properties([==[${PREFIX}${suite}]==] PROPERTIES SKIP_REGULAR_EXPRESSION "
-      "[==[\\[  SKIPPED \\] [0-9]+ tests?[.][\n ]*$]==] ${properties})\n")
+    is_one_of(first ${suite} "${FIRST}")
+    is_one_of(shared ${suite} "${SHARED}")
+    is_one_of(study ${suite} "${STUDY}")
+    append_test(${PREFIX}${suite} ${suite})
+    if(shared)
+      append_test(Long${PREFIX}${suite} ${suite})
+    endif()
   endif()
 endforeach()
 if(tests STREQUAL "")
-  message(FATAL_ERROR "${RUNNER} has no tests that ${FILTER} names")
+  message(FATAL_ERROR "${RUNNER} has no tests")
 endif()
 file(WRITE ${FILE} "${tests}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions per data packet-hop, counted by callgrind: the guard against slow growth that no load disturbs.
 
-    scripts/instructions.py [--binary NETSIM] [--update]
+    scripts/instructions.py [--binary NETSIM] [--only SCENARIO] [--update]
 
 Each scenario runs with two lengths; the difference over the packet-hops in between is the cost of a hop, without
 start and set-up. ACKs, congestion notifications, PFC frames and timers are in it: they are part of what a data
@@ -60,14 +60,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     execution.add_binary(parser)
     parser.add_argument("--stored", type=pathlib.Path, default=execution.ROOT / "tests/performance/instructions.json")
+    parser.add_argument("--only", choices=SCENARIOS, help="the scenario to run (default: all)")
     parser.add_argument("--update", action="store_true", help="write the figures measured into the file")
     options = parser.parse_args()
     binary = execution.find_binary(options.binary)
     if not execution.has_callgrind():
         print("skipped: valgrind is not installed")
         return SKIPPED
-    measured = {name: round(per_hop(binary, name), 1) for name in SCENARIOS}
+    measured = {name: round(per_hop(binary, name), 1) for name in SCENARIOS
+                if options.only in (None, name)}
     if options.update:
+        if options.only:
+            parser.error("--update needs all scenarios, and --only was given")
         options.stored.write_text(json.dumps({"instructions_per_hop": measured}, indent=2) + "\n")
     stored = json.loads(options.stored.read_text())["instructions_per_hop"]
     print(f"{'instructions per hop':<22} {'stored':>8} {'now':>8} {'change':>8}")

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Builds netsim and runs its tests, after installing what they need, where necessary.
-#   scripts/test.sh           a release build, the quick tests
+#   scripts/test.sh           a release build, the quick tests (under 3 minutes on two cores once it is built)
+#   scripts/test.sh FOLDER    builds and runs the quick tests of one folder of tests/, for example `network`
 #   scripts/test.sh --long    the long ones too: queues against theory with 10^7 packets, a thousand plans
 #                             of up to 4,096 ranks proved
+#   scripts/test.sh --study   only tests that replay a study or a figure of a paper, quick and long ones
 #   scripts/test.sh --asan    under AddressSanitizer and UndefinedBehaviorSanitizer
 #   scripts/test.sh --tsan    under ThreadSanitizer, those that use threads
 set -euo pipefail
@@ -10,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 preset=release
 targets=()
-labels=(--label-exclude long)
+labels=(--label-regex '^quick$')
 names=()
 for option in "$@"; do
   case $option in
@@ -20,7 +22,11 @@ for option in "$@"; do
       targets=(netsim_tests)
       names=(--tests-regex '^(Long)?(Engine|ReservedArray|Threads|Job\.IsTheSameInAnyNumberOfSets)') ;;
     --long) labels=() ;;
-    *) say "usage: scripts/test.sh [--asan | --tsan] [--long]"; exit 2 ;;
+    --study) labels=(--label-regex '^study$') ;;
+    *)
+      [[ $option != -* && -d $root/tests/$option ]] || die "usage: scripts/test.sh [FOLDER] [--asan | --tsan] [--long | --study]"
+      targets=("netsim_${option}_tests")
+      names=(--label-regex "^$option\$") ;;  # besides the label of the size
   esac
 done
 

@@ -46,7 +46,7 @@ void expect_fits(const std::string& text, std::size_t width) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
 }
 
-TEST(Describe, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
+TEST(DescribeOverview, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
   for (const char* name : {"hosts",
                            "network.switch",
                            "switch",
@@ -94,7 +94,7 @@ TEST(Describe, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
   }
 }
 
-TEST(Describe, SaysWhatAndWhere) {
+TEST(DescribeOverview, SaysWhatAndWhere) {
   EXPECT_THAT(describe_subject("mtu", 80), StartsWith("transport.mtu\n"));
   EXPECT_THAT(describe_subject("hosts", 80), HasSubstr("as many as the"));
   EXPECT_THAT(describe_subject("switch", 80),
@@ -114,7 +114,7 @@ TEST(Describe, SaysWhatAndWhere) {
   }
 }
 
-TEST(Describe, LinesFitWhateverTheWidth) {
+TEST(DescribeOverview, LinesFitWhateverTheWidth) {
   for (const std::size_t width : {80u, 120u, 200u}) {
     for (const ParameterInfo& info : configuration_table())
       expect_fits(describe_subject(info.name, width), width);

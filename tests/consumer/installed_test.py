@@ -3,7 +3,8 @@
     installed_test.py BUILD_DIRECTORY SCRATCH_DIRECTORY CXX_FLAGS
 
 Installs the build into the scratch directory, writes the files of docs/how-to/extend.md out, builds them and tests/consumer
-with what is installed, and runs them. Needs pkg-config.
+with what is installed, and runs them. Needs pkg-config. With NETSIM_TEST_SIZE=full all components of the page and all plugins
+are built, otherwise those that show how; netsim_extending_tests has compiled and run the others.
 """
 
 import json
@@ -22,6 +23,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD, SCRATCH = pathlib.Path(), pathlib.Path()
 CXX_FLAGS = ""
+FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
+# Components of the page, by source file: kind and name.
+COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "through_root": "collective_algorithm", "always": "collective_library",
+              "backwards": "placement", "shortest_first": "queue_discipline", "flow_lines": "result_sink", "layer_check": "strategy",
+              "named_flows": "workload_reader"}
+# The quick suite builds these: they are the first and the last ones of the page, and one that a program of its own uses.
+QUICK_COMPONENTS = ("halving", "twin_stars", "flow_lines", "named_flows")
+# In the quick suite each so-many-th header is compiled.
+HEADER_STEP = 1 if FULL else 3
 LAUNCHER = "ccache" if shutil.which("ccache") else ""  # as the build: nothing is compiled twice
 
 STAR = "topology: {kind: star, hosts: 3, rate: 100 Gbps, delay: 1 us}\n"
@@ -42,10 +52,13 @@ class Installed(unittest.TestCase):
                                LD_LIBRARY_PATH=str(libraries), CXXFLAGS=CXX_FLAGS,
                                PATH=f"{cls.prefix / 'bin'}:{os.environ['PATH']}", CMAKE_CXX_COMPILER_LAUNCHER=LAUNCHER)
         cls.consumer = SCRATCH / "consumer"
-        cls.run_checked(["cmake", "-G", "Ninja", "-S", HERE, "-B", cls.consumer], env=cls.environment)
+        cls.run_checked(["cmake", "-G", "Ninja", "-S", HERE, "-B", cls.consumer, f"-DNETSIM_POLICIES={'ON' if FULL else 'OFF'}"],
+                        env=cls.environment)
         cls.run_checked(["cmake", "--build", cls.consumer], env=cls.environment)
         cls.pages = SCRATCH / "extending"
         cls.commands = documented.write(ROOT / "docs" / "how-to" / "extend.md", cls.pages)
+        if not FULL:
+            cls.leave_components_out()
         (cls.pages / "star.yaml").write_text(STAR)
         (cls.pages / "two.yaml").write_text(INCAST)
         # The page's own commands, in its order; the program of one's own is compiled with the flags of this build.
@@ -54,6 +67,15 @@ class Installed(unittest.TestCase):
             if command.startswith("g++"):
                 command = command.replace("g++", f"{LAUNCHER} {os.environ.get('CXX', 'g++')} {CXX_FLAGS}", 1)
             cls.said.append((command, cls.run_checked(["bash", "-c", command], cwd=cls.pages, env=cls.environment)))
+
+    @classmethod
+    def leave_components_out(cls):
+        """Takes components that the quick suite does not build out of the page's plugin and commands."""
+        lists = cls.pages / "CMakeLists.txt"
+        for name in COMPONENTS:
+            if name not in QUICK_COMPONENTS:
+                lists.write_text(lists.read_text().replace(f" {name}.cpp", ""))
+                cls.commands = [command for command in cls.commands if f"{name}.yaml" not in command]
 
     @staticmethod
     def run_checked(words, **more):
@@ -90,7 +112,7 @@ class Installed(unittest.TestCase):
 
     def test_the_pages_commands_say_what_they_should(self):
         text = "\n".join(output for _, output in self.said)
-        self.assertGreater(len(self.said), 6)
+        self.assertGreater(len(self.said), 6 if FULL else 4)
         self.assertIn("congestion_control.halving", text)
         self.assertIn("what a mark leaves of the window", text)
         self.assertIn("flows            4 done", text)
@@ -100,15 +122,14 @@ class Installed(unittest.TestCase):
         plugin = ("--plugin", "build/libmine.so")
         listed = self.netsim(*plugin, "--list")
         schema = json.loads(self.netsim(*plugin, "--schema"))
-        for name in ("congestion_control.halving", "topology.twin_stars", "collective_algorithm.through_root",
-                     "collective_library.always", "placement.backwards", "queue_discipline.shortest_first", "result_sink.flow_lines",
-                     "strategy.layer_check", "workload_reader.named_flows"):
-            kind, component = name.split(".")
+        for component in COMPONENTS if FULL else QUICK_COMPONENTS:
+            kind = COMPONENTS[component]
             self.assertIn(component, listed)
-            self.assertIn(name, schema["$defs"])
+            self.assertIn(f"{kind}.{component}", schema["$defs"])
             self.assertIn(component, self.netsim(*plugin, "--describe", component))
             self.assertNotIn(component, self.netsim("--list", kind))
 
+    @unittest.skipUnless(FULL, "netsim_extending_tests runs them in the quick suite")
     def test_policies_that_are_called_for_each_packet_run_alike_in_any_number_of_threads(self):
         for name, section in (("codel", "network: {switch: {marker: codel}}"),
                               ("flowlets", "network: {switch: {routing: flowlets}}\ntransport: {reliability: irn}"),
@@ -171,7 +192,7 @@ class Installed(unittest.TestCase):
                 if line.startswith("#include"):
                     self.assertRegex(line, allowed, str(header))
         source = SCRATCH / "all_headers.cpp"
-        source.write_text("".join(f'#include "{header}"\n' for header in headers))
+        source.write_text("".join(f'#include "{header}"\n' for header in headers[::HEADER_STEP]))
         self.run_checked([os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
                           f"-I{self.prefix / 'include/netsim'}", source])
 

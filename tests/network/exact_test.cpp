@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Hops, OneFlow,
                          ::testing::Combine(::testing::Values(1, 2, 3, 5, 8),
                                             ::testing::Values(1, 4096, 4097, 10'000, 1'000'000)));
 
-TEST(Exact, OneFlowAtARateThatDoesNotDivide) {
+TEST(ExactTimes, OneFlowAtARateThatDoesNotDivide) {
   PacketFixture f(std::string(kNoControl) +
                   "topology: {kind: switch_line, switches: 2, rate: 37 Gbps, delay: 1 us}\n");
   f.send(0, 1, 100'000);
@@ -79,7 +79,7 @@ TEST_P(Incast, DrainsAtLineRate) {
 INSTANTIATE_TEST_SUITE_P(Senders, Incast, ::testing::Values(1, 2, 8, 31));
 
 // ACKs come back one round trip later: last data at the receiver + ACK over the same links.
-TEST(Exact, TheSenderKnowsWhenTheLastAckIsBack) {
+TEST(ExactTimes, TheSenderKnowsWhenTheLastAckIsBack) {
   PacketFixture f(std::string(kNoControl) +
                   "topology: {kind: switch_line, switches: 3, rate: 100 Gbps, delay: 1 us}\n");
   f.send(0, 1, 4096);
@@ -88,7 +88,7 @@ TEST(Exact, TheSenderKnowsWhenTheLastAckIsBack) {
 }
 
 // A message over NVLink: cut into pieces, the switch stage passes them on one latency after they started.
-TEST(Exact, NvlinkPiecesPassTheSwitchCutThrough) {
+TEST(ExactTimes, NvlinkPiecesPassTheSwitchCutThrough) {
   for (const char* piece : {"64 KiB", "256 KiB", "1 MiB", "4 MiB"}) {
     PacketFixture f(std::string(kNoControl) + "topology: {kind: star, hosts: 8, rate: 200 Gbps}\nhosts: 1\n" +
                     "host: {kind: dgx_a100, nvlink_piece: " + piece + "}\n");
@@ -109,7 +109,7 @@ TEST(Exact, NvlinkPiecesPassTheSwitchCutThrough) {
 
 // GPU to GPU of another host: over PCIe into the NIC, the fabric, PCIe out of the NIC. One packet, so no
 // pipelining.
-TEST(Exact, OnePacketBetweenDgxHosts) {
+TEST(ExactTimes, OnePacketBetweenDgxHosts) {
   PacketFixture f(std::string(kNoControl) +
                   "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhosts: 2\n" +
                   "host: {kind: dgx_a100}\n");
@@ -129,7 +129,7 @@ TEST(Exact, OnePacketBetweenDgxHosts) {
 
 // PCIe is faster than the wire: a long message runs at the wire's rate although it is fetched packet by
 // packet.
-TEST(Exact, PcieFetchKeepsTheWireBusy) {
+TEST(ExactTimes, PcieFetchKeepsTheWireBusy) {
   PacketFixture f(std::string(kNoControl) +
                   "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhosts: 2\n" +
                   "host: {kind: dgx_a100}\n");

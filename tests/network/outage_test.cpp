@@ -321,7 +321,7 @@ TEST(StaticPaths, SoDoesOneWithoutAnotherWay) {
 // ---- Without a route
 
 // All paths out of edge0 are down. Packets sprayed towards it find no route, which is no lack of buffer.
-TEST(Partition, PacketsWithoutAWayAreCountedAsSuch) {
+TEST(PartedNetwork, PacketsWithoutAWayAreCountedAsSuch) {
   for (const char* routing : {"spray", "adaptive"}) {
     PacketFixture f(
         std::string(

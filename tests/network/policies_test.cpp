@@ -117,7 +117,7 @@ TEST(Routing, HashesSpreadAndSeedsMatter) {
   EXPECT_NEAR(differ, 7000, 150);
 }
 
-TEST(Reliability, CompilesToAPlan) {
+TEST(ReliabilityPolicy, CompilesToAPlan) {
   EXPECT_FALSE(make<Reliability>("go_back_n")->compile().selective);
   const ReliabilityPlan irn = make<Reliability>(
                                   "{kind: irn, timeout_high: 5 us, timeout_low: 2 us, low_packets: 4, "

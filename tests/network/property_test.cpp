@@ -222,7 +222,7 @@ Prints incast(const std::string& rate, const std::string& control, std::uint64_t
   return {f.network->packets_fingerprint(), f.network->events_fingerprint(), f.network->counters().ecn_marks};
 }
 
-TEST(Fingerprint, SameInputSameBitsAndEveryKnobShows) {
+TEST(NetworkFingerprint, SameInputSameBitsAndEveryKnobShows) {
   const Prints base = incast("100 Gbps", "{kind: dcqcn, profile: vendor}", 1);
   EXPECT_GT(base.marks, 0u);
   EXPECT_EQ(base, incast("100 Gbps", "{kind: dcqcn, profile: vendor}", 1));

@@ -1,4 +1,5 @@
-// The program itself: exit codes, one-line errors, files.
+// Tests the program itself: files, reports and errors that need more than one run or a regular expression.
+// The scenario files of declared/ have the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -40,13 +41,6 @@ TEST_F(NetsimProgram, ShortensWhatItQuotes) {
   EXPECT_LT(ended.err.size(), 1000u);
   EXPECT_THAT(ended.err, HasSubstr(" ... "));
   EXPECT_THAT(ended.err, HasSubstr("single_nic"));
-}
-
-TEST_F(NetsimProgram, RunsAndShowsAScreen) {
-  const Ended ended = run("--config star.yaml --workload incast.yaml");
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("flows            3 done"));
-  EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet").out, "");
 }
 
 // A flow is over when it is delivered. If the run ends while its acknowledgement is in flight, it counts but
@@ -94,15 +88,6 @@ TEST_F(NetsimProgram, CountsFlowsThatAreDeliveredAndNotAcknowledged) {
   }
 }
 
-TEST_F(NetsimProgram, SummaryCountsWhatWasSent) {
-  const json result = summary("");
-  EXPECT_EQ(result["flows"]["count"], 3);
-  EXPECT_EQ(result["packets"], 3 * 245);  // 1 MB in packets of 4096 B
-  EXPECT_EQ(result["packet_hops"]["ethernet"], 3 * 245 * 2);
-  EXPECT_EQ(result["network"]["drops"], 0);
-  EXPECT_EQ(result["jobs"][0]["ranks"], 4);
-}
-
 TEST_F(NetsimProgram, SameInputsGiveTheSameBytesAndAnotherSpeedOthers) {
   EXPECT_EQ(summary("").dump(), summary("").dump());
   EXPECT_NE(summary("")["fingerprint"]["results"],
@@ -148,7 +133,6 @@ TEST_F(NetsimProgram, LogsDecisionsToStderrAndIntoTheDirectory) {
   EXPECT_EQ(directory_.text("r/run.log"), log) << "the same run has the same bytes";
   run(words);
   EXPECT_EQ(directory_.text("r/run.log"), "") << "of one run only";
-  expect_error("--config star.yaml --workload incast.yaml --log loud", ExitCode::usage, {"--log", "'loud'"});
 }
 
 TEST_F(NetsimProgram, TheManifestHashesEveryFileThatWasRead) {
@@ -175,10 +159,6 @@ TEST_F(NetsimProgram, TheManifestHashesEveryFileThatWasRead) {
   EXPECT_NE(json::parse(run(arguments + "--print-config --json -").out)["inputs"], manifest["inputs"]);
 }
 
-TEST_F(NetsimProgram, TheManifestOfARunNeedsAWorkload) {
-  expect_error("--config star.yaml --print-config --json -", ExitCode::usage, {"--workload is missing"});
-}
-
 TEST_F(NetsimProgram, RankTimesAddUpToThePicosecond) {
   ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out results").code, 0);
   std::istringstream ranks(directory_.text("results/ranks.csv"));
@@ -195,49 +175,6 @@ TEST_F(NetsimProgram, RankTimesAddUpToThePicosecond) {
   ASSERT_EQ(sums.size(), 4u);
   for (const Time sum : sums) EXPECT_EQ(sum, sums[0]);
   EXPECT_GT(sums[0], 0);
-}
-
-TEST_F(NetsimProgram, TablesAreCutWhereTheUserSays) {
-  const Ended ended = run("--config star.yaml --workload incast.yaml --set output.max_rows=1 --out results");
-  EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.out, HasSubstr("flows.csv holds the first 1 of 3 rows"));
-}
-
-TEST_F(NetsimProgram, NotesNameKnobsThatCouldNotAct) {
-  const auto notes = [this](const std::string& arguments) { return summary(arguments)["notes"].dump(); };
-  EXPECT_THAT(notes("--set network.switch.marker=none"),
-              HasSubstr("0 ECN marks: the switches do not mark (marker: none)"));
-  EXPECT_THAT(notes("--set network.switch.marker='{kind: red, kmin: 10 MB, kmax: 20 MB}'"),
-              HasSubstr("0 ECN marks: no queue reached its marking threshold"));
-  EXPECT_THAT(notes("--set transport.congestion_control=none"),
-              HasSubstr("ECN marks had no effect: congestion control `none`"));
-  EXPECT_THAT(notes("--set network=ideal --set output.sample.interval='1 us'"),
-              HasSubstr("`output.sample` was not used"));
-}
-
-TEST_F(NetsimProgram, SamplesAreFilesAndWrongPortsAreRefused) {
-  ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out results "
-                "--set output.sample.interval='1 us' --set output.sample.flows=false")
-                .code,
-            0);
-  EXPECT_TRUE(directory_.has("results/queue_samples.csv"));
-  EXPECT_TRUE(directory_.has("results/link_samples.csv"));
-  EXPECT_FALSE(directory_.has("results/flow_samples.csv"));
-  expect_error(
-      "--config star.yaml --workload incast.yaml --set output.sample.interval='1 us' "
-      "--set output.sample.ports='[switch0->host9]'",
-      ExitCode::usage, {"output.sample.ports.0", "'switch0->host9'", "did you mean"});
-}
-
-TEST_F(NetsimProgram, UntilEndsWithItsOwnCodeAndAReport) {
-  const Ended ended = run("--config star.yaml --workload incast.yaml --until 20us --out results");
-  EXPECT_EQ(ended.code, static_cast<int>(ExitCode::limit)) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("limit reached"));
-  const json summary = json::parse(directory_.text("results/summary.json"));
-  EXPECT_TRUE(summary["jobs"][0]["jct_s"].is_null());
-  EXPECT_DOUBLE_EQ(summary["simulated_time_s"].get<double>(), 20e-6);
-  EXPECT_GT(summary["packets"].get<int>(), 0);
-  EXPECT_LT(summary["packets"].get<int>(), 3 * 245);
 }
 
 TEST_F(NetsimProgram, AStallSaysWhatWaitsForWhat) {
@@ -278,176 +215,21 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
   EXPECT_GT(summary["packets"].get<int>(), 0);
 }
 
-TEST_F(NetsimProgram, DryRunPredictsAndWritesNothing) {
-  const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --out results");
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(ended.out, StartsWith("run time, about    ")) << "the answer first";
-  EXPECT_THAT(ended.out, Not(HasSubstr("topology:")));
-  EXPECT_THAT(ended.out, HasSubstr("over the fabric    3.00 MB, 3 flows\n"));
-  EXPECT_THAT(ended.out, HasSubstr("over all links     735 data packets, 1.47 k packet-hops\n"));
-  EXPECT_THAT(ended.out, HasSubstr("calibration        the whole run"));
-  EXPECT_FALSE(directory_.has("results"));
-  const Ended both = run("--config star.yaml --workload incast.yaml --dry-run --print-config");
-  EXPECT_THAT(both.out, StartsWith("run time, about    "));
-  EXPECT_THAT(both.out, HasSubstr("kind: star  # star.yaml:1"));
-  expect_error("--config star.yaml --workload incast.yaml --dry-run --print-config --json -", ExitCode::usage,
-               {"--print-config and --json"});
-}
-
-TEST_F(NetsimProgram, DryRunShowsTheClusterWithAndWithoutAWorkload) {
-  for (const char* workload : {"", "--workload incast.yaml "}) {
-    const Ended ended = run(std::string("--config star.yaml ") + workload + "--dry-run");
-    EXPECT_EQ(ended.code, 0) << ended.err;
-    EXPECT_THAT(ended.out, HasSubstr("switches           tier 0: 1 switch of 4 ports, 400 Gb/s down\n"));
-    EXPECT_THAT(ended.out, HasSubstr("hops between NICs  at most 2, 2 on average\n"));
-    EXPECT_THAT(ended.out, HasSubstr("cables             4, 8 transceivers\n"));
-    const json shape =
-        json::parse(run(std::string("--config star.yaml ") + workload + "--dry-run --json -").out);
-    EXPECT_EQ(shape["cluster"]["bisection_bps"], 200'000'000'000);
-  }
-}
-
-TEST_F(NetsimProgram, DrawsTheCluster) {
-  EXPECT_EQ(run("--config star.yaml --draw star.svg").code, 0);
-  EXPECT_THAT(directory_.text("star.svg"), HasSubstr(">switch0<"));
-  expect_error("--config star.yaml --draw star.png", ExitCode::usage, {"--draw: 'star.png'", ".svg"});
-  expect_error("--draw star.svg", ExitCode::usage, {"--config is missing"});
-  expect_error("--config star.yaml --draw nowhere/star.svg", ExitCode::io, {"nowhere/star.svg"});
-}
-
-TEST_F(NetsimProgram, DryRunPredictsAsJson) {
-  const Ended ended = run("--config star.yaml --workload incast.yaml --dry-run --json -");
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  const json prediction = json::parse(ended.out);
-  const json summary = json::parse(run("--config star.yaml --workload incast.yaml --quiet --json -").out);
-  EXPECT_EQ(prediction["packets"], summary["packets"]);
-  EXPECT_EQ(prediction["packet_hops"], summary["packet_hops"]);
-  EXPECT_EQ(prediction["calibration"]["complete"], true);
-  EXPECT_GT(prediction["memory_bytes"], 0);
-  EXPECT_GT(prediction["minutes"], 0);
-}
-
 TEST_F(NetsimProgram, PrintedConfigurationIsAConfiguration) {
   const Ended first = run("--config star.yaml --print-config");
   ASSERT_EQ(first.code, 0) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("rate: 100 Gbps  # star.yaml:1"));
-  EXPECT_THAT(first.out, HasSubstr("# default"));
   write("resolved.yaml", first.out);
   EXPECT_EQ(run("--config resolved.yaml --workload incast.yaml --quiet").code, 0);
-  EXPECT_THAT(run("--config star.yaml --print-config --set topology.rate=1Gbps").out,
-              HasSubstr("rate: 1Gbps  # --set"));
 }
 
-TEST_F(NetsimProgram, IdealNetworkNeedsNoTransport) {
-  const Ended ended = run("--config star.yaml --workload incast.yaml --set network=ideal --quiet --json -");
-  ASSERT_EQ(ended.code, 0) << ended.err;
-  const json summary = json::parse(ended.out);
-  EXPECT_EQ(summary["packets"], 0);
-  EXPECT_EQ(summary["fingerprint"]["packets"], "0000000000000000");
-}
-
-TEST_F(NetsimProgram, TellsWhatThereIs) {
-  EXPECT_THAT(run("--list").out, HasSubstr("fat_tree"));
-  EXPECT_THAT(run("--list congestion_control").out, HasSubstr("dcqcn"));
-  EXPECT_THAT(run("--describe dcqcn").out, HasSubstr("alpha_timer"));
-  EXPECT_THAT(run("--describe transport").out, HasSubstr("queue_pairs"));
-  EXPECT_THAT(run("--describe network.ideal").out, HasSubstr("delay"));
+TEST_F(NetsimProgram, TellsItsVersionAndSchema) {
   EXPECT_THAT(run("--version").out, MatchesRegex("netsim [0-9.]+, (commit [^ ]+|built outside git)\n"));
-  EXPECT_THAT(run("--help").out, HasSubstr("--workload"));
   EXPECT_NO_THROW(json::parse(run("--schema").out).at("properties").at("topology"));
 }
 
-TEST_F(NetsimProgram, RefusesWrongCommandLines) {
-  expect_error("", ExitCode::usage, {"--config is missing"});
-  expect_error("--confg x", ExitCode::usage, {"--confg", "'--config'"});
-  expect_error("--config star.yaml --workload incast.yaml --threads 0", ExitCode::usage,
-               {"--threads", "0", "1 to 1024"});
-  expect_error("--describe dqcn", ExitCode::usage, {"'dqcn'", "'dcqcn'"});
-  expect_error("--list topolgy", ExitCode::usage, {"'topolgy'", "'topology'"});
-}
-
-TEST_F(NetsimProgram, RefusesWrongConfigurations) {
-  write("typo.yaml", "topology: {kind: star, hosts: 4, rte: 100 Gbps}\n");
-  expect_error("--config typo.yaml --workload incast.yaml", ExitCode::usage, {"typo.yaml:1:", "rte", "rate"});
-  write("section.yaml", "topolgy: {kind: star}\n");
-  expect_error("--config section.yaml --workload incast.yaml", ExitCode::usage,
-               {"section.yaml:1:1", "topolgy", "topology"});
-  write("unit.yaml", "topology: {kind: star, hosts: 4, rate: 100 MB}\n");
-  expect_error("--config unit.yaml --workload incast.yaml", ExitCode::usage,
-               {"unit.yaml:1:", "topology.rate", "100 MB"});
-  write("kind.yaml", "topology: {kind: sta, hosts: 4}\n");
-  expect_error("--config kind.yaml --workload incast.yaml", ExitCode::usage, {"'sta'", "star"});
-  write("network.yaml", "topology: {kind: star, hosts: 4}\nnetwork: idael\n");
-  expect_error("--config network.yaml --workload incast.yaml", ExitCode::usage,
-               {"network.yaml:2:", "idael", "packet, ideal"});
-  expect_error("--config star.yaml --workload incast.yaml --set output.max_rows=-1", ExitCode::usage,
-               {"output.max_rows"});
-  expect_error("--config star.yaml --workload incast.yaml --set nonsense", ExitCode::usage, {"nonsense"});
-  expect_error("--config missing.yaml --workload incast.yaml", ExitCode::io, {"missing.yaml"});
-}
-
-TEST_F(NetsimProgram, RefusesWrongWorkloads) {
-  expect_error("--config star.yaml --workload missing.pb", ExitCode::io, {"missing.pb"});
-  write("empty.pb", "");
-  expect_error("--config star.yaml --workload empty.pb", ExitCode::input, {"empty.pb"});
+TEST_F(NetsimProgram, RefusesAWorkloadOfNoise) {
   write("noise.pb", std::string("\x07\xff\x00\x13garbage", 11));
   expect_error("--config star.yaml --workload noise.pb", ExitCode::input, {"noise.pb"});
-  write("big.yaml", "kind: incast\nsenders: 8\nreceiver: 8\nbytes: 1 MB\n");
-  expect_error("--config star.yaml --workload big.yaml", ExitCode::input, {"big.yaml", "9", "4"});
-}
-
-// Whatever is wrong inside a workload file has the workload's exit code, with the place.
-TEST_F(NetsimProgram, WhatIsWrongInAWorkloadIsTheWorkloads) {
-  const auto wrong = [this](const std::string& text, const std::vector<std::string>& parts) {
-    write("wrong.yaml", text);
-    expect_error("--config star.yaml --workload wrong.yaml", ExitCode::input, parts);
-  };
-  wrong("kind: incast\nsendrs: 3\n", {"wrong.yaml:2:1", "sendrs", "senders"});
-  wrong("kind: incast\nsenders: 3\nbytes: 1 Gbps\n", {"wrong.yaml:3:8", "1 Gbps"});
-  wrong("kind: incst\n", {"wrong.yaml:1:7", "incast"});
-  wrong("kind: incast\nkind: incast\n", {"wrong.yaml"});
-  wrong("kind: incast\nsenders:\n", {"wrong.yaml:2:", "senders: nothing is given"});
-  wrong("kind: flows\nflows:\n- {from: 0, to: 1, bytes: 1 MB, class: 1}\n",
-        {"wrong.yaml:3:", "class 1", "network.switch.classes"});
-  write("wrong.csv", "source,destination,bytes,start,class\n0,1,1,0,1\n");
-  expect_error("--config star.yaml --workload wrong.csv", ExitCode::input,
-               {"wrong.csv:2:9", "class 1", "network.switch.classes"});
-  EXPECT_EQ(run("--config star.yaml --workload wrong.csv --set network.switch.classes=2 --quiet").code, 0);
-}
-
-TEST_F(NetsimProgram, NothingBehindAKeyIsNoValue) {
-  write("empty.yaml", "topology: {kind: star, hosts: 4}\nhosts:\n");
-  expect_error("--config empty.yaml --workload incast.yaml", ExitCode::usage,
-               {"empty.yaml:2:", "hosts: nothing is given"});
-  write("empty.yaml", "topology: {kind: star, hosts: 4}\nhost:\n");
-  expect_error("--config empty.yaml --workload incast.yaml", ExitCode::usage,
-               {"empty.yaml:2:", "host: nothing is given", "single_nic"});
-  write("empty.yaml", "topology: {kind: star, hosts: 4}\ntransport:\n  mtu:\n");
-  expect_error("--config empty.yaml --workload incast.yaml", ExitCode::usage,
-               {"empty.yaml:3:", "transport.mtu: nothing is given"});
-  write("null.yaml", "topology: {kind: star, hosts: 4}\nhosts: null\ntransport: {mtu: ~, ecn_echo: null}\n");
-  EXPECT_EQ(run("--config null.yaml --workload incast.yaml --quiet --set hosts=null").code, 0);
-  write("empty.yaml", "topology: {kind: star, hosts: 4}\ntransport:\n");  // a section may be empty
-  EXPECT_EQ(run("--config empty.yaml --workload incast.yaml --quiet").code, 0);
-  expect_error("--config star.yaml --workload incast.yaml --set network.switch.routing=static",
-               ExitCode::usage, {"network.switch.routing", "'static' needs paths", "through"});
-}
-
-TEST_F(NetsimProgram, ATopologyFileRunsAsAConfiguration) {
-  write("tree.topo",
-        "Nodes 4\nTiers 2\nPodsize 4\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\n"
-        "Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns "
-        "1000\n");
-  write("list.cm", "Nodes 4\nConnections 1\n0->3 id 12 start 0 size 1000\n");
-  const Ended ended = run("--config tree.topo --workload list.cm --quiet --out r");
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(directory_.text("r/flows.csv"), HasSubstr(",connection 12,0,host0,host3,0,3,"));
-  EXPECT_THAT(run("--config tree.topo --print-config").out, HasSubstr("file: tree.topo"));
-  expect_error("--config star.yaml --workload tree.topo", ExitCode::input,
-               {"tree.topo: is a fat tree of htsim (.topo): give it as --config"});
-  write("links.txt", "3 1 2\n0\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n");
-  write("flow.txt", "1\n1 2 3 100 1000 0\n");
-  EXPECT_EQ(run("--config links.txt --workload flow.txt --quiet").code, 0);
 }
 
 // Hosts keep the file's numbers, and fct.txt is the tool's.

@@ -41,6 +41,7 @@ TEST_P(ShippedConfigs, Run) {
 }
 
 const std::vector<std::string> kShort = {"microbatches=2", "model.sequence=256"};
+const std::vector<std::string> kFewBytes = {"bytes=1 MB", "repeat=1"};
 const std::vector<std::string> kShortLayers = {"model.sequence=256"};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -87,23 +88,23 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/two_step.yaml", "collectives/all_to_all.yaml"}));
 INSTANTIATE_TEST_SUITE_P(
     Hosts, ShippedConfigs,
-    ::testing::Values(Case{"topologies/aws_p4de.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_1.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_1v.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_2.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_a100.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_b200.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_h100.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/dgx_h200.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/full_mesh.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/gb200.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/mixed.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/nccl_xml.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/pcie_server.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/single_nic.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/storage_server.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/tpu_v4.yaml", "collectives/all_reduce.yaml"},
-                      Case{"topologies/two_fabrics.yaml", "collectives/all_reduce.yaml"}));
+    ::testing::Values(Case{"topologies/aws_p4de.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_1.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_1v.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_2.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_a100.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_b200.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_h100.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_h200.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/full_mesh.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/gb200.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/mixed.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/nccl_xml.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/pcie_server.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/single_nic.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/storage_server.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/tpu_v4.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/two_fabrics.yaml", "collectives/all_reduce.yaml", kFewBytes}));
 INSTANTIATE_TEST_SUITE_P(
     Pipelines, ShippedConfigs,
     ::testing::Values(Case{"pipeline/ideal.yaml", "pipeline/breadth_first.yaml"},
@@ -123,20 +124,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/accelerator.yaml", "pipeline/communication.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_chimera.yaml"},
                       Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
-                      Case{"compute/a100_40gb.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/a100_40gb.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"compute/failures.yaml", "workloads/small_gpt_checkpoints.yaml"},
                       Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
-                      Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml"},
+                      Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml", kShortLayers},
                       Case{"topologies/dgx_h100.yaml", "workloads/small_llama_fp8_parameters.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
                       Case{"topologies/two_fabrics.yaml", "workloads/small_gpt_checkpoints.yaml"},
-                      Case{"two_dgx.yaml", "workloads/small_moe_ptdp.yaml"},
-                      Case{"two_dgx.yaml", "workloads/small_moe_dispatch.yaml"},
-                      Case{"collectives/deepep.yaml", "workloads/small_moe_dispatch.yaml"},
-                      Case{"two_dgx.yaml", "workloads/small_moe_fetch.yaml"},
-                      Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml"},
-                      Case{"two_dgx.yaml", "workloads/small_moe_even.yaml"},
+                      Case{"two_dgx.yaml", "workloads/small_moe_ptdp.yaml", kShortLayers},
+                      Case{"two_dgx.yaml", "workloads/small_moe_dispatch.yaml", kShortLayers},
+                      Case{"collectives/deepep.yaml", "workloads/small_moe_dispatch.yaml", kShortLayers},
+                      Case{"two_dgx.yaml", "workloads/small_moe_fetch.yaml", kShortLayers},
+                      Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml", kShortLayers},
+                      Case{"two_dgx.yaml", "workloads/small_moe_even.yaml", kShortLayers},
                       Case{"compute/aws_p3_8xlarge.yaml", "workloads/stage_meshes.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));
 INSTANTIATE_TEST_SUITE_P(

@@ -186,7 +186,7 @@ TEST_F(Faces, AKilledRunLeavesNothingThatSaysDoneWithOthersTables) {
   };
   const auto of_first = told(files_of("first")), of_second = told(files_of("results"));
   int unfinished = 0;
-  for (int i = 0; i <= 24; ++i) {
+  for (int i = 0; i <= test::by_size(24, 11, 11); ++i) {
     fs::remove_all(path("results"));
     fs::copy(path("first"), path("results"));
     const pid_t child = start(second);
@@ -223,7 +223,8 @@ std::vector<std::string> drawn_lines(const std::string& text) {
 TEST_F(Faces, ATerminalShowsLinesThatFit) {
   for (const unsigned width :
        test::by_size<std::vector<unsigned>>({60u, 80u, 120u}, {60u, 80u}, {60u, 80u})) {
-    const std::string text = on_terminal("--config star.yaml --workload long.yaml", width, 2);
+    const std::string text =
+        on_terminal("--config star.yaml --workload long.yaml", width, test::by_size(2.0, 1.2, 2.0));
     std::size_t drawings = 0;
     for (const std::string& line : drawn_lines(text)) {
       if (line.starts_with("netsim: error: ")) continue;  // one line, however long

@@ -1,34 +1,22 @@
-// Golden scenarios: YAML in, fingerprints out, the same in every build, on every machine. The expected values
-// are in golden/fingerprints.json; NETSIM_UPDATE_GOLDEN=1 writes them anew (then the commit says why they
-// changed).
+// Compares runs of the golden scenarios with each other. declared/golden.yaml has their fingerprints, which
+// declared_test.cpp compares.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/core/config.h"
 #include "sim/core/fingerprint.h"
 #include "sim/simulation/simulation.h"
 #include "tests/scenarios/golden_scenarios.h"
 #include "tests/support/paths.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::golden_test {
 namespace {
 
-using test::Scenario;
-
-Results run(const Scenario& scenario, std::uint64_t seed = 1) {
-  const std::string configs = source_directory() + "/configs/";
-  SimulationSetup setup;
-  setup.config = load_config(configs + scenario.config);
-  for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
-  setup.workload = configs + scenario.workload;
-  setup.seed = seed;
-  Simulation simulation(std::move(setup));
-  return simulation.run({});
-}
+using test::run_of;
+using test::ShippedRun;
 
 std::string hex(std::uint64_t value) {
   Fingerprint print;
@@ -40,34 +28,16 @@ nlohmann::json prints(const Results& results) {
   return {{"results", hex(results.fingerprints.results)}, {"packets", hex(results.fingerprints.packets)}};
 }
 
-TEST(Golden, FingerprintsAreTheRecordedOnes) {
-  const std::string path = source_directory() + "/tests/scenarios/golden/fingerprints.json";
-  nlohmann::json found;
-  for (const Scenario& scenario : test::golden_scenarios()) {
-    const Results results = run(scenario);
-    EXPECT_EQ(results.outcome, Outcome::done) << scenario.name;
-    EXPECT_EQ(results.network.drops, 0u) << scenario.name;
-    found[scenario.name] = prints(results);
-  }
-  if (std::getenv("NETSIM_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path) << found.dump(2) << "\n";
-    GTEST_SKIP() << "wrote " << path;
-  }
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path;
-  EXPECT_EQ(found, nlohmann::json::parse(file));
-}
-
 TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
-  const Scenario incast = test::golden_scenarios().front();
-  const Results base = run(incast), again = run(incast);
+  const ShippedRun incast = test::golden_scenarios().front();
+  const Results base = run_of(incast), again = run_of(incast);
   EXPECT_EQ(base.fingerprints.results, again.fingerprints.results);
   EXPECT_EQ(base.fingerprints.packets, again.fingerprints.packets);
   EXPECT_EQ(base.fingerprints.events, again.fingerprints.events);
   EXPECT_GT(base.network.ecn_marks, 0u);
-  Scenario rate = incast;
+  ShippedRun rate = incast;
   rate.overlays.push_back("topology.rate=200 Gbps");
-  for (const Results& other : {run(incast, 2), run(test::golden_scenarios()[1]), run(rate)}) {
+  for (const Results& other : {run_of(incast, 2), run_of(test::golden_scenarios()[1]), run_of(rate)}) {
     EXPECT_NE(base.fingerprints.results, other.fingerprints.results);
     EXPECT_NE(base.fingerprints.packets, other.fingerprints.packets);
   }
@@ -75,10 +45,10 @@ TEST(Golden, TwoRunsAreTheSameAndEveryKnobShows) {
 
 // The path of an iteration takes exactly as long as the iteration. Recording it changes nothing.
 TEST(Golden, CriticalPathsAddUpAndDoNotShow) {
-  for (Scenario scenario : test::golden_scenarios()) {
-    const Results plain = run(scenario);
+  for (ShippedRun scenario : test::share_of(test::golden_scenarios(), 3, 5)) {
+    const Results plain = run_of(scenario);
     scenario.overlays.push_back("output.critical_path=true");
-    const Results traced = run(scenario);
+    const Results traced = run_of(scenario);
     EXPECT_EQ(prints(plain), prints(traced)) << scenario.name;
     EXPECT_EQ(plain.fingerprints.events, traced.fingerprints.events) << scenario.name;
     const JobResult& job = traced.jobs.at(0);

@@ -136,22 +136,6 @@ TEST_F(NetsimProgram, ShowsASchedule) {
                {"lost.xml: all_reduce 'ring'", "refused: rank "});
 }
 
-TEST_F(NetsimProgram, RefusesAPlanThatThereIsNot) {
-  for (const std::string action : {"--show-schedule", "--write-program"}) {
-    expect_error(action + " rng --ranks 4", ExitCode::usage,
-                 {"'rng' is no algorithm and no file, did you mean 'ring'?"});
-    expect_error(action + " ring", ExitCode::usage, {"--ranks is missing"});
-    expect_error(action + " swing --ranks 6", ExitCode::input, {"powers of two"});
-    expect_error(action + " star.yaml", ExitCode::input, {"star.yaml: is a configuration of netsim"});
-    expect_error(action + " ring --ranks 4 --out ring.png", ExitCode::usage, {"--out: 'ring.png' was given"});
-    expect_error(
-        action + " ring --ranks 4 --out nowhere/ring" + (action == "--show-schedule" ? ".svg" : ".xml"),
-        ExitCode::io, {"nowhere"});
-  }
-  expect_error("--config star.yaml --workload incast.yaml --ranks 4", ExitCode::usage,
-               {"--ranks belongs to --show-schedule and --write-program"});
-}
-
 TEST_F(NetsimProgram, AProgramIsForItsCollectiveAndRanks) {
   write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 3));
   write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 1 MB}");

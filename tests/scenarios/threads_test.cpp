@@ -17,12 +17,13 @@
 #include "tests/report/fixtures.h"
 #include "tests/scenarios/golden_scenarios.h"
 #include "tests/support/paths.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::threads_test {
 namespace {
 
 using test::Directory;
-using test::Scenario;
+using Scenario = test::ShippedRun;
 
 // All output of a run by name: fingerprints, summary, waiting lines, every table.
 using Answers = std::map<std::string, std::string>;
@@ -31,17 +32,10 @@ struct Division {
   std::uint32_t sets, threads;  // sets: 0: as many as the engine wants
 };
 
-std::string below_configs(const std::string& path) {
-  return path[0] == '/' ? path : source_directory() + "/configs/" + path;
-}
-
 Answers run(const Scenario& scenario, Division division, Time until = kNever) {
   const Directory directory;
-  SimulationSetup setup;
-  setup.config = load_config(below_configs(scenario.config));
-  for (const std::string& overlay : scenario.overlays) overlay_config(setup.config, overlay);
+  SimulationSetup setup = test::setup_of(scenario);
   overlay_config(setup.config, "engine.sets=" + std::to_string(division.sets));
-  setup.workload = below_configs(scenario.workload);
   setup.threads = division.threads;
   setup.output_directory = directory.path();
   Simulation simulation(std::move(setup));
@@ -89,6 +83,7 @@ void expect_same(const Scenario& scenario, const std::vector<Division>& division
 
 const std::vector<Division> kSets{{2, 1}, {5, 1}, {16, 1}};
 const std::vector<Division> kSetsAndThreads{{2, 1}, {5, 1}, {16, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {16, 3}};
+const std::vector<Division> kSomeSetsAndThreads{{5, 1}, {16, 1}, {0, 2}, {16, 3}};
 
 // Small enough for every day: a workload of the same kind with fewer bytes.
 class Threads : public ::testing::Test {
@@ -111,9 +106,14 @@ class Threads : public ::testing::Test {
   }
   // The golden scenario with less to send.
   Scenario smaller(Scenario scenario) {
-    if (scenario.workload == "network/permutation.yaml") scenario.workload = permutation("1 MB");
-    if (scenario.workload == "bench/incast_8to1_10MB.yaml") scenario.workload = "workloads/incast_1MB.yaml";
-    if (scenario.workload == "workloads/small_gpt_ptdp.yaml") scenario.workload = small_gpt();
+    const auto is = [&](const char* workload) { return scenario.workload == test::below_configs(workload); };
+    if (is("network/permutation.yaml")) {
+      scenario.workload = permutation("1 MB");
+    } else if (is("bench/incast_8to1_10MB.yaml")) {
+      scenario.workload = "workloads/incast_1MB.yaml";
+    } else if (is("workloads/small_gpt_ptdp.yaml")) {
+      scenario.workload = small_gpt();
+    }
     return scenario;
   }
 
@@ -121,15 +121,24 @@ class Threads : public ::testing::Test {
 };
 
 TEST_F(Threads, DoNotShowInTheGoldenScenarios) {
-  for (const Scenario& scenario : test::golden_scenarios()) expect_same(smaller(scenario), kSetsAndThreads);
+  for (const Scenario& scenario : test::golden_scenarios())
+    expect_same(smaller(scenario), kSomeSetsAndThreads);
 }
+
+const std::vector<std::string> kSmallRacks = {"fabrics.rack.racks=3", "fabrics.rack.gpus=8",
+                                              "fabrics.scale_out.k=6", "hosts=6"};
 
 // Racks with NVLinks between hosts, and hosts of several kinds.
 TEST_F(Threads, DoNotShowInRacksAndGroupsOfHosts) {
-  const std::vector<std::string> small = {"fabrics.rack.racks=3", "fabrics.rack.gpus=8",
-                                          "fabrics.scale_out.k=6", "hosts=6"};
+  expect_same({"racks", "topologies/gb200.yaml", "collectives/all_reduce.yaml", kSmallRacks},
+              {{5, 1}, {0, 3}});
+  expect_same({"mixed", "topologies/mixed.yaml", "collectives/all_to_all.yaml", {}}, {{0, 3}});
+  expect_same({"two_fabrics", "topologies/two_fabrics.yaml", "collectives/all_reduce.yaml", {}}, {{0, 3}});
+}
+
+TEST(LongThreads, DoNotShowInRacksAndGroupsOfHosts) {
   for (const char* workload : {"collectives/all_reduce.yaml", "collectives/all_to_all.yaml"}) {
-    expect_same({"racks", "topologies/gb200.yaml", workload, small}, {{2, 1}, {5, 1}, {0, 3}});
+    expect_same({"racks", "topologies/gb200.yaml", workload, kSmallRacks}, {{2, 1}, {5, 1}, {0, 3}});
     expect_same({"mixed", "topologies/mixed.yaml", workload, {}}, {{5, 1}, {0, 3}});
     expect_same({"two_fabrics", "topologies/two_fabrics.yaml", workload, {}}, {{5, 1}, {0, 3}});
   }
@@ -137,6 +146,14 @@ TEST_F(Threads, DoNotShowInRacksAndGroupsOfHosts) {
 
 // Circuits that come and go.
 TEST_F(Threads, DoNotShowInOpticalCircuits) {
+  const char *shift = "topologies/shift.yaml", *all_to_all = "traffic/all_to_all_64KiB.yaml";
+  for (const auto& [config, workload] :
+       {std::pair("topologies/rotor.yaml", shift), std::pair("topologies/opera.yaml", all_to_all),
+        std::pair("topologies/optical_circuits.yaml", all_to_all)})
+    expect_same({config, config, workload, {}}, {{5, 1}, {0, 3}});
+}
+
+TEST(LongThreads, DoNotShowInOpticalCircuits) {
   for (const char* config :
        {"topologies/rotor.yaml", "topologies/opera.yaml", "topologies/optical_circuits.yaml"}) {
     for (const char* workload : {"topologies/shift.yaml", "traffic/all_to_all_64KiB.yaml"})
@@ -162,7 +179,7 @@ TEST_F(Threads, DoNotShowInAnotherSimulation) {
   const Scenario one = smaller(scenario("irn_with_loss")), two = scenario("ptdp_two_dgx");
   const Division division{0, 2};
   const Answers one_alone = run(one, division), two_alone = run(two, division);
-  for (int repetition = 0; repetition < 3; ++repetition) {
+  for (int repetition = 0; repetition < test::by_size(3, 1, 3); ++repetition) {
     Answers one_beside, two_beside;
     std::thread other([&] { one_beside = run(one, division); });
     two_beside = run(two, division);
@@ -315,8 +332,9 @@ TEST_F(Sets, DoNotShowWhereMessagesBeginBehindADeadlock) {
 
 // A network that repeats the same without end is stopped at the same time. This holds if it gives up by
 // itself, and if no one waits for that.
-TEST_F(Sets, DoNotShowInRunsThatGetNowhere) {
-  const auto nowhere = [&](const std::string& timeout, const std::vector<Division>& divisions,
+class StoppedRuns : public Threads {
+ protected:
+  void expect_same_nowhere(const std::string& timeout, const std::vector<Division>& divisions,
                            const char* sample) {
     expect_same({"nowhere, " + timeout,
                  "network/faults.yaml",
@@ -324,10 +342,16 @@ TEST_F(Sets, DoNotShowInRunsThatGetNowhere) {
                  {"network.faults=[{link: edge0-agg0, loss: 1}, {link: edge0-agg1, loss: 1}]",
                   "transport.retries=1000", "transport.retransmission_timeout=" + timeout, sample}},
                 divisions);
-  };
-  nowhere("1 ms", {{2, 1}}, "output.sample.interval=0");
-  nowhere("4 ms", {{5, 1}}, "output.sample.interval=0");
-  nowhere("4 ms", {{5, 1}}, "output.sample.interval=1 s");
+  }
+};
+using SetsOfStoppedRuns = StoppedRuns;
+using LongSets = StoppedRuns;
+
+TEST_F(SetsOfStoppedRuns, DoNotShow) { expect_same_nowhere("4 ms", {{5, 1}}, "output.sample.interval=1 s"); }
+
+TEST_F(LongSets, DoNotShowInRunsThatGetNowhere) {
+  expect_same_nowhere("1 ms", {{2, 1}}, "output.sample.interval=0");
+  expect_same_nowhere("4 ms", {{5, 1}}, "output.sample.interval=0");
 }
 
 // The golden scenarios as they are, and one that keeps several threads busy.

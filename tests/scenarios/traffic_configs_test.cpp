@@ -1,76 +1,27 @@
-// Tests that the shipped traffic patterns, flow lists and imported fabrics run from end to end. They have the
-// flows and bytes that they state, and the same results every time.
-#include <gmock/gmock.h>
+// Compares runs of traffic patterns and flow lists with each other. declared/traffic.yaml has those that are
+// shipped, with their flows and bytes.
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "sim/configuration/load_run.h"
-#include "sim/core/registry.h"
 #include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
-#include "tests/support/paths.h"
+#include "tests/support/shipped_run.h"
 
 namespace netsim::traffic_configs_test {
 namespace {
 
-struct Case {
-  const char* config;
-  const char* workload;
-  std::uint64_t flows;
-  Bytes bytes;  // 0: a matter of the seed
-};
-
-void PrintTo(const Case& c, std::ostream* out) { *out << c.config << " " << c.workload; }
-
-Results run_configs(const Case& c, std::uint64_t seed = 1) {
-  const std::string configs = source_directory() + "/configs/";
-  SimulationSetup setup;
-  setup.config = load_config(configs + c.config);
-  setup.workload = configs + c.workload;
-  setup.seed = seed;
-  return Simulation(std::move(setup)).run({});
-}
-
-class TrafficConfigs : public ::testing::TestWithParam<Case> {};
-
-TEST_P(TrafficConfigs, Run) {
-  const Results results = run_configs(GetParam());
-  EXPECT_EQ(results.outcome, Outcome::done);
-  EXPECT_EQ(results.network.flows_done, GetParam().flows);
-  EXPECT_EQ(results.network.drops, 0u);
-  if (GetParam().bytes > 0) {
-    EXPECT_EQ(results.network.bytes_delivered, GetParam().bytes);
-  }
-  const Results again = run_configs(GetParam());
-  EXPECT_EQ(again.fingerprints.results, results.fingerprints.results);
-  EXPECT_EQ(again.fingerprints.events, results.fingerprints.events);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Shipped, TrafficConfigs,
-    ::testing::Values(Case{"traffic/star17.yaml", "traffic/all_to_all.yaml", 17 * 16, 17 * 16 * 100'000},
-                      Case{"traffic/star17.yaml", "traffic/ring.yaml", 17 * 8, 17 * 8 * 1'000'000},
-                      Case{"traffic/star17.yaml", "traffic/poisson.yaml", 69, 0},
-                      Case{"traffic/star17.yaml", "traffic/poisson_inline.yaml", 583, 0},
-                      Case{"traffic/star17.yaml", "traffic/flows.yaml", 3, 4'004'000},
-                      // Every message of a collective has its credit, of 64 bytes.
-                      Case{"traffic/star17.yaml", "traffic/phases.yaml", 7104, 222'000'000 + 7104 * 64},
-                      Case{"traffic/star17.yaml", "traffic/flows.csv", 3, 4'004'000},
-                      Case{"traffic/custom.yaml", "traffic/flows.csv", 3, 4'004'000},
-                      Case{"import/ns3.yaml", "import/ns3/flow.txt", 4, 5'020'000},
-                      Case{"import/htsim.yaml", "import/htsim/connections.cm", 7, 1'608'192}));
-
 TEST(TrafficScenarios, AListIsTheSameInYamlAndCsv) {
-  const Results yaml = run_configs({"traffic/star17.yaml", "traffic/flows.yaml", 3, 0});
-  const Results csv = run_configs({"traffic/star17.yaml", "traffic/flows.csv", 3, 0});
+  const Results yaml = test::run_of({.config = "traffic/star17.yaml", .workload = "traffic/flows.yaml"});
+  const Results csv = test::run_of({.config = "traffic/star17.yaml", .workload = "traffic/flows.csv"});
   EXPECT_EQ(yaml.fingerprints.results, csv.fingerprints.results);
   EXPECT_EQ(yaml.fingerprints.events, csv.fingerprints.events);
 }
 
 TEST(TrafficScenarios, PoissonTrafficFollowsTheSeed) {
-  const Case c{"traffic/star17.yaml", "traffic/poisson.yaml", 0, 0};
-  EXPECT_NE(run_configs(c, 1).network.bytes_delivered, run_configs(c, 2).network.bytes_delivered);
+  const test::ShippedRun poisson{.config = "traffic/star17.yaml", .workload = "traffic/poisson.yaml"};
+  EXPECT_NE(test::run_of(poisson, 1).network.bytes_delivered,
+            test::run_of(poisson, 2).network.bytes_delivered);
 }
 
 // A workload in a file of its own on a star of 100 Gb/s and 1 us, packets of 1000 B.
@@ -85,17 +36,6 @@ Results run_list(const std::string& list, const std::string& more = "") {
       "test.yaml");
   setup.workload = directory.path() + "/list";
   return Simulation(std::move(setup)).run({});
-}
-
-// The cluster has none, so asking is refused before anything runs, at the place of the name.
-TEST(TrafficScenarios, CircuitsAreRefusedWhereThereAreNone) {
-  try {
-    run_list("kind: phases\nphases:\n  - {compute: 1 us}\n  - {circuits: ring}\n");
-    FAIL() << "accepted";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(),
-                ::testing::HasSubstr("list:4:16: phases.1.circuits: circuits 'ring' are asked for"));
-  }
 }
 
 TEST(TrafficScenarios, FlowsStartAtTheirTime) {
@@ -125,22 +65,6 @@ TEST(TrafficScenarios, FlowsOfOnePairShareItsLinkAtOnce) {
   const Results shared = run_list(large + "0,1,1000,1 us,0\n");
   EXPECT_LT(own.flows.p50, 10 * kMicrosecond);
   EXPECT_GT(shared.flows.p50, 700 * kMicrosecond);
-}
-
-TEST(TrafficScenarios, ARunOfNs3IsOneFile) {
-  const std::string path = source_directory() + "/configs/import/ns3/config.txt";
-  ConfiguredRun run = load_run(path);
-  bool known = false;
-  for (const ParameterInfo& info : PacketNetwork::transport_parameters())
-    known = known || info.name == "framing";
-  if (!known) GTEST_SKIP() << "the transport has no framing of ns-3";
-  SimulationSetup setup;
-  setup.config = std::move(run.config);
-  setup.workload = run.workload;
-  const Results results = Simulation(std::move(setup)).run({});
-  EXPECT_EQ(results.outcome, Outcome::done);
-  EXPECT_EQ(results.network.flows_done, 4u);
-  EXPECT_EQ(results.network.bytes_delivered, 5'020'000);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 What ends soon runs, in a scratch folder that looks like a clone; what takes long is asked for its manifest (netsim), its points
 (sweeps) or its options (other scripts); what builds or installs is compared with the files that define it. NETSIM_BINARY names
 the program. With NETSIM_TEST_SIZE=full commands of a second and those that ShippedConfigs runs are run here, too, and each point
-of each sweep is asked for its manifest.
+of each sweep is asked for its manifest. Scripts are then asked for their options, which otherwise are looked up in their source.
 """
 
 import json
@@ -29,13 +29,14 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
 # Commands that take minutes. Their manifest shows that all files, paths and values are right.
 LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
-# Commands that take more than a second.
-SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml$")
+# Commands that take more than half a second.
+SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml|small_llama_fsdp\.yaml($| --set gpus| --dry)"
+                     r"|two_jobs\.yaml$|validation/loss|collectives/dispatch|_offload")
 # Configuration and workload of each command that ShippedConfigs runs.
 SHIPPED = {tuple(f"configs/{name}" for name in pair) for pair in re.findall(
     r'Case\{"([^"]+)", "([^"]+)"[,}]', (ROOT / "tests/scenarios/components_test.cpp").read_text(encoding="utf-8"))}
 # Points of a sweep of which the quick suite asks for the manifest, besides the first and the last one.
-SOME_POINTS = 6
+SOME_POINTS = 3
 # Names that the pages give to files of the reader.
 STAND_INS = {
     "C.yaml": "topology: {kind: fat_tree, k: 4}\nhost: single_nic\ntransport: {congestion_control: {kind: dcqcn, profile: vendor}}\n",
@@ -169,7 +170,11 @@ class Documentation(unittest.TestCase):
 
     def help_of(self, script):
         if script not in self.help:
-            self.help[script] = self.shell(f"{sys.executable} {script} --help")
+            if FULL:
+                self.help[script] = self.shell(f"{sys.executable} {script} --help")
+            else:  # the source that defines the options is enough
+                sources = [ROOT / script, *sorted((ROOT / "scripts" / "netsim_runs").glob("*.py"))]
+                self.help[script] = "\n".join(path.read_text(encoding="utf-8") for path in sources)
         return self.help[script]
 
     def sweep(self, words):
@@ -237,6 +242,15 @@ class Documentation(unittest.TestCase):
         for path in sorted((ROOT / "configs" / "sweeps").glob("*.yaml")):
             if "axes:" in path.read_text():
                 self.sweep(["scripts/sweep.py", f"configs/sweeps/{path.name}"])
+
+    def test_blocks_that_name_a_file_of_the_repository_are_that_file(self):
+        checked = 0
+        for page in PAGES:
+            for name, text in re.findall(r"^```\w+ (\w+/\S+)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+                with self.subTest(f"{page.relative_to(ROOT)}: {name}"):
+                    checked += 1
+                    self.assertEqual(text, (ROOT / name).read_text(encoding="utf-8"))
+        self.assertGreater(checked, 0)
 
     def test_links_lead_somewhere(self):
         for page in PAGES:

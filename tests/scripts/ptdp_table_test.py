@@ -82,12 +82,12 @@ class Table(unittest.TestCase):
     def test_one_job_of_all_gpus_serves_all_choices(self):
         choices = list(small(8, 2, 32, 64).choices())
         self.assertEqual(len(choices), 8)
-        choices = choices if FULL else choices[::3]
+        choices = choices if FULL else choices[::7]
         with tempfile.TemporaryDirectory() as folder:
             found = ptdp_table.rated(steps.Player(BINARY, pathlib.Path(folder), report=self.reports.append).step, choices)
         self.assertEqual(sum("32 GPUs" in text for text in self.reports), 1)
         self.assertEqual(found, sorted(found, key=lambda entry: entry[0]))
-        for rate, choice, times in (found[0], found[-1]):
+        for rate, choice, times in (found[0], found[-1]) if FULL else found[:1]:
             exact = self.player.play(choice.job())["times"]
             self.assertAlmostEqual(times["step_s"] / exact["step_s"], 1, delta=0.005, msg=choice)
 

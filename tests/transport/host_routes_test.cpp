@@ -110,7 +110,7 @@ TEST(Dgx1, NeighbourRingsSaturateAllNvlinks) {
 }
 
 // Two NICs behind one PCIe link: queue pairs take them in turns, and both wires are busy.
-TEST(Nics, OfOneGpuAreUsedByItsQueuePairs) {
+TEST(SharedNics, OfOneGpuAreUsedByItsQueuePairs) {
   PacketFixture f = fixture("storage_server", "hosts: 2\n");
   const Bytes bytes = 5'000'000;
   for (std::uint32_t channel = 0; channel < 4; ++channel) f.send(0, 1, bytes, 0, channel);
@@ -132,7 +132,7 @@ constexpr const char* kTwoRails =
 
 // Between rails that nothing joins a message leaves its host by the NIC of the receiver's rail, over NVLink
 // and the GPU there.
-TEST(Nics, OfAnotherRailAreReachedOverNvlink) {
+TEST(SharedNics, OfAnotherRailAreReachedOverNvlink) {
   PacketFixture f(kNoControl + kTwoRails);
   f.send(0, 9, 4096);
   f.loop.run();
@@ -148,7 +148,7 @@ TEST(Nics, OfAnotherRailAreReachedOverNvlink) {
   EXPECT_EQ(f.delivered[0], expected);
 }
 
-TEST(Nics, OfAllRailsCarryAnAllToAll) {
+TEST(SharedNics, OfAllRailsCarryAnAllToAll) {
   PacketFixture f(kNoControl + kTwoRails);
   for (std::uint32_t from = 0; from < 16; ++from) {
     for (std::uint32_t to = 0; to < 16; ++to) {
@@ -164,7 +164,7 @@ TEST(Nics, OfAllRailsCarryAnAllToAll) {
 }
 
 // One packet from a GPU to one of another host, over all the links between.
-TEST(Nics, BehindPcieSwitchesTakeTheTimeOfTheirLinks) {
+TEST(SharedNics, BehindPcieSwitchesTakeTheTimeOfTheirLinks) {
   PacketFixture f = fixture("pcie_server", "hosts: 2\n");
   f.send(0, 13, 4096);
   f.loop.run();
@@ -181,7 +181,7 @@ TEST(Nics, BehindPcieSwitchesTakeTheTimeOfTheirLinks) {
 }
 
 // GPUs that share a NIC, a GPU that sends by PCIe and by NIC at once: everything arrives.
-TEST(Nics, AreSharedWithWhatGoesOverPcie) {
+TEST(SharedNics, AreSharedWithWhatGoesOverPcie) {
   PacketFixture f = fixture("pcie_server", "hosts: 3\n");
   for (std::uint32_t from = 0; from < 24; ++from) {
     for (std::uint32_t to = 0; to < 24; ++to) {
@@ -197,7 +197,7 @@ const std::string kRack =
     "fabrics:\n  rack: {kind: nvl_rack, racks: 2}\n"
     "  scale_out: {kind: star, hosts: 144, rate: 400 Gbps, delay: 1 us}\nhost: gb200\n";
 
-TEST(NvlRack, CarriesMessagesBetweenHostsAsNvlinkDoes) {
+TEST(RoutesInNvlRack, CarriesMessagesBetweenHostsAsNvlinkDoes) {
   PacketFixture f(kNoControl + kRack + "hosts: 36\n");
   const Bytes bytes = 36 * 512 * kKibibyte;
   f.send(0, 71, bytes);   // another host of the rack

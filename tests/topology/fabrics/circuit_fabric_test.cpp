@@ -88,7 +88,7 @@ TEST(Rotor, OverWhatIsLitHasTheWaysOfTheGraph) {
 }
 
 // The jumps of a ring have no divisor in common with the servers; links are at most the ports.
-TEST(Topoopt, IsRegularAndJoined) {
+TEST(TopooptFabric, IsRegularAndJoined) {
   rc::check("degree, rings", [] {
     const int servers = *rc::gen::inRange(3, 120), degree = *rc::gen::inRange(2, 9);
     const Cluster cluster = cluster_of("topology: {kind: topoopt, servers: " + std::to_string(servers) +
@@ -115,7 +115,7 @@ TEST(Topoopt, IsRegularAndJoined) {
 }
 
 // More rings make shorter ways; about n^(1/rings) as Chord's fingers do.
-TEST(Topoopt, MoreRingsMakeShorterWays) {
+TEST(TopooptFabric, MoreRingsMakeShorterWays) {
   std::uint32_t before = UINT32_MAX;
   for (const int degree : {2, 4, 6, 8}) {
     const Structure s = structure_of(
@@ -126,7 +126,7 @@ TEST(Topoopt, MoreRingsMakeShorterWays) {
   EXPECT_LE(before, 9u);
 }
 
-TEST(Topoopt, GivesPortsToThePairsThatSayMost) {
+TEST(TopooptFabric, GivesPortsToThePairsThatSayMost) {
   const std::string yaml =
       "topology: {kind: topoopt, servers: 8, degree: 4, all_reduce: 10 MB, demand: [[0, 4, 100 MB], [4, 1, "
       "60 "

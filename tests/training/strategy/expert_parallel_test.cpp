@@ -222,7 +222,7 @@ void expect_sound(const std::vector<std::uint32_t>& chosen, const RoutingShape& 
   }
 }
 
-TEST(Routers, SendATokenToDifferentExpertsWithinItsGroups) {
+TEST(ExpertRouters, SendATokenToDifferentExpertsWithinItsGroups) {
   for (const char* kind : {"uniform", "{kind: zipf, exponent: 1.2}", "{kind: zipf, exponent: 5}", "drift"}) {
     SCOPED_TRACE(kind);
     const auto of = router(kind);
@@ -235,7 +235,7 @@ TEST(Routers, SendATokenToDifferentExpertsWithinItsGroups) {
   }
 }
 
-TEST(Routers, ZipfIsItsLaw) {
+TEST(ExpertRouters, ZipfIsItsLaw) {
   const RoutingShape shape = shape_of(64, 1000, 8, 1);
   std::vector<std::int64_t> tokens = popularity(*router("{kind: zipf, exponent: 1}"), shape, 0, 0);
   std::sort(tokens.rbegin(), tokens.rend());
@@ -256,7 +256,7 @@ TEST(Routers, ZipfIsItsLaw) {
 }
 
 // The closer two iterations, the more alike; the seed makes it another configuration.
-TEST(Routers, PopularityDrifts) {
+TEST(ExpertRouters, PopularityDrifts) {
   const RoutingShape shape = shape_of(16, 1000, 16, 2);
   const auto drift = router("{kind: drift, spread: 1, memory: 0.95}");
   EXPECT_TRUE(drift->changes());
@@ -274,7 +274,7 @@ TEST(Routers, PopularityDrifts) {
             popularity(*router("{kind: drift, spread: 1, memory: 0.95, seed: 2}"), shape, 0, 0));
 }
 
-TEST(Routers, ATraceIsDealtOutExactly) {
+TEST(ExpertRouters, ATraceIsDealtOutExactly) {
   const auto counts = router("{kind: counts, file: expert_counts.csv}");
   const RoutingShape shape = shape_of(4, 64, 8, 2);
   EXPECT_TRUE(counts->changes());
@@ -298,7 +298,7 @@ std::string refused_trace(const std::string& text, const RoutingShape& shape, st
   return "accepted";
 }
 
-TEST(Routers, RefuseTracesOfOtherJobs) {
+TEST(ExpertRouters, RefuseTracesOfOtherJobs) {
   const RoutingShape shape = shape_of(4, 64, 8, 2);
   const std::string good = "expert,tokens\n0,1\n7,1\n";
   EXPECT_EQ(refused_trace(good, shape, 3), "accepted");
@@ -317,7 +317,7 @@ TEST(Routers, RefuseTracesOfOtherJobs) {
   EXPECT_THAT(refused_trace(good, shape_of(4, 64, 8, 2, 4, 2), 3), HasSubstr("group_limit"));
 }
 
-TEST(Routers, ExponentialsAreTheSameEverywhere) {
+TEST(ExpertRouters, ExponentialsAreTheSameEverywhere) {
   EXPECT_EQ(portable_exp(0), 1);
   for (const double x : {-30.0, -3.25, -0.5, 0.1, 1.0, 2.5, 40.0})
     EXPECT_NEAR(portable_exp(x) / std::exp(x), 1, 1e-14) << x;

@@ -27,6 +27,7 @@
 #include "tests/report/fixtures.h"
 #include "tests/support/paths.h"
 #include "tests/support/single_job.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::pipeline_test {
 namespace {
@@ -227,7 +228,7 @@ TEST(PipelineWithLinkDelay, EndsWhenTheMaxPlusRecurrenceSays) {
   if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
     GTEST_SKIP() << "python3 is not installed, and the recurrence is written in it";
   }
-  const std::vector<Shape> shapes = random_shapes(24);
+  const std::vector<Shape> shapes = random_shapes(test::by_size(24, 12, 8));
   std::string command = "python3 '" + source_directory() + "/tests/training/strategy/max_plus.py'";
   for (const Shape& shape : shapes) command += " " + shape.words();
   const std::vector<Time> expected = numbers_of(command);
@@ -337,7 +338,7 @@ TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
   if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
     GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
   }
-  expect_ends_of_replays(random_replays(8), "replays.json");
+  expect_ends_of_replays(random_replays(test::by_size<std::size_t>(8, 4, 2)), "replays.json");
 }
 
 // ---- Messages of a stage in one stream
@@ -519,7 +520,8 @@ TEST(PipelineWithLinkDelay, ListsThatCommunicateEndWhenTheirReplaySays) {
   RandomStream random(13, "lists");
   RandomLists lists(random);
   std::vector<Replayed> all;
-  for (Replayed one : random_replays(20)) {
+  const int many = test::by_size(20, 8, 8);
+  for (Replayed one : random_replays(static_cast<std::size_t>(many))) {
     one.schedule = lists.list(one);
     if (one.schedule.empty()) continue;
     one.reduces = random.below(4) != 0;
@@ -527,8 +529,8 @@ TEST(PipelineWithLinkDelay, ListsThatCommunicateEndWhenTheirReplaySays) {
     if (one.placement != "bidirectional") one.replicas = one.reduces ? 2 : 1;
     all.push_back(std::move(one));
   }
-  EXPECT_GE(all.size(), 200U);  // of 260
-  EXPECT_GE(lists.refused(), 20);
+  EXPECT_GE(all.size(), 10U * static_cast<unsigned>(many));  // of 13 for each
+  EXPECT_GE(lists.refused(), many / 2);
   expect_ends_of_replays(all, "lists.json");
 }
 

@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const int kTraces = test::by_size(1000, 400, 200);
+const int kTraces = test::by_size(1000, 200, 100);
 constexpr int kRecords = 50;
 constexpr double kTolerance = 1e-9;
 

@@ -82,7 +82,7 @@ TEST(WorkloadReaders, AreChosenByContent) {
 
 // ---- CSV
 
-TEST(Csv, HasUnitsInCellsOrHeader) {
+TEST(FlowListCsv, HasUnitsInCellsOrHeader) {
   const auto source = read_list(
       "source,destination,bytes,start\n"
       "0,1,10 MB,0\n"
@@ -118,7 +118,7 @@ std::unique_ptr<TaskSource> open_files(const std::string& reader,
   return nullptr;
 }
 
-TEST(Csv, SeveralFilesAreOneList) {
+TEST(FlowListCsv, SeveralFilesAreOneList) {
   std::string message;
   const auto source = open_files("csv",
                                  {{"b", "source,destination,bytes,start\n0,1,5,0\n1,2,6,1 us\n"},
@@ -145,7 +145,7 @@ TEST(WorkloadReaders, OfOneFileRefuseSeveral) {
   }
 }
 
-TEST(Csv, NumbersTheQueuePairsOfAPairUnlessTold) {
+TEST(FlowListCsv, NumbersTheQueuePairsOfAPairUnlessTold) {
   const auto source = read_list(
       "source,destination,bytes,start,class,channel,name\n"
       "0,1,1,0,0,5,a\n"
@@ -158,7 +158,7 @@ TEST(Csv, NumbersTheQueuePairsOfAPairUnlessTold) {
                                       Row{0, 2, 3, 0, 0, 0}));
 }
 
-TEST(Csv, SaysWhereItIsWrong) {
+TEST(FlowListCsv, SaysWhereItIsWrong) {
   const std::string header = "source,destination,bytes,start\n";
   EXPECT_THAT(list_error(header + "0,8,1,0\n"), StartsWith("3 list:2:3: the destination is '8'; allowed"));
   EXPECT_THAT(list_error(header + "0,1,1,0\nx,1,1,0\n"), StartsWith("3 list:3:1: the source is 'x'"));
@@ -197,13 +197,13 @@ TEST(FlowLists, ClassesAreThoseOfTheNetwork) {
   EXPECT_EQ(list_error("2\n0 1 3 100 1 0\n0 1 5 100 1 0\n", context), "");
 }
 
-TEST(Csv, SurvivesMutations) {
+TEST(FlowListCsv, SurvivesMutations) {
   test::expect_sane(
       "source,destination,bytes,start,class,channel,name\n0,1,10 MB,0,0,1,\"a \"\"b\"\"\"\n2,3,5,1 us,1,,x\n",
       [](const std::string& text) { read_list(text, 8); });
 }
 
-TEST(Csv, AHundredThousandFlowsAreCheap) {
+TEST(FlowListCsv, AHundredThousandFlowsAreCheap) {
   std::string text = "source,destination,bytes,start_ns\n";
   for (int i = 0; i < 100'000; ++i) {
     text +=

@@ -255,7 +255,7 @@ TEST(AllToAll, RefusesNonsense) {
               AllOf(HasSubstr("99990000 flows"), HasSubstr("16777216")));
 }
 
-TEST(Ring, ARoundFollowsWhatItsRankSentAndReceived) {
+TEST(RingTraffic, ARoundFollowsWhatItsRankSentAndReceived) {
   const auto source = source_of("{kind: ring, bytes: 1 KB, ranks: 3, rounds: 2}", 8);
   // Rank 0: its sends of rounds 0 and 1 and its receives of both.
   ASSERT_EQ(test::task_count(*source, 0), 4u);
