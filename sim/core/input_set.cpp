@@ -168,9 +168,11 @@ std::size_t InputStream::read_disk(char* to, std::size_t most) const {
 
 std::string read_file(const InputSet::File& file, std::uint64_t limit) {
   if (file.size > limit) {
-    throw InputError(Place{file.path, 0, 0, ""}, std::to_string(file.size) +
-                                                     " bytes are too many for such a file: at most " +
-                                                     std::to_string(limit >> 20) + " MiB");
+    const bool gibibytes = limit % (std::uint64_t{1} << 30) == 0;
+    throw InputError(
+        Place{file.path, 0, 0, ""},
+        std::to_string(file.size) + " bytes are too many for such a file: at most " +
+            (gibibytes ? std::to_string(limit >> 30) + " GiB" : std::to_string(limit >> 20) + " MiB"));
   }
   return file.content != nullptr ? *file.content : read_file(file.path, limit);
 }

@@ -220,7 +220,7 @@ void JobStatistics::end_communication(const JobRecord& record) {
                                               record.communication, record.rank));
   Operation& operation = operations_[it->second];
   Time end = record.time;
-  if (operation.kind == CollectiveKind::point_to_point) {
+  if (is_point_to_point(operation.task)) {
     deliver(operation, record.time);
     end = operation.delivered;
   } else {

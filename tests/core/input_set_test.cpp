@@ -48,7 +48,8 @@ class Inputs : public ::testing::Test {
   // Returns the names of the files of an input, relative to the folder of the test.
   std::vector<std::string> found(const std::vector<std::string>& names) const {
     std::vector<std::string> result;
-    for (const InputSet::File& file : InputSet(paths(names)).files())
+    const InputSet input(paths(names));
+    for (const InputSet::File& file : input.files())
       result.push_back(fs::path(file.path).lexically_relative(folder_).string());
     return result;
   }

@@ -41,7 +41,7 @@ Moved run(const std::string& name, int microbatches, int hidden, const std::stri
   Moved result{results.network.bytes_delivered, 0};
   const auto source = load_workload(path, kRanks);
   for (const Task& task : test::tasks_of(*source, 0)) {  // one communicator, of which rank 0 is a member
-    if (task.collective().counts == nullptr) continue;
+    if (task.kind() != TaskKind::collective || task.collective().counts == nullptr) continue;
     for (std::uint32_t s = 0; s < kRanks; ++s) {
       for (std::uint32_t d = 0; d < kRanks; ++d)
         result.counted += s == d ? 0 : task.collective().counts->of(s, d);
