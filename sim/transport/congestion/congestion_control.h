@@ -28,22 +28,27 @@ struct CongestionContext {
   Bytes mtu = 0;               // payload bytes of a full packet
   std::uint32_t hops = 0;      // number of links of the path between the NICs
   std::uint32_t next_psn = 0;  // psn of the next packet
-  // In and out: paced rate, integer bit/s, clamped to 1 .. line_rate.
+  // In and out: paced rate, integer bit/s, clamped to 1 .. line_rate. At 1 bit/s a packet of 1 kB takes over
+  // two hours, and no ACK comes to raise the rate. A control by rate therefore needs a least rate of its own.
   BitRate rate = 0;
-  // In and out: payload bytes that may be unacknowledged when a packet is started (see whole_packets).
+  // In and out: payload bytes that may be unacknowledged when a packet is started (see whole_packets). A
+  // control by rate leaves it as it is.
   Bytes window = kNoWindow;
   std::byte* state = nullptr;  // state_bytes, zeroed before start(), aligned to 16
   // Out: on_timer(i) is called at this time, which must be later than now.
   std::array<Time, kCongestionTimers> timer{kNever, kNever};
 };
 
-// The content of an acknowledgement.
+// Feedback: the content of an ACK that acknowledges packets for the first time, or of a NACK. A NACK may
+// acknowledge none; then `packets` and `bytes` are 0. ACKs that repeat an earlier one are not reported.
 struct Feedback {
   std::uint32_t acknowledged_psn = 0;  // all packets before this one have arrived
   std::uint32_t packets = 0;           // packets acknowledged now for the first time
   Bytes bytes = 0;                     // their payload
-  std::uint32_t marked = 0;  // ECN-marked packets that arrived since the last ACK (ECN echo in ACKs)
-  Time rtt = 0;              // time since the packet that caused the ACK was sent; 0: not measured
+  // Number of ECN-marked packets that arrived since the last ACK: 0 or 1 with an ACK for each packet. It is 0
+  // unless marks are returned in ACKs (`ecn_echo`, CongestionNeeds::ack_echo).
+  std::uint32_t marked = 0;
+  Time rtt = 0;  // time since the packet that caused the ACK was sent; 0: not measured
   // Telemetry of that packet, in the order of its way. Empty without telemetry.
   std::span<const TelemetryHop> hops;
 };
@@ -51,13 +56,16 @@ struct Feedback {
 // Needs of a congestion control from the rest of the network. It is queried once.
 struct CongestionNeeds {
   bool acks = false;  // calls of on_ack
-  // It works as published only with an ACK for each packet; that is then the default.
+  // It works as published only with an ACK for each packet. That is then the default, which
+  // `transport.acknowledge.every` overrides. An ACK may therefore cover several packets (Feedback::packets).
   bool every_ack = false;
   bool sent_bytes = false;  // calls of on_sent
-  // ECN marks are returned in ACKs even if the transport's `ecn_echo` is CNP.
+  // ECN marks are returned in ACKs (Feedback::marked) even if the transport's `ecn_echo` is CNP. It causes no
+  // calls of on_cnp().
   bool ack_echo = false;
   bool timestamps = false;  // measured round-trip times (Feedback::rtt)
-  // A changed rate also applies to a wait for the next packet that has begun.
+  // A changed rate also applies to a wait for the next packet that has begun. Without it, a change acts from
+  // the packet after that.
   bool pace_again = false;
   // A packet starts only if all of it fits into the window, or it is the only one.
   bool whole_packets = false;
@@ -86,6 +94,7 @@ class CongestionControl {
   // Called for a CNP. If the transport's `ecn_echo` is `ack`, it is called for an ACK with a mark, after
   // on_ack.
   virtual void on_cnp(CongestionContext&) const {}
+  // Called for an ACK or NACK, as Feedback says; never for a timeout of the retransmission timer.
   virtual void on_ack(CongestionContext&, const Feedback&) const {}
   // Called when a packet was started; `bytes` is its size on the wire.
   virtual void on_sent(CongestionContext&, Bytes /*bytes*/) const {}

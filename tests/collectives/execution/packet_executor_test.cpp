@@ -176,7 +176,7 @@ TEST(PacketExecutor, AnAllReduceOfADgxTakesWhatNcclTakes) {
       {8 * kGibibyte, time(8 * kGibibyte, 231.58), 0.03}};
   EXPECT_LT(expect_measured(kTwoDgx + std::string("collectives: {all_reduce: nccl, protocol: auto, "
                                                   "launch_latency: 22.7 us}\n"),
-                            every(1, 8), test::share_of(measured, 3, 6)),
+                            every(1, 8), measured),
             0.08);
 }
 
