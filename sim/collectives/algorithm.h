@@ -46,8 +46,9 @@ enum class TreePattern : std::uint8_t {
 // RankSite: the host and the rail of a rank.
 struct RankSite {
   std::uint32_t host = 0;  // hosts are numbered from 0 in the order of their first ranks
-  // Position, among the NICs of its host, of the nearest NIC that carries the rank's messages. GPUs of
-  // different hosts with the same rail have NICs at the same position. kNoIndex: no NIC is near.
+  // Position, among the NICs of its host, of the NIC that carries the rank's messages: one of the nearest.
+  // GPUs of different hosts with the same rail have NICs at the same position. GPUs of a host that share a NIC
+  // have the same rail, so a host may have fewer rails than ranks. kNoIndex: no NIC is near.
   std::uint32_t rail = kNoIndex;
   auto operator<=>(const RankSite&) const = default;
 };
@@ -64,7 +65,8 @@ struct GroupShape {
   TreePattern pattern = TreePattern::balanced;
   // PlanTraits::hosts: number of NICs near the members of a domain, all members together; 0: not known.
   std::uint32_t nics = 0;
-  // PlanTraits::sites: host and rail by rank, for RankOrder::group; empty: not known.
+  // PlanTraits::sites: host and rail by rank, for RankOrder::group. It is empty where no cluster is known, as
+  // for --show-schedule.
   std::vector<RankSite> sites = {};
   // PlanTraits::channels: channels for sends and receives in all, and for the messages to one rank. 0: not
   // known.
@@ -102,6 +104,8 @@ class CollectiveAlgorithm {
   virtual ~CollectiveAlgorithm() = default;
   // Returns whether the algorithm makes plans for collectives of this kind.
   virtual bool supports(CollectiveKind kind) const = 0;
+  // Returns what all its plans need and have. It cannot depend on the group: a library, not an algorithm,
+  // chooses another algorithm for some groups.
   virtual PlanTraits traits() const { return {}; }
   // Makes the plan of a supported kind for a group. Throws InputError for a group that it cannot serve.
   virtual std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const = 0;
