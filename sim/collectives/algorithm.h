@@ -47,8 +47,8 @@ enum class TreePattern : std::uint8_t {
 struct RankSite {
   std::uint32_t host = 0;  // hosts are numbered from 0 in the order of their first ranks
   // Position, among the NICs of its host, of the NIC that carries the rank's messages: one of the nearest.
-  // GPUs of different hosts with the same rail have NICs at the same position. GPUs of a host that share a NIC
-  // have the same rail, so a host may have fewer rails than ranks. kNoIndex: no NIC is near.
+  // GPUs of different hosts with the same rail have NICs at the same position. GPUs of a host that share a
+  // NIC have the same rail, so a host may have fewer rails than ranks. kNoIndex: no NIC is near.
   std::uint32_t rail = kNoIndex;
   auto operator<=>(const RankSite&) const = default;
 };
