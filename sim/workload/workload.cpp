@@ -75,7 +75,7 @@ const Format* input_format(const InputSet& input) {
       return known == nullptr ? "of no known format" : known->what;
     };
     refuse(file.path, "is " + what(other) + ", but " + first.path + " is " + what(format) +
-                          ": the files of one workload have one format");
+                          ": the files of one workload have formats of one reader");
   }
   return format;
 }

@@ -152,8 +152,9 @@ TEST_F(WorkloadFiles, FilesThatAreNoOneWorkloadAreRefused) {
                     topo = write("t.topo", "Nodes 8\nTiers 3\nPodsize 4\nTier 0\nRadix_Down 2\n");
   const std::string program = kRoot + "/traces/gpt3_ptdp.pb";
   const auto refusal = [](const std::vector<std::string>& paths) { return load(paths).second; };
-  EXPECT_EQ(refusal({list, matrix}), matrix + ": is a connection matrix of htsim, but " + list +
-                                         " is a flow list: the files of one workload have one format");
+  EXPECT_EQ(refusal({list, matrix}),
+            matrix + ": is a connection matrix of htsim, but " + list +
+                " is a flow list: the files of one workload have formats of one reader");
   EXPECT_THAT(refusal({list, words}), AllOf(HasSubstr(words + ": is of no known format"), HasSubstr(list)));
   EXPECT_THAT(refusal({list, program}), HasSubstr(program + ": is a workload of netsim (.pb), but"));
   EXPECT_THAT(refusal({list, topo}), HasSubstr(topo + ": is a fat tree of htsim"));
@@ -169,7 +170,7 @@ TEST_F(WorkloadFiles, FilesThatAreNoOneWorkloadAreRefused) {
     }
     return std::string("accepted");
   };
-  EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, b.cm]}]\n"), HasSubstr("have one format"));
+  EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, b.cm]}]\n"), HasSubstr("have formats of one reader"));
   EXPECT_THAT(jobs("jobs: [{name: a, workload: []}]\n"), HasSubstr("the sequence of files is empty"));
   EXPECT_THAT(jobs("jobs: [{name: a, workload: ''}]\n"), HasSubstr("the name of a file is empty"));
   EXPECT_THAT(jobs("jobs: [{name: a, workload: [a.csv, none.csv]}]\n"), HasSubstr("no file 'none.csv'"));

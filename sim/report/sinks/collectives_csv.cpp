@@ -27,7 +27,7 @@ const std::vector<ColumnInfo>& collective_columns() {
       {"busbw_GBps", "bus bandwidth"},
       {"algorithm", "algorithm that the library chose; empty for messages"},
       {"protocol", "protocol that the library chose; empty for messages"},
-      {"channels", "channels of the collective; 1 within a host, where channels are timed together"},
+      {"channels", "channels that the library chose; those within a host are timed together"},
       {"why", "reason for the library's choice"},
   };
   return columns;
