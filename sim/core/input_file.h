@@ -36,7 +36,8 @@ struct Word {
   int line = 0, column = 0;  // from 1
 };
 
-// TextReader: reads words separated by white space. Its errors are InputErrors at a word's place.
+// TextReader: reads words separated by white space. Its errors are InputErrors at a word's place. It skips
+// empty lines only: a comment or a byte order mark is part of words.
 class TextReader {
  public:
   // `text` must outlive the reader and its words; `file` stands for it in messages.

@@ -90,7 +90,7 @@ const Parameters<SwitchParameters>& switch_parameters() {
                    "data classes (priorities, virtual lanes): flows choose theirs")
           .list("lossless", &S::lossless, "pfc: which classes are lossless: all (default), none, or a list")
           .component("scheduler", &S::scheduler, "queue_discipline", "strict",
-                     "which class a port serves next")
+                     "what a port sends next: a class, or with a discipline that has own_queues a queue")
           .component("marker", &S::marker, "marker", "red", "ECN marking at each switch port")
           .component("routing", &S::routing, "routing_policy", "ecmp", "choice among equal-cost next hops")
           .choice(

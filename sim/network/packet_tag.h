@@ -12,7 +12,8 @@ struct PacketTag {
   // Identifies the packet's queue pair, data and replies alike. It is the same in every run with the same
   // traffic, whatever the number of threads.
   std::uint64_t flow = 0;
-  // Payload bytes of the packet's message from this packet on; 0 for ACKs, NACKs and notifications.
+  // Payload bytes of the packet's message from this packet on; 0 for ACKs, NACKs and notifications, which a
+  // scheduler by least bytes therefore sends first.
   Bytes remaining = 0;
   Bytes message_bytes = 0;               // payload of the whole message; 0 for replies
   Time message_start = 0;                // time at which the message was handed to the sender; 0 for replies

@@ -29,7 +29,9 @@ class PortScheduler {
   // here.
   virtual std::uint32_t queue_of(const PacketView& packet, const PortQueues& queues, Time now) = 0;
   // Returns the queue whose first packet is sent now, of those for which queues.may_send() is true; at least
-  // one is.
+  // one is. Queues are numbered over all classes of the port, and their order among classes is up to this
+  // function. It is called each time the port is free and a queue may send. It must choose one: a port is
+  // never idle for a scheduler, and no timer calls it.
   virtual std::uint32_t select(const PortQueues& queues, Time now) = 0;
   // Called for a packet that found the port free and all queues empty or paused. It leaves at once without
   // joining a queue.

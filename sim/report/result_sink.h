@@ -21,7 +21,7 @@ namespace netsim {
 //
 //   TaskRecord             a task that ended, in order of end at each rank
 //   RecordedCommunication  a collective or point-to-point operation, when its last rank is done
-//   FlowRecord             a message on the scale-out fabric, when its last byte is acknowledged
+//   FlowRecord             a message on the scale-out fabric, in order of acknowledgement (packet_network.h)
 //   MemoryRecord           a change of a rank's memory, only of jobs whose sources know the memory of tasks
 //   RecordedStep           a step of a critical path, when its iteration is done
 //   RecordedPortDelay      the delay of such a step at a port

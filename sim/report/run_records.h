@@ -1,5 +1,6 @@
 // The records of a run that are not defined by the folder that writes them. Result sinks get them
-// (result_sink.h) beside TaskRecord, MemoryRecord (jobs), FlowRecord (transport) and the samples (samples.h).
+// (result_sink.h) beside TaskRecord and MemoryRecord (jobs/job.h), FlowRecord (transport/packet_network.h)
+// and the samples (samples.h).
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,8 @@
 
 namespace netsim {
 
-// A message on the scale-out fabric whose last byte is at the destination GPU and acknowledged to the sender.
+// FlowRecord: a message on the scale-out fabric whose last byte is at the destination GPU and acknowledged to
+// the sender. At the end of a run that was cut, also one that is delivered and not yet acknowledged.
 struct FlowRecord {
   // Hash of source, destination, class and number of the queue pair, and the message's number there in order
   // of send(). It does not depend on the job.
@@ -33,7 +34,7 @@ struct FlowRecord {
   Time start = 0;                // time of send()
   Time end = 0;                  // time of delivery of the last byte
   Time acknowledged = 0;  // when the last acknowledgement was back at the sender; 0: the run ended before
-  Time ideal = 0;         // end - start of this message alone in an idle network
+  Time ideal = 0;         // end - start of this message alone in an idle network; 0: unknown
 };
 
 // State of a queue pair at present, for samples.

@@ -17,7 +17,8 @@ namespace netsim {
 
 // Returns the configuration of a communication by `algorithm`, with protocol, channels and latencies of the
 // section `collectives` and nothing chosen. The algorithm supports the kind of the communication. For a
-// barrier it may support all_reduce instead. Throws InputError for a group that the algorithm cannot serve.
+// barrier it may support all_reduce instead (plan_kind_of()). It must not stand for several algorithms
+// (candidates.h). Throws InputError for a group that the algorithm cannot serve.
 CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgorithm& algorithm);
 
 // NamedAlgorithm: the algorithm that the workload or the configuration names for a communication, or the

@@ -25,8 +25,8 @@ inline constexpr std::uint32_t kOwnChannel = UINT32_MAX;
 
 struct Flow {
   std::uint32_t from = 0, to = 0;  // different ranks
-  Bytes bytes = 0;
-  Time start = 0;
+  Bytes bytes = 0;                 // 1 to 2^48 - 1
+  Time start = 0;                  // flows are added in any order of start
   std::uint32_t channel = kOwnChannel;
   std::uint32_t name = 0;
   std::uint32_t needs = 0;  // it starts with this many events of add_dependency(); 0: at `start`
@@ -39,6 +39,7 @@ class FlowSource : public TaskSource {
   // Largest number of flows. Both ends of a flow are tasks, whose numbers have 32 bits.
   static constexpr std::uint32_t kMostFlows = 1U << 30;
 
+  // `ranks` is the number of ranks of this job, at most that of the cluster's GPUs.
   FlowSource(std::string job_name, std::uint32_t ranks);
 
   // Returns the index of a name. The same text gets the same index.
