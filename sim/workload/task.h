@@ -53,7 +53,7 @@ struct CollectiveTask : Payload {
   // The algorithm that runs it, which lives as long as the source. Null stands for the configuration's
   // choice.
   const OwnAlgorithm* algorithm = nullptr;
-  // Those with the same number are called back to back and timed together; 0 stands for none.
+  // Collectives with the same number are called back to back and timed together; 0 stands for none.
   std::uint32_t series = 0;
   // It begins at all members at once, this long after the last member reached it. With 0 each member begins
   // when it reaches it. A pause is at least WorkloadDescription::least_pause().

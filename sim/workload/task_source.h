@@ -1,6 +1,6 @@
 // TaskSource: the interface through which a job reads its workload. A role program of a .pb is one source;
-// readers of traces and generators are others. It has three parts, and most users need one of them: the
-// description of the workload, the census of its tasks, and the stream of tasks during the run.
+// readers of traces and generators are others. It has three parts, and most users need one of them.
+// These are the description of the workload, the census of its tasks, and the stream of tasks during the run.
 #pragma once
 
 #include <array>

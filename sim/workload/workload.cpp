@@ -288,8 +288,7 @@ std::string compile_workload(const InputPaths& paths, const std::vector<std::str
     refuse(input.name(), "is not a YAML description: only those are compiled");
   const InputSet::File& file = input.only("a description that is compiled");
   const std::string text = read_file(file);
-  const std::string bytes =
-      as_input([&] { return parse_description(text, file.path, assignments)->compile(); });
+  std::string bytes = as_input([&] { return parse_description(text, file.path, assignments)->compile(); });
   if (bytes.empty()) refuse(file.path, "this kind of workload has no .pb form: run it as it is");
   return bytes;
 }

@@ -32,7 +32,7 @@ class WorkloadFiles : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   std::string write(const std::string& name, const std::string& bytes) const {
-    const std::string path = (directory_ / name).string();
+    std::string path = (directory_ / name).string();
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }

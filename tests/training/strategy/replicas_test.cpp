@@ -169,8 +169,9 @@ TEST(LocalSteps, AverageOnceAnIteration) {
   for (const std::uint32_t rank : {0U, 4U}) {
     EXPECT_TRUE(tasks(*source, rank, "dp_gradients").empty());
     EXPECT_EQ(tasks(*source, rank, "optimizer").size(), 2U * 5);
-    EXPECT_THAT(tasks(*source, rank, "dp_average"),
-                Each(::testing::ResultOf([](const Task& t) { return t.bytes(); }, ::testing::Le(100'000'000))));
+    EXPECT_THAT(
+        tasks(*source, rank, "dp_average"),
+        Each(::testing::ResultOf([](const Task& t) { return t.bytes(); }, ::testing::Le(100'000'000))));
     averaged += bytes(tasks(*source, rank, "dp_average"));
   }
   EXPECT_EQ(tasks(*source, 0, "first_convolution_forward").size(), 2U * 5 * 3);
