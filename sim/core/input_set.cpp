@@ -72,13 +72,15 @@ InputSet::InputSet(const InputPaths& paths) : name_(paths.text()) {
 
 InputSet InputSet::in_memory(std::vector<std::pair<std::string, std::string>> files) {
   InputSet input;
+  std::vector<std::string> paths;
   for (auto& [path, content] : files) {
-    input.name_ += (input.name_.empty() ? "" : ", ") + path;
+    paths.push_back(path);
     File& file = input.files_.emplace_back();
     file.path = std::move(path);
     file.size = content.size();
     file.content = std::make_shared<const std::string>(std::move(content));
   }
+  input.name_ = InputPaths(std::move(paths)).text();
   return input;
 }
 

@@ -32,12 +32,8 @@ bool is_text(std::string_view beginning) {
 
 // Refuses a text with control characters, because parts of it may appear in tables and on terminals.
 void check_text(std::string_view text, const std::string& path) {
-  const auto found = find_not_text(text);
-  if (!found) return;
-  const std::string_view before = text.substr(0, found->offset);
-  const auto line = std::count(before.begin(), before.end(), '\n');
-  const std::size_t column = found->offset - (line > 0 ? before.rfind('\n') + 1 : 0);
-  throw InputError(Place{path, static_cast<int>(line) + 1, static_cast<int>(column) + 1, ""}, found->what);
+  if (const auto found = find_not_text(text); found)
+    throw InputError(place_in(text, found->offset, path), found->what);
 }
 
 // Refuses names of a job and its tasks that cannot appear in tables and on the screen.
