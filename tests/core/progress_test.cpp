@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -140,9 +141,11 @@ TEST_F(ProgressTest, StyleFollowsTheFile) {
 }
 
 TEST_F(ProgressTest, MeasuresWallTime) {
+  const auto begin = std::chrono::steady_clock::now();
   const Progress progress(Progress::Style::quiet);
-  EXPECT_GE(progress.elapsed(), 0);
-  EXPECT_LT(progress.elapsed(), 60);
+  const double elapsed = progress.elapsed();
+  EXPECT_GE(elapsed, 0);
+  EXPECT_LE(elapsed, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
 }  // namespace

@@ -201,10 +201,10 @@ TEST_F(NetsimProgram, InterruptionEndsWithAReport) {
   if (child == 0) {
     if (chdir(directory_.path().c_str()) != 0) _exit(99);
     execl(netsim_binary().c_str(), "netsim", "--config", "star.yaml", "--workload", "long.yaml", "--quiet",
-          "--out", "results", static_cast<char*>(nullptr));
+          "--out", "results", "--set", "output.sample.interval=100ns", static_cast<char*>(nullptr));
     _exit(98);
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  wait_for_samples("results");
   ASSERT_EQ(kill(child, SIGINT), 0);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

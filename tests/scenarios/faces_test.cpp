@@ -31,6 +31,29 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+// Returns the text between two carriage returns or line breaks, as a terminal shows it.
+std::vector<std::string> drawn_lines(const std::string& text) {
+  std::vector<std::string> lines(1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 3, "\x1b[K") == 0) {
+      i += 2;
+    } else if (text[i] == '\r' || text[i] == '\n') {
+      lines.emplace_back();
+    } else {
+      lines.back() += text[i];
+    }
+  }
+  return lines;
+}
+
+bool shows_progress(const std::string& line) {
+  return line.find("elapsed") != std::string::npos || line.find("left") != std::string::npos;
+}
+std::ptrdiff_t progress_lines(const std::string& text) {
+  const std::vector<std::string> lines = drawn_lines(text);
+  return std::count_if(lines.begin(), lines.end(), shows_progress);
+}
+
 class Faces : public NetsimProgram {
  protected:
   void SetUp() override {
@@ -65,10 +88,12 @@ class Faces : public NetsimProgram {
     EXPECT_EQ(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  void wait_for(const std::string& name) const {
-    for (int i = 0; i < 3000 && !directory_.has(name); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ASSERT_TRUE(directory_.has(name)) << name;
+  // Starts a run into `directory` that takes much longer than any test. Returns when the run simulates.
+  pid_t start_long(const std::string& directory) const {
+    const pid_t child = start("--config star.yaml --workload long.yaml --quiet --out " + directory +
+                              " --set output.sample.interval=100ns");
+    wait_for_samples(directory);
+    return child;
   }
   // Name and content of everything in the directory `name` that a run writes there.
   std::map<std::string, std::string> files_of(const std::string& name) const {
@@ -78,9 +103,9 @@ class Faces : public NetsimProgram {
     }
     return files;
   }
-  // Returns the output of the program on a terminal with this many columns. The program is interrupted after
-  // `seconds`, or runs to its end if that is 0.
-  std::string on_terminal(const std::string& arguments, unsigned columns, double seconds) const {
+  // Returns the output of the program on a terminal with this many columns. The program is interrupted when
+  // it has drawn its progress `drawings` times, or runs to its end if that is 0.
+  std::string on_terminal(const std::string& arguments, unsigned columns, std::ptrdiff_t drawings) const {
     const std::vector<std::string> command = words(arguments);
     winsize size{};
     size.ws_row = 24;
@@ -91,25 +116,23 @@ class Faces : public NetsimProgram {
       setenv("TERM", "xterm", 1);
       become(command);
     }
-    std::thread interruption([&] {
-      if (seconds <= 0) return;
-      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-      kill(child, SIGINT);
-    });
     std::string text;
     char buffer[4096];
-    for (ssize_t count = 0; (count = read(terminal, buffer, sizeof buffer)) > 0;)
+    bool interrupted = drawings == 0;
+    for (ssize_t count = 0; (count = read(terminal, buffer, sizeof buffer)) > 0;) {
       text.append(buffer, static_cast<std::size_t>(count));
-    interruption.join();
-    EXPECT_EQ(end(child), seconds > 0 ? 130 : 0);
+      if (interrupted || progress_lines(text) < drawings) continue;
+      interrupted = true;
+      kill(child, SIGINT);
+    }
+    EXPECT_EQ(end(child), drawings > 0 ? 130 : 0);
     close(terminal);
     return text;
   }
 };
 
 TEST_F(Faces, TwoRunsNeverShareADirectory) {
-  const pid_t first = start("--config star.yaml --workload long.yaml --quiet --out results");
-  wait_for("results/.netsim.lock");
+  const pid_t first = start_long("results");
   expect_error("--config star.yaml --workload incast.yaml --out results", ExitCode::io,
                {"'results'", "another run writes there now"});
   EXPECT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out others").code, 0);
@@ -170,8 +193,23 @@ TEST_F(Faces, ARefusedRunLeavesTheResultsThatAreThere) {
   EXPECT_EQ(files_of("results"), before);
 }
 
-// Whenever a run is killed: either nothing says that a run ended there, or all files are of the run that says
-// so.
+// Returns the files without the manifest, which names its directory and says how long the run took.
+std::map<std::string, std::string> without_manifest(std::map<std::string, std::string> files) {
+  files.erase("manifest.json");
+  return files;
+}
+
+TEST_F(Faces, ARunThatIsKilledWhileItSimulatesLeavesNoSummary) {
+  ASSERT_EQ(run("--config star.yaml --workload incast.yaml --quiet --out results").code, 0);
+  ASSERT_TRUE(directory_.has("results/summary.json"));
+  const pid_t child = start_long("results");
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(end(child), 128 + SIGKILL);
+  EXPECT_EQ(files_of("results"), (std::map<std::string, std::string>{}));
+}
+
+// Whenever a run is killed, either no summary is there, or all files are of the run that wrote the summary.
+// The moments of the kills follow the time of a whole run, but the test holds for any moments.
 TEST_F(Faces, AKilledRunLeavesNothingThatSaysDoneWithOthersTables) {
   const std::string first = "--config star.yaml --workload incast.yaml --quiet --threads 1 ";
   write("second.yaml", "kind: all_to_all\nbytes: 8 MB\n");
@@ -180,12 +218,8 @@ TEST_F(Faces, AKilledRunLeavesNothingThatSaysDoneWithOthersTables) {
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(run(second).code, 0);
   const auto whole = std::chrono::steady_clock::now() - begin;
-  const auto told = [](std::map<std::string, std::string> files) {
-    files.erase("manifest.json");  // names its directory, and how long it took
-    return files;
-  };
-  const auto of_first = told(files_of("first")), of_second = told(files_of("results"));
-  int unfinished = 0;
+  const auto of_first = without_manifest(files_of("first")),
+             of_second = without_manifest(files_of("results"));
   for (int i = 0; i <= test::by_size(24, 11, 11); ++i) {
     fs::remove_all(path("results"));
     fs::copy(path("first"), path("results"));
@@ -194,46 +228,27 @@ TEST_F(Faces, AKilledRunLeavesNothingThatSaysDoneWithOthersTables) {
     kill(child, SIGKILL);
     end(child);
     const auto left = files_of("results");
-    if (left.count("summary.json") == 0) {
-      ++unfinished;
-    } else {
-      EXPECT_TRUE(told(left) == of_first || told(left) == of_second) << "kill " << i;
-    }
+    if (left.count("summary.json") == 0) continue;
+    EXPECT_TRUE(without_manifest(left) == of_first || without_manifest(left) == of_second) << "kill " << i;
   }
-  EXPECT_GT(unfinished, 0) << "no kill met a run";
   EXPECT_EQ(run(second).code, 0);
-  EXPECT_EQ(told(files_of("results")), of_second);
-}
-
-// Returns the text between two carriage returns or line breaks, as a terminal shows it.
-std::vector<std::string> drawn_lines(const std::string& text) {
-  std::vector<std::string> lines(1);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 3, "\x1b[K") == 0) {
-      i += 2;
-    } else if (text[i] == '\r' || text[i] == '\n') {
-      lines.emplace_back();
-    } else {
-      lines.back() += text[i];
-    }
-  }
-  return lines;
+  EXPECT_EQ(without_manifest(files_of("results")), of_second);
 }
 
 TEST_F(Faces, ATerminalShowsLinesThatFit) {
   for (const unsigned width :
        test::by_size<std::vector<unsigned>>({60u, 80u, 120u}, {60u, 80u}, {60u, 80u})) {
     const std::string text =
-        on_terminal("--config star.yaml --workload long.yaml", width, test::by_size(2.0, 1.2, 2.0));
-    std::size_t drawings = 0;
+        on_terminal("--config star.yaml --workload long.yaml", width, test::by_size(8, 3, 3));
+    std::ptrdiff_t drawings = 0;
     for (const std::string& line : drawn_lines(text)) {
       if (line.starts_with("netsim: error: ")) continue;  // one line, however long
       EXPECT_LE(columns(line), width) << line;
-      if (line.find("elapsed") == std::string::npos && line.find("left") == std::string::npos) continue;
+      if (!shows_progress(line)) continue;
       ++drawings;
       EXPECT_LT(columns(line), width) << line;
     }
-    EXPECT_GE(drawings, 2u) << text;
+    EXPECT_GE(drawings, 2) << text;
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << "progress stays on its line";
     EXPECT_THAT(text, HasSubstr("max queue"));
     EXPECT_EQ(text.find("carried") != std::string::npos, width > 60) << text;
@@ -275,9 +290,7 @@ TEST_F(Faces, TrafficIsShownAsTrafficAndTrainingAsTraining) {
 
 TEST_F(Faces, SignalsEndARunWithItsReport) {
   for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
-    const pid_t child = start("--config star.yaml --workload long.yaml --quiet --out results");
-    wait_for("results/.netsim.lock");
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const pid_t child = start_long("results");
     ASSERT_EQ(kill(child, signal), 0);
     EXPECT_EQ(end(child), 130) << signal;
     EXPECT_EQ(json::parse(directory_.text("results/summary.json"))["outcome"], "interrupted");

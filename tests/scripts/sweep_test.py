@@ -30,6 +30,8 @@ except ModuleNotFoundError as error:
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 STAR = "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
 BASE = "base:\n  config: star.yaml\n  workload: incast.yaml\n"
+# A program that ends with 0 where plots can be drawn. Finding the libraries is faster than importing them.
+FIND_LIBRARIES = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, ('matplotlib', 'yaml'))))"
 FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 RATES = ("25", "50", "100") if FULL else ("25", "100")
 SEEDS = ("1", "2") if FULL else ("1",)
@@ -38,7 +40,7 @@ SENDERS = 3 if FULL else 2
 CONTROLS = ("none", "DCQCN", "HPCC") if FULL else ("none", "HPCC")
 RUNS = SENDERS * len(RATES) * len(CONTROLS) * len(SEEDS)
 # A run that is interrupted simulates so long: seconds in a full test, else parts of one.
-UNTIL = "20 ms" if FULL else "5 ms"
+UNTIL = "20 ms" if FULL else "1 ms"
 MANY = BASE + f"""\
 axes:
   - {{vary: workload.senders, range: {{from: 1, to: {SENDERS}}}}}
@@ -82,26 +84,59 @@ class SweepTest(unittest.TestCase):
     def kept(out):
         return len(list(out.glob("runs/[0-9a-f]*.json")))
 
+    def wait_for(self, process, condition):
+        """Waits until the condition holds for a sweep that must not end before."""
+        while not condition():
+            self.assertIsNone(process.poll(), "the sweep ended early")
+            time.sleep(0.005)
+
+    def gate(self):
+        """A program in netsim's place whose runs wait for tickets, so that a sweep ends no sooner than a test wants."""
+        (self.folder / "tickets").mkdir()
+        gate = self.write("gate", f"""#!/bin/bash
+case "$*" in *print-config*) exec {BINARY} "$@";; esac
+until [[ -e {self.folder}/open ]]; do
+  for ticket in {self.folder}/tickets/*; do rm "$ticket" 2>/dev/null && break 2; done
+  sleep 0.01
+done
+exec {BINARY} "$@"
+""")
+        gate.chmod(0o755)
+        return str(gate)
+
+    def allow(self, runs):
+        """Lets so many runs pass the gate from now on; None: all."""
+        if runs is None:
+            (self.folder / "open").touch()
+            return
+        (self.folder / "open").unlink(missing_ok=True)
+        for ticket in (self.folder / "tickets").iterdir():
+            ticket.unlink()
+        for number in range(runs):
+            (self.folder / "tickets" / str(number)).touch()
+
 
 class Running(SweepTest):
     def test_killed_again_and_again_it_ends_with_the_same_table(self):
         self.write("sweep.yaml", MANY)
         whole, killed = self.folder / "whole", self.folder / "killed"
-        self.sweep("--out", whole, "-j", 3)
-        chance = random.Random(9)
+        chance, gate = random.Random(9), self.gate()
+        self.allow(None)
+        self.sweep("--out", whole, "-j", 3, binary=gate)
         kept = [0]
-        for more in (0, 1, 3, 0, 7, 2, 9, 1, 0, 5) if FULL else (0, 1):  # runs until the kill, and a moment; 0: before the first one
-            process = subprocess.Popen(self.command("--out", killed, "-j", 1 + chance.randrange(3)), start_new_session=True,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while self.kept(killed) < kept[-1] + more and process.poll() is None:
-                time.sleep(0.002)
-            time.sleep(chance.uniform(0, 0.03 if more else 0.2))
+        for more in (0, 1, 3, 0, 7, 2, 9, 1, 0, 5) if FULL else (0, 1):  # runs until the kill; 0: before the first one
+            self.allow(more + 1)  # one may be running when the kill comes
+            process = subprocess.Popen(self.command("--out", killed, "-j", 1 + chance.randrange(3), binary=gate),
+                                       start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.wait_for(process, lambda more=more: self.kept(killed) >= kept[-1] + more)
+            time.sleep(chance.uniform(0, 0.03 if more else 0.2))  # a moment of any kind
             os.killpg(process.pid, signal.SIGKILL)
             self.assertEqual(process.wait(), -signal.SIGKILL)
             self.assertGreaterEqual(self.kept(killed), kept[-1] + more)
             kept.append(self.kept(killed))
         self.assertLess(kept[-1], RUNS, kept)
-        self.sweep("--out", killed, "-j", 2)
+        self.allow(None)
+        self.sweep("--out", killed, "-j", 2, binary=gate)
         self.assertEqual((whole / "results.csv").read_bytes(), (killed / "results.csv").read_bytes())
         self.assertEqual(list(killed.glob("**/.*partial")), [])
         rows = self.table(killed)
@@ -110,7 +145,7 @@ class Running(SweepTest):
                          [(s, r, c, i) for s in "123"[:SENDERS] for r in RATES for c in CONTROLS for i in SEEDS])
         for row in rows:
             self.assertEqual((row["outcome"], row["message"], row["flows.count"]), ("done", "", row["senders"]))
-        self.assertIn(f"{RUNS} kept, 0 to do", self.sweep("--out", killed).stderr)
+        self.assertIn(f"{RUNS} kept, 0 to do", self.sweep("--out", killed, binary=gate).stderr)
 
     def test_plugins_of_file_and_command_line_are_loaded_by_all_runs(self):
         # A program in netsim's place that notes its arguments and leaves plugins out.
@@ -160,20 +195,19 @@ exec {BINARY} "${{given[@]}}"
 
     def test_ctrl_c_stops_it_and_the_same_command_goes_on(self):
         self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
-        self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, range: {{from: 1, to: 40}}}}]\n")
-        out = self.folder / "out"
-        process = subprocess.Popen(self.command("--out", out, "-j", 2), stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 60
-        while not self.kept(out) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, range: {{from: 1, to: 10}}}}]\n")
+        out, gate = self.folder / "out", self.gate()
+        self.allow(4)
+        process = subprocess.Popen(self.command("--out", out, "-j", 2, binary=gate), stderr=subprocess.PIPE, text=True)
+        self.wait_for(process, lambda: self.kept(out) >= 1)
         process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate()[1]
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("run the same command again to continue", errors)
         self.assertNotIn("Traceback", errors)
         seeds = [json.loads(path.read_text())["arguments"][-1] for path in out.glob("runs/[0-9a-f]*.json")]
         self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, values: [{', '.join(seeds)}]}}]\n")
-        self.assertIn(f"{len(seeds)} kept, 0 to do", self.sweep("--out", out).stderr)
+        self.assertIn(f"{len(seeds)} kept, 0 to do", self.sweep("--out", out, binary=gate).stderr)
         self.assertEqual({row["outcome"] for row in self.table(out)}, {"limit reached"})
 
     def test_a_changed_sweep_that_is_interrupted_leaves_no_table_of_the_old_one(self):
@@ -182,13 +216,13 @@ exec {BINARY} "${{given[@]}}"
         self.sweep("--out", out)
         self.assertEqual(len(self.table(out)), 1)
         self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
-        self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, range: {{from: 1, to: 40}}}}]\n")
-        process = subprocess.Popen(self.command("--out", out, "-j", 2), stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while self.kept(out) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, range: {{from: 1, to: 10}}}}]\n")
+        gate = self.gate()
+        self.allow(3)
+        process = subprocess.Popen(self.command("--out", out, "-j", 2, binary=gate), stderr=subprocess.DEVNULL)
+        self.wait_for(process, lambda: self.kept(out) >= 2)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(process.wait(), 130)
         self.assertFalse((out / "results.csv").exists())
 
     def test_files_of_others_are_not_replaced(self):
@@ -242,10 +276,10 @@ exec {BINARY} "$@"
     def test_one_sweep_at_a_time_has_a_folder(self):
         self.write("sweep.yaml", MANY)
         out = self.folder / "out"
-        first = subprocess.Popen(self.command("--out", out, "-j", 1), stderr=subprocess.DEVNULL)
-        while not list(out.glob("workloads/*.yaml")):
-            time.sleep(0.01)
+        first = subprocess.Popen(self.command("--out", out, "-j", 1, binary=self.gate()), stderr=subprocess.DEVNULL)
+        self.wait_for(first, lambda: list(out.glob("workloads/*.yaml")))
         self.assertIn("another sweep is running there", self.sweep("--out", out, code=2).stderr)
+        self.allow(None)
         self.assertEqual(first.wait(), 0)
 
     def test_a_path_that_does_not_exist_is_refused_before_anything_runs(self):
@@ -267,7 +301,7 @@ exec {BINARY} "$@"
 
     def test_pictures_are_drawn_and_the_same_each_time(self):
         python = next((each for each in (sys.executable, "/usr/bin/python3") if subprocess.run(
-            [each, "-c", "import matplotlib, yaml"], capture_output=True, check=False).returncode == 0), None)
+            [each, "-c", FIND_LIBRARIES], capture_output=True, check=False).returncode == 0), None)
         if python is None:
             self.skipTest("no matplotlib")
         self.write("sweep.yaml", MANY)

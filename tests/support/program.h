@@ -6,10 +6,14 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "sim/core/errors.h"
@@ -51,6 +55,15 @@ class NetsimProgram : public ::testing::Test {
     EXPECT_EQ(ended.out, "") << arguments;
     for (const std::string& part : parts) EXPECT_THAT(ended.err, ::testing::HasSubstr(part)) << arguments;
   }
+  // Waits until a run that writes into `directory` simulates: the samples of its queues then fill a partial
+  // file. The run must have output.sample.interval. Fails if that takes longer than any machine needs.
+  void wait_for_samples(const std::string& directory) const {
+    for (int i = 0; i < 60'000; ++i) {
+      if (has_samples(path(directory))) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    FAIL() << "no run simulates in " << directory;
+  }
   nlohmann::json summary(const std::string& arguments) const {
     const Ended ended = run("--config star.yaml --workload incast.yaml --quiet --json - " + arguments);
     EXPECT_EQ(ended.code, 0) << ended.err;
@@ -58,6 +71,17 @@ class NetsimProgram : public ::testing::Test {
   }
 
   Directory directory_;
+
+ private:
+  static bool has_samples(const std::string& directory) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+      const std::string name = entry.path().filename().string();
+      const bool partial = name.starts_with(".queue_samples.csv.") && name.ends_with(".partial");
+      if (partial && std::filesystem::file_size(entry.path(), error) > 0 && !error) return true;
+    }
+    return false;
+  }
 };
 
 }  // namespace netsim::test
