@@ -29,7 +29,7 @@ COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "throug
               "backwards": "placement", "shortest_first": "queue_discipline", "flow_lines": "result_sink", "layer_check": "strategy",
               "named_flows": "workload_reader"}
 # The quick suite builds these, without optimization: the first and the last ones of the page, and one that a program uses.
-QUICK_COMPONENTS = ("halving", "twin_stars", "flow_lines")
+QUICK_COMPONENTS = ("halving", "twin_stars", "flow_lines", "named_flows")
 # In the quick suite each n-th header is compiled.
 HEADER_STEP = 1 if FULL else 16
 LAUNCHER = "ccache" if shutil.which("ccache") else ""  # as the build: nothing is compiled twice
