@@ -299,10 +299,11 @@ const Format* recognise(std::string_view content, const std::string& path) {
   return best_format(Excerpt(content, content.size()), path);
 }
 
-const Format* recognise(const InputSet::File& file) {
+const Format* recognise(const InputSet::File& file, std::string* first_bytes) {
   std::string beginning(kExcerpt, '\0');
   InputStream stream(file);
   beginning.resize(stream.read(beginning.data(), beginning.size()));
+  if (first_bytes != nullptr) *first_bytes = beginning.substr(0, kFirstBytes);
   return best_format(Excerpt(beginning, file.size), file.path);
 }
 

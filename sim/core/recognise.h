@@ -113,8 +113,11 @@ const Format* recognise(std::string_view content, const std::string& path);
 // read or is not regular.
 const Format* recognise_file(const std::string& path);
 
-// Returns the format of a file of an input, from its beginning, or null for none.
-const Format* recognise(const InputSet::File& file);
+// Bytes by which a file of no known format is taken for text or for binary data.
+inline constexpr std::size_t kFirstBytes = 64;
+// Returns the format of a file of an input, from its beginning, or null for none. `first_bytes`, if given,
+// receives the first kFirstBytes of the file, so that the caller need not open it again.
+const Format* recognise(const InputSet::File& file, std::string* first_bytes = nullptr);
 
 // Returns why a file of this format is refused: "is a Chakra execution trace; netsim does not read them yet".
 std::string refusal(const Format& format);

@@ -86,9 +86,14 @@ void Fabric::check_routing(const ConfigNode& node) const {
             "routes of whole flows over intermediates or named switches do not fit circuits that change; "
             "allowed: ecmp, spray, adaptive, and valiant and ugal per packet");
   }
-  NETSIM_CHECK(state_.routing.choice != RoutingPlan::Choice::own ||
-                   state_.routing.detour != RoutingPlan::Detour::if_shorter,
-               "a routing policy with Choice::own cannot have Detour::if_shorter");
+  if (state_.routing.choice == RoutingPlan::Choice::own &&
+      state_.routing.detour == RoutingPlan::Detour::if_shorter) {
+    (policy != nullptr ? *policy : node)
+        .fail(
+            "a routing policy whose switches choose the next hop (Choice::own) cannot detour where queues "
+            "are "
+            "shorter (Detour::if_shorter): its SwitchRouter has to compare the queues itself");
+  }
   if (state_.routing.detour == RoutingPlan::Detour::never || state_.routes == nullptr) return;
   if (state_.routes->intermediates() > 0) return;
   (policy != nullptr ? *policy : node)

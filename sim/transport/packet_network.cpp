@@ -210,7 +210,15 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
     if (!is_used(i)) continue;
     const std::string name = fabric_with(i);
     const std::string where = name.empty() ? "" : "fabric " + name + ": ";
-    if (fabric_.spreads_flows() && !state_.transports[i].reliability.selective) {
+    const FabricTransport& transport = state_.transports[i];
+    if (const std::int64_t every = transport.parameters.acknowledge.every.value_or(1);
+        every > 1 && transport.needs.every_ack) {
+      notes.push_back(where +
+                      fmt::format("an ACK answers up to {} packets, but the congestion control expects an "
+                                  "ACK for each and reacts late; acknowledge.every: 1 gives it every ACK",
+                                  every));
+    }
+    if (fabric_.spreads_flows() && !transport.reliability.selective) {
       notes.push_back(where +
                       "packets are routed one by one but accepted in order only (reliability: go_back_n): "
                       "each packet that overtakes another makes the sender go back");

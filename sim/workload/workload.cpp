@@ -15,9 +15,6 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Bytes by which is_text() tells text from binary data.
-constexpr std::size_t kBeginning = 64;
-
 // Returns whether a file with this beginning is text. Text does not begin with control characters other than
 // white space; every other file counts as binary.
 bool is_text(std::string_view beginning) {
@@ -48,8 +45,8 @@ void check_names(const TaskSource& source, const std::string& path) {
 
 // Returns the format of the file if it is that of a workload; null if no format matched. Throws InputError
 // for other formats.
-const Format* workload_format(const InputSet::File& file) {
-  const Format* format = recognise(file);
+const Format* workload_format(const InputSet::File& file, std::string* first_bytes = nullptr) {
+  const Format* format = recognise(file, first_bytes);
   if (format != nullptr && format->use != Format::Use::workload) refuse(file.path, refusal(*format));
   if (format != nullptr && is_packed(file.path))
     refuse(file.path, "is " + format->what + ", packed: unpack it first");
@@ -59,10 +56,18 @@ const Format* workload_format(const InputSet::File& file) {
 // Returns the reader of a format, or "" for netsim's own descriptions.
 std::string reader_of(const Format* format) { return format == nullptr ? std::string() : format->component; }
 
+// InputFormat: the format of an input's first file.
+struct InputFormat {
+  const Format* format = nullptr;  // null if no format matched
+  bool text = false;               // whether the file begins as a text does
+  bool is_unknown_binary() const { return format == nullptr && !text; }
+};
+
 // Returns the format of the first file. Throws InputError unless the formats of all files have one reader.
-const Format* input_format(const InputSet& input) {
+InputFormat input_format(const InputSet& input) {
   const InputSet::File& first = input.files().front();
-  const Format* format = workload_format(first);
+  std::string first_bytes;
+  const Format* format = workload_format(first, &first_bytes);
   for (std::size_t i = 1; i < input.files().size(); ++i) {
     const InputSet::File& file = input.files()[i];
     const Format* other = workload_format(file);
@@ -73,7 +78,7 @@ const Format* input_format(const InputSet& input) {
     refuse(file.path, "is " + what(other) + ", but " + first.path + " is " + what(format) +
                           ": the files of one workload have formats of one reader");
   }
-  return format;
+  return {format, is_text(first_bytes)};
 }
 
 ConfigNode parse_overlaid(const std::string& text, const std::string& path,
@@ -231,21 +236,13 @@ std::unique_ptr<TaskSource> open_with_reader(const std::string& reader, const In
   return source;
 }
 
-// Returns whether the first file begins as a text does.
-bool begins_as_text(const InputSet& input) {
-  std::string beginning(kBeginning, '\0');
-  InputStream stream(input.files().front());
-  beginning.resize(stream.read(beginning.data(), beginning.size()));
-  return is_text(beginning);
-}
-
-std::unique_ptr<TaskSource> open_input_set(const InputSet& input, const Format* format,
+std::unique_ptr<TaskSource> open_input_set(const InputSet& input, const InputFormat& found,
                                            const WorkloadContext& context) {
-  if (format != nullptr && format->name == kJobsFormat)
+  if (found.format != nullptr && found.format->name == kJobsFormat)
     refuse(input.name(), "is a list of jobs: a job itself cannot be one");
-  std::string reader = reader_of(format);
+  std::string reader = reader_of(found.format);
   // A binary file of no known format is read as a .pb, whose errors say what is wrong with its beginning.
-  if (format == nullptr && !begins_as_text(input)) reader = kProgramReader;
+  if (found.is_unknown_binary()) reader = kProgramReader;
   std::unique_ptr<TaskSource> source =
       reader.empty() ? open_description(input, context) : open_with_reader(reader, input, context);
   check_names(*source, input.name());
@@ -261,8 +258,8 @@ std::unique_ptr<TaskSource> load_workload(const InputPaths& paths, const Workloa
 
 std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadContext& context) {
   const InputSet input(paths);
-  const Format* format = input_format(input);
-  if (format != nullptr && format->name == kJobsFormat) {
+  const InputFormat found = input_format(input);
+  if (found.format != nullptr && found.format->name == kJobsFormat) {
     const InputSet::File& file = input.only("a list of jobs");
     const std::string text = read_description(file);
     std::vector<JobDescription> jobs = as_input(
@@ -271,7 +268,7 @@ std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadCon
     return jobs;
   }
   std::vector<JobDescription> jobs(1);
-  jobs[0].source = open_input_set(input, format, context);
+  jobs[0].source = open_input_set(input, found, context);
   jobs[0].name = jobs[0].source->job_name();
   jobs[0].file = input.name();
   return jobs;
@@ -279,8 +276,8 @@ std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadCon
 
 std::string compile_workload(const InputPaths& paths, const std::vector<std::string>& assignments) {
   const InputSet input(paths);
-  if (const Format* format = input_format(input);
-      !reader_of(format).empty() || (format == nullptr && !begins_as_text(input)))
+  if (const InputFormat found = input_format(input);
+      !reader_of(found.format).empty() || found.is_unknown_binary())
     refuse(input.name(), "is not a YAML description: only those are compiled");
   const InputSet::File& file = input.only("a description that is compiled");
   const std::string text = read_file(file);

@@ -16,7 +16,9 @@ namespace netsim::acknowledge_test {
 namespace {
 
 using test::PacketFixture;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kPair = "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\n";
 constexpr const char* kQuiet = "network: {switch: {marker: none}}\n";
@@ -39,6 +41,16 @@ TEST(Acknowledge, TheLastPacketAndOneOfSoManyAsk) {
           << packets << " packets, every " << every;
     }
   }
+}
+
+TEST(Acknowledge, ANoteSaysThatCongestionControlNeedsEveryAck) {
+  const auto notes = [](const std::string& transport) {
+    return PacketFixture(std::string(kPair) + kQuiet + "transport: " + transport + "\n").network->notes();
+  };
+  const auto late = Contains(HasSubstr("an ACK answers up to 16 packets"));
+  EXPECT_THAT(notes("{congestion_control: hpcc, acknowledge: {every: 16}}"), late);
+  EXPECT_THAT(notes("{congestion_control: hpcc}"), Not(late));
+  EXPECT_THAT(notes("{congestion_control: none, acknowledge: {every: 16}}"), Not(late));
 }
 
 // The last packet of each message asks, and the next message counts from there.
