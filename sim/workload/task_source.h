@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/compute/kernel.h"
+#include "sim/core/adjacency_list.h"
 #include "sim/core/errors.h"
 #include "sim/core/ids.h"
 #include "sim/workload/task.h"
@@ -70,6 +71,20 @@ class WorkloadDescription {
   virtual double model_flops() const = 0;
 };
 
+// TaskGraph: the tasks of one iteration of a rank and the order between them. Tasks are named by their
+// position in program order, which is Task::id modulo the number of tasks. The tasks are those of the first
+// iteration.
+//
+// An edge is a dependency of the program, or the order of a stream queue between two tasks that are no
+// communications. A task scheduler may reorder the communications of a queue, so their order is no edge.
+struct TaskGraph {
+  std::vector<Task> tasks;
+  AdjacencyList successors;       // tasks of the same iteration that wait for a task
+  AdjacencyList next_successors;  // tasks of the next iteration that wait for a task
+  // Tasks that wait for all tasks of the iteration before.
+  std::vector<std::uint32_t> after_iteration;
+};
+
 // TaskCensus: the facts about tasks that are known before the job is simulated, for predictions. A source
 // that decides during the run knows none of them.
 class TaskCensus {
@@ -87,6 +102,9 @@ class TaskCensus {
   // Calls `visit` for every task that the rank will have, in program order. Returns false, without a call,
   // where only simulating the job tells.
   virtual bool for_each_task(RankId rank, const Visitor& visit) const = 0;
+  // Returns the tasks of one iteration of the rank with their order, the same in every iteration. Returns
+  // nothing where only simulating the job tells, or where tasks are no iterations (lists of flows).
+  virtual std::optional<TaskGraph> graph(RankId) const { return std::nullopt; }
 };
 
 // TaskStream: the tasks of a workload during the run. The job asks for a rank's tasks as they become ready. A

@@ -10,6 +10,7 @@
 #include "sim/workload/program/program_checks.h"
 #include "sim/workload/program/program_memory.h"
 #include "sim/workload/program/rank_grid.h"
+#include "sim/workload/program/role_graph.h"
 #include "sim/workload/program/unrolled_role.h"
 
 namespace netsim {
@@ -98,6 +99,11 @@ class RoleProgramSource : public TaskSource {
   bool for_each_task(RankId rank, const Visitor& visit) const override {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
     return true;
+  }
+  std::optional<TaskGraph> graph(RankId rank) const override {
+    std::vector<Task> tasks;
+    for (std::uint32_t id = 0; id < role(rank).size(); ++id) tasks.push_back(task(rank, id));
+    return role_graph(role(rank), std::move(tasks));
   }
 
   std::vector<std::string> notes() const override { return notes_; }

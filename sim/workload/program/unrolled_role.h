@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/adjacency_list.h"
 #include "sim/workload/program/program.h"
 
 namespace netsim {
@@ -29,21 +30,6 @@ class OperationList {
   std::vector<std::size_t> begin_;                              // by block: first entry of index_
   std::vector<std::uint32_t> index_;                            // by item: operation, or unused for a repeat
   std::vector<std::pair<std::uint32_t, std::uint32_t>> place_;  // by operation: block, item
-};
-
-// AdjacencyList: lists of lists of numbers, stored flat.
-class AdjacencyList {
- public:
-  // Builds the lists from edges (from, to) in any order. The targets of a source are in ascending order.
-  void build(std::size_t sources, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges);
-  std::span<const std::uint32_t> of(std::uint32_t source) const {
-    if (begin_.empty()) return {};
-    return {targets_.data() + begin_[source], begin_[source + 1] - begin_[source]};
-  }
-
- private:
-  std::vector<std::uint32_t> begin_;
-  std::vector<std::uint32_t> targets_;
 };
 
 // UnrolledRole: a role's operations, unrolled, with their dependencies and stream queues. The order of a

@@ -1,0 +1,42 @@
+// Fusion: which communications are launched as one, decided once for a job. A rule gets the communications of
+// one sequence as tensors and returns buckets of them; mg_wfbp.h, pace_fusion.h and ddp_buckets.h have rules.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/scheduling/task/job_profile.h"
+
+namespace netsim {
+
+// FusionMap: buckets in launch order. Each is a list of communications that are launched as one, in the order
+// in which they become ready. Buckets of one communication are included.
+struct FusionMap {
+  std::vector<std::vector<std::uint32_t>> buckets;
+  bool operator==(const FusionMap&) const = default;
+};
+
+// FusionTensor: the facts about one communication that rules of fusion use. Times are in ps.
+struct FusionTensor {
+  Time ready = 0;     // CommunicationTimes::ready
+  Time transfer = 0;  // its time without the start-up of a communication
+  Time tail = 0;      // CommunicationTimes::tail
+  Bytes bytes = 0;
+};
+
+// A rule gets tensors in the order in which they become ready, and returns buckets of their indexes.
+using FusionRule = std::function<FusionMap(std::span<const FusionTensor>)>;
+
+// Returns the sequences of communications that may be fused with one another, in program order. The
+// collectives of a sequence have the same kind, group and stream. None of them can begin only after another
+// has ended, as the lowest rank of the group sees it; gradients are such.
+std::vector<std::vector<std::uint32_t>> fusible_sequences(const JobProfile& profile);
+
+// Applies the rule to each sequence and returns the buckets of all of them, with indexes of communications.
+// `startup` is the part of each communication's duration that a fused communication has once.
+FusionMap fuse(const JobProfile& profile, Time startup, const FusionRule& rule);
+
+}  // namespace netsim
