@@ -79,7 +79,7 @@ void out_of_range(const ConfigNode& node, const std::string& minimum, const std:
 }
 
 void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
-  for (const char* type : {"section", "sections", "list", "components", "component_list"}) {
+  for (const char* type : {"section", "sections", "list", "lists", "components", "component_list"}) {
     if (parameter.type == type) return;
   }
   // A null that was not written has the place of its key. A written null has a place of its own, and a null

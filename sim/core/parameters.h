@@ -38,7 +38,7 @@ struct ParameterInfo {
   std::string name;
   // One of bool, integer, real, time, bytes, rate, text, choice, names, component, section, list. Maps by
   // name are `components` and `sections`. `groups` is a number or a list of components with a `count` each.
-  // `component_list` is a list of components.
+  // `component_list` is a list of components, `lists` a map of lists by name.
   std::string type;
   std::string default_text;  // in the notation the user writes; "" = required or computed
   std::string computed;      // how the default follows from other values, in words: "by profile"
@@ -164,6 +164,10 @@ class Parameters {
 
   // Declares a list that the component reads from the kept node. An absent key leaves it null.
   Parameters&& list(std::string name, ConfigNode P::*member, std::string doc);
+
+  // Declares a map of lists by name, which the component reads from the kept node. An absent key leaves it
+  // null.
+  Parameters&& lists(std::string name, ConfigNode P::*member, std::string doc);
 
   // Declares a map of sections by name, each with the parameters `each`. The component reads it from the kept
   // node. An absent key leaves it null.
@@ -315,6 +319,16 @@ Parameters<P>&& Parameters<P>::list(std::string name, ConfigNode P::*member, std
   ParameterInfo info;
   info.name = std::move(name);
   info.type = "list";
+  info.doc = std::move(doc);
+  keep(std::move(info), member);
+  return std::move(*this);
+}
+
+template <class P>
+Parameters<P>&& Parameters<P>::lists(std::string name, ConfigNode P::*member, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = "lists";
   info.doc = std::move(doc);
   keep(std::move(info), member);
   return std::move(*this);

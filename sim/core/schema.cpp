@@ -91,8 +91,10 @@ Json type_schema(const ParameterInfo& info) {
     Json list = {{"type", "array"}, {"items", {{"type", "object"}}}};
     return {{"anyOf", {integer_schema(info), std::move(list)}}};
   }
-  if (info.type == "list")
-    return {{"type", {"array", "string", "number", "boolean"}}};  // a single item may stand alone
+  // A single item may stand alone.
+  const Json list_or_item = {{"type", {"array", "string", "number", "boolean"}}};
+  if (info.type == "list") return list_or_item;
+  if (info.type == "lists") return {{"type", "object"}, {"additionalProperties", list_or_item}};
   // The type that YAML assigns to a text does not matter.
   Json text = {{"type", {"string", "number", "boolean"}}};
   if (info.type != "names") return text;

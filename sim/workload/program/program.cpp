@@ -107,7 +107,8 @@ std::uint64_t hash_op(const ProgramOp& op) {
         static_cast<std::uint64_t>(op.peer.offset), std::uint64_t{op.peer.table}, std::uint64_t{op.queue},
         std::uint64_t{op.circuits}, std::uint64_t{op.counts_plus_one}, std::uint64_t{op.joins ? 1U : 0U},
         std::uint64_t{op.choice_plus_one}, std::uint64_t{op.table_plus_one},
-        std::uint64_t{op.memory_plus_one}}) {
+        std::uint64_t{op.memory_plus_one}, std::uint64_t{op.traffic_class}, std::uint64_t{op.priority},
+        std::uint64_t{op.channel}}) {
     h = hash_combine(h, part);
   }
   for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);

@@ -5,6 +5,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
+#include "sim/workload/traffic/traffic.h"
 
 namespace netsim {
 namespace {
@@ -116,7 +117,8 @@ class OperationCheck {
 // Returns a digest of the properties that all members have to agree on, except the bytes.
 std::uint64_t digest_of(const CheckedProgram& checked, const ProgramOp& op) {
   if (op.kind == TaskKind::circuits) return hash_name(checked.program.names[op.circuits]);
-  const std::uint64_t what = static_cast<std::uint64_t>(op.collective) << 32 | op.root;
+  const std::uint64_t what = static_cast<std::uint64_t>(op.traffic_class) << 48 |
+                             static_cast<std::uint64_t>(op.collective) << 32 | op.root;
   if (op.counts_plus_one == 0 || op.choice_plus_one != 0) return what;
   return hash_combine(what, checked.program.counts[op.counts_plus_one - 1].digest());
 }
@@ -189,7 +191,8 @@ std::map<std::uint32_t, GroupCalls> calls_of_rank(const CheckedProgram& checked,
   fail_program(checked.file, "",
                "ranks " + std::to_string(a.first_caller) + " and " + std::to_string(b.first_caller) +
                    " of one group call different collectives: " + std::to_string(a.calls) + " and " +
-                   std::to_string(b.calls) + " calls, or other kinds, roots, bytes, counts or circuits");
+                   std::to_string(b.calls) +
+                   " calls, or other kinds, roots, bytes, counts, classes or circuits");
 }
 
 // MessageKey: messages of one direction between two ranks with one tag, at one end.
@@ -258,6 +261,19 @@ void check_operations(const CheckedProgram& checked) {
   for (std::size_t r = 0; r < checked.roles.size(); ++r) {
     for (const auto& [operation, uses] : used_operations(checked.roles[r])) {
       for (const RankId rank : checked.ranks_of_role[r]) OperationCheck(checked, operation, rank).run();
+    }
+  }
+}
+
+void check_classes(const Program& program, std::int64_t classes, const std::string& file) {
+  for (std::size_t b = 0; b < program.blocks.size(); ++b) {
+    const auto& items = program.blocks[b].items;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto* op = std::get_if<ProgramOp>(&items[i]);
+      if (op == nullptr || op->traffic_class < classes) continue;
+      fail_program(file,
+                   "blocks[" + std::to_string(b) + "].items[" + std::to_string(i) + "].op.traffic_class",
+                   class_problem(op->traffic_class, classes));
     }
   }
 }

@@ -24,8 +24,10 @@ struct CheckedProgram {
 // Checks that peers, roots, group membership and table values are right for every rank that uses them. Throws
 // InputError.
 void check_operations(const CheckedProgram& checked);
-// Checks that all members of a group call the same collectives (kinds, roots, bytes) and ask for the same
-// circuits, in the same order. Throws InputError.
+// Checks that a network of `classes` data classes has the class of every operation. Throws InputError.
+void check_classes(const Program& program, std::int64_t classes, const std::string& file);
+// Checks that all members of a group call the same collectives (kinds, roots, bytes, classes) and ask for the
+// same circuits, in the same order. Throws InputError.
 void check_collectives(const CheckedProgram& checked);
 // Checks for each (sender, receiver, tag) that as many messages and bytes are sent as received, raw at both
 // ends or at none. Throws InputError.

@@ -180,10 +180,11 @@ const FormatRegistration kProgramFileFormat{
 // ProgramFileReader: reads a program file as a workload.
 class ProgramFileReader final : public WorkloadReader {
  public:
-  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
+  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
     const InputSet::File& file = input.only("a workload of netsim");
-    return make_role_program_source(parse_program(read_file(file, ProgramLimits::kFileBytes), file.path),
-                                    file.path);
+    Program program = parse_program(read_file(file, ProgramLimits::kFileBytes), file.path);
+    check_classes(program, context.classes, file.path);
+    return make_role_program_source(std::move(program), file.path);
   }
 };
 

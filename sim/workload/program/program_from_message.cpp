@@ -5,6 +5,7 @@
 #include "sim/workload/program/program_checks.h"
 #include "sim/workload/program/program_message.h"
 #include "sim/workload/program/workload.pb.h"
+#include "sim/workload/traffic/traffic.h"
 
 namespace netsim {
 namespace {
@@ -288,6 +289,7 @@ class MessageDecoder {
     result.choice_plus_one =
         index(message.choice_plus_one(), program.tables.size() + 1, "tables", path + ".choice_plus_one");
     if (result.choice_plus_one != 0) check_chooses(message, path);
+    read_traits(message, path, result);
     result.after.assign(message.after().begin(), message.after().end());
     result.after_previous.assign(message.after_previous().begin(), message.after_previous().end());
     result.not_before = in_range(message.not_before_ps(), 0, kNever / 4, path + ".not_before_ps");
@@ -318,6 +320,24 @@ class MessageDecoder {
     if (result.table_plus_one == 0)
       result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
     return result;
+  }
+
+  // Reads how the messages of a communication are carried.
+  void read_traits(const pb::Op& message, const std::string& path, ProgramOp& result) const {
+    const bool message_end = is_point_to_point(result.kind);
+    const bool between_ranks = message_end || result.kind == TaskKind::collective;
+    if (!between_ranks && message.traffic_class() != 0)
+      fail(path + ".traffic_class", "only a collective, a send and a receive have a class");
+    if (!between_ranks && message.priority() != 0)
+      fail(path + ".priority", "only a collective, a send and a receive have a priority");
+    if (message.channel() != 0 && !(message_end && message.raw()))
+      fail(path + ".channel", "only a raw send or receive has a channel");
+    result.traffic_class = static_cast<std::uint8_t>(in_range(
+        message.traffic_class(), kTrafficClasses.minimum, kTrafficClasses.maximum, path + ".traffic_class"));
+    result.priority =
+        static_cast<std::uint8_t>(in_range(message.priority(), 0, UINT8_MAX, path + ".priority"));
+    result.channel =
+        static_cast<std::uint32_t>(in_range(message.channel(), 0, kMaxChannel, path + ".channel"));
   }
 
   PeerExpression peer(const pb::Peer& message, const Program& program, const std::string& path) const {

@@ -146,6 +146,9 @@ class MessageEncoder {
     }
     out.set_bytes(op.bytes);
     if (is_copy(op.kind)) return;
+    out.set_traffic_class(op.traffic_class);
+    out.set_priority(op.priority);
+    out.set_channel(op.channel);
     if (op.kind == TaskKind::collective) {
       out.set_collective(static_cast<pb::Op::Collective>(theirs(collective_table(), op.collective)));
       out.set_group(op.group);

@@ -293,15 +293,18 @@ class RoleProgramSource : public TaskSource {
         return copy_body(op.kind, {bytes_of(op, rank, task.iteration), {}});
       case TaskKind::send:
       case TaskKind::receive:
-        return message_body(
-            op.kind,
-            {{bytes_of(op, rank, task.iteration), {}}, *grid_.peer(rank, op.peer), op.tag, op.raw, false});
+        return message_body(op.kind, {{bytes_of(op, rank, task.iteration), traits_of(op)},
+                                      *grid_.peer(rank, op.peer),
+                                      op.tag,
+                                      op.raw,
+                                      false});
       case TaskKind::collective:
         break;
     }
     CollectiveTask call;
     call.collective = op.collective;
     call.bytes = collective_bytes(op, rank, task.iteration);
+    call.traits = traits_of(op);
     call.root = op.root;
     call.group = groups_.id(op.group, rank);
     if (op.counts_plus_one != 0) call.counts = &program_.counts[counts_of(op, rank, task.iteration)];
@@ -309,6 +312,13 @@ class RoleProgramSource : public TaskSource {
     return call;
   }
 
+  static TransferTraits traits_of(const ProgramOp& op) {
+    TransferTraits traits;
+    traits.channel = op.channel;
+    traits.traffic_class = op.traffic_class;
+    traits.priority = op.priority;
+    return traits;
+  }
   Bytes bytes_of(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {
     return op.table_plus_one == 0
                ? op.bytes
