@@ -59,6 +59,9 @@ TEST(ProgramFile, KeepsEveryFieldOfAnOperation) {
   op.not_before = 12345;
   op.queue = 3;
   op.after_previous = {0, -1};
+  op.traffic_class = 5;
+  op.priority = 255;
+  op.channel = 9;
   program.tables = {{5, 6}};
   op.table_plus_one = 1;
   program.iterations = 3;
@@ -70,6 +73,37 @@ TEST(ProgramFile, KeepsEveryFieldOfAnOperation) {
   EXPECT_EQ(read.tables, program.tables);
   EXPECT_EQ(read.iterations, 3U);
   EXPECT_EQ(read.model_flops, 1.5e15);
+}
+
+// Fields at their defaults take no bytes, so files of programs without them stay as they were.
+TEST(ProgramFile, WritesClassPriorityAndChannelOnlyWhereTheyAreGiven) {
+  const auto size_of = [](const Program& program) {
+    pb::Workload written;
+    EXPECT_TRUE(written.ParseFromString(serialize_program(program)));
+    return written.blocks(0).items(1).op().ByteSizeLong();
+  };
+  Program program = two_ranks();
+  const std::size_t plain = size_of(program);
+  std::get<ProgramOp>(program.blocks[0].items[1]).traffic_class = 1;
+  EXPECT_EQ(size_of(program), plain + 3) << "a field number of two bytes, and its value";
+}
+
+TEST(ProgramFile, RefusesAClassThatTheNetworkHasNot) {
+  Program program = two_ranks();
+  for (ProgramBlock& block : program.blocks) std::get<ProgramOp>(block.items[3]).traffic_class = 1;
+  const InputSet input = InputSet::in_memory({{"job.pb", serialize_program(program)}});
+  const auto reader = Registry<WorkloadReader>::instance().create(kProgramReader);
+  WorkloadContext context(2);
+  context.classes = 2;
+  EXPECT_EQ(reader->open(input, context)->ranks(), 2U);
+  context.classes = 1;
+  try {
+    reader->open(input, context);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("job.pb: blocks[0].items[3].op.traffic_class: class 1"),
+                                    HasSubstr("network.switch.classes to 2")));
+  }
 }
 
 TEST(ProgramFile, KeepsEveryFieldOfAKernel) {
@@ -312,6 +346,22 @@ TEST(ProgramFile, RefusesUnknownFieldsAtAnyDepth) {
                 add(*w.mutable_blocks(0)->mutable_items(1)->mutable_op()->mutable_peer());
               }),
               AllOf(HasSubstr("blocks[0].items[1].op.peer"), HasSubstr("unknown field number 99")));
+}
+
+TEST(ProgramFile, RefusesClassPriorityAndChannelOfOthersWithTheirPath) {
+  const auto op = [](pb::Workload& w, int item) {
+    return w.mutable_blocks(0)->mutable_items(item)->mutable_op();
+  };
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->set_traffic_class(1); }),
+              HasSubstr("blocks[0].items[0].op.traffic_class: only a collective, a send and a receive"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->set_priority(1); }),
+              HasSubstr("blocks[0].items[0].op.priority: only a collective, a send and a receive"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_channel(1); }),
+              HasSubstr("blocks[0].items[1].op.channel: only a raw send or receive has a channel"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_traffic_class(6); }),
+              HasSubstr("items[1].op.traffic_class: 6 is out of range: 0 to 5"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_priority(256); }),
+              HasSubstr("items[1].op.priority: 256 is out of range: 0 to 255"));
 }
 
 TEST(ProgramFile, RefusesWrongFieldsWithTheirPath) {

@@ -346,6 +346,7 @@ TEST(RoleProgramSource, RefusesProgramsThatCannotRun) {
               HasSubstr("99 bytes are sent and 100 received"));
   EXPECT_THAT(changed([&](Program& p) { op(p, 0, 1).raw = true; }), HasSubstr("raw at one end only"));
   EXPECT_THAT(changed([&](Program& p) { op(p, 0, 3).bytes = 65; }), HasSubstr("call different collectives"));
+  EXPECT_THAT(changed([&](Program& p) { op(p, 0, 3).traffic_class = 1; }), HasSubstr("classes or circuits"));
   EXPECT_THAT(changed([&](Program& p) { op(p, 0, 3).root = 2; }), HasSubstr("op.root: 2 is out of range"));
   EXPECT_THAT(changed([](Program& p) { p.blocks[0].items.pop_back(); }),
               HasSubstr("only 1 of the 2 members"));
