@@ -430,6 +430,18 @@ TEST(Schema, AllowsSectionsOfAnyName) {
   EXPECT_EQ(describe_parameters(garage.table()).find("grip"), std::string::npos) << "they have any names";
 }
 
+TEST(Schema, AllowsListsOfAnyName) {
+  struct Crew {
+    ConfigNode teams;
+  };
+  const auto crew = Parameters<Crew>().lists("teams", &Crew::teams, "who works together");
+  const auto schema = nlohmann::json::parse(json_schema(crew.table(), Catalogue()));
+  const auto& teams = schema["properties"]["teams"]["anyOf"][0];
+  EXPECT_EQ(teams["type"], "object");
+  EXPECT_EQ(teams["additionalProperties"]["type"][0], "array");
+  EXPECT_EQ(crew.parse(yaml("teams: {left: [1, 2]}")).teams.entries().size(), 1U);
+}
+
 TEST(Schema, ReferencesAreNeverDangling) {
   const auto schema =
       nlohmann::json::parse(json_schema({component_info("a", "absent", "none", "")}, Catalogue()));

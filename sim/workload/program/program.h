@@ -74,7 +74,7 @@ struct ProgramOp {
   std::vector<std::int32_t> after_previous;
   Time not_before = 0;
   std::uint32_t memory_plus_one = 0;  // index + 1 in Program::memory
-  // Those of TransferTraits: the class and priority of a collective or message, the channel of a raw message.
+  // These set TransferTraits: class and priority of a collective or message, channel of a raw message.
   std::uint8_t traffic_class = 0;
   std::uint8_t priority = 0;
   std::uint32_t channel = 0;

@@ -47,7 +47,7 @@ struct ListedTask {
   std::vector<std::uint32_t> waits;    // tasks of `after`, by index in the list
   std::vector<std::uint32_t> earlier;  // tasks of `after_previous`
 
-  // Returns whether a rank has the task. Of a message, these are both of its ends.
+  // Returns whether a rank has the task. Both ends of a message count.
   bool sends(RankId rank) const { return kind == ListedKind::message && senders->contains(rank); }
   bool receives(RankId rank) const { return kind == ListedKind::message && receivers->contains(rank); }
   bool is_on(RankId rank) const {

@@ -1,6 +1,6 @@
-// Tests that a list of tasks runs as it is written: every rank waits for what its tasks name, streams keep
-// their order, iterations overlap only where they are told to, and equal ranks share a program. Times are in
-// picoseconds, and a byte takes one.
+// Tests that a list of tasks runs as it is written. Every rank waits for the tasks that its tasks name, and
+// streams keep their order. Iterations overlap only where a task says so, and equal ranks share a program.
+// Times are in picoseconds, and a byte takes one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
