@@ -78,6 +78,7 @@ ChainWriter::Position ChainWriter::compute(BlockBuilder& block, const GraphNode&
   const bool routed = std::any_of(node.operators.begin(), node.operators.end(),
                                   [](const Operator& op) { return is_routed(op); });
   const std::string name = node.name == work.name ? std::string() : node.name;
+  if (node.update_plus_one != 0) return update(block, node, after);
   if (node.rows_plus_one == 0 || !routed) return block.compute(work, after, name);
   // Each number of token copies has a work of its own.
   std::map<std::int64_t, std::uint32_t> works;
@@ -96,6 +97,16 @@ ChainWriter::Position ChainWriter::compute(BlockBuilder& block, const GraphNode&
   op.work = static_cast<std::uint32_t>(choice.front());
   op.name = builder_.name(node.name);
   if (works.size() > 1) op.choice_plus_one = builder_.table(std::move(choice)) + 1;
+  return block.add(std::move(op), after);
+}
+
+ChainWriter::Position ChainWriter::update(BlockBuilder& block, const GraphNode& node,
+                                          const std::vector<Position>& after) const {
+  ProgramOp op;
+  op.kind = TaskKind::compute;
+  op.unordered = true;
+  op.work = builder_.work(node.work);
+  op.name = builder_.name(node.name);
   return block.add(std::move(op), after);
 }
 

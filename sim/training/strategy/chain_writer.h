@@ -36,6 +36,9 @@ class ChainWriter {
 
   Position compute(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;
 
+  // Appends a step of the optimizer that is in no order with other computations.
+  Position update(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;
+
   Position collective(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;
 
   Position of_host(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;

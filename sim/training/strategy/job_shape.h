@@ -30,6 +30,16 @@ enum class OptimizerKind : std::uint8_t { adam, distributed_adam, none };
 // The data that replicas divide among them with a distributed optimizer: its states only, gradients as well,
 // or parameters as well (sharded_replicas.cpp).
 enum class Sharded : std::uint8_t { states, gradients, parameters };
+// The gradients that fill buckets which are summed beside the backward: those of whole layers of the body, of
+// all whole layers, or of all tensors (replicas.cpp).
+enum class GradientsPer : std::uint8_t { body, layer, tensor };
+
+// BucketRule: how gradients fill buckets. A bucket is full when it has `size` bytes or more, the first one
+// when it has `first` bytes or more. A size of 0 means one bucket, `first` of 0 means `size`.
+struct BucketRule {
+  Bytes size = 0, first = 0;
+  GradientsPer per = GradientsPer::body;
+};
 
 struct JobShape {
   // ---- Entered by the workload.
@@ -68,10 +78,13 @@ struct JobShape {
 
   std::int64_t gradient_bytes = 2;  // bytes of a parameter's gradient
   Bytes bucket = 0;                 // gradients in one collective; 0: all
-  bool overlap_gradients = false;   // buckets are summed during the last backward of a step
-  std::int64_t local_steps = 1;     // steps in an iteration, after which replicas average their parameters
+  Bytes first_bucket = 0;           // gradients in the first collective beside the backward; 0: `bucket`
+  GradientsPer gradients_per = GradientsPer::body;  // what fills buckets beside the backward
+  bool overlap_gradients = false;                   // buckets are summed during the last backward of a step
+  std::int64_t local_steps = 1;  // steps in an iteration, after which replicas average their parameters
 
   OptimizerKind optimizer = OptimizerKind::adam;
+  bool cuts_optimizer = false;            // the optimizer's step is cut (layer_optimizer.cpp)
   bool overlap_parameter_gather = false;  // parameters are gathered during the first forward
   Sharded sharded = Sharded::states;
   std::int64_t gathers_ahead = 1;  // layers ahead of their use at which parameters are gathered
@@ -88,6 +101,7 @@ struct JobShape {
 
   bool has_experts() const { return model->experts() != nullptr; }
   bool fetches_experts() const { return has_experts() && expert_exchange == ExpertExchange::fetch; }
+  BucketRule buckets() const { return {bucket, first_bucket, gradients_per}; }
   bool divides_states() const { return optimizer == OptimizerKind::distributed_adam; }
   bool divides_gradients() const { return sharded != Sharded::states; }
   bool divides_parameters() const { return sharded == Sharded::parameters; }

@@ -1,5 +1,5 @@
 // Runs Adam over the stage's parameters when their gradients are complete. With a distributed optimizer it
-// runs over this rank's part of them.
+// runs over this rank's part of them. layer_optimizer takes its place where a job lists it.
 #include "sim/training/strategy/optimizer_step.h"
 #include "sim/training/strategy/strategy.h"
 
@@ -20,7 +20,8 @@ class Optimizer final : public Strategy {
   }
   void describe(JobShape& job) const override { job.optimizer = p_.kind; }
   bool takes_part(const JobShape& job) const override {
-    return p_.kind != OptimizerKind::none && job.offloaded_optimizer == 0 && !job.servers_update;
+    return p_.kind != OptimizerKind::none && job.offloaded_optimizer == 0 && !job.servers_update &&
+           !job.cuts_optimizer;
   }
   void apply(TrainingGraph& graph, const JobShape& job) const override {
     const bool divided = job.divides_states();

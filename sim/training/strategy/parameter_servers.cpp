@@ -34,7 +34,7 @@ struct ServerParameters {
 
 struct ServedJob {
   std::uint32_t servers = 1;
-  Bytes bucket = 0;  // bytes of one push and of one pull; 0: all in one
+  BucketRule buckets;  // `size` holds the bytes of one push and of one pull; 0: all in one
   bool overlap = false;
   bool collective = true, waits = false;  // waits: a pull waits for pushes of other workers
   std::uint32_t staleness = 0;
@@ -50,7 +50,7 @@ class Servers {
     const std::uint32_t workers = graph.mesh.size("dp") - p_.servers;
     graph.servers = {workers, 0};
     if (p_.collective) {
-      sum_gradients(graph, {p_.bucket, p_.overlap, false, ParameterSet::common});
+      sum_gradients(graph, {p_.buckets, p_.overlap, false, ParameterSet::common});
       graph.servers->block = all_reducing(graph);
     } else {
       const std::vector<std::int64_t> pulled = pull(graph, workers), pushed = push(graph, workers);
@@ -107,8 +107,8 @@ class Servers {
       std::int64_t parameters = parameters_of(graph.layers[chunk.layers[i]], graph, ParameterSet::common);
       if (i == 0 && !graph.model.shared.empty()) parameters += graph.sharding.local(graph.model.shared);
       if (parameters == 0) continue;
-      const bool full =
-          !buckets.empty() && p_.bucket != 0 && buckets.back().parameters * kParameterBytes >= p_.bucket;
+      const bool full = !buckets.empty() && p_.buckets.size != 0 &&
+                        buckets.back().parameters * kParameterBytes >= p_.buckets.size;
       if (buckets.empty() || full) buckets.push_back({i, 0});
       buckets.back().parameters += parameters;
     }
@@ -139,13 +139,14 @@ class Servers {
       return all;
     };
     if (p_.overlap) {
-      for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.bucket, ParameterSet::common)) {
+      for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.buckets, ParameterSet::common)) {
         std::vector<std::vector<GraphNode>>& reductions = stage.chunks[bucket.chunk].reductions;
         reductions.resize(stage.chunks[bucket.chunk].layers.size());
         reductions[bucket.layer] = nodes(bucket.bytes / element);
       }
     }
-    const std::int64_t most = p_.bucket == 0 ? left : std::max<std::int64_t>(1, p_.bucket / element);
+    const std::int64_t most =
+        p_.buckets.size == 0 ? left : std::max<std::int64_t>(1, p_.buckets.size / element);
     while (left > 0) {
       for (GraphNode& node : nodes(std::min(left, most))) stage.add_finish(std::move(node));
     }
@@ -278,7 +279,7 @@ class ParameterServers final : public Strategy {
             servers + "}"};
   }
   void apply(TrainingGraph& graph, const JobShape& job) const override {
-    Servers({static_cast<std::uint32_t>(p_.servers), job.bucket, job.overlap_gradients, p_.collective(),
+    Servers({static_cast<std::uint32_t>(p_.servers), job.buckets(), job.overlap_gradients, p_.collective(),
              !p_.asynchronous, static_cast<std::uint32_t>(p_.staleness.value_or(0)),
              job.optimizer != OptimizerKind::none})
         .apply(graph);

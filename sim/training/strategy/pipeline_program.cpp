@@ -83,6 +83,11 @@ void OperationsAside::append_to(std::vector<Position>& positions) const {
   for (const Last& last : last_) positions.push_back(last.position);
 }
 
+void UpdatePlaces::add(const UpdatePlaces& in_block, BlockBuilder::Position begin) {
+  for (const Place& place : in_block.run) run.push_back({place.update, begin + place.position});
+  for (const Place& place : in_block.awaited) awaited.push_back({place.update, begin + place.position});
+}
+
 PipelineProgram::PipelineProgram(ProgramBuilder& builder, const ScheduledPipeline& plan,
                                  PipelineTransfers transfers, const StageComputation& computation)
     : builder_(builder),
@@ -180,6 +185,7 @@ class PipelineProgram::StageProgress {
     end_.computed = reached_.back();
     computed_ = reached_;
     end_.aside.add(made.aside, begin);
+    end_.updates.add(made.updates, begin);
     waits_.clear();
     for (std::uint32_t i = 0; i < (program_.transfers_.overlap ? 0 : made.sends); ++i)
       wait(main_.size() - 1 - i);
@@ -272,9 +278,10 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank ran
     for (const std::uint32_t distance : meeting.before)
       inputs.before.push_back(BlockBuilder::kBefore - distance);
   }
-  const auto [forward_done, backward_done, aside] = computation_.append(block, step, inputs);
+  const auto [forward_done, backward_done, aside, updates] = computation_.append(block, step, inputs);
   Step made;
   made.aside = aside;
+  made.updates = updates;
   made.forward = forward_done;
   made.backward = backward_done;
   if (forward && meeting.sends_forward) made.sends += send(block, step, rank, true, {forward_done});

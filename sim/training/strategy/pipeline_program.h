@@ -73,6 +73,18 @@ class OperationsAside {
   std::vector<Last> last_;
 };
 
+// UpdatePlaces: where a stage's optimizer is cut, its steps, and the operations that wait for them in the
+// next iteration.
+struct UpdatePlaces {
+  struct Place {
+    std::uint32_t update = 0;  // number of the step
+    BlockBuilder::Position position = 0;
+  };
+  std::vector<Place> run, awaited;
+  // Adds the places of a block that begins at `begin`. Their positions are relative to the block.
+  void add(const UpdatePlaces& in_block, BlockBuilder::Position begin);
+};
+
 // StageComputation: the computation of the stages, without the transfers between them.
 class StageComputation {
  public:
@@ -88,6 +100,7 @@ class StageComputation {
   struct Results {
     Position forward = 0, backward = 0;
     OperationsAside aside = {};
+    UpdatePlaces updates = {};
   };
   virtual ~StageComputation() = default;
   // Appends the work of one step.
@@ -121,12 +134,13 @@ class PipelineProgram {
                   const StageComputation& computation);
 
   // Appends all steps of a rank of a stage. `rank_class` matters where stages have meshes of their own. End
-  // holds the last computation, the operations beside the steps, and what steps behind that computation wait
-  // for.
+  // holds the last computation, the operations beside the steps, what steps behind that computation wait for,
+  // and the places of updates.
   struct End {
     BlockBuilder::Position computed = 0;
     OperationsAside aside = {};
     std::vector<BlockBuilder::Position> waits = {};
+    UpdatePlaces updates = {};
   };
   End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
 
@@ -141,9 +155,10 @@ class PipelineProgram {
   using Position = BlockBuilder::Position;
   struct Step {
     std::uint32_t block = 0;
-    // Results of StageComputation::append(), relative to the block, as is `aside`.
+    // Results of StageComputation::append(), relative to the block, as are `aside` and `updates`.
     Position forward = 0, backward = 0;
     OperationsAside aside = {};
+    UpdatePlaces updates = {};
     std::uint32_t sends = 0;  // number of sends, which are the last operations of the block
   };
   // Meeting: how a step's block depends on communication before and after it. An operation before the block

@@ -1,6 +1,8 @@
 #include "sim/training/strategy/replicas.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace netsim {
 namespace {
@@ -19,6 +21,58 @@ GroupExpression replicas(const TrainingGraph& graph, std::uint32_t stage, const 
 // Returns the axis along which ranks have copies of the parameters.
 std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "edp" : "replicas"; }
 
+// Returns how the names of communications among the copies of a set begin.
+std::string prefix_of(ParameterSet set) { return set == ParameterSet::experts ? "edp_" : "dp_"; }
+constexpr const char* kGradients = "gradients";
+
+// BucketFiller: puts gradients into buckets in the order in which they are added.
+class BucketFiller {
+ public:
+  BucketFiller(const BucketRule& rule, std::int64_t gradient_bytes)
+      : rule_(rule), gradient_bytes_(gradient_bytes) {}
+
+  // Adds gradients of a layer that are complete behind layer `due`, as in GradientBucket.
+  void add(const GradientBucket::Part& part, std::size_t due) {
+    if (part.parameters == 0) return;
+    open_.chunk = part.chunk;
+    open_.layer = due;
+    open_.bytes += part.parameters * gradient_bytes_;
+    open_.parts.push_back(part);
+    const Bytes size = full_.empty() && rule_.first != 0 ? rule_.first : rule_.size;
+    if (open_.bytes >= size && (size != 0 || rule_.per == GradientsPer::body)) close();
+  }
+  // Closes the last bucket, if it has anything.
+  void close() {
+    if (open_.bytes > 0) full_.push_back(std::exchange(open_, {}));
+  }
+  std::vector<GradientBucket> finish() { return std::move(full_); }
+
+ private:
+  const BucketRule& rule_;
+  std::int64_t gradient_bytes_;
+  GradientBucket open_;
+  std::vector<GradientBucket> full_;
+};
+
+// Returns the numbers of parameters of a layer that enter a bucket together, in the order of their gradients.
+// Shared parameters are complete with the first layer, if the stage has both ends of the model.
+std::vector<std::int64_t> bucket_entries(const TrainingGraph& graph, const StageGraph& stage,
+                                         std::uint32_t number, GradientsPer per, ParameterSet set) {
+  const LayerGraph& layer = graph.layers[number];
+  if (per == GradientsPer::body && !layer.repeats) return {};
+  const bool carries =
+      per != GradientsPer::body && number == TrainingGraph::kFirst && stage.holds(TrainingGraph::kLast);
+  const std::int64_t all =
+      carries ? carried_parameters(graph, number, number, set) : parameters_of(layer, graph, set);
+  if (per != GradientsPer::tensor) return {all};
+  std::vector<std::int64_t> entries;
+  for (auto tensor = layer.parameters.rbegin(); tensor != layer.parameters.rend(); ++tensor)
+    if (set_of(*tensor, graph) == set) entries.push_back(graph.sharding.local(*tensor));
+  const std::int64_t shared = all - std::accumulate(entries.begin(), entries.end(), std::int64_t{0});
+  if (shared > 0) entries.push_back(shared);
+  return entries;
+}
+
 class SummedGradients {
  public:
   explicit SummedGradients(const GradientSum& p) : p_(p) {}
@@ -28,12 +82,12 @@ class SummedGradients {
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
       const GraphNode node =
-          among_replicas(graph, s, "gradients",
+          among_replicas(graph, s, kGradients,
                          p_.divided ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, p_.set);
       Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
       if (p_.overlap) left -= add_buckets(graph, stage, node);
       left -= add_steps(graph, s, node);
-      stage.add_finish(node, left, p_.bucket);
+      stage.add_finish(node, left, p_.buckets.size);
       // The finish nodes run one after the other.
       const bool remained = !stage.finish.empty() && stage.finish.back().node.stream == Stream::dp;
       if (remained) stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
@@ -53,14 +107,14 @@ class SummedGradients {
       for (const std::uint32_t layer : chunk.layers)
         bytes += parameters_of(graph.layers[layer], graph, p_.set) * graph.model.gradient_bytes;
       all += bytes;
-      for (GraphNode& piece : in_pieces(node, bytes, p_.bucket))
+      for (GraphNode& piece : in_pieces(node, bytes, p_.buckets.size))
         chunk.reduced_at_step.push_back(std::move(piece));
     }
     return all;
   }
   Bytes add_buckets(TrainingGraph& graph, StageGraph& stage, GraphNode node) const {
     Bytes all = 0;
-    for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.bucket, p_.set)) {
+    for (const GradientBucket& bucket : gradient_buckets(graph, stage, p_.buckets, p_.set)) {
       node.bytes = bucket.bytes;
       all += node.bytes;
       std::vector<std::vector<GraphNode>>& reductions = stage.chunks[bucket.chunk].reductions;
@@ -95,7 +149,7 @@ GraphNode among_replicas(TrainingGraph& graph, std::uint32_t stage, const std::s
                          CollectiveKind kind, ParameterSet set) {
   GraphNode node;
   node.kind = GraphNode::Kind::collective;
-  node.name = (set == ParameterSet::experts ? "edp_" : "dp_") + name;
+  node.name = prefix_of(set) + name;
   node.collective = kind;
   node.stream = Stream::dp;
   node.group = graph.builder.group(replicas(graph, stage, axis_of(set)));
@@ -108,22 +162,21 @@ GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::str
   return node;
 }
 
-std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage, Bytes size,
-                                             ParameterSet set) {
-  std::vector<GradientBucket> buckets;
-  Bytes bytes = 0;
+std::string gradients_name(ParameterSet set) { return prefix_of(set) + kGradients; }
+std::string parameters_name(ParameterSet set) { return prefix_of(set) + "parameters"; }
+
+std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage,
+                                             const BucketRule& rule, ParameterSet set) {
+  BucketFiller buckets(rule, graph.model.gradient_bytes);
   for (std::size_t chunk = stage.chunks.size(); chunk-- > 0;) {
     const std::vector<std::uint32_t>& layers = stage.chunks[chunk].layers;
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      const LayerGraph& layer = graph.layers[layers[layers.size() - 1 - i]];
-      if (!layer.repeats) continue;
-      bytes += parameters_of(layer, graph, set) * graph.model.gradient_bytes;
-      if (bytes < size || bytes == 0) continue;
-      buckets.push_back({chunk, i, bytes});
-      bytes = 0;
+    for (std::size_t i = layers.size(); i-- > 0;) {
+      for (const std::int64_t parameters : bucket_entries(graph, stage, layers[i], rule.per, set))
+        buckets.add({chunk, i, parameters}, layers.size() - 1 - i);
     }
   }
-  return buckets;
+  if (rule.per != GradientsPer::body) buckets.close();
+  return buckets.finish();
 }
 
 std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,

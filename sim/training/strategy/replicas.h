@@ -31,19 +31,31 @@ std::uint32_t unsharded_count(const TrainingGraph& graph, ParameterSet set);
 GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::string& name,
                        CollectiveKind kind, ParameterSet set);
 
-// GradientBucket: a bucket that overlaps with the last backward. Layers of the body fill buckets in the order
-// in which the backward computes them. A remainder that does not fill a bucket is in none. Each bucket is due
-// behind a layer of a chunk, as in ChunkGraph::reductions.
+// GradientBucket: a bucket that overlaps with the last backward. Layers or tensors fill buckets in the order
+// in which the backward completes their gradients. Those of one layer are complete when its backward is; its
+// last tensor comes first. Each bucket is due behind a layer of a chunk, as in ChunkGraph::reductions.
 struct GradientBucket {
+  // Part: gradients of one layer, by its index in ChunkGraph::layers.
+  struct Part {
+    std::size_t chunk = 0, layer = 0;
+    std::int64_t parameters = 0;
+  };
   std::size_t chunk = 0, layer = 0;
   Bytes bytes = 0;
+  std::vector<Part> parts;
 };
-std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage, Bytes size,
-                                             ParameterSet set);
+// Returns the buckets of a stage, in the order in which they are due. Per layer or tensor, the last bucket
+// may be smaller and the buckets have all gradients. Only gradients of parameters that the stage shares with
+// another one are in none. Per layer of the body, a remainder that does not fill a bucket is in none.
+std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage,
+                                             const BucketRule& rule, ParameterSet set);
+// Return the names of the collectives that sum the gradients of a set, and that gather its parameters.
+std::string gradients_name(ParameterSet set);
+std::string parameters_name(ParameterSet set);
 
 // GradientSum: how replicas sum the gradients of one set of parameters.
 struct GradientSum {
-  Bytes bucket = 0;      // bytes of one collective; 0: all gradients in one
+  BucketRule buckets;    // `size` holds the bytes of one collective, too; 0: all gradients in one
   bool overlap = false;  // buckets are summed during the last microbatch's backward
   // Each rank gets only the sum of its part, by a reduce-scatter, for a divided optimizer.
   bool divided = false;

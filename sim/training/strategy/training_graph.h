@@ -2,9 +2,13 @@
 // it. Strategies (strategy.h) rewrite it one after the other (divide, recompute, pipeline, reduce, update),
 // and make_program() writes the result as role programs.
 //
-// The graph consists of chains, which are nodes that run one after the other. All layers of one kind share
-// one LayerGraph, whatever their number and place. So the size of a graph grows with the differences between
-// ranks, not with the job.
+// The graph consists of chains, whose nodes run one after the other unless GraphNode::after says otherwise. A
+// chain follows the one before it through the compute stream: its first computation begins when the
+// computations before it have ended. So a communication at the end of a chain runs beside the next layer. A
+// computation behind it, which may have no work, makes the next layer wait for it.
+//
+// All layers of one kind share one LayerGraph, whatever their number and place. So the size of a graph grows
+// with the differences between ranks, not with the job.
 //
 // Where stages have meshes of their own, each mesh has a graph, to which all strategies are applied. The
 // program of a stage is then written from the graph of its mesh.
@@ -75,6 +79,9 @@ struct GraphNode {
   bool core = false;             // part of the attention's core, or communication for it
   // ChunkGraph::reductions: the node runs only after the backward that completes the layer's gradients.
   bool of_complete_gradients = false;
+  // A step of the optimizer that the stage numbers with this - 1 (ChunkGraph::updates). It runs as soon as
+  // what it waits for is done, beside all other computations.
+  std::uint32_t update_plus_one = 0;
   TaskMemory memory;  // set where TrainingGraph::layer_memory gives the memory that is needed
 };
 using Chain = std::vector<GraphNode>;
@@ -141,6 +148,10 @@ struct ChunkGraph {
   // Gathers before each backward that computes gradients of activations, by layer counted from the end of the
   // chunk.
   std::vector<std::vector<GraphNode>> gathers_again;
+  // The steps of the optimizer in the previous iteration that the layer's parameters come from, by layer and
+  // by GraphNode::update_plus_one - 1; may be empty. The gathers before the first forward of the layer in an
+  // iteration wait for them. Without gathers, the forward's first computation does.
+  std::vector<std::vector<std::uint32_t>> updates;
   // Copies to the host after each forward of a layer, by layer. Nothing in the forward waits for them.
   std::vector<std::vector<GraphNode>> stores;
   // Copies back from the host before each backward that computes gradients of activations, by layer counted
@@ -242,6 +253,8 @@ struct TrainingGraph {
   std::vector<LayerMemory> layer_memory;
 };
 
+// Returns the set to which a tensor of parameters belongs.
+ParameterSet set_of(const Tensor& tensor, const TrainingGraph& graph);
 // Returns the number of the layer's parameters of a set on one rank.
 std::int64_t parameters_of(const LayerGraph& layer, const TrainingGraph& graph, ParameterSet set);
 
