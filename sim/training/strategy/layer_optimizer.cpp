@@ -11,10 +11,13 @@
 // does (Zhang et al., 2023).
 //
 // A job that clips gradients by their global norm, as Megatron-LM does by default, needs all gradients before
-// its first step and cannot run so.
+// its first step and cannot run so. The steps have no kernels for the norm and the clipping, which the whole
+// step has.
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/errors.h"
 #include "sim/training/strategy/optimizer_step.h"
@@ -109,8 +112,13 @@ class StageUpdates {
     GraphNode node =
         optimizer_step(updated_parameters(graph_, parameters, set, divided), graph_.model.gradient_bytes,
                        updated_parameters(graph_, reduced, set, divided));
+    std::erase_if(node.work.kernels, of_clipping);
     node.update_plus_one = ++number_;
     return node;
+  }
+  // Returns whether a kernel of the whole step serves the clipping of gradients by their global norm.
+  static bool of_clipping(const Kernel& kernel) {
+    return kernel.name == "gradient_norm" || kernel.name == "gradient_clip";
   }
   const LayerGraph& layer_of(const GradientBucket::Part& part) const {
     return graph_.layers[stage_.chunks[part.chunk].layers[part.layer]];
