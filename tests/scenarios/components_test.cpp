@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"two_dgx.yaml", "workloads/resnet_50.yaml"}, Case{"two_dgx.yaml", "workloads/vgg_16.yaml"},
         Case{"two_dgx.yaml", "workloads/bert_large.yaml"}, Case{"two_dgx.yaml", "workloads/vit_l_16.yaml"},
+        Case{"two_dgx.yaml", "workloads/small_gpt_layer_optimizer.yaml", kShortLayers},
         Case{"two_dgx.yaml", "workloads/dlrm.yaml"}, Case{"two_dgx.yaml", "workloads/local_sgd.yaml"},
         Case{"compute/parameter_server.yaml", "workloads/parameter_server.yaml"},
         Case{"compute/single_nic_stragglers.yaml", "workloads/stale_synchronous.yaml"}));

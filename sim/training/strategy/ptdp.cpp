@@ -49,7 +49,9 @@ const Parameters<PtdpParameters>& ptdp_parameters() {
           .section("recovery", &P::recovery, recovery_parameters(),
                    "how the job continues from its last checkpoint when a host fails (gpus.failures)")
           .component_list("strategies", &P::strategies, "strategy",
-                          "further strategies, which plugins or the user's own files have, as [{kind: NAME}]")
+                          "further strategies, as [{kind: NAME}]: layer_optimizer, or those of plugins and "
+                          "the user's own "
+                          "files")
           .section(kParallelSection.name,
                    Parameters<P>()
                        .list("stages", &P::stages,

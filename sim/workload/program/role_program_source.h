@@ -10,7 +10,8 @@
 //   other up.
 // - A task that depends on nothing in its iteration starts after all of the rank's previous iteration, unless
 //   it has dependencies on that iteration. In a program with such dependencies the order of a stream goes on
-//   across iterations.
+//   across iterations, and only the first tasks of streams and unordered tasks wait so. connect_iterations()
+//   (iteration_edges.h) gives these an edge, too.
 #pragma once
 
 #include <map>
