@@ -168,7 +168,7 @@ std::uint64_t Engine::run_some(std::uint64_t count, Time until) {
   return executed() - before;
 }
 
-// Executes a window or a call. Returns false if nothing is left up to `until`.
+// Executes a window, a call or the interval's call. Returns false if nothing is left up to `until`.
 bool Engine::step(std::uint64_t count, Time until) {
   if (call_delay_ != kNever) take_requests();
   Time first = kNever;
@@ -177,20 +177,28 @@ bool Engine::step(std::uint64_t count, Time until) {
     first = std::min(first, set->next_);
   }
   refuse_late(calls_.empty() ? first : std::min(first, calls_.back().time), until);
-  if (!calls_.empty() && calls_.back().time <= std::min(first, until)) {
+  const bool idle = first >= kNoEvent && calls_.empty();
+  const Time wanted = interval_wanted(idle);
+  if (!calls_.empty() && calls_.back().time <= std::min({first, until, wanted})) {
     call();
     return true;
   }
+  if (wanted != kNever && wanted <= std::min(first, until)) {
+    call_interval(wanted, idle);
+    return true;
+  }
   if (first >= kNoEvent || first > until) {
-    if (first >= kNoEvent && monitor_) monitor_(now(), true);
+    if (first >= kNoEvent && wanted == kNever && monitor_) monitor_(now(), true);
     return false;
   }
   if (look_around(first)) return false;
+  idle_called_ = false;
   Time limit = std::min(until, kLastTime) + 1;
   if (const LogicalProcess* failed = first_failed(); failed != nullptr)
     limit = std::min(limit, failed->order().time + 1);
   if (!calls_.empty()) limit = std::min(limit, calls_.back().time);
   limit = std::min(limit, add(first, call_delay_));
+  if (interval_ > 0) limit = std::min(limit, next_multiple(interval_, first));
   set_horizons(first, std::min(limit, monitor_next_));
   execute(count);
   after_window();
@@ -379,6 +387,7 @@ void Engine::call() {
   const Call next = std::move(calls_.back());
   calls_.pop_back();
   called_ = next.time;
+  idle_called_ = false;
   for (auto& set : sets_) set->loop_.advance(next.time);
   next.call();
   for (auto& set : sets_) set->next_ = set->first();

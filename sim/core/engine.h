@@ -35,6 +35,8 @@ class Engine {
   // A check that the engine calls between events, at most once per interval while events are pending. It is
   // called once more, with `idle` set, when nothing is pending.
   using Monitor = std::function<void(Time time, bool idle)>;
+  // A call at a multiple of the interval (set_interval). `idle`: no event and no other call is pending.
+  using IntervalCall = std::function<void(Time time, bool idle)>;
 
   Engine() : Engine(Options()) {}
   explicit Engine(const Options& options);
@@ -74,6 +76,26 @@ class Engine {
   // be called during run().
   void set_call_delay(Time delay);
   void set_monitor(Time interval, Monitor monitor);
+
+  // Makes `call` at those multiples of `interval` that somebody has asked for. All events before that time
+  // are done then, none at or after it, and now() is that time. All journal records up to there have been
+  // read, and the calls of call_at() and ask_call() of that time have been made. Windows do not cross a
+  // multiple, so the calls do not depend on sets and threads.
+  //
+  // A request made at time t is served at the first multiple after t. A call serves all requests made
+  // before it, also those for later multiples; who wants to be called later asks again in the call.
+  //
+  // These calls are not pending, so the run can end. When nothing is pending, the call is made once more, at
+  // the first multiple asked for or else the next one. What it asks for then holds only if it also schedules
+  // an event or a call. Must be called at most once and not during run(); `interval` is above 0.
+  void set_interval(Time interval, IntervalCall call);
+  // Asks for the interval's call, from code between events. Events use LogicalProcess::ask_interval().
+  void ask_interval() { ask_interval_at(0); }
+  // Asks for the call at the first multiple that is after now() and not before `time`.
+  void ask_interval_at(Time time);
+  // Returns the time of the interval's next call, including the one for an idle engine, or kNever. Events
+  // that are still to come may ask for an earlier one.
+  Time next_interval() const;
   // Registers a journal reader and returns its number for LogicalProcess::write(). The reader must outlive
   // the last run().
   std::uint32_t add_reader(JournalReader& reader);
@@ -97,6 +119,9 @@ class Engine {
   void insert(Call call);
   void take_requests();
   void call();
+  void call_interval(Time time, bool idle);
+  Time interval_wanted(bool idle) const;
+  void forget_interval_requests();
   bool look_around(Time first);
   void set_horizons(Time first, Time limit);
   void execute(std::uint64_t count);
@@ -125,7 +150,11 @@ class Engine {
   std::vector<Written> order_;  // buffer of read_journals()
   Monitor monitor_;
   Time monitor_interval_ = 0, monitor_next_ = kNever;
-  Time called_ = 0;                // time of the last call or monitor call
+  IntervalCall interval_call_;
+  Time interval_ = 0;              // 0: there is no interval
+  Time interval_asked_ = kNever;   // earliest multiple that code between events has asked for
+  bool idle_called_ = false;       // the interval was called for the present idle state
+  Time called_ = 0;                // time of the last call, interval's call or monitor call
   std::uint64_t last_window_ = 0;  // events executed in the last window
   bool stopped_ = false;
 

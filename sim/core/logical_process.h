@@ -33,6 +33,11 @@ static_assert(sizeof(RemoteEvent) == 64);
 // with the next event from the same sender. It is never read where no event follows.
 inline constexpr Time kNoEvent = kNever - 1;
 
+// Returns the first multiple of `interval` that is after `now` and not before `time`.
+constexpr Time next_multiple(Time interval, Time now, Time time = 0) {
+  return std::max(now / interval + 1, (time + interval - 1) / interval) * interval;
+}
+
 // JournalReader: reads the records of one kind of writer from all sets. The order is the one in which a
 // single event loop would have executed the events that wrote them.
 class JournalReader {
@@ -147,6 +152,11 @@ class alignas(64) LogicalProcess {
     static_assert(std::is_trivially_copyable_v<T>);
     ask_call(time, origin, reader, std::as_bytes(std::span(&record, 1)));
   }
+  // Asks for the engine's interval call at the first multiple of the interval after now
+  // (Engine::set_interval). It only sets a flag, so an event may ask as often as it likes.
+  void ask_interval() { ask_interval_at(0); }
+  // Asks for the call at the first multiple that is after now and not before `time`.
+  void ask_interval_at(Time time);
 
  private:
   friend class Engine;
@@ -203,6 +213,8 @@ class alignas(64) LogicalProcess {
   std::size_t entries_read_ = 0;
   std::vector<Request> requests_;        // requested calls that the engine has not seen yet
   Time call_delay_ = kNever;             // minimum time from now to a requested call
+  Time interval_ = 0;                    // of the engine; 0: there is none
+  Time interval_asked_ = kNever;         // earliest multiple that an event has asked for
   Time next_ = kNever;                   // time of the earliest pending event, as of the last window
   Time horizon_ = 0;                     // events before this time may be executed in this window
   std::uint64_t load_ = 0;               // events executed since threads were last given their sets

@@ -131,6 +131,8 @@ std::vector<std::string> unused_settings(const RunParts& run) {
   if (gpus.find("slowing_streams") != nullptr &&
       gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
     lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
+  if (section_of(root, "scheduling").find("interval") != nullptr && !run.intervals.has_subscribers())
+    lines.push_back("scheduling.interval changes nothing: nothing in this run is decided at intervals");
   const bool asked = output_parameters().parse(section_of(root, "output")).sample.interval > 0;
   if (run.packets == nullptr && asked) lines.push_back("`output.sample` was not used: the network is ideal");
   return lines;

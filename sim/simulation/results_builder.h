@@ -15,6 +15,7 @@
 #include "sim/report/result_sinks.h"
 #include "sim/report/results.h"
 #include "sim/report/sampler.h"
+#include "sim/scheduling/scheduling_intervals.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 
@@ -36,6 +37,7 @@ struct RunParts {
   const Recorder& recorder;
   const Sampler* sampler;    // null: no samples
   const ResultSinks* sinks;  // null: no files
+  const SchedulingIntervals& intervals;
 };
 
 // Returns the results. `cut` is the time at which a run with the outcome `limit` was cut.

@@ -25,7 +25,9 @@ double seconds_since(WallClock::time_point start) {
 Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
       system_(setup_.config, setup_.seed, setup_.threads,
-              [this](const FlowRecord& flow) { recorder_->record(flow); }) {
+              [this](const FlowRecord& flow) { recorder_->record(flow); }),
+      intervals_(system_.engine(),
+                 scheduling_parameters().parse(section_of(setup_.config, "scheduling")).interval) {
   std::vector<JobDescription> descriptions = std::move(setup_.jobs);
   if (descriptions.empty()) {
     WorkloadContext context = system_.workload_context(setup_.seed);
@@ -108,12 +110,16 @@ void Simulation::begin() {
 
 // If nothing else makes progress, only checks at simulated times tell whether the run is stalled.
 bool Simulation::step(Time until) {
-  Engine& engine = system_.engine();
   if (manager_->done() || stall_->stalled() || deadlocked()) return false;
   if (slice(std::min(until, stall_->next()))) return true;
-  if (engine.pending() == 0 || engine.next_time() > until) return false;
-  stall_->check();
+  const Time next = next_time();
+  if (next == kNever || next > until) return false;
+  stall_->check(next);
   return !stall_->stalled();
+}
+
+Time Simulation::next_time() const {
+  return std::min(system_.engine().next_time(), system_.engine().next_interval());
 }
 
 SimulationState Simulation::state() const {
@@ -143,8 +149,7 @@ Results Simulation::results(Time until) {
   Watch watch;
   watch.until = until;
   if (manager_->done()) return end(Outcome::done, watch);
-  const Engine& engine = system_.engine();
-  const bool stalled = stall_->stalled() || deadlocked() || engine.pending() == 0;
+  const bool stalled = stall_->stalled() || deadlocked() || next_time() == kNever;
   return end(stalled ? Outcome::stalled : until != kNever ? Outcome::limit : Outcome::interrupted, watch);
 }
 
@@ -158,7 +163,7 @@ Results Simulation::end(Outcome outcome, const Watch& watch) {
 RunParts Simulation::parts() const {
   return {setup_.config,        setup_.notes,       system_.cluster(), system_.engine(), system_.packets(),
           system_.transports(), system_.executor(), system_.models(),  *jobs_,           *manager_,
-          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get()};
+          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_};
 }
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {
@@ -185,13 +190,13 @@ bool Simulation::slice(Time until) {
   std::uint64_t samples = 0;
   while (engine.executed() - before < kSlice && samples < kSliceSamples) {
     if (sampler_->quiet()) {
-      const Time next = engine.next_time();
+      const Time next = next_time();
       if (next == kNever || next > until) break;
       sampler_->skip_to(next);
     }
     const std::uint64_t left = kSlice - (engine.executed() - before);
     if (engine.run_some(left, std::min(until, sampler_->next())) >= left) break;
-    if (engine.stopped() || engine.pending() == 0 || sampler_->next() > until) break;
+    if (engine.stopped() || next_time() == kNever || sampler_->next() > until) break;
     sampler_->sample();
     ++samples;
   }
@@ -201,7 +206,7 @@ bool Simulation::slice(Time until) {
 // Samples the interval of the last event. If the run was cut, only the interval's part up to the cut is
 // sampled.
 void Simulation::finish_samples(Outcome outcome, Time cut) {
-  if (system_.engine().pending() == 0) {
+  if (next_time() == kNever) {
     sampler_->sample();
   } else {
     sampler_->finish(outcome == Outcome::limit ? cut : system_.engine().now());
@@ -213,8 +218,8 @@ Outcome Simulation::play(const Watch& watch) {
   while (!manager_->done()) {
     if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
     if (!naming_step(watch.until)) {
-      const Engine& engine = system_.engine();
-      const bool beyond = engine.pending() > 0 && engine.next_time() > watch.until;
+      const Time next = next_time();
+      const bool beyond = next != kNever && next > watch.until;
       return beyond && !deadlocked() ? Outcome::limit : Outcome::stalled;
     }
     if (watch.report && seconds_since(reported) >= watch.report_every) {

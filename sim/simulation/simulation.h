@@ -21,6 +21,7 @@
 #include "sim/report/results.h"
 #include "sim/report/run_progress.h"
 #include "sim/report/sampler.h"
+#include "sim/scheduling/scheduling_intervals.h"
 #include "sim/simulation/results_builder.h"
 #include "sim/simulation/stall_check.h"
 #include "sim/simulation/system.h"
@@ -112,6 +113,8 @@ class Simulation {
   // event and no sample.
   bool slice(Time until);
   bool naming_step(Time until);
+  // Returns the time of the next event, call or scheduling interval, or kNever where nothing is left to do.
+  Time next_time() const;
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
   void finish_samples(Outcome outcome, Time cut);
@@ -122,6 +125,7 @@ class Simulation {
   Stopwatch since_creation_;
   SimulationSetup setup_;
   System system_;
+  SchedulingIntervals intervals_;
   std::unique_ptr<ResultSinks> sinks_;  // null: no files
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sampler> sampler_;  // null: no samples

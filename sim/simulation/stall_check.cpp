@@ -10,9 +10,9 @@ constexpr Time kCheckInterval = kStalledTime / 4;  // simulated time between two
 
 }  // namespace
 
-void StallCheck::check() {
+void StallCheck::check(Time following) {
   stalled_ = find_stall();
-  next_ = (engine_.next_time() / kCheckInterval + 1) * kCheckInterval;
+  next_ = (following / kCheckInterval + 1) * kCheckInterval;
 }
 
 bool StallCheck::find_stall() {

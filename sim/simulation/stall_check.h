@@ -21,8 +21,9 @@ class StallCheck {
   // Returns the simulated time of the next check. The engine must not go beyond it before check().
   Time next() const { return next_; }
   // Checks for progress, when all events up to next() have been executed, and plans the next check.
+  // `following` is the time of the next event, call or scheduling interval.
   // The checks are at simulated times, so that their result depends on the run only.
-  void check();
+  void check(Time following);
   // Returns whether a check found no progress.
   bool stalled() const { return stalled_; }
 

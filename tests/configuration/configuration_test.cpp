@@ -72,6 +72,8 @@ TEST(DescribeOverview, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
                            "marker",
                            "red",
                            "engine",
+                           "scheduling",
+                           "scheduling.interval",
                            "compute",
                            "compute_model",
                            "workload",
