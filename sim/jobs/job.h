@@ -80,7 +80,7 @@ struct JobPlan {
   std::string name;                     // used in tables and messages
   TaskSource* source = nullptr;         // must outlive the job
   const ComputeTimes* times = nullptr;  // must outlive the job
-  std::vector<std::uint32_t> gpus;      // by rank, all different
+  std::vector<std::uint32_t> gpus;      // by rank, all different; until the job begins it may get others
   Time arrival = 0;
   std::uint8_t priority = 0;           // of the job's messages (TransferTraits)
   TaskScheduler* scheduler = nullptr;  // must outlive the job; null: tasks are launched in program order
@@ -112,8 +112,9 @@ class Job {
   virtual const JobPlan& plan() const = 0;
   virtual bool begun() const = 0;
   virtual bool done() const = 0;
-  virtual Time begin_time() const = 0;  // the job's arrival
-  virtual Time end_time() const = 0;    // end of the last task; valid when done
+  // Returns the begin of the ranks: the job's arrival, or later if it waited for GPUs.
+  virtual Time begin_time() const = 0;
+  virtual Time end_time() const = 0;  // end of the last task; valid when done
   virtual std::uint64_t tasks_done() const = 0;
   // Returns the statistics over [begin, until], one entry for each rank. May be called at any time; `until`
   // must not be before the last event. It is loop.now() or later for a running job and end_time() for a

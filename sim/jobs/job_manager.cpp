@@ -7,7 +7,6 @@
 
 #include "sim/core/input_file.h"
 #include "sim/core/registry.h"
-#include "sim/scheduling/placement.h"
 #include "sim/workload/memory_plan.h"
 
 namespace netsim {
@@ -40,12 +39,11 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
     variation_.slowness =
         slowness_of_gpus(static_cast<std::uint32_t>(cluster.gpus.size()), gpus.variation, environment_.seed);
   }
-  const std::vector<bool> none(cluster.gpus.size(), false);
-  GpuUse use{none, none};
-  for (const JobDescription& job : descriptions_) place(job, use);
+  add_all();
   recovery_ =
       std::make_unique<Recovery>(environment_.engine, cluster, jobs_, read_failures(gpus.failures, cluster),
                                  [this](Recovery::Rest rest) { add_rest(std::move(rest)); });
+  if (queue_) open_queue();
 }
 
 // Connects the arrivals at rendezvous to the engine. The call delay is set only if a job has
@@ -68,11 +66,70 @@ void JobManager::connect_arrivals() {
   if (delay != kNever) engine.set_call_delay(delay);
 }
 
-void JobManager::place(const JobDescription& job, GpuUse& use) {
+// ---- Placement
+
+void JobManager::add_all() {
+  std::optional<std::vector<PlacedRanks>> placed = place_together();
+  if (!placed) {
+    placed = place_one_by_one();
+    queue_.emplace();
+  }
+  for (std::size_t job = 0; job < descriptions_.size(); ++job) {
+    shares_.push_back((*placed)[job].shared);
+    add(descriptions_[job], std::move((*placed)[job].gpus));
+  }
+}
+
+// Returns the GPUs of all jobs, or nothing if they do not fit together.
+std::optional<std::vector<PlacedRanks>> JobManager::place_together() const {
+  GpuUse use = no_use();
+  std::vector<PlacedRanks> all;
+  for (const JobDescription& job : descriptions_) {
+    std::optional<PlacedRanks> placed = place_if_free(job, use);
+    if (!placed) return std::nullopt;
+    for (RankId rank = 0; rank < gpu_ranks(job, placed->gpus); ++rank)
+      (placed->shared ? use.shared : use.taken)[placed->gpus[rank]] = true;
+    all.push_back(std::move(*placed));
+  }
+  return all;
+}
+
+// Places each job as if it were alone. Throws where that is not possible.
+std::vector<PlacedRanks> JobManager::place_one_by_one() const {
+  std::vector<PlacedRanks> all;
+  for (const JobDescription& job : descriptions_) all.push_back(place(job, no_use()));
+  return all;
+}
+
+// Returns nothing if the placement fails, which for a job that can run alone means that GPUs are not free.
+std::optional<PlacedRanks> JobManager::place_if_free(const JobDescription& job, const GpuUse& use) const {
+  PlacedRanks placed;
+  try {
+    placed = find_gpus(job, use);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+  require_memory(job, placed.gpus);
+  require_cpus(job, placed.gpus);
+  return placed;
+}
+
+PlacedRanks JobManager::place(const JobDescription& job, const GpuUse& use) const {
+  PlacedRanks placed = find_gpus(job, use);
+  require_memory(job, placed.gpus);
+  require_cpus(job, placed.gpus);
+  return placed;
+}
+
+// Returns the GPU of each rank, drives included. Throws if they are not free.
+PlacedRanks JobManager::find_gpus(const JobDescription& job, const GpuUse& use) const {
   const Cluster& cluster = environment_.cluster;
   if (job.source->ranks() > cluster.gpus.size()) {
-    throw InputError(fmt::format("{}: the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
-                                 job.file, job.source->ranks(), cluster.gpus.size(), cluster.host_count));
+    throw InputError(fmt::format("{}: {}the workload has {} ranks, the cluster only {} GPUs ({} hosts)",
+                                 job.file, descriptions_.size() > 1 ? "job '" + job.name + "': " : "",
+                                 job.source->ranks(), cluster.gpus.size(), cluster.host_count));
   }
   const ConfigNode& node =
       job.placement.is_null() ? section_of(environment_.configuration, "placement") : job.placement;
@@ -84,23 +141,25 @@ void JobManager::place(const JobDescription& job, GpuUse& use) {
   for (const RankAxis& axis : job.source->axes()) view.axes.emplace_back(axis.name, axis.size);
   const auto find = [&] { return place_ranks(node, view, use.shared); };
   PlacedRanks placed = job.placement.is_null() ? find() : as_input(find);
-  for (const GpuId gpu : placed.gpus) (placed.shared ? use.shared : use.taken)[gpu] = true;
   std::uint32_t left = storage;
   for (GpuId gpu = 0; left > 0 && gpu < not_free.size(); ++gpu) {
     if (!cluster.is_drives(gpu)) continue;
     placed.gpus.push_back(gpu);
     --left;
   }
-  require_memory(job, placed.gpus);
-  require_cpus(job, placed.gpus);
-  add(job, std::move(placed.gpus));
+  return placed;
 }
 
 void JobManager::add(const JobDescription& job, std::vector<std::uint32_t> gpus) {
-  times_.push_back(environment_.models.times({job.name, job.file, job.source->works(), gpus}, variation_,
-                                             environment_.seed));
+  times_.push_back(times_of(job, gpus));
   jobs_.add(
       {job.name, job.source.get(), times_.back().get(), std::move(gpus), job.arrival, job.priority, nullptr});
+}
+
+std::unique_ptr<ComputeTimes> JobManager::times_of(const JobDescription& job,
+                                                   const std::vector<std::uint32_t>& gpus) const {
+  return environment_.models.times({job.name, job.file, job.source->works(), gpus}, variation_,
+                                   environment_.seed);
 }
 
 // Adds the rest of a stopped job as a job of its own.
@@ -113,7 +172,9 @@ void JobManager::add_rest(Recovery::Rest rest) {
   job.file = descriptions_[rest.before].file;
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));
+  shares_.push_back(shares_[rest.before]);
   descriptions_.push_back(std::move(job));
+  if (queue_) environment_.intervals.ask();  // a repaired host may have GPUs for others
 }
 
 // Throws InputError for a job whose tensors do not fit into the memory of its GPUs.
@@ -151,24 +212,113 @@ void JobManager::require_cpus(const JobDescription& job, const std::vector<std::
   }
 }
 
+// ---- Arrivals
+
 void JobManager::begin() {
   recovery_->begin();  // before the jobs, so that a host that fails at a job's arrival has failed for it
   for (JobId job = 0; job < jobs_.size(); ++job) {
     const Time arrival = jobs_.job(job).plan().arrival;
     if (arrival == 0) {
-      recovery_->start(job);
+      arrive(job);
     } else {
-      environment_.engine.call_at(arrival, [this, job] { recovery_->start(job); });
+      environment_.engine.call_at(arrival, [this, job] { arrive(job); });
     }
   }
+}
+
+void JobManager::arrive(JobId job) {
+  if (!queue_) {
+    recovery_->start(job);
+    return;
+  }
+  queue_->submit(job);
+  admit();
 }
 
 bool JobManager::is_pending() const {
   if (recovery_->is_pending()) return true;
   for (JobId job = 0; job < jobs_.size(); ++job) {
-    if (!jobs_.job(job).begun()) return true;
+    if (!jobs_.job(job).begun() && !is_queued(job)) return true;
   }
   return false;
+}
+
+// ---- The queue
+
+// The queue is looked at when a job has ended, and once more when nothing is pending.
+void JobManager::open_queue() {
+  environment_.intervals.subscribe(SchedulingLayer::jobs, [this](Time, bool) { admit(); });
+  jobs_.on_end([this](JobId) { environment_.intervals.ask(); });
+  recovery_->set_use([this] {
+    GpuUse use = present_use();
+    for (std::size_t gpu = 0; gpu < use.taken.size(); ++gpu)
+      use.taken[gpu] = use.taken[gpu] || use.shared[gpu];
+    return use.taken;
+  });
+}
+
+void JobManager::admit() {
+  queue_->admit([this](JobId job) { return start_if_free(job); });
+}
+
+bool JobManager::start_if_free(JobId job) {
+  const JobDescription& description = descriptions_[job];
+  std::optional<PlacedRanks> placed = place_if_free(description, present_use());
+  if (!placed) return false;
+  std::unique_ptr<ComputeTimes> times = times_of(description, placed->gpus);
+  jobs_.place(job, std::move(placed->gpus), *times, environment_.engine.now());
+  times_[job] = std::move(times);
+  recovery_->start(job);
+  return true;
+}
+
+JobManager::GpuUse JobManager::no_use() const {
+  const std::vector<bool> none(environment_.cluster.gpus.size(), false);
+  return {none, none};
+}
+
+// Returns the GPUs of the jobs that need theirs now. GPUs on failed hosts count as taken.
+JobManager::GpuUse JobManager::present_use() const {
+  GpuUse use = no_use();
+  for (JobId job = 0; job < jobs_.size(); ++job) {
+    if (!jobs_.job(job).begun() || !recovery_->holds_gpus(job)) continue;
+    const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
+    for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
+      (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
+  }
+  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
+    use.taken[gpu] = use.taken[gpu] || recovery_->has_failed(environment_.cluster.gpus[gpu].host);
+  return use;
+}
+
+// "24 of 32 are free, and 8 are on failed hosts"
+std::string JobManager::describe_free() const {
+  const GpuUse use = present_use();
+  std::size_t free = 0, failed = 0;
+  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu) {
+    free += !use.taken[gpu] && !use.shared[gpu] ? 1U : 0U;
+    failed += recovery_->has_failed(environment_.cluster.gpus[gpu].host) ? 1U : 0U;
+  }
+  return fmt::format("{} of {} are free", free, use.taken.size()) +
+         (failed > 0 ? fmt::format(", and {} are on failed hosts", failed) : "");
+}
+
+std::vector<std::string> JobManager::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  const std::string* before = nullptr;
+  for (std::size_t place = 0; queue_ && place < std::min(queue_->jobs().size(), limit); ++place) {
+    const JobDescription& job = descriptions_[queue_->jobs()[place]];
+    const std::string since = format_time(job.arrival);
+    if (before == nullptr) {
+      lines.push_back(fmt::format("{}: waits in the queue since {} for {} GPUs of its placement: {}",
+                                  job.name, since, job.source->ranks() - job.source->storage_ranks(),
+                                  describe_free()));
+    } else {
+      lines.push_back(fmt::format("{}: waits in the queue since {} behind {}", job.name, since, *before));
+    }
+    before = &job.name;
+  }
+  return lines;
 }
 
 }  // namespace netsim

@@ -38,6 +38,7 @@ void JobSet::start(JobId job) {
   jobs_[job]->start();
   journal_ = std::move(journal);
   transfer_journal_ = std::move(transfers);
+  note_end(job);
 }
 
 void JobSet::job_event(const Event& event) {

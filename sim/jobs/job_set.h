@@ -37,14 +37,25 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // Adds a job and returns it; jobs are numbered in order of the calls. Must be called between events. Throws
   // InputError for circuits that do not exist.
   const Job& add(JobPlan plan);
-  // Begins the job at its arrival: now() of all loops is that time, and no set runs.
+  // Gives a job that has not begun other GPUs, with their durations, and a begin after its arrival. Must be
+  // called between events; `times` must outlive the job.
+  void place(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) {
+    jobs_[job]->place(std::move(gpus), times, begin);
+  }
+  // Sets a callback for the end of a job, whether it is done or was stopped. It is called between events, as
+  // soon as the records of the end are applied, at least once for each job.
+  void on_end(std::function<void(JobId)> callback) { on_end_ = std::move(callback); }
+  // Begins the job at its begin time: now() of all loops is that time, and no set runs.
   void start(JobId job);
 
   // Stop a rank, or a whole job, which is then over, at time `now`. Must be called between events, like
   // start(). `complete` means that no part of the job has to be repeated. A rank that is halted before
   // start() never begins.
   void halt(JobId job, RankId rank, Time now) { jobs_[job]->halt(rank, now); }
-  void stop(JobId job, Time now, bool complete) { jobs_[job]->stop(now, complete); }
+  void stop(JobId job, Time now, bool complete) {
+    jobs_[job]->stop(now, complete);
+    note_end(job);
+  }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(jobs_.size()); }
   const Job& job(std::uint32_t number) const { return *jobs_[number]; }
@@ -58,7 +69,10 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // records of all sets to apply(), in order of time and of events, while no set runs. Without a journal all
   // sets must run in one thread, event by event in order.
   void set_journal(JobJournal journal) { journal_ = std::move(journal); }
-  void apply(const JobRecord& record) { jobs_[record.job]->apply(record); }
+  void apply(const JobRecord& record) {
+    jobs_[record.job]->apply(record);
+    note_end(record.job);
+  }
   // Sends the executor's records of transfers to a journal too, if JobObserver::path asks for critical paths.
   // They are passed to apply_transfer() in the same order.
   using TransferJournal =
@@ -79,12 +93,16 @@ class JobSet final : private CommunicationListener, private ComputeListener {
     jobs_[job]->compute_done(gpu, handle);
   }
   void job_event(const Event& event);
+  void note_end(JobId job) const {
+    if (on_end_ && jobs_[job]->done()) on_end_(job);
+  }
 
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
   JobJournal journal_;
   AnnounceArrival announce_;
   TransferJournal transfer_journal_;
+  std::function<void(JobId)> on_end_;  // empty: nobody asks
   JobRun run_;
   JobObserver observer_;
   std::vector<std::unique_ptr<TaskJob>> jobs_;

@@ -71,6 +71,10 @@ class JobStatistics {
   JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
                 const std::vector<std::uint32_t>& gpus = {});
 
+  // Replaces the GPU of each rank. Must be called before open().
+  void set_gpus(const std::vector<std::uint32_t>& gpus) {
+    if (path_) path_.emplace(gpus);
+  }
   // Starts the time of all ranks.
   void open(Time begin);
   // Applies a record. The records of one rank, and of the ranks of one operation, come in order of time.

@@ -109,16 +109,18 @@ void Recovery::restart(JobId before) {
   const std::uint32_t number = jobs_.size();
   std::uint32_t first = before, restarts = 1;
   for (; states_[first].before; first = *states_[first].before) ++restarts;
+  std::vector<std::uint32_t> gpus = gpus_after_failure(jobs_.job(before).plan());
   states_[before].stage = Stage::replaced;
   JobState& state = states_.emplace_back();
   state.before = before;
   state.done_before = states_[before].done_before + states_[before].saved;
   continue_with_({before, fmt::format("{}, restart {}", jobs_.job(first).plan().name, restarts),
-                  resumable(before)->rest(), gpus_after_failure(jobs_.job(before).plan())});
+                  resumable(before)->rest(), std::move(gpus)});
   start(number);
 }
 
 std::vector<std::uint32_t> Recovery::gpus_after_failure(const JobPlan& plan) {
+  if (use_) taken_ = use_();
   std::vector<std::uint32_t> gpus = plan.gpus;
   const std::size_t trainers = gpus.size() - plan.source->storage_ranks();
   for (std::uint32_t host = 0; host < failed_at_.size(); ++host) {

@@ -68,6 +68,9 @@ class Recovery {
   Recovery(Engine& engine, const Cluster& cluster, JobSet& jobs, std::vector<HostFailure> failures,
            Continue continue_with);
 
+  // Sets how recovery learns by GPU whether a job uses it, before it looks for a spare host. Without it, the
+  // GPUs of a job stay used when it has ended. Must be called before begin().
+  void set_use(std::function<std::vector<bool>()> use) { use_ = std::move(use); }
   // Schedules the failures. Called when the run begins, before any job starts, so that a host that fails at a
   // job's arrival has failed for that job.
   void begin();
@@ -80,6 +83,12 @@ class Recovery {
   bool has_stopped(JobId job) const {
     return states_[job].stage == Stage::down || states_[job].stage == Stage::replaced;
   }
+  // Returns whether a job that has begun still needs its GPUs: it is not over, or it will restart on them.
+  bool holds_gpus(JobId job) const {
+    return states_[job].stage != Stage::replaced &&
+           (!jobs_.job(job).done() || states_[job].stage == Stage::down);
+  }
+  bool has_failed(HostId host) const { return failed_at_[host].has_value(); }
   // Returns the costs of the chain of jobs that ends with this one, which may still run or be down. Returns
   // nothing if it had no failure, or if another job continues it.
   std::optional<JobRecovery> of(JobId job) const;
@@ -126,6 +135,7 @@ class Recovery {
   std::vector<HostFailure> failures_;
   Continue continue_with_;
   std::vector<JobState> states_;                // by job
+  std::function<std::vector<bool>()> use_;      // empty: GPUs of jobs stay used
   std::vector<bool> taken_;                     // by GPU: a job uses it, or did before a failure
   std::vector<std::optional<Time>> failed_at_;  // by host; empty: it has not failed, or is repaired
 };

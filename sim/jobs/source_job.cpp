@@ -24,27 +24,43 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
       number_(number),
       first_rank_(first_rank),
       plan_(std::move(plan)),
+      begin_(plan_.arrival),
       resumable_(dynamic_cast<const Resumable*>(plan_.source)),
       statistics_(*plan_.source, number, std::move(observer), plan_.gpus),
       circuits_(*plan_.source, run.circuits),
       ranks_(plan_.source->ranks()) {
-  NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
   sets_.reserve(run_.loops->size());
   for (EventLoop* loop : *run_.loops) sets_.emplace_back(*loop);
+  for (RankId rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
+  assign_sets();
+  plan_.source->set_lookahead(plan_.scheduler != nullptr ? plan_.scheduler->lookahead() : 1);
+}
+
+// Gives each rank the set of its GPU.
+void SourceJob::assign_sets() {
+  NETSIM_CHECK(plan_.gpus.size() == ranks_.size(), "one GPU per rank");
   for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     const GpuId gpu = plan_.gpus[rank];
     NETSIM_CHECK(gpu < run_.set_of_gpu->size() && (*run_.set_of_gpu)[gpu] < sets_.size(),
                  fmt::format("GPU {} is in no set", gpu));
-    ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
     ranks_[rank].set = (*run_.set_of_gpu)[gpu];
   }
-  plan_.source->set_lookahead(plan_.scheduler != nullptr ? plan_.scheduler->lookahead() : 1);
+}
+
+void SourceJob::place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) {
+  NETSIM_CHECK(!begun(), "a job that has begun keeps its GPUs");
+  plan_.gpus = std::move(gpus);
+  plan_.times = &times;
+  begin_ = begin;
+  statistics_.set_gpus(plan_.gpus);
+  assign_sets();
 }
 
 void SourceJob::start() {
   std::vector<std::vector<Task>> ready(ranks_.size());
   for (RankId rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
-  statistics_.open(plan_.arrival);
+  statistics_.open(begin_);
   for (SetState& set : sets_) set.cause = JobRecord::Cause::arrival;
   for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (!ranks_[rank].halted) post(rank, ready[rank]);
@@ -72,7 +88,7 @@ std::uint32_t SourceJob::post(SetState& set, RankId rank, const Task& task) {
   validate(rank, task);
   const std::uint32_t slot = open_active(set, rank, task);
   if (task.kind() != TaskKind::compute) identify(set.active[slot]);
-  const Time earliest = plan_.arrival + task.not_before;
+  const Time earliest = begin_ + task.not_before;
   if (task.not_before > 0 && earliest > set.loop.now()) {
     set.loop.schedule(earliest, ranks_[rank].origin, EventKind::job, first_rank_ + rank, slot);
     return kNoIndex;

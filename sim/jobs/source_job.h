@@ -94,6 +94,7 @@ class SourceJob final : public TaskJob {
   SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
             JobObserver observer);
 
+  void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) override;
   void start() override;
   void halt(RankId rank, Time now) override {
     release_gpu(rank);
@@ -115,7 +116,7 @@ class SourceJob final : public TaskJob {
   const JobPlan& plan() const override { return plan_; }
   bool begun() const override { return statistics_.opened(); }
   bool done() const override { return statistics_.done(); }
-  Time begin_time() const override { return plan_.arrival; }
+  Time begin_time() const override { return begin_; }
   Time end_time() const override { return statistics_.end_time(); }
   std::uint64_t tasks_done() const override { return statistics_.tasks_done(); }
   std::vector<RankTimes> rank_times(Time until) const override { return statistics_.rank_times(until); }
@@ -134,6 +135,7 @@ class SourceJob final : public TaskJob {
   const SetState& set_of(RankId rank) const { return sets_[ranks_[rank].set]; }
   const TaskSource& source() const { return *plan_.source; }
 
+  void assign_sets();
   void post(RankId rank, const std::vector<Task>& ready);
   std::uint32_t post(SetState& set, RankId rank, const Task& task);
   std::uint32_t open_active(SetState& set, RankId rank, const Task& task);
@@ -201,6 +203,7 @@ class SourceJob final : public TaskJob {
   std::uint32_t number_;      // number of the job in its run
   std::uint32_t first_rank_;  // among the run's ranks: the target of EventKind::job is this plus the rank
   JobPlan plan_;
+  Time begin_;                  // of the ranks: the arrival, or later for a job that waited for GPUs
   const Resumable* resumable_;  // the source; null: it cannot resume from a checkpoint
   JobStatistics statistics_;
   const CircuitNumbers circuits_;

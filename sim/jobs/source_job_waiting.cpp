@@ -51,7 +51,7 @@ std::string SourceJob::describe(const Active& active) const {
   const std::string name = task_label(source(), active.rank, active.task);
   if (active.state == Active::State::held_back) {
     return fmt::format("{} waits for its earliest start, {} s", name,
-                       to_seconds(plan_.arrival + active.task.not_before));
+                       to_seconds(begin_ + active.task.not_before));
   }
   if (active.state == Active::State::pausing) return name + describe_pause(active);
   if (active.state == Active::State::ready)

@@ -36,7 +36,10 @@ class TaskJob : public Job {
   static std::unique_ptr<TaskJob> create(const JobRun& run, std::uint32_t number, std::uint32_t first_rank,
                                          JobPlan plan, JobObserver observer);
 
-  // Begins all ranks. Called once, at the job's arrival, while no set runs and the journal is empty.
+  // Gives a job that has not begun other GPUs, with their durations, and a begin after its arrival. `times`
+  // must outlive the job.
+  virtual void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) = 0;
+  // Begins all ranks. Called once, at the job's begin, while no set runs and the journal is empty.
   virtual void start() = 0;
   // Halts a rank: it launches no more tasks, the ends of launched tasks are not reported, and its kernels
   // leave the GPU. Called while no set runs. If called before start(), the rank never begins.

@@ -65,13 +65,14 @@ struct JobResult {
   std::string name;
   // Requested number of iterations; empty: the workload decides it while it runs.
   std::optional<std::uint32_t> iterations = 1;
-  bool begun = true;  // false: the run ended before the job arrived
+  bool begun = true;   // false: the run ended before the job arrived or had GPUs
+  bool waits = false;  // it had arrived and waited for GPUs when the run ended
   bool done = false;
   bool stopped = false;                 // stopped by a failure and restarted under another name
   std::optional<JobRecovery> recovery;  // only in the last of the jobs of a restarted job
   std::uint8_t priority = 0;
   Time arrival = 0;
-  Time begin = 0;                      // start of its ranks
+  Time begin = 0;                      // start of its ranks; its arrival if it has not begun
   Time end = 0;                        // end of the last task, or of the run if the job is not done
   std::vector<Time> iteration_ends;    // by iteration, those that ended
   std::vector<std::uint32_t> gpus;     // by rank
@@ -90,6 +91,9 @@ struct JobResult {
   bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training
   double model_flops = 0;  // per iteration, all ranks; 0 = unknown
   double peak_flops = 0;   // per GPU; 0 = unknown
+
+  // Returns how long the job waited for GPUs, at least 0.
+  Time queued() const { return waits ? end - arrival : begin - arrival; }
 };
 
 // CollectiveTimes: the times of all collectives of one kind, size, number of ranks and algorithm, over all

@@ -155,7 +155,8 @@ Json job_json(const JobResult& job) {
           {"exposed_by", exposed},
           {"memory", memory_json(job.memory)},
           {"recovery", recovery_json(job.recovery)},
-          {"critical_path", critical_path_json(job)}};
+          {"critical_path", critical_path_json(job)},
+          {"queued_s", to_seconds(job.queued())}};
 }
 
 Json network_json(const Results& results) {

@@ -61,6 +61,20 @@ void log_network(Log& log, const ConfigNode& root, const std::string& fabric, co
                                                   transport("mtu"), transport("queue_pairs")));
 }
 
+void log_placements(Log& log, const Simulation& simulation) {
+  if (simulation.has_queue()) {
+    log.info(LogTopic::scheduling,
+             "the jobs do not fit on the cluster together: each gets its GPUs at its arrival or later");
+    return;
+  }
+  for (JobId job = 0; job < simulation.jobs(); ++job) {
+    const std::vector<std::uint32_t>& gpus = simulation.placement(job);
+    log.info(LogTopic::scheduling,
+             fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
+                         gpus.front(), gpus.size(), hosts(simulation.cluster(), gpus)));
+  }
+}
+
 }  // namespace
 
 void log_decisions(Log& log, const Simulation& simulation) {
@@ -89,12 +103,7 @@ void log_decisions(Log& log, const Simulation& simulation) {
     const std::string algorithm = configured(root, "collectives." + parameter.name);
     if (!algorithm.empty()) log.info(LogTopic::collectives, parameter.name + " by " + algorithm);
   }
-  for (JobId job = 0; job < simulation.jobs(); ++job) {
-    log.info(LogTopic::scheduling,
-             fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
-                         simulation.placement(job).front(), simulation.placement(job).size(),
-                         hosts(cluster, simulation.placement(job))));
-  }
+  log_placements(log, simulation);
   const std::string compute = configured(root, "compute");
   log.info(LogTopic::workload,
            "compute model " + or_none(compute.empty() ? common_gpu_model(cluster) : compute));

@@ -85,6 +85,7 @@ JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   result.recovery = recovery.of(number);
   result.done = job.done() && !result.stopped;
   result.priority = job.plan().priority;
+  result.waits = run.manager.is_queued(number);
   result.arrival = job.plan().arrival;
   result.begin = job.begin_time();
   result.end = job.done() ? job.end_time() : std::max(now, result.begin);
@@ -116,6 +117,7 @@ std::vector<std::string> waiting(const RunParts& run) {
   if (deadlocked) lines = run.packets->waiting(kWaitingLines);  // the cause before its consequences
   append(lines, run.manager.recovery().waiting(kWaitingLines));
   append(lines, run.jobs.waiting(kWaitingLines));
+  append(lines, run.manager.waiting(kWaitingLines));
   append(lines, run.executor.waiting(kWaitingLines));
   if (run.packets != nullptr && !deadlocked) append(lines, run.packets->waiting(kWaitingLines));
   return lines;
@@ -138,6 +140,20 @@ std::vector<std::string> unused_settings(const RunParts& run) {
   return lines;
 }
 
+// Returns a note about the jobs that waited for GPUs.
+std::vector<std::string> queueing(const RunParts& run, const Results& results) {
+  if (!run.manager.has_queue()) return {};
+  const auto longest =
+      std::max_element(results.jobs.begin(), results.jobs.end(),
+                       [](const JobResult& a, const JobResult& b) { return a.queued() < b.queued(); });
+  const auto count = std::count_if(results.jobs.begin(), results.jobs.end(),
+                                   [](const JobResult& job) { return job.queued() > 0; });
+  const std::string all = "the jobs do not fit on the cluster together";
+  if (count == 0) return {all + ", but each found free GPUs at its arrival"};
+  return {fmt::format("{}: {} of {} waited for GPUs, '{}' the longest, {}", all, count, results.jobs.size(),
+                      longest->name, format_time(longest->queued()))};
+}
+
 // Returns the kernels of all jobs that have no duration of their own.
 std::vector<const Kernel*> modelled_kernels(const std::vector<JobDescription>& jobs) {
   std::vector<const Kernel*> kernels;
@@ -157,6 +173,7 @@ std::vector<std::string> notes(const RunParts& run, const Results& results) {
   append(lines, run.cluster.notes);
   if (run.packets != nullptr) append(lines, run.packets->notes());
   append(lines, unused_settings(run));
+  append(lines, queueing(run, results));
   std::vector<bool> used(run.cluster.gpus.size(), false);
   for (const JobResult& job : results.jobs) {
     for (const GpuId gpu : job.gpus) used[gpu] = true;

@@ -42,12 +42,14 @@ void jobs(Text out, const Results& results, std::size_t width) {
   fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), to_string(results.outcome));
   TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
       time{"job time", 0, false, {}}, iteration{"iteration", 1, false, {}}, compute{"compute", 4, false, {}},
-      exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, state{"", 0, true, {}};
+      exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, queued{"queued", 2, false, {}},
+      state{"", 0, true, {}};
   for (const JobResult& job : results.jobs) {
     const JobSummary summary = summarise(job);
     name.cells.push_back(printable(job.name));
     gpus.cells.push_back(fmt::format("{}", job.gpus.size()));
     arrival.cells.push_back(human_seconds(to_seconds(job.arrival)));
+    queued.cells.push_back(human_seconds(to_seconds(job.queued())));
     time.cells.push_back(or_dash(summary.jct_s, human_seconds));
     iteration.cells.push_back(or_dash(summary.iteration_time_s, human_seconds));
     compute.cells.push_back(human_seconds(summary.compute_s));
@@ -56,10 +58,14 @@ void jobs(Text out, const Results& results, std::size_t width) {
     state.cells.push_back(job.done      ? ""
                           : job.stopped ? "stopped by a failure"
                           : job.begun   ? "under way"
+                          : job.waits   ? "waits for GPUs"
                                         : "not arrived");
   }
-  fmt::format_to(out, "{}",
-                 text_table({name, gpus, arrival, time, iteration, compute, exposed, idle, state}, 2, width));
+  std::vector<TableColumn> table{name, gpus, arrival, time, iteration, compute, exposed, idle, state};
+  const bool waited = std::any_of(results.jobs.begin(), results.jobs.end(),
+                                  [](const JobResult& job) { return job.queued() > 0; });
+  if (waited) table.insert(table.begin() + 3, queued);
+  fmt::format_to(out, "{}", text_table(std::move(table), 2, width));
 }
 
 void job_headline(Text out, const JobResult& job, const JobSummary& summary) {

@@ -34,6 +34,7 @@ const std::vector<ColumnInfo>& job_columns() {
                   {"tasks", "all tasks; empty if unknown"},
                   {"arrival_ps", "arrival of the job"},
                   {"priority", "priority of its messages"},
+                  {"queued_ps", "time from its arrival to its begin, for which it waited for GPUs"},
               }});
   return columns;
 }
@@ -59,8 +60,8 @@ class JobsCsv : public FinalCsv {
       for (const Stream stream : kCommunicationStreams) {
         text += fmt::format("{},", s.exposed_by_s[static_cast<std::size_t>(stream)]);
       }
-      text += fmt::format("{},{},{},{},{},{}\n", job.begin, job.end, job.tasks_done, cell_of(job.tasks_total),
-                          job.arrival, job.priority);
+      text += fmt::format("{},{},{},{},{},{},{}\n", job.begin, job.end, job.tasks_done,
+                          cell_of(job.tasks_total), job.arrival, job.priority, job.queued());
     }
     return text;
   }
