@@ -42,8 +42,8 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   void place(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) {
     jobs_[job]->place(std::move(gpus), times, begin);
   }
-  // Sets a callback for the end of a job, whether it is done or was stopped. It is called between events, as
-  // soon as the records of the end are applied, at least once for each job.
+  // Sets a callback for the end of a job, whether it is done or was stopped. start(), stop() and apply() call
+  // it between events, at least once for each job that ends.
   void on_end(std::function<void(JobId)> callback) { on_end_ = std::move(callback); }
   // Begins the job at its begin time: now() of all loops is that time, and no set runs.
   void start(JobId job);

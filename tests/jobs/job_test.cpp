@@ -655,6 +655,34 @@ TEST(JobsOnTwoGpus, DoNotKnowOfEachOther) {
   EXPECT_EQ(run.jobs.job(1).begin_time(), 50);
 }
 
+TEST(JobsOnTwoGpus, MayGetOtherGpusAndALaterBeginUntilTheyBegin) {
+  TwoJobs run(100, 100, {0});
+  const WorkDurations shorter({30});
+  run.jobs.start(0);
+  run.loop.run(69);
+  run.loop.advance(70);
+  run.jobs.place(1, {1}, shorter, 70);
+  run.jobs.start(1);
+  run.loop.run();
+  const Job& second = run.jobs.job(1);
+  EXPECT_EQ(run.jobs.job(0).end_time(), 100) << "nobody shares its GPU";
+  EXPECT_EQ(second.plan().arrival, 50);
+  EXPECT_EQ(second.plan().gpus, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(second.begin_time(), 70);
+  EXPECT_EQ(second.end_time(), 100);
+  EXPECT_EQ(second.rank_times(100).at(0).compute, 30);
+  EXPECT_THROW(run.jobs.place(1, {0}, shorter, 100), InternalError);
+}
+
+TEST(JobsOnTwoGpus, SayThatTheyAreOver) {
+  TwoJobs run(100, 100, {1});
+  std::vector<JobId> over;
+  run.jobs.on_end([&](JobId job) { over.push_back(job); });
+  run.jobs.set_journal([&](std::uint32_t, const JobRecord& record) { run.jobs.apply(record); });
+  run.run();
+  EXPECT_EQ(over, (std::vector<JobId>{0, 1}));
+}
+
 TEST(Job, ComputesSlowerBesideCommunicationWhereTheConfigurationSaysSo) {
   ScriptedSource source(1);
   source.compute(0, 100);
