@@ -1,0 +1,110 @@
+// LayerStep: one training iteration of a chain or graph of layers, while it is written.
+//
+// The workload (layers.cpp) writes it in four parts. First come the forwards, in the order of the layers. The
+// backward order (backward_order.h) then appends the backwards. The exchange (gradient_exchange.h) adds the
+// communications and says of each layer which operation ends its exchange. Last come the optimizer's
+// operations. The forward of a layer waits for the exchange and the update of that layer in the iteration
+// before, and for nothing else of it.
+//
+// All computations of a worker are in one stream and run in the order in which they are written. Collectives
+// of gradients are in stream dp, queue 0, and are launched one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/training/layers/timed_layer.h"
+#include "sim/workload/program/program.h"
+
+namespace netsim {
+
+class LayerStep {
+ public:
+  // Node: number of an operation of the worker's program, in the order in which they are written.
+  using Node = std::uint32_t;
+  static constexpr Node kNoNode = UINT32_MAX;
+
+  // Ranks 0 to workers - 1 train; the `servers` ranks behind them belong to the exchange. `builder` and
+  // `layers` must outlive the step.
+  LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers, std::uint32_t workers,
+            std::uint32_t servers);
+
+  const std::vector<TimedLayer>& layers() const { return layers_; }
+  std::uint32_t workers() const { return workers_; }
+  std::uint32_t servers() const { return servers_; }
+  std::uint32_t ranks() const { return workers_ + servers_; }
+  // Returns the axis of all ranks, workers first.
+  std::uint32_t axis() const { return axis_; }
+  ProgramBuilder& builder() { return builder_; }
+
+  // Appends the forward of a layer, with its all-to-alls. It waits for the layers that it reads and for
+  // `before`.
+  void forward(std::uint32_t layer, const std::vector<Node>& before);
+  // Append the gradient of a layer's input, and that of its parameters, in the order of the calls. Both need
+  // the input gradients of all layers that read the layer; without them the result is false and nothing is
+  // appended. A layer whose `weight_gradient` is 0 has one computation for both: input_gradient().
+  bool input_gradient(std::uint32_t layer);
+  bool weight_gradient(std::uint32_t layer);
+  // Returns whether a layer needs a call of input_gradient(). Only the first layers of a network can do
+  // without, because nothing reads the gradient of their input.
+  bool has_input_gradient(std::uint32_t layer) const;
+  bool has_weight_gradient(std::uint32_t layer) const { return layers_[layer].weight_gradient > 0; }
+
+  // Returns the layers whose gradients are exchanged, in the order in which the gradients are computed.
+  const std::vector<std::uint32_t>& ready() const { return ready_; }
+  // Returns the operation that computes a layer's gradient, or kNoNode before it is written.
+  Node gradient(std::uint32_t layer) const { return gradient_[layer]; }
+  // Return the computation of a layer's forward, and the last computation written so far.
+  Node forward_of(std::uint32_t layer) const { return forward_[layer]; }
+  Node last_compute() const { return last_compute_; }
+
+  // Each of these appends one operation that waits for `after`. A computation is in the stream of the GPU if
+  // it is `ordered`; otherwise it shares the GPU with what else runs there.
+  Node compute(const std::string& name, Time time, const std::vector<Node>& after, bool ordered = true);
+  // A collective among all workers; `bytes` as workload.proto counts them.
+  Node collective(const std::string& name, CollectiveKind kind, Bytes bytes, const std::vector<Node>& after);
+  Node add(ProgramOp op, const std::vector<Node>& after);
+  // Replaces the bytes of an operation by a table of the program, with a value for each rank and iteration.
+  void set_table(Node node, std::uint32_t table) { ops_[node].op.table_plus_one = table + 1; }
+
+  // Says that the gradient of a layer, or its new parameters, are at the worker when `node` has ended.
+  void exchanged(std::uint32_t layer, Node node) { exchanged_[layer] = node; }
+  // Returns the operation of exchanged(), or kNoNode.
+  Node exchanged_by(std::uint32_t layer) const { return exchanged_[layer]; }
+  // Makes `node` wait for `earlier` of the previous iteration.
+  void wait_for_previous(Node node, Node earlier) { ops_[node].previous.push_back(earlier); }
+
+  // Adds the program as a role of the workers.
+  void finish();
+
+ private:
+  struct Written {
+    ProgramOp op;
+    std::vector<Node> after, previous;
+  };
+
+  Node all_to_all(const std::string& name, Bytes bytes, const std::vector<Node>& after);
+  // Returns what computations of a layer's backward wait for; the first call appends its all-to-all.
+  const std::vector<Node>* arrived(std::uint32_t layer);
+  void set_gradient(std::uint32_t layer, Node node);
+  std::uint32_t group();
+
+  ProgramBuilder& builder_;
+  const std::vector<TimedLayer>& layers_;
+  std::uint32_t workers_, servers_, axis_;
+  std::vector<Written> ops_;
+  Node last_compute_ = kNoNode;
+  std::vector<std::vector<std::uint32_t>> readers_;     // by layer: the layers that read it
+  std::vector<Node> forward_, forward_end_;             // by layer
+  std::vector<Node> input_end_, gradient_, exchanged_;  // by layer; kNoNode: not yet
+  std::vector<std::vector<Node>> arrived_;              // by layer; empty: not yet
+  std::vector<std::uint32_t> ready_;
+};
+
+// Returns a computation of a fixed time.
+Work fixed_time_work(const std::string& name, Time time);
+
+}  // namespace netsim
