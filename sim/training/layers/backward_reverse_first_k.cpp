@@ -1,7 +1,6 @@
 // reverse_first_k: out-of-order backpropagation for data parallelism (Oh et al., "Out-of-Order BackProp",
-// EuroSys 2022). The gradients of the parameters of the first k layers are computed last, in the order of the
-// next forward, so that the gradients that it needs first are exchanged first. The order for k = 0 is
-// in_order.
+// EuroSys 2022). The gradients of the parameters of the first k layers are computed last, first layer first.
+// So those that the next forward needs first are exchanged first. The order for k = 0 is in_order.
 #include <memory>
 #include <string>
 

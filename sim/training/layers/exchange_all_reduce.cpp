@@ -1,8 +1,8 @@
 // all_reduce: gradients are all-reduced in buckets, in the order in which they are computed.
 //
-// Each layer by itself is wait-free backpropagation (Zhang et al., "Poseidon", USENIX ATC 2017). With buckets
-// it is PyTorch's DistributedDataParallel (Li et al., VLDB 2020; reducer.hpp): a bucket is reduced when all
-// of its gradients are computed, and buckets are launched in order. PyTorch fills buckets in the reverse
+// Each layer by itself is wait-free backpropagation (Zhang et al., "Poseidon", USENIX ATC 2017). Buckets are
+// those of PyTorch's DistributedDataParallel (Li et al., VLDB 2020; reducer.hpp). A bucket is reduced when
+// all of its gradients are computed, and buckets are launched in order. PyTorch fills buckets in the reverse
 // order of the parameters, and rebuilds them after the first iteration in the order in which the gradients
 // came. The buckets here are the rebuilt ones.
 #include <memory>
@@ -23,6 +23,8 @@ class AllReduceExchange final : public GradientExchange {
   explicit AllReduceExchange(const AllReduceExchangeParameters& p) : p_(p) {}
 
   void write(LayerStep& step, const ExchangeSettings&) const override {
+    step.forwards();
+    step.backward();
     for (const FusedGradients& bucket :
          fuse_gradients(step, p_.first_bucket.value_or(p_.bucket), p_.bucket)) {
       const LayerStep::Node reduced =

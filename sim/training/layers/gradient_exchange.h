@@ -1,7 +1,7 @@
 // GradientExchange: how the workers of `kind: layers` combine their gradients. Each exchange is one file.
 //
 // An exchange has parameters only. It writes its communications into a LayerStep, which is made anew for each
-// program; the same calls give the same program.
+// program.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,9 @@ class GradientExchange {
     static_cast<void>(layers);
     static_cast<void>(settings);
   }
-  // Appends the operations that belong before the forward of a layer, and returns those that the forward
-  // waits for. Called for each layer, in their order.
-  virtual std::vector<LayerStep::Node> before_forward(LayerStep& step, std::uint32_t layer,
-                                                      const ExchangeSettings& settings) const {
-    static_cast<void>(step);
-    static_cast<void>(layer);
-    static_cast<void>(settings);
-    return {};
-  }
-  // Appends the communications behind the backward. It calls step.exchanged() for each layer whose next
-  // forward has to wait; the optimizer's operations are then added by the workload.
+  // Writes an iteration: step.forwards() or a forward() for each layer, step.backward(), and communications.
+  // It calls step.exchanged() for each layer whose next forward has to wait. The workload then adds the
+  // optimizer's operations for these layers.
   virtual void write(LayerStep& step, const ExchangeSettings& settings) const = 0;
 };
 

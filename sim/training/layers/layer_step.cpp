@@ -14,10 +14,11 @@ Work fixed_time_work(const std::string& name, Time time) {
   return {name, {kernel}};
 }
 
-LayerStep::LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers, std::uint32_t workers,
-                     std::uint32_t servers)
+LayerStep::LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers,
+                     const std::vector<BackwardStep>& order, std::uint32_t workers, std::uint32_t servers)
     : builder_(builder),
       layers_(layers),
+      order_(order),
       workers_(workers),
       servers_(servers),
       axis_(builder.axis("dp", workers + servers)),
@@ -30,6 +31,10 @@ LayerStep::LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& lay
       arrived_(layers.size()) {
   for (std::uint32_t i = 0; i < layers_.size(); ++i) {
     for (const std::uint32_t before : layers_[i].after) readers_[before].push_back(i);
+  }
+  for (const BackwardStep& next : order_) {
+    if (makes_gradient(layers_[next.layer], next.weights) && layers_[next.layer].bytes > 0)
+      ready_.push_back(next.layer);
   }
 }
 
@@ -44,46 +49,39 @@ void LayerStep::forward(std::uint32_t layer, const std::vector<Node>& before) {
     forward_end_[layer] = all_to_all("combine " + facts.name, facts.all_to_all, {forward_[layer]});
 }
 
-const std::vector<LayerStep::Node>* LayerStep::arrived(std::uint32_t layer) {
+void LayerStep::forwards() {
+  for (std::uint32_t layer = 0; layer < layers_.size(); ++layer) forward(layer, {});
+}
+
+const std::vector<LayerStep::Node>& LayerStep::arrived(std::uint32_t layer) {
   std::vector<Node>& nodes = arrived_[layer];
-  if (!nodes.empty()) return &nodes;
-  for (const std::uint32_t reader : readers_[layer]) {
-    if (input_end_[reader] == kNoNode) return nullptr;
-    nodes.push_back(input_end_[reader]);
-  }
+  if (!nodes.empty()) return nodes;
+  for (const std::uint32_t reader : readers_[layer]) nodes.push_back(input_end_[reader]);
   if (nodes.empty()) nodes.push_back(forward_end_[layer]);
   const TimedLayer& facts = layers_[layer];
   if (facts.all_to_all > 0) nodes = {all_to_all("combine_gradient " + facts.name, facts.all_to_all, nodes)};
-  return &nodes;
+  return nodes;
 }
 
-bool LayerStep::has_input_gradient(std::uint32_t layer) const {
-  const TimedLayer& facts = layers_[layer];
-  return !facts.after.empty() || facts.backward > 0 || facts.weight_gradient == 0 || facts.all_to_all > 0;
+void LayerStep::backward() {
+  for (const BackwardStep& next : order_) {
+    const TimedLayer& facts = layers_[next.layer];
+    if (!has_gradient(facts, next.weights)) continue;
+    if (!next.weights) {
+      input_gradient(next.layer);
+    } else {
+      gradient_[next.layer] =
+          compute("weight_gradient " + facts.name, facts.weight_gradient, arrived(next.layer));
+    }
+  }
 }
 
-bool LayerStep::input_gradient(std::uint32_t layer) {
-  const std::vector<Node>* const inputs = arrived(layer);
-  if (inputs == nullptr) return false;
+void LayerStep::input_gradient(std::uint32_t layer) {
   const TimedLayer& facts = layers_[layer];
-  const Node node = compute("backward " + facts.name, facts.backward, *inputs);
-  if (!has_weight_gradient(layer)) set_gradient(layer, node);
+  const Node node = compute("backward " + facts.name, facts.backward, arrived(layer));
+  if (makes_gradient(facts, false)) gradient_[layer] = node;
   input_end_[layer] =
       facts.all_to_all > 0 ? all_to_all("dispatch_gradient " + facts.name, facts.all_to_all, {node}) : node;
-  return true;
-}
-
-bool LayerStep::weight_gradient(std::uint32_t layer) {
-  const std::vector<Node>* const inputs = arrived(layer);
-  if (inputs == nullptr) return false;
-  const TimedLayer& facts = layers_[layer];
-  set_gradient(layer, compute("weight_gradient " + facts.name, facts.weight_gradient, *inputs));
-  return true;
-}
-
-void LayerStep::set_gradient(std::uint32_t layer, Node node) {
-  gradient_[layer] = node;
-  if (layers_[layer].bytes > 0) ready_.push_back(layer);
 }
 
 LayerStep::Node LayerStep::compute(const std::string& name, Time time, const std::vector<Node>& after,

@@ -1,10 +1,9 @@
 // LayerStep: one training iteration of a chain or graph of layers, while it is written.
 //
-// The workload (layers.cpp) writes it in four parts. First come the forwards, in the order of the layers. The
-// backward order (backward_order.h) then appends the backwards. The exchange (gradient_exchange.h) adds the
-// communications and says of each layer which operation ends its exchange. Last come the optimizer's
-// operations. The forward of a layer waits for the exchange and the update of that layer in the iteration
-// before, and for nothing else of it.
+// The exchange (gradient_exchange.h) writes it: the forwards in the order of the layers, the backward, and
+// the communications. It says of each layer which operation ends its exchange. The workload (layers.cpp) then
+// adds the optimizer's operations. The forward of a layer waits for the exchange and the update of that layer
+// in the iteration before, and for nothing else of it.
 //
 // All computations of a worker are in one stream and run in the order in which they are written. Collectives
 // of gradients are in stream dp, queue 0, and are launched one after the other.
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/training/layers/backward_order.h"
 #include "sim/training/layers/timed_layer.h"
 #include "sim/workload/program/program.h"
 
@@ -27,10 +27,10 @@ class LayerStep {
   using Node = std::uint32_t;
   static constexpr Node kNoNode = UINT32_MAX;
 
-  // Ranks 0 to workers - 1 train; the `servers` ranks behind them belong to the exchange. `builder` and
-  // `layers` must outlive the step.
-  LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers, std::uint32_t workers,
-            std::uint32_t servers);
+  // Ranks 0 to workers - 1 train; the `servers` ranks behind them belong to the exchange. The order is one
+  // that backward_problem() accepts. `builder`, `layers` and `order` must outlive the step.
+  LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers,
+            const std::vector<BackwardStep>& order, std::uint32_t workers, std::uint32_t servers);
 
   const std::vector<TimedLayer>& layers() const { return layers_; }
   std::uint32_t workers() const { return workers_; }
@@ -41,21 +41,15 @@ class LayerStep {
   ProgramBuilder& builder() { return builder_; }
 
   // Appends the forward of a layer, with its all-to-alls. It waits for the layers that it reads and for
-  // `before`.
+  // `before`. forwards() appends those of all layers, which wait for nothing else.
   void forward(std::uint32_t layer, const std::vector<Node>& before);
-  // Append the gradient of a layer's input, and that of its parameters, in the order of the calls. Both need
-  // the input gradients of all layers that read the layer; without them the result is false and nothing is
-  // appended. A layer whose `weight_gradient` is 0 has one computation for both: input_gradient().
-  bool input_gradient(std::uint32_t layer);
-  bool weight_gradient(std::uint32_t layer);
-  // Returns whether a layer needs a call of input_gradient(). Only the first layers of a network can do
-  // without, because nothing reads the gradient of their input.
-  bool has_input_gradient(std::uint32_t layer) const;
-  bool has_weight_gradient(std::uint32_t layer) const { return layers_[layer].weight_gradient > 0; }
+  void forwards();
+  // Appends the gradients of all layers, in the order of the backward. Called once, after the forwards.
+  void backward();
 
-  // Returns the layers whose gradients are exchanged, in the order in which the gradients are computed.
+  // Returns the layers whose gradients are exchanged, in the order in which backward() computes them.
   const std::vector<std::uint32_t>& ready() const { return ready_; }
-  // Returns the operation that computes a layer's gradient, or kNoNode before it is written.
+  // Returns the operation that computes a layer's gradient, or kNoNode before backward().
   Node gradient(std::uint32_t layer) const { return gradient_[layer]; }
   // Return the computation of a layer's forward, and the last computation written so far.
   Node forward_of(std::uint32_t layer) const { return forward_[layer]; }
@@ -88,12 +82,13 @@ class LayerStep {
 
   Node all_to_all(const std::string& name, Bytes bytes, const std::vector<Node>& after);
   // Returns what computations of a layer's backward wait for; the first call appends its all-to-all.
-  const std::vector<Node>* arrived(std::uint32_t layer);
-  void set_gradient(std::uint32_t layer, Node node);
+  const std::vector<Node>& arrived(std::uint32_t layer);
+  void input_gradient(std::uint32_t layer);
   std::uint32_t group();
 
   ProgramBuilder& builder_;
   const std::vector<TimedLayer>& layers_;
+  const std::vector<BackwardStep>& order_;
   std::uint32_t workers_, servers_, axis_;
   std::vector<Written> ops_;
   Node last_compute_ = kNoNode;

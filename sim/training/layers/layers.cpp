@@ -117,6 +117,8 @@ class LayersWorkload final : public WorkloadKind {
     if (p_.replicas + std::int64_t{exchange_->servers()} > kMaxTrafficRanks)
       entry_or_self(where, "replicas")
           .fail("at most " + std::to_string(kMaxTrafficRanks) + " ranks are allowed");
+    const std::string problem = backward_problem(layers_.layers, backward_);
+    if (!problem.empty()) entry_or_self(where, "backward").fail("this order is impossible: " + problem);
     exchange_->check(layers_.layers, settings_);
   }
 
@@ -150,34 +152,11 @@ class LayersWorkload final : public WorkloadKind {
     ProgramBuilder builder(p_.name);
     builder.program().iterations = settings_.iterations;
     builder.program().warm_up = static_cast<std::uint32_t>(p_.warm_up);
-    LayerStep step(builder, layers_.layers, workers, exchange_->servers());
-    for (std::uint32_t layer = 0; layer < layers_.layers.size(); ++layer)
-      step.forward(layer, exchange_->before_forward(step, layer, settings_));
-    write_backward(step);
+    LayerStep step(builder, layers_.layers, backward_, workers, exchange_->servers());
     exchange_->write(step, settings_);
     write_updates(step);
     step.finish();
     return builder.finish();
-  }
-
-  void write_backward(LayerStep& step) const {
-    std::vector<std::uint32_t> left(layers_.layers.size());
-    for (std::uint32_t layer = 0; layer < left.size(); ++layer)
-      left[layer] = (step.has_input_gradient(layer) ? 1U : 0U) + (step.has_weight_gradient(layer) ? 2U : 0U);
-    for (const auto& [layer, weights] : backward_) {
-      const std::uint32_t part = weights ? 2 : 1;
-      if ((left[layer] & part) == 0) continue;
-      left[layer] -= part;
-      if (weights ? step.weight_gradient(layer) : step.input_gradient(layer)) continue;
-      entry_or_self(where_, "backward")
-          .fail("the order computes a gradient of layer '" + layers_.layers[layer].name +
-                "' before those that it is computed from");
-    }
-    for (std::uint32_t layer = 0; layer < left.size(); ++layer) {
-      if (left[layer] == 0) continue;
-      entry_or_self(where_, "backward")
-          .fail("the order leaves out a gradient of layer '" + layers_.layers[layer].name + "'");
-    }
   }
 
   // Appends the updates of the layers that were exchanged, and connects them with the next forwards.

@@ -53,11 +53,11 @@ struct LayerInput {
 // repeated name, a cycle, and a matrix that contradicts the bytes.
 TimedLayers read_layers(const LayerInput& input);
 
-// Returns one description for each row of a CSV, in the form of an entry of the list. Two forms are known:
-// - a table with a line of column names, which are the keys of a layer,
-// - rows of three numbers without names, as SwitchML's DNN benchmark has them: elements of the gradient,
-//   forward and backward in nanoseconds (p4lang/p4app-switchML, dnn_benchmark).
-// Adds a note that says which one it is.
+// Returns one description for each row of a CSV, in the form of an entry of the list. The first form is a
+// table with a line of column names, which are the keys of a layer.
+//
+// The second form is that of SwitchML's DNN benchmark (p4lang/p4app-switchML, dnn_benchmark). Its rows have
+// three numbers: elements of the gradient, forward and backward in nanoseconds. A note says that it was read.
 std::vector<ConfigNode> read_layer_file(const LayerInput& input, std::vector<std::string>& notes);
 
 }  // namespace netsim
