@@ -9,7 +9,7 @@
 #include "sim/core/registry.h"
 #include "sim/report/output_parameters.h"
 #include "sim/scheduling/placement.h"
-#include "sim/scheduling/scheduling_intervals.h"
+#include "sim/scheduling/scheduling_parameters.h"
 #include "sim/topology/partition.h"
 #include "sim/transport/packet_network.h"
 
@@ -67,9 +67,10 @@ ParameterTable make_table() {
       section_info("gpus", gpu_parameters().table(),
                    "mutual slowdown of computing and communication, variation and failures of GPUs"),
       component_info("placement", "placement", "packed", "which GPU each rank of a job runs on"),
-      section_info("scheduling", scheduling_parameters().table(),
-                   "times at which the schedulers of jobs, flows and tasks decide; the queue discipline of "
-                   "switches is network.switch.scheduler"),
+      section_info(
+          "scheduling", scheduling_parameters().table(),
+          "the schedulers of jobs and tasks, and the times at which they decide; the queue discipline of "
+          "switches is network.switch.scheduler"),
       section_info("output", output_parameters().table(), "tables"),
       section_info("engine", engine_parameters().table(), "parameters of the simulator itself")};
 }

@@ -58,4 +58,9 @@ constexpr std::uint64_t message_id(const MessageKey& m) {
   return kHashed | hash_combine(ranks, order) >> 2;
 }
 
+// Returns the id of part `part`, from 0, of a communication that is launched in parts.
+constexpr std::uint64_t part_id(std::uint64_t communication, std::uint32_t part) {
+  return kHashed | hash_combine(communication, part + std::uint64_t{1}) >> 2;
+}
+
 }  // namespace netsim

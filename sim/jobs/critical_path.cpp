@@ -226,21 +226,30 @@ void CriticalPath::begins(const JobRecord& record) {
   cell.collective =
       task.kind() == TaskKind::collective ? task.collective().collective : CollectiveKind::point_to_point;
   Running running;
-  running.communication = record.communication;
+  running.communication = record.operation;
   running.task = steps_.add_task(cell);
   running.begin = record.time;
   running.kind = step_kind(task.kind());
   Link since;
   since.begin = since.end = record.time;
   since.task = running.task;
-  running.released_by = extend(record.cause == JobRecord::Cause::task_ended ? rank.last : kNoIndex, since);
+  running.released_by = extend(cause_of(record), since);
   steps_.hold(running.released_by);
   if (running.kind != PathStep::Kind::compute) {
-    Communication& communication = communications_[record.communication];
+    Communication& communication = communications_[record.operation];
     communication.ranks.push_back(record.rank);
     if (running.kind == PathStep::Kind::circuits) replace(communication.asked, running.released_by);
   }
   rank.running.push_back(std::move(running));
+}
+
+// Returns the chain that the begin of a task continues. A decision continues the chain by which the rank that
+// decided has launched the same operation itself.
+std::uint32_t CriticalPath::cause_of(const JobRecord& record) {
+  if (record.cause == JobRecord::Cause::task_ended) return ranks_[record.rank].last;
+  if (record.cause == JobRecord::Cause::decided)
+    return member(record.decided_by, record.operation).released_by;
+  return kNoIndex;
 }
 
 // Continues a member's chain from the request of the member that asked last. All members have asked when the
@@ -253,7 +262,8 @@ void CriticalPath::continue_from_last_request(Running& member) {
 CriticalPath::Running& CriticalPath::running(const JobRecord& record) {
   std::vector<Running>& all = ranks_[record.rank].running;
   const auto at = std::find_if(all.begin(), all.end(), [&](const Running& running) {
-    return !running.ended && steps_.task(running.task).task == record.task.id;
+    return !running.ended && running.communication == record.operation &&
+           steps_.task(running.task).task == record.task.id;
   });
   NETSIM_CHECK(at != all.end(), "a task ends that did not begin");
   return *at;

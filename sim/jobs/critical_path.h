@@ -155,6 +155,7 @@ class CriticalPath {
   // Returns the step that fills the time between the link's predecessor and the link.
   PathStep gap_of(std::uint32_t link) const;
   void replace(std::uint32_t& place, std::uint32_t chain);
+  std::uint32_t cause_of(const JobRecord& record);
   void continue_from_last_request(Running& member);
   Running& running(const JobRecord& record);
   Running& member(RankId rank, std::uint64_t communication);

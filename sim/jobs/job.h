@@ -17,7 +17,7 @@
 #include "sim/compute/compute_times.h"
 #include "sim/core/event_loop.h"
 #include "sim/jobs/path_step.h"
-#include "sim/scheduling/task_scheduler.h"
+#include "sim/jobs/task_scheduling.h"
 #include "sim/training/memory/memory_ledger.h"
 #include "sim/workload/task_source.h"
 
@@ -32,8 +32,9 @@ struct TaskRecord {
   // CommunicationRecord::id, or the id shared by the members of a circuit request; 0 for a compute task.
   std::uint64_t communication = 0;
   Time posted = 0;  // the rank reached the task
-  Time start = 0;   // work or transfer began
+  Time start = 0;   // work or transfer began, or its first part
   Time end = 0;
+  std::uint32_t parts = 1;  // parts in which a task scheduler launched it
 };
 
 // CommunicationRecord: a collective or point-to-point operation as a whole. It is written when the last rank
@@ -49,6 +50,7 @@ struct CommunicationRecord {
   std::uint32_t group = 0;       // collectives only: TaskSource::group()
   std::uint32_t root = 0;        // collectives only: CollectiveTask::root
   Bytes bytes = 0;
+  std::uint32_t parts = 1;                        // parts in which a task scheduler launched it
   const OwnAlgorithm* algorithm = nullptr;        // collectives only: CollectiveTask::algorithm
   std::uint32_t series = 0;                       // collectives only: CollectiveTask::series
   GroupedTraffic grouped;                         // collectives only: Task::grouped
@@ -82,8 +84,9 @@ struct JobPlan {
   const ComputeTimes* times = nullptr;  // must outlive the job
   std::vector<std::uint32_t> gpus;      // by rank, all different; until the job begins it may get others
   Time arrival = 0;
-  std::uint8_t priority = 0;           // of the job's messages (TransferTraits)
-  TaskScheduler* scheduler = nullptr;  // must outlive the job; null: tasks are launched in program order
+  std::uint8_t priority = 0;  // of the job's messages (TransferTraits)
+  // Null: the communications of a stream are launched in program order, one after the other.
+  std::shared_ptr<const TaskScheduling> scheduling = nullptr;
 };
 
 // JobObserver: functions that are called about a job's progress. Each may be empty.
@@ -134,6 +137,8 @@ class Job {
   virtual const MemoryLedger* memory() const = 0;
   // Returns the summed critical path of each ended iteration; empty if JobObserver::path is empty.
   virtual const std::vector<PathSummary>& paths() const = 0;
+  // Returns what the job's task scheduler did so far. The name is empty if there is none.
+  virtual SchedulingSummary scheduling() const = 0;
   // Returns one line for each wait of an unfinished rank, at most `limit`, for stall reports.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
 };

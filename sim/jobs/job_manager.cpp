@@ -7,6 +7,7 @@
 
 #include "sim/core/input_file.h"
 #include "sim/core/registry.h"
+#include "sim/jobs/make_task_scheduling.h"
 #include "sim/workload/memory_plan.h"
 
 namespace netsim {
@@ -31,7 +32,9 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
     : environment_(environment), jobs_(environment.jobs), descriptions_(std::move(jobs)) {
   const ConfigNode& root = environment_.configuration;
   const Cluster& cluster = environment_.cluster;
+  scheduling_ = scheduling_parameters().parse(section_of(root, "scheduling"));
   connect_arrivals();
+  connect_decisions();
   const GpuParameters gpus = gpu_parameters().parse(section_of(root, "gpus"));
   overcommit_memory_ = gpus.overcommit_memory;
   variation_ = {{}, gpus.jitter, read_stragglers(gpus.stragglers, cluster)};
@@ -63,7 +66,19 @@ void JobManager::connect_arrivals() {
     if (!job.source->circuits().empty() && environment_.circuits != nullptr)
       delay = std::min(delay, environment_.circuits->request_latency());
   }
+  if (!scheduling_.tasks.is_null() && scheduling_.agreed) delay = std::min(delay, scheduling_.latency);
   if (delay != kNever) engine.set_call_delay(delay);
+}
+
+// Connects the decisions of task schedulers about collectives to the engine.
+void JobManager::connect_decisions() {
+  Engine& engine = environment_.engine;
+  decisions_ = std::make_unique<JournalOf<LaunchDecision, JobSet>>(jobs_, &JobSet::decided);
+  const std::uint32_t reader = engine.add_reader(*decisions_);
+  jobs_.set_decisions(
+      [&engine, reader](std::uint32_t set, Time time, Origin& origin, const LaunchDecision& decision) {
+        engine.set(set).ask_call(time, origin, reader, decision);
+      });
 }
 
 // ---- Placement
@@ -152,8 +167,9 @@ PlacedRanks JobManager::find_gpus(const JobDescription& job, const GpuUse& use) 
 
 void JobManager::add(const JobDescription& job, std::vector<std::uint32_t> gpus) {
   times_.push_back(times_of(job, gpus));
-  jobs_.add(
-      {job.name, job.source.get(), times_.back().get(), std::move(gpus), job.arrival, job.priority, nullptr});
+  auto scheduling = make_task_scheduling(scheduling_, job, *times_.back(), environment_.cluster, gpus);
+  jobs_.add({job.name, job.source.get(), times_.back().get(), std::move(gpus), job.arrival, job.priority,
+             std::move(scheduling)});
 }
 
 std::unique_ptr<ComputeTimes> JobManager::times_of(const JobDescription& job,

@@ -24,6 +24,7 @@
 #include "sim/jobs/recovery.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
+#include "sim/scheduling/scheduling_parameters.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
 #include "sim/workload/workload.h"
@@ -80,6 +81,7 @@ class JobManager {
   };
 
   void connect_arrivals();
+  void connect_decisions();
   void add_all();
   std::optional<std::vector<PlacedRanks>> place_together() const;
   std::vector<PlacedRanks> place_one_by_one() const;
@@ -107,6 +109,8 @@ class JobManager {
   bool overcommit_memory_ = false;
   std::vector<std::unique_ptr<ComputeTimes>> times_;  // by job
   std::unique_ptr<JournalReader> arrivals_;           // passes announced arrivals to the jobs
+  std::unique_ptr<JournalReader> decisions_;          // passes announced decisions to the jobs
+  SchedulingParameters scheduling_;
   std::unique_ptr<Recovery> recovery_;
   std::vector<bool> shares_;             // by job: its placement lets it share GPUs with others
   std::optional<AdmissionQueue> queue_;  // empty: all jobs fit together

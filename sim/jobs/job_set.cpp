@@ -8,7 +8,8 @@ JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_
                ComputeDevices& devices, std::uint32_t first_origin, JobObserver observer)
     : loops_(std::move(loops)),
       set_of_gpu_(std::move(set_of_gpu)),
-      run_{&loops_, &set_of_gpu_, &executor, &devices, &journal_, nullptr, &announce_, first_origin},
+      run_{&loops_, &set_of_gpu_, &executor,           &devices,    &journal_,
+           nullptr, &announce_,   &announce_decision_, first_origin},
       observer_(std::move(observer)) {
   executor.set_listener(this);
   if (observer_.path) {

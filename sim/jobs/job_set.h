@@ -31,6 +31,13 @@ class JobSet final : private CommunicationListener, private ComputeListener {
     announce_ = std::move(announce);
     run_.circuits = circuits;
   }
+  // Sets how ranks announce decisions about collectives. Must be called before the first job is added.
+  void set_decisions(AnnounceDecision announce) { announce_decision_ = std::move(announce); }
+  void decided(const LaunchDecision& decision) { jobs_[decision.job]->decided(decision); }
+  // Calls the task schedulers of all jobs once more, because nothing is pending (TaskJob::call_schedulers).
+  void call_schedulers() {
+    for (const auto& job : jobs_) job->call_schedulers();
+  }
   // Handles an announced arrival at its time.
   void arrived(const MemberArrival& arrival) { jobs_[arrival.job]->arrived(arrival); }
 
@@ -101,6 +108,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   std::vector<std::uint32_t> set_of_gpu_;
   JobJournal journal_;
   AnnounceArrival announce_;
+  AnnounceDecision announce_decision_;
   TransferJournal transfer_journal_;
   std::function<void(JobId)> on_end_;  // empty: nobody asks
   JobRun run_;

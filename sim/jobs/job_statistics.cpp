@@ -131,22 +131,31 @@ void JobStatistics::begin_communication(const JobRecord& record) {
     if (path_) path_->begins(record);
     return;
   }
-  Operation& operation = join(record);
+  if (record.operation != record.communication && record.first_part) {
+    Operation& whole = join(record, record.communication);
+    if (record.task.kind() == TaskKind::send) begin_message(record, whole);
+  }
+  Operation& operation = join(record, record.operation);
   if (path_) path_->begins(record);
   if (has_group(record.task)) {
     ledgers_[record.rank].communication_begins(record.task.stream, record.time);
   } else if (record.task.kind() == TaskKind::send) {
-    operation.stream = record.task.stream;
-    operation.name = record.task.name;
-    operation.sender_start = record.time;
+    begin_message(record, operation);
     ledgers_[operation.message.sender].communication_begins(operation.stream, record.time);
     ledgers_[operation.message.receiver].communication_begins(operation.stream, record.time);
   }
 }
 
-// Returns the operation of the record. Its first member opens it.
-JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
-  const auto [it, first] = live_.try_emplace(record.communication, 0);
+// Enters the start of a message, or of a part of it, at its sender.
+void JobStatistics::begin_message(const JobRecord& record, Operation& part) {
+  part.stream = record.task.stream;
+  part.name = record.task.name;
+  part.sender_start = record.time;
+}
+
+// Returns operation `id` of the record: the communication or a part of it. Its first member opens it.
+JobStatistics::Operation& JobStatistics::join(const JobRecord& record, std::uint64_t id) {
+  const auto [it, first] = live_.try_emplace(id, 0);
   if (first && free_operations_.empty()) {
     free_operations_.push_back(static_cast<std::uint32_t>(operations_.size()));
     operations_.emplace_back();
@@ -154,7 +163,7 @@ JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
   if (first) {
     it->second = free_operations_.back();
     free_operations_.pop_back();
-    operations_[it->second] = describe(record);
+    operations_[it->second] = describe(record, id);
   }
   Operation& operation = operations_[it->second];
   if (operation.message != message_of(record)) {
@@ -167,10 +176,11 @@ JobStatistics::Operation& JobStatistics::join(const JobRecord& record) {
   return operation;
 }
 
-JobStatistics::Operation JobStatistics::describe(const JobRecord& record) const {
+JobStatistics::Operation JobStatistics::describe(const JobRecord& record, std::uint64_t id) const {
   const Task& task = record.task;
   Operation operation;
-  operation.id = record.communication;
+  operation.id = id;
+  operation.parts = record.parts;
   operation.kind = kind_of(task);
   operation.stream = task.stream;
   operation.name = task.name;
@@ -215,10 +225,7 @@ void JobStatistics::end_communication(const JobRecord& record) {
     if (path_) path_->is_over(record.communication);
     return;
   }
-  const auto it = live_.find(record.communication);
-  NETSIM_CHECK(it != live_.end(), fmt::format("communication {:#x} ends at rank {}, but never began",
-                                              record.communication, record.rank));
-  Operation& operation = operations_[it->second];
+  Operation& operation = operation_of(record, record.operation);
   Time end = record.time;
   if (is_point_to_point(operation.task)) {
     deliver(operation, record.time);
@@ -226,14 +233,32 @@ void JobStatistics::end_communication(const JobRecord& record) {
   } else {
     ledgers_[record.rank].communication_ends(record.task.stream, end);
   }
-  const bool over = ++operation.finished == operation.ranks;
-  if (over) {
-    report(operation, end);
-    free_operations_.push_back(it->second);
-    live_.erase(it);
+  const bool over = leave(record, record.operation, end);
+  if (record.last_part) {
+    if (record.operation != record.communication) leave(record, record.communication, end);
+    end_task(record, end);
+  } else if (path_) {
+    path_->ends(record, end);
   }
-  end_task(record, end);
-  if (over && path_) path_->is_over(record.communication);
+  if (over && path_) path_->is_over(record.operation);
+}
+
+JobStatistics::Operation& JobStatistics::operation_of(const JobRecord& record, std::uint64_t id) {
+  const auto it = live_.find(id);
+  NETSIM_CHECK(it != live_.end(),
+               fmt::format("communication {:#x} ends at rank {}, but never began", id, record.rank));
+  return operations_[it->second];
+}
+
+// A member has finished operation `id`. Returns whether it was the last one; then the operation is over.
+bool JobStatistics::leave(const JobRecord& record, std::uint64_t id, Time end) {
+  Operation& operation = operation_of(record, id);
+  if (++operation.finished < operation.ranks) return false;
+  if (id == record.communication) report(operation, end);
+  const auto it = live_.find(id);
+  free_operations_.push_back(it->second);
+  live_.erase(it);
+  return true;
 }
 
 // Ends the operation at both ranks at the first reported end. A waiting receiver reports at the delivery, the
@@ -256,6 +281,7 @@ void JobStatistics::report(const Operation& operation, Time end) const {
   record.ranks = operation.ranks;
   record.first_rank = operation.first_rank;
   record.bytes = operation.task.bytes();
+  record.parts = operation.parts;
   if (operation.task.kind() == TaskKind::collective) {
     const CollectiveTask& call = operation.task.collective();
     record.group = call.group;
@@ -276,7 +302,8 @@ void JobStatistics::end_task(const JobRecord& record, Time end) {
   if (path_) path_->ends(record, end);
   end_ = std::max(end_, end);
   if (observer_.task)
-    observer_.task({job_, record.rank, record.task, record.communication, record.posted, record.start, end});
+    observer_.task({job_, record.rank, record.task, record.communication, record.posted, record.start, end,
+                    record.parts});
   note_iteration(record, end);
 }
 

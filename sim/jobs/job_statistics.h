@@ -38,7 +38,8 @@ struct JobRecord {
   enum class Cause : std::uint8_t {
     arrival,         // the job's arrival
     earliest_start,  // Task::not_before or CollectiveTask::pause
-    task_ended       // end of the task with the rank's last record before this one
+    task_ended,      // end of the task, or part, with the rank's last record before this one
+    decided          // the decision of rank `decided_by` to launch the communication
   };
   Kind kind = Kind::compute_begins;
   Cause cause = Cause::arrival;  // set in records of begins only
@@ -53,6 +54,12 @@ struct JobRecord {
   Time posted = 0;                  // ends only: the rank reached the task
   Time start = 0;                   // ends only: TaskRecord::start
   std::uint64_t communication = 0;  // communications only: the id
+  // Id of the part that begins or ends. It is equal to `communication` if the communication is not cut.
+  std::uint64_t operation = 0;
+  std::uint32_t parts = 1;             // parts of the communication
+  bool first_part = true;              // begins only: no part of it began before at the rank
+  bool last_part = true;               // ends only: all parts have ended at the rank
+  RankId decided_by = RankId::none();  // with Cause::decided
   Task task;
 };
 static_assert(std::is_trivially_copyable_v<JobRecord>);
@@ -114,12 +121,13 @@ class JobStatistics {
 
  private:
   // Operation: a communication or circuit request, from its first member's start to its last member's end.
+  // A communication that is cut has one for the whole and one for each part.
   struct Operation {
     std::uint64_t id = 0;
     CollectiveKind kind = CollectiveKind::all_reduce;
     Stream stream = Stream::tp;
     std::uint32_t name = 0;
-    std::uint32_t ranks = 0, first_rank = 0;
+    std::uint32_t ranks = 0, first_rank = 0, parts = 1;
     std::uint32_t finished = 0;  // members that have finished
     std::uint32_t opener = 0;    // the member that began first
     Task task;                   // the opener's task, with which the tasks of the other members must agree
@@ -132,9 +140,12 @@ class JobStatistics {
 
   void count_memory(const JobRecord& record);
   void begin_communication(const JobRecord& record);
+  void begin_message(const JobRecord& record, Operation& part);
   void end_communication(const JobRecord& record);
-  Operation& join(const JobRecord& record);
-  Operation describe(const JobRecord& record) const;
+  Operation& join(const JobRecord& record, std::uint64_t id);
+  Operation& operation_of(const JobRecord& record, std::uint64_t id);
+  bool leave(const JobRecord& record, std::uint64_t id, Time end);
+  Operation describe(const JobRecord& record, std::uint64_t id) const;
   void require_agreement(const Operation& operation, const JobRecord& record) const;
   void deliver(Operation& operation, Time now);
   void report(const Operation& operation, Time end) const;

@@ -34,7 +34,9 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
   for (RankId rank = 0; rank < ranks_.size(); ++rank)
     ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
   assign_sets();
-  plan_.source->set_lookahead(plan_.scheduler != nullptr ? plan_.scheduler->lookahead() : 1);
+  if (plan_.scheduling == nullptr) return;
+  plan_.source->release_communications();
+  for (RankState& rank : ranks_) rank.schedule.state.resize(scheduler().needs().rank_state);
 }
 
 // Gives each rank the set of its GPU.
@@ -81,6 +83,7 @@ void SourceJob::post(RankId rank, const std::vector<Task>& ready) {
   }
   for (const std::uint32_t slot : slots) launch_ready(set, slot);
   set.posted = std::move(slots);
+  if (plan_.scheduling != nullptr) call_scheduler(set, rank);
 }
 
 // Returns the task's slot if it is ready, or kNoIndex if it must wait for its earliest start.
@@ -102,6 +105,12 @@ void SourceJob::resume(RankId rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
   SetState& set = set_of(rank);
   if (ranks_[rank].halted) return;
+  if (slot == kCallScheduler) {
+    set.cause = JobRecord::Cause::task_ended;
+    if (ranks_[rank].schedule.call_again <= set.loop.now()) ranks_[rank].schedule.call_again = kNever;
+    call_scheduler(set, rank);
+    return;
+  }
   const Active& active = set.active[slot];
   if (active.state == Active::State::launched) {
     complete(set, slot, JobRecord::Kind::communication_ends, active.start);
@@ -260,9 +269,11 @@ void SourceJob::release_gpu(RankId rank) {
   if (ranks_[rank].halted) return;
   ranks_[rank].halted = true;
   const GpuId gpu = plan_.gpus[rank];
+  drop_parts(rank);
   for (const std::uint32_t slot : ranks_[rank].active) {
     const Active& active = set_of(rank).active[slot];
-    if (active.state == Active::State::launched && runs_kernels(active.task))
+    if (active.state == Active::State::launched && runs_kernels(active.task) &&
+        (plan_.scheduling == nullptr || active.channels > 0))
       run_.devices->communication_ends(gpu, active.task.stream, active.channels);
   }
   run_.devices->drop(gpu, number_);
@@ -281,21 +292,32 @@ void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest
   const std::uint32_t slot = request.handle;
   NETSIM_CHECK(slot < set.active.size() && set.active[slot].state == Active::State::launched &&
                    plan_.gpus[set.active[slot].rank] == gpu &&
-                   set.active[slot].communication == request.communication,
+                   (plan_.scheduling != nullptr || set.active[slot].communication == request.communication),
                fmt::format("communication {:#x} ends at GPU {}, where it is not in progress",
                            request.communication, gpu));
   const Active& active = set.active[slot];
   if (ranks_[active.rank].halted) return;
-  if (runs_kernels(active.task)) run_.devices->communication_ends(gpu, active.task.stream, active.channels);
+  if (is_scheduled(active.task)) return part_done(set, active.rank, request, started);
+  end_communication(set, slot, started);
+}
+
+// Ends a communication that ran as one operation of its own.
+void SourceJob::end_communication(SetState& set, std::uint32_t slot, Time started) {
+  const Active& active = set.active[slot];
+  if (runs_kernels(active.task)) {
+    run_.devices->communication_ends(plan_.gpus[active.rank], active.task.stream, active.channels);
+  }
   complete(set, slot, JobRecord::Kind::communication_ends,
            active.task.kind() == TaskKind::receive ? started : active.start);
 }
 
-void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start) {
+void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start,
+                         std::uint64_t operation) {
   if (ranks_[set.active[slot].rank].halted) return;
   JobRecord record = record_of(set, set.active[slot], kind);
   record.posted = set.active[slot].posted;
   record.start = start;
+  if (operation != 0) record.operation = operation;
   close_active(set, slot);
   std::vector<Task> ready = std::move(set.ready);
   ready.clear();
@@ -308,9 +330,10 @@ void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind
   tell(record);
   set.cause = JobRecord::Cause::task_ended;
   const std::uint32_t queue = record.task.queue;
-  if (queue != Task::kUnordered) --ranks_[record.rank].queues[queue].under_way;
+  const bool queued = queue != Task::kUnordered && !is_scheduled(record.task);
+  if (queued) --ranks_[record.rank].queues[queue].under_way;
   post(record.rank, ready);
-  if (queue != Task::kUnordered) serve(set, record.rank, queue);
+  if (queued) serve(set, record.rank, queue);
   set.ready = std::move(ready);
 }
 
@@ -321,7 +344,9 @@ JobRecord SourceJob::record_of(const SetState& set, const Active& active, JobRec
   record.job = number_;
   record.rank = active.rank;
   record.time = set.loop.now();
-  record.communication = active.communication;
+  record.communication = record.operation = active.communication;
+  record.parts = active.parts;
+  record.decided_by = set.decided_by;
   record.task = active.task;
   return record;
 }

@@ -1,6 +1,7 @@
 // SourceJob: the TaskJob that runs the tasks of a TaskSource. Used within sim/jobs only. Its functions are in
-// three files. source_job_launch.cpp takes tasks from ready to launched, and source_job_waiting.cpp has the
-// lines of stall reports. source_job.cpp has all else.
+// four files. source_job_launch.cpp takes tasks from ready to launched, and source_job_schedule.cpp does so
+// where a task scheduler decides. source_job_waiting.cpp has the lines of stall reports. source_job.cpp has
+// all else.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "sim/core/index.h"
 #include "sim/jobs/circuit_numbers.h"
 #include "sim/jobs/job_statistics.h"
+#include "sim/jobs/rank_schedule.h"
 #include "sim/jobs/rendezvous.h"
 #include "sim/jobs/task_job.h"
 #include "sim/training/checkpoint/checkpoint.h"
@@ -41,6 +43,8 @@ struct Active {
   std::uint32_t index = 0;     // index of the rank in the group
   std::uint32_t channels = 0;  // channels of the kernel of a communication
   const Group* group = nullptr;
+  // Only where a task scheduler launches it: the parts in which it runs, and how many of them have ended.
+  std::uint32_t parts = 1, parts_ended = 0;
 };
 
 struct Membership {
@@ -55,7 +59,6 @@ struct StreamQueue {
   std::uint32_t under_way = 0;       // running tasks, all of one place
   std::uint32_t next_place = 0;      // all tasks of earlier places were launched
   std::vector<std::uint32_t> ready;  // slots of SetState::active, by place
-  std::vector<std::uint32_t> early;  // places after next_place that were launched, ascending
 };
 
 // RankState: the state of one rank, used by its set only.
@@ -66,6 +69,7 @@ struct alignas(64) RankState {
   std::vector<std::uint32_t> active;  // slots of SetState::active
   std::vector<StreamQueue> queues;
   std::unordered_map<std::uint32_t, Membership> memberships;  // by group; looked up only, never iterated
+  RankSchedule schedule;                                      // used only with a task scheduler
 };
 
 // SetState: the state that the ranks of one set share.
@@ -77,11 +81,12 @@ struct alignas(64) SetState {
   // executor stores.
   std::deque<std::vector<std::uint32_t>> pairs;
   std::vector<std::uint32_t> free_active;
-  std::vector<Task> ready;                // scratch
-  std::vector<std::uint32_t> posted;      // scratch
-  std::vector<ReadyTask> candidates;      // scratch
-  std::vector<std::size_t> candidate_of;  // position in StreamQueue::ready of each candidate; scratch
+  std::vector<Task> ready;                             // scratch
+  std::vector<std::uint32_t> posted;                   // scratch
+  std::vector<Candidate> candidates;                   // scratch
+  std::vector<InFlight> in_flight;                     // scratch
   JobRecord::Cause cause = JobRecord::Cause::arrival;  // cause of the tasks that begin in the present event
+  RankId decided_by = RankId::none();                  // JobRecord::decided_by of these
 };
 
 // SourceJob: runs the tasks of a source, rank by rank. It turns ready tasks into timers and communications
@@ -108,6 +113,8 @@ class SourceJob final : public TaskJob {
   void compute_done(GpuId gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
   void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
   void arrived(const MemberArrival& arrival) override;
+  void decided(const LaunchDecision& decision) override;
+  void call_schedulers() override;
   void apply(const JobRecord& record) override { statistics_.apply(record); }
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) override {
     statistics_.apply(record, ports);
@@ -128,9 +135,13 @@ class SourceJob final : public TaskJob {
   const std::vector<RankTimes>& warm_up_times() const override { return statistics_.warm_up_times(); }
   const MemoryLedger* memory() const override { return statistics_.memory(); }
   const std::vector<PathSummary>& paths() const override { return statistics_.paths(); }
+  SchedulingSummary scheduling() const override;
   std::vector<std::string> waiting(std::size_t limit) const override;
 
  private:
+  // The argument of an EventKind::job that calls the task scheduler instead of resuming a task.
+  static constexpr std::uint32_t kCallScheduler = kNoIndex;
+
   SetState& set_of(RankId rank) { return sets_[ranks_[rank].set]; }
   const SetState& set_of(RankId rank) const { return sets_[ranks_[rank].set]; }
   const TaskSource& source() const { return *plan_.source; }
@@ -155,10 +166,33 @@ class SourceJob final : public TaskJob {
   void make_ready(SetState& set, std::uint32_t slot);
   void launch_ready(SetState& set, std::uint32_t slot);
   void serve(SetState& set, RankId rank, std::uint32_t queue);
-  std::size_t choose(SetState& set, const StreamQueue& queue) const;
-  static bool is_whole(const SetState& set, const StreamQueue& queue, std::size_t first);
-  static ReadyTask view_of(const Active& active);
-  static void move_on(StreamQueue& queue, std::uint32_t launched);
+  static bool is_next(const SetState& set, const StreamQueue& queue);
+
+  // Returns whether a task scheduler launches the task, so that it enters no stream queue.
+  bool is_scheduled(const Task& task) const { return plan_.scheduling != nullptr && !has_work(task.kind()); }
+  const TaskScheduler& scheduler() const { return *plan_.scheduling->scheduler; }
+  void add_candidate(SetState& set, std::uint32_t slot);
+  Pending pending_of(const SetState& set, std::uint32_t slot) const;
+  void complete_candidate(SetState& set, RankSchedule& schedule, Pending pending);
+  bool is_its_turn(const SetState& set, const Pending& pending) const;
+  static void insert(const SetState& set, RankSchedule& schedule, Pending pending);
+  void take_turn(const SetState& set, RankSchedule& schedule, const Active& active);
+  void call_scheduler(SetState& set, RankId rank);
+  bool follow_decisions(SetState& set, RankId rank);
+  Launch ask_scheduler(SetState& set, RankId rank);
+  void call_again(SetState& set, RankId rank, Time time);
+  bool is_decided_here(const Active& active) const;
+  Candidate candidate_of(const SetState& set, const Pending& pending) const;
+  void launch_part(SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
+  void launch_grouped(SetState& set, RankId rank, const std::vector<std::uint32_t>& slots,
+                      const Launch& launch);
+  void start_part(SetState& set, RankId rank, const Pending& pending, Bytes bytes, const Launch& launch);
+  void tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first);
+  void count_launch(const SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
+  void announce_launch(SetState& set, const Active& active, const Launch& launch);
+  void part_done(SetState& set, RankId rank, const CommunicationRequest& request, Time started);
+  void end_part(SetState& set, std::uint32_t slot, const PartInFlight& part, Time started);
+  void drop_parts(RankId rank);
 
   static Time pause_of(const Task& task) {
     return task.kind() == TaskKind::collective ? task.collective().pause : 0;
@@ -180,7 +214,9 @@ class SourceJob final : public TaskJob {
 
   void release_gpu(RankId rank);
   void complete_compute(GpuId gpu, std::uint32_t slot);
-  void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start);
+  void end_communication(SetState& set, std::uint32_t slot, Time started);
+  void complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind, Time start,
+                std::uint64_t operation = 0);
   JobRecord record_of(const SetState& set, const Active& active, JobRecord::Kind kind) const;
   void tell(const JobRecord& record) {
     if (*run_.journal) {
@@ -195,6 +231,7 @@ class SourceJob final : public TaskJob {
   std::string describe_collective(const Active& active) const;
   std::string describe_circuits(const Active& active) const;
   std::string describe_pause(const Active& active) const;
+  std::string describe_held(const Active& active) const;
   std::vector<std::uint32_t> missing(const Active& active) const;
   bool has_reached(RankId rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;

@@ -13,6 +13,7 @@ namespace netsim::source_job {
 void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
   Active& active = set.active[slot];
   active.state = Active::State::ready;
+  if (is_scheduled(active.task)) return add_candidate(set, slot);
   const std::uint32_t queue = active.task.queue;
   if (queue == Task::kUnordered) return;
   std::vector<StreamQueue>& queues = ranks_[active.rank].queues;
@@ -27,6 +28,7 @@ void SourceJob::make_ready(SetState& set, std::uint32_t slot) {
 // Launches a task that has become ready, or the first one of its queue.
 void SourceJob::launch_ready(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
+  if (is_scheduled(active.task)) return;  // post() calls the scheduler when it has posted all
   if (active.task.queue == Task::kUnordered) {
     launch(set, slot);
   } else {
@@ -34,18 +36,17 @@ void SourceJob::launch_ready(SetState& set, std::uint32_t slot) {
   }
 }
 
-// Launches the next task of the queue, if there is one and no task of the queue is running.
+// Launches the next task of the queue, if it is ready and no task of the queue is running. Without a task
+// scheduler this is the only decision between ready and launched.
 void SourceJob::serve(SetState& set, RankId rank, std::uint32_t number) {
   StreamQueue& queue = ranks_[rank].queues[number];
-  if (queue.under_way > 0 || queue.ready.empty()) return;
-  const std::size_t chosen = choose(set, queue);
-  if (chosen >= queue.ready.size()) return;
-  const Task& first = set.active[queue.ready[chosen]].task;
-  const auto begin = queue.ready.begin() + static_cast<std::ptrdiff_t>(chosen);
-  const auto end = begin + static_cast<std::ptrdiff_t>(first.together);
-  queue.under_way = first.together;
-  move_on(queue, first.place);
-  if (first.together == 1) {
+  if (queue.under_way > 0 || queue.ready.empty() || !is_next(set, queue)) return;
+  const std::uint32_t together = set.active[queue.ready.front()].task.together;
+  const auto begin = queue.ready.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(together);
+  queue.under_way = together;
+  ++queue.next_place;
+  if (together == 1) {
     const std::uint32_t slot = *begin;
     queue.ready.erase(begin);
     launch(set, slot);
@@ -56,51 +57,12 @@ void SourceJob::serve(SetState& set, RankId rank, std::uint32_t number) {
   for (const std::uint32_t slot : slots) launch(set, slot);
 }
 
-// Returns whether all tasks of the place that begins at `first` are ready.
-bool SourceJob::is_whole(const SetState& set, const StreamQueue& queue, std::size_t first) {
-  const Task& task = set.active[queue.ready[first]].task;
-  const std::size_t last = first + task.together - 1;
-  return last < queue.ready.size() && set.active[queue.ready[last]].task.place == task.place;
-}
-
-// Returns the index in `ready` of the task to launch, or ready.size() to wait. This is the only decision
-// between ready and launched.
-std::size_t SourceJob::choose(SetState& set, const StreamQueue& queue) const {
-  if (plan_.scheduler == nullptr) {
-    const bool next = set.active[queue.ready.front()].task.place == queue.next_place;
-    return next && is_whole(set, queue, 0) ? 0 : queue.ready.size();
-  }
-  // The scheduler sees the first task of a grouped call, once all its tasks are ready.
-  set.candidates.clear();
-  set.candidate_of.clear();
-  for (std::size_t i = 0; i < queue.ready.size(); ++i) {
-    const Active& active = set.active[queue.ready[i]];
-    if (i > 0 && set.active[queue.ready[i - 1]].task.place == active.task.place) continue;
-    if (!is_whole(set, queue, i)) continue;
-    set.candidates.push_back(view_of(active));
-    set.candidate_of.push_back(i);
-  }
-  if (set.candidates.empty()) return queue.ready.size();
-  const std::size_t chosen = plan_.scheduler->choose(set.candidates, queue.next_place);
-  return chosen < set.candidate_of.size() ? set.candidate_of[chosen] : queue.ready.size();
-}
-
-ReadyTask SourceJob::view_of(const Active& active) {
-  const Task& task = active.task;
-  return {active.rank,  task.queue, task.place, task.iteration, is_communication(task),
-          task.bytes(), task.name};
-}
-
-void SourceJob::move_on(StreamQueue& queue, std::uint32_t launched) {
-  if (launched != queue.next_place) {
-    queue.early.insert(std::lower_bound(queue.early.begin(), queue.early.end(), launched), launched);
-    return;
-  }
-  ++queue.next_place;
-  while (!queue.early.empty() && queue.early.front() == queue.next_place) {
-    queue.early.erase(queue.early.begin());
-    ++queue.next_place;
-  }
+// Returns whether all tasks of the next place are ready. `queue` has ready tasks.
+bool SourceJob::is_next(const SetState& set, const StreamQueue& queue) {
+  const Task& task = set.active[queue.ready.front()].task;
+  const std::size_t last = task.together - std::size_t{1};
+  return task.place == queue.next_place && last < queue.ready.size() &&
+         set.active[queue.ready[last]].task.place == task.place;
 }
 
 void SourceJob::launch(SetState& set, std::uint32_t slot) {

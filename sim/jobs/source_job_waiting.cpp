@@ -54,8 +54,7 @@ std::string SourceJob::describe(const Active& active) const {
                        to_seconds(begin_ + active.task.not_before));
   }
   if (active.state == Active::State::pausing) return name + describe_pause(active);
-  if (active.state == Active::State::ready)
-    return name + " is ready: it waits for earlier tasks of its stream";
+  if (active.state == Active::State::ready) return name + describe_held(active);
   switch (active.task.kind()) {
     case TaskKind::compute:
     case TaskKind::host_compute:
@@ -72,6 +71,20 @@ std::string SourceJob::describe(const Active& active) const {
       break;
   }
   return name + describe_point_to_point(active);
+}
+
+std::string SourceJob::describe_held(const Active& active) const {
+  if (!is_scheduled(active.task)) return " is ready: it waits for earlier tasks of its stream";
+  const std::string& name = plan_.scheduling->name;
+  if (is_decided_here(active)) return fmt::format(" is ready: the task scheduler '{}' holds it", name);
+  const RankId decides = source().group(active.task.group()).front();
+  const auto& all = ranks_[active.rank].schedule.decisions;
+  const auto decided = all.find(active.task.group());
+  if (decided == all.end() || decided->second.empty())
+    return fmt::format(" is ready: it waits for rank {}, whose task scheduler '{}' decides about its group",
+                       decides, name);
+  return fmt::format(" is ready: rank {} has decided that another collective of its group is launched first",
+                     decides);
 }
 
 Time SourceJob::expected_end(const Active& active) const {

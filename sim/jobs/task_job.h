@@ -9,6 +9,7 @@
 
 #include "sim/jobs/job.h"
 #include "sim/jobs/job_statistics.h"
+#include "sim/jobs/launch_decision.h"
 #include "sim/jobs/rendezvous.h"
 #include "sim/transport/circuit_control.h"
 
@@ -26,6 +27,7 @@ struct JobRun {
   const JobJournal* journal = nullptr;  // if empty, records go to the statistics at once
   CircuitControl* circuits = nullptr;   // null: the network has no optical circuits
   const AnnounceArrival* announce = nullptr;
+  const AnnounceDecision* announce_decision = nullptr;
   std::uint32_t first_origin = 0;  // first origin of the run's ranks
 };
 
@@ -53,6 +55,11 @@ class TaskJob : public Job {
   virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
   // Handles an arrival that a rank has announced (rendezvous.h). Called between events.
   virtual void arrived(const MemberArrival& arrival) = 0;
+  // Handles a decision that the first rank of a group has announced. Called between events.
+  virtual void decided(const LaunchDecision& decision) = 0;
+  // Calls the task scheduler of every rank once more, in events of their own. Called between events, when
+  // nothing is pending.
+  virtual void call_schedulers() = 0;
   virtual void apply(const JobRecord& record) = 0;
   virtual void apply(const TransferRecord& record, std::span<const PortDelay> ports) = 0;
 };

@@ -275,6 +275,24 @@ std::string explain(const Results& results) {
   return "";
 }
 
+namespace {
+
+// Notes a task scheduler that changed nothing.
+void note_schedulers(const Results& results, std::vector<std::string>& notes) {
+  for (const JobResult& job : results.jobs) {
+    const SchedulingSummary& s = job.scheduling;
+    if (s.scheduler.empty() || s.reordered > 0 || s.fused > 0) continue;
+    const std::string whose = results.jobs.size() > 1 ? "job '" + job.name + "': " : "";
+    notes.push_back(fmt::format(
+        "{}the task scheduler '{}' never launched a communication before an earlier one of its stream: {}",
+        whose, s.scheduler,
+        s.held == 0 ? "none ever waited"
+                    : fmt::format("{} waited, but in the order of the program", s.held)));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> derive_notes(const Results& results) {
   std::vector<std::string> notes;
   if (!results.packet_network) notes.push_back("network: ideal: the times include no network");
@@ -289,6 +307,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_priorities(results, notes);
   note_full_links(results, notes);
   note_memory(results, notes);
+  note_schedulers(results, notes);
   return notes;
 }
 

@@ -86,6 +86,7 @@ struct JobResult {
   std::uint32_t warm_up = 0;
   std::vector<RankTimes> warm_up_times;
   std::optional<JobMemory> memory;
+  SchedulingSummary scheduling;  // the scheduler's name is empty if the job has none
   std::uint64_t tasks_done = 0;
   std::optional<std::uint64_t> tasks_total;  // empty: unknown before the end
   bool computes = true;    // false: only traffic (a flow list, a pattern, a collective), no training

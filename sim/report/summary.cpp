@@ -127,6 +127,18 @@ Json recovery_json(const std::optional<JobRecovery>& recovery) {
           {"storage_s", to_seconds(recovery->io)},  {"goodput", recovery->goodput()}};
 }
 
+Json scheduling_json(const SchedulingSummary& scheduling) {
+  if (scheduling.scheduler.empty()) return nullptr;
+  return {{"scheduler", scheduling.scheduler},
+          {"launches", scheduling.launches},
+          {"parts", scheduling.parts},
+          {"fused", scheduling.fused},
+          {"reordered", scheduling.reordered},
+          {"held", scheduling.held},
+          {"held_by_scheduler_s", to_seconds(scheduling.held_by_scheduler)},
+          {"held_by_agreement_s", to_seconds(scheduling.held_by_agreement)}};
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
@@ -155,6 +167,7 @@ Json job_json(const JobResult& job) {
           {"exposed_by", exposed},
           {"memory", memory_json(job.memory)},
           {"recovery", recovery_json(job.recovery)},
+          {"scheduling", scheduling_json(job.scheduling)},
           {"critical_path", critical_path_json(job)},
           {"queued_s", to_seconds(job.queued())}};
 }

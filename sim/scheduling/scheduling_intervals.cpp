@@ -4,16 +4,6 @@
 
 namespace netsim {
 
-const Parameters<SchedulingParameters>& scheduling_parameters() {
-  using P = SchedulingParameters;
-  static const auto parameters = Parameters<P>().time(
-      "interval", &P::interval, {kNanosecond, kSecond},
-      "simulated time from one possible decision of the run's schedulers to the next; intervals in which "
-      "nobody asks for a decision are left out. It is not about network.switch.scheduler, the queue "
-      "discipline of switches");
-  return parameters;
-}
-
 void SchedulingIntervals::subscribe(SchedulingLayer layer, Subscriber subscriber) {
   if (subscribers_.empty()) engine_.set_interval(interval_, [this](Time now, bool idle) { call(now, idle); });
   const auto after = std::find_if(subscribers_.begin(), subscribers_.end(),

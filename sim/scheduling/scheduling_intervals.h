@@ -3,9 +3,6 @@
 //
 // A subscriber is a scheduler that is called at these times. An interval without a request is left out, and
 // a run without subscribers has no intervals and no cost (Engine::set_interval).
-//
-// The configuration's section `scheduling` must not be confused with `network.switch.scheduler`, the queue
-// discipline of switches.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +11,9 @@
 #include <vector>
 
 #include "sim/core/engine.h"
-#include "sim/core/parameters.h"
 #include "sim/core/units.h"
 
 namespace netsim {
-
-// SchedulingParameters: the configuration's section `scheduling`.
-struct SchedulingParameters {
-  Time interval = kMicrosecond;  // simulated time from one possible decision to the next
-};
-const Parameters<SchedulingParameters>& scheduling_parameters();
 
 // SchedulingLayer: what a subscriber schedules, in the order in which subscribers are called.
 enum class SchedulingLayer : std::uint8_t { jobs, flows, tasks };

@@ -103,6 +103,7 @@ JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   result.warm_up_times = job.warm_up_times();
   if (!result.warm_up_times.empty()) result.warm_up_times.resize(result.gpus.size());
   add_memory(run, job, result);
+  result.scheduling = job.scheduling();
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();
   result.computes = !source.works().empty();

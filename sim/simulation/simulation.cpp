@@ -113,13 +113,26 @@ bool Simulation::step(Time until) {
   if (manager_->done() || stall_->stalled() || deadlocked()) return false;
   if (slice(std::min(until, stall_->next()))) return true;
   const Time next = next_time();
-  if (next == kNever || next > until) return false;
+  if (next == kNever) return call_schedulers();
+  if (next > until) return false;
   stall_->check(next);
   return !stall_->stalled();
 }
 
 Time Simulation::next_time() const {
   return std::min(system_.engine().next_time(), system_.engine().next_interval());
+}
+
+// Calls the task schedulers once more when nothing is pending and jobs are not done. Returns whether that has
+// made events; the next step executes them.
+bool Simulation::call_schedulers() {
+  Engine& engine = system_.engine();
+  if (called_schedulers_at_ == engine.executed()) return false;
+  const Time now = engine.now();
+  engine.call_at(now, [this] { jobs_->call_schedulers(); });
+  engine.run(now);
+  called_schedulers_at_ = engine.executed();
+  return engine.pending() > 0;
 }
 
 SimulationState Simulation::state() const {

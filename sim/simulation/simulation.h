@@ -118,6 +118,7 @@ class Simulation {
   bool naming_step(Time until);
   // Returns the time of the next event, call or scheduling interval, or kNever where nothing is left to do.
   Time next_time() const;
+  bool call_schedulers();
   Outcome play(const Watch& watch);
   void settle(const Watch& watch);
   void finish_samples(Outcome outcome, Time cut);
@@ -141,6 +142,7 @@ class Simulation {
   std::unique_ptr<JournalReader> journal_, transfers_;
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
   IterationCallback on_iteration_;
+  std::uint64_t called_schedulers_at_ = UINT64_MAX;  // events executed after call_schedulers()
 };
 
 }  // namespace netsim

@@ -119,11 +119,14 @@ class TaskStream {
   static constexpr std::uint32_t kNoIteration = UINT32_MAX;
 
   virtual ~TaskStream() = default;
-  // Sets how many tasks of one stream queue may be handed out before the first of them has ended. It is 1
-  // unless a task scheduler asks for more. Must be called before the first start().
-  virtual void set_lookahead(std::uint32_t tasks) = 0;
+  // Lets a task scheduler choose the order of communications. From now on a communication that has
+  // dependencies is handed out when they have ended, whatever its place in its stream queue. Computations keep
+  // their order, and so do communications without dependencies. Must be called before the first start(). A
+  // source whose tasks have no dependencies does nothing.
+  virtual void release_communications() {}
   // These append the tasks that are ready at the start, and those that become ready when `task` ends, in
-  // program order. The dependencies of a ready task have ended, and its queue has room (set_lookahead()).
+  // program order. The dependencies of a ready task have ended, and so have the tasks of earlier
+  // places of its queue, except as release_communications() says.
   virtual void start(RankId rank, std::vector<Task>& ready) = 0;
   virtual void complete(RankId rank, TaskId task, std::vector<Task>& ready) = 0;
   // Called when a task with Task::not_before begins, so that a source with many of them can hand them out one

@@ -242,7 +242,8 @@ class ScriptedExecutor final : public Executor {
 struct ScriptedRun {
   explicit ScriptedRun(ScriptedSource source_, Time delivery = 10, Time acknowledgement = 3,
                        Time collective = 20, Time skew = 0, std::vector<std::uint32_t> gpus = {},
-                       TaskScheduler* scheduler = nullptr, const GpuParameters& parameters = {})
+                       std::shared_ptr<const TaskScheduling> scheduling = nullptr,
+                       const GpuParameters& parameters = {})
       : source(std::move(source_)), executor(loop, delivery, acknowledgement, collective, skew) {
     if (gpus.empty()) {
       for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) gpus.push_back(rank);
@@ -252,7 +253,8 @@ struct ScriptedRun {
         [this](const CommunicationRecord& record) { communications.push_back(record); },
         [this](std::uint32_t, std::uint32_t iteration, Time end) { iterations.emplace_back(iteration, end); },
         [this](std::uint32_t, std::uint32_t, const PathStep& step) { path.push_back(step); }};
-    job.emplace(loop, executor, source, gpus, source.durations(), 0, observer, scheduler, parameters);
+    job.emplace(loop, executor, source, gpus, source.durations(), 0, observer, std::move(scheduling),
+                parameters);
   }
   void run(Time until = kNever) {
     job->start();
@@ -528,18 +530,7 @@ TEST(Job, PlaysOnTheRealExecutorWithAConstantLinkDelay) {
   EXPECT_EQ(times[0].idle, 30);
 }
 
-// ---- Match keys, and the hook between ready and launched
-
-// Launches the last of the first `lookahead` tasks of a queue.
-class LastFirst final : public TaskScheduler {
- public:
-  explicit LastFirst(std::uint32_t lookahead) : lookahead_(lookahead) {}
-  std::uint32_t lookahead() const override { return lookahead_; }
-  std::size_t choose(std::span<const ReadyTask> ready, std::uint32_t) override { return ready.size() - 1; }
-
- private:
-  std::uint32_t lookahead_;
-};
+// ---- Match keys, and the order of launches
 
 std::vector<std::uint32_t> launched_by(const ScriptedRun& run, std::uint32_t rank) {
   std::vector<std::pair<Time, std::uint32_t>> starts;
@@ -561,16 +552,6 @@ TEST(JobOrder, AStreamIsInProgramOrderHoweverItsTasksBecomeReady) {
   ScriptedRun run(source);
   run.run();
   EXPECT_THAT(launched_by(run, 0), ElementsAre(0, 1, 2)) << "the last is ready before the second";
-}
-
-TEST(JobOrder, ASchedulerTakesReadyTasksInItsOwnOrder) {
-  ScriptedSource source(1);
-  for (int i = 0; i < 4; ++i) source.compute(0, 5);
-  LastFirst scheduler(3);
-  ScriptedRun run(source, 10, 3, 20, 0, {}, &scheduler);
-  run.run();
-  ASSERT_TRUE((*run.job)->done());
-  EXPECT_THAT(launched_by(run, 0), ElementsAre(3, 2, 1, 0)) << "this source hands out all it has";
 }
 
 // One group is used in two streams, in an order that differs between its members. The order of the program
@@ -615,8 +596,8 @@ struct TwoJobs {
         devices({&loop}, {0, 0}, {}, 0),
         jobs({&loop}, {0, 0}, executor, devices, 2, {}) {
     for (ScriptedSource& source : sources) source.compute(0, 1);
-    jobs.add({"first", &sources[0], &times[0], {0}, 0, 0, nullptr});
-    jobs.add({"second", &sources[1], &times[1], std::move(second_gpus), 50, 0, nullptr});
+    jobs.add({"first", &sources[0], &times[0], {0}, 0, 0});
+    jobs.add({"second", &sources[1], &times[1], std::move(second_gpus), 50, 0});
   }
   void run() {
     jobs.start(0);

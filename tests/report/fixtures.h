@@ -24,7 +24,6 @@ class TinySource final : public TaskSource {
   const std::vector<RankId>& group(GroupId) const override { return group_; }
   std::optional<std::uint64_t> total_tasks() const override { return 4; }
   bool for_each_task(RankId, const Visitor&) const override { return false; }
-  void set_lookahead(std::uint32_t) override {}
   std::uint32_t open_iteration(RankId) const override { return kNoIteration; }
   std::vector<Task> held_back(RankId) const override { return {}; }
   void start(RankId, std::vector<Task>&) override {}

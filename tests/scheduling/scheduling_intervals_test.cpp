@@ -1,6 +1,7 @@
 // Are a run's schedulers called in order at the intervals that one of them asked for? Is nothing called
 // where there is none?
 #include "sim/scheduling/scheduling_intervals.h"
+#include "sim/scheduling/scheduling_parameters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

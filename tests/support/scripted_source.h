@@ -99,7 +99,6 @@ class ScriptedSource final : public TaskSource {
     for (const Step& step : programs_[rank]) visit(step.task);
     return true;
   }
-  void set_lookahead(std::uint32_t) override {}
   void start(RankId rank, std::vector<Task>& ready) override {
     for (const Step& step : programs_[rank]) {
       if (step.waits == 0) ready.push_back(step.task);

@@ -17,24 +17,24 @@ class SingleJob {
   // are taken.
   SingleJob(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Executor& executor,
             TaskSource& source, std::vector<std::uint32_t> gpus, std::vector<Time> durations,
-            std::uint32_t first_origin, JobObserver observer = {}, TaskScheduler* scheduler = nullptr,
-            const GpuParameters& parameters = {}, AnnounceArrival announce = {},
-            CircuitControl* circuits = nullptr)
+            std::uint32_t first_origin, JobObserver observer = {},
+            std::shared_ptr<const TaskScheduling> scheduling = nullptr, const GpuParameters& parameters = {},
+            AnnounceArrival announce = {}, CircuitControl* circuits = nullptr)
       : times_(std::move(durations)),
         devices_(loops, set_of_gpu, parameters, first_origin, {},
                  std::vector<std::uint32_t>(set_of_gpu.size(), kMultiprocessors)),
         jobs_(loops, set_of_gpu, executor, devices_,
               first_origin + static_cast<std::uint32_t>(set_of_gpu.size()), std::move(observer)) {
     jobs_.set_rendezvous(std::move(announce), circuits);
-    jobs_.add({source.job_name(), &source, &times_, std::move(gpus), 0, 0, scheduler});
+    jobs_.add({source.job_name(), &source, &times_, std::move(gpus), 0, 0, std::move(scheduling)});
   }
   // All GPUs in one set.
   SingleJob(EventLoop& loop, Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
             std::vector<Time> durations, std::uint32_t first_origin, JobObserver observer = {},
-            TaskScheduler* scheduler = nullptr, const GpuParameters& parameters = {})
+            std::shared_ptr<const TaskScheduling> scheduling = nullptr, const GpuParameters& parameters = {})
       : SingleJob({&loop}, std::vector<std::uint32_t>(1 + *std::max_element(gpus.begin(), gpus.end()), 0),
-                  executor, source, gpus, std::move(durations), first_origin, std::move(observer), scheduler,
-                  parameters) {}
+                  executor, source, gpus, std::move(durations), first_origin, std::move(observer),
+                  std::move(scheduling), parameters) {}
 
   JobSet& jobs() { return jobs_; }
   void start() { jobs_.start(0); }

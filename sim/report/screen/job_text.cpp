@@ -105,6 +105,20 @@ void recovery(Text out, const JobResult& job, std::size_t width) {
           19, 19, width));
 }
 
+void scheduling(Text out, const JobResult& job, std::size_t width) {
+  const SchedulingSummary& s = job.scheduling;
+  if (s.scheduler.empty()) return;
+  const auto time = [](Time sum) { return human_seconds(to_seconds(sum)); };
+  std::string text = fmt::format("{}: {} communications in {} parts", s.scheduler, s.launches, s.parts);
+  if (s.fused > 0) text += fmt::format(", {} of them fused", s.fused);
+  text += fmt::format("; {} launches overtook an earlier one", s.reordered);
+  if (s.held > 0) {
+    text += fmt::format("; {} were held, in sum {} by the scheduler and {} by the agreement on an order",
+                        s.held, time(s.held_by_scheduler), time(s.held_by_agreement));
+  }
+  fmt::format_to(out, "  scheduling       {}\n", wrapped(text, 19, 19, width));
+}
+
 void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
   const double whole = summary.compute_s + summary.exposed_s + summary.idle_s;
   if (whole <= 0) return;

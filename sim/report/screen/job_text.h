@@ -19,6 +19,7 @@ void job_headline(Text out, const JobResult& job, const JobSummary& summary);
 void memory(Text out, const JobResult& job, std::size_t width);
 // Writes the goodput, if the job restarts after failures.
 void recovery(Text out, const JobResult& job, std::size_t width);
+void scheduling(Text out, const JobResult& job, std::size_t width);
 // Writes compute, exposed communication by stream, and idle time. They add up to the iteration time.
 void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::size_t width);
 // Returns the job's time, and how much of it is done if that is not one whole iteration.

@@ -52,10 +52,11 @@ void training(Text out, const Results& results, std::size_t width) {
   if (results.jobs.size() > 1) {
     jobs(out, results, width);
     for (const JobResult& job : results.jobs) {
-      if (!job.memory && !job.recovery) continue;
+      if (!job.memory && !job.recovery && job.scheduling.scheduler.empty()) continue;
       fmt::format_to(out, "\n  {}\n", printable(job.name));
       memory(out, job, width);
       recovery(out, job, width);
+      scheduling(out, job, width);
     }
     return;
   }
@@ -65,6 +66,7 @@ void training(Text out, const Results& results, std::size_t width) {
   job_headline(out, job, summary);
   memory(out, job, width);
   recovery(out, job, width);
+  scheduling(out, job, width);
   breakdown(out, job, summary, width);
   critical_path(out, results, job, summary, width);
 }

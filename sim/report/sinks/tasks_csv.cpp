@@ -20,8 +20,9 @@ const std::vector<ColumnInfo>& task_columns() {
       {"peer", "other rank of a send or receive; empty for other tasks"},
       {"bytes", "bytes of the communication; 0 for compute tasks and circuits"},
       {"posted_ps", "time at which the rank reached the task"},
-      {"start_ps", "time at which work or transfer began"},
+      {"start_ps", "time at which work or transfer began, or its first part"},
       {"end_ps", "time at which it ended"},
+      {"parts", "parts in which a task scheduler launched it; 1: whole"},
   };
   return columns;
 }
@@ -48,6 +49,7 @@ class TasksCsv : public StreamedCsv, public Receives<TaskRecord> {
     row.cell(record.posted);
     row.cell(record.start);
     row.cell(record.end);
+    row.cell(std::int64_t{record.parts});
     row.end_row();
   }
 };

@@ -115,7 +115,7 @@ class RoleProgramSource : public TaskSource {
   }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
 
-  void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
+  void release_communications() override { communications_released_ = true; }
 
   void start(RankId rank, std::vector<Task>& ready) override {
     offer_iteration(rank, 0, ready);
@@ -137,7 +137,7 @@ class RoleProgramSource : public TaskSource {
     if (const std::uint32_t queue = program.queue(index); queue != UnrolledRole::kNoQueue) {
       const std::uint32_t place = ended_places(rank, queue);
       ++states_[rank].ended[queue];
-      if (ended_places(rank, queue) > place) offer_place(rank, queue, place + lookahead_, ready);
+      if (ended_places(rank, queue) > place) offer_place(rank, queue, place + 1, ready);
     }
     open_iterations(rank, ready);
     sort_from(ready, before);
@@ -400,12 +400,19 @@ class RoleProgramSource : public TaskSource {
     if (program.waits_for_iteration(index) && iteration >= state.open_iterations) return;
     if (const std::uint32_t queue = program.queue(index);
         queue != UnrolledRole::kNoQueue &&
-        place(program, index, iteration) >= ended_places(rank, queue) + lookahead_)
+        place(program, index, iteration) > ended_places(rank, queue) && !is_released(program, id))
       return;
     std::uint32_t& left = counter(rank, id);
     if (left != 0) return;
     left = Window::kHandedOut;
     ready.push_back(task(rank, id));
+  }
+
+  // Returns whether the task waits for its dependencies only, and not for its place in its queue.
+  bool is_released(const UnrolledRole& program, std::uint32_t id) const {
+    const std::uint32_t index = id % program.size();
+    return communications_released_ && !has_work(operations_[program.operation(index)].kind) &&
+           program.dependencies(index, id < program.size()) > 0;
   }
 
   void offer_place(RankId rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
@@ -424,9 +431,7 @@ class RoleProgramSource : public TaskSource {
       offer(rank, iteration * program.size() + index, ready);
     }
     for (std::uint32_t queue = 0; queue < program.queues(); ++queue) {
-      const std::uint32_t first = ended_places(rank, queue);
-      for (std::uint32_t place = first; place < first + lookahead_; ++place)
-        offer_place(rank, queue, place, ready);
+      offer_place(rank, queue, ended_places(rank, queue), ready);
     }
   }
 
@@ -459,7 +464,7 @@ class RoleProgramSource : public TaskSource {
   std::map<std::uint32_t, std::uint32_t> circuits_of_name_;  // by index in names
   std::vector<MatchKeys> match_keys_;                        // by role
   std::vector<RankState> states_;
-  std::uint32_t lookahead_ = 1;
+  bool communications_released_ = false;  // release_communications()
   ProgramMemory memory_{program_, operations_, roles_, role_of_};
 };
 

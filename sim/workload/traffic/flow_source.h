@@ -79,7 +79,6 @@ class FlowSource : public TaskSource {
   const std::vector<RankId>& group(GroupId) const override { return no_group_; }
   std::optional<std::uint64_t> total_tasks() const override { return order_.size(); }
   bool for_each_task(RankId rank, const Visitor& visit) const override;
-  void set_lookahead(std::uint32_t) override {}  // flows are unordered
   void start(RankId rank, std::vector<Task>& ready) override;
   void launched(RankId rank, TaskId task, std::vector<Task>& ready) override;
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override;

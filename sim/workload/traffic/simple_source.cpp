@@ -61,7 +61,7 @@ bool SimpleSource::for_each_task(RankId rank, const Visitor& visit) const {
 void SimpleSource::start(RankId rank, std::vector<Task>& ready) {
   progress_[rank] = {};
   for (const Task& task : program(rank).tasks) {
-    if (task.queue == Task::kUnordered || task.place < lookahead_) ready.push_back(task);
+    if (task.queue == Task::kUnordered || task.place == 0) ready.push_back(task);
   }
 }
 
@@ -75,9 +75,9 @@ void SimpleSource::complete(RankId rank, TaskId id, std::vector<Task>& ready) {
   ++progress.ended[queue];
   if (ended_places(rank, queue) == before) return;
   const std::vector<std::uint32_t>& ids = own.queues[queue];
-  auto next = std::lower_bound(ids.begin(), ids.end(), before + lookahead_,
+  auto next = std::lower_bound(ids.begin(), ids.end(), before + 1,
                                [&](std::uint32_t task, auto place) { return own.tasks[task].place < place; });
-  for (; next != ids.end() && own.tasks[*next].place == before + lookahead_; ++next)
+  for (; next != ids.end() && own.tasks[*next].place == before + 1; ++next)
     ready.push_back(own.tasks[*next]);
 }
 
@@ -100,7 +100,7 @@ std::vector<Task> SimpleSource::held_back(RankId rank) const {
   FirstOfStreams first;
   for (const Task& task : program(rank).tasks) {
     if (task.queue == Task::kUnordered) continue;
-    if (task.place >= ended_places(rank, task.queue) + lookahead_ && !first.take(task)) break;
+    if (task.place > ended_places(rank, task.queue) && !first.take(task)) break;
   }
   return first.tasks();
 }

@@ -57,7 +57,6 @@ class SimpleSource final : public TaskSource {
   Time least_pause() const override { return least_pause_; }
   std::optional<std::uint64_t> total_tasks() const override;
   bool for_each_task(RankId rank, const Visitor& visit) const override;
-  void set_lookahead(std::uint32_t tasks) override { lookahead_ = tasks; }
   void start(RankId rank, std::vector<Task>& ready) override;
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override;
   std::uint32_t open_iteration(RankId rank) const override;
@@ -94,7 +93,6 @@ class SimpleSource final : public TaskSource {
   std::vector<Program> programs_{1};       // program 0 is that of ranks without tasks of their own
   std::vector<std::uint32_t> program_of_;  // by rank
   std::vector<Progress> progress_;         // by rank
-  std::uint32_t lookahead_ = 1;
   Time least_pause_ = 0;
 };
 

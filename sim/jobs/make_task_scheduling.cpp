@@ -1,0 +1,143 @@
+#include "sim/jobs/make_task_scheduling.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/jobs/profile_builder.h"
+
+namespace netsim {
+namespace {
+
+// Estimates communications by the rate of their GPU's links: those of its NIC if the members are on several
+// hosts, and those inside the host otherwise. Congestion and start-up times are left out.
+class LinkEstimate {
+ public:
+  LinkEstimate(const Cluster& cluster, const TaskSource& source, const std::vector<std::uint32_t>& gpus)
+      : cluster_(cluster), source_(source), gpus_(gpus) {}
+
+  Time operator()(RankId rank, const Task& task) const {
+    const Gpu& gpu = cluster_.gpus[gpus_[rank]];
+    bool leaves = false;
+    Bytes traffic = task.bytes();
+    if (task.kind() == TaskKind::collective) {
+      const std::vector<RankId>& group = source_.group(task.group());
+      for (const RankId member : group) leaves = leaves || host_of(member) != gpu.host;
+      const auto members = static_cast<Bytes>(group.size());
+      traffic = traffic_of(task.collective().collective, task.bytes()) / members * (members - 1);
+    } else if (is_point_to_point(task)) {
+      leaves = host_of(task.message().peer) != gpu.host;
+    }
+    const BitRate nic = cluster_.nic_rate(gpu.nic), local = cluster_.local_rate(gpus_[rank]);
+    const BitRate rate = leaves || local == 0 ? nic : local;
+    return rate > 0 ? transmission_time(traffic, rate) : 0;
+  }
+
+ private:
+  std::uint32_t host_of(RankId rank) const { return cluster_.gpus[gpus_[rank]].host; }
+  const Cluster& cluster_;
+  const TaskSource& source_;
+  const std::vector<std::uint32_t>& gpus_;
+};
+
+// Returns the name of the component that the node names.
+std::string kind_of(const ConfigNode& node) {
+  const ConfigNode* kind = node.is_map() ? node.find("kind") : &node;
+  return kind != nullptr ? read_text(*kind) : "";
+}
+
+// Enters a plan in tables by rank and position.
+class PlanTables {
+ public:
+  PlanTables(const JobProfile& profile, const TaskSource& source)
+      : profile_(profile), tables_(sizes_of(source)) {}
+
+  LaunchTables make(const LaunchPlan& plan) {
+    for (std::size_t i = 0; i < plan.order.size(); ++i) {
+      for_each_member(static_cast<std::uint32_t>(i), [&](const ProfileTask& task) {
+        tables_.set_order(task.rank, task.position, plan.order[i]);
+      });
+    }
+    for (const std::vector<std::uint32_t>& bucket : plan.fused) add_bucket(bucket);
+    for (std::uint32_t number = 0; number < plan.sequences.size(); ++number)
+      add_sequence(number, plan.sequences[number]);
+    return std::move(tables_);
+  }
+
+ private:
+  static std::vector<std::uint32_t> sizes_of(const TaskSource& source) {
+    std::vector<std::uint32_t> sizes;
+    for (RankId rank = 0; rank < source.ranks(); ++rank)
+      sizes.push_back(static_cast<std::uint32_t>(source.graph(rank)->tasks.size()));
+    return sizes;
+  }
+
+  template <class Visit>
+  void for_each_member(std::uint32_t communication, const Visit& visit) const {
+    for (const std::uint32_t task : profile_.members.of(communication)) visit(profile_.tasks[task]);
+  }
+
+  // Of a bucket, the communication that comes first in the program stands for it in sequences.
+  void add_bucket(const std::vector<std::uint32_t>& bucket) {
+    if (bucket.size() < 2) return;
+    const std::uint32_t number = buckets_++;
+    tables_.set_bucket_size(number, static_cast<std::uint32_t>(bucket.size()));
+    for (const std::uint32_t communication : bucket) {
+      buckets_of_[communication] = &bucket;
+      for_each_member(communication,
+                      [&](const ProfileTask& task) { tables_.set_bucket(task.rank, task.position, number); });
+    }
+  }
+
+  void add_sequence(std::uint32_t number, const std::vector<std::uint32_t>& sequence) {
+    tables_.set_sequence_size(number, static_cast<std::uint32_t>(sequence.size()));
+    for (std::uint32_t turn = 0; turn < sequence.size(); ++turn) {
+      const auto bucket = buckets_of_.find(sequence[turn]);
+      const std::vector<std::uint32_t> alone{sequence[turn]};
+      for (const std::uint32_t communication : bucket == buckets_of_.end() ? alone : *bucket->second) {
+        for_each_member(communication, [&](const ProfileTask& task) {
+          tables_.set_turn(task.rank, task.position, number, turn);
+        });
+      }
+    }
+  }
+
+  const JobProfile& profile_;
+  LaunchTables tables_;
+  std::uint32_t buckets_ = 0;
+  std::map<std::uint32_t, const std::vector<std::uint32_t>*> buckets_of_;  // by communication
+};
+
+}  // namespace
+
+std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
+                                                           const JobDescription& job,
+                                                           const ComputeTimes& times, const Cluster& cluster,
+                                                           const std::vector<std::uint32_t>& gpus) {
+  if (parameters.tasks.is_null()) return nullptr;
+  auto scheduling = std::make_shared<TaskScheduling>();
+  scheduling->scheduler = Registry<TaskScheduler>::instance().create(parameters.tasks, "");
+  scheduling->name = kind_of(parameters.tasks);
+  scheduling->agreed = parameters.agreed;
+  scheduling->latency = parameters.latency;
+  if (!scheduling->scheduler->needs().profile) return scheduling;
+  const TaskSource& source = *job.source;
+  const auto profile =
+      build_job_profile(source, times, LinkEstimate(cluster, source, gpus), {job.file, 0, 0, ""});
+  if (!profile) {
+    throw ConfigError(
+        parameters.tasks.place(),
+        fmt::format("task scheduler '{}' needs the dependencies of all tasks before the run, and "
+                    "the workload of job '{}' does not tell them (allowed: workloads of programs, "
+                    "as ptdp, layers, tasks and .pb; or fifo and preferred)",
+                    scheduling->name, job.name));
+  }
+  scheduling->tables = PlanTables(*profile, source).make(scheduling->scheduler->plan(*profile));
+  return scheduling;
+}
+
+}  // namespace netsim

@@ -1,0 +1,23 @@
+// Makes the task scheduling of a job from the configuration.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sim/compute/compute_times.h"
+#include "sim/jobs/task_scheduling.h"
+#include "sim/scheduling/scheduling_parameters.h"
+#include "sim/topology/topology.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+
+// Returns how the communications of the job are launched, or null where the configuration names no task
+// scheduler. `times` are those of the job, and `gpus` the GPU of each rank. Throws ConfigError for a
+// scheduler that needs a profile of a job whose workload cannot give one.
+std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
+                                                           const JobDescription& job,
+                                                           const ComputeTimes& times, const Cluster& cluster,
+                                                           const std::vector<std::uint32_t>& gpus);
+
+}  // namespace netsim

@@ -1,0 +1,62 @@
+// RankSchedule: the communications of one rank that a task scheduler launches. Used within sim/jobs only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/jobs/launch_decision.h"
+#include "sim/jobs/task_scheduling.h"
+
+namespace netsim::source_job {
+
+// Pending: one candidate of the scheduler: a communication, a grouped call, or a bucket of fused collectives.
+struct Pending {
+  std::vector<std::uint32_t> slots;  // of SetState::active; the first one names the candidate
+  bool fused = false;                // the slots are one operation with the sum of their bytes
+  std::uint32_t wanted = 1;          // number of slots with which it is complete
+  std::uint32_t bucket = 0;          // fused: its bucket; grouped: its queue
+  std::uint32_t place = 0;           // fused: its iteration; grouped: its place in the queue
+  std::uint64_t order = 0;           // Candidate::order
+  Bytes bytes = 0;
+  Bytes part = 0;  // size of its parts; `bytes` if it is not cut
+  Bytes launched = 0;
+  std::uint32_t parts_launched = 0;
+  Time ready = 0;
+
+  Bytes left() const { return bytes - launched; }
+  Bytes next() const { return left() < part ? left() : part; }
+  std::uint32_t parts() const { return static_cast<std::uint32_t>((bytes + part - 1) / part); }
+};
+
+// PartInFlight: an operation of the executor that the rank has started.
+struct PartInFlight {
+  std::uint64_t operation = 0;
+  std::vector<std::uint32_t> slots;  // the task, or the tasks of a bucket
+  Bytes bytes = 0;
+  std::uint32_t channels = 0;
+};
+
+// ArrivedDecision: a decision of another rank, and when it arrived.
+struct ArrivedDecision {
+  LaunchDecision decision;
+  Time arrived = 0;
+};
+
+struct RankSchedule {
+  std::vector<std::uint32_t> at_once;  // slots of tasks that no scheduler delays
+  std::vector<Pending> incomplete;     // buckets and grouped calls of which not all tasks are ready
+  std::vector<Pending> out_of_turn;    // those whose turn in their sequence has not come
+  std::vector<Pending> pending;        // candidates, in program order
+  std::vector<PartInFlight> in_flight;
+  std::unordered_map<std::uint32_t, std::deque<ArrivedDecision>> decisions;  // by group; only looked up
+  std::unordered_map<std::uint32_t, std::uint64_t> turns;  // by sequence: number launched; only looked up
+  std::vector<std::byte> state;                            // RankView::state
+  Time call_again = kNever;  // time of the earliest call that the scheduler has asked for
+  SchedulingSummary summary;
+};
+
+}  // namespace netsim::source_job

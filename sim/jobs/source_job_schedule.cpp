@@ -1,0 +1,432 @@
+// From ready to launched where a task scheduler decides: candidates, decisions, parts and their ends.
+#include <algorithm>
+#include <utility>
+
+#include "sim/jobs/communication_id.h"
+#include "sim/jobs/source_job.h"
+#include "sim/jobs/task_request.h"
+
+namespace netsim::source_job {
+namespace {
+
+CommunicationFacts facts_of(const Task& task, Bytes bytes) {
+  const char* kind =
+      task.kind() == TaskKind::collective ? to_string(task.collective().collective) : "message";
+  return {kind, to_string(task.stream), bytes};
+}
+
+GroupId group_of(const Task& task) {
+  return task.kind() == TaskKind::collective ? task.group() : GroupId(kNoIndex);
+}
+
+// Returns whether the task may run in parts or with others: it is a whole communication by itself.
+bool is_plain(const Task& task) {
+  if (task.together > 1) return false;
+  return is_point_to_point(task) ||
+         (task.kind() == TaskKind::collective && task.collective().counts == nullptr);
+}
+
+}  // namespace
+
+// ---- From ready to candidate
+
+// Adds a task that has become ready. Receives delay nothing, so they are posted at once. Requests for
+// circuits, pauses and copies to hosts are not the scheduler's either.
+void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
+  const Active& active = set.active[slot];
+  RankSchedule& schedule = ranks_[active.rank].schedule;
+  const bool chosen = active.task.kind() == TaskKind::send ||
+                      (active.task.kind() == TaskKind::collective && pause_of(active.task) == 0);
+  if (!chosen) {
+    schedule.at_once.push_back(slot);
+    return;
+  }
+  Pending pending = pending_of(set, slot);
+  if (pending.wanted == 1) return complete_candidate(set, schedule, std::move(pending));
+  const auto others =
+      std::find_if(schedule.incomplete.begin(), schedule.incomplete.end(), [&](const Pending& other) {
+        return other.fused == pending.fused && other.bucket == pending.bucket && other.place == pending.place;
+      });
+  if (others == schedule.incomplete.end()) {
+    schedule.incomplete.push_back(std::move(pending));
+    return;
+  }
+  others->slots.push_back(slot);
+  others->bytes += pending.bytes;
+  others->order = std::min(others->order, pending.order);
+  if (others->slots.size() < others->wanted) return;
+  Pending whole = std::move(*others);
+  schedule.incomplete.erase(others);
+  complete_candidate(set, schedule, std::move(whole));
+}
+
+Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
+  const Active& active = set.active[slot];
+  const Task& task = active.task;
+  const LaunchTables& tables = plan_.scheduling->tables;
+  Pending pending;
+  pending.slots = {slot};
+  pending.bytes = task.bytes();
+  pending.order = tables.order(active.rank, task.id);
+  if (task.together > 1) {
+    pending.wanted = task.together;
+    pending.bucket = task.queue;
+    pending.place = task.place;
+  } else if (const std::uint32_t bucket = tables.bucket(active.rank, task.id); bucket != kNoIndex) {
+    pending.fused = true;
+    pending.wanted = tables.bucket_size(bucket);
+    pending.bucket = bucket;
+    pending.place = task.iteration;
+  }
+  return pending;
+}
+
+// Adds a candidate all of whose tasks are ready, if it is its turn.
+void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pending pending) {
+  std::sort(pending.slots.begin(), pending.slots.end(), [&set](std::uint32_t a, std::uint32_t b) {
+    return set.active[a].task.id < set.active[b].task.id;
+  });
+  const Task& first = set.active[pending.slots.front()].task;
+  pending.ready = set.loop.now();
+  pending.part = pending.bytes;
+  if (is_plain(first)) {
+    const Bytes part = scheduler().part_bytes(facts_of(first, pending.bytes));
+    if (part > 0) pending.part = std::min(part, pending.bytes);
+  }
+  if (is_its_turn(set, pending)) {
+    insert(set, schedule, std::move(pending));
+  } else {
+    schedule.out_of_turn.push_back(std::move(pending));
+  }
+}
+
+// Returns whether a candidate is next in its sequence. Where another rank decides, that rank keeps the order.
+bool SourceJob::is_its_turn(const SetState& set, const Pending& pending) const {
+  const Active& first = set.active[pending.slots.front()];
+  const LaunchTables::Turn turn = plan_.scheduling->tables.turn(first.rank, first.task.id);
+  if (turn.sequence == kNoIndex || !is_decided_here(first)) return true;
+  const auto& turns = ranks_[first.rank].schedule.turns;
+  const auto launched = turns.find(turn.sequence);
+  return turn.number == (launched == turns.end() ? 0 : launched->second);
+}
+
+void SourceJob::insert(const SetState& set, RankSchedule& schedule, Pending pending) {
+  const auto id = [&set](const Pending& of) -> std::uint32_t { return set.active[of.slots.front()].task.id; };
+  const auto behind = std::find_if(schedule.pending.begin(), schedule.pending.end(),
+                                   [&](const Pending& other) { return id(other) > id(pending); });
+  schedule.pending.insert(behind, std::move(pending));
+}
+
+// A communication is launched. The next one of its sequence becomes a candidate if it is ready.
+void SourceJob::take_turn(const SetState& set, RankSchedule& schedule, const Active& active) {
+  const LaunchTables::Turn turn = plan_.scheduling->tables.turn(active.rank, active.task.id);
+  if (turn.sequence == kNoIndex) return;
+  ++schedule.turns[turn.sequence];
+  const auto next = std::find_if(schedule.out_of_turn.begin(), schedule.out_of_turn.end(),
+                                 [&](const Pending& other) { return is_its_turn(set, other); });
+  if (next == schedule.out_of_turn.end()) return;
+  Pending pending = std::move(*next);
+  schedule.out_of_turn.erase(next);
+  insert(set, schedule, std::move(pending));
+}
+
+// ---- Decisions
+
+// Launches what may be launched at the rank now: first what waits for no decision, then what other ranks have
+// decided, then what the scheduler chooses.
+void SourceJob::call_scheduler(SetState& set, RankId rank) {
+  RankSchedule& schedule = ranks_[rank].schedule;
+  if (ranks_[rank].halted) return;
+  std::vector<std::uint32_t> at_once = std::move(schedule.at_once);
+  schedule.at_once.clear();
+  for (const std::uint32_t slot : at_once) {
+    if (set.active[slot].task.kind() != TaskKind::receive) {
+      launch(set, slot);
+      continue;
+    }
+    Pending receive = pending_of(set, slot);
+    const Bytes part = scheduler().part_bytes(facts_of(set.active[slot].task, receive.bytes));
+    receive.part = part > 0 ? std::min(part, receive.bytes) : receive.bytes;
+    set.active[slot].parts = receive.parts();
+    while (receive.left() > 0) {
+      const Bytes next = receive.next();
+      start_part(set, rank, receive, next, {});
+      receive.launched += next;
+      ++receive.parts_launched;
+    }
+  }
+  while (follow_decisions(set, rank)) continue;
+  while (!schedule.pending.empty()) {
+    const Launch launch = ask_scheduler(set, rank);
+    if (launch.candidate == Launch::kNothing) {
+      if (launch.call_again != kNever) call_again(set, rank, launch.call_again);
+      return;
+    }
+    count_launch(set, rank, launch.candidate, launch);
+    launch_part(set, rank, launch.candidate, launch);
+  }
+}
+
+// Launches the first candidate that is next in the order that another rank has decided. Returns whether there
+// was one.
+bool SourceJob::follow_decisions(SetState& set, RankId rank) {
+  RankSchedule& schedule = ranks_[rank].schedule;
+  for (std::size_t i = 0; i < schedule.pending.size(); ++i) {
+    const Active& active = set.active[schedule.pending[i].slots.front()];
+    if (is_decided_here(active)) continue;
+    const auto found = schedule.decisions.find(active.task.group());
+    if (found == schedule.decisions.end() || found->second.empty()) continue;
+    const ArrivedDecision next = found->second.front();
+    if (next.decision.communication != active.communication) continue;
+    found->second.pop_front();
+    const Launch launch{i, next.decision.priority, next.decision.traffic_class};
+    const JobRecord::Cause cause = set.cause;
+    if (next.arrived > schedule.pending[i].ready) {
+      set.cause = JobRecord::Cause::decided;
+      set.decided_by = next.decision.by;
+    }
+    count_launch(set, rank, i, launch);
+    launch_part(set, rank, i, launch);
+    set.cause = cause;
+    set.decided_by = RankId::none();
+    return true;
+  }
+  return false;
+}
+
+Launch SourceJob::ask_scheduler(SetState& set, RankId rank) {
+  RankSchedule& schedule = ranks_[rank].schedule;
+  set.candidates.clear();
+  set.in_flight.clear();
+  for (const Pending& pending : schedule.pending) set.candidates.push_back(candidate_of(set, pending));
+  for (const PartInFlight& part : schedule.in_flight) {
+    const Task& task = set.active[part.slots.front()].task;
+    set.in_flight.push_back({facts_of(task, task.bytes()), task.id, group_of(task), part.bytes,
+                             task.kind() == TaskKind::receive});
+  }
+  const RankView view{rank, set.loop.now(), set.in_flight, schedule.state};
+  const Launch launch = scheduler().next(view, set.candidates);
+  NETSIM_CHECK(launch.candidate == Launch::kNothing || (launch.candidate < set.candidates.size() &&
+                                                        set.candidates[launch.candidate].decided_here),
+               "task scheduler '" + plan_.scheduling->name + "' launches what it may not launch here");
+  return launch;
+}
+
+Candidate SourceJob::candidate_of(const SetState& set, const Pending& pending) const {
+  const Active& first = set.active[pending.slots.front()];
+  Candidate candidate{facts_of(first.task, pending.bytes)};
+  candidate.task = first.task.id;
+  candidate.iteration = first.task.iteration;
+  candidate.order = pending.order;
+  candidate.group = group_of(first.task);
+  candidate.left = pending.left();
+  candidate.next = pending.next();
+  candidate.ready = pending.ready;
+  candidate.decided_here = is_decided_here(first);
+  return candidate;
+}
+
+// Returns whether the rank decides when the communication is launched.
+bool SourceJob::is_decided_here(const Active& active) const {
+  if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return true;
+  return source().group(active.task.group()).front() == active.rank;
+}
+
+void SourceJob::call_again(SetState& set, RankId rank, Time time) {
+  RankSchedule& schedule = ranks_[rank].schedule;
+  NETSIM_CHECK(time > set.loop.now(),
+               "task scheduler '" + plan_.scheduling->name + "' asks to be called again in the past");
+  if (schedule.call_again <= time) return;
+  schedule.call_again = time;
+  set.loop.schedule(time, ranks_[rank].origin, EventKind::job, first_rank_ + rank, kCallScheduler);
+}
+
+void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candidate, const Launch&) {
+  RankSchedule& schedule = ranks_[rank].schedule;
+  SchedulingSummary& summary = schedule.summary;
+  const Pending& pending = schedule.pending[candidate];
+  ++summary.parts;
+  const std::uint32_t stream = static_cast<std::uint32_t>(set.active[pending.slots.front()].task.stream);
+  const bool overtakes = std::any_of(
+      schedule.pending.begin(), schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate),
+      [&](const Pending& earlier) {
+        return static_cast<std::uint32_t>(set.active[earlier.slots.front()].task.stream) == stream;
+      });
+  summary.reordered += overtakes ? 1 : 0;
+  if (pending.parts_launched > 0) return;
+  summary.launches += pending.slots.size();
+  summary.fused += pending.fused ? pending.slots.size() : 0;
+  const Time held = set.loop.now() - pending.ready;
+  if (held == 0) return;
+  ++summary.held;
+  const bool here = is_decided_here(set.active[pending.slots.front()]);
+  (here ? summary.held_by_scheduler : summary.held_by_agreement) += held;
+}
+
+// Tells the other members of a collective that its next part is launched.
+void SourceJob::announce_launch(SetState& set, const Active& active, const Launch& launch) {
+  if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return;
+  if (active.group->gpus.size() < 2 || !is_decided_here(active)) return;
+  RankState& rank = ranks_[active.rank];
+  (*run_.announce_decision)(rank.set, set.loop.now() + plan_.scheduling->latency, rank.origin,
+                            {number_, active.rank, active.task.group(), active.communication, launch.priority,
+                             launch.traffic_class});
+}
+
+// The decision has arrived at the other members. Each launches in an event of its own.
+void SourceJob::decided(const LaunchDecision& decision) {
+  for (const RankId member : source().group(decision.group)) {
+    if (member == decision.by || ranks_[member].halted) continue;
+    EventLoop& loop = set_of(member).loop;
+    ranks_[member].schedule.decisions[decision.group].push_back({decision, loop.now()});
+    loop.schedule(loop.now(), ranks_[member].origin, EventKind::job, first_rank_ + member, kCallScheduler);
+  }
+}
+
+void SourceJob::call_schedulers() {
+  if (plan_.scheduling == nullptr) return;
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].halted || ranks_[rank].schedule.pending.empty()) continue;
+    EventLoop& loop = set_of(rank).loop;
+    loop.schedule(loop.now(), ranks_[rank].origin, EventKind::job, first_rank_ + rank, kCallScheduler);
+  }
+}
+
+// ---- Launches
+
+// Launches the next part of a candidate. The candidate is gone when its last part is launched.
+void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, const Launch& launch) {
+  RankSchedule& schedule = ranks_[rank].schedule;
+  Pending& pending = schedule.pending[candidate];
+  announce_launch(set, set.active[pending.slots.front()], launch);
+  if (pending.slots.size() > 1 && !pending.fused) {
+    const std::vector<std::uint32_t> slots = std::move(pending.slots);
+    schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
+    launch_grouped(set, rank, slots, launch);
+    return;
+  }
+  const Bytes bytes = pending.next();
+  const Active& first = set.active[pending.slots.front()];
+  start_part(set, rank, pending, bytes, launch);
+  pending.launched += bytes;
+  const bool begins = pending.parts_launched++ == 0;
+  if (pending.left() == 0)
+    schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
+  if (begins) take_turn(set, schedule, first);
+}
+
+// Launches all tasks of a grouped call, each as an operation of its own.
+void SourceJob::launch_grouped(SetState& set, RankId rank, const std::vector<std::uint32_t>& slots,
+                               const Launch& launch) {
+  for (const std::uint32_t slot : slots) {
+    Pending single;
+    single.slots = {slot};
+    single.bytes = single.part = set.active[slot].task.bytes();
+    start_part(set, rank, single, single.bytes, launch);
+  }
+}
+
+// Starts a part as an operation of the executor. Its records come first, because the statistics refuse
+// members that disagree.
+void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, Bytes bytes,
+                           const Launch& launch) {
+  const bool first = pending.parts_launched == 0;
+  const std::uint32_t parts = pending.parts(), slot = pending.slots.front();
+  const std::uint64_t whole = set.active[slot].communication;
+  const std::uint64_t operation = parts == 1 ? whole : part_id(whole, pending.parts_launched);
+  for (const std::uint32_t member : pending.slots) {
+    Active& active = set.active[member];
+    if (member == slot || first) {
+      active.parts = member == slot ? parts : 1;
+      if (first && active.task.kind() == TaskKind::collective) ++membership(active.rank, active.task).reached;
+      tell_part_begins(set, member, member == slot ? operation : active.communication, first);
+    }
+  }
+  const Active& active = set.active[slot];
+  CommunicationRequest part = request(active, members(set, slot), slot);
+  part.bytes = bytes;
+  part.communication = operation;
+  part.traits.priority = std::max(part.traits.priority, launch.priority);
+  if (launch.traffic_class != 0) part.traits.traffic_class = launch.traffic_class;
+  const GpuId gpu = plan_.gpus[rank];
+  const std::uint32_t channels = run_.executor->start(gpu, part);
+  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, bytes, channels});
+  if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, channels);
+}
+
+void SourceJob::tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first) {
+  Active& active = set.active[slot];
+  active.state = Active::State::launched;
+  if (first) active.start = set.loop.now();
+  JobRecord record = record_of(set, active, JobRecord::Kind::communication_begins);
+  record.operation = operation;
+  record.first_part = first;
+  tell(record);
+}
+
+// ---- Ends
+
+void SourceJob::part_done(SetState& set, RankId rank, const CommunicationRequest& request, Time started) {
+  std::vector<PartInFlight>& all = ranks_[rank].schedule.in_flight;
+  const auto at = std::find_if(all.begin(), all.end(), [&](const PartInFlight& part) {
+    return part.operation == request.communication;
+  });
+  if (at == all.end()) return end_communication(set, request.handle, started);
+  const PartInFlight part = std::move(*at);
+  all.erase(at);
+  const Task& task = set.active[part.slots.front()].task;
+  if (runs_kernels(task)) run_.devices->communication_ends(plan_.gpus[rank], task.stream, part.channels);
+  set.cause = JobRecord::Cause::task_ended;
+  const bool last = set.active[part.slots.front()].parts_ended + 1 == set.active[part.slots.front()].parts;
+  for (std::size_t i = 1; last && i < part.slots.size(); ++i) {
+    complete(set, part.slots[i], JobRecord::Kind::communication_ends, set.active[part.slots[i]].start);
+  }
+  end_part(set, part.slots.front(), part, started);
+  call_scheduler(set, rank);
+}
+
+// Ends a part of the task in `slot`, and the task with its last part.
+void SourceJob::end_part(SetState& set, std::uint32_t slot, const PartInFlight& part, Time started) {
+  Active& active = set.active[slot];
+  if (active.task.kind() == TaskKind::receive)
+    active.start = active.parts_ended == 0 ? started : std::min(active.start, started);
+  if (++active.parts_ended == active.parts) {
+    complete(set, slot, JobRecord::Kind::communication_ends, active.start, part.operation);
+    return;
+  }
+  JobRecord record = record_of(set, active, JobRecord::Kind::communication_ends);
+  record.operation = part.operation;
+  record.last_part = false;
+  record.posted = active.posted;
+  record.start = active.start;
+  tell(record);
+}
+
+// The kernels of all parts in flight leave the GPU of a rank that is halted.
+void SourceJob::drop_parts(RankId rank) {
+  SetState& set = set_of(rank);
+  for (const PartInFlight& part : ranks_[rank].schedule.in_flight) {
+    const Task& task = set.active[part.slots.front()].task;
+    if (runs_kernels(task)) run_.devices->communication_ends(plan_.gpus[rank], task.stream, part.channels);
+  }
+  ranks_[rank].schedule.in_flight.clear();
+}
+
+SchedulingSummary SourceJob::scheduling() const {
+  SchedulingSummary sum;
+  if (plan_.scheduling == nullptr) return sum;
+  sum.scheduler = plan_.scheduling->name;
+  for (const RankState& rank : ranks_) {
+    const SchedulingSummary& one = rank.schedule.summary;
+    sum.launches += one.launches;
+    sum.parts += one.parts;
+    sum.fused += one.fused;
+    sum.reordered += one.reordered;
+    sum.held += one.held;
+    sum.held_by_scheduler += one.held_by_scheduler;
+    sum.held_by_agreement += one.held_by_agreement;
+  }
+  return sum;
+}
+
+}  // namespace netsim::source_job

@@ -1,0 +1,86 @@
+// TaskScheduling: the task scheduler of a job, and what it has decided before the job begins.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/index.h"
+#include "sim/core/units.h"
+#include "sim/scheduling/task/task_scheduler.h"
+
+namespace netsim {
+
+// LaunchTables: a LaunchPlan by rank and position of the task in its rank's iteration.
+class LaunchTables {
+ public:
+  // `sizes` has the number of tasks of each rank in an iteration.
+  explicit LaunchTables(const std::vector<std::uint32_t>& sizes = {});
+
+  void set_order(RankId rank, std::uint32_t position, std::uint32_t order);
+  void set_bucket(RankId rank, std::uint32_t position, std::uint32_t bucket);
+  // Sets the number of tasks of a rank in the bucket.
+  void set_bucket_size(std::uint32_t bucket, std::uint32_t tasks);
+  // Sets that the task is number `number` of a sequence.
+  void set_turn(RankId rank, std::uint32_t position, std::uint32_t sequence, std::uint32_t number);
+  void set_sequence_size(std::uint32_t sequence, std::uint32_t tasks);
+
+  // Turn: the place of a task in a sequence over all iterations. It waits until that many were launched.
+  struct Turn {
+    std::uint32_t sequence = kNoIndex;  // kNoIndex: it is in none
+    std::uint64_t number = 0;
+  };
+  Turn turn(RankId rank, TaskId task) const;
+
+  // Returns the place of a task in the order of need, the least first. Tasks of an earlier iteration precede.
+  std::uint64_t order(RankId rank, TaskId task) const;
+  // Returns the bucket with which the task is launched, or kNoIndex.
+  std::uint32_t bucket(RankId rank, TaskId task) const {
+    return buckets_.empty() ? kNoIndex : buckets_[entry(rank, task)];
+  }
+  std::uint32_t bucket_size(std::uint32_t bucket) const { return bucket_sizes_[bucket]; }
+
+ private:
+  struct Place {
+    std::uint32_t sequence = kNoIndex, number = 0;
+  };
+  std::uint64_t iteration(RankId rank, TaskId task) const {
+    return task / (first_[rank + std::size_t{1}] - first_[rank]);
+  }
+  std::size_t entry(RankId rank, TaskId task) const {
+    return first_[rank] + task % (first_[rank + std::size_t{1}] - first_[rank]);
+  }
+  std::vector<std::size_t> first_;      // by rank: its first entry; one more at the end
+  std::vector<std::uint32_t> orders_;   // empty: the order of the program
+  std::vector<std::uint32_t> buckets_;  // empty: nothing is fused
+  std::vector<std::uint32_t> bucket_sizes_;
+  std::vector<Place> places_;  // in sequences; empty: there are none
+  std::vector<std::uint32_t> sequence_sizes_;
+};
+
+// TaskScheduling: how the communications of one job are launched.
+struct TaskScheduling {
+  std::shared_ptr<const TaskScheduler> scheduler;
+  std::string name;    // kind of the scheduler, for reports
+  bool agreed = true;  // scheduling.order
+  Time latency = 0;    // scheduling.latency, above 0 where `agreed` is set
+  LaunchTables tables;
+};
+
+// SchedulingSummary: what a task scheduler did in a job, summed over its ranks.
+struct SchedulingSummary {
+  std::string scheduler;        // kind
+  std::uint64_t launches = 0;   // communications launched
+  std::uint64_t parts = 0;      // parts launched; equal to `launches` where nothing was cut
+  std::uint64_t fused = 0;      // communications that were launched with others as one
+  std::uint64_t reordered = 0;  // launches while a candidate that comes earlier in the program waited
+  std::uint64_t held = 0;       // communications that were ready before their first part was launched
+  Time held_by_scheduler = 0;   // time from there to the launch, where the rank itself decided
+  Time held_by_agreement = 0;   // the same, where another rank decided
+};
+
+}  // namespace netsim

@@ -1,0 +1,27 @@
+#include "sim/scheduling/scheduling_parameters.h"
+
+#include "sim/scheduling/task/task_scheduler.h"
+
+namespace netsim {
+
+const Parameters<SchedulingParameters>& scheduling_parameters() {
+  using P = SchedulingParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .time("interval", &P::interval, {kNanosecond, kSecond},
+                "simulated time from one possible decision of the schedulers of jobs and flows to the next; "
+                "intervals in which nobody asks for a decision are left out. It is not about "
+                "network.switch.scheduler, the queue discipline of switches")
+          .component("tasks", &P::tasks, TaskScheduler::kComponentKind, "",
+                     "the task scheduler, which decides which communication a rank launches next; default: "
+                     "none, so that the communications of a stream run in program order")
+          .choice(
+              "order", &P::agreed, {{"agreed", true}, {"local", false}},
+              "who orders collectives: `agreed` lets the first rank of a group decide and tell the others; "
+              "with `local` each rank decides for itself, and a run whose ranks disagree stalls")
+          .time("latency", &P::latency, {kNanosecond, kSecond},
+                "time from a decision of the first rank of a group until the others know it");
+  return parameters;
+}
+
+}  // namespace netsim

@@ -1,0 +1,21 @@
+// The section `scheduling` of the configuration. It must not be confused with `network.switch.scheduler`, the
+// queue discipline of switches.
+#pragma once
+
+#include "sim/core/config.h"
+#include "sim/core/parameters.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// SchedulingParameters: how jobs, tasks and flows are scheduled.
+struct SchedulingParameters {
+  Time interval =
+      kMicrosecond;    // simulated time from one possible decision to the next (SchedulingIntervals)
+  ConfigNode tasks;    // the task scheduler; null: none
+  bool agreed = true;  // `order: agreed`; false: `order: local`
+  Time latency = 10 * kMicrosecond;
+};
+const Parameters<SchedulingParameters>& scheduling_parameters();
+
+}  // namespace netsim

@@ -1,0 +1,43 @@
+// Lanes: what a task scheduler bounds. The collectives of one group are a lane, and all messages of a rank
+// are one. A bound over several groups could make ranks wait for each other for ever, so every bound is a
+// lane's.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "sim/scheduling/task/task_scheduler.h"
+
+namespace netsim {
+
+// Returns the number of parts in flight in the candidate's lane. Receives do not count.
+inline std::size_t parts_in_lane(const RankView& rank, const Candidate& candidate) {
+  std::size_t count = 0;
+  for (const InFlight& part : rank.in_flight) count += !part.receive && part.group == candidate.group ? 1 : 0;
+  return count;
+}
+
+// Returns the bytes in flight in the candidate's lane. Receives do not count.
+inline Bytes bytes_in_lane(const RankView& rank, const Candidate& candidate) {
+  Bytes sum = 0;
+  for (const InFlight& part : rank.in_flight)
+    sum += !part.receive && part.group == candidate.group ? part.part : 0;
+  return sum;
+}
+
+// Returns the index of the candidate that `fits` and comes first in the order `before`, or Launch::kNothing.
+// Of equal ones the earlier in the program is taken.
+template <class Fits, class Before>
+std::size_t first_candidate(std::span<const Candidate> candidates, const Fits& fits, const Before& before) {
+  std::size_t first = Launch::kNothing;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].decided_here || !fits(candidates[i])) continue;
+    if (first == Launch::kNothing || before(candidates[i], candidates[first])) first = i;
+  }
+  return first;
+}
+
+inline bool is_needed_before(const Candidate& a, const Candidate& b) { return a.order < b.order; }
+inline bool is_ready_before(const Candidate& a, const Candidate& b) { return a.ready < b.ready; }
+
+}  // namespace netsim

@@ -1,0 +1,121 @@
+// TaskScheduler: decides which communication a rank launches next, whole or in parts. It is a component kind;
+// `scheduling.tasks` of the configuration names one. Without one, the communications of a stream are launched
+// in program order, one after the other, as on a CUDA stream.
+//
+// With a scheduler, a communication whose dependencies have ended is a candidate, whatever its stream.
+// Several may be in flight. Computations keep the order of the program, and receives are posted as soon as
+// they are ready.
+//
+// A collective needs one order at all its members. With `scheduling.order: agreed` the first rank of its
+// group decides about it and tells the others, `scheduling.latency` later. The other ranks launch the
+// collectives of the group in that order, each as soon as it is ready there. A message is decided by its
+// sender. With `scheduling.order: local` every rank decides about everything, and a run whose ranks choose
+// different orders may stall.
+//
+// A scheduler object holds parameters only. What changes during the run lies beside the rank
+// (TaskNeeds::rank_state), because ranks of different sets call from different threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/index.h"
+#include "sim/core/units.h"
+#include "sim/scheduling/task/launch_plan.h"
+
+namespace netsim {
+
+struct JobProfile;
+
+// Communication facts that are the same at all ranks that take part.
+struct CommunicationFacts {
+  std::string_view kind;    // "all_reduce", "all_to_all", ...; "message" between two ranks
+  std::string_view stream;  // stream of the task: "dp", "ep", ...
+  Bytes bytes = 0;          // of the whole communication, or of a whole bucket that is fused
+};
+
+// Candidate: a communication of the rank whose dependencies have ended, and of which bytes are left to
+// launch.
+struct Candidate : CommunicationFacts {
+  TaskId task = 0;
+  std::uint32_t iteration = 0;
+  // Place in the order of need: the least is needed first. It comes from TaskScheduler::plan(), or is the
+  // order of the program where the plan has none.
+  std::uint64_t order = 0;
+  GroupId group = kNoIndex;  // group of a collective; none for a message
+  Bytes left = 0;            // bytes that were not launched yet
+  Bytes next = 0;            // bytes of the part that is launched next
+  Time ready = 0;            // when its dependencies had ended
+  // Whether this rank decides about it. If not, it cannot be launched here. It is listed so that a rule can
+  // see what else is waiting.
+  bool decided_here = true;
+};
+
+// InFlight: a part that the rank has launched and that has not ended there.
+struct InFlight : CommunicationFacts {
+  TaskId task = 0;
+  GroupId group = kNoIndex;
+  Bytes part = 0;  // bytes of the part
+  bool receive = false;
+};
+
+// RankView: what a scheduler sees of its rank. The spans are valid during the call.
+struct RankView {
+  RankId rank = 0;
+  Time now = 0;
+  std::span<const InFlight> in_flight;
+  std::span<std::byte> state;  // TaskNeeds::rank_state bytes, zero at first, which only this rank uses
+
+  // Returns the bytes in flight that the rank sends, receives left out.
+  Bytes bytes_in_flight() const {
+    Bytes sum = 0;
+    for (const InFlight& part : in_flight) sum += part.receive ? 0 : part.part;
+    return sum;
+  }
+  // Returns the number of parts in flight that the rank sends.
+  std::size_t parts_in_flight() const {
+    std::size_t count = 0;
+    for (const InFlight& part : in_flight) count += part.receive ? 0 : 1;
+    return count;
+  }
+};
+
+// Launch: the answer of a scheduler: the next part of a candidate, or nothing.
+struct Launch {
+  static constexpr std::size_t kNothing = SIZE_MAX;
+  std::size_t candidate = kNothing;  // index in the list of candidates
+  std::uint8_t priority = 0;       // TransferTraits::priority of its messages, if it is higher than the job's
+  std::uint8_t traffic_class = 0;  // TransferTraits::traffic_class of its messages, if it is not 0
+  // Where nothing is launched: call again at this time, even if nothing has happened at the rank.
+  Time call_again = kNever;
+};
+
+// TaskNeeds: what a scheduler needs of the job.
+struct TaskNeeds {
+  bool profile = false;        // plan() is called; a workload that cannot give a profile is refused
+  std::size_t rank_state = 0;  // bytes of state beside each rank
+};
+
+class TaskScheduler {
+ public:
+  static constexpr const char* kComponentKind = "task_scheduler";
+  virtual ~TaskScheduler() = default;
+  virtual TaskNeeds needs() const { return {}; }
+  // Returns the size of the parts into which a communication is cut; the last part may be smaller. 0: it is
+  // launched whole. Communications with counts, grouped calls and copies to hosts are never cut. All ranks
+  // that take part must get the same answer, so it may depend on nothing else.
+  virtual Bytes part_bytes(const CommunicationFacts&) const { return 0; }
+  // Returns the order of need of the job's communications, and which of them are fused. It is called once,
+  // before the job begins, where needs().profile is set.
+  virtual LaunchPlan plan(const JobProfile&) const { return {}; }
+  // Returns what the rank launches now. It is called when something has happened at the rank: a candidate
+  // came, or a part ended. After a launch it is called again, until it returns nothing. `candidates` is in
+  // program order and not empty. Only candidates with `decided_here` may be launched.
+  virtual Launch next(const RankView& rank, std::span<const Candidate> candidates) const = 0;
+};
+
+}  // namespace netsim

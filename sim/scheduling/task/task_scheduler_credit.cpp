@@ -1,0 +1,69 @@
+// credit: the scheduler of ByteScheduler (Peng et al., SOSP 2019), by the rule of BytePS's scheduled_queue.cc
+// (bytedance/byteps f5df52fe). Communications are cut into parts. Of the parts that are ready, the one that
+// is needed first and whose bytes fit into the credit is launched; one that does not fit is passed over. A
+// part takes its bytes from the credit when it is launched and returns them when it ends.
+//
+// A part alone takes its bytes over the rate plus a round trip, so the rate with one part in flight is
+// part / (part + rate x round trip) of the link's, and a credit of k parts multiplies it by k up to the
+// link's.
+#include <memory>
+
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/core/text.h"
+#include "sim/scheduling/task/lanes.h"
+#include "sim/scheduling/task/order_of_use.h"
+#include "sim/scheduling/task/task_scheduler.h"
+
+namespace netsim {
+namespace {
+
+struct CreditParameters {
+  Bytes part = 4'096'000;  // BYTEPS_PARTITION_BYTES
+  Bytes credit = 16'384'000;
+};
+
+const Parameters<CreditParameters>& credit_parameters() {
+  using P = CreditParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .bytes("part", &P::part, {1, 1000 * kGigabyte}, "size of a part")
+          .bytes("credit", &P::credit, {1, 1000 * kGigabyte},
+                 "most bytes in flight at once, for each group and for the messages of a rank");
+  return parameters;
+}
+
+class Credit final : public TaskScheduler {
+ public:
+  Credit(const CreditParameters& p, const ConfigNode& where) : p_(p) {
+    if (p.credit >= p.part) return;
+    const ConfigNode* credit = where.is_map() ? where.find("credit") : nullptr;
+    (credit != nullptr ? *credit : where)
+        .fail("a credit of " + format_bytes(p.credit) + " lets no part of " + format_bytes(p.part) +
+              " leave; allowed: at least a part");
+  }
+  TaskNeeds needs() const override { return {.profile = true}; }
+  Bytes part_bytes(const CommunicationFacts&) const override { return p_.part; }
+  LaunchPlan plan(const JobProfile& profile) const override { return {order_of_use(profile), {}, {}}; }
+  Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
+    // What cannot be cut may be larger than the credit. It is launched when nothing else is in flight.
+    const auto fits = [&](const Candidate& one) {
+      const Bytes used = bytes_in_lane(rank, one);
+      return used == 0 || used + one.next <= p_.credit;
+    };
+    return {first_candidate(candidates, fits, is_needed_before)};
+  }
+
+ private:
+  CreditParameters p_;
+};
+
+const Registration<TaskScheduler> kCredit{
+    "credit",
+    "ByteScheduler: communications run in parts, those needed first before others, and a credit bounds the "
+    "bytes in flight",
+    credit_parameters(),
+    [](const CreditParameters& p, const ConfigNode& where) { return std::make_unique<Credit>(p, where); }};
+
+}  // namespace
+}  // namespace netsim
