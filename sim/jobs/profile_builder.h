@@ -11,8 +11,8 @@
 
 namespace netsim {
 
-// Estimates the time of a communication without contention, from 0. It is called for the task of the lowest
-// rank of a collective, for the send of a message, and for copies between a GPU and its host.
+// Estimates the time of a communication without contention, at least 0. It is called for the lowest rank's
+// task of a collective, for the send of a message, and for copies between a GPU and its host.
 using CommunicationEstimate = std::function<Time(RankId rank, const Task& task)>;
 
 // Returns the profile of the first iteration, or nothing where the source has no task graph. The

@@ -1,7 +1,7 @@
-// MG-WFBP's rule of merging gradients (Shi et al., "MG-WFBP: Efficient Data Communication for Distributed
-// Synchronous SGD Algorithms", INFOCOM 2019; "MG-WFBP: Merging Gradients Wisely for Efficient Communication
-// in Distributed Deep Learning", TPDS 2021), as in its published code (HKBU-HPML/MG-WFBP,
-// distributed_optimizer.py, _generate_groups_mgwfbp).
+// MG-WFBP merges gradients so that their all-reduces begin neither late nor too often. The rule is that of
+// its published code (HKBU-HPML/MG-WFBP, distributed_optimizer.py, _generate_groups_mgwfbp). Source: Shi et
+// al., "MG-WFBP: Efficient Data Communication for Distributed Synchronous SGD", INFOCOM 2019. Extended in
+// TPDS 2021, "Merging Gradients Wisely for Efficient Communication".
 #pragma once
 
 #include <span>

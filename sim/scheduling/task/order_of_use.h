@@ -1,7 +1,6 @@
-// The order in which an iteration and the next one need the results of communications. P3 sends by it
-// (Jayarajan et al., "Priority-based Parameter Propagation for Distributed DNN Training", SysML 2019:
-// parameters of layer l are needed by the forward of layer l), and so does ByteScheduler (Peng et al., SOSP
-// 2019).
+// The order in which an iteration and the next one need the results of communications. P3 and ByteScheduler
+// send by it: parameters of layer l are needed by the forward of layer l.
+// Sources: Jayarajan et al., "Priority-based Parameter Propagation", SysML 2019; Peng et al., SOSP 2019.
 #pragma once
 
 #include <cstdint>

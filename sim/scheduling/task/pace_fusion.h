@@ -1,5 +1,6 @@
-// PACE's fusion of consecutive tensors by dynamic programming, judged by the time of its preemptive schedule
-// (Bao et al., "Preemptive All-reduce Scheduling for Expediting Distributed DNN Training", INFOCOM 2020).
+// PACE fuses consecutive tensors by dynamic programming, which judges them by the time of its preemptive
+// schedule. Source: Bao et al., "Preemptive All-reduce Scheduling", INFOCOM 2020, of which only the abstract
+// was at hand.
 #pragma once
 
 #include <span>
@@ -10,8 +11,8 @@
 namespace netsim {
 
 // Returns the end of the preemptive schedule of these buckets, from the begin of the iteration. At every
-// instant the ready bucket with the longest tail runs. A bucket is ready with the last of its tensors, takes
-// `startup` and their transfers, and has their longest tail; the end is the latest end of a tail.
+// instant the ready bucket with the longest tail runs. A bucket is ready with the last of its tensors. It
+// takes `startup` and their transfers, and has their longest tail. The end is the latest end of a tail.
 Time preemptive_end(std::span<const FusionTensor> tensors, const FusionMap& map, Time startup);
 
 // Returns the buckets of consecutive tensors with the least preemptive_end(), and of these the fewest

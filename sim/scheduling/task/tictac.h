@@ -1,6 +1,5 @@
-// TicTac's two rules for the order of receives (Hashemi et al., "TicTac: Accelerating Distributed Deep
-// Learning with Communication Scheduling", SysML 2019), as in its published code (xldrx/tictac:
-// tictac/common.py, tac.py and tic.py at 3cf0299).
+// TicTac has two rules for the order of receives. They are those of its published code (xldrx/tictac,
+// tictac/common.py, tac.py and tic.py at 3cf0299). Source: Hashemi et al., "TicTac", SysML 2019.
 //
 // For each outstanding receive r: M is its time. P is the time of the computations that wait for r alone. M+
 // is the least sum of the times M of outstanding receives over the computations that wait for r and others.
@@ -37,9 +36,9 @@ std::vector<std::uint32_t> tac_order(const ReceiveDemand& demand);
 // equal M+ have the same number. It needs no times.
 std::vector<std::uint32_t> tic_order(const ReceiveDemand& demand);
 
-// Returns what a rank's computations of this iteration and the next one wait for: the collectives and
-// receives of this iteration, by communication index in program order. Edges between tasks of the rank must
-// lead forward in program order. `communications` gets these indexes.
+// Returns what a rank's computations of this iteration and the next one wait for. These are the collectives
+// and receives of this iteration in program order; `communications` gets their indexes. Edges between tasks
+// of the rank must lead forward in program order.
 ReceiveDemand receive_demand(const JobProfile& profile, RankId rank,
                              std::vector<std::uint32_t>& communications);
 
