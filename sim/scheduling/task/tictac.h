@@ -5,6 +5,7 @@
 // is the least sum of the times M of outstanding receives over the computations that wait for r and others.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
