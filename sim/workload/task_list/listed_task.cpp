@@ -172,6 +172,12 @@ ListedTask read_entry(const ConfigNode& node, const RankGroups& groups) {
   return task;
 }
 
+// Returns how many ranks an entry lists, which limits the memory that a description can take.
+std::uint64_t listed_ranks(const ListedTask& task) {
+  if (task.kind == ListedKind::message) return 2 * task.senders->ranks().size();
+  return task.ranks == nullptr ? 0 : task.ranks->ranks().size();
+}
+
 // TaskNames: finds tasks by the names in `after` and `after_previous`.
 class TaskNames {
  public:
@@ -250,7 +256,14 @@ ParameterTable listed_task_table() {
 
 std::vector<ListedTask> read_listed_tasks(const ConfigNode& list, const RankGroups& groups) {
   std::vector<ListedTask> tasks;
-  for (const ConfigNode& item : list.items()) tasks.push_back(read_entry(item, groups));
+  std::uint64_t listed = 0;
+  for (const ConfigNode& item : list.items()) {
+    tasks.push_back(read_entry(item, groups));
+    listed += listed_ranks(tasks.back());
+    if (listed > ProgramLimits::kGroupMembers)
+      item.fail("the tasks so far list " + std::to_string(listed) + " ranks together; allowed: " +
+                std::to_string(ProgramLimits::kGroupMembers) + " ('all' counts none)");
+  }
   const TaskNames names(tasks);
   for (ListedTask& task : tasks) {
     task.waits = names.read(task.after, task);
