@@ -2,7 +2,7 @@
 // them runs as soon as its gradients are summed, beside the backward. The first forward of a layer in an
 // iteration waits for the steps that updated its parameters in the iteration before, and for no others. So
 // what is left of the sums of one iteration is hidden by the forward of the next. Takes the place of
-// `optimizer`.
+// `optimizer` and of `sequence_gradients`.
 //
 // PyTorch runs such steps in streams of their own (torch/distributed/algorithms/ddp_comm_hooks/
 // optimizer_overlap_hooks.py; torch/distributed/optim/apply_optimizer_in_backward.py). The forward that waits
@@ -36,7 +36,7 @@ class StageUpdates {
  public:
   using Per = LayerOptimizerParameters::Per;
 
-  StageUpdates(const TrainingGraph& graph, StageGraph& stage, const JobShape& job, Per per)
+  StageUpdates(TrainingGraph& graph, StageGraph& stage, const JobShape& job, Per per)
       : graph_(graph), stage_(stage), job_(job), per_(per) {
     for (ChunkGraph& chunk : stage_.chunks) {
       chunk.reductions.resize(chunk.layers.size());
@@ -52,9 +52,14 @@ class StageUpdates {
       std::size_t behind = nodes.size();
       if (summed) behind = behind_sum(nodes, gradients_name(set), sums[{bucket.chunk, bucket.layer}]++);
       std::uint32_t distance = 0;
+      const bool sums_whole = add_whole_sum(bucket, nodes, behind - (summed ? 1 : 0));
+      if (sums_whole) {
+        if (summed) nodes[behind].after = {1};
+        ++behind;
+      }
       for (const std::vector<GradientBucket::Part>& step : steps_of(bucket)) {
         GraphNode node = update(step, set);
-        if (summed) node.after = {++distance};
+        if (summed || sums_whole) node.after = {++distance};
         nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(behind++), std::move(node));
       }
     }
@@ -77,6 +82,15 @@ class StageUpdates {
   }
 
  private:
+  // Adds the sum of gradients for which tensor-parallel ranks computed a part of the tokens each, before the
+  // node at `index`. Returns whether there is one.
+  bool add_whole_sum(const GradientBucket& bucket, std::vector<GraphNode>& nodes, std::size_t index) {
+    std::int64_t parameters = 0;
+    for (const GradientBucket::Part& part : bucket.parts) parameters += part.whole;
+    if (!job_.sequence || graph_.mesh.size("tp") == 1 || parameters == 0) return false;
+    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(index), whole_sum(graph_, parameters));
+    return true;
+  }
   // Returns the index behind the sum number `passed` of a name among the nodes.
   static std::size_t behind_sum(const std::vector<GraphNode>& nodes, const std::string& name,
                                 std::size_t passed) {
@@ -136,7 +150,7 @@ class StageUpdates {
     return part.layer;
   }
 
-  const TrainingGraph& graph_;
+  TrainingGraph& graph_;
   StageGraph& stage_;
   const JobShape& job_;
   Per per_;
@@ -162,12 +176,6 @@ class LayerOptimizer final : public Strategy {
           .fail(
               "layer_optimizer needs a schedule in which no forward overlaps a backward as a pair: such a "
               "pair cannot wait for the parameters of single layers");
-    }
-    if (job.sequence && job.tensor > 1) {
-      job.key("parallel", "sequence")
-          .fail(
-              "has to be false with layer_optimizer: tensor-parallel ranks sum the gradients of norms in one "
-              "collective at the end of the iteration");
     }
   }
   std::vector<std::string> notes(const JobShape& job) const override {

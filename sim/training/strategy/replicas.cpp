@@ -1,7 +1,6 @@
 #include "sim/training/strategy/replicas.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace netsim {
@@ -54,22 +53,30 @@ class BucketFiller {
   std::vector<GradientBucket> full_;
 };
 
-// Returns the numbers of parameters of a layer that enter a bucket together, in the order of their gradients.
-// Shared parameters are complete with the first layer, if the stage has both ends of the model.
-std::vector<std::int64_t> bucket_entries(const TrainingGraph& graph, const StageGraph& stage,
-                                         std::uint32_t number, GradientsPer per, ParameterSet set) {
+// Returns the parameters of a layer that enter a bucket together, in the order of their gradients: their
+// number, and GradientBucket::Part::whole. Shared parameters are complete with the first layer, if the stage
+// has both ends of the model.
+std::vector<std::pair<std::int64_t, std::int64_t>> bucket_entries(const TrainingGraph& graph,
+                                                                  const StageGraph& stage,
+                                                                  std::uint32_t number, GradientsPer per,
+                                                                  ParameterSet set) {
   const LayerGraph& layer = graph.layers[number];
   if (per == GradientsPer::body && !layer.repeats) return {};
   const bool carries =
       per != GradientsPer::body && number == TrainingGraph::kFirst && stage.holds(TrainingGraph::kLast);
   const std::int64_t all =
       carries ? carried_parameters(graph, number, number, set) : parameters_of(layer, graph, set);
-  if (per != GradientsPer::tensor) return {all};
-  std::vector<std::int64_t> entries;
-  for (auto tensor = layer.parameters.rbegin(); tensor != layer.parameters.rend(); ++tensor)
-    if (set_of(*tensor, graph) == set) entries.push_back(graph.sharding.local(*tensor));
-  const std::int64_t shared = all - std::accumulate(entries.begin(), entries.end(), std::int64_t{0});
-  if (shared > 0) entries.push_back(shared);
+  std::vector<std::pair<std::int64_t, std::int64_t>> entries;
+  std::pair<std::int64_t, std::int64_t> sum{0, 0};
+  for (auto tensor = layer.parameters.rbegin(); tensor != layer.parameters.rend(); ++tensor) {
+    if (set_of(*tensor, graph) != set) continue;
+    const std::int64_t whole =
+        number == TrainingGraph::kFirst ? 0 : whole_parameters(*tensor, graph.sharding);
+    entries.emplace_back(graph.sharding.local(*tensor), whole);
+    sum = {sum.first + entries.back().first, sum.second + whole};
+  }
+  if (per != GradientsPer::tensor) return {{all, sum.second}};
+  if (all > sum.first) entries.emplace_back(all - sum.first, 0);
   return entries;
 }
 
@@ -171,12 +178,26 @@ std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const S
   for (std::size_t chunk = stage.chunks.size(); chunk-- > 0;) {
     const std::vector<std::uint32_t>& layers = stage.chunks[chunk].layers;
     for (std::size_t i = layers.size(); i-- > 0;) {
-      for (const std::int64_t parameters : bucket_entries(graph, stage, layers[i], rule.per, set))
-        buckets.add({chunk, i, parameters}, layers.size() - 1 - i);
+      for (const auto& [parameters, whole] : bucket_entries(graph, stage, layers[i], rule.per, set))
+        buckets.add({chunk, i, parameters, whole}, layers.size() - 1 - i);
     }
   }
   if (rule.per != GradientsPer::body) buckets.close();
   return buckets.finish();
+}
+
+std::int64_t whole_parameters(const Tensor& tensor, const Sharding& sharding) {
+  const bool divided =
+      std::any_of(tensor.begin(), tensor.end(), [&](const Extent& e) { return sharding.parts(e.along) > 1; });
+  return divided || of_routed_experts(tensor) ? 0 : sharding.local(tensor);
+}
+GraphNode whole_sum(TrainingGraph& graph, std::int64_t parameters) {
+  GraphNode node;
+  node.kind = GraphNode::Kind::collective;
+  node.name = "tp_norm_gradients";
+  node.group = graph.builder.group(graph.mesh.along({"tp"}));
+  node.bytes = parameters * graph.model.gradient_bytes;
+  return node;
 }
 
 std::int64_t carried_parameters(const TrainingGraph& graph, std::uint32_t layer, std::uint32_t carrier,

@@ -39,6 +39,7 @@ struct GradientBucket {
   struct Part {
     std::size_t chunk = 0, layer = 0;
     std::int64_t parameters = 0;
+    std::int64_t whole = 0;  // whole_parameters() of these; not those of the model's first layer
   };
   std::size_t chunk = 0, layer = 0;
   Bytes bytes = 0;
@@ -63,6 +64,12 @@ struct GradientSum {
 };
 // Adds the sums of gradients to all stages, as data_parallel.cpp says.
 void sum_gradients(TrainingGraph& graph, const GradientSum& sum);
+
+// Returns the number of a tensor's parameters that each rank has whole while sequence parallelism lets it
+// compute only a part of the tokens. Routed experts have copies of their own and do not count.
+std::int64_t whole_parameters(const Tensor& tensor, const Sharding& sharding);
+// Returns the collective of tensor-parallel ranks that sums the gradients of so many of these.
+GraphNode whole_sum(TrainingGraph& graph, std::int64_t parameters);
 
 // Returns the number of a layer's parameters on one rank. Parameters that the ends of the model share count
 // with `carrier`, which is the first layer or the last.

@@ -7,11 +7,12 @@
 //
 // sequence_gradients all-reduces over "tp" the gradients of parameters that each rank computed for its part
 // of the tokens only (norms, biases). It does so when all other gradients are complete (Megatron-LM's
-// finalize_model_grads).
+// finalize_model_grads). A job with layer_optimizer does so bucket by bucket.
 #include <algorithm>
 #include <utility>
 
 #include "sim/training/strategy/chain_editor.h"
+#include "sim/training/strategy/replicas.h"
 #include "sim/training/strategy/strategy.h"
 
 namespace netsim {
@@ -161,41 +162,25 @@ class SequenceParallel final : public Strategy {
   SequenceParameters p_;
 };
 
-// Returns the number of parameters that each rank has whole while it computes only a part of the tokens.
-// Parameters of routed experts have copies of their own and do not count.
-std::int64_t whole_parameters(const LayerGraph& layer, const Sharding& sharding) {
-  std::int64_t parameters = 0;
-  for (const Tensor& tensor : layer.parameters) {
-    const bool divided = std::any_of(tensor.begin(), tensor.end(),
-                                     [&](const Extent& e) { return sharding.parts(e.along) > 1; });
-    if (!divided && !of_routed_experts(tensor)) parameters += sharding.local(tensor);
-  }
-  return parameters;
-}
-
 class SequenceGradients final : public Strategy {
  public:
   StrategyOrder order() const override {
     return {.after = {"data_parallel", "local_steps", "parameter_servers", "sharded_replicas"}};
   }
-  bool takes_part(const JobShape& job) const override { return job.sequence; }
+  bool takes_part(const JobShape& job) const override { return job.sequence && !job.cuts_optimizer; }
   void apply(TrainingGraph& graph, const JobShape&) const override {
     if (graph.mesh.size("tp") == 1) return;
     for (StageGraph& stage : graph.stages) {
       std::int64_t parameters = 0;
       for (const ChunkGraph& chunk : stage.chunks) {
         for (const std::uint32_t layer : chunk.layers) {
-          if (layer != TrainingGraph::kFirst)
-            parameters += whole_parameters(graph.layers[layer], graph.sharding);
+          if (layer == TrainingGraph::kFirst) continue;
+          for (const Tensor& tensor : graph.layers[layer].parameters)
+            parameters += whole_parameters(tensor, graph.sharding);
         }
       }
-      GraphNode node;
-      node.kind = GraphNode::Kind::collective;
-      node.name = "tp_norm_gradients";
-      node.group = graph.builder.group(graph.mesh.along({"tp"}));
-      node.bytes = parameters * graph.model.gradient_bytes;
-      if (node.bytes == 0) continue;
-      stage.add_finish(std::move(node));
+      if (parameters == 0) continue;
+      stage.add_finish(whole_sum(graph, parameters));
       stage.finished = {static_cast<std::uint32_t>(stage.finish.size())};
     }
   }

@@ -112,6 +112,8 @@ std::uint64_t hash_op(const ProgramOp& op) {
     h = hash_combine(h, part);
   }
   for (const std::uint32_t distance : op.after) h = hash_combine(h, distance);
+  for (const std::int32_t distance : op.after_previous)
+    h = hash_combine(h, static_cast<std::uint64_t>(distance));
   return h;
 }
 

@@ -249,7 +249,8 @@ TEST(LayerOptimizer, CombinesWithOtherStrategies) {
         "parallel: {data: 2, tensor: 2, pipeline: 2, virtual_stages: 2}",
         "parallel: {data: 2, pipeline: 2}, overlap_p2p: false",
         "parallel: {data: 2, pipeline: 2}, ordered_p2p: true",
-        "parallel: {data: 2, pipeline: 2, schedule: zb_h1}",
+        "parallel: {data: 2, pipeline: 2, schedule: zb_h1}", "parallel: {data: 2, tensor: 2, sequence: true}",
+        "parallel: {data: 1, tensor: 2, sequence: true}",
         "parallel: {data: 2, pipeline: 2}, optimizer: distributed_adam, overlap_parameter_gather: true",
         "parallel: {data: 4}, optimizer: distributed_adam, overlap_parameter_gather: true"}) {
     SCOPED_TRACE(rest);
@@ -306,6 +307,34 @@ TEST(LayerOptimizer, GathersWhatItHasUpdated) {
     if (name == "dp_parameters" && task.task.iteration == 1) gathered = std::max(gathered, task.ready);
   }
   EXPECT_GE(gathered, updated);  // the last gather behind the last step
+}
+
+// Gradients of norms are summed over tensor-parallel ranks before the replicas sum them, bucket by bucket.
+TEST(LayerOptimizer, SumsGradientsOfNormsFirst) {
+  for (const char* data : {"1", "2"}) {
+    const std::string rest = std::string("parallel: {tensor: 2, sequence: true, data: ") + data + "}";
+    const auto plain = workload(kGpt + rest)->tasks(64);
+    const auto cut = workload(kGpt + std::string(kCut) + rest)->tasks(64);
+    const std::vector<Task> sums = tasks(*cut, 0, "tp_norm_gradients");
+    EXPECT_GT(sums.size(), 1U);
+    EXPECT_EQ(bytes(sums), bytes(tasks(*plain, 0, "tp_norm_gradients")));
+    EXPECT_EQ(bytes(tasks(*cut, 0, "dp_gradients")), bytes(tasks(*plain, 0, "dp_gradients")));
+    TaskPlayer player(*cut, 3);
+    player.transfer_time = [](const Task& task) { return task.stream == Stream::tp ? Time{40} : Time{5}; };
+    player.run();
+    ASSERT_TRUE(player.all_done());
+    Time normed = 0, last_sum = 0, last_update = 0;
+    for (const PlayedTask& task : player.played) {
+      const std::string& name = cut->names()[task.task.name];
+      if (name == "tp_norm_gradients") normed = std::max(normed, task.end);
+      if (name == "dp_gradients") last_sum = std::max(last_sum, task.ready);
+      if (name == "optimizer") last_update = std::max(last_update, task.ready);
+    }
+    EXPECT_GE(last_update, normed);
+    if (*data == '2') {
+      EXPECT_GE(last_sum, normed);
+    }
+  }
 }
 
 TEST(LayerOptimizer, LeavesProgramsWithoutItAsTheyAre) {
