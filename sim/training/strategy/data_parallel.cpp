@@ -4,11 +4,12 @@
 //
 // With `overlap`, gradients are all-reduced during the last microbatch's backward, whenever layers of the
 // body have filled a bucket. The remainder follows after it. With `per`, layers or tensors of the whole model
-// fill the buckets, embedding and logits too, and the first bucket may have a size of its own. PyTorch's
-// DistributedDataParallel has buckets of 25 MiB, the first of 1 MiB, so that communication begins early
-// (torch/csrc/distributed/c10d/reducer.hpp: kDefaultFirstBucketBytes, kDefaultBucketBytesCap). Without
-// `overlap`, gradients of chunks for which the schedule has reduction steps (PipelineStepKind::reduce) are
-// reduced at these, in pieces of a bucket.
+// fill the buckets, embedding and logits too. Without `overlap`, gradients of chunks for which the schedule
+// has reduction steps (PipelineStepKind::reduce) are reduced at these, in pieces of a bucket.
+//
+// The first bucket may have a size of its own, so that communication begins early. PyTorch's
+// DistributedDataParallel has buckets of 25 MiB and a first one of 1 MiB
+// (torch/csrc/distributed/c10d/reducer.hpp: kDefaultBucketBytesCap, kDefaultFirstBucketBytes).
 //
 // local_steps, parameter_servers and sharded_replicas take its place where a job has them.
 #include "sim/training/strategy/replicas.h"

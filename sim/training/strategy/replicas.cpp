@@ -22,7 +22,7 @@ std::string axis_of(ParameterSet set) { return set == ParameterSet::experts ? "e
 
 // Returns how the names of communications among the copies of a set begin.
 std::string prefix_of(ParameterSet set) { return set == ParameterSet::experts ? "edp_" : "dp_"; }
-constexpr const char* kGradientsName = "gradients";
+constexpr const char* kSummedName = "gradients";
 
 // BucketFiller: puts gradients into buckets in the order in which they are added.
 class BucketFiller {
@@ -89,7 +89,7 @@ class SummedGradients {
     for (std::uint32_t s = 0; s < graph.stages.size(); ++s) {
       StageGraph& stage = graph.stages[s];
       const GraphNode node =
-          among_replicas(graph, s, kGradientsName,
+          among_replicas(graph, s, kSummedName,
                          p_.divided ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, p_.set);
       Bytes left = stage.parameters_of(p_.set) * graph.model.gradient_bytes;
       if (p_.overlap) left -= add_buckets(graph, stage, node);
@@ -169,7 +169,7 @@ GraphNode among_shards(TrainingGraph& graph, std::uint32_t stage, const std::str
   return node;
 }
 
-std::string gradients_name(ParameterSet set) { return prefix_of(set) + kGradientsName; }
+std::string gradients_name(ParameterSet set) { return prefix_of(set) + kSummedName; }
 std::string parameters_name(ParameterSet set) { return prefix_of(set) + "parameters"; }
 
 std::vector<GradientBucket> gradient_buckets(const TrainingGraph& graph, const StageGraph& stage,

@@ -1,5 +1,5 @@
-// Tests buckets of all gradients and the optimizer that runs layer by layer: bytes and parameters, the exact
-// times of chains over several iterations, and refused combinations.
+// Tests buckets of all gradients, and the optimizer that runs layer by layer. Compares bytes and parameters
+// with those of the whole step, and times of chains over several iterations with their recurrence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -189,8 +189,8 @@ TEST(LayerOptimizer, RunsChainsAsTheRecurrenceSays) {
   }
 }
 
-// Equal layers, forward f, backward 2 f, sums c, first in, first out. The last sum is that of layer 0, for
-// which the next forward waits, so order alone hides nothing of it: T = F + max(Bk + c, Bk / L + C).
+// Equal layers with sums in order. The last sum is that of layer 0, for which the next forward waits. So an
+// iteration takes F + max(B + C / L, B / L + C).
 TEST(LayerOptimizer, TakesTheTimeOfEqualLayers) {
   const auto layers = static_cast<Time>(kLayers);
   for (const Time sum : {1, 10, 20, 30, 40, 90}) {

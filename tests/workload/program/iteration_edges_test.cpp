@@ -1,5 +1,5 @@
-// Tests that edges between iterations lead to the operations named, also in nested and repeated blocks, and
-// that operations without dependencies wait for the last computation instead of the whole iteration.
+// Tests that edges between iterations lead to the operations named, also in nested and repeated blocks.
+// Operations without dependencies wait for the last computation instead of the whole iteration.
 #include "sim/workload/program/iteration_edges.h"
 
 #include <gtest/gtest.h>
