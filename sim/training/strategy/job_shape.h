@@ -30,8 +30,8 @@ enum class OptimizerKind : std::uint8_t { adam, distributed_adam, none };
 // The data that replicas divide among them with a distributed optimizer: its states only, gradients as well,
 // or parameters as well (sharded_replicas.cpp).
 enum class Sharded : std::uint8_t { states, gradients, parameters };
-// What fills the buckets that are summed beside the backward: gradients of whole layers of the body, of all
-// whole layers, or of all tensors (replicas.cpp).
+// Gradients fill the buckets that are summed beside the backward. They are those of whole layers of the body,
+// of all whole layers, or of single tensors (replicas.cpp).
 enum class GradientsPer : std::uint8_t { body, layer, tensor };
 
 // BucketRule: how gradients fill buckets. A bucket is full when it has `size` bytes or more, the first one
