@@ -50,7 +50,7 @@ class DataParallel final : public Strategy {
       return;
     }
     const ConfigNode& key = job.key("gradient", "overlap");
-    if (p_.bucket == 0) key.fail("overlap needs gradient.bucket: the size of one all-reduce");
+    if (p_.bucket == 0) key.fail("gradient.overlap needs gradient.bucket, the size of one all-reduce");
     if (job.plan->placement.routes() > 1) {
       key.fail(
           "overlap has to be false: the copies of the model in a bidirectional pipeline complete their "
@@ -87,7 +87,7 @@ Parameters<DataParameters> data_parameters() {
               .choice("dtype", &P::gradient_bytes, {{"fp16", std::int64_t{2}}, {"fp32", std::int64_t{4}}},
                       "type in which gradients are summed and all-reduced")
               .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
-                     "size of one all-reduce; 0: all gradients in one")
+                     "size of one all-reduce; with 0 one all-reduce sums all gradients")
               .bytes("first_bucket", &P::first_bucket, {0, 1000 * kGigabyte},
                      "overlap: size of the first all-reduce, which may begin early if it is small; 0: bucket")
               .choice(
@@ -98,7 +98,8 @@ Parameters<DataParameters> data_parameters() {
                   "overlap: what fills buckets. With body, whole layers of the body do; embedding, logits "
                   "and what is left follow after the backward. With layer or tensor, all gradients fill "
                   "buckets, by whole layers or by single tensors (PyTorch's DDP)")
-              .flag("overlap", &P::overlap, "all-reduce buckets during the last microbatch's backward"),
+              .flag("overlap", &P::overlap,
+                    "replicas all-reduce buckets during the last microbatch's backward"),
           kGradientSection.doc);
 }
 

@@ -406,7 +406,8 @@ Parameters<ExpertParameters> expert_parameters() {
       .section(kDispatchSection.name,
                Parameters<P>()
                    .integer("ranks_per_host", &P::ranks_per_host, {1, 1 << 20},
-                            "dispatch, fetch: number of consecutive expert-parallel ranks on a host")
+                            "with expert_exchange: dispatch or fetch, number of consecutive expert-parallel "
+                            "ranks on a host")
                    .choice("precision", &P::precision, {{"half", Precision::half}, {"fp8", Precision::fp8}},
                            "precision of the tokens that are sent to experts, with their scales; results "
                            "return in half precision"),

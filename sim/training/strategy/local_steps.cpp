@@ -26,9 +26,12 @@ class LocalSteps final : public Strategy {
   void check(const JobShape& job) const override {
     if (p_.steps == 1) return;
     const ConfigNode& key = job.key("gradient", "local_steps");
-    if (job.servers > 0) key.fail("replicas that step alone average among themselves: no parallel.servers");
+    if (job.servers > 0)
+      key.fail("replicas that step alone average among themselves; leave parallel.servers out");
     if (job.divides_states())
-      key.fail("replicas that step alone need an optimizer of their own: adam, not distributed_adam");
+      key.fail(
+          "replicas that step alone need an optimizer of their own; set optimizer: adam instead of "
+          "distributed_adam");
     if (job.overlap_gradients)
       key.fail("parameters are averaged after the last step: gradient.overlap has nothing to overlap");
     if (job.plan->placement.routes() > 1)
@@ -59,7 +62,7 @@ class LocalSteps final : public Strategy {
 };
 
 const Registration<Strategy> kLocalSteps{
-    "local_steps", "local SGD: replicas step alone and then average their parameters",
+    "local_steps", "replicas step alone and then average their parameters (local SGD)",
     ptdp_keys(in_section(kGradientSection, Parameters<LocalStepParameters>().integer(
                                                "local_steps", &LocalStepParameters::steps, {1, 100'000},
                                                "steps that each replica takes alone, in an iteration, before "

@@ -162,7 +162,7 @@ class OptimizerOffloadStrategy final : public Strategy {
     if (p_.share > 0 && job.optimizer == OptimizerKind::none)
       key.fail("there is no optimizer to offload: optimizer has to be adam or distributed_adam");
     if (p_.share > 0 && job.servers > 0)
-      key.fail("parameter servers update the parameters: no parallel.servers");
+      key.fail("parameter servers update the parameters; leave parallel.servers out");
     if (p_.gradients) check_gradients(job);
   }
   void apply(TrainingGraph& graph, const JobShape& job) const override {
@@ -180,13 +180,18 @@ class OptimizerOffloadStrategy final : public Strategy {
     if (job.sums_groups_last)
       key.fail("gradients leave behind every backward: sharding.all_reduce has to be every");
     if (job.overlap_gradients || job.bucket != 0)
-      key.fail("gradients leave layer by layer: no gradient.bucket, no gradient.overlap");
+      key.fail("gradients leave layer by layer; leave gradient.bucket and gradient.overlap out");
     if (job.sequence)
-      key.fail("parallel.sequence sums up gradients of norms when all are there: has to be false");
+      key.fail(
+          "parallel.sequence sums up the gradients of norms when all are there, so this key has to be false");
     if (job.stages_share_parameters())
-      key.fail("stages that share an embedding sum its gradients up when all are there: has to be false");
+      key.fail(
+          "stages that share an embedding sum its gradients up when all are there, so this key has to be "
+          "false");
     if (job.fetches_experts())
-      key.fail("gradients of experts that are fetched are summed up over their ranks: has to be false");
+      key.fail(
+          "gradients of experts that are fetched are summed up over their ranks, so this key has to be "
+          "false");
     if (job.plan->placement.routes() > 1)
       key.fail("a bidirectional pipeline has two copies of the model, whose gradients are summed up");
   }
@@ -206,8 +211,9 @@ Parameters<OptimizerOffload> optimizer_offload_parameters() {
               "gradients", &P::gradients,
               "their gradients are copied to the host layer by layer in each backward, and none stay on the "
               "GPU (ZeRO-Offload); false: when all are summed up (Megatron-Core)")
-          .bytes("bucket", &P::bucket, {0, 1000 * kGigabyte},
-                 "bytes of gradients that are copied, updated and copied back together; 0: all")
+          .bytes(
+              "bucket", &P::bucket, {0, 1000 * kGigabyte},
+              "bytes of gradients that are copied, updated and copied back together; 0 means all gradients")
           .rate("cpu_bandwidth", &P::cpu_bandwidth, {1 * kGbps, 100'000 * kGbps},
                 "bandwidth of its memory that a host's CPUs reach while they update parameters "
                 "(ZeRO-Offload's CPU-Adam "

@@ -253,7 +253,7 @@ class PipelineStrategy final : public Strategy {
     }
     if (p_.multiprocessors > 0 && !job.plan->pairs()) {
       job.key("dispatch", "multiprocessors")
-          .fail("has to be 0: no forward overlaps a backward in the schedule");
+          .fail("it has to be 0, because no forward overlaps a backward in the schedule");
     }
     check_copies(job);
   }

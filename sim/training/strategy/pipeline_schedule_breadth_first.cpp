@@ -36,7 +36,8 @@ class BreadthFirst : public PipelineSchedule {
 
 const Registration<PipelineSchedule> kBreadthFirst{
     "breadth_first",
-    "all microbatches through one chunk before the next: a bubble of (p-1)/(v m), v m activations in memory",
+    "all microbatches pass one chunk before the next; the bubble is (p-1)/(v m), and v m activations are in "
+    "memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BreadthFirst>(); }};
 

@@ -88,7 +88,8 @@ Parameters<ChimeraParameters> chimera_parameters() {
 
 const Registration<PipelineSchedule> kChimera{
     "chimera",
-    "two copies of the model from either end, half of the microbatches through each: half the bubble of 1F1B",
+    "two copies of the model run from either end, each with half of the microbatches; the bubble is half of "
+    "that of 1F1B",
     chimera_parameters(),
     [](const ChimeraParameters& p, const ConfigNode&) { return std::make_unique<Chimera>(p); }};
 

@@ -30,7 +30,7 @@ class DualPipeV : public PipelineSchedule {
 };
 
 const Registration<PipelineSchedule> kDualPipeV{
-    "dual_pipe_v", "DualPipe with one copy of the model, in a V: two chunks per stage",
+    "dual_pipe_v", "DualPipe runs one copy of the model in a V, with two chunks per stage",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<DualPipeV>(); }};
 

@@ -29,7 +29,7 @@ class EagerOneForwardOneBackward : public PipelineSchedule {
 };
 
 const Registration<PipelineSchedule> kEager1f1b{
-    "eager_1f1b", "1F1B with twice the warm-up: transfers hide, 2p-1 microbatches in memory",
+    "eager_1f1b", "1F1B with twice the warm-up hides transfers and keeps 2p-1 microbatches in memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<EagerOneForwardOneBackward>(); }};
 

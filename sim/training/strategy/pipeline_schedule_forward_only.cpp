@@ -30,7 +30,7 @@ class ForwardOnly : public PipelineSchedule {
 };
 
 const Registration<PipelineSchedule> kForwardOnly{
-    "forward_only", "inference: forwards only, p-1 of them before the last stage begins",
+    "forward_only", "inference runs forwards only; p-1 of them precede the first one of the last stage",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ForwardOnly>(); }};
 

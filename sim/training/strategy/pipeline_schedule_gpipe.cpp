@@ -25,7 +25,7 @@ class GPipe : public PipelineSchedule {
 };
 
 const Registration<PipelineSchedule> kGpipe{
-    "gpipe", "all forwards, then all backwards: a bubble of (p-1)/m and m microbatches in memory",
+    "gpipe", "all forwards precede all backwards; the bubble is (p-1)/m, and m microbatches are in memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<GPipe>(); }};
 

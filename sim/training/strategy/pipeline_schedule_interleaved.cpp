@@ -98,14 +98,14 @@ class Interleaved : public PipelineSchedule {
 
 const Registration<PipelineSchedule> kInterleaved{
     "interleaved",
-    "interleaved 1F1B: v model chunks per stage, a bubble of (p-1)/(v m) for v times the messages",
+    "interleaved 1F1B gives each stage v model chunks; the bubble is (p-1)/(v m), and there are v times the "
+    "messages",
     interleaved_parameters(),
     [](const InterleavedParameters& p, const ConfigNode&) { return std::make_unique<Interleaved>(p); }};
 
 // "depth_first" is the name of Lamy-Poirier ("Breadth-First Pipeline Parallelism", MLSys 2023).
 const Registration<PipelineSchedule> kDepthFirst{
-    "depth_first",
-    "interleaved 1F1B by its other name: groups of microbatches through one chunk after the other",
+    "depth_first", "another name of interleaved 1F1B: groups of microbatches pass one chunk after the other",
     interleaved_parameters(),
     [](const InterleavedParameters& p, const ConfigNode&) { return std::make_unique<Interleaved>(p); }};
 

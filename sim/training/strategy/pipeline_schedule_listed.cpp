@@ -119,7 +119,7 @@ Parameters<ListedParameters> listed_parameters() {
       .choice(
           "placement", &P::placement,
           {{"looped", Shape::looped}, {"v_shaped", Shape::v_shaped}, {"bidirectional", Shape::bidirectional}},
-          "where the parts of the model are")
+          "placement of the model's parts on the stages")
       .list("routes", &P::routes,
             "instead of placement: for each way through the pipeline the stages that hold part 0, 1, 2, ...")
       .list("steps", &P::steps,
@@ -131,7 +131,8 @@ Parameters<ListedParameters> listed_parameters() {
 }
 
 const Registration<PipelineSchedule> kListed{
-    "listed", "the steps of each stage as the user lists them; proved before they run", listed_parameters(),
+    "listed", "each stage runs the steps that the user lists; they are proved before they run",
+    listed_parameters(),
     [](const ListedParameters& p, const ConfigNode&) { return std::make_unique<Listed>(p); }};
 
 }  // namespace

@@ -34,7 +34,8 @@ class OneForwardOneBackward : public PipelineSchedule {
 
 const Registration<PipelineSchedule> kOneFOneB{
     "one_f_one_b",
-    "1F1B: one forward, one backward in turn; a bubble of (p-1)/m and at most p microbatches in memory",
+    "1F1B alternates one forward and one backward; the bubble is (p-1)/m, and at most p microbatches are in "
+    "memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<OneForwardOneBackward>(); }};
 

@@ -44,11 +44,12 @@ class ZeroBubble : public PipelineSchedule {
 };
 
 const Registration<PipelineSchedule> kFirst{
-    "zb_h1", "zero bubble H1: backwards split in two, a third of the bubble of 1F1B in the same memory",
+    "zb_h1",
+    "zero bubble H1 splits backwards in two and has a third of the bubble of 1F1B in the same memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ZeroBubble>("zb_h1", 1); }};
 const Registration<PipelineSchedule> kZbH2{
-    "zb_h2", "zero bubble H2: no bubble where F = B = W, for 2p-1 microbatches in memory",
+    "zb_h2", "zero bubble H2 has no bubble where F = B = W, and keeps 2p-1 microbatches in memory",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ZeroBubble>("zb_h2", 2); }};
 

@@ -80,7 +80,8 @@ class ZeroBubbleV : public PipelineSchedule {
 };
 
 const Registration<PipelineSchedule> kZbV{
-    "zb_v", "zero bubble V: two chunks per stage in a V, no bubble where F = B = W, in the memory of 1F1B",
+    "zb_v",
+    "zero bubble V has two chunks per stage in a V and no bubble where F = B = W, in the memory of 1F1B",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<ZeroBubbleV>(); }};
 

@@ -120,7 +120,7 @@ RecomputedModules read_recomputed(const ConfigNode& key) {
   for (const ConfigNode& node : names) {
     const std::string name = read_text(node);
     if (names.size() > 1 && (name == "full" || name == "none"))
-      node.fail("'" + name + "' is for all activations: no other name beside it");
+      node.fail("'" + name + "' covers all activations, so no other name may stand beside it");
     if (name == "full") {
       read.layers = Recompute::full;
     } else if (name == "selective") {
@@ -209,11 +209,11 @@ const Registration<Strategy> kModuleRecomputation{
       return std::make_unique<ModuleRecomputation>(p);
     }};
 const Registration<Strategy> kFullRecomputation{
-    "full_recomputation", "recompute: full; each backward computes its layer's forward again",
+    "full_recomputation", "with recompute: full, each backward computes its layer's forward again",
     ptdp_keys(Parameters<NoParameters>()),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<FullRecomputation>(); }};
 const Registration<Strategy> kSelectiveRecomputation{
-    "selective_recomputation", "recompute: selective; each backward computes the attention's core again",
+    "selective_recomputation", "with recompute: selective, each backward computes the attention's core again",
     ptdp_keys(Parameters<NoParameters>()),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<SelectiveRecomputation>(); }};
 

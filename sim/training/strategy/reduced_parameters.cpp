@@ -35,9 +35,11 @@ class ReducedParameters final : public Strategy {
     if (!job.divides_states())
       key.fail("weights in FP8 need optimizer: distributed_adam, which keeps them in fp32 and gathers them");
     if (job.offloaded_optimizer > 0)
-      key.fail("what the hosts' CPUs update comes back in half precision: no offload.optimizer");
+      key.fail(
+          "the parameters that the hosts' CPUs update come back in half precision; leave offload.optimizer "
+          "out");
     if (job.fetches_experts())
-      key.fail("experts are fetched in half precision: parallel.expert_exchange has to be another");
+      key.fail("experts are fetched in half precision; choose another parallel.expert_exchange");
   }
   void apply(TrainingGraph& graph, const JobShape&) const override {
     for (LayerGraph& layer : graph.layers) count(graph, layer);

@@ -699,7 +699,7 @@ TEST(ReducedParameters, RefuseWhatDoesNotFit) {
           "precision has to be fp8");
   refused("parallel: {data: 2}, parameter_precision: fp8, precision: fp8",
           "need optimizer: distributed_adam");
-  refused(reduced("parallel: {data: 2}, offload: {optimizer: 1}"), "no offload.optimizer");
+  refused(reduced("parallel: {data: 2}, offload: {optimizer: 1}"), "leave offload.optimizer out");
   refused("parallel: {data: 2}, parameter_precision: fp4", "'fp4'");
 }
 
