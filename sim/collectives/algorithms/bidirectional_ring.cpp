@@ -23,8 +23,8 @@ class BidirectionalRing final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kBidirectionalRing{
     "bidirectional_ring",
-    "all-reduce, all-gather and reduce-scatter around a ring in both directions, half of the buffer each: "
-    "for ranks with a separate link to each neighbour",
+    "runs all-reduce, all-gather and reduce-scatter around a ring in both directions, with half of the "
+    "buffer in each, for ranks with a separate link to each neighbour",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BidirectionalRing>(); }};
 

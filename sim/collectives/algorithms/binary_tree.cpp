@@ -41,8 +41,8 @@ class BinaryTree final : public CollectiveAlgorithm, public WithNcclTraits {
 
 const Registration<CollectiveAlgorithm> kBinaryTree{
     "binary_tree",
-    "broadcast, reduce and all-reduce over a binary tree, round after round: few steps at half of the "
-    "bandwidth; for buffers of medium size",
+    "runs broadcast, reduce and all-reduce over a binary tree, round after round; it takes few steps at half "
+    "of the bandwidth, for buffers of medium size",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BinaryTree>(); }};
 

@@ -206,7 +206,7 @@ class BinomialTree final : public CollectiveAlgorithm, public WithNcclTraits {
 
 const Registration<CollectiveAlgorithm> kBinomialTree{
     "binomial_tree",
-    "broadcast, reduce, all-reduce, gather and scatter over a binomial tree: log2(p) steps; for small "
+    "runs broadcast, reduce, all-reduce, gather and scatter over a binomial tree in log2(p) steps, for small "
     "buffers",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BinomialTree>(); }};

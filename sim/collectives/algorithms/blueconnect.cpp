@@ -34,8 +34,9 @@ class BlueConnect final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kBlueconnect{
     "blueconnect",
-    "all-reduce over any factorisation of the ranks, [GPUs of a host, hosts of a rack, ...]: reduce-scatters "
-    "from the inner level to the outer one, then all-gathers back; for levels of different rates",
+    "runs all-reduce over any factorisation of the ranks, [GPUs of a host, hosts of a rack, ...]; it "
+    "reduce-scatters from the inner level to the outer one and all-gathers back, for levels of different "
+    "rates",
     dimensions_parameters("the prime factors of the number of ranks, smallest first"),
     [](const DimensionsParameters& p, const ConfigNode&) {
       return std::make_unique<BlueConnect>(read_dimensions(p, 1, kMaxDimensions));

@@ -160,7 +160,7 @@ class Bruck final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kBruck{
     "bruck",
-    "all-gather, all-to-all and barrier (dissemination) in log2(p) steps for any number of ranks; an "
+    "runs all-gather, all-to-all and barrier (dissemination) in log2(p) steps for any number of ranks; an "
     "all-to-all sends each block several times, so it is for small ones",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Bruck>(); }};

@@ -54,8 +54,8 @@ class Chain final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kChain{
     "chain",
-    "broadcast and reduce from rank to rank, slice after slice: full bandwidth for large buffers, p-1 steps "
-    "of latency",
+    "runs broadcast and reduce from rank to rank, slice after slice; it has full bandwidth for large buffers "
+    "and p-1 steps of latency",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Chain>(); }};
 

@@ -58,7 +58,7 @@ class ChainedTrees final : public CollectiveAlgorithm, public WithNcclTraits {
 
 const Registration<CollectiveAlgorithm> kChainedTrees{
     "chained_trees",
-    "all-reduce over one or two binary trees whose broadcasts overlap their reductions, chunk by chunk",
+    "runs all-reduce over one or two binary trees whose broadcasts overlap their reductions, chunk by chunk",
     Parameters<ChainedTreesParameters>()
         .integer("trees", &ChainedTreesParameters::trees, {1, 2},
                  "trees, each with an equal part of the buffer")

@@ -126,8 +126,8 @@ class CollnetChain final : public CollectiveAlgorithm, public WithKernels, publi
 
 const Registration<CollectiveAlgorithm> kCollnetChain{
     "collnet_chain",
-    "all-reduce along a chain in each host to a NIC, where aggregation trees in the fabric's switches add up "
-    "(NCCL CollNetChain)",
+    "runs all-reduce along a chain in each host to a NIC, where aggregation trees in the fabric's switches "
+    "add up (NCCL CollNetChain)",
     collnet_chain_parameters(),
     [](const ChainParameters& p, const ConfigNode&) { return std::make_unique<CollnetChain>(p); }};
 

@@ -240,7 +240,7 @@ class Deepep final : public CollectiveAlgorithm, public WithKernels {
 
 const Registration<CollectiveAlgorithm> kDeepep{
     "deepep",
-    "sends tokens to their experts and back as DeepEP's normal kernels: once to each host, and from there "
+    "sends tokens to their experts and back as DeepEP's normal kernels do, once to each host and from there "
     "over NVLink",
     deepep_parameters(), [](const DeepepParameters& p, const ConfigNode& where) {
       if (p.buffer < kSlots * p.chunk) {

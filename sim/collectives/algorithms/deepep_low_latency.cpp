@@ -39,8 +39,8 @@ class LowLatency final : public CollectiveAlgorithm, public WithKernels {
 
 const Registration<CollectiveAlgorithm> kDeepepLowLatency{
     "deepep_low_latency",
-    "sends tokens to their experts and back as DeepEP's low-latency kernels: a message for each token and "
-    "expert",
+    "sends tokens to their experts and back as DeepEP's low-latency kernels do, with a message for each "
+    "token and expert",
     deepep_low_latency_parameters(),
     [](const LowLatencyParameters& p, const ConfigNode&) { return std::make_unique<LowLatency>(p); }};
 

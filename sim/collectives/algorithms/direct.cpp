@@ -153,7 +153,7 @@ class Direct final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kDirect{
     "direct",
-    "each rank sends each other rank its block at once: one step, or two for an all-reduce; also gather, "
+    "sends each block to its rank at once, in one step, or in two for an all-reduce; it also runs gather, "
     "scatter and point-to-point",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Direct>(); }};

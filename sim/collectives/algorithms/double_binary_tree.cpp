@@ -65,7 +65,8 @@ class DoubleBinaryTree final : public CollectiveAlgorithm, public WithNcclTraits
 
 const Registration<CollectiveAlgorithm> kDoubleBinaryTree{
     "double_binary_tree",
-    "all-reduce over two complementary binary trees: about 2 log2(p) steps; for small buffers on many ranks",
+    "runs all-reduce over two complementary binary trees in about 2 log2(p) steps, for small buffers on many "
+    "ranks",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<DoubleBinaryTree>(); }};
 

@@ -24,9 +24,8 @@ class HalvingDoubling final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kHalvingDoubling{
     "halving_doubling",
-    "all-reduce, all-gather and reduce-scatter by recursive halving and doubling: the fewest bytes in "
-    "log2(p) "
-    "or 2 log2(p) steps; for powers of two, other numbers cost two steps more",
+    "runs all-reduce, all-gather and reduce-scatter by recursive halving and doubling, with the fewest bytes "
+    "in log2(p) or 2 log2(p) steps; numbers that are no powers of two cost two steps more",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<HalvingDoubling>(); }};
 

@@ -103,8 +103,8 @@ class Hierarchical final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kHierarchical{
     "hierarchical",
-    "all-reduce through the first rank of each group: reduce in groups, all-reduce around a ring of these "
-    "leaders, broadcast in groups; few steps, for small buffers on many ranks",
+    "runs all-reduce through the first rank of each group: it reduces in groups, all-reduces around a ring "
+    "of these leaders and broadcasts in groups, in few steps for small buffers on many ranks",
     group_parameters(),
     [](const GroupParameters& p, const ConfigNode&) { return std::make_unique<Hierarchical>(p); }};
 

@@ -78,8 +78,8 @@ class MultiRing final : public CollectiveAlgorithm, public LinkAlgorithm {
 
 const Registration<CollectiveAlgorithm> kMultiRing{
     "multi_ring",
-    "all-reduce, all-gather and reduce-scatter around several rings at once that share no links: for ranks "
-    "with links to many others",
+    "runs all-reduce, all-gather and reduce-scatter around several rings at once that share no links, for "
+    "ranks with links to many others",
     Parameters<MultiRingParameters>().integer(
         "rings", &MultiRingParameters::rings, {1, 1024},
         "one for each jump of the links that join the ranks directly (`topoopt`), both ways; 2 where there "

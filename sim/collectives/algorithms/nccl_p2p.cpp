@@ -225,8 +225,8 @@ class NcclP2p final : public CollectiveAlgorithm, public WithNcclTraits {
 
 const Registration<CollectiveAlgorithm> kNcclP2p{
     "nccl_p2p",
-    "sends and receives as NCCL does them, alone or grouped into an all-to-all (v): in rounds of a limited "
-    "number; between hosts over the NIC of the receiver's rail (PXN)",
+    "sends and receives as NCCL does, alone or grouped into an all-to-all (v), in rounds of a limited "
+    "number; messages between hosts pass the NIC of the receiver's rail (PXN)",
     nccl_p2p_parameters(),
     [](const NcclP2pParameters& p, const ConfigNode&) { return std::make_unique<NcclP2p>(p); }};
 

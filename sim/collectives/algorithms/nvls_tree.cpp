@@ -205,8 +205,8 @@ class NvlsTree final : public CollectiveAlgorithm, public WithKernels, public Wi
 
 const Registration<CollectiveAlgorithm> kNvlsTree{
     "nvls_tree",
-    "all-reduce over hosts with NVLink SHARP: switches add up in each, binary trees join them (NCCL NVLS "
-    "tree)",
+    "runs all-reduce over hosts with NVLink SHARP; switches add up in each host, and binary trees join the "
+    "hosts (NCCL NVLS tree)",
     nvls_tree_parameters(),
     [](const NvlsTreeParameters& p, const ConfigNode&) { return std::make_unique<NvlsTree>(p); }};
 

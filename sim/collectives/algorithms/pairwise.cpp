@@ -52,7 +52,8 @@ class Pairwise final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kPairwise{
     "pairwise",
-    "all-to-all (v) in p-1 steps, each a permutation of the ranks; every block goes straight to its rank",
+    "runs all-to-all (v) in p-1 steps, each a permutation of the ranks; every block goes straight to its "
+    "rank",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Pairwise>(); }};
 

@@ -163,8 +163,8 @@ class ParameterServer final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kParameterServer{
     "parameter_server",
-    "all-reduce by servers to which all ranks push and from which all pull: the workers, dedicated servers, "
-    "or both as in BytePS",
+    "runs all-reduce by servers to which all ranks push and from which all pull; servers are the workers, "
+    "dedicated members, or both as in BytePS",
     Parameters<ParameterServerParameters>()
         .integer("servers", &ParameterServerParameters::servers, {0, 1 << 20},
                  "number of members, the last ones, that only serve and contribute nothing (BytePS's CPU "

@@ -135,8 +135,8 @@ class Pat final : public CollectiveAlgorithm, public WithNcclTraits {
 
 const Registration<CollectiveAlgorithm> kPat{
     "pat",
-    "all-gather and reduce-scatter over binomial trees of all ranks at once, far partners first: log2(p) "
-    "steps for any number of ranks",
+    "runs all-gather and reduce-scatter over binomial trees of all ranks at once, far partners first, in "
+    "log2(p) steps for any number of ranks",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Pat>(); }};
 

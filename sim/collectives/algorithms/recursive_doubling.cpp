@@ -25,8 +25,8 @@ class RecursiveDoubling final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRecursiveDoubling{
     "recursive_doubling",
-    "all-reduce and all-gather by recursive doubling: log2(p) steps; an all-reduce sends the whole buffer in "
-    "each, so it is for small ones",
+    "runs all-reduce and all-gather by recursive doubling in log2(p) steps; an all-reduce sends the whole "
+    "buffer in each, so it is for small ones",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<RecursiveDoubling>(); }};
 

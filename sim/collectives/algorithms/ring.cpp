@@ -24,8 +24,8 @@ class Ring final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kRing{
     "ring",
-    "all-reduce, all-gather and reduce-scatter around a ring: the fewest bytes, p-1 or 2(p-1) steps; for "
-    "large buffers",
+    "runs all-reduce, all-gather and reduce-scatter around a ring, with the fewest bytes in p-1 or 2(p-1) "
+    "steps, for large buffers",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<Ring>(); }};
 

@@ -121,8 +121,8 @@ class Swing final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kSwing{
     "swing",
-    "all-reduce by halving and doubling between near ranks of a torus: the fewest bytes in 2 log2(p) steps; "
-    "powers of two only",
+    "runs all-reduce by halving and doubling between near ranks of a torus, with the fewest bytes in 2 "
+    "log2(p) steps, for powers of two only",
     dimensions_parameters("one dimension of all ranks"),
     [](const DimensionsParameters& p, const ConfigNode&) {
       return std::make_unique<Swing>(read_dimensions(p, 1, kMaxSwingDimensions));

@@ -171,8 +171,8 @@ class ThreeStepPlan final : public GroupedAllToAllPlan {
 
 const Registration<CollectiveAlgorithm> kThreeStep{
     "three_step",
-    "all-to-all that gathers in each group the blocks for another group, and scatters them there: one "
-    "message between two groups instead of one for each pair of ranks; for very many hosts",
+    "runs all-to-all in three steps: each group gathers the blocks for another group, sends them as one "
+    "message and scatters them there, for very many hosts",
     group_parameters(), [](const GroupParameters& p, const ConfigNode&) {
       return std::make_unique<GroupedAllToAll<ThreeStepPlan>>(p);
     }};

@@ -24,8 +24,8 @@ class Torus2d final : public CollectiveAlgorithm {
 
 const Registration<CollectiveAlgorithm> kTorus2d{
     "torus_2d",
-    "all-reduce over a grid, [ranks of a row, rows]: reduce-scatter in rows, all-reduce in columns, "
-    "all-gather in rows; the fewest bytes in far fewer steps than a ring's",
+    "runs all-reduce over a grid, [ranks of a row, rows], by reduce-scatter in rows, all-reduce in columns "
+    "and all-gather in rows; it sends the fewest bytes in far fewer steps than a ring",
     dimensions_parameters("the two factors of the number of ranks that are nearest to each other"),
     [](const DimensionsParameters& p, const ConfigNode&) {
       return std::make_unique<Torus2d>(read_dimensions(p, 2, 2));

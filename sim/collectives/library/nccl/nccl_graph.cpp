@@ -100,9 +100,9 @@ Channel read_channel(const XmlElement& element) {
       parts[i].fail("allowed in a channel: gpu, net");
     }
   }
-  if (channel.gpus.empty()) element.fail("a channel without GPUs");
+  if (channel.gpus.empty()) element.fail("a channel has no GPUs; it needs at least one");
   if (channel.nets.size() == 1)
-    element.fail("one net; allowed: none, or one at the beginning and one at the end");
+    element.fail("the channel has one net; allowed are none, or one at the beginning and one at the end");
   return channel;
 }
 
@@ -146,7 +146,7 @@ NcclGraph::Graph read_graph(const XmlElement& element) {
   if (graph.channels.size() != channels)
     element.fail(fmt::format("nchannels is {}, and {} channels are in it", channels, graph.channels.size()));
   if (!ring && !tree) return graph;
-  if (channels == 0) element.fail("no channels; allowed: 1 to 64");
+  if (channels == 0) element.fail("the graph has no channels; allowed are 1 to 64");
   if (graph.speed_intra == 0 || graph.speed_inter == 0)
     element.fail("speedintra and speedinter of rings and trees are more than 0");
   check_channels(graph, element);
@@ -203,7 +203,7 @@ NcclGraph read_nccl_graph(std::string text, const std::string& path) {
     all.graphs.push_back(std::move(graph));
   }
   if (all.find(NcclGraph::kRing) == nullptr && all.find(NcclGraph::kTree) == nullptr)
-    root.fail("neither rings (graph 0) nor trees (graph 1) are in it");
+    root.fail("the file has neither rings (graph 0) nor trees (graph 1)");
   return all;
 }
 

@@ -100,7 +100,7 @@ class ListReader {
         if (!number) node_.fail(unknown("function", entry.substr(0, colon), function_names()));
         const CollectiveKind kind = kFunctions[*number].second;
         if (!own.insert(kind).second)
-          node_.fail("a second entry for '" + std::string(entry.substr(0, colon)) + "'");
+          node_.fail("there is a second entry for '" + std::string(entry.substr(0, colon)) + "'");
         allowed[static_cast<std::size_t>(kind)] = row(entry.substr(colon + 1));
       }
       first = false;

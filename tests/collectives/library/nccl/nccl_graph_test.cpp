@@ -227,7 +227,7 @@ TEST(NcclGraphs, WhatIsWrongIsRefusedWhereItIs) {
   EXPECT_THAT(wrong("<gpu dev=\"0\"/>", "<gpu dev=\"1\"/>"), HasSubstr("a channel passes GPU 0x1 twice"));
   EXPECT_THAT(wrong("<gpu dev=\"0\"/>", "<gpu dev=\"2\"/>"),
               HasSubstr("graph.xml:4:6: <channel>: it passes other GPUs than the first"));
-  EXPECT_THAT(wrong("<net dev=\"1\"/></channel>", "</channel>"), HasSubstr("one net; allowed: none"));
+  EXPECT_THAT(wrong("<net dev=\"1\"/></channel>", "</channel>"), HasSubstr("one net; allowed are none"));
   EXPECT_THAT(wrong("<gpu dev=\"1\"/><net dev=\"1\"/>", "<net dev=\"1\"/><gpu dev=\"1\"/>"),
               HasSubstr("this one is between GPUs"));
   EXPECT_THAT(wrong("<gpu dev=\"0\"/>", "<cpu dev=\"0\"/>"), HasSubstr("allowed in a channel: gpu, net"));
