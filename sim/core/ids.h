@@ -1,9 +1,8 @@
 // Ids: numbers of GPUs, hosts, ranks, tasks and other things, as a type for each of them. All count from 0.
 #pragma once
 
-#include <cstddef>
+#include <compare>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
 
 namespace netsim {
@@ -39,7 +38,7 @@ class Id {
 template <class A, class B>
 requires(!std::is_same_v<A, B>) bool operator==(Id<A>, Id<B>) = delete;
 template <class A, class B>
-requires(!std::is_same_v<A, B>) bool operator<(Id<A>, Id<B>) = delete;
+requires(!std::is_same_v<A, B>) std::strong_ordering operator<=>(Id<A>, Id<B>) = delete;
 
 using GpuId = Id<struct GpuKind>;       // a GPU or drive of the cluster
 using HostId = Id<struct HostKind>;     // a host of the cluster
@@ -49,8 +48,3 @@ using TaskId = Id<struct TaskOfRank>;   // a task of one rank; rises in program 
 using GroupId = Id<struct GroupOfJob>;  // a group of ranks of one job, which all its members know by it
 
 }  // namespace netsim
-
-template <class Kind>
-struct std::hash<netsim::Id<Kind>> {
-  std::size_t operator()(netsim::Id<Kind> id) const noexcept { return std::hash<std::uint32_t>{}(id); }
-};

@@ -20,11 +20,16 @@ template <class A, class B>
 concept Ordered = requires(A a, B b) {
   a < b;
 };
+template <class A, class B>
+concept OrderedDown = requires(A a, B b) {
+  a >= b;
+};
 
 static_assert(!std::is_convertible_v<RankId, GpuId> && !std::is_constructible_v<GpuId, RankId>);
 static_assert(!std::is_assignable_v<GpuId&, HostId>);
 static_assert(std::is_convertible_v<std::uint32_t, GpuId> && std::is_convertible_v<GpuId, std::uint32_t>);
 static_assert(Comparable<GpuId, GpuId> && !Comparable<GpuId, RankId> && !Ordered<GpuId, RankId>);
+static_assert(Ordered<GpuId, GpuId> && OrderedDown<GpuId, GpuId> && !OrderedDown<GpuId, RankId>);
 static_assert(sizeof(TaskId) == sizeof(std::uint32_t) && std::is_trivially_copyable_v<TaskId>);
 
 TEST(Ids, StandForNothingUntilTheyAreSet) {
