@@ -148,6 +148,13 @@ inline bool is_communication(TaskKind kind) {
   return kind == TaskKind::collective || is_point_to_point(kind) || is_copy(kind);
 }
 inline bool is_communication(const Task& task) { return is_communication(task.kind()); }
+// Returns whether two tasks of one rank have the same match key: the group, or the direction, peer and tag of
+// a message. Tasks without members or peers have none.
+inline bool have_same_match_key(const Task& a, const Task& b) {
+  if (has_group(a)) return has_group(b) && a.group() == b.group();
+  if (a.kind() != b.kind() || !is_point_to_point(a)) return false;
+  return a.message().peer == b.message().peer && a.message().tag == b.message().tag;
+}
 // Returns whether the task is a message on a queue pair of its own choice, without the collective library.
 inline bool is_raw(const Task& task) { return is_point_to_point(task) && task.message().raw; }
 

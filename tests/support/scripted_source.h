@@ -34,7 +34,7 @@ class ScriptedSource final : public TaskSource {
     task.queue = static_cast<std::uint32_t>(task.stream);
     for (const Step& before : program) {
       if (before.task.queue == task.queue) ++task.place;
-      if (same_key(before.task, task)) ++task.sequence;
+      if (have_same_match_key(before.task, task)) ++task.sequence;
     }
     program.push_back({task, {}, 0, false});
     for (std::uint32_t before : after) link(program, before, task.id);
@@ -137,11 +137,6 @@ class ScriptedSource final : public TaskSource {
   };
   using Program = std::vector<Step>;
 
-  static bool same_key(const Task& a, const Task& b) {
-    if (has_group(a)) return has_group(b) && a.group() == b.group();
-    if (a.kind() != b.kind() || !is_point_to_point(a)) return false;
-    return a.message().peer == b.message().peer && a.message().tag == b.message().tag;
-  }
   static void link(Program& program, std::uint32_t before, std::uint32_t after) {
     program[before].next.push_back(after);
     ++program[after].waits;

@@ -151,11 +151,8 @@ void SimpleSource::join_call(Program& program, Task& task, const std::vector<std
 
 // Returns the number of earlier calls with the same match key.
 std::uint32_t SimpleSource::calls_before(const Program& program, const Task& task) {
-  const auto before = std::find_if(program.tasks.rbegin(), program.tasks.rend(), [&](const Task& other) {
-    if (has_group(task)) return has_group(other) && other.group() == task.group();
-    if (other.kind() != task.kind() || !is_point_to_point(task)) return false;
-    return other.message().peer == task.message().peer && other.message().tag == task.message().tag;
-  });
+  const auto before = std::find_if(program.tasks.rbegin(), program.tasks.rend(),
+                                   [&](const Task& other) { return have_same_match_key(task, other); });
   return before == program.tasks.rend() ? 0 : before->sequence + 1;
 }
 
