@@ -23,6 +23,7 @@
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -54,7 +55,7 @@ Precision precision_of(const Word& cell, const TextReader& reader) {
   for (const Precision precision :
        {Precision::half, Precision::fp32, Precision::tf32, Precision::fp8, Precision::fp4}) {
     if (cell.text == to_string(precision)) return precision;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(precision));
+    append_item(allowed, to_string(precision));
   }
   reader.fail(cell, "the precision is '" + std::string(cell.text) + "'; allowed: " + allowed);
 }

@@ -18,7 +18,7 @@ namespace {
 
 std::string known_names() {
   std::string text;
-  for (const std::string& kind : Catalogue::instance().kinds()) text += (text.empty() ? "" : ", ") + kind;
+  for (const std::string& kind : Catalogue::instance().kinds()) append_item(text, kind);
   return text;
 }
 
@@ -156,7 +156,7 @@ std::string list_components(const std::string& kind, std::size_t width) {
   };
   for (const ComponentInfo* info : catalogue.all()) {
     if (!kind.empty() && info->kind != kind) continue;
-    if (info->kind != current) text += (text.empty() ? "" : "\n") + info->kind + "\n";
+    if (info->kind != current) append_item(text, info->kind + "\n", "\n");
     current = info->kind;
     add(info->name, info->summary);
   }
@@ -171,7 +171,7 @@ std::string list_components(const std::string& kind, std::size_t width) {
 std::string describe_subject(const std::string& name, std::size_t width) {
   std::string text;
   for (const Subject& subject : subjects_called(name))
-    text += (text.empty() ? "" : "\n") + describe_found(subject, width);
+    append_item(text, describe_found(subject, width), "\n");
   if (!text.empty()) return text;
   const std::vector<std::string> kinds = Catalogue::instance().kinds();
   if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name, width);

@@ -77,7 +77,7 @@ void ConfigNode::fail(const std::string& message) const { throw ConfigError(plac
 void ConfigNode::allow_keys(const std::vector<std::string>& allowed) const {
   if (is_null()) return;
   std::string list;
-  for (const std::string& key : allowed) list += (list.empty() ? "" : ", ") + key;
+  for (const std::string& key : allowed) append_item(list, key);
   if (is_scalar())
     fail("'" + shortened(text_) + "' stands where keys and values are expected (allowed: " + list + ")");
   if (is_sequence()) fail("a list stands where keys and values are expected (allowed: " + list + ")");

@@ -66,7 +66,7 @@ std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
 const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>& names,
                                                   std::size_t required) {
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) append_item(list, name);
   if (!next_line())
     reader_.fail({"", 1, 1}, "the file has no line that names columns (allowed: " + list + ")");
   split();

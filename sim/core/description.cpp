@@ -19,7 +19,7 @@ struct Row {
 std::string limits(const ParameterInfo& info) {
   if (!info.choices.empty()) {
     std::string result;
-    for (const std::string& choice : info.choices) result += (result.empty() ? "" : " | ") + choice;
+    for (const std::string& choice : info.choices) append_item(result, choice, " | ");
     return result;
   }
   const std::string low = shown_limit(info.type, info.minimum_text),

@@ -65,7 +65,7 @@ std::string find_input_file(const std::string& name, const std::string& named_in
   for (const fs::path& candidate : candidates) {
     std::error_code error;
     if (fs::exists(candidate, error)) return candidate.lexically_normal().string();
-    looked_at += (looked_at.empty() ? "" : ", ") + candidate.lexically_normal().string();
+    append_item(looked_at, candidate.lexically_normal().string());
   }
   throw IoError((named_in.empty() ? std::string() : named_in + ": ") + "no file '" + name + "' (looked for " +
                 looked_at + ")");

@@ -1,10 +1,8 @@
 #include "sim/core/input_set.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -12,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/read_log.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -61,7 +60,7 @@ std::vector<std::string> names_in_folder(const std::string& path) {
 
 std::string InputPaths::text() const {
   std::string text;
-  for (const std::string& path : paths_) text += (text.empty() ? "" : ", ") + path;
+  for (const std::string& path : paths_) append_item(text, path);
   return text;
 }
 
@@ -149,23 +148,11 @@ std::size_t InputStream::read(char* to, std::size_t most) {
   if (wanted == 0) return 0;
   if (file_.content != nullptr) {
     std::memcpy(to, file_.content->data() + at_, wanted);
-  } else if (read_disk(to, wanted) != wanted) {
+  } else if (read_up_to(descriptor_, file_.path, to, wanted) != wanted) {
     fail_reading(file_.path, "it became shorter meanwhile");
   }
   at_ += wanted;
   return wanted;
-}
-
-// Reads `most` bytes, or fewer at the end of the file.
-std::size_t InputStream::read_disk(char* to, std::size_t most) const {
-  std::size_t size = 0;
-  while (size < most) {
-    const ::ssize_t got = ::read(descriptor_.number(), to + size, most - size);
-    if (got == 0) break;
-    if (got > 0) size += static_cast<std::size_t>(got);
-    if (got < 0 && errno != EINTR) fail_reading(file_.path, std::generic_category().message(errno));
-  }
-  return size;
 }
 
 std::string read_file(const InputSet::File& file, std::uint64_t limit) {

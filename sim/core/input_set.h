@@ -95,8 +95,6 @@ class InputStream {
   std::size_t read(char* to, std::size_t most);
 
  private:
-  std::size_t read_disk(char* to, std::size_t most) const;
-
   InputSet::File file_;
   Descriptor descriptor_;
   std::uint64_t at_ = 0;  // bytes read so far

@@ -51,7 +51,7 @@ std::size_t find_name(const std::string& word, const Names& names, const char* w
   std::string allowed;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] == word) return i;
-    allowed += (allowed.empty() ? "" : ", ") + all[i];
+    append_item(allowed, all[i]);
   }
   throw ConfigError(std::string("--log: unknown ") + what + " '" + word + "'" + did_you_mean(word, all) +
                     " (allowed: " + allowed + ")");

@@ -131,12 +131,11 @@ std::string read_descriptor(const Descriptor& file, const std::string& path, std
   std::size_t size = 0;
   while (true) {
     if (size == result.size()) result.resize(size + std::max(size, kBufferSize / 4));
-    const ::ssize_t count = ::read(file.number(), result.data() + size, result.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path, "cannot be read", errno);
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
+    const std::size_t room = result.size() - size;
+    const std::size_t count = read_up_to(file, path, result.data() + size, room);
+    size += count;
     if (size > limit) too_large();
+    if (count < room) break;
   }
   result.resize(size);
   return result;
@@ -432,6 +431,17 @@ Descriptor open_input(const std::string& path, struct ::stat& status) {
   if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
   if (!S_ISREG(status.st_mode)) fail(path, "cannot be read", refusal(status));
   return file;
+}
+
+std::size_t read_up_to(const Descriptor& file, const std::string& path, char* to, std::size_t most) {
+  std::size_t size = 0;
+  while (size < most) {
+    const ::ssize_t got = ::read(file.number(), to + size, most - size);
+    if (got == 0) break;
+    if (got > 0) size += static_cast<std::size_t>(got);
+    if (got < 0 && errno != EINTR) fail(path, "cannot be read", errno);
+  }
+  return size;
 }
 
 std::string read_file(const std::string& path, std::uint64_t limit) {

@@ -2,6 +2,7 @@
 // files are regular files of limited size.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -139,6 +140,9 @@ inline constexpr std::uint64_t kMaxInputFile = std::uint64_t{1} << 30;
 // Opens an input file and returns its `status`. Throws IoError if it cannot be opened or is not a regular
 // file. Pipes and devices are refused: inputs are read more than once, and those might have no end.
 Descriptor open_input(const std::string& path, struct ::stat& status);
+// Reads `most` bytes into `to`, or fewer at the end of the file, and returns their number. Throws IoError,
+// which names `path`.
+std::size_t read_up_to(const Descriptor& file, const std::string& path, char* to, std::size_t most);
 // Reads a whole input file. Throws IoError if open_input() does, or if it is larger than `limit` bytes.
 std::string read_file(const std::string& path, std::uint64_t limit = kMaxInputFile);
 

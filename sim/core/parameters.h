@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/text.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -266,7 +267,7 @@ Parameters<P>&& Parameters<P>::choice(std::string name, E P::*member,
         p.*member = value;
         return;
       }
-      allowed += (allowed.empty() ? "" : ", ") + word;
+      append_item(allowed, word);
     }
     node.fail("'" + given + "' is not one of: " + allowed);
   };

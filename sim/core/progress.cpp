@@ -39,7 +39,7 @@ std::string joined_parts(std::vector<Part> parts, std::size_t width) {
   while (parts.size() > 1 && length() > width)
     parts.erase(std::max_element(parts.begin(), parts.end(), less));
   std::string line;
-  for (const Part& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+  for (const Part& part : parts) append_item(line, part.text, "  ");
   return line.substr(0, width);  // ASCII
 }
 

@@ -123,7 +123,7 @@ ConfigNode own_entries(const ConfigNode& node, const std::string& kind, const st
 void unknown_component(const ConfigNode& node, const std::string& kind, const std::string& name) {
   const std::vector<std::string> names = Catalogue::instance().chosen_names(kind);
   std::string known;
-  for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
+  for (const std::string& other : names) append_item(known, other);
   if (known.empty()) known = "none; a plugin may have some";
   const ConfigNode* given = node.find("kind");
   (given != nullptr ? *given : node)

@@ -114,8 +114,7 @@ std::string say_once(std::vector<TableColumn>& table, std::size_t indent, std::s
   taken.resize(count);
   std::sort(taken.begin(), taken.end());
   std::string line;
-  for (const std::size_t i : taken)
-    line += (line.empty() ? "" : ", ") + table[i].title + " " + table[i].cells[0];
+  for (const std::size_t i : taken) append_item(line, table[i].title + " " + table[i].cells[0]);
   for (; count > 0; --count) table.erase(table.begin() + static_cast<std::ptrdiff_t>(taken[count - 1]));
   return line;
 }

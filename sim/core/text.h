@@ -22,6 +22,12 @@ std::string human_duration(double seconds);
 // Formats a number with its noun: "1 step", "2 steps".
 std::string counted(std::uint64_t count, const char* what);
 
+// Appends an item to a list of items in a text. `separator` stands between two items.
+inline void append_item(std::string& list, std::string_view item, std::string_view separator = ", ") {
+  if (!list.empty()) list += separator;
+  list += item;
+}
+
 // Classify and change ASCII characters, whatever the locale is.
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

@@ -12,6 +12,7 @@
 #include "sim/core/input_file.h"
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
+#include "sim/core/text.h"
 #include "sim/import/ns3_paths.h"
 #include "sim/import/ns3_settings.h"
 #include "sim/topology/files/ns3_topology.h"
@@ -103,7 +104,7 @@ class Translation {
     std::string dotted;
     for (const char* name : path) {
       node = &node->at_or_add(name);
-      dotted += (dotted.empty() ? "" : ".") + std::string(name);
+      append_item(dotted, name, ".");
     }
     Place place = settings_.place(key);
     place.path = dotted;

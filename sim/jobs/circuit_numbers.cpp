@@ -20,7 +20,7 @@ std::uint32_t number_of(const AskedCircuits& asked, const CircuitControl* contro
   const auto at = std::find(names.begin(), names.end(), asked.name);
   if (at != names.end()) return static_cast<std::uint32_t>(at - names.begin());
   std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) append_item(all, name);
   throw InputError(asked.place, "the optical switches have no circuits '" + asked.name + "'" +
                                     did_you_mean(asked.name, names) + "; they have: " + all);
 }

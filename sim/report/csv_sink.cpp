@@ -1,10 +1,12 @@
 #include "sim/report/csv_sink.h"
 
+#include "sim/core/text.h"
+
 namespace netsim {
 
 std::string csv_header(const std::vector<ColumnInfo>& columns) {
   std::string header;
-  for (const ColumnInfo& column : columns) header += (header.empty() ? "" : ",") + column.name;
+  for (const ColumnInfo& column : columns) append_item(header, column.name, ",");
   return header;
 }
 

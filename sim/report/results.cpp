@@ -114,7 +114,7 @@ void note_timeouts(const Results& results, std::vector<std::string>& notes) {
 void note_priorities(const Results& results, std::vector<std::string>& notes) {
   std::string names;
   for (const JobResult& job : results.jobs) {
-    if (job.priority != 0) names += (names.empty() ? "" : ", ") + job.name;
+    if (job.priority != 0) append_item(names, job.name);
   }
   if (names.empty()) return;
   notes.push_back("`priority` of " + names +

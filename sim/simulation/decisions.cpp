@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/configuration/configuration.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -26,7 +27,7 @@ std::string names(const Things& things, Name name) {
   std::string text;
   std::set<std::string> seen;
   for (const auto& thing : things) {
-    if (seen.insert(name(thing)).second) text += (text.empty() ? "" : ", ") + name(thing);
+    if (seen.insert(name(thing)).second) append_item(text, name(thing));
   }
   return text;
 }

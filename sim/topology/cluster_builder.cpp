@@ -7,6 +7,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/topology/cluster_islands.h"
 #include "sim/topology/joined_routes.h"
 #include "sim/topology/nic_rates.h"
@@ -98,7 +99,7 @@ class ClusterBuilder {
   [[noreturn]] void missing_topology() const {
     std::string known;
     for (const std::string& name : Registry<Topology>::instance().names()) {
-      known += (known.empty() ? "" : ", ") + name;
+      append_item(known, name);
     }
     root_.fail("'topology' is missing: {kind: ..., its parameters} (known: " + known + ")");
   }
@@ -164,7 +165,7 @@ class ClusterBuilder {
       ConfiguredFabric* configured = fabric_called(name);
       if (configured == nullptr) {
         std::string known;
-        for (const ConfiguredFabric& other : fabrics_) known += (known.empty() ? "" : ", ") + other.name;
+        for (const ConfiguredFabric& other : fabrics_) append_item(known, other.name);
         (chosen != nullptr ? *chosen : *group.where)
             .fail("host " + group.kind + " has " + in_words(fabric.ports, "port") + " for a fabric '" + name +
                   "', and there is none (fabrics: " + known + ")");
@@ -180,7 +181,7 @@ class ClusterBuilder {
     if (group.fabric == nullptr) return nullptr;
     const std::vector<HostFabric> own = group.host->fabrics();
     std::string known;
-    for (const HostFabric& fabric : own) known += (known.empty() ? "" : ", ") + fabric.name;
+    for (const HostFabric& fabric : own) append_item(known, fabric.name);
     const auto has = [&](const std::string& key) {
       return std::any_of(own.begin(), own.end(),
                          [&](const HostFabric& fabric) { return fabric.name == key; });

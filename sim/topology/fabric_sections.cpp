@@ -9,7 +9,7 @@ namespace {
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) append_item(text, name);
   return text;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/core/text.h"
+
 namespace netsim {
 namespace {
 
@@ -60,7 +62,7 @@ class JoinedRoutes final : public Routes {
     std::string text;
     for (std::size_t i = 0; i < routes_.size(); ++i) {
       const std::string own = routes_[i]->channels_in_words();
-      if (!own.empty()) text += (text.empty() ? "" : "; ") + names_[i] + ": " + own;
+      if (!own.empty()) append_item(text, names_[i] + ": " + own, "; ");
     }
     return text;
   }

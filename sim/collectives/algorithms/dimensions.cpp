@@ -1,6 +1,7 @@
 #include "sim/collectives/algorithms/dimensions.h"
 
 #include "sim/collectives/algorithms/regular_plan.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -18,7 +19,7 @@ void check(const Dimensions& dimensions, const char* algorithm, CollectiveKind k
   std::string text;
   for (const std::uint32_t size : dimensions) {
     if (product <= UINT32_MAX) product *= size;
-    text += (text.empty() ? "" : " x ") + std::to_string(size);
+    append_item(text, std::to_string(size), " x ");
   }
   if (product != ranks) refuse(algorithm, kind, ranks, "needs as many as its dimensions, " + text + ", have");
 }

@@ -8,6 +8,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -32,8 +33,7 @@ std::string algorithms_for(CollectiveKind kind) {
   const auto& registry = Registry<CollectiveAlgorithm>::instance();
   std::string names;
   for (const std::string& name : registry.names()) {
-    if (has_required_parameters(name) || does(*registry.create(name), kind))
-      names += (names.empty() ? "" : ", ") + name;
+    if (has_required_parameters(name) || does(*registry.create(name), kind)) append_item(names, name);
   }
   return names;
 }

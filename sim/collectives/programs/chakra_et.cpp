@@ -15,6 +15,7 @@
 #include "sim/collectives/programs/chakra_trace.h"
 #include "sim/collectives/programs/program_file.h"
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -146,7 +147,7 @@ std::vector<CollectiveKind> kinds_of_messages(const ChakraMessages& messages) {
   std::vector<CollectiveKind> all;
   for (const auto& [known, kind] : kChakraNames) {
     if (!trace.collective.empty() && name == known) return {kind};
-    allowed += (allowed.empty() ? "" : ", ") + std::string(known);
+    append_item(allowed, known);
     if (can_reduce(kind) == sums) all.push_back(kind);
   }
   if (trace.collective.empty()) return all;

@@ -12,6 +12,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
 #include "sim/core/recognise.h"
+#include "sim/core/text.h"
 #include "sim/core/xml.h"
 
 namespace netsim {
@@ -52,7 +53,7 @@ auto chosen(const XmlElement& element, const char* attribute, const Values& valu
   std::string allowed;
   for (const auto& value : values) {
     if (given == msccl_name(value)) return value;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(msccl_name(value));
+    append_item(allowed, msccl_name(value));
   }
   element.fail(element.has(attribute) ? fmt::format("{} is '{}'; allowed: {}", attribute, given, allowed)
                                       : fmt::format("'{}' is missing; allowed: {}", attribute, allowed));

@@ -44,7 +44,7 @@ std::vector<std::string> kinds_of_algorithm(const CollectiveAlgorithm& algorithm
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) append_item(text, word);
   return text;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/core/text.h"
+
 namespace netsim {
 namespace {
 
@@ -222,8 +224,7 @@ class Connector {
 std::string to_string(const ProgramFault& fault) {
   std::string text;
   const auto add = [&text](const char* what, std::uint32_t index) {
-    if (index != kNoIndex)
-      text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(index);
+    if (index != kNoIndex) append_item(text, std::string(what) + " " + std::to_string(index));
   };
   add("rank", fault.rank);
   add("thread block", fault.block);

@@ -14,6 +14,7 @@
 #include "sim/core/input_file.h"
 #include "sim/core/parameters.h"
 #include "sim/core/recognise.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -146,7 +147,7 @@ CollectiveKind kind_named(const ConfigNode& node) {
   }
   for (const auto& [known, kind] : kNames) {
     if (name == known) return kind;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(known);
+    append_item(allowed, known);
   }
   node.fail("'" + given + "' is no collective; allowed: " + allowed);
 }

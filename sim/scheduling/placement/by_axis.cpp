@@ -10,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/scheduling/placement.h"
 
 namespace netsim {
@@ -58,7 +59,7 @@ class ByAxis final : public Placement {
     std::string known;
     for (std::size_t i = 0; i < view.axes.size(); ++i) {
       if (view.axes[i].first != name) {
-        known += (known.empty() ? "" : ", ") + view.axes[i].first;
+        append_item(known, view.axes[i].first);
         continue;
       }
       if (std::find(named.begin(), named.end(), i) != named.end())

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/config_entries.h"
+#include "sim/core/text.h"
 #include "sim/topology/files/described_links.h"
 
 namespace netsim {
@@ -269,7 +270,7 @@ std::unique_ptr<Host> described_host(DescribedCluster cluster, const DescribedHo
     return std::make_unique<DescribedHost>(std::move(cluster), std::move(host), p);
   }
   std::string kinds;
-  for (const DescribedHosts& host : hosts) kinds += (kinds.empty() ? "" : "; ") + in_words(cluster, host);
+  for (const DescribedHosts& host : hosts) append_item(kinds, in_words(cluster, host), "; ");
   const bool none = found == hosts.end();
   const ConfigNode& at = none ? entry_or_self(where, p.instance.empty() ? "device" : "instance") : where;
   at.fail(std::string(none ? "no such host" : "there are several kinds of hosts") + " in " + cluster.file +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/topology/files/file_parameters.h"
 
 namespace netsim {
@@ -70,7 +71,7 @@ class SimaiReader {
         compute_capability_ = capability;
         return;
       }
-      allowed += (allowed.empty() ? "" : ", ") + std::string(type);
+      append_item(allowed, type);
     }
     reader_.fail(word,
                  "the GPUs' type is '" + std::string(word.text.substr(0, 40)) + "'; allowed: " + allowed);

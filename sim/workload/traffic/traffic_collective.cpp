@@ -17,6 +17,7 @@
 #include "sim/collectives/own_algorithm.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/workload/routing/token_section.h"
 #include "sim/workload/traffic/counts.h"
 #include "sim/workload/traffic/simple_source.h"
@@ -54,7 +55,7 @@ std::string each_kind(const char* CollectiveKindInfo::*what) {
   std::string text;
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     if (!is_collective(info.kind) || info.*what == nullptr) continue;
-    text += (text.empty() ? "" : "; ") + std::string(info.name) + ": " + info.*what;
+    append_item(text, std::string(info.name) + ": " + info.*what, "; ");
   }
   return text;
 }

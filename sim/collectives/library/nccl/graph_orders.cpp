@@ -7,6 +7,7 @@
 
 #include "sim/collectives/library/domains.h"
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -98,7 +99,7 @@ class Given {
           nets_near(domains_[domain], end == 0 ? way.front() : way.back());
       if (near.empty() || std::find(near.begin(), near.end(), channel.nets[end]) != near.end()) continue;
       std::string allowed;
-      for (const std::uint32_t net : near) allowed += (allowed.empty() ? "" : ", ") + std::to_string(net);
+      for (const std::uint32_t net : near) append_item(allowed, std::to_string(net));
       throw InputError(
           channel.place,
           std::string(end == 0 ? "it begins" : "it ends") + " with net " + std::to_string(channel.nets[end]) +

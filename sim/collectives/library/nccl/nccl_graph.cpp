@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/core/recognise.h"
+#include "sim/core/text.h"
 #include "sim/core/xml.h"
 
 namespace netsim {
@@ -53,7 +54,7 @@ std::string link_type(const XmlElement& element, const char* name) {
   std::string given = element.text(name), allowed;
   for (const char* type : kTypes) {
     if (given == type) return given;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(type);
+    append_item(allowed, type);
   }
   element.fail(fmt::format("{} is '{}'; allowed: {}", name, std::string_view(given).substr(0, 40), allowed));
 }

@@ -56,7 +56,7 @@ Names protocol_names() {
 
 std::string unknown(std::string_view what, std::string_view given, const Names& names) {
   std::string allowed;
-  for (const std::string& name : names) allowed += (allowed.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) append_item(allowed, name);
   return std::string(what) + " '" + std::string(given.substr(0, 40)) + "' is not known (allowed: " + allowed +
          ")";
 }

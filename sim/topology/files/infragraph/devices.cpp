@@ -43,7 +43,7 @@ std::vector<std::uint32_t> device_end(const ConfigNode& edge, const char* key, c
   end.allow_keys({"device", "component"});
   const ConfigNode& component = needed(end, "component");
   std::string path = text_in(end, "device");
-  path += (path.empty() ? "" : ".") + read_text(component);
+  append_item(path, read_text(component), ".");
   return Devices::choose(device, steps_of(component, path), component);
 }
 

@@ -80,7 +80,7 @@ const Message& infrastructure() {
 }
 
 Place below(Place place, const std::string& key) {
-  place.path += (place.path.empty() ? "" : ".") + key;
+  append_item(place.path, key, ".");
   return place;
 }
 

@@ -107,7 +107,7 @@ std::pair<std::string, const ConfigNode*> chosen(const ConfigNode& map,
     if (figure != nullptr && (choice == nullptr || read_text(*choice) == name)) return {name, figure};
   }
   std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) append_item(list, name);
   (choice != nullptr ? *choice : map).fail("one of " + list + " is expected, with its figure");
 }
 
