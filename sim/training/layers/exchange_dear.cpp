@@ -1,4 +1,4 @@
-// dear: each group of gradients has a reduce-scatter beside the backward and an all-gather beside the next
+// dear: each group of gradients is reduced (reduce-scatter) beside the backward, and gathered beside the next
 // forward (Zhang et al., "DeAR", ICDCS 2023; lzhangbv/dear_pytorch, dopt_rsag.py). Together they are an
 // all-reduce.
 //

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "sim/core/config_entries.h"
 #include "sim/core/registry.h"

@@ -5,7 +5,10 @@
 //   reduced by servers on the workers, or by a ring:  2 M N (2 P - 2) / P
 //   sufficient factors:                               2 K (P - 1) (M + N)
 // `hybrid` takes the first where it is not more than the second.
+#include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "sim/core/config_entries.h"
 #include "sim/core/registry.h"
@@ -69,7 +72,7 @@ class SufficientFactors final : public GradientExchange {
                            p_.operations;
     const double most = to_seconds(ProgramLimits::kKernelTime);
     if (seconds > most) entry_or_self(where_, "operations").fail("the products take longer than 10000 s");
-    return step.compute("multiply " + layer.name, static_cast<Time>(seconds * static_cast<double>(kSecond)),
+    return step.compute("multiply " + layer.name, std::llround(seconds * static_cast<double>(kSecond)),
                         {arrived}, false);
   }
 

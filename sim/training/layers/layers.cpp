@@ -12,6 +12,7 @@
 //     - {name: fc, count: 3, forward: 1 ms, backward: 1 ms, weight_gradient: 1 ms, bytes: 100 MB}
 //   exchange: {kind: all_reduce, bucket: 25 MB}
 //   optimizer: {per: layer, time: 10 us}
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
