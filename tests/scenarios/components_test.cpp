@@ -42,6 +42,7 @@ TEST_P(ShippedConfigs, Run) {
 
 const std::vector<std::string> kShort = {"microbatches=2", "model.sequence=256"};
 const std::vector<std::string> kFewBytes = {"bytes=1 MB", "repeat=1"};
+const std::vector<std::string> kSmallGradients = {"scale.bytes=0.02", "iterations=2"};
 const std::vector<std::string> kShortLayers = {"model.sequence=256"};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -149,6 +150,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"two_dgx.yaml", "workloads/dlrm.yaml"}, Case{"two_dgx.yaml", "workloads/local_sgd.yaml"},
         Case{"compute/parameter_server.yaml", "workloads/parameter_server.yaml"},
         Case{"compute/single_nic_stragglers.yaml", "workloads/stale_synchronous.yaml"}));
+INSTANTIATE_TEST_SUITE_P(
+    Layers, ShippedConfigs,
+    ::testing::Values(
+        Case{"topologies/single_nic.yaml", "workloads/layers/bert_large.yaml", kSmallGradients},
+        Case{"topologies/single_nic.yaml", "workloads/layers/moe.yaml", kSmallGradients},
+        Case{"topologies/single_nic.yaml", "workloads/layers/out_of_order.yaml", kSmallGradients},
+        Case{"topologies/single_nic.yaml", "workloads/layers/resnet_50.yaml", kSmallGradients},
+        Case{"topologies/single_nic.yaml", "workloads/layers/vgg_19.yaml", kSmallGradients},
+        Case{"topologies/single_nic.yaml", "workloads/layers/vgg_19_factors.yaml", kSmallGradients},
+        Case{"topologies/single_nic.yaml", "workloads/layers/vgg_19_servers.yaml", kSmallGradients}));
 
 std::string all_configs() {
   std::ostringstream text;

@@ -1,5 +1,5 @@
-// Tests that `kind: layers` takes exactly as long as closed forms say, with communications of given times:
-// wait- free backpropagation, the buckets of PyTorch's DDP, DeAR, servers, and the choice of Poseidon.
+// Tests that `kind: layers` takes exactly as long as closed forms say, with communications of given times.
+// The forms are those of wait-free backpropagation, PyTorch's DDP, DeAR, servers, and the choice of Poseidon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ namespace netsim::test {
 
 class Replay {
  public:
-  // Time of a communication. Of a message it is asked for the send.
+  // Returns the time of a collective or a send. A receive ends with its send.
   using Duration = std::function<Time(const Task&)>;
 
   Replay(TaskSource& source, Duration duration) : source_(source), duration_(std::move(duration)) {
