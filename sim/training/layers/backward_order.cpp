@@ -1,5 +1,7 @@
 #include "sim/training/layers/backward_order.h"
 
+#include <array>
+
 namespace netsim {
 
 std::string backward_problem(const std::vector<TimedLayer>& layers, const std::vector<BackwardStep>& order) {
@@ -7,7 +9,8 @@ std::string backward_problem(const std::vector<TimedLayer>& layers, const std::v
   for (const TimedLayer& layer : layers) {
     for (const std::uint32_t before : layer.after) ++readers[before];
   }
-  std::vector<bool> done[2] = {std::vector<bool>(layers.size()), std::vector<bool>(layers.size())};
+  const std::vector<bool> nothing(layers.size());
+  std::array<std::vector<bool>, 2> done{nothing, nothing};  // by `weights`
   for (const auto& [layer, weights] : order) {
     const std::string what = std::string(weights ? "the weight gradient" : "the backward") + " of layer ";
     if (layer >= layers.size()) return what + std::to_string(layer) + " does not exist";

@@ -28,10 +28,7 @@ class GradientExchange {
   // Returns the number of ranks behind the workers, for which write() adds roles.
   virtual std::uint32_t servers() const { return 0; }
   // Throws ConfigError where the exchange is not for these layers. Called once, before anything else.
-  virtual void check(const std::vector<TimedLayer>& layers, const ExchangeSettings& settings) const {
-    static_cast<void>(layers);
-    static_cast<void>(settings);
-  }
+  virtual void check(const std::vector<TimedLayer>& /*layers*/, const ExchangeSettings& /*settings*/) const {}
   // Writes an iteration: step.forwards() or a forward() for each layer, step.backward(), and communications.
   // It calls step.exchanged() for each layer whose next forward has to wait. The workload then adds the
   // optimizer's operations for these layers.

@@ -114,7 +114,7 @@ class LayersWorkload final : public WorkloadKind {
       warm_up->fail(std::to_string(p_.warm_up) + " of " + std::to_string(p_.iterations) +
                     " iterations: warm_up has to be fewer than all");
     }
-    if (p_.replicas == 1 && exchange_->servers() == 0) refuse_one_worker();
+    if (p_.replicas == 1) check_one_worker();
     if (p_.replicas + std::int64_t{exchange_->servers()} > kMaxTrafficRanks)
       entry_or_self(where, "replicas")
           .fail("at most " + std::to_string(kMaxTrafficRanks) + " ranks are allowed");
@@ -132,9 +132,12 @@ class LayersWorkload final : public WorkloadKind {
   }
 
  private:
-  [[noreturn]] void refuse_one_worker() const {
-    entry_or_self(where_, "replicas")
-        .fail("1 worker has nobody to exchange gradients with: at least 2 are needed");
+  // One worker is enough only where servers are its partners.
+  void check_one_worker() const {
+    bool alone = exchange_->servers() == 0;
+    for (const TimedLayer& layer : layers_.layers) alone = alone || layer.all_to_all > 0;
+    if (!alone) return;
+    entry_or_self(where_, "replicas").fail("1 worker has nobody to communicate with: at least 2 are needed");
   }
   std::uint32_t workers(std::uint32_t gpus) const {
     const std::int64_t servers = exchange_->servers();
@@ -145,7 +148,7 @@ class LayersWorkload final : public WorkloadKind {
                                                          " servers, but the cluster has " +
                                                          std::to_string(gpus) + " GPUs");
     }
-    if (workers == 1 && servers == 0) refuse_one_worker();
+    if (workers == 1) check_one_worker();
     return static_cast<std::uint32_t>(workers);
   }
 
