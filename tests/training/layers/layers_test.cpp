@@ -320,7 +320,7 @@ TEST(Optimizer, UpdatesEachLayerOrAllOfThem) {
   EXPECT_EQ(steady_time(whole, channel()), 22 * kMillisecond);
 }
 
-TEST(Layers, ExchangeTokensAroundExperts) {
+TEST(TimedLayers, ExchangeTokensAroundExperts) {
   const auto source = source_of(
       "replicas: 2\nlayers:\n  - {name: a, forward: 1 ms, backward: 1 ms, bytes: 1 MB}\n"
       "  - {name: e, forward: 1 ms, backward: 1 ms, all_to_all: 2 MB}\n");
@@ -330,7 +330,7 @@ TEST(Layers, ExchangeTokensAroundExperts) {
 }
 
 // d reads b and c, which read a; the list has them in another order.
-TEST(Layers, FormAGraph) {
+TEST(TimedLayers, FormAGraph) {
   const auto source = source_of(
       "replicas: 2\nlayers:\n  - {name: d, forward: 1 ms, after: [b, c]}\n  - {name: a, forward: 1 ms, "
       "after: []}\n"
@@ -339,14 +339,14 @@ TEST(Layers, FormAGraph) {
                                              "backward c", "backward b", "backward a"));
 }
 
-TEST(Layers, AreScaled) {
+TEST(TimedLayers, AreScaled) {
   const std::string yaml = chain_yaml({{1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}},
                                       "scale: {forward: 2, backward: 2, bytes: 2}\n");
   EXPECT_EQ(steady_time(yaml, channel()), 36 * kMillisecond);
 }
 
 // A compiled file has the same tasks as the description.
-TEST(Layers, CompileToAFile) {
+TEST(TimedLayers, CompileToAFile) {
   const std::string yaml = chain_yaml({{1, 2, 3}, {1, 2, 3}}, "exchange: {kind: servers, servers: 2}\n");
   const auto source = source_of(yaml);
   const auto compiled =
@@ -357,7 +357,7 @@ TEST(Layers, CompileToAFile) {
   EXPECT_EQ(Replay(*compiled, channel()).ends(), Replay(*source, channel()).ends());
 }
 
-TEST(Layers, TakeAllGpusWithoutReplicas) {
+TEST(TimedLayers, TakeAllGpusWithoutReplicas) {
   EXPECT_EQ(source_of("layers: [{forward: 1 ms}]\n", 6)->ranks(), 6U);
   EXPECT_EQ(source_of("layers: [{forward: 1 ms}]\nexchange: {kind: servers, servers: 2}\n", 6)->ranks(), 6U);
 }
