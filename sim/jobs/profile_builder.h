@@ -11,8 +11,9 @@
 
 namespace netsim {
 
-// Estimates the time of a communication without contention, at least 0. It is called for the lowest rank's
-// task of a collective and for the send of a message. It is called for copies between a GPU and its host too.
+// Estimates the time of a communication without contention and without its start-up, at least 0. It is called
+// for the lowest rank's task of a collective and for the send of a message. It is called for copies between a
+// GPU and its host too.
 using CommunicationEstimate = std::function<Time(RankId rank, const Task& task)>;
 
 // Returns the profile of the first iteration, or nothing where the source has no task graph. The

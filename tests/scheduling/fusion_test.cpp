@@ -197,9 +197,9 @@ TEST(Fusion, ARuleSeesTensorsInTheOrderInWhichTheyAreReady) {
     }
     return FusionMap{{{0, 1}, {2}}};
   };
-  const FusionMap map = fuse(layer_chain(1, 2, {9, 8, 7}), 2, rule);
+  const FusionMap map = fuse(layer_chain(1, 2, {9, 8, 7}), rule);
   EXPECT_THAT(ready, ElementsAre(5, 7, 9));
-  EXPECT_THAT(transfer, ElementsAre(5, 6, 7));
+  EXPECT_THAT(transfer, ElementsAre(7, 8, 9));
   EXPECT_THAT(map.buckets, ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
 }
 

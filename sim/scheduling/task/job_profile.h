@@ -2,7 +2,8 @@
 // Task schedulers plan with it (TaskScheduler::plan()), and profile_builder.h makes it from a workload.
 //
 // It is plain data and the same for all ranks. Times are those of the first iteration without contention:
-// computations take what ComputeTimes says, communications what the caller of the builder estimates.
+// computations take what ComputeTimes says, communications what the caller of the builder estimates. Start-up
+// times of communications are not in them.
 #pragma once
 
 #include <algorithm>
