@@ -55,6 +55,7 @@ struct RankSchedule {
   std::unordered_map<std::uint32_t, std::deque<ArrivedDecision>> decisions;  // by group; only looked up
   std::unordered_map<std::uint32_t, std::uint64_t> turns;  // by sequence: number launched; only looked up
   std::vector<std::byte> state;                            // RankView::state
+  bool part_ends = false;    // the tasks of a part are ending; the scheduler is called afterwards
   Time call_again = kNever;  // time of the earliest call that the scheduler has asked for
   SchedulingSummary summary;
 };

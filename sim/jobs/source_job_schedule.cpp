@@ -146,7 +146,7 @@ void SourceJob::take_turn(const SetState& set, RankSchedule& schedule, const Act
 // decided, then what the scheduler chooses.
 void SourceJob::call_scheduler(SetState& set, RankId rank) {
   RankSchedule& schedule = ranks_[rank].schedule;
-  if (ranks_[rank].halted) return;
+  if (ranks_[rank].halted || schedule.part_ends) return;
   std::vector<std::uint32_t> at_once = std::move(schedule.at_once);
   schedule.at_once.clear();
   for (const std::uint32_t slot : at_once) {
@@ -370,8 +370,11 @@ void SourceJob::tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_
 
 // ---- Ends
 
+// The scheduler is called when all tasks of a bucket have ended, so that it sees everything that waited for
+// one of them.
 void SourceJob::part_done(SetState& set, RankId rank, const CommunicationRequest& request, Time started) {
-  std::vector<PartInFlight>& all = ranks_[rank].schedule.in_flight;
+  RankSchedule& schedule = ranks_[rank].schedule;
+  std::vector<PartInFlight>& all = schedule.in_flight;
   const auto at = std::find_if(all.begin(), all.end(), [&](const PartInFlight& part) {
     return part.operation == request.communication;
   });
@@ -381,11 +384,13 @@ void SourceJob::part_done(SetState& set, RankId rank, const CommunicationRequest
   const Task& task = set.active[part.slots.front()].task;
   if (runs_kernels(task)) run_.devices->communication_ends(plan_.gpus[rank], task.stream, part.channels);
   set.cause = JobRecord::Cause::task_ended;
+  schedule.part_ends = true;
   const bool last = set.active[part.slots.front()].parts_ended + 1 == set.active[part.slots.front()].parts;
   for (std::size_t i = 1; last && i < part.slots.size(); ++i) {
     complete(set, part.slots[i], JobRecord::Kind::communication_ends, set.active[part.slots[i]].start);
   }
   end_part(set, part.slots.front(), part, started);
+  schedule.part_ends = false;
   call_scheduler(set, rank);
 }
 
