@@ -10,7 +10,7 @@
 
 namespace netsim {
 
-// LaunchDecision: the launch of the next part of a collective. Plain data.
+// LaunchDecision: the launch of a part of a collective. Plain data.
 struct LaunchDecision {
   JobId job = 0;
   RankId by = 0;  // the rank that decided, the first one of the group
@@ -18,6 +18,7 @@ struct LaunchDecision {
   std::uint64_t communication = 0;  // id of the collective as a whole
   std::uint8_t priority = 0;
   std::uint8_t traffic_class = 0;
+  bool last_part = false;  // the last part instead of the next one
 };
 
 // Passes the decision to JobSet::decided() at `time`, between events, by LogicalProcess::ask_call() of the

@@ -25,10 +25,21 @@ struct Pending {
   Bytes part = 0;  // size of its parts; `bytes` if it is not cut
   Bytes launched = 0;
   std::uint32_t parts_launched = 0;
+  bool last_launched = false;  // the last part was launched before another one
   Time ready = 0;
 
   Bytes left() const { return bytes - launched; }
   Bytes next() const { return left() < part ? left() : part; }
+  // Returns the bytes of the last part if it is shorter than the others and not the next one, otherwise 0.
+  Bytes last() const { return left() > part && part > 0 && !last_launched ? bytes % part : 0; }
+  // Returns the number of the next part.
+  std::uint32_t next_number() const { return parts_launched - (last_launched ? 1 : 0); }
+  // Notes the launch of the next part, or of the last one.
+  void note_launch(bool last_part) {
+    launched += last_part ? last() : next();
+    last_launched = last_launched || last_part;
+    ++parts_launched;
+  }
   std::uint32_t parts() const { return static_cast<std::uint32_t>((bytes + part - 1) / part); }
 };
 

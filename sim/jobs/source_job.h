@@ -186,7 +186,7 @@ class SourceJob final : public TaskJob {
   bool is_decided_here(const Active& active) const;
   Candidate candidate_of(const SetState& set, const Pending& pending) const;
   void launch_part(SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
-  void start_part(SetState& set, RankId rank, const Pending& pending, Bytes bytes, const Launch& launch);
+  void start_part(SetState& set, RankId rank, const Pending& pending, const Launch& launch);
   void tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first);
   void count_launch(const SetState& set, RankId rank, std::size_t candidate);
   void announce_launch(SetState& set, const Active& active, const Launch& launch);

@@ -176,10 +176,8 @@ void SourceJob::launch_all_parts(SetState& set, RankId rank, std::uint32_t slot,
   single.bytes = set.active[slot].task.bytes();
   single.part = part_of(set.active[slot].task, single.bytes);
   while (single.left() > 0) {
-    const Bytes next = single.next();
-    start_part(set, rank, single, next, launch);
-    single.launched += next;
-    ++single.parts_launched;
+    start_part(set, rank, single, launch);
+    single.note_launch(launch.last_part);
   }
 }
 
@@ -195,7 +193,8 @@ bool SourceJob::follow_decisions(SetState& set, RankId rank) {
     const ArrivedDecision next = found->second.front();
     if (next.decision.communication != active.communication) continue;
     found->second.pop_front();
-    const Launch launch{i, next.decision.priority, next.decision.traffic_class};
+    const Launch launch{i, next.decision.priority, next.decision.traffic_class, kNever,
+                        next.decision.last_part};
     const JobRecord::Cause cause = set.cause;
     if (next.arrived > schedule.pending[i].ready) {
       set.cause = JobRecord::Cause::decided;
@@ -222,8 +221,11 @@ Launch SourceJob::ask_scheduler(SetState& set, RankId rank) {
   }
   const RankView view{rank, set.loop.now(), set.in_flight, schedule.state};
   const Launch launch = scheduler().next(view, set.candidates);
-  NETSIM_CHECK(launch.candidate == Launch::kNothing || (launch.candidate < set.candidates.size() &&
-                                                        set.candidates[launch.candidate].decided_here),
+  const auto may_be_launched = [&](const Launch& one) {
+    return one.candidate < set.candidates.size() && set.candidates[one.candidate].decided_here &&
+           (!one.last_part || set.candidates[one.candidate].last > 0);
+  };
+  NETSIM_CHECK(launch.candidate == Launch::kNothing || may_be_launched(launch),
                "task scheduler '" + plan_.scheduling->name + "' launches what it may not launch here");
   return launch;
 }
@@ -237,6 +239,7 @@ Candidate SourceJob::candidate_of(const SetState& set, const Pending& pending) c
   candidate.group = group_of(first.task);
   candidate.left = pending.left();
   candidate.next = pending.next();
+  candidate.last = pending.last();
   candidate.ready = pending.ready;
   candidate.decided_here = is_decided_here(first);
   return candidate;
@@ -278,14 +281,14 @@ void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candi
   (here ? summary.held_by_scheduler : summary.held_by_agreement) += held;
 }
 
-// Tells the other members of a collective that its next part is launched.
+// Tells the other members of a collective that a part is launched.
 void SourceJob::announce_launch(SetState& set, const Active& active, const Launch& launch) {
   if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return;
   if (active.group->gpus.size() < 2 || !is_decided_here(active)) return;
   RankState& rank = ranks_[active.rank];
   (*run_.announce_decision)(rank.set, set.loop.now() + plan_.scheduling->latency, rank.origin,
                             {number_, active.rank, active.task.group(), active.communication, launch.priority,
-                             launch.traffic_class});
+                             launch.traffic_class, launch.last_part});
 }
 
 // The decision has arrived at the other members. Each launches in an event of its own.
@@ -309,7 +312,7 @@ void SourceJob::call_schedulers() {
 
 // ---- Launches
 
-// Launches the next part of a candidate. The candidate is gone when its last part is launched.
+// Launches the next part of a candidate, or its last one. The candidate is gone when all parts are launched.
 void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, const Launch& launch) {
   RankSchedule& schedule = ranks_[rank].schedule;
   Pending& pending = schedule.pending[candidate];
@@ -320,11 +323,10 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
     for (const std::uint32_t slot : slots) launch_all_parts(set, rank, slot, launch);
     return;
   }
-  const Bytes bytes = pending.next();
   const Active& first = set.active[pending.slots.front()];
-  start_part(set, rank, pending, bytes, launch);
-  pending.launched += bytes;
-  const bool begins = pending.parts_launched++ == 0;
+  start_part(set, rank, pending, launch);
+  const bool begins = pending.parts_launched == 0;
+  pending.note_launch(launch.last_part);
   if (pending.left() == 0)
     schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
   if (begins) take_turn(set, schedule, first);
@@ -332,12 +334,12 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
 
 // Starts a part as an operation of the executor. Its records come first, because the statistics refuse
 // members that disagree.
-void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, Bytes bytes,
-                           const Launch& launch) {
+void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, const Launch& launch) {
   const bool first = pending.parts_launched == 0;
   const std::uint32_t parts = pending.parts(), slot = pending.slots.front();
   const std::uint64_t whole = set.active[slot].communication;
-  const std::uint64_t operation = parts == 1 ? whole : part_id(whole, pending.parts_launched);
+  const std::uint32_t number = launch.last_part ? parts - 1 : pending.next_number();
+  const std::uint64_t operation = parts == 1 ? whole : part_id(whole, number);
   for (const std::uint32_t member : pending.slots) {
     Active& active = set.active[member];
     if (member == slot || first) {
@@ -348,13 +350,13 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, B
   }
   const Active& active = set.active[slot];
   CommunicationRequest part = request(active, members(set, slot), slot);
-  part.bytes = bytes;
+  part.bytes = launch.last_part ? pending.last() : pending.next();
   part.communication = operation;
   part.traits.priority = std::max(part.traits.priority, launch.priority);
   if (launch.traffic_class != 0) part.traits.traffic_class = launch.traffic_class;
   const GpuId gpu = plan_.gpus[rank];
   const std::uint32_t channels = run_.executor->start(gpu, part);
-  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, bytes, channels});
+  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, part.bytes, channels});
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, channels);
 }
 

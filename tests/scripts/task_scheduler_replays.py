@@ -214,10 +214,13 @@ def one_at_a_time(key, most=1):
 
 
 def credit(most):
-    """BytePS's queue (scheduled_queue.cc): the first entry by priority, then key, whose length is at most the credit."""
+    """BytePS's queue (scheduled_queue.cc): the first entry by priority, then key, whose length is at most the credit. Each part is an entry."""
     def pick(candidates, flight):
         for one in sorted(candidates, key=by_need):
-            if one.parts[0] <= most - sum(part for _, lane, part in flight if lane == one.lane):
+            free = most - sum(part for _, lane, part in flight if lane == one.lane)
+            number = next((number for number, part in enumerate(one.parts) if part <= free), None)
+            if number is not None:
+                one.parts.insert(0, one.parts.pop(number))
                 return one
         return None
     return pick

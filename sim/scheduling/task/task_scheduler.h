@@ -49,7 +49,8 @@ struct Candidate : CommunicationFacts {
   GroupId group = kNoIndex;  // group of a collective; none for a message
   Bytes left = 0;            // bytes that were not launched yet
   Bytes next = 0;            // bytes of the part that is launched next
-  Time ready = 0;            // when its dependencies had ended
+  Bytes last = 0;  // bytes of the last part if it is shorter and may be launched instead; 0: it may not
+  Time ready = 0;  // when its dependencies had ended
   // Whether this rank decides about it. If not, it cannot be launched here. It is listed so that a rule can
   // see what else is waiting.
   bool decided_here = true;
@@ -92,6 +93,7 @@ struct Launch {
   std::uint8_t traffic_class = 0;  // TransferTraits::traffic_class of its messages, if it is not 0
   // Where nothing is launched: call again at this time, even if nothing has happened at the rank.
   Time call_again = kNever;
+  bool last_part = false;  // launch the last part (Candidate::last) instead of the next one
 };
 
 // TaskNeeds: what a scheduler needs of the job.

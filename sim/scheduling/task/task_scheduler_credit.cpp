@@ -1,7 +1,8 @@
 // credit: the scheduler of ByteScheduler (Peng et al., SOSP 2019), by the rule of BytePS's scheduled_queue.cc
-// (bytedance/byteps f5df52fe). Communications are cut into parts. Of the parts that are ready, the one that
-// is needed first and whose bytes fit into the credit is launched; one that does not fit is passed over. A
-// part takes its bytes from the credit when it is launched and returns them when it ends.
+// (bytedance/byteps f5df52fe). Communications are cut into parts. The scheduler goes through the parts that
+// are ready, those needed first before others, and launches the first one whose bytes fit into the credit. It
+// passes over a part that does not fit, also for the shorter last part of the same communication. A part
+// takes its bytes from the credit when it is launched and returns them when it ends.
 //
 // A part alone takes its bytes over the rate plus a round trip, so the rate with one part in flight is
 // part / (part + rate x round trip) of the link's, and a credit of k parts multiplies it by k up to the
@@ -46,12 +47,19 @@ class Credit final : public TaskScheduler {
   Bytes part_bytes(const CommunicationFacts&) const override { return p_.part; }
   LaunchPlan plan(const JobProfile& profile) const override { return {order_of_use(profile), {}, {}}; }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
-    // What cannot be cut may be larger than the credit. It is launched when nothing else is in flight.
-    const auto fits = [&](const Candidate& one) {
+    // A communication that cannot be cut may be larger than the credit. It is launched when nothing else is
+    // in flight.
+    const auto fits = [&](const Candidate& one, Bytes part) {
       const Bytes used = bytes_in_lane(rank, one);
-      return used == 0 || used + one.next <= p_.credit;
+      return used == 0 || used + part <= p_.credit;
     };
-    return {first_candidate(candidates, fits, is_needed_before)};
+    const auto any_fits = [&](const Candidate& one) {
+      return fits(one, one.next) || (one.last > 0 && fits(one, one.last));
+    };
+    Launch launch{first_candidate(candidates, any_fits, is_needed_before)};
+    if (launch.candidate == Launch::kNothing) return launch;
+    launch.last_part = !fits(candidates[launch.candidate], candidates[launch.candidate].next);
+    return launch;
   }
 
  private:
