@@ -134,7 +134,7 @@ def training(name, draw):
         after = tuple(f"b{other}" for other in sorted(readers[layer])) or (f"f{layer}",)
         tasks.append(Task(f"b{layer}", "compute", random_time(draw), after))
         waits = (f"b{layer}",)
-        if draw.random() < 0.25:
+        if draw.random() < 0.35:
             tasks.append(Task(f"x{layer}", "all_to_all", random_bytes(draw), waits))
             waits = (f"b{layer}", f"x{layer}")
         tasks.append(Task(f"g{layer}", "all_reduce", random_bytes(draw), waits))
@@ -215,7 +215,7 @@ def served_chain(name, draw):
     return Graph(name, messages + computations)
 
 
-def random_graphs(count, seed, families=(training, mixed, served)):
+def random_graphs(count, seed, families):
     """So many graphs, of the families in turn."""
     makers = itertools.islice(itertools.cycle(families), count)
     return [make(f"{make.__name__}{index}", random.Random(f"{seed} {index}")) for index, make in enumerate(makers)]
