@@ -81,7 +81,7 @@ Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
   return pending;
 }
 
-// Adds a candidate all of whose tasks are ready, if it is its turn.
+// Adds a candidate all of whose tasks are ready, unless the plan holds it.
 void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pending pending) {
   std::sort(pending.slots.begin(), pending.slots.end(), [&set](std::uint32_t a, std::uint32_t b) {
     return set.active[a].task.id < set.active[b].task.id;
@@ -93,21 +93,60 @@ void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pendin
     const Bytes part = scheduler().part_bytes(facts_of(first, pending.bytes));
     if (part > 0) pending.part = std::min(part, pending.bytes);
   }
-  if (is_its_turn(set, pending)) {
-    insert(set, schedule, std::move(pending));
+  if (is_held(set, pending)) {
+    schedule.held.push_back(std::move(pending));
   } else {
-    schedule.out_of_turn.push_back(std::move(pending));
+    insert(set, schedule, std::move(pending));
   }
 }
 
-// Returns whether a candidate is next in its sequence. Where another rank decides, that rank keeps the order.
-bool SourceJob::is_its_turn(const SetState& set, const Pending& pending) const {
+// Returns whether the plan holds a candidate. Where another rank decides, that rank keeps the plan.
+bool SourceJob::is_held(const SetState& set, const Pending& pending) const {
   const Active& first = set.active[pending.slots.front()];
+  if (!is_decided_here(first)) return false;
+  return is_held_by_sequence(first) ||
+         std::any_of(pending.slots.begin(), pending.slots.end(),
+                     [&](std::uint32_t slot) { return is_held_by_task(set.active[slot]); });
+}
+
+bool SourceJob::is_held_by_sequence(const Active& first) const {
   const LaunchTables::Turn turn = plan_.scheduling->tables.turn(first.rank, first.task.id);
-  if (turn.sequence == kNoIndex || !is_decided_here(first)) return true;
+  if (turn.sequence == kNoIndex) return false;
   const auto& turns = ranks_[first.rank].schedule.turns;
   const auto launched = turns.find(turn.sequence);
-  return turn.number == (launched == turns.end() ? 0 : launched->second);
+  return turn.number != (launched == turns.end() ? 0 : launched->second);
+}
+
+bool SourceJob::is_held_by_task(const Active& active) const {
+  const LaunchTables& tables = plan_.scheduling->tables;
+  const auto& ended = ranks_[active.rank].schedule.ended;
+  const std::uint64_t iteration = tables.iteration(active.rank, active.task.id);
+  const auto holds = tables.holds(active.rank, active.task.id);
+  return std::any_of(holds.begin(), holds.end(), [&](std::uint32_t until) {
+    const auto found = ended.find(until);
+    return found == ended.end() || found->second <= iteration;
+  });
+}
+
+// Makes candidates of the communications that nothing in the plan holds any longer.
+void SourceJob::release_held(const SetState& set, RankSchedule& schedule) {
+  for (std::size_t i = 0; i < schedule.held.size();) {
+    if (is_held(set, schedule.held[i])) {
+      ++i;
+      continue;
+    }
+    Pending pending = std::move(schedule.held[i]);
+    schedule.held.erase(schedule.held.begin() + static_cast<std::ptrdiff_t>(i));
+    insert(set, schedule, std::move(pending));
+  }
+}
+
+// A task of the rank has ended, which the plan may hold others for.
+void SourceJob::note_end(const SetState& set, RankId rank, TaskId task) {
+  const LaunchTables& tables = plan_.scheduling->tables;
+  if (!tables.is_awaited(rank, task)) return;
+  ++ranks_[rank].schedule.ended[tables.position(rank, task)];
+  release_held(set, ranks_[rank].schedule);
 }
 
 void SourceJob::insert(const SetState& set, RankSchedule& schedule, Pending pending) {
@@ -122,12 +161,7 @@ void SourceJob::take_turn(const SetState& set, RankSchedule& schedule, const Act
   const LaunchTables::Turn turn = plan_.scheduling->tables.turn(active.rank, active.task.id);
   if (turn.sequence == kNoIndex) return;
   ++schedule.turns[turn.sequence];
-  const auto next = std::find_if(schedule.out_of_turn.begin(), schedule.out_of_turn.end(),
-                                 [&](const Pending& other) { return is_its_turn(set, other); });
-  if (next == schedule.out_of_turn.end()) return;
-  Pending pending = std::move(*next);
-  schedule.out_of_turn.erase(next);
-  insert(set, schedule, std::move(pending));
+  release_held(set, schedule);
 }
 
 // ---- Decisions
