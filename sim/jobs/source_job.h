@@ -174,6 +174,7 @@ class SourceJob final : public TaskJob {
   void add_candidate(SetState& set, std::uint32_t slot);
   Pending pending_of(const SetState& set, std::uint32_t slot) const;
   void complete_candidate(SetState& set, RankSchedule& schedule, Pending pending);
+  Bytes part_of(const Task& task, Bytes bytes) const;
   bool is_held(const SetState& set, const Pending& pending) const;
   bool is_held_by_sequence(const Active& first) const;
   bool is_held_by_task(const Active& active) const;
@@ -182,17 +183,16 @@ class SourceJob final : public TaskJob {
   static void insert(const SetState& set, RankSchedule& schedule, Pending pending);
   void take_turn(const SetState& set, RankSchedule& schedule, const Active& active);
   void call_scheduler(SetState& set, RankId rank);
+  void launch_all_parts(SetState& set, RankId rank, std::uint32_t slot, const Launch& launch);
   bool follow_decisions(SetState& set, RankId rank);
   Launch ask_scheduler(SetState& set, RankId rank);
   void call_again(SetState& set, RankId rank, Time time);
   bool is_decided_here(const Active& active) const;
   Candidate candidate_of(const SetState& set, const Pending& pending) const;
   void launch_part(SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
-  void launch_grouped(SetState& set, RankId rank, const std::vector<std::uint32_t>& slots,
-                      const Launch& launch);
   void start_part(SetState& set, RankId rank, const Pending& pending, Bytes bytes, const Launch& launch);
   void tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first);
-  void count_launch(const SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
+  void count_launch(const SetState& set, RankId rank, std::size_t candidate);
   void announce_launch(SetState& set, const Active& active, const Launch& launch);
   void part_done(SetState& set, RankId rank, const CommunicationRequest& request, Time started);
   void end_part(SetState& set, std::uint32_t slot, const PartInFlight& part, Time started);

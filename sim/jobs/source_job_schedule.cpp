@@ -19,11 +19,11 @@ GroupId group_of(const Task& task) {
   return task.kind() == TaskKind::collective ? task.group() : GroupId(kNoIndex);
 }
 
-// Returns whether the task may run in parts or with others: it is a whole communication by itself.
-bool is_plain(const Task& task) {
-  if (task.together > 1) return false;
-  return is_point_to_point(task) ||
-         (task.kind() == TaskKind::collective && task.collective().counts == nullptr);
+// Returns whether the communication may run in parts. Both ends of a message give the same answer, although
+// one of them may be in a grouped call. All members of a collective call it in the same grouped call.
+bool can_be_cut(const Task& task) {
+  if (is_point_to_point(task)) return true;
+  return task.together == 1 && task.collective().counts == nullptr;
 }
 
 }  // namespace
@@ -36,6 +36,7 @@ void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   RankSchedule& schedule = ranks_[active.rank].schedule;
   const bool chosen = active.task.kind() == TaskKind::send ||
+                      (active.task.kind() == TaskKind::receive && active.task.together > 1) ||
                       (active.task.kind() == TaskKind::collective && pause_of(active.task) == 0);
   if (!chosen) {
     schedule.at_once.push_back(slot);
@@ -81,23 +82,32 @@ Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
   return pending;
 }
 
-// Adds a candidate all of whose tasks are ready, unless the plan holds it.
+// Adds a candidate all of whose tasks are ready, unless the plan holds it. A grouped call of messages is
+// launched at once, because the receives in it must not wait.
 void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pending pending) {
   std::sort(pending.slots.begin(), pending.slots.end(), [&set](std::uint32_t a, std::uint32_t b) {
     return set.active[a].task.id < set.active[b].task.id;
   });
   const Task& first = set.active[pending.slots.front()].task;
-  pending.ready = set.loop.now();
-  pending.part = pending.bytes;
-  if (is_plain(first)) {
-    const Bytes part = scheduler().part_bytes(facts_of(first, pending.bytes));
-    if (part > 0) pending.part = std::min(part, pending.bytes);
+  const bool grouped = first.together > 1;
+  const auto is_message = [&](std::uint32_t slot) { return is_point_to_point(set.active[slot].task); };
+  if (grouped && std::all_of(pending.slots.begin(), pending.slots.end(), is_message)) {
+    schedule.at_once.insert(schedule.at_once.end(), pending.slots.begin(), pending.slots.end());
+    return;
   }
+  pending.ready = set.loop.now();
+  pending.part = grouped ? pending.bytes : part_of(first, pending.bytes);
   if (is_held(set, pending)) {
     schedule.held.push_back(std::move(pending));
   } else {
     insert(set, schedule, std::move(pending));
   }
+}
+
+// Returns the size of the parts of a communication of this many bytes.
+Bytes SourceJob::part_of(const Task& task, Bytes bytes) const {
+  const Bytes part = can_be_cut(task) ? scheduler().part_bytes(facts_of(task, bytes)) : 0;
+  return part > 0 ? std::min(part, bytes) : bytes;
 }
 
 // Returns whether the plan holds a candidate. Where another rank decides, that rank keeps the plan.
@@ -174,19 +184,10 @@ void SourceJob::call_scheduler(SetState& set, RankId rank) {
   std::vector<std::uint32_t> at_once = std::move(schedule.at_once);
   schedule.at_once.clear();
   for (const std::uint32_t slot : at_once) {
-    if (set.active[slot].task.kind() != TaskKind::receive) {
+    if (is_point_to_point(set.active[slot].task)) {
+      launch_all_parts(set, rank, slot, {});
+    } else {
       launch(set, slot);
-      continue;
-    }
-    Pending receive = pending_of(set, slot);
-    const Bytes part = scheduler().part_bytes(facts_of(set.active[slot].task, receive.bytes));
-    receive.part = part > 0 ? std::min(part, receive.bytes) : receive.bytes;
-    set.active[slot].parts = receive.parts();
-    while (receive.left() > 0) {
-      const Bytes next = receive.next();
-      start_part(set, rank, receive, next, {});
-      receive.launched += next;
-      ++receive.parts_launched;
     }
   }
   while (follow_decisions(set, rank)) continue;
@@ -196,8 +197,23 @@ void SourceJob::call_scheduler(SetState& set, RankId rank) {
       if (launch.call_again != kNever) call_again(set, rank, launch.call_again);
       return;
     }
-    count_launch(set, rank, launch.candidate, launch);
+    count_launch(set, rank, launch.candidate);
     launch_part(set, rank, launch.candidate, launch);
+  }
+}
+
+// Launches all parts of one task: of a receive, whose sender cuts the message into the same parts, or of a
+// task of a grouped call.
+void SourceJob::launch_all_parts(SetState& set, RankId rank, std::uint32_t slot, const Launch& launch) {
+  Pending single;
+  single.slots = {slot};
+  single.bytes = set.active[slot].task.bytes();
+  single.part = part_of(set.active[slot].task, single.bytes);
+  while (single.left() > 0) {
+    const Bytes next = single.next();
+    start_part(set, rank, single, next, launch);
+    single.launched += next;
+    ++single.parts_launched;
   }
 }
 
@@ -219,7 +235,7 @@ bool SourceJob::follow_decisions(SetState& set, RankId rank) {
       set.cause = JobRecord::Cause::decided;
       set.decided_by = next.decision.by;
     }
-    count_launch(set, rank, i, launch);
+    count_launch(set, rank, i);
     launch_part(set, rank, i, launch);
     set.cause = cause;
     set.decided_by = RankId::none();
@@ -275,17 +291,16 @@ void SourceJob::call_again(SetState& set, RankId rank, Time time) {
   set.loop.schedule(time, ranks_[rank].origin, EventKind::job, first_rank_ + rank, kCallScheduler);
 }
 
-void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candidate, const Launch&) {
+void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candidate) {
   RankSchedule& schedule = ranks_[rank].schedule;
   SchedulingSummary& summary = schedule.summary;
   const Pending& pending = schedule.pending[candidate];
   ++summary.parts;
-  const std::uint32_t stream = static_cast<std::uint32_t>(set.active[pending.slots.front()].task.stream);
+  const Stream stream = set.active[pending.slots.front()].task.stream;
+  const auto first = schedule.pending.begin();
   const bool overtakes = std::any_of(
-      schedule.pending.begin(), schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate),
-      [&](const Pending& earlier) {
-        return static_cast<std::uint32_t>(set.active[earlier.slots.front()].task.stream) == stream;
-      });
+      first, first + static_cast<std::ptrdiff_t>(candidate),
+      [&](const Pending& earlier) { return set.active[earlier.slots.front()].task.stream == stream; });
   summary.reordered += overtakes ? 1 : 0;
   if (pending.parts_launched > 0) return;
   summary.launches += pending.slots.size();
@@ -336,7 +351,7 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
   if (pending.slots.size() > 1 && !pending.fused) {
     const std::vector<std::uint32_t> slots = std::move(pending.slots);
     schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
-    launch_grouped(set, rank, slots, launch);
+    for (const std::uint32_t slot : slots) launch_all_parts(set, rank, slot, launch);
     return;
   }
   const Bytes bytes = pending.next();
@@ -347,17 +362,6 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
   if (pending.left() == 0)
     schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
   if (begins) take_turn(set, schedule, first);
-}
-
-// Launches all tasks of a grouped call, each as an operation of its own.
-void SourceJob::launch_grouped(SetState& set, RankId rank, const std::vector<std::uint32_t>& slots,
-                               const Launch& launch) {
-  for (const std::uint32_t slot : slots) {
-    Pending single;
-    single.slots = {slot};
-    single.bytes = single.part = set.active[slot].task.bytes();
-    start_part(set, rank, single, single.bytes, launch);
-  }
 }
 
 // Starts a part as an operation of the executor. Its records come first, because the statistics refuse
