@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -56,9 +57,9 @@ struct RankSchedule {
   std::unordered_map<std::uint32_t, std::uint64_t> turns;  // by sequence: number launched; only looked up
   // By position of a task for which others are held: in how many iterations it has ended; only looked up.
   std::unordered_map<std::uint32_t, std::uint64_t> ended;
-  std::vector<std::byte> state;  // RankView::state
-  Time call_again = kNever;      // time of the earliest call that the scheduler has asked for
-  SchedulingSummary summary;
+  std::vector<std::byte> state;                  // RankView::state
+  Time call_again = kNever;                      // time of the earliest call that the scheduler has asked for
+  std::map<std::uint32_t, LaunchCounts> counts;  // by Task::name
 };
 
 }  // namespace netsim::source_job

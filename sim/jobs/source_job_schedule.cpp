@@ -293,23 +293,24 @@ void SourceJob::call_again(SetState& set, RankId rank, Time time) {
 
 void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candidate) {
   RankSchedule& schedule = ranks_[rank].schedule;
-  SchedulingSummary& summary = schedule.summary;
   const Pending& pending = schedule.pending[candidate];
-  ++summary.parts;
-  const Stream stream = set.active[pending.slots.front()].task.stream;
+  const Active& active = set.active[pending.slots.front()];
+  LaunchCounts& counts = schedule.counts[active.task.name];
+  ++counts.parts;
   const auto first = schedule.pending.begin();
-  const bool overtakes = std::any_of(
-      first, first + static_cast<std::ptrdiff_t>(candidate),
-      [&](const Pending& earlier) { return set.active[earlier.slots.front()].task.stream == stream; });
-  summary.reordered += overtakes ? 1 : 0;
+  const bool overtakes =
+      std::any_of(first, first + static_cast<std::ptrdiff_t>(candidate), [&](const Pending& earlier) {
+        return set.active[earlier.slots.front()].task.stream == active.task.stream;
+      });
+  counts.reordered += overtakes ? 1 : 0;
   if (pending.parts_launched > 0) return;
-  summary.launches += pending.slots.size();
-  summary.fused += pending.fused ? pending.slots.size() : 0;
+  counts.launches += pending.slots.size();
+  counts.fused += pending.fused ? pending.slots.size() : 0;
   const Time held = set.loop.now() - pending.ready;
   if (held == 0) return;
-  ++summary.held;
-  const bool here = is_decided_here(set.active[pending.slots.front()]);
-  (here ? summary.held_by_scheduler : summary.held_by_agreement) += held;
+  ++counts.held;
+  (is_decided_here(active) ? counts.held_by_scheduler : counts.held_by_agreement) += held;
+  counts.longest_held = std::max(counts.longest_held, held);
 }
 
 // Tells the other members of a collective that its next part is launched.
@@ -455,14 +456,10 @@ SchedulingSummary SourceJob::scheduling() const {
   if (plan_.scheduling == nullptr) return sum;
   sum.scheduler = plan_.scheduling->name;
   for (const RankState& rank : ranks_) {
-    const SchedulingSummary& one = rank.schedule.summary;
-    sum.launches += one.launches;
-    sum.parts += one.parts;
-    sum.fused += one.fused;
-    sum.reordered += one.reordered;
-    sum.held += one.held;
-    sum.held_by_scheduler += one.held_by_scheduler;
-    sum.held_by_agreement += one.held_by_agreement;
+    for (const auto& [name, counts] : rank.schedule.counts) {
+      sum.add(counts);
+      sum.by_name[source().name(name)].add(counts);
+    }
   }
   return sum;
 }

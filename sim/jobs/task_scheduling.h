@@ -1,7 +1,9 @@
 // TaskScheduling: the task scheduler of a job, and what it has decided before the job begins.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -87,9 +89,8 @@ struct TaskScheduling {
   LaunchTables tables;
 };
 
-// SchedulingSummary: what a task scheduler did in a job, summed over its ranks.
-struct SchedulingSummary {
-  std::string scheduler;        // kind
+// LaunchCounts: what a task scheduler did with some communications, summed over ranks.
+struct LaunchCounts {
   std::uint64_t launches = 0;   // communications launched
   std::uint64_t parts = 0;      // parts launched; equal to `launches` where nothing was cut
   std::uint64_t fused = 0;      // communications that were launched with others as one
@@ -97,6 +98,24 @@ struct SchedulingSummary {
   std::uint64_t held = 0;       // communications that were ready before their first part was launched
   Time held_by_scheduler = 0;   // time from there to the launch, where the rank itself decided
   Time held_by_agreement = 0;   // the same, where another rank decided
+  Time longest_held = 0;        // the longest of these times
+
+  void add(const LaunchCounts& other) {
+    launches += other.launches;
+    parts += other.parts;
+    fused += other.fused;
+    reordered += other.reordered;
+    held += other.held;
+    held_by_scheduler += other.held_by_scheduler;
+    held_by_agreement += other.held_by_agreement;
+    longest_held = std::max(longest_held, other.longest_held);
+  }
+};
+
+// SchedulingSummary: what a task scheduler did in a job.
+struct SchedulingSummary : LaunchCounts {
+  std::string scheduler;                        // kind
+  std::map<std::string, LaunchCounts> by_name;  // by the name of the communications
 };
 
 }  // namespace netsim
