@@ -1,5 +1,5 @@
-// A task scheduler with state beside each rank: it lets some time pass between two launches of a rank, and
-// asks to be called again when that has passed.
+// A task scheduler with state beside each rank. It lets some time pass between two launches of a rank, and
+// asks to be called again after it.
 #include <cstring>
 #include <memory>
 
