@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "sim/core/random.h"
+#include "sim/scheduling/task/operation_graph.h"
 #include "tests/scheduling/profile_maker.h"
 #include "tests/support/test_size.h"
 
@@ -22,6 +23,7 @@ using netsim::test::by_size;
 using netsim::test::layer_chain;
 using netsim::test::ProfileMaker;
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 // ---- Replay
 
@@ -303,7 +305,14 @@ TEST(CompilerOverlap, StartsGradientsBesideTheBackward) {
   EXPECT_EQ(steps(profile, {}), "o0 o1 o2 o3 s4 o5 s6 o7 s8 w4 w6 w8 ");
 }
 
-// Of equal collectives, the one whose computation comes first is launched first.
+// Each hold is an edge of the graph in which netsim looks for circles.
+TEST(OperationGraph, MoreEdgesMayCloseACircle) {
+  const JobProfile profile = three_gathers();
+  EXPECT_TRUE(OperationGraph(profile).circle().empty());
+  EXPECT_THAT(OperationGraph(profile, {{1, 0}}).circle(), UnorderedElementsAre(0, 1));
+}
+
+// Among equal collectives, the one whose computation comes first is launched first.
 TEST(CompilerOverlap, TakesWhatTheEarliestComputationNeeds) {
   ProfileMaker maker;
   const std::uint32_t late = maker.add(ProfileTaskKind::collective, 5, 0, {});

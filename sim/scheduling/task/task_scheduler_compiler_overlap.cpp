@@ -22,7 +22,7 @@ const Parameters<OverlapLimits>& overlap_parameters() {
                  "most bytes of inputs and outputs of collectives between their start and the wait for them")
           .integer("prefetch", &P::prefetch, {0, 1 << 20},
                    "how many computations ahead of the one that needs it a collective may be started")
-          .integer("distance", &P::distance, {1, 1 << 30},
+          .integer("distance", &P::distance, {0, 1 << 30},
                    "most tasks between a computation and a collective that is started early beside it")
           .real("multiplier", &P::multiplier, {0, 1000},
                 "share of a computation's time that counts as hiding collectives");
