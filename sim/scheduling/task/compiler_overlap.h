@@ -2,10 +2,10 @@
 // are hidden by computations. The rule is that of its published code (pytorch 002965e,
 // torch/_inductor/fx_passes/overlap_scheduling.py, OverlapScheduler).
 //
-// A collective is two nodes, its start and the wait for it. Of the ready nodes, the rule takes the one that
-// the earliest computation waits for. Then nodes before a collective precede, waits for exposed collectives
-// come last, and program order decides. At a computation it first hides what is in flight, in order of start.
-// Then it starts collectives early that the rest of the computation can hide.
+// A collective is two nodes, its start and the wait for it. The rule takes the ready node that the earliest
+// computation waits for. Among equals, nodes before a collective precede, waits for exposed collectives come
+// last, and program order decides. At a computation it first hides what is in flight, in order of start. Then
+// it starts collectives early that the rest of the computation can hide.
 //
 // Differences to the code:
 // - Of its two memory bounds only that on bytes in flight acts. The other one compares with the peak of an
