@@ -25,6 +25,8 @@ const char* to_string(PathStep::Kind kind) {
       return "communication";
     case PathStep::Kind::held:
       return "held";
+    case PathStep::Kind::scheduler:
+      return "scheduler";
   }
   return "?";
 }
@@ -38,6 +40,10 @@ void PathSummary::add(const PathStep& step) {
       return;
     case PathStep::Kind::held:
       held += duration;
+      return;
+    case PathStep::Kind::scheduler:
+      held += duration;
+      scheduler += duration;
       return;
     case PathStep::Kind::launch:
       launch += duration;
@@ -63,6 +69,14 @@ void PathSummary::add(const PathStep& step) {
 }
 
 namespace {
+
+// Returns the kind of the wait before a task that does not begin when its cause ended. Only a task scheduler
+// lets a communication wait for anything but an earliest start.
+PathStep::Kind kind_of_wait(const JobRecord& record) {
+  const bool chosen =
+      record.cause == JobRecord::Cause::task_ended || record.cause == JobRecord::Cause::decided;
+  return chosen && is_communication(record.task) ? PathStep::Kind::scheduler : PathStep::Kind::held;
+}
 
 PathStep::Kind step_kind(TaskKind kind) {
   if (kind == TaskKind::compute) return PathStep::Kind::compute;
@@ -201,10 +215,12 @@ PathStep CriticalPath::step_of(std::uint32_t number) const {
   return step;
 }
 
-// The gap before a message is the library's overhead. Before any other step nothing ran.
+// The gap before a message is the library's overhead. Before any other step nothing ran. A gap that a task
+// scheduler caused names the communication that it held.
 PathStep CriticalPath::gap_of(std::uint32_t number) const {
   const Link& link = steps_[number];
   PathStep gap;
+  if (link.kind == PathStep::Kind::scheduler) gap = step_of(number);
   if (link.source != kNoIndex) {
     gap = step_of(number);
     gap.kind = PathStep::Kind::launch;
@@ -233,6 +249,7 @@ void CriticalPath::begins(const JobRecord& record) {
   Link since;
   since.begin = since.end = record.time;
   since.task = running.task;
+  since.kind = kind_of_wait(record);
   running.released_by = extend(cause_of(record), since);
   steps_.hold(running.released_by);
   if (running.kind != PathStep::Kind::compute) {

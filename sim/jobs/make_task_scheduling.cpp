@@ -4,11 +4,14 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/jobs/profile_builder.h"
+#include "sim/scheduling/task/operation_graph.h"
 
 namespace netsim {
 namespace {
@@ -65,6 +68,12 @@ class PlanTables {
     for (const std::vector<std::uint32_t>& bucket : plan.fused) add_bucket(bucket);
     for (std::uint32_t number = 0; number < plan.sequences.size(); ++number)
       add_sequence(number, plan.sequences[number]);
+    for (const LaunchPlan::Hold& hold : plan.holds) {
+      const ProfileTask& until = profile_.tasks[hold.task];
+      for_each_member(hold.communication, [&](const ProfileTask& task) {
+        if (task.rank == until.rank) tables_.add_hold(task.rank, task.position, until.position);
+      });
+    }
     return std::move(tables_);
   }
 
@@ -112,6 +121,40 @@ class PlanTables {
   std::map<std::uint32_t, const std::vector<std::uint32_t>*> buckets_of_;  // by communication
 };
 
+// Returns the waits that a plan adds between tasks. Each communication of a sequence waits for the one
+// before, which is launched and so ends if all that it waits for does.
+std::vector<AdjacencyList::Edge> waits_of(const LaunchPlan& plan, const JobProfile& profile) {
+  std::vector<AdjacencyList::Edge> waits;
+  for (const std::vector<std::uint32_t>& sequence : plan.sequences) {
+    for (std::size_t i = 1; i < sequence.size(); ++i)
+      waits.emplace_back(profile.members.of(sequence[i - 1]).front(),
+                         profile.members.of(sequence[i]).front());
+  }
+  for (const LaunchPlan::Hold& hold : plan.holds) {
+    for (const std::uint32_t task : profile.members.of(hold.communication)) {
+      if (profile.tasks[task].rank == profile.tasks[hold.task].rank) waits.emplace_back(hold.task, task);
+    }
+  }
+  return waits;
+}
+
+// Refuses a plan with which tasks wait for one another for ever.
+void refuse_circle(const LaunchPlan& plan, const JobProfile& profile, const std::string& scheduler,
+                   const Place& place) {
+  if (plan.sequences.empty() && plan.holds.empty()) return;
+  const std::vector<std::uint32_t> circle = OperationGraph(profile, waits_of(plan, profile)).circle();
+  if (circle.empty()) return;
+  std::string tasks;
+  for (std::size_t i = 0; i < circle.size() && i < 4; ++i) {
+    const ProfileTask& task = profile.tasks[circle[i]];
+    tasks += fmt::format("{}task {} of rank {}", i == 0 ? "" : ", ", task.position, std::uint32_t{task.rank});
+  }
+  throw ConfigError(place,
+                    fmt::format("the plan of task scheduler '{}' lets tasks wait for one another in a "
+                                "circle of {}: {}{}; use one that decides during the run, such as fifo",
+                                scheduler, circle.size(), tasks, circle.size() > 4 ? ", ..." : ""));
+}
+
 }  // namespace
 
 std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
@@ -136,7 +179,9 @@ std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParam
                     "as ptdp, layers, tasks and .pb; or fifo and preferred)",
                     scheduling->name, job.name));
   }
-  scheduling->tables = PlanTables(*profile, source).make(scheduling->scheduler->plan(*profile));
+  const LaunchPlan plan = scheduling->scheduler->plan(*profile);
+  refuse_circle(plan, *profile, scheduling->name, parameters.tasks.place());
+  scheduling->tables = PlanTables(*profile, source).make(plan);
   return scheduling;
 }
 

@@ -20,7 +20,8 @@ struct PathStep {
     acknowledgement,  // a message and its acknowledgement, which end a point-to-point sender
     circuits,         // from the last member's request for optical circuits until they are up
     communication,    // not known in parts: from the last member's or the sender's start to the end
-    held              // nothing ran: an earliest start, or a task scheduler's decision
+    held,             // nothing ran: an earliest start
+    scheduler         // nothing ran: a task scheduler held the communication that begins at the end
   };
   Kind kind = Kind::held;
   Stream stream = Stream::compute;
@@ -45,7 +46,9 @@ const char* to_string(PathStep::Kind kind);
 struct PathSummary {
   void add(const PathStep& step);
 
-  Time compute = 0, held = 0;
+  Time compute = 0;
+  Time held = 0;       // nothing ran
+  Time scheduler = 0;  // part of `held` in which a task scheduler held a communication
   std::array<Time, kStreams> communication{};  // by stream: all time that is neither of those
   // The time of `communication`, divided by its cause.
   Time launch = 0, propagation = 0, transmission = 0, queueing = 0, paused = 0, at_sender = 0;

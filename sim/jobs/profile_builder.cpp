@@ -24,13 +24,18 @@ ProfileTaskKind profile_kind(const Task& task) {
   }
 }
 
+// Returns whether a plan may say when the communication is launched: it waits for nothing but the scheduler.
+bool may_be_ordered(const Task& task) {
+  return task.together == 1 && (task.kind() != TaskKind::collective || task.collective().pause == 0);
+}
+
 // Returns whether a collective may be launched as one with others: its blocks follow from its bytes alone.
 bool may_be_fused(const Task& task) {
   const CollectiveTask& call = task.collective();
   const bool known = call.collective == CollectiveKind::all_reduce ||
                      call.collective == CollectiveKind::all_gather ||
                      call.collective == CollectiveKind::reduce_scatter;
-  return known && call.counts == nullptr && task.together == 1;
+  return known && call.counts == nullptr && may_be_ordered(task);
 }
 
 std::uint64_t match_id(RankId rank, const Task& task) {
@@ -38,6 +43,19 @@ std::uint64_t match_id(RankId rank, const Task& task) {
   const MessageTask& message = task.message();
   const bool sends = task.kind() == TaskKind::send;
   return message_id({sends ? rank : message.peer, sends ? message.peer : rank, message.tag, task.sequence});
+}
+
+// Returns the bytes of a collective's input and output at a rank. An all-reduce has both in one place.
+Bytes memory_of(const ProfileTask& task, std::size_t members) {
+  switch (static_cast<CollectiveKind>(task.collective)) {
+    case CollectiveKind::all_reduce:
+      return task.bytes;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      return task.bytes + task.bytes / static_cast<Bytes>(members);
+    default:
+      return 2 * task.bytes;
+  }
 }
 
 class ProfileAssembly {
@@ -73,6 +91,10 @@ class ProfileAssembly {
       if (task.communication != kNoIndex) task.duration = durations_[task.communication];
     }
     JobProfile profile = make_job_profile(std::move(tasks_), std::move(edges_), next_edges_);
+    for (ProfileTask& task : profile.tasks) {
+      if (task.kind == ProfileTaskKind::collective)
+        task.memory = memory_of(task, profile.members.of(task.communication).size());
+    }
     refuse_circle(profile);
     return profile;
   }
@@ -107,8 +129,10 @@ class ProfileAssembly {
       entry.collective = static_cast<std::uint8_t>(task.collective().collective);
       entry.fusible = may_be_fused(task);
     }
-    if (task.kind() == TaskKind::collective || is_point_to_point(task))
+    if (task.kind() == TaskKind::collective || is_point_to_point(task)) {
       entry.communication = communication(rank, task);
+      entry.orderable = may_be_ordered(task);
+    }
     return entry;
   }
 

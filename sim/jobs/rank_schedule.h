@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -60,15 +61,17 @@ struct ArrivedDecision {
 struct RankSchedule {
   std::vector<std::uint32_t> at_once;  // slots of tasks that no scheduler delays
   std::vector<Pending> incomplete;     // buckets and grouped calls of which not all tasks are ready
-  std::vector<Pending> out_of_turn;    // those whose turn in their sequence has not come
+  std::vector<Pending> held;           // those that the plan holds: by their sequence, or until a task ends
   std::vector<Pending> pending;        // candidates, in program order
   std::vector<PartInFlight> in_flight;
   std::unordered_map<std::uint32_t, std::deque<ArrivedDecision>> decisions;  // by group; only looked up
   std::unordered_map<std::uint32_t, std::uint64_t> turns;  // by sequence: number launched; only looked up
-  std::vector<std::byte> state;                            // RankView::state
-  bool part_ends = false;    // the tasks of a part are ending; the scheduler is called afterwards
-  Time call_again = kNever;  // time of the earliest call that the scheduler has asked for
-  SchedulingSummary summary;
+  // By position of a task for which others are held: in how many iterations it has ended; only looked up.
+  std::unordered_map<std::uint32_t, std::uint64_t> ended;
+  std::vector<std::byte> state;  // RankView::state
+  bool part_ends = false;        // the tasks of a part are ending; the scheduler is called afterwards
+  Time call_again = kNever;      // time of the earliest call that the scheduler has asked for
+  std::map<std::uint32_t, LaunchCounts> counts;  // by Task::name
 };
 
 }  // namespace netsim::source_job

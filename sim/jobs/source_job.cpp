@@ -329,6 +329,7 @@ void SourceJob::complete(SetState& set, std::uint32_t slot, JobRecord::Kind kind
   }
   tell(record);
   set.cause = JobRecord::Cause::task_ended;
+  if (plan_.scheduling != nullptr) note_end(set, record.rank, record.task.id);
   const std::uint32_t queue = record.task.queue;
   const bool queued = queue != Task::kUnordered && !is_scheduled(record.task);
   if (queued) --ranks_[record.rank].queues[queue].under_way;

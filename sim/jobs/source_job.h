@@ -175,7 +175,11 @@ class SourceJob final : public TaskJob {
   Pending pending_of(const SetState& set, std::uint32_t slot) const;
   void complete_candidate(SetState& set, RankSchedule& schedule, Pending pending);
   Bytes part_of(const Task& task, Bytes bytes) const;
-  bool is_its_turn(const SetState& set, const Pending& pending) const;
+  bool is_held(const SetState& set, const Pending& pending) const;
+  bool is_held_by_sequence(const Active& first) const;
+  bool is_held_by_task(const Active& active) const;
+  void release_held(const SetState& set, RankSchedule& schedule);
+  void note_end(const SetState& set, RankId rank, TaskId task);
   static void insert(const SetState& set, RankSchedule& schedule, Pending pending);
   void take_turn(const SetState& set, RankSchedule& schedule, const Active& active);
   void call_scheduler(SetState& set, RankId rank);

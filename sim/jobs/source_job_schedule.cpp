@@ -82,8 +82,8 @@ Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
   return pending;
 }
 
-// Adds a candidate all of whose tasks are ready, if it is its turn. A grouped call of messages is launched at
-// once, because the receives in it must not wait.
+// Adds a candidate all of whose tasks are ready, unless the plan holds it. A grouped call of messages is
+// launched at once, because the receives in it must not wait.
 void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pending pending) {
   std::sort(pending.slots.begin(), pending.slots.end(), [&set](std::uint32_t a, std::uint32_t b) {
     return set.active[a].task.id < set.active[b].task.id;
@@ -97,10 +97,10 @@ void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pendin
   }
   pending.ready = set.loop.now();
   pending.part = grouped ? pending.bytes : part_of(first, pending.bytes);
-  if (is_its_turn(set, pending)) {
-    insert(set, schedule, std::move(pending));
+  if (is_held(set, pending)) {
+    schedule.held.push_back(std::move(pending));
   } else {
-    schedule.out_of_turn.push_back(std::move(pending));
+    insert(set, schedule, std::move(pending));
   }
 }
 
@@ -110,14 +110,53 @@ Bytes SourceJob::part_of(const Task& task, Bytes bytes) const {
   return part > 0 ? std::min(part, bytes) : bytes;
 }
 
-// Returns whether a candidate is next in its sequence. Where another rank decides, that rank keeps the order.
-bool SourceJob::is_its_turn(const SetState& set, const Pending& pending) const {
+// Returns whether the plan holds a candidate. Where another rank decides, that rank keeps the plan.
+bool SourceJob::is_held(const SetState& set, const Pending& pending) const {
   const Active& first = set.active[pending.slots.front()];
+  if (!is_decided_here(first)) return false;
+  return is_held_by_sequence(first) ||
+         std::any_of(pending.slots.begin(), pending.slots.end(),
+                     [&](std::uint32_t slot) { return is_held_by_task(set.active[slot]); });
+}
+
+bool SourceJob::is_held_by_sequence(const Active& first) const {
   const LaunchTables::Turn turn = plan_.scheduling->tables.turn(first.rank, first.task.id);
-  if (turn.sequence == kNoIndex || !is_decided_here(first)) return true;
+  if (turn.sequence == kNoIndex) return false;
   const auto& turns = ranks_[first.rank].schedule.turns;
   const auto launched = turns.find(turn.sequence);
-  return turn.number == (launched == turns.end() ? 0 : launched->second);
+  return turn.number != (launched == turns.end() ? 0 : launched->second);
+}
+
+bool SourceJob::is_held_by_task(const Active& active) const {
+  const LaunchTables& tables = plan_.scheduling->tables;
+  const auto& ended = ranks_[active.rank].schedule.ended;
+  const std::uint64_t iteration = tables.iteration(active.rank, active.task.id);
+  const auto holds = tables.holds(active.rank, active.task.id);
+  return std::any_of(holds.begin(), holds.end(), [&](std::uint32_t until) {
+    const auto found = ended.find(until);
+    return found == ended.end() || found->second <= iteration;
+  });
+}
+
+// Makes candidates of the communications that nothing in the plan holds any longer.
+void SourceJob::release_held(const SetState& set, RankSchedule& schedule) {
+  for (std::size_t i = 0; i < schedule.held.size();) {
+    if (is_held(set, schedule.held[i])) {
+      ++i;
+      continue;
+    }
+    Pending pending = std::move(schedule.held[i]);
+    schedule.held.erase(schedule.held.begin() + static_cast<std::ptrdiff_t>(i));
+    insert(set, schedule, std::move(pending));
+  }
+}
+
+// A task of the rank has ended, which the plan may hold others for.
+void SourceJob::note_end(const SetState& set, RankId rank, TaskId task) {
+  const LaunchTables& tables = plan_.scheduling->tables;
+  if (!tables.is_awaited(rank, task)) return;
+  ++ranks_[rank].schedule.ended[tables.position(rank, task)];
+  release_held(set, ranks_[rank].schedule);
 }
 
 void SourceJob::insert(const SetState& set, RankSchedule& schedule, Pending pending) {
@@ -132,12 +171,7 @@ void SourceJob::take_turn(const SetState& set, RankSchedule& schedule, const Act
   const LaunchTables::Turn turn = plan_.scheduling->tables.turn(active.rank, active.task.id);
   if (turn.sequence == kNoIndex) return;
   ++schedule.turns[turn.sequence];
-  const auto next = std::find_if(schedule.out_of_turn.begin(), schedule.out_of_turn.end(),
-                                 [&](const Pending& other) { return is_its_turn(set, other); });
-  if (next == schedule.out_of_turn.end()) return;
-  Pending pending = std::move(*next);
-  schedule.out_of_turn.erase(next);
-  insert(set, schedule, std::move(pending));
+  release_held(set, schedule);
 }
 
 // ---- Decisions
@@ -262,23 +296,24 @@ void SourceJob::call_again(SetState& set, RankId rank, Time time) {
 
 void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candidate) {
   RankSchedule& schedule = ranks_[rank].schedule;
-  SchedulingSummary& summary = schedule.summary;
   const Pending& pending = schedule.pending[candidate];
-  ++summary.parts;
-  const Stream stream = set.active[pending.slots.front()].task.stream;
+  const Active& active = set.active[pending.slots.front()];
+  LaunchCounts& counts = schedule.counts[active.task.name];
+  ++counts.parts;
   const auto first = schedule.pending.begin();
-  const bool overtakes = std::any_of(
-      first, first + static_cast<std::ptrdiff_t>(candidate),
-      [&](const Pending& earlier) { return set.active[earlier.slots.front()].task.stream == stream; });
-  summary.reordered += overtakes ? 1 : 0;
+  const bool overtakes =
+      std::any_of(first, first + static_cast<std::ptrdiff_t>(candidate), [&](const Pending& earlier) {
+        return set.active[earlier.slots.front()].task.stream == active.task.stream;
+      });
+  counts.reordered += overtakes ? 1 : 0;
   if (pending.parts_launched > 0) return;
-  summary.launches += pending.slots.size();
-  summary.fused += pending.fused ? pending.slots.size() : 0;
+  counts.launches += pending.slots.size();
+  counts.fused += pending.fused ? pending.slots.size() : 0;
   const Time held = set.loop.now() - pending.ready;
   if (held == 0) return;
-  ++summary.held;
-  const bool here = is_decided_here(set.active[pending.slots.front()]);
-  (here ? summary.held_by_scheduler : summary.held_by_agreement) += held;
+  ++counts.held;
+  (is_decided_here(active) ? counts.held_by_scheduler : counts.held_by_agreement) += held;
+  counts.longest_held = std::max(counts.longest_held, held);
 }
 
 // Tells the other members of a collective that a part is launched.
@@ -428,14 +463,10 @@ SchedulingSummary SourceJob::scheduling() const {
   if (plan_.scheduling == nullptr) return sum;
   sum.scheduler = plan_.scheduling->name;
   for (const RankState& rank : ranks_) {
-    const SchedulingSummary& one = rank.schedule.summary;
-    sum.launches += one.launches;
-    sum.parts += one.parts;
-    sum.fused += one.fused;
-    sum.reordered += one.reordered;
-    sum.held += one.held;
-    sum.held_by_scheduler += one.held_by_scheduler;
-    sum.held_by_agreement += one.held_by_agreement;
+    for (const auto& [name, counts] : rank.schedule.counts) {
+      sum.add(counts);
+      sum.by_name[source().name(name)].add(counts);
+    }
   }
   return sum;
 }

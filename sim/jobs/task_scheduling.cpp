@@ -32,6 +32,17 @@ void LaunchTables::set_sequence_size(std::uint32_t sequence, std::uint32_t tasks
   sequence_sizes_[sequence] = tasks;
 }
 
+void LaunchTables::add_hold(RankId rank, std::uint32_t position, std::uint32_t until) {
+  holds_[first_[rank] + position].push_back(until);
+  awaited_.insert(first_[rank] + until);
+}
+
+std::span<const std::uint32_t> LaunchTables::holds(RankId rank, TaskId task) const {
+  if (holds_.empty()) return {};
+  const auto found = holds_.find(entry(rank, task));
+  return found == holds_.end() ? std::span<const std::uint32_t>() : found->second;
+}
+
 LaunchTables::Turn LaunchTables::turn(RankId rank, TaskId task) const {
   if (places_.empty()) return {};
   const Place place = places_[entry(rank, task)];

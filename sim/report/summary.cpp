@@ -37,6 +37,7 @@ Json critical_path_json(const JobResult& job) {
   for (const PathSummary& path : job.paths) {
     sum.compute += path.compute;
     sum.held += path.held;
+    sum.scheduler += path.scheduler;
     for (std::size_t s = 0; s < kStreams; ++s) sum.communication[s] += path.communication[s];
     sum.launch += path.launch;
     sum.propagation += path.propagation;
@@ -55,6 +56,7 @@ Json critical_path_json(const JobResult& job) {
         to_seconds(sum.communication[static_cast<std::size_t>(stream)]) / iterations;
   }
   const auto mean = [iterations](Time time) { return to_seconds(time) / iterations; };
+  if (!job.scheduling.scheduler.empty()) json["held_by_scheduler_s"] = mean(sum.scheduler);
   json["launch_s"] = mean(sum.launch);
   json["propagation_s"] = mean(sum.propagation);
   json["transmission_s"] = mean(sum.transmission);

@@ -76,6 +76,27 @@ void log_placements(Log& log, const Simulation& simulation) {
   }
 }
 
+// Says what a task scheduler did, on the whole and with the communications of each name.
+void log_scheduling(Log& log, const JobResult& job) {
+  const SchedulingSummary& all = job.scheduling;
+  if (all.scheduler.empty()) return;
+  const auto line = [&](const std::string& what, const LaunchCounts& counts) {
+    std::string text = fmt::format("job '{}': {} launched {} {} in {} parts", job.name, all.scheduler,
+                                   counts.launches, what, counts.parts);
+    if (counts.fused > 0) text += fmt::format(", {} of them fused with others", counts.fused);
+    if (counts.reordered > 0) text += fmt::format("; {} launches overtook an earlier one", counts.reordered);
+    if (counts.held > 0) {
+      text +=
+          fmt::format("; {} were held, {} by the scheduler and {} by the agreement on an order, at most {}",
+                      counts.held, format_time(counts.held_by_scheduler),
+                      format_time(counts.held_by_agreement), format_time(counts.longest_held));
+    }
+    log.info(LogTopic::scheduling, text);
+  };
+  line("communications", all);
+  for (const auto& [name, counts] : all.by_name) line("'" + name + "'", counts);
+}
+
 }  // namespace
 
 void log_decisions(Log& log, const Simulation& simulation) {
@@ -114,6 +135,7 @@ void log_results(Log& log, const Results& results) {
   for (const JobResult& job : results.jobs) {
     log.info(LogTopic::workload, fmt::format("job '{}': {} ranks, {} iterations", job.name, job.gpus.size(),
                                              job.iteration_ends.size()));
+    log_scheduling(log, job);
   }
   for (const CollectiveTimes& row : results.collectives) {
     if (row.choice.algorithm.empty()) continue;

@@ -76,7 +76,8 @@ class WorkloadDescription {
 // iteration.
 //
 // An edge is a dependency of the program, or the order of a stream queue between two tasks that are no
-// communications. A task scheduler may reorder the communications of a queue, so their order is no edge.
+// communications. A task scheduler may reorder the communications of a queue, so their order is no edge. Only
+// a communication without dependencies keeps its place, and waits for all earlier tasks of its queue.
 struct TaskGraph {
   std::vector<Task> tasks;
   AdjacencyList successors;       // tasks of the same iteration that wait for a task
@@ -120,9 +121,9 @@ class TaskStream {
 
   virtual ~TaskStream() = default;
   // Lets a task scheduler choose the order of communications. From now on a communication that has
-  // dependencies is handed out when they have ended, whatever its place in its stream queue. Computations keep
-  // their order, and so do communications without dependencies. Must be called before the first start(). A
-  // source whose tasks have no dependencies does nothing.
+  // dependencies is handed out when they have ended, whatever its place in its stream queue. Computations
+  // keep their order, and so do communications without dependencies. Must be called before the first start().
+  // A source whose tasks have no dependencies does nothing.
   virtual void release_communications() {}
   // These append the tasks that are ready at the start, and those that become ready when `task` ends, in
   // program order. The dependencies of a ready task have ended, and so have the tasks of earlier

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -29,7 +30,8 @@ using Step = std::tuple<std::uint32_t, std::uint32_t, Time, Time>;
 constexpr Time kLink = 7;  // delay of every message
 
 struct PlayedJob {
-  explicit PlayedJob(ScriptedSource source_) : source(std::move(source_)) {
+  explicit PlayedJob(ScriptedSource source_, std::shared_ptr<const TaskScheduling> scheduling = nullptr)
+      : source(std::move(source_)) {
     EventLoop loop;
     IdealEndpoint endpoint(loop, source.ranks(), kLink, 0);
     const auto executor = Executor::create(loop, endpoint, ConfigNode(), 100);
@@ -46,7 +48,7 @@ struct PlayedJob {
       kinds[iteration].push_back(step.kind);
       ways[iteration].emplace_back(step.source, step.destination);
     };
-    SingleJob job(loop, *executor, source, gpus, source.durations(), 200, observer);
+    SingleJob job(loop, *executor, source, gpus, source.durations(), 200, observer, std::move(scheduling));
     job.start();
     loop.run();
     done = job->done();
@@ -210,6 +212,36 @@ ScriptedSource random_source(RandomStream& random) {
     }
   }
   return source;
+}
+
+// Late: launches nothing before 30.
+class Late final : public TaskScheduler {
+ public:
+  Launch next(const RankView& rank, std::span<const Candidate>) const override {
+    Launch launch;
+    if (rank.now < 30) {
+      launch.call_again = 30;
+    } else {
+      launch.candidate = 0;
+    }
+    return launch;
+  }
+};
+
+TEST(CriticalPath, TellsWhatASchedulerHeldFromAnEarliestStart) {
+  ScriptedSource source(2);
+  const std::uint32_t computed = source.compute(0, 10);
+  const std::uint32_t send = source.message(0, TaskKind::send, 1, 0, {computed});
+  source.message(1, TaskKind::receive, 0, 0);
+  auto scheduling = std::make_shared<TaskScheduling>();
+  scheduling->scheduler = std::make_shared<Late>();
+  scheduling->name = "late";
+  const PlayedJob run(source, scheduling);
+  EXPECT_THAT(run.kinds.at(0),
+              ElementsAre(PathStep::Kind::compute, PathStep::Kind::scheduler, PathStep::Kind::transfer));
+  EXPECT_EQ(run.steps.at(0).at(1), Step(0, send, 10, 30));
+  EXPECT_EQ(run.paths.at(0).held, 20);
+  EXPECT_EQ(run.paths.at(0).scheduler, 20);
 }
 
 TEST(CriticalPath, TakesExactlyAsLongAsItsIteration) {

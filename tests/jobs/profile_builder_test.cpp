@@ -49,6 +49,25 @@ TEST(TaskGraph, CommunicationsOfAQueueAreInNoOrder) {
   EXPECT_THAT(graph->successors.of(1), IsEmpty());
 }
 
+// A communication without dependencies is handed out when the earlier tasks of its queue have ended.
+TEST(TaskGraph, ACommunicationWithoutDependenciesKeepsItsPlace) {
+  ProgramBuilder builder("one");
+  const std::uint32_t axis = builder.axis("rank", 2);
+  const std::uint32_t group = builder.group({{{axis, {}}}, {}, 0});
+  BlockBuilder main(builder, "main");
+  const auto first = main.compute(test::fixed_work("step", 10));
+  main.collective("a", CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {first});
+  for (const char* name : {"b", "c"})
+    main.collective(name, CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {});
+  builder.role({"all", {}, main.finish()});
+  const auto source = make_role_program_source(builder.finish(), "job.pb");
+  const auto graph = source->graph(1);
+  ASSERT_TRUE(graph);
+  EXPECT_THAT(graph->successors.of(0), ElementsAre(1));
+  EXPECT_THAT(graph->successors.of(1), ElementsAre(2));
+  EXPECT_THAT(graph->successors.of(2), ElementsAre(3));
+}
+
 TEST(ProfileBuilder, MembersShareACommunicationAndMessagesLeadToOtherRanks) {
   const auto source = make_role_program_source(test::two_ranks(), "job.pb");
   const auto profile = profile_of(*source);

@@ -40,7 +40,7 @@ class ProfileMaker {
     task.communication = communication;
     if (kind == ProfileTaskKind::collective) {
       task.group = 0;
-      task.fusible = true;
+      task.fusible = task.orderable = true;
     }
     const auto index = static_cast<std::uint32_t>(tasks_.size());
     for (const std::uint32_t before : after) edges_.emplace_back(before, index);

@@ -31,11 +31,20 @@ std::vector<std::pair<std::string, Time>> path_parts(const Results& results, con
   std::vector<std::pair<std::string, Time>> parts{
       {"compute", 0},          {"library latency", 0},    {"transmission", 0},     {"propagation", 0},
       {"queueing", 0},         {"pauses, no credits", 0}, {at_sender(results), 0}, {"acknowledgements", 0},
-      {"optical circuits", 0}, {"communication", 0},      {"nothing ran", 0}};
+      {"optical circuits", 0}, {"communication", 0},      {"nothing ran", 0},      {"held by scheduler", 0}};
   for (const PathSummary& path : job.paths) {
-    const Time times[] = {path.compute,  path.launch,    path.transmission, path.propagation,
-                          path.queueing, path.paused,    path.at_sender,    path.acknowledgement,
-                          path.circuits, path.undivided, path.held};
+    const Time times[] = {path.compute,
+                          path.launch,
+                          path.transmission,
+                          path.propagation,
+                          path.queueing,
+                          path.paused,
+                          path.at_sender,
+                          path.acknowledgement,
+                          path.circuits,
+                          path.undivided,
+                          path.held - path.scheduler,
+                          path.scheduler};
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i].second += times[i];
   }
   std::stable_sort(parts.begin(), parts.end(),
@@ -50,6 +59,8 @@ std::string share_text(const PathShare& share) {
     return fmt::format("optical circuits {} ({})", printable(share.name), to_string(share.stream));
   if (share.stream == Stream::offload)
     return fmt::format("{}: {} (offload)", to_string(share.kind), printable(share.name));
+  if (share.kind == PathStep::Kind::scheduler)
+    return fmt::format("held by scheduler: {} ({})", printable(share.name), to_string(share.stream));
   const bool message = share.collective == CollectiveKind::point_to_point;
   return fmt::format("{}: {} {} ({})", to_string(share.kind),
                      message ? "message" : to_string(share.collective), printable(share.name),

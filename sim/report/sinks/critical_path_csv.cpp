@@ -42,7 +42,7 @@ class CriticalPathCsv : public StreamedCsv, public Receives<RecordedStep> {
     if (!row.begin_row()) return;
     const PathStep& step = record.step;
     const bool held = step.kind == PathStep::Kind::held;
-    const bool communication = !held && step.kind != PathStep::Kind::compute;
+    const bool communication = !held && step.kind != PathStep::Kind::compute;  // also what a scheduler held
     const bool collective = communication && step.kind != PathStep::Kind::circuits;
     job_cell(record.job);
     row.cell(std::int64_t{record.iteration});

@@ -36,7 +36,9 @@ struct ProfileTask {
   std::uint8_t stream = 0;      // number of the Stream
   std::uint8_t collective = 0;  // number of the CollectiveKind of a collective
   bool fusible = false;         // a collective that may be launched as one with others of its kind and group
+  bool orderable = false;       // a collective or message that is neither paused nor part of a grouped call
   Bytes bytes = 0;              // of a communication
+  Bytes memory = 0;             // input and output of a collective at the rank
   Time duration = 0;            // send and receive of a message both have the message's time
 };
 

@@ -26,9 +26,10 @@ std::vector<std::uint32_t> waits_of_nodes(const AdjacencyList& successors) {
 
 }  // namespace
 
-OperationGraph::OperationGraph(const JobProfile& profile) : profile_(profile) {
+OperationGraph::OperationGraph(const JobProfile& profile, const std::vector<AdjacencyList::Edge>& more)
+    : profile_(profile) {
   number_nodes();
-  connect();
+  connect(more);
   sort();
 }
 
@@ -48,8 +49,10 @@ void OperationGraph::number_nodes() {
   }
 }
 
-void OperationGraph::connect() {
-  successors_.build(size(), edges_of_nodes(profile_.successors, node_));
+void OperationGraph::connect(const std::vector<AdjacencyList::Edge>& more) {
+  std::vector<AdjacencyList::Edge> edges = edges_of_nodes(profile_.successors, node_);
+  for (const auto& [from, to] : more) edges.emplace_back(node_[from], node_[to]);
+  successors_.build(size(), edges);
   next_.build(size(), edges_of_nodes(profile_.next_successors, node_));
 }
 

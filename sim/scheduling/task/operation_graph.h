@@ -12,8 +12,8 @@ namespace netsim {
 
 class OperationGraph {
  public:
-  // `profile` must outlive this.
-  explicit OperationGraph(const JobProfile& profile);
+  // `profile` must outlive this. `more` are edges beside those of the profile, between its tasks.
+  explicit OperationGraph(const JobProfile& profile, const std::vector<AdjacencyList::Edge>& more = {});
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(first_task_.size()); }
   // Returns the node of a task.
@@ -34,7 +34,7 @@ class OperationGraph {
 
  private:
   void number_nodes();
-  void connect();
+  void connect(const std::vector<AdjacencyList::Edge>& more);
   void sort();
 
   const JobProfile& profile_;

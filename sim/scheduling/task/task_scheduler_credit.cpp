@@ -45,7 +45,11 @@ class Credit final : public TaskScheduler {
   }
   TaskNeeds needs() const override { return {.profile = true}; }
   Bytes part_bytes(const CommunicationFacts&) const override { return p_.part; }
-  LaunchPlan plan(const JobProfile& profile) const override { return {order_of_use(profile), {}, {}}; }
+  LaunchPlan plan(const JobProfile& profile) const override {
+    LaunchPlan plan;
+    plan.order = order_of_use(profile);
+    return plan;
+  }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
     // A communication that cannot be cut may be larger than the credit. It is launched when nothing else is
     // in flight.

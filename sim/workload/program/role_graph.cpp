@@ -21,6 +21,26 @@ void add_queue_order(const UnrolledRole& role, const std::vector<Task>& tasks, s
     across.emplace_back(ordered.back(), ordered.front());
 }
 
+// A communication without dependencies keeps its place in the queue, so it follows all earlier tasks of it
+// (TaskStream::release_communications()).
+void add_kept_places(const UnrolledRole& role, const std::vector<Task>& tasks, std::uint32_t queue,
+                     GraphEdges& within) {
+  const auto all = role.tasks_of(queue);
+  std::vector<std::uint32_t> before;  // earlier tasks that no such communication follows
+  for (std::size_t i = 0, end = 0; i < all.size(); i = end) {
+    std::vector<std::uint32_t> kept;
+    for (; end < all.size() && tasks[all[end]].place == tasks[all[i]].place; ++end) {
+      if (!has_work(tasks[all[end]].kind()) && role.dependencies(all[end], true) == 0)
+        kept.push_back(all[end]);
+    }
+    for (const std::uint32_t task : kept) {
+      for (const std::uint32_t earlier : before) within.emplace_back(earlier, task);
+    }
+    if (!kept.empty()) before.clear();
+    for (std::size_t task = i; task < end; ++task) before.push_back(all[task]);
+  }
+}
+
 void build_distinct(AdjacencyList& list, std::size_t sources, GraphEdges& edges) {
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
@@ -37,8 +57,10 @@ TaskGraph role_graph(const UnrolledRole& role, std::vector<Task> tasks) {
     for (const std::uint32_t successor : role.next_iteration_successors(i)) across.emplace_back(i, successor);
     if (role.waits_for_iteration(i)) graph.after_iteration.push_back(i);
   }
-  for (std::uint32_t queue = 0; queue < role.queues(); ++queue)
+  for (std::uint32_t queue = 0; queue < role.queues(); ++queue) {
     add_queue_order(role, tasks, queue, within, across);
+    add_kept_places(role, tasks, queue, within);
+  }
   build_distinct(graph.successors, role.size(), within);
   build_distinct(graph.next_successors, role.size(), across);
   graph.tasks = std::move(tasks);

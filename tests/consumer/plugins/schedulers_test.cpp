@@ -1,0 +1,69 @@
+// Do the task schedulers of docs/how-to/extend.md and of the plugins here act in a run, on any number of
+// threads?
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "sim/core/config.h"
+#include "sim/simulation/simulation.h"
+
+namespace netsim::plugin_schedulers_test {
+namespace {
+
+// A large and a small gradient of one computation, on two hosts.
+Results run(const std::string& scheduler, std::uint32_t threads) {
+  const std::string path = testing::TempDir() + "schedulers_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << "kind: tasks\nranks: 2\ntasks:\n"
+                         "  - {name: backward, compute: 1 ms}\n"
+                         "  - {name: large, collective: all_reduce, bytes: 20 MB, after: backward}\n"
+                         "  - {name: small, collective: all_reduce, bytes: 2 MB, after: backward}\n";
+  SimulationSetup setup;
+  setup.config = parse_config(
+      "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\nscheduling: "
+      "{tasks: " +
+          scheduler + "}\nengine: {sets: 2}\n",
+      "schedulers.yaml");
+  setup.workload = path;
+  setup.threads = threads;
+  Simulation simulation(std::move(setup));
+  Results results = simulation.run({});
+  std::filesystem::remove(path);
+  EXPECT_EQ(to_string(results.outcome), std::string("done"));
+  return results;
+}
+
+// The small one overtakes the large one at both ranks.
+TEST(SchedulerPlugins, SmallestFirstReorders) {
+  const Results results = run("{kind: smallest_first, part: 2 MB}", 1);
+  const SchedulingSummary& all = results.jobs.at(0).scheduling;
+  EXPECT_EQ(all.launches, 4U);
+  EXPECT_EQ(all.parts, 22U);
+  EXPECT_EQ(all.reordered, 2U);
+  EXPECT_EQ(all.by_name.at("small").held_by_scheduler, 0);
+  EXPECT_GT(all.by_name.at("large").held_by_scheduler, 0);
+  EXPECT_EQ(run("fifo", 1).jobs.at(0).scheduling.reordered, 0U);
+}
+
+// The second launch of the first rank comes an interval after the first, and its decision 10 us later.
+TEST(SchedulerPlugins, PacedHoldsForAnInterval) {
+  const Results results = run("{kind: paced, interval: 100 us}", 1);
+  const SchedulingSummary& all = results.jobs.at(0).scheduling;
+  EXPECT_EQ(all.held_by_scheduler, 100 * kMicrosecond);
+  EXPECT_EQ(all.held_by_agreement, 120 * kMicrosecond);
+  EXPECT_EQ(all.longest_held, 110 * kMicrosecond);
+  EXPECT_EQ(all.reordered, 0U);
+}
+
+TEST(SchedulerPlugins, GiveOneRunForAnyNumberOfThreads) {
+  for (const char* kind : {"smallest_first", "paced", "compiler_overlap"}) {
+    const Results one = run(kind, 1), two = run(kind, 2);
+    EXPECT_EQ(one.fingerprints.results, two.fingerprints.results) << kind;
+    EXPECT_EQ(one.fingerprints.packets, two.fingerprints.packets) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace netsim::plugin_schedulers_test
