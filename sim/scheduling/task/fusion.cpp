@@ -50,17 +50,15 @@ std::vector<std::vector<std::uint32_t>> fusible_sequences(const JobProfile& prof
   return sequences;
 }
 
-FusionMap fuse(const JobProfile& profile, Time startup, const FusionRule& rule) {
+FusionMap fuse(const JobProfile& profile, const FusionRule& rule) {
   const std::vector<CommunicationTimes> times = communication_times(profile);
   FusionMap all;
   for (std::vector<std::uint32_t>& sequence : fusible_sequences(profile)) {
     std::stable_sort(sequence.begin(), sequence.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return times[a].ready < times[b].ready; });
     std::vector<FusionTensor> tensors;
-    for (const std::uint32_t i : sequence) {
-      tensors.push_back({times[i].ready, std::max<Time>(0, times[i].duration - startup), times[i].tail,
-                         profile.task_of(i).bytes});
-    }
+    for (const std::uint32_t i : sequence)
+      tensors.push_back({times[i].ready, times[i].duration, times[i].tail, profile.task_of(i).bytes});
     for (std::vector<std::uint32_t>& bucket : rule(tensors).buckets) {
       for (std::uint32_t& index : bucket) index = sequence[index];
       all.buckets.push_back(std::move(bucket));

@@ -22,7 +22,7 @@ struct FusionMap {
 // FusionTensor: the facts about one communication that rules of fusion use. Times are in ps.
 struct FusionTensor {
   Time ready = 0;     // CommunicationTimes::ready
-  Time transfer = 0;  // its time without the start-up of a communication
+  Time transfer = 0;  // CommunicationTimes::duration, which is without the start-up of a communication
   Time tail = 0;      // CommunicationTimes::tail
   Bytes bytes = 0;
 };
@@ -36,7 +36,6 @@ using FusionRule = std::function<FusionMap(std::span<const FusionTensor>)>;
 std::vector<std::vector<std::uint32_t>> fusible_sequences(const JobProfile& profile);
 
 // Applies the rule to each sequence and returns the buckets of all of them, with indexes of communications.
-// `startup` is the part of each communication's duration that a fused communication has once.
-FusionMap fuse(const JobProfile& profile, Time startup, const FusionRule& rule);
+FusionMap fuse(const JobProfile& profile, const FusionRule& rule);
 
 }  // namespace netsim

@@ -36,7 +36,9 @@ struct ProfileTask {
   std::uint8_t collective = 0;  // number of the CollectiveKind of a collective
   bool fusible = false;         // a collective that may be launched as one with others of its kind and group
   Bytes bytes = 0;              // of a communication
-  Time duration = 0;            // send and receive of a message both have the message's time
+  // Time of a computation, or of the transfer of a communication's bytes, without its start-up. Send and
+  // receive of a message both have the message's time.
+  Time duration = 0;
 };
 
 struct JobProfile {

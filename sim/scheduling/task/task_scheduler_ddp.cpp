@@ -28,7 +28,7 @@ class Ddp final : public TaskScheduler {
   TaskNeeds needs() const override { return {.profile = true}; }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
-    plan.fused = fuse(profile, 0, [this](std::span<const FusionTensor> tensors) {
+    plan.fused = fuse(profile, [this](std::span<const FusionTensor> tensors) {
                    return ddp_buckets(tensors, limits_);
                  }).buckets;
     const ProfileTask* before = nullptr;

@@ -29,7 +29,7 @@ class Merge final : public TaskScheduler {
   TaskNeeds needs() const override { return {.profile = true}; }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
-    plan.fused = fuse(profile, p_.startup, [this](std::span<const FusionTensor> tensors) {
+    plan.fused = fuse(profile, [this](std::span<const FusionTensor> tensors) {
                    return mg_wfbp_fusion(tensors, p_.startup);
                  }).buckets;
     return plan;

@@ -61,7 +61,7 @@ class Priority final : public TaskScheduler {
     LaunchPlan plan;
     plan.order = order(profile);
     if (!p_.fuse) return plan;
-    plan.fused = fuse(profile, p_.startup, [this](std::span<const FusionTensor> tensors) {
+    plan.fused = fuse(profile, [this](std::span<const FusionTensor> tensors) {
                    return pace_fusion(tensors, p_.startup);
                  }).buckets;
     return plan;
