@@ -64,8 +64,8 @@ class LayerStep {
   // Replaces the bytes of an operation by a table of the program, with a value for each rank and iteration.
   void set_table(Node node, std::uint32_t table) { ops_[node].op.table_plus_one = table + 1; }
 
-  // Says that the gradient of a layer, or its new parameters, are at the worker when `node` has ended. Of
-  // several nodes of a layer all have to end.
+  // Says that the gradient of a layer, or its new parameters, are at the worker when `node` has ended. All
+  // nodes of a layer have to end.
   void exchanged(std::uint32_t layer, Node node) { exchanged_[layer].push_back(node); }
   // Returns the operations of exchanged().
   const std::vector<Node>& exchanged_by(std::uint32_t layer) const { return exchanged_[layer]; }
