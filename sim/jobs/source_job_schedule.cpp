@@ -250,8 +250,8 @@ Launch SourceJob::ask_scheduler(SetState& set, RankId rank) {
   for (const Pending& pending : schedule.pending) set.candidates.push_back(candidate_of(set, pending));
   for (const PartInFlight& part : schedule.in_flight) {
     const Task& task = set.active[part.slots.front()].task;
-    set.in_flight.push_back({facts_of(task, task.bytes()), task.id, group_of(task), part.bytes,
-                             task.kind() == TaskKind::receive});
+    if (task.kind() != TaskKind::receive)
+      set.in_flight.push_back({facts_of(task, task.bytes()), task.id, group_of(task), part.bytes});
   }
   const RankView view{rank, set.loop.now(), set.in_flight, schedule.state};
   const Launch launch = scheduler().next(view, set.candidates);

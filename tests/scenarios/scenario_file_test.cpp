@@ -52,6 +52,30 @@ TEST(ScenarioFile, GivesEveryScenarioTheSharedKeys) {
   EXPECT_THAT(all[1].threads, ElementsAre(2));
 }
 
+TEST(ScenarioFile, HasAScenarioForEachCase) {
+  const std::vector<DeclaredScenario> all = test::parse_scenarios(
+      "every: {threads: 2}\n"
+      "scenarios:\n"
+      "  chain:\n"
+      "    source: closed form\n"
+      "    workload: \"kind: layers\\n\"\n"
+      "    expect: {summary: {packets: 1}}\n"
+      "    cases:\n"
+      "      fifo: {set: a=1}\n"
+      "      whole: {set: a=2, expect: {summary: {packets: 3}}}\n",
+      "file.yaml");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "chain_fifo");
+  EXPECT_EQ(all[0].source, "closed form");
+  EXPECT_EQ(all[0].workload.text, "kind: layers\n");
+  EXPECT_EQ(all[0].expected.summary[0].second[0].text, "1");
+  EXPECT_THAT(all[0].threads, ElementsAre(2));
+  EXPECT_EQ(all[1].name, "chain_whole");
+  EXPECT_THAT(all[1].assignments, ElementsAre("a=2"));
+  EXPECT_EQ(all[1].expected.summary[0].second[0].text, "3");
+  EXPECT_EQ(all[1].place.line, 9);
+}
+
 TEST(ScenarioFile, IsRefusedAtTheLine) {
   EXPECT_THAT(refusal("scenario: {}\n"), StartsWith("wrong.yaml:1:1: scenario: unknown key"));
   EXPECT_THAT(refusal("every: {}\n"), HasSubstr("'scenarios' is missing"));
@@ -60,6 +84,8 @@ TEST(ScenarioFile, IsRefusedAtTheLine) {
   EXPECT_THAT(refusal("scenarios:\n  a b: {source: x, expect: {}}\n"), HasSubstr("letters, digits and _"));
   EXPECT_THAT(refusal(scenario("")), HasSubstr("'expect' is missing"));
   EXPECT_THAT(refusal(scenario("    expct: {}\n")), HasSubstr("wrong.yaml:4:5"));
+  EXPECT_THAT(refusal(scenario("    cases: {b: {expct: {}}}\n")), HasSubstr("wrong.yaml:4:17"));
+  EXPECT_THAT(refusal(scenario("    cases: {b: {cases: {}}}\n")), HasSubstr("unknown key"));
   EXPECT_THAT(refusal(scenario("    expect: {exti: 2}\n")), HasSubstr("did you mean 'exit'"));
   EXPECT_THAT(refusal(scenario("    expect: {exit: two}\n")), HasSubstr("wrong.yaml:4:20"));
   EXPECT_THAT(refusal(scenario("    expect: {error: x}\n")), HasSubstr("needs its 'exit' code"));

@@ -147,6 +147,29 @@ bool is_name(const std::string& text) {
   });
 }
 
+[[noreturn]] void refuse_name(const std::string& name, const ConfigNode& where) {
+  where.fail("'" + name + "' was given as a name; allowed are letters, digits and _");
+}
+
+// Appends a scenario, or one for each of its cases: the case with those entries of the scenario that it does
+// not have itself.
+void add_scenarios(const std::string& name, const ConfigNode& node,
+                   std::vector<DeclaredScenario>& scenarios) {
+  const ConfigNode* cases = node.find("cases");
+  if (cases == nullptr) {
+    scenarios.push_back(read_scenario(name, node, node.key_place()));
+    return;
+  }
+  need_map(*cases, "names and cases");
+  for (const auto& [suffix, one] : cases->entries()) {
+    if (!is_name(suffix)) refuse_name(suffix, one);
+    need_map(one, "the keys of a scenario");
+    one.allow_keys(scenario_keys());
+    scenarios.push_back(
+        read_scenario(name + "_" + suffix, completed(one, node.without("cases")), one.key_place()));
+  }
+}
+
 std::vector<DeclaredScenario> scenarios_of(const ConfigNode& root) {
   root.allow_keys({"every", "scenarios"});
   const ConfigNode &every = section_of(root, "every"), &all = section_of(root, "scenarios");
@@ -154,10 +177,12 @@ std::vector<DeclaredScenario> scenarios_of(const ConfigNode& root) {
   if (!all.is_map()) root.fail("'scenarios' is missing: a map of names and scenarios");
   std::vector<DeclaredScenario> scenarios;
   for (const auto& [name, node] : all.entries()) {
-    if (!is_name(name)) node.fail("'" + name + "' was given as a name; allowed are letters, digits and _");
+    if (!is_name(name)) refuse_name(name, node);
     need_map(node, "the keys of a scenario");
-    node.allow_keys(scenario_keys());
-    scenarios.push_back(read_scenario(name, completed(node, every), node.key_place()));
+    std::vector<std::string> keys = scenario_keys();
+    keys.push_back("cases");
+    node.allow_keys(keys);
+    add_scenarios(name, completed(node, every), scenarios);
   }
   return scenarios;
 }

@@ -57,9 +57,8 @@ FusionMap fuse(const JobProfile& profile, const FusionRule& rule) {
     std::stable_sort(sequence.begin(), sequence.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return times[a].ready < times[b].ready; });
     std::vector<FusionTensor> tensors;
-    for (const std::uint32_t i : sequence) {
+    for (const std::uint32_t i : sequence)
       tensors.push_back({times[i].ready, times[i].duration, times[i].tail, profile.task_of(i).bytes});
-    }
     for (std::vector<std::uint32_t>& bucket : rule(tensors).buckets) {
       for (std::uint32_t& index : bucket) index = sequence[index];
       all.buckets.push_back(std::move(bucket));

@@ -22,7 +22,7 @@ struct FusionMap {
 // FusionTensor: the facts about one communication that rules of fusion use. Times are in ps.
 struct FusionTensor {
   Time ready = 0;     // CommunicationTimes::ready
-  Time transfer = 0;  // CommunicationTimes::duration; the start-up of a communication is not in it
+  Time transfer = 0;  // CommunicationTimes::duration, which is without the start-up of a communication
   Time tail = 0;      // CommunicationTimes::tail
   Bytes bytes = 0;
 };

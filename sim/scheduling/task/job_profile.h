@@ -39,7 +39,9 @@ struct ProfileTask {
   bool orderable = false;       // a collective or message that is neither paused nor part of a grouped call
   Bytes bytes = 0;              // of a communication
   Bytes memory = 0;             // input and output of a collective at the rank
-  Time duration = 0;            // send and receive of a message both have the message's time
+  // Time of a computation, or of the transfer of a communication's bytes, without its start-up. Send and
+  // receive of a message both have the message's time.
+  Time duration = 0;
 };
 
 struct JobProfile {

@@ -10,18 +10,17 @@
 
 namespace netsim {
 
-// Returns the number of parts in flight in the candidate's lane. Receives do not count.
+// Returns the number of parts in flight in the candidate's lane.
 inline std::size_t parts_in_lane(const RankView& rank, const Candidate& candidate) {
   std::size_t count = 0;
-  for (const InFlight& part : rank.in_flight) count += !part.receive && part.group == candidate.group ? 1 : 0;
+  for (const InFlight& part : rank.in_flight) count += part.group == candidate.group ? 1 : 0;
   return count;
 }
 
-// Returns the bytes in flight in the candidate's lane. Receives do not count.
+// Returns the bytes in flight in the candidate's lane.
 inline Bytes bytes_in_lane(const RankView& rank, const Candidate& candidate) {
   Bytes sum = 0;
-  for (const InFlight& part : rank.in_flight)
-    sum += !part.receive && part.group == candidate.group ? part.part : 0;
+  for (const InFlight& part : rank.in_flight) sum += part.group == candidate.group ? part.part : 0;
   return sum;
 }
 

@@ -56,12 +56,12 @@ struct Candidate : CommunicationFacts {
   bool decided_here = true;
 };
 
-// InFlight: a part that the rank has launched and that has not ended there.
+// InFlight: a part that the rank has launched and that has not ended there. Receives are not listed: they are
+// posted early and delay nothing.
 struct InFlight : CommunicationFacts {
   TaskId task = 0;
   GroupId group = kNoIndex;
   Bytes part = 0;  // bytes of the part
-  bool receive = false;
 };
 
 // RankView: what a scheduler sees of its rank. The spans are valid during the call.
@@ -71,18 +71,14 @@ struct RankView {
   std::span<const InFlight> in_flight;
   std::span<std::byte> state;  // TaskNeeds::rank_state bytes, zero at first, which only this rank uses
 
-  // Returns the bytes in flight that the rank sends, receives left out.
+  // Returns the bytes in flight.
   Bytes bytes_in_flight() const {
     Bytes sum = 0;
-    for (const InFlight& part : in_flight) sum += part.receive ? 0 : part.part;
+    for (const InFlight& part : in_flight) sum += part.part;
     return sum;
   }
-  // Returns the number of parts in flight that the rank sends.
-  std::size_t parts_in_flight() const {
-    std::size_t count = 0;
-    for (const InFlight& part : in_flight) count += part.receive ? 0 : 1;
-    return count;
-  }
+  // Returns the number of parts in flight.
+  std::size_t parts_in_flight() const { return in_flight.size(); }
 };
 
 // Launch: the answer of a scheduler: the next part of a candidate, or nothing.

@@ -41,7 +41,7 @@ class Preferred final : public TaskScheduler {
     const auto preferred = [this](const Candidate& one) { return is_preferred(one); };
     const std::size_t first = first_candidate(candidates, preferred, is_ready_before);
     if (first != Launch::kNothing) return {first};
-    const auto runs = [this](const InFlight& one) { return !one.receive && is_preferred(one); };
+    const auto runs = [this](const InFlight& one) { return is_preferred(one); };
     if (std::any_of(candidates.begin(), candidates.end(), preferred)) return {};
     if (std::any_of(rank.in_flight.begin(), rank.in_flight.end(), runs)) return {};
     const auto alone = [&](const Candidate& one) { return parts_in_lane(rank, one) == 0; };

@@ -27,8 +27,8 @@ LayerStep::LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& lay
       forward_end_(layers.size(), kNoNode),
       input_end_(layers.size(), kNoNode),
       gradient_(layers.size(), kNoNode),
-      exchanged_(layers.size(), kNoNode),
-      arrived_(layers.size()) {
+      arrived_(layers.size()),
+      exchanged_(layers.size()) {
   for (std::uint32_t i = 0; i < layers_.size(); ++i) {
     for (const std::uint32_t before : layers_[i].after) readers_[before].push_back(i);
   }

@@ -1,7 +1,7 @@
 // LayerStep: one training iteration of a chain or graph of layers, while it is written.
 //
 // The exchange (gradient_exchange.h) writes it: the forwards in the order of the layers, the backward, and
-// the communications. It says of each layer which operation ends its exchange. The workload (layers.cpp) then
+// the communications. It says of each layer which operations end its exchange. The workload (layers.cpp) then
 // adds the optimizer's operations. The forward of a layer waits for the exchange and the update of that layer
 // in the iteration before, and for nothing else of it.
 //
@@ -64,10 +64,11 @@ class LayerStep {
   // Replaces the bytes of an operation by a table of the program, with a value for each rank and iteration.
   void set_table(Node node, std::uint32_t table) { ops_[node].op.table_plus_one = table + 1; }
 
-  // Says that the gradient of a layer, or its new parameters, are at the worker when `node` has ended.
-  void exchanged(std::uint32_t layer, Node node) { exchanged_[layer] = node; }
-  // Returns the operation of exchanged(), or kNoNode.
-  Node exchanged_by(std::uint32_t layer) const { return exchanged_[layer]; }
+  // Says that the gradient of a layer, or its new parameters, are at the worker when `node` has ended. All
+  // nodes of a layer have to end.
+  void exchanged(std::uint32_t layer, Node node) { exchanged_[layer].push_back(node); }
+  // Returns the operations of exchanged().
+  const std::vector<Node>& exchanged_by(std::uint32_t layer) const { return exchanged_[layer]; }
   // Makes `node` wait for `earlier` of the previous iteration.
   void wait_for_previous(Node node, Node earlier) { ops_[node].previous.push_back(earlier); }
 
@@ -94,8 +95,8 @@ class LayerStep {
   Node last_compute_ = kNoNode;
   std::vector<std::vector<std::uint32_t>> readers_;     // by layer: the layers that read it
   std::vector<Node> forward_, forward_end_;             // by layer
-  std::vector<Node> input_end_, gradient_, exchanged_;  // by layer; kNoNode: not yet
-  std::vector<std::vector<Node>> arrived_;              // by layer; empty: not yet
+  std::vector<Node> input_end_, gradient_;              // by layer; kNoNode: not yet
+  std::vector<std::vector<Node>> arrived_, exchanged_;  // by layer; empty: not yet
   std::vector<std::uint32_t> ready_;
 };
 

@@ -167,17 +167,19 @@ class LayersWorkload final : public WorkloadKind {
   void write_updates(LayerStep& step) const {
     std::vector<LayerStep::Node> all;
     for (std::uint32_t layer = 0; layer < layers_.layers.size(); ++layer) {
-      const LayerStep::Node exchanged = step.exchanged_by(layer);
-      if (exchanged == LayerStep::kNoNode) continue;
+      const std::vector<LayerStep::Node>& exchanged = step.exchanged_by(layer);
+      if (exchanged.empty()) continue;
       if (!settings_.update_per_layer) {
-        all.push_back(exchanged);
+        all.insert(all.end(), exchanged.begin(), exchanged.end());
+        continue;
+      }
+      if (settings_.update == 0) {
+        for (const LayerStep::Node node : exchanged) step.wait_for_previous(step.forward_of(layer), node);
         continue;
       }
       // It is in no order with other computations, which would wait for the exchange too.
       const LayerStep::Node updated =
-          settings_.update == 0
-              ? exchanged
-              : step.compute("update " + layers_.layers[layer].name, settings_.update, {exchanged}, false);
+          step.compute("update " + layers_.layers[layer].name, settings_.update, exchanged, false);
       step.wait_for_previous(step.forward_of(layer), updated);
     }
     if (all.empty()) return;

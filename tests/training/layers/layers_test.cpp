@@ -222,6 +222,24 @@ TEST(Servers, GetTheLayersInTurnOrBySize) {
             (std::map<std::string, RankId>{{"push a", 3}, {"push b", 4}, {"push c", 4}}));
 }
 
+// Slices are answered one by one, so that only the pull of the last one follows its push.
+TEST(Servers, PushAndPullSlices) {
+  const std::string yaml =
+      "replicas: 1\niterations: 4\nexchange: {kind: servers, slice: 1 MB}\nlayers:\n"
+      "  - {count: 4, forward: 1 ms, backward: 2 ms, bytes: 3 MB}\n";
+  EXPECT_EQ(steady_time(yaml, channel()), 19 * kMillisecond);
+}
+
+TEST(Servers, GetTheSlicesInTurn) {
+  const auto source = source_of(
+      "replicas: 1\nexchange: {kind: servers, servers: 2, slice: 4 MB}\nlayers:\n"
+      "  - {name: a, forward: 1 ms, backward: 1 ms, bytes: 9 MB}\n"
+      "  - {name: b, forward: 1 ms, backward: 1 ms, bytes: 4 MB}\n");
+  EXPECT_EQ(
+      servers_by_layer(*source),
+      (std::map<std::string, RankId>{{"push a.1", 1}, {"push a.2", 2}, {"push a.3", 1}, {"push b", 2}}));
+}
+
 TEST(Servers, AddTheGradientsBeforeTheyAnswer) {
   const std::string yaml =
       "replicas: 1\niterations: 3\nlayers: [{forward: 1 ms, backward: 2 ms, bytes: 1 MB}]\n";
