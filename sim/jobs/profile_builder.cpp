@@ -24,13 +24,14 @@ ProfileTaskKind profile_kind(const Task& task) {
   }
 }
 
-// Returns whether a collective may be launched as one with others: its blocks follow from its bytes alone.
+// Returns whether a collective may be launched as one with others: its blocks follow from its bytes alone,
+// and it begins when the scheduler launches it.
 bool may_be_fused(const Task& task) {
   const CollectiveTask& call = task.collective();
   const bool known = call.collective == CollectiveKind::all_reduce ||
                      call.collective == CollectiveKind::all_gather ||
                      call.collective == CollectiveKind::reduce_scatter;
-  return known && call.counts == nullptr && task.together == 1;
+  return known && call.counts == nullptr && call.pause == 0 && task.together == 1;
 }
 
 std::uint64_t match_id(RankId rank, const Task& task) {

@@ -166,7 +166,7 @@ class SourceJob final : public TaskJob {
   void make_ready(SetState& set, std::uint32_t slot);
   void launch_ready(SetState& set, std::uint32_t slot);
   void serve(SetState& set, RankId rank, std::uint32_t queue);
-  static bool is_next(const SetState& set, const StreamQueue& queue);
+  bool is_next(const SetState& set, const StreamQueue& queue) const;
 
   // Returns whether a task scheduler launches the task, so that it enters no stream queue.
   bool is_scheduled(const Task& task) const { return plan_.scheduling != nullptr && !has_work(task.kind()); }
@@ -174,6 +174,7 @@ class SourceJob final : public TaskJob {
   void add_candidate(SetState& set, std::uint32_t slot);
   Pending pending_of(const SetState& set, std::uint32_t slot) const;
   void complete_candidate(SetState& set, RankSchedule& schedule, Pending pending);
+  Bytes part_of(const Task& task, Bytes bytes) const;
   bool is_its_turn(const SetState& set, const Pending& pending) const;
   static void insert(const SetState& set, RankSchedule& schedule, Pending pending);
   void take_turn(const SetState& set, RankSchedule& schedule, const Active& active);
@@ -187,6 +188,7 @@ class SourceJob final : public TaskJob {
   void launch_grouped(SetState& set, RankId rank, const std::vector<std::uint32_t>& slots,
                       const Launch& launch);
   void start_part(SetState& set, RankId rank, const Pending& pending, Bytes bytes, const Launch& launch);
+  void start_all_parts(SetState& set, RankId rank, std::uint32_t slot, const Launch& launch);
   void tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first);
   void count_launch(const SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
   void announce_launch(SetState& set, const Active& active, const Launch& launch);

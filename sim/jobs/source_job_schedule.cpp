@@ -19,11 +19,11 @@ GroupId group_of(const Task& task) {
   return task.kind() == TaskKind::collective ? task.group() : GroupId(kNoIndex);
 }
 
-// Returns whether the task may run in parts or with others: it is a whole communication by itself.
-bool is_plain(const Task& task) {
-  if (task.together > 1) return false;
+// Returns whether the task may run in parts. Both ends of a message must give the same answer, and one of
+// them alone may be in a grouped call.
+bool may_be_cut(const Task& task) {
   return is_point_to_point(task) ||
-         (task.kind() == TaskKind::collective && task.collective().counts == nullptr);
+         (task.kind() == TaskKind::collective && task.together == 1 && task.collective().counts == nullptr);
 }
 
 }  // namespace
@@ -31,17 +31,19 @@ bool is_plain(const Task& task) {
 // ---- From ready to candidate
 
 // Adds a task that has become ready. Receives delay nothing, so they are posted at once. Requests for
-// circuits, pauses and copies to hosts are not the scheduler's either.
+// circuits, pauses and copies to hosts are not the scheduler's either. The others of a grouped call wait
+// until these are ready too.
 void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   RankSchedule& schedule = ranks_[active.rank].schedule;
   const bool chosen = active.task.kind() == TaskKind::send ||
                       (active.task.kind() == TaskKind::collective && pause_of(active.task) == 0);
+  Pending pending = pending_of(set, slot);
   if (!chosen) {
     schedule.at_once.push_back(slot);
-    return;
+    if (pending.wanted == 1) return;
+    pending.leave_to_others();
   }
-  Pending pending = pending_of(set, slot);
   if (pending.wanted == 1) return complete_candidate(set, schedule, std::move(pending));
   const auto others =
       std::find_if(schedule.incomplete.begin(), schedule.incomplete.end(), [&](const Pending& other) {
@@ -51,13 +53,11 @@ void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
     schedule.incomplete.push_back(std::move(pending));
     return;
   }
-  others->slots.push_back(slot);
-  others->bytes += pending.bytes;
-  others->order = std::min(others->order, pending.order);
-  if (others->slots.size() < others->wanted) return;
+  others->join(pending);
+  if (others->arrived < others->wanted) return;
   Pending whole = std::move(*others);
   schedule.incomplete.erase(others);
-  complete_candidate(set, schedule, std::move(whole));
+  if (!whole.slots.empty()) complete_candidate(set, schedule, std::move(whole));
 }
 
 Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
@@ -88,16 +88,18 @@ void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pendin
   });
   const Task& first = set.active[pending.slots.front()].task;
   pending.ready = set.loop.now();
-  pending.part = pending.bytes;
-  if (is_plain(first)) {
-    const Bytes part = scheduler().part_bytes(facts_of(first, pending.bytes));
-    if (part > 0) pending.part = std::min(part, pending.bytes);
-  }
+  pending.part = first.together > 1 ? pending.bytes : part_of(first, pending.bytes);
   if (is_its_turn(set, pending)) {
     insert(set, schedule, std::move(pending));
   } else {
     schedule.out_of_turn.push_back(std::move(pending));
   }
+}
+
+// Returns the size of the parts of a communication, which is `bytes` where it is not cut.
+Bytes SourceJob::part_of(const Task& task, Bytes bytes) const {
+  const Bytes part = may_be_cut(task) ? scheduler().part_bytes(facts_of(task, bytes)) : 0;
+  return part > 0 ? std::min(part, bytes) : bytes;
 }
 
 // Returns whether a candidate is next in its sequence. Where another rank decides, that rank keeps the order.
@@ -140,19 +142,10 @@ void SourceJob::call_scheduler(SetState& set, RankId rank) {
   std::vector<std::uint32_t> at_once = std::move(schedule.at_once);
   schedule.at_once.clear();
   for (const std::uint32_t slot : at_once) {
-    if (set.active[slot].task.kind() != TaskKind::receive) {
+    if (set.active[slot].task.kind() == TaskKind::receive) {
+      start_all_parts(set, rank, slot, {});
+    } else {
       launch(set, slot);
-      continue;
-    }
-    Pending receive = pending_of(set, slot);
-    const Bytes part = scheduler().part_bytes(facts_of(set.active[slot].task, receive.bytes));
-    receive.part = part > 0 ? std::min(part, receive.bytes) : receive.bytes;
-    set.active[slot].parts = receive.parts();
-    while (receive.left() > 0) {
-      const Bytes next = receive.next();
-      start_part(set, rank, receive, next, {});
-      receive.launched += next;
-      ++receive.parts_launched;
     }
   }
   while (follow_decisions(set, rank)) continue;
@@ -201,8 +194,8 @@ Launch SourceJob::ask_scheduler(SetState& set, RankId rank) {
   for (const Pending& pending : schedule.pending) set.candidates.push_back(candidate_of(set, pending));
   for (const PartInFlight& part : schedule.in_flight) {
     const Task& task = set.active[part.slots.front()].task;
-    set.in_flight.push_back({facts_of(task, task.bytes()), task.id, group_of(task), part.bytes,
-                             task.kind() == TaskKind::receive});
+    set.in_flight.push_back(
+        {facts_of(task, part.whole), task.id, group_of(task), part.bytes, task.kind() == TaskKind::receive});
   }
   const RankView view{rank, set.loop.now(), set.in_flight, schedule.state};
   const Launch launch = scheduler().next(view, set.candidates);
@@ -245,7 +238,6 @@ void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candi
   RankSchedule& schedule = ranks_[rank].schedule;
   SchedulingSummary& summary = schedule.summary;
   const Pending& pending = schedule.pending[candidate];
-  ++summary.parts;
   const std::uint32_t stream = static_cast<std::uint32_t>(set.active[pending.slots.front()].task.stream);
   const bool overtakes = std::any_of(
       schedule.pending.begin(), schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate),
@@ -299,7 +291,7 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
   RankSchedule& schedule = ranks_[rank].schedule;
   Pending& pending = schedule.pending[candidate];
   announce_launch(set, set.active[pending.slots.front()], launch);
-  if (pending.slots.size() > 1 && !pending.fused) {
+  if (pending.wanted > 1 && !pending.fused) {
     const std::vector<std::uint32_t> slots = std::move(pending.slots);
     schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
     launch_grouped(set, rank, slots, launch);
@@ -315,14 +307,28 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
   if (begins) take_turn(set, schedule, first);
 }
 
-// Launches all tasks of a grouped call, each as an operation of its own.
+// Launches all tasks of a grouped call, each as an operation of its own. Messages run in parts, because their
+// receivers post parts.
 void SourceJob::launch_grouped(SetState& set, RankId rank, const std::vector<std::uint32_t>& slots,
                                const Launch& launch) {
   for (const std::uint32_t slot : slots) {
-    Pending single;
-    single.slots = {slot};
-    single.bytes = single.part = set.active[slot].task.bytes();
-    start_part(set, rank, single, single.bytes, launch);
+    start_all_parts(set, rank, slot, launch);
+    take_turn(set, ranks_[rank].schedule, set.active[slot]);
+  }
+}
+
+// Starts all parts of a communication at once.
+void SourceJob::start_all_parts(SetState& set, RankId rank, std::uint32_t slot, const Launch& launch) {
+  const Task& task = set.active[slot].task;
+  Pending single;
+  single.slots = {slot};
+  single.bytes = task.bytes();
+  single.part = part_of(task, single.bytes);
+  while (single.left() > 0) {
+    const Bytes next = single.next();
+    start_part(set, rank, single, next, launch);
+    single.launched += next;
+    ++single.parts_launched;
   }
 }
 
@@ -343,6 +349,7 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, B
     }
   }
   const Active& active = set.active[slot];
+  if (active.task.kind() != TaskKind::receive) ++ranks_[rank].schedule.summary.parts;
   CommunicationRequest part = request(active, members(set, slot), slot);
   part.bytes = bytes;
   part.communication = operation;
@@ -350,7 +357,7 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, B
   if (launch.traffic_class != 0) part.traits.traffic_class = launch.traffic_class;
   const GpuId gpu = plan_.gpus[rank];
   const std::uint32_t channels = run_.executor->start(gpu, part);
-  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, bytes, channels});
+  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, pending.bytes, bytes, channels});
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, channels);
 }
 
