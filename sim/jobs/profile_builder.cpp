@@ -24,7 +24,7 @@ ProfileTaskKind profile_kind(const Task& task) {
   }
 }
 
-// Returns whether a collective may be launched as one with others: its blocks follow from its bytes alone,
+// Returns whether a collective may be launched as one with others. Its blocks follow from its bytes alone,
 // and it begins when the scheduler launches it.
 bool may_be_fused(const Task& task) {
   const CollectiveTask& call = task.collective();

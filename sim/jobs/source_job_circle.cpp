@@ -30,12 +30,20 @@ std::vector<ActiveTask> SourceJob::circle_from(ActiveTask first) const {
     circle.push_back(at);
     at = *blocker(at);
   } while (at != first);
-  std::rotate(circle.begin(), std::min_element(circle.begin(), circle.end()), circle.end());
+  // Slots depend on which ranks share a set, so the program decides which task is named first.
+  const auto place = [this](const ActiveTask& task) {
+    return std::pair<std::uint32_t, std::uint32_t>(task.first,
+                                                   set_of(task.first).active[task.second].task.id);
+  };
+  const auto earliest =
+      std::min_element(circle.begin(), circle.end(),
+                       [&](const ActiveTask& a, const ActiveTask& b) { return place(a) < place(b); });
+  std::rotate(circle.begin(), earliest, circle.end());
   return circle;
 }
 
 // Returns the task for which a task waits, or nothing where it runs, or waits for a time or for a scheduler
-// alone. Of several the first is taken.
+// alone. It may wait for several tasks, and the first of them is taken.
 std::optional<ActiveTask> SourceJob::blocker(ActiveTask at) const {
   const auto [rank, slot] = at;
   const Active& active = set_of(rank).active[slot];
@@ -80,8 +88,8 @@ std::optional<ActiveTask> SourceJob::blocker_of_launch(ActiveTask at) const {
   return ActiveTask{rank, part->slots.front()};
 }
 
-// Returns the part in flight that may keep the scheduler from launching the task: one of the same group, or
-// else the first one that the rank sends. Null: nothing is in flight.
+// Returns a part in flight that may keep the scheduler from launching the task. It is one of the same group
+// if there is one. Null: nothing is in flight.
 const PartInFlight* SourceJob::holding_part(RankId rank, const Task& task) const {
   const bool collective = task.kind() == TaskKind::collective;
   const PartInFlight* any = nullptr;
