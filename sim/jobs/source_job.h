@@ -196,6 +196,7 @@ class SourceJob final : public TaskJob {
   void start_all_parts(SetState& set, RankId rank, std::uint32_t slot, const Launch& launch);
   void tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first);
   void count_launch(const SetState& set, RankId rank, std::size_t candidate, const Launch& launch);
+  void count_part(RankId rank, const Task& task, bool cut);
   void announce_launch(SetState& set, const Active& active, const Launch& launch);
   void part_done(SetState& set, RankId rank, const CommunicationRequest& request, Time started);
   void end_part(SetState& set, std::uint32_t slot, const PartInFlight& part, Time started);

@@ -349,7 +349,7 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, B
     }
   }
   const Active& active = set.active[slot];
-  if (active.task.kind() != TaskKind::receive) ++ranks_[rank].schedule.summary.parts;
+  count_part(rank, active.task, first && parts > 1);
   CommunicationRequest part = request(active, members(set, slot), slot);
   part.bytes = bytes;
   part.communication = operation;
@@ -359,6 +359,13 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, B
   const std::uint32_t channels = run_.executor->start(gpu, part);
   ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, pending.bytes, bytes, channels});
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, channels);
+}
+
+void SourceJob::count_part(RankId rank, const Task& task, bool cut) {
+  if (task.kind() == TaskKind::receive) return;
+  SchedulingSummary& summary = ranks_[rank].schedule.summary;
+  ++summary.parts;
+  summary.cut += cut ? 1 : 0;
 }
 
 void SourceJob::tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first) {
@@ -427,6 +434,7 @@ SchedulingSummary SourceJob::scheduling() const {
     const SchedulingSummary& one = rank.schedule.summary;
     sum.launches += one.launches;
     sum.parts += one.parts;
+    sum.cut += one.cut;
     sum.fused += one.fused;
     sum.reordered += one.reordered;
     sum.held += one.held;

@@ -76,6 +76,7 @@ struct SchedulingSummary {
   std::string scheduler;        // kind
   std::uint64_t launches = 0;   // communications launched
   std::uint64_t parts = 0;      // operations launched; `launches` where nothing was cut or fused
+  std::uint64_t cut = 0;        // communications that were launched in several parts
   std::uint64_t fused = 0;      // communications that were launched with others as one
   std::uint64_t reordered = 0;  // launches while a candidate that comes earlier in the program waited
   std::uint64_t held = 0;       // communications that were ready before their first part was launched
