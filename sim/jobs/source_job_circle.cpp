@@ -80,7 +80,10 @@ std::optional<ActiveTask> SourceJob::blocker_of_launch(ActiveTask at) const {
     const RankId decides = source().group(active.task.group()).front();
     return next ? std::nullopt : task_or_first(decides, active.communication);
   }
-  if (has_slot(schedule.incomplete, slot)) return first_task(rank, slot);
+  if (has_slot(schedule.incomplete, slot)) {
+    const std::optional<ActiveTask> other = first_task(rank, slot);
+    return other ? other : at;
+  }
   if (has_slot(schedule.out_of_turn, slot)) return task_of_turn(rank, active.task);
   const PartInFlight* part = holding_part(rank, active.task);
   if (part == nullptr) return std::nullopt;
@@ -136,13 +139,14 @@ std::optional<std::uint32_t> SourceJob::slot_of(RankId rank, std::uint64_t commu
 // Returns the rank's task of a communication. A task that the source holds back waits for others of its rank,
 // so the first of these stands for it.
 std::optional<ActiveTask> SourceJob::task_or_first(RankId rank, std::uint64_t communication) const {
-  if (const std::optional<std::uint32_t> slot = slot_of(rank, communication)) return ActiveTask{rank, *slot};
-  return first_task(rank, kNoIndex);
+  const std::optional<std::uint32_t> slot = slot_of(rank, communication);
+  return slot && !ranks_[rank].halted ? ActiveTask{rank, *slot} : first_task(rank, kNoIndex);
 }
 
-// Returns the earliest task of the rank in its program that is not `besides`.
+// Returns the earliest task of the rank in its program that is not `besides`. A halted rank has none.
 std::optional<ActiveTask> SourceJob::first_task(RankId rank, std::uint32_t besides) const {
   std::optional<ActiveTask> first;
+  if (ranks_[rank].halted) return first;
   const std::vector<Active>& all = set_of(rank).active;
   const auto id = [&all](std::uint32_t slot) -> std::uint32_t { return all[slot].task.id; };
   for (const std::uint32_t slot : ranks_[rank].active) {

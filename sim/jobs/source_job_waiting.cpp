@@ -55,14 +55,18 @@ std::vector<std::string> SourceJob::circle() const {
   return plan_.scheduling == nullptr ? std::vector<std::string>() : lines_of(find_circle());
 }
 
-// Returns a line that says what is wrong, and one for each wait of the circle.
+// Returns a line that says what is wrong, and one for each wait of the circle. A circle of one task stands
+// for tasks of its rank that were not handed out.
 std::vector<std::string> SourceJob::lines_of(const std::vector<ActiveTask>& circle) const {
   if (circle.empty()) return {};
+  const bool agreed = plan_.scheduling->agreed;
+  const std::string what = circle.size() == 1
+                               ? "a task waits for others, which cannot begin before it has ended"
+                               : fmt::format("tasks wait for one another in a circle of {}", circle.size());
   std::vector<std::string> lines;
-  lines.push_back(fmt::format(
-      "under task scheduler '{}' with scheduling.order {} tasks wait for one another in a circle of {}{}",
-      plan_.scheduling->name, plan_.scheduling->agreed ? "agreed" : "local", circle.size(),
-      plan_.scheduling->agreed ? "" : " (`order: agreed` gives all members of a group one order)"));
+  lines.push_back(fmt::format("under task scheduler '{}' with scheduling.order {} {}{}",
+                              plan_.scheduling->name, agreed ? "agreed" : "local", what,
+                              agreed ? "" : " (`order: agreed` gives all members of a group one order)"));
   for (std::size_t i = 0; i < circle.size(); ++i) {
     lines.push_back(
         fmt::format("{} of {}: {}", i + 1, circle.size(), describe(circle[i].first, circle[i].second)));
