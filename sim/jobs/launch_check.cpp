@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -15,8 +16,10 @@
 namespace netsim {
 namespace {
 
-// OneIteration: the first iteration of a source, handed out by the edges of its graph. Copies to hosts,
-// requests for circuits and the work of hosts are computations, which take no time.
+// OneIteration: the first iteration of a source, handed out by the edges of its graph. As
+// TaskStream::release_communications() says, a communication without dependencies waits until as many tasks
+// of its queue have ended as stand before it. Copies to hosts, requests for circuits and the work of hosts
+// are computations, which take no time.
 class OneIteration final : public TaskSource {
  public:
   OneIteration(const TaskSource& source, std::vector<TaskGraph> graphs)
@@ -41,10 +44,18 @@ class OneIteration final : public TaskSource {
     }
   }
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override {
-    ++progress_[rank].ended;
-    for (const std::uint32_t next : graphs_[rank].successors.of(task)) {
-      if (--progress_[rank].waits[next] == 0) hand_out(rank, next, ready);
-    }
+    Progress& progress = progress_[rank];
+    ++progress.ended;
+    const auto release = [&](std::uint32_t next) {
+      if (--progress.waits[next] == 0) hand_out(rank, next, ready);
+    };
+    for (const std::uint32_t next : graphs_[rank].successors.of(task)) release(next);
+    const auto queue = progress.queues.find(progress.queue[task]);
+    if (queue == progress.queues.end()) return;
+    Queue& tasks = queue->second;
+    ++tasks.ended;
+    for (; tasks.next < tasks.waiting.size() && tasks.waiting[tasks.next].first <= tasks.ended; ++tasks.next)
+      release(tasks.waiting[tasks.next].second);
   }
   std::uint32_t open_iteration(RankId rank) const override {
     return progress_[rank].ended == graphs_[rank].tasks.size() ? kNoIteration : 0;
@@ -58,8 +69,18 @@ class OneIteration final : public TaskSource {
   }
 
  private:
+  struct Queue {
+    std::uint32_t tasks = 0, ended = 0, last_place = 0, before_last_place = 0;
+    // Communications without dependencies: how many tasks of the queue stand before the place of each, and
+    // the task.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
+    std::size_t next = 0;  // of `waiting`: the first one that was not released
+  };
   struct Progress {
-    std::vector<std::uint32_t> waits;  // by task: tasks before it that have not ended
+    std::vector<std::uint32_t>
+        waits;  // by task: tasks before it that have not ended, and its queue if it waits
+    std::vector<std::uint32_t> queue;  // by task
+    std::map<std::uint32_t, Queue> queues;
     std::size_t ended = 0;
   };
 
@@ -73,13 +94,29 @@ class OneIteration final : public TaskSource {
     progress.waits.resize(graph.tasks.size(), 0);
     for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
       for (const std::uint32_t next : graph.successors.of(i)) ++progress.waits[next];
+    }
+    for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
       Task& task = graph.tasks[i];
+      keep_place(task, progress);
       task.not_before = 0;
       if (task.kind() == TaskKind::collective || is_point_to_point(task)) continue;
       task.body = ComputeTask{0};
       task.queue = Task::kUnordered;  // the graph has the order of computations
     }
     progress_.push_back(std::move(progress));
+  }
+  // Enters a task in its queue. A communication without dependencies waits for those before its place.
+  static void keep_place(const Task& task, Progress& progress) {
+    progress.queue.push_back(task.queue);
+    if (task.queue == Task::kUnordered) return;
+    Queue& queue = progress.queues[task.queue];
+    if (task.place != queue.last_place) queue.before_last_place = queue.tasks;
+    queue.last_place = task.place;
+    ++queue.tasks;
+    std::uint32_t& waits = progress.waits[task.id];
+    if (has_work(task.kind()) || waits > 0 || queue.before_last_place == 0) return;
+    ++waits;
+    queue.waiting.emplace_back(queue.before_last_place, task.id);
   }
   void hand_out(RankId rank, std::uint32_t task, std::vector<Task>& ready) {
     ready.push_back(graphs_[rank].tasks[task]);

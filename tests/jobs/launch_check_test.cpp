@@ -102,6 +102,27 @@ TEST(LaunchCheck, RefusesABucketOfATaskAndOneThatWaitsForIt) {
               AllOf(HasSubstr("'first' (task 1)"), HasSubstr("waits for the others that are launched with")));
 }
 
+// Without dependencies, the second all-reduce is handed out only when the first has ended.
+TEST(LaunchCheck, RefusesABucketWithACollectiveThatWaitsForItsPlace) {
+  ProgramBuilder builder("places");
+  const std::uint32_t axis = builder.axis("rank", 2);
+  const std::uint32_t group = builder.group({{{axis, {}}}, {}, 0});
+  BlockBuilder main(builder, "main");
+  const auto step = main.compute(test::fixed_work("step", 10));
+  main.collective("first", CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {step});
+  main.collective("second", CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {});
+  builder.role({"all", {}, main.finish()});
+  const auto source = make_role_program_source(builder.finish(), "job.pb");
+  const auto scheduling = scheduling_of("fifo");
+  EXPECT_EQ(refusal(*source, scheduling), "");
+  scheduling->tables = LaunchTables({3, 3});
+  scheduling->tables.set_bucket_size(0, 2);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    for (const std::uint32_t task : {1U, 2U}) scheduling->tables.set_bucket(rank, task, 0);
+  }
+  EXPECT_THAT(refusal(*source, scheduling), HasSubstr("waits for the others that are launched with it"));
+}
+
 TEST(LaunchCheck, LeavesLocalOrdersAndSourcesWithoutAGraphToTheRun) {
   const auto local = scheduling_of("fifo", false);
   keep_second_before_first(*local);

@@ -1,5 +1,5 @@
-// Task schedulers under jitter and stragglers, with several sets and threads: no run stalls, the times of
-// every rank and of every critical path add up, and the results do not depend on threads.
+// Task schedulers under jitter and stragglers, with several sets and threads. No run stalls, and the times of
+// every rank and of every critical path add up. The results do not depend on threads.
 #include <gtest/gtest.h>
 
 #include <fstream>
