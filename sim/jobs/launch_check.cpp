@@ -18,8 +18,8 @@ namespace {
 
 // OneIteration: the first iteration of a source, handed out by the edges of its graph. As
 // TaskStream::release_communications() says, a communication without dependencies waits until as many tasks
-// of its queue have ended as stand before it. Copies to hosts, requests for circuits and the work of hosts
-// are computations, which take no time.
+// of its queue have ended as stand before it. Copies to hosts, requests for circuits,
+// collectives with a pause and the work of hosts are computations, which take no time.
 class OneIteration final : public TaskSource {
  public:
   OneIteration(const TaskSource& source, std::vector<TaskGraph> graphs)
@@ -99,7 +99,8 @@ class OneIteration final : public TaskSource {
       Task& task = graph.tasks[i];
       keep_place(task, progress);
       task.not_before = 0;
-      if (task.kind() == TaskKind::collective || is_point_to_point(task)) continue;
+      const bool launched = task.kind() == TaskKind::collective && task.collective().pause == 0;
+      if (launched || is_point_to_point(task)) continue;
       task.body = ComputeTask{0};
       task.queue = Task::kUnordered;  // the graph has the order of computations
     }
