@@ -139,8 +139,12 @@ class Job {
   virtual const std::vector<PathSummary>& paths() const = 0;
   // Returns what the job's task scheduler did so far. The name is empty if there is none.
   virtual SchedulingSummary scheduling() const = 0;
-  // Returns one line for each wait of an unfinished rank, at most `limit`, for stall reports.
+  // Returns one line for each wait of an unfinished rank, at most `limit`, for stall reports. A circle of
+  // waits comes first.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
+  // Returns one line for each wait of a circle of waits under a task scheduler, or nothing if there is none.
+  // Meaningful only when no event is pending.
+  virtual std::vector<std::string> circle() const = 0;
 };
 
 }  // namespace netsim

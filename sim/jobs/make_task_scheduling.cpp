@@ -10,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/jobs/launch_check.h"
 #include "sim/jobs/profile_builder.h"
 #include "sim/scheduling/task/operation_graph.h"
 
@@ -167,21 +168,23 @@ std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParam
   scheduling->name = kind_of(parameters.tasks);
   scheduling->agreed = parameters.agreed;
   scheduling->latency = parameters.latency;
-  if (!scheduling->scheduler->needs().profile) return scheduling;
-  const TaskSource& source = *job.source;
-  const auto profile =
-      build_job_profile(source, times, LinkEstimate(cluster, source, gpus), {job.file, 0, 0, ""});
-  if (!profile) {
-    throw ConfigError(
-        parameters.tasks.place(),
-        fmt::format("task scheduler '{}' needs the dependencies of all tasks before the run, and "
-                    "the workload of job '{}' does not tell them (allowed: workloads of programs, "
-                    "as ptdp, layers, tasks and .pb; or fifo and preferred)",
-                    scheduling->name, job.name));
+  const Place place{job.file, 0, 0, ""};
+  if (scheduling->scheduler->needs().profile) {
+    const TaskSource& source = *job.source;
+    const auto profile = build_job_profile(source, times, LinkEstimate(cluster, source, gpus), place);
+    if (!profile) {
+      throw ConfigError(
+          parameters.tasks.place(),
+          fmt::format("task scheduler '{}' needs the dependencies of all tasks before the run, and "
+                      "the workload of job '{}' does not tell them (allowed: workloads of programs, "
+                      "as ptdp, layers, tasks and .pb; or fifo and preferred)",
+                      scheduling->name, job.name));
+    }
+    const LaunchPlan plan = scheduling->scheduler->plan(*profile);
+    refuse_circle(plan, *profile, scheduling->name, parameters.tasks.place());
+    scheduling->tables = PlanTables(*profile, source).make(plan);
   }
-  const LaunchPlan plan = scheduling->scheduler->plan(*profile);
-  refuse_circle(plan, *profile, scheduling->name, parameters.tasks.place());
-  scheduling->tables = PlanTables(*profile, source).make(plan);
+  check_launches(*job.source, scheduling, place);
   return scheduling;
 }
 

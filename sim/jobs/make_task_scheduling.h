@@ -13,8 +13,10 @@
 namespace netsim {
 
 // Returns how the communications of the job are launched, or null where the configuration names no task
-// scheduler. `times` are those of the job, and `gpus` the GPU of each rank. Throws ConfigError for a
-// scheduler that needs a profile of a job whose workload cannot give one.
+// scheduler. `times` are those of the job, and `gpus` the GPU of each rank.
+//
+// Throws ConfigError for a scheduler that needs a profile of a job whose workload cannot give one. Throws
+// InputError where tasks would wait for one another in a circle (launch_check.h).
 std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
                                                            const JobDescription& job,
                                                            const ComputeTimes& times, const Cluster& cluster,

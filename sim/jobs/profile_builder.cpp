@@ -29,7 +29,8 @@ bool may_be_ordered(const Task& task) {
   return task.together == 1 && (task.kind() != TaskKind::collective || task.collective().pause == 0);
 }
 
-// Returns whether a collective may be launched as one with others: its blocks follow from its bytes alone.
+// Returns whether a collective may be launched as one with others. Its blocks follow from its bytes alone,
+// and it begins when the scheduler launches it.
 bool may_be_fused(const Task& task) {
   const CollectiveTask& call = task.collective();
   const bool known = call.collective == CollectiveKind::all_reduce ||
@@ -83,6 +84,7 @@ class ProfileAssembly {
       for (const std::uint32_t successor : graph.next_successors.of(i))
         next_edges_.emplace_back(first + i, first + successor);
     }
+    keep_order_of_first_tasks(first, graph);
     if (!graph.after_iteration.empty()) add_end(rank, graph);
   }
 
@@ -90,6 +92,7 @@ class ProfileAssembly {
     for (ProfileTask& task : tasks_) {
       if (task.communication != kNoIndex) task.duration = durations_[task.communication];
     }
+    agree_about_fusion();
     JobProfile profile = make_job_profile(std::move(tasks_), std::move(edges_), next_edges_);
     for (ProfileTask& task : profile.tasks) {
       if (task.kind == ProfileTaskKind::collective)
@@ -100,6 +103,28 @@ class ProfileAssembly {
   }
 
  private:
+  // A communication that waits for nothing in its iteration is handed out after those before it in its queue
+  // (TaskStream::release_communications). It must not wait with one of them to be launched.
+  void keep_order_of_first_tasks(std::uint32_t first, const TaskGraph& graph) {
+    std::vector<bool> waits(graph.tasks.size(), false);
+    for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
+      for (const std::uint32_t successor : graph.successors.of(i)) waits[successor] = true;
+    }
+    for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
+      if (!waits[i]) tasks_[first + i].fusible = false;
+    }
+  }
+
+  // A collective may be fused only where all members may fuse it.
+  void agree_about_fusion() {
+    std::vector<bool> fusible(durations_.size(), true);
+    for (const ProfileTask& task : tasks_) {
+      if (task.communication != kNoIndex && !task.fusible) fusible[task.communication] = false;
+    }
+    for (ProfileTask& task : tasks_)
+      task.fusible = task.communication != kNoIndex && fusible[task.communication];
+  }
+
   // Adds the end of the iteration, which waits for all tasks and for which tasks of the next iteration wait.
   void add_end(RankId rank, const TaskGraph& graph) {
     const auto end = static_cast<std::uint32_t>(tasks_.size());

@@ -1,6 +1,7 @@
 // RankSchedule: the communications of one rank that a task scheduler launches. Used within sim/jobs only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,7 +19,8 @@ namespace netsim::source_job {
 struct Pending {
   std::vector<std::uint32_t> slots;  // of SetState::active; the first one names the candidate
   bool fused = false;                // the slots are one operation with the sum of their bytes
-  std::uint32_t wanted = 1;          // number of slots with which it is complete
+  std::uint32_t wanted = 1;          // tasks of the bucket or grouped call, with which it is complete
+  std::uint32_t arrived = 1;         // those that are ready
   std::uint32_t bucket = 0;          // fused: its bucket; grouped: its queue
   std::uint32_t place = 0;           // fused: its iteration; grouped: its place in the queue
   std::uint64_t order = 0;           // Candidate::order
@@ -29,6 +31,19 @@ struct Pending {
   bool last_launched = false;  // the last part was launched before another one
   Time ready = 0;
 
+  // Adds other tasks of the bucket or grouped call.
+  void join(const Pending& other) {
+    slots.insert(slots.end(), other.slots.begin(), other.slots.end());
+    arrived += other.arrived;
+    bytes += other.bytes;
+    order = std::min(order, other.order);
+  }
+  // Leaves only the place of a task of a grouped call that is launched without a decision.
+  void leave_to_others() {
+    slots.clear();
+    bytes = 0;
+    order = UINT64_MAX;
+  }
   Bytes left() const { return bytes - launched; }
   Bytes next() const { return left() < part ? left() : part; }
   // Returns the bytes of the last part if it is shorter than the others and not the next one, otherwise 0.
@@ -48,7 +63,8 @@ struct Pending {
 struct PartInFlight {
   std::uint64_t operation = 0;
   std::vector<std::uint32_t> slots;  // the task, or the tasks of a bucket
-  Bytes bytes = 0;
+  Bytes whole = 0;                   // bytes of the communication or bucket
+  Bytes bytes = 0;                   // bytes of the part
   std::uint32_t channels = 0;
 };
 

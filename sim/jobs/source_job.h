@@ -1,13 +1,14 @@
 // SourceJob: the TaskJob that runs the tasks of a TaskSource. Used within sim/jobs only. Its functions are in
-// four files. source_job_launch.cpp takes tasks from ready to launched, and source_job_schedule.cpp does so
-// where a task scheduler decides. source_job_waiting.cpp has the lines of stall reports. source_job.cpp has
-// all else.
+// five files. source_job_launch.cpp takes tasks from ready to launched, and source_job_schedule.cpp does so
+// where a task scheduler decides. source_job_waiting.cpp has the lines of stall reports, and
+// source_job_circle.cpp finds the ranks that wait for one another. source_job.cpp has all else.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -46,6 +47,9 @@ struct Active {
   // Only where a task scheduler launches it: the parts in which it runs, and how many of them have ended.
   std::uint32_t parts = 1, parts_ended = 0;
 };
+
+// ActiveTask: names a task that a rank has received: the rank, and the slot of SetState::active.
+using ActiveTask = std::pair<std::uint32_t, std::uint32_t>;
 
 struct Membership {
   const Group* group = nullptr;
@@ -137,6 +141,7 @@ class SourceJob final : public TaskJob {
   const std::vector<PathSummary>& paths() const override { return statistics_.paths(); }
   SchedulingSummary scheduling() const override;
   std::vector<std::string> waiting(std::size_t limit) const override;
+  std::vector<std::string> circle() const override;
 
  private:
   // The argument of an EventKind::job that calls the task scheduler instead of resuming a task.
@@ -166,7 +171,7 @@ class SourceJob final : public TaskJob {
   void make_ready(SetState& set, std::uint32_t slot);
   void launch_ready(SetState& set, std::uint32_t slot);
   void serve(SetState& set, RankId rank, std::uint32_t queue);
-  static bool is_next(const SetState& set, const StreamQueue& queue);
+  bool is_next(const SetState& set, const StreamQueue& queue) const;
 
   // Returns whether a task scheduler launches the task, so that it enters no stream queue.
   bool is_scheduled(const Task& task) const { return plan_.scheduling != nullptr && !has_work(task.kind()); }
@@ -193,6 +198,7 @@ class SourceJob final : public TaskJob {
   void start_part(SetState& set, RankId rank, const Pending& pending, const Launch& launch);
   void tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first);
   void count_launch(const SetState& set, RankId rank, std::size_t candidate);
+  void count_part(RankId rank, const Task& task, bool cut);
   void announce_launch(SetState& set, const Active& active, const Launch& launch);
   void part_done(SetState& set, RankId rank, const CommunicationRequest& request, Time started);
   void end_part(SetState& set, std::uint32_t slot, const PartInFlight& part, Time started);
@@ -230,15 +236,31 @@ class SourceJob final : public TaskJob {
     }
   }
 
-  std::string describe(const Active& active) const;
+  std::string describe(RankId rank, std::uint32_t slot) const;
   Time expected_end(const Active& active) const;
   std::string describe_collective(const Active& active) const;
   std::string describe_circuits(const Active& active) const;
   std::string describe_pause(const Active& active) const;
-  std::string describe_held(const Active& active) const;
+  std::string describe_held(RankId rank, std::uint32_t slot) const;
+  std::string describe_hold(RankId rank, std::uint32_t slot) const;
   std::vector<std::uint32_t> missing(const Active& active) const;
   bool has_reached(RankId rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
+
+  std::vector<std::string> lines_of(const std::vector<ActiveTask>& circle) const;
+  std::vector<ActiveTask> find_circle() const;
+  std::vector<ActiveTask> circle_from(ActiveTask first) const;
+  std::optional<ActiveTask> blocker(ActiveTask at) const;
+  std::optional<ActiveTask> blocker_of_launch(ActiveTask at) const;
+  std::optional<ActiveTask> blocker_of_members(const Active& active) const;
+  const PartInFlight* holding_part(RankId rank, const Task& task) const;
+  std::optional<std::uint64_t> decided_next(RankId rank, GroupId group) const;
+  std::optional<ActiveTask> task_of_turn(RankId rank, const Task& task) const;
+  std::optional<std::uint32_t> slot_of(RankId rank, std::uint64_t communication) const;
+  std::optional<ActiveTask> task_or_first(RankId rank, std::uint64_t communication) const;
+  std::optional<ActiveTask> first_task(RankId rank, std::uint32_t besides) const;
+  static bool has_slot(const std::vector<Pending>& all, std::uint32_t slot);
+  bool is_held(RankId rank, std::uint32_t slot) const;
 
   JobRun run_;
   std::uint32_t number_;      // number of the job in its run

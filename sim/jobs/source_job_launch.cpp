@@ -57,12 +57,13 @@ void SourceJob::serve(SetState& set, RankId rank, std::uint32_t number) {
   for (const std::uint32_t slot : slots) launch(set, slot);
 }
 
-// Returns whether all tasks of the next place are ready. `queue` has ready tasks.
-bool SourceJob::is_next(const SetState& set, const StreamQueue& queue) {
+// Returns whether all tasks of the next place are ready. `queue` has ready tasks. With a task scheduler the
+// communications of the queue are not in it, so places are missing, and the source keeps the order.
+bool SourceJob::is_next(const SetState& set, const StreamQueue& queue) const {
   const Task& task = set.active[queue.ready.front()].task;
   const std::size_t last = task.together - std::size_t{1};
-  return task.place == queue.next_place && last < queue.ready.size() &&
-         set.active[queue.ready[last]].task.place == task.place;
+  const bool in_order = task.place == queue.next_place || plan_.scheduling != nullptr;
+  return in_order && last < queue.ready.size() && set.active[queue.ready[last]].task.place == task.place;
 }
 
 void SourceJob::launch(SetState& set, std::uint32_t slot) {

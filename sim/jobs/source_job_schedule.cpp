@@ -19,11 +19,11 @@ GroupId group_of(const Task& task) {
   return task.kind() == TaskKind::collective ? task.group() : GroupId(kNoIndex);
 }
 
-// Returns whether the communication may run in parts. Both ends of a message give the same answer, although
-// one of them may be in a grouped call. All members of a collective call it in the same grouped call.
-bool can_be_cut(const Task& task) {
-  if (is_point_to_point(task)) return true;
-  return task.together == 1 && task.collective().counts == nullptr;
+// Returns whether the task may run in parts. Both ends of a message must give the same answer, and one of
+// them alone may be in a grouped call.
+bool may_be_cut(const Task& task) {
+  return is_point_to_point(task) ||
+         (task.kind() == TaskKind::collective && task.together == 1 && task.collective().counts == nullptr);
 }
 
 }  // namespace
@@ -31,18 +31,19 @@ bool can_be_cut(const Task& task) {
 // ---- From ready to candidate
 
 // Adds a task that has become ready. Receives delay nothing, so they are posted at once. Requests for
-// circuits, pauses and copies to hosts are not the scheduler's either.
+// circuits, pauses and copies to hosts are not the scheduler's either. The others of a grouped call wait
+// until these are ready too.
 void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   RankSchedule& schedule = ranks_[active.rank].schedule;
   const bool chosen = active.task.kind() == TaskKind::send ||
-                      (active.task.kind() == TaskKind::receive && active.task.together > 1) ||
                       (active.task.kind() == TaskKind::collective && pause_of(active.task) == 0);
+  Pending pending = pending_of(set, slot);
   if (!chosen) {
     schedule.at_once.push_back(slot);
-    return;
+    if (pending.wanted == 1) return;
+    pending.leave_to_others();
   }
-  Pending pending = pending_of(set, slot);
   if (pending.wanted == 1) return complete_candidate(set, schedule, std::move(pending));
   const auto others =
       std::find_if(schedule.incomplete.begin(), schedule.incomplete.end(), [&](const Pending& other) {
@@ -52,13 +53,11 @@ void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
     schedule.incomplete.push_back(std::move(pending));
     return;
   }
-  others->slots.push_back(slot);
-  others->bytes += pending.bytes;
-  others->order = std::min(others->order, pending.order);
-  if (others->slots.size() < others->wanted) return;
+  others->join(pending);
+  if (others->arrived < others->wanted) return;
   Pending whole = std::move(*others);
   schedule.incomplete.erase(others);
-  complete_candidate(set, schedule, std::move(whole));
+  if (!whole.slots.empty()) complete_candidate(set, schedule, std::move(whole));
 }
 
 Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
@@ -82,21 +81,14 @@ Pending SourceJob::pending_of(const SetState& set, std::uint32_t slot) const {
   return pending;
 }
 
-// Adds a candidate all of whose tasks are ready, unless the plan holds it. A grouped call of messages is
-// launched at once, because the receives in it must not wait.
+// Adds a candidate all of whose tasks are ready, unless the plan holds it.
 void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pending pending) {
   std::sort(pending.slots.begin(), pending.slots.end(), [&set](std::uint32_t a, std::uint32_t b) {
     return set.active[a].task.id < set.active[b].task.id;
   });
   const Task& first = set.active[pending.slots.front()].task;
-  const bool grouped = first.together > 1;
-  const auto is_message = [&](std::uint32_t slot) { return is_point_to_point(set.active[slot].task); };
-  if (grouped && std::all_of(pending.slots.begin(), pending.slots.end(), is_message)) {
-    schedule.at_once.insert(schedule.at_once.end(), pending.slots.begin(), pending.slots.end());
-    return;
-  }
   pending.ready = set.loop.now();
-  pending.part = grouped ? pending.bytes : part_of(first, pending.bytes);
+  pending.part = first.together > 1 ? pending.bytes : part_of(first, pending.bytes);
   if (is_held(set, pending)) {
     schedule.held.push_back(std::move(pending));
   } else {
@@ -104,9 +96,9 @@ void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pendin
   }
 }
 
-// Returns the size of the parts of a communication of this many bytes.
+// Returns the size of the parts of a communication, which is `bytes` where it is not cut.
 Bytes SourceJob::part_of(const Task& task, Bytes bytes) const {
-  const Bytes part = can_be_cut(task) ? scheduler().part_bytes(facts_of(task, bytes)) : 0;
+  const Bytes part = may_be_cut(task) ? scheduler().part_bytes(facts_of(task, bytes)) : 0;
   return part > 0 ? std::min(part, bytes) : bytes;
 }
 
@@ -184,7 +176,7 @@ void SourceJob::call_scheduler(SetState& set, RankId rank) {
   std::vector<std::uint32_t> at_once = std::move(schedule.at_once);
   schedule.at_once.clear();
   for (const std::uint32_t slot : at_once) {
-    if (is_point_to_point(set.active[slot].task)) {
+    if (set.active[slot].task.kind() == TaskKind::receive) {
       launch_all_parts(set, rank, slot, {});
     } else {
       launch(set, slot);
@@ -251,7 +243,7 @@ Launch SourceJob::ask_scheduler(SetState& set, RankId rank) {
   for (const PartInFlight& part : schedule.in_flight) {
     const Task& task = set.active[part.slots.front()].task;
     if (task.kind() != TaskKind::receive)
-      set.in_flight.push_back({facts_of(task, task.bytes()), task.id, group_of(task), part.bytes});
+      set.in_flight.push_back({facts_of(task, part.whole), task.id, group_of(task), part.bytes});
   }
   const RankView view{rank, set.loop.now(), set.in_flight, schedule.state};
   const Launch launch = scheduler().next(view, set.candidates);
@@ -299,7 +291,6 @@ void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candi
   const Pending& pending = schedule.pending[candidate];
   const Active& active = set.active[pending.slots.front()];
   LaunchCounts& counts = schedule.counts[active.task.name];
-  ++counts.parts;
   const auto first = schedule.pending.begin();
   const bool overtakes =
       std::any_of(first, first + static_cast<std::ptrdiff_t>(candidate), [&](const Pending& earlier) {
@@ -352,10 +343,13 @@ void SourceJob::launch_part(SetState& set, RankId rank, std::size_t candidate, c
   RankSchedule& schedule = ranks_[rank].schedule;
   Pending& pending = schedule.pending[candidate];
   announce_launch(set, set.active[pending.slots.front()], launch);
-  if (pending.slots.size() > 1 && !pending.fused) {
+  if (pending.wanted > 1 && !pending.fused) {
     const std::vector<std::uint32_t> slots = std::move(pending.slots);
     schedule.pending.erase(schedule.pending.begin() + static_cast<std::ptrdiff_t>(candidate));
-    for (const std::uint32_t slot : slots) launch_all_parts(set, rank, slot, launch);
+    for (const std::uint32_t slot : slots) {
+      launch_all_parts(set, rank, slot, launch);
+      take_turn(set, schedule, set.active[slot]);
+    }
     return;
   }
   const Active& first = set.active[pending.slots.front()];
@@ -384,6 +378,7 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, c
     }
   }
   const Active& active = set.active[slot];
+  count_part(rank, active.task, first && parts > 1);
   CommunicationRequest part = request(active, members(set, slot), slot);
   part.bytes = launch.last_part ? pending.last() : pending.next();
   part.communication = operation;
@@ -391,8 +386,15 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, c
   if (launch.traffic_class != 0) part.traits.traffic_class = launch.traffic_class;
   const GpuId gpu = plan_.gpus[rank];
   const std::uint32_t channels = run_.executor->start(gpu, part);
-  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, part.bytes, channels});
+  ranks_[rank].schedule.in_flight.push_back({operation, pending.slots, pending.bytes, part.bytes, channels});
   if (runs_kernels(active.task)) run_.devices->communication_begins(gpu, active.task.stream, channels);
+}
+
+void SourceJob::count_part(RankId rank, const Task& task, bool cut) {
+  if (task.kind() == TaskKind::receive) return;
+  LaunchCounts& counts = ranks_[rank].schedule.counts[task.name];
+  ++counts.parts;
+  counts.cut += cut ? 1 : 0;
 }
 
 void SourceJob::tell_part_begins(SetState& set, std::uint32_t slot, std::uint64_t operation, bool first) {

@@ -21,10 +21,13 @@ std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
 
 }  // namespace
 
-// Lists first the running tasks, for which the others wait, then the first waiting task of each stream. A
-// halted rank waits for nothing.
+// Lists first a circle of waits, then the other running tasks, for which the others wait, then the first
+// waiting task of each stream. A halted rank waits for nothing.
 std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
-  std::vector<std::string> lines;
+  const std::vector<ActiveTask> in_circle =
+      plan_.scheduling == nullptr ? std::vector<ActiveTask>() : find_circle();
+  std::vector<std::string> lines = lines_of(in_circle);
+  if (lines.size() > limit) lines.resize(limit);
   for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].halted) continue;
     const std::vector<Active>& active = set_of(rank).active;
@@ -33,7 +36,8 @@ std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
               [&](std::uint32_t a, std::uint32_t b) { return active[a].task.id < active[b].task.id; });
     for (const std::uint32_t slot : slots) {
       if (lines.size() == limit) return lines;
-      lines.push_back(describe(active[slot]));
+      if (std::find(in_circle.begin(), in_circle.end(), ActiveTask{rank, slot}) == in_circle.end())
+        lines.push_back(describe(rank, slot));
     }
   }
   for (RankId rank = 0; rank < ranks_.size(); ++rank) {
@@ -47,14 +51,40 @@ std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
   return lines;
 }
 
-std::string SourceJob::describe(const Active& active) const {
-  const std::string name = task_label(source(), active.rank, active.task);
+std::vector<std::string> SourceJob::circle() const {
+  return plan_.scheduling == nullptr ? std::vector<std::string>() : lines_of(find_circle());
+}
+
+// Returns a line that says what is wrong, and one for each wait of the circle. A circle of one task stands
+// for tasks of its rank that were not handed out.
+std::vector<std::string> SourceJob::lines_of(const std::vector<ActiveTask>& circle) const {
+  if (circle.empty()) return {};
+  const bool agreed = plan_.scheduling->agreed;
+  const std::string what = circle.size() == 1
+                               ? "a task waits for others, which cannot begin before it has ended"
+                               : fmt::format("tasks wait for one another in a circle of {}", circle.size());
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("under task scheduler '{}' with scheduling.order {} {}{}",
+                              plan_.scheduling->name, agreed ? "agreed" : "local", what,
+                              agreed ? "" : " (`order: agreed` gives all members of a group one order)"));
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    lines.push_back(
+        fmt::format("{} of {}: {}", i + 1, circle.size(), describe(circle[i].first, circle[i].second)));
+  }
+  return lines;
+}
+
+std::string SourceJob::describe(RankId rank, std::uint32_t slot) const {
+  const Active& active = set_of(rank).active[slot];
+  const std::string name = task_label(source(), rank, active.task);
   if (active.state == Active::State::held_back) {
     return fmt::format("{} waits for its earliest start, {} s", name,
                        to_seconds(begin_ + active.task.not_before));
   }
   if (active.state == Active::State::pausing) return name + describe_pause(active);
-  if (active.state == Active::State::ready) return name + describe_held(active);
+  if (active.state == Active::State::ready) return name + " is ready: " + describe_held(rank, slot);
+  if (plan_.scheduling != nullptr && is_held(rank, slot))
+    return name + " is launched in part: " + describe_held(rank, slot);
   switch (active.task.kind()) {
     case TaskKind::compute:
     case TaskKind::host_compute:
@@ -73,18 +103,40 @@ std::string SourceJob::describe(const Active& active) const {
   return name + describe_point_to_point(active);
 }
 
-std::string SourceJob::describe_held(const Active& active) const {
-  if (!is_scheduled(active.task)) return " is ready: it waits for earlier tasks of its stream";
-  const std::string& name = plan_.scheduling->name;
-  if (is_decided_here(active)) return fmt::format(" is ready: the task scheduler '{}' holds it", name);
+// Returns why a task, or its next part, is not launched.
+std::string SourceJob::describe_held(RankId rank, std::uint32_t slot) const {
+  const Active& active = set_of(rank).active[slot];
+  if (!is_scheduled(active.task)) return "it waits for earlier tasks of its stream";
+  if (is_decided_here(active)) return describe_hold(rank, slot);
   const RankId decides = source().group(active.task.group()).front();
-  const auto& all = ranks_[active.rank].schedule.decisions;
-  const auto decided = all.find(active.task.group());
-  if (decided == all.end() || decided->second.empty())
-    return fmt::format(" is ready: it waits for rank {}, whose task scheduler '{}' decides about its group",
-                       decides, name);
-  return fmt::format(" is ready: rank {} has decided that another collective of its group is launched first",
-                     decides);
+  const std::optional<std::uint64_t> next = decided_next(rank, active.task.group());
+  if (!next) {
+    return fmt::format("it waits for rank {}, whose task scheduler '{}' decides about its group", decides,
+                       plan_.scheduling->name);
+  }
+  const std::optional<std::uint32_t> other = slot_of(rank, *next);
+  if (!other)
+    return fmt::format("rank {} has decided that a collective which is not ready here is launched first",
+                       decides);
+  return fmt::format("rank {} has decided that task {} of its group is launched first", decides,
+                     set_of(rank).active[*other].task.id);
+}
+
+// The same where the rank itself decides.
+std::string SourceJob::describe_hold(RankId rank, std::uint32_t slot) const {
+  const RankSchedule& schedule = ranks_[rank].schedule;
+  const std::string& name = plan_.scheduling->name;
+  if (has_slot(schedule.incomplete, slot)) return "it waits for the others that are launched with it";
+  if (has_slot(schedule.held, slot)) {
+    return fmt::format("task scheduler '{}' {}", name,
+                       is_held_by_sequence(set_of(rank).active[slot])
+                           ? "launches others of its sequence first"
+                           : "holds it until another task ends");
+  }
+  const PartInFlight* part = holding_part(rank, set_of(rank).active[slot].task);
+  if (part == nullptr) return fmt::format("task scheduler '{}' holds it", name);
+  return fmt::format("task scheduler '{}' holds it while task {} is in flight", name,
+                     set_of(rank).active[part->slots.front()].task.id);
 }
 
 Time SourceJob::expected_end(const Active& active) const {
@@ -130,13 +182,15 @@ std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
 }
 
 // Returns whether the rank has launched the communication. Either it is running there, or the rank has
-// launched more of the group's operations than come before it.
+// launched more of the group's operations than come before it. With a task scheduler these may be others, so
+// that only the end of its iteration tells.
 bool SourceJob::has_reached(RankId rank, const Active& active) const {
   const std::vector<Active>& all = set_of(rank).active;
   for (const std::uint32_t slot : ranks_[rank].active) {
     if (all[slot].communication == active.communication && has_group(all[slot].task))
       return all[slot].state == Active::State::launched || all[slot].state == Active::State::pausing;
   }
+  if (plan_.scheduling != nullptr) return source().open_iteration(rank) > active.task.iteration;
   const auto member = ranks_[rank].memberships.find(active.task.group());
   return member != ranks_[rank].memberships.end() && member->second.reached > active.task.sequence;
 }

@@ -92,7 +92,8 @@ struct TaskScheduling {
 // LaunchCounts: what a task scheduler did with some communications, summed over ranks.
 struct LaunchCounts {
   std::uint64_t launches = 0;   // communications launched
-  std::uint64_t parts = 0;      // parts launched; equal to `launches` where nothing was cut
+  std::uint64_t parts = 0;      // operations launched; `launches` where nothing was cut or fused
+  std::uint64_t cut = 0;        // communications that were launched in several parts
   std::uint64_t fused = 0;      // communications that were launched with others as one
   std::uint64_t reordered = 0;  // launches while a candidate that comes earlier in the program waited
   std::uint64_t held = 0;       // communications that were ready before their first part was launched
@@ -103,6 +104,7 @@ struct LaunchCounts {
   void add(const LaunchCounts& other) {
     launches += other.launches;
     parts += other.parts;
+    cut += other.cut;
     fused += other.fused;
     reordered += other.reordered;
     held += other.held;

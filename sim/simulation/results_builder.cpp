@@ -124,6 +124,33 @@ std::vector<std::string> waiting(const RunParts& run) {
   return lines;
 }
 
+// Returns notes about the keys of `scheduling` that changed nothing.
+std::vector<std::string> unused_scheduling(const RunParts& run) {
+  std::vector<std::string> lines;
+  const ConfigNode& scheduling = section_of(run.configuration, "scheduling");
+  if (!scheduling.is_map()) return lines;
+  if (scheduling.find("interval") != nullptr && !run.intervals.has_subscribers())
+    lines.push_back("scheduling.interval changes nothing: nothing in this run is decided at intervals");
+  const ConfigNode* tasks = scheduling.find("tasks");
+  for (const char* key : {"order", "latency"}) {
+    if (tasks == nullptr && scheduling.find(key) != nullptr)
+      lines.push_back(
+          fmt::format("scheduling.{} changes nothing: scheduling.tasks names no task scheduler", key));
+  }
+  if (tasks == nullptr || !tasks->is_map() || tasks->find("part") == nullptr) return lines;
+  std::uint64_t launches = 0, cut = 0;
+  for (std::uint32_t job = 0; job < run.jobs.size(); ++job) {
+    launches += run.jobs.job(job).scheduling().launches;
+    cut += run.jobs.job(job).scheduling().cut;
+  }
+  if (launches > 0 && cut == 0) {
+    lines.push_back(
+        "scheduling.tasks.part changes nothing: no communication was cut. Those with counts or of a grouped "
+        "call never are, nor those that are not larger than a part");
+  }
+  return lines;
+}
+
 // Returns notes about settings that were not used.
 std::vector<std::string> unused_settings(const RunParts& run) {
   std::vector<std::string> lines;
@@ -134,8 +161,7 @@ std::vector<std::string> unused_settings(const RunParts& run) {
   if (gpus.find("slowing_streams") != nullptr &&
       gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
     lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
-  if (section_of(root, "scheduling").find("interval") != nullptr && !run.intervals.has_subscribers())
-    lines.push_back("scheduling.interval changes nothing: nothing in this run is decided at intervals");
+  append(lines, unused_scheduling(run));
   const bool asked = output_parameters().parse(section_of(root, "output")).sample.interval > 0;
   if (run.packets == nullptr && asked) lines.push_back("`output.sample` was not used: the network is ideal");
   return lines;

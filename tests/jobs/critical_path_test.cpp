@@ -144,7 +144,7 @@ TEST(CriticalPath, OfACollectiveGoesFromMessageToMessageBackToItsLastMember) {
 // A rank is released by fifty messages, each sent as the other one began: only the last matters.
 void play_collective(CriticalPath& path, std::uint64_t number, Time begin) {
   JobRecord task;
-  task.communication = number;
+  task.communication = task.operation = number;
   task.task.body = CollectiveTask();
   task.cause = JobRecord::Cause::task_ended;
   task.time = begin;

@@ -89,6 +89,22 @@ TEST(ProfileBuilder, MembersShareACommunicationAndMessagesLeadToOtherRanks) {
               ElementsAre(0, 1));  // a computation of this iteration needs the message
 }
 
+// It is handed out after those before it in its queue, so it cannot be launched with one of them.
+TEST(ProfileBuilder, ACollectiveThatWaitsForNothingIsNotFused) {
+  ProgramBuilder builder("places");
+  const std::uint32_t axis = builder.axis("rank", 2);
+  const std::uint32_t group = builder.group({{{axis, {}}}, {}, 0});
+  BlockBuilder main(builder, "main");
+  const auto step = main.compute(test::fixed_work("step", 10));
+  main.collective("first", CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {step});
+  main.collective("second", CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {});
+  builder.role({"all", {}, main.finish()});
+  const auto profile = profile_of(*make_role_program_source(builder.finish(), "job.pb"));
+  ASSERT_TRUE(profile);
+  EXPECT_TRUE(profile->task_of(0).fusible);
+  EXPECT_FALSE(profile->task_of(1).fusible);
+}
+
 TEST(ProfileBuilder, ASourceWithoutATaskGraphHasNoProfile) {
   test::ScriptedSource source(1);
   source.compute(0, 5);

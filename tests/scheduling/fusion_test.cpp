@@ -188,6 +188,31 @@ TEST(Fusion, GradientsAreASequenceAndCollectivesOfTheForwardAreNot) {
   EXPECT_THAT(fusible_sequences(maker.finish()), ElementsAre(ElementsAre(1, 2)));
 }
 
+// Tasks 0 and 2 are of one stream, 1 and 3 of another. Task 2 waits for task 1, and 3 for 0.
+TEST(Fusion, BucketsThatWouldWaitForOneAnotherAreDivided) {
+  const auto all_as_one = [](std::span<const FusionTensor> tensors) {
+    FusionMap map{{{}}};
+    for (std::uint32_t i = 0; i < tensors.size(); ++i) map.buckets[0].push_back(i);
+    return map;
+  };
+  for (const bool circle : {true, false}) {
+    ProfileMaker maker;
+    const auto a = maker.add(ProfileTaskKind::collective, 1, 0, {});
+    const auto b = maker.add(ProfileTaskKind::collective, 1, 1, {});
+    maker.add(ProfileTaskKind::collective, 1, 2, {b});
+    maker.add(ProfileTaskKind::collective, 1, 3,
+              circle ? std::vector<std::uint32_t>{a} : std::vector<std::uint32_t>{});
+    JobProfile profile = maker.finish();
+    for (const std::uint32_t task : {1U, 3U}) profile.tasks[task].stream = 1;
+    std::vector<std::vector<std::uint32_t>> buckets = fuse(profile, all_as_one).buckets;
+    EXPECT_EQ(buckets.size(), circle ? 3U : 2U);
+    std::vector<std::uint32_t> members;
+    for (const auto& bucket : buckets) members.insert(members.end(), bucket.begin(), bucket.end());
+    std::sort(members.begin(), members.end());
+    EXPECT_THAT(members, ElementsAre(0, 1, 2, 3));
+  }
+}
+
 TEST(Fusion, ARuleSeesTensorsInTheOrderInWhichTheyAreReady) {
   std::vector<Time> ready, transfer;
   const auto rule = [&](std::span<const FusionTensor> tensors) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ class SingleJob {
         jobs_(loops, set_of_gpu, executor, devices_,
               first_origin + static_cast<std::uint32_t>(set_of_gpu.size()), std::move(observer)) {
     jobs_.set_rendezvous(std::move(announce), circuits);
+    jobs_.set_decisions([this](std::uint32_t, Time time, Origin&, const LaunchDecision& decision) {
+      decisions_.emplace_back(time, decision);
+    });
     jobs_.add({source.job_name(), &source, &times_, std::move(gpus), 0, 0, std::move(scheduling)});
   }
   // All GPUs in one set.
@@ -38,10 +42,27 @@ class SingleJob {
 
   JobSet& jobs() { return jobs_; }
   void start() { jobs_.start(0); }
+  // Runs all events, and hands the decisions of task schedulers to the job at their times. They are announced
+  // in order of time, because the latency is the same for all. All GPUs must be in one set.
+  void run(EventLoop& loop) {
+    while (true) {
+      const Time due = decisions_.empty() ? kNever : decisions_.front().first;
+      if (loop.next_time() < due) {
+        loop.run_some(1);
+        continue;
+      }
+      if (due == kNever) return;
+      const LaunchDecision decision = decisions_.front().second;
+      decisions_.pop_front();
+      loop.advance(due);
+      jobs_.decided(decision);
+    }
+  }
   const Job* operator->() const { return &jobs_.job(0); }
   std::vector<std::string> waiting(std::size_t limit) const { return jobs_.waiting(limit); }
 
  private:
+  std::deque<std::pair<Time, LaunchDecision>> decisions_;
   WorkDurations times_;
   ComputeDevices devices_;
   JobSet jobs_;

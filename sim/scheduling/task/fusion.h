@@ -37,6 +37,9 @@ std::vector<std::vector<std::uint32_t>> fusible_sequences(const JobProfile& prof
 
 // Applies the rule to each sequence and returns the buckets of all of them, with indexes of communications.
 // Durations of the profile are taken as transfers: they have no start-up times.
-FusionMap fuse(const JobProfile& profile, const FusionRule& rule);
+//
+// Buckets that would wait for one another in a circle are divided into single communications. With `in_order`
+// the buckets of a sequence are launched one after the other, as they stand.
+FusionMap fuse(const JobProfile& profile, const FusionRule& rule, bool in_order = false);
 
 }  // namespace netsim

@@ -104,8 +104,9 @@ class TaskScheduler {
   virtual ~TaskScheduler() = default;
   virtual TaskNeeds needs() const { return {}; }
   // Returns the size of the parts into which a communication is cut; the last part may be smaller. 0: it is
-  // launched whole. Communications with counts, grouped calls and copies to hosts are never cut. All ranks
-  // that take part must get the same answer, so it may depend on nothing else.
+  // launched whole. Collectives with counts or of grouped calls, and copies to hosts, are never cut. The
+  // messages of a grouped call are launched with all their parts at once. All ranks that take part must get
+  // the same answer, so it may depend on nothing else.
   virtual Bytes part_bytes(const CommunicationFacts&) const { return 0; }
   // Returns the order of need of the job's communications, and which of them are fused. It is called once,
   // before the job begins, where needs().profile is set.

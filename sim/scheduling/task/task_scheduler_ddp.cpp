@@ -28,9 +28,8 @@ class Ddp final : public TaskScheduler {
   TaskNeeds needs() const override { return {.profile = true}; }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
-    plan.fused = fuse(profile, [this](std::span<const FusionTensor> tensors) {
-                   return ddp_buckets(tensors, limits_);
-                 }).buckets;
+    const auto rule = [this](std::span<const FusionTensor> tensors) { return ddp_buckets(tensors, limits_); };
+    plan.fused = fuse(profile, rule, true).buckets;
     const ProfileTask* before = nullptr;
     for (const std::vector<std::uint32_t>& bucket : plan.fused) {
       const ProfileTask& task = profile.task_of(bucket.front());

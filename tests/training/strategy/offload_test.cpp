@@ -433,7 +433,7 @@ TEST(Offload, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal("offload: {optimizer: 1, gradients: true}, parallel: {pipeline: 2}, microbatches: 2"),
               HasSubstr("share an embedding"));
   EXPECT_THAT(refusal("offload: {optimizer: 1}, parallel: {data: 4, servers: 2}"),
-              HasSubstr("no parallel.servers"));
+              HasSubstr("leave parallel.servers out"));
   EXPECT_THAT(
       refusal("offload: {activations: 1, ahead: 2}, parallel: {data: 4}, optimizer: distributed_adam, "
               "sharding: {what: parameters}"),

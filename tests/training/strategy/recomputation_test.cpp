@@ -110,7 +110,7 @@ TEST(ModuleRecomputation, RefusesWhatIsNotThere) {
   EXPECT_THAT(refusal("{kind: ptdp, model: {kind: llama}, recompute: latent_up}"),
               HasSubstr("no layer of the model has latent_up"));
   EXPECT_THAT(refusal("{kind: ptdp, recompute: norms}"), HasSubstr("no layer of the model has norms"));
-  EXPECT_THAT(refusal(yaml(2, "recompute: [full, norms]")), HasSubstr("'full' is for all activations"));
+  EXPECT_THAT(refusal(yaml(2, "recompute: [full, norms]")), HasSubstr("'full' covers all activations"));
   EXPECT_THAT(refusal(yaml(2, "recompute: [norm]")),
               HasSubstr("'norm' is not one of: full, selective, none, norms"));
   EXPECT_THAT(refusal(yaml(2, "scaling: blocks")), HasSubstr("precision has to be fp8"));

@@ -14,7 +14,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/test_size.h"
 
-namespace netsim::schedulers_test {
+namespace netsim::scheduler_bounds_test {
 namespace {
 
 constexpr const char* kTwoHosts =
@@ -147,4 +147,4 @@ TEST(TaskSchedulerBounds, AreComputingAndCommunication) {
 }
 
 }  // namespace
-}  // namespace netsim::schedulers_test
+}  // namespace netsim::scheduler_bounds_test

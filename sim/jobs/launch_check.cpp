@@ -1,0 +1,249 @@
+#include "sim/jobs/launch_check.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sim/core/event_loop.h"
+#include "sim/jobs/job_set.h"
+
+namespace netsim {
+namespace {
+
+// OneIteration: the first iteration of a source, handed out by the edges of its graph. As
+// TaskStream::release_communications() says, a communication without dependencies waits until as many tasks
+// of its queue have ended as stand before it. Copies to hosts, requests for circuits,
+// collectives with a pause and the work of hosts are computations, which take no time.
+class OneIteration final : public TaskSource {
+ public:
+  OneIteration(const TaskSource& source, std::vector<TaskGraph> graphs)
+      : source_(source), graphs_(std::move(graphs)), works_{instant_work()} {
+    for (TaskGraph& graph : graphs_) add_rank(graph);
+  }
+
+  const std::string& job_name() const override { return source_.job_name(); }
+  std::uint32_t ranks() const override { return source_.ranks(); }
+  const std::vector<Work>& works() const override { return works_; }
+  const std::vector<std::string>& names() const override { return source_.names(); }
+  std::string name(std::uint32_t index) const override { return source_.name(index); }
+  const std::vector<RankId>& group(GroupId id) const override { return source_.group(id); }
+  double model_flops() const override { return 0; }
+  std::optional<std::uint32_t> iterations() const override { return 1; }
+  std::optional<std::uint64_t> total_tasks() const override { return std::nullopt; }
+  bool for_each_task(RankId, const Visitor&) const override { return false; }
+
+  void start(RankId rank, std::vector<Task>& ready) override {
+    for (std::uint32_t i = 0; i < graphs_[rank].tasks.size(); ++i) {
+      if (progress_[rank].waits[i] == 0) hand_out(rank, i, ready);
+    }
+  }
+  void complete(RankId rank, TaskId task, std::vector<Task>& ready) override {
+    Progress& progress = progress_[rank];
+    ++progress.ended;
+    const auto release = [&](std::uint32_t next) {
+      if (--progress.waits[next] == 0) hand_out(rank, next, ready);
+    };
+    for (const std::uint32_t next : graphs_[rank].successors.of(task)) release(next);
+    const auto queue = progress.queues.find(progress.queue[task]);
+    if (queue == progress.queues.end()) return;
+    Queue& tasks = queue->second;
+    ++tasks.ended;
+    for (; tasks.next < tasks.waiting.size() && tasks.waiting[tasks.next].first <= tasks.ended; ++tasks.next)
+      release(tasks.waiting[tasks.next].second);
+  }
+  std::uint32_t open_iteration(RankId rank) const override {
+    return progress_[rank].ended == graphs_[rank].tasks.size() ? kNoIteration : 0;
+  }
+  std::vector<Task> held_back(RankId rank) const override {
+    FirstOfStreams first;
+    for (std::uint32_t i = 0; i < graphs_[rank].tasks.size(); ++i) {
+      if (progress_[rank].waits[i] > 0 && !first.take(graphs_[rank].tasks[i])) break;
+    }
+    return first.tasks();
+  }
+
+ private:
+  struct Queue {
+    std::uint32_t tasks = 0, ended = 0, last_place = 0, before_last_place = 0;
+    // Communications without dependencies: how many tasks of the queue stand before the place of each, and
+    // the task.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
+    std::size_t next = 0;  // of `waiting`: the first one that was not released
+  };
+  struct Progress {
+    std::vector<std::uint32_t>
+        waits;  // by task: tasks before it that have not ended, and its queue if it waits
+    std::vector<std::uint32_t> queue;  // by task
+    std::map<std::uint32_t, Queue> queues;
+    std::size_t ended = 0;
+  };
+
+  static Work instant_work() {
+    Kernel kernel;
+    kernel.kind = Kernel::Kind::fixed;
+    return {"instant", {kernel}};
+  }
+  void add_rank(TaskGraph& graph) {
+    Progress progress;
+    progress.waits.resize(graph.tasks.size(), 0);
+    for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
+      for (const std::uint32_t next : graph.successors.of(i)) ++progress.waits[next];
+    }
+    for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
+      Task& task = graph.tasks[i];
+      keep_place(task, progress);
+      task.not_before = 0;
+      const bool launched = task.kind() == TaskKind::collective && task.collective().pause == 0;
+      if (launched || is_point_to_point(task)) continue;
+      task.body = ComputeTask{0};
+      task.queue = Task::kUnordered;  // the graph has the order of computations
+    }
+    progress_.push_back(std::move(progress));
+  }
+  // Enters a task in its queue. A communication without dependencies waits for those before its place.
+  static void keep_place(const Task& task, Progress& progress) {
+    progress.queue.push_back(task.queue);
+    if (task.queue == Task::kUnordered) return;
+    Queue& queue = progress.queues[task.queue];
+    if (task.place != queue.last_place) queue.before_last_place = queue.tasks;
+    queue.last_place = task.place;
+    ++queue.tasks;
+    std::uint32_t& waits = progress.waits[task.id];
+    if (has_work(task.kind()) || waits > 0 || queue.before_last_place == 0) return;
+    ++waits;
+    queue.waiting.emplace_back(queue.before_last_place, task.id);
+  }
+  void hand_out(RankId rank, std::uint32_t task, std::vector<Task>& ready) {
+    ready.push_back(graphs_[rank].tasks[task]);
+  }
+
+  const TaskSource& source_;
+  std::vector<TaskGraph> graphs_;
+  std::vector<Work> works_;
+  std::vector<Progress> progress_;
+};
+
+// InstantExecutor: ends an operation as soon as its members have started it, and a send at once.
+class InstantExecutor final : public Executor {
+ public:
+  explicit InstantExecutor(EventLoop& loop, std::uint32_t origin) : loop_(loop), origin_(origin) {
+    loop_.set_handler<&InstantExecutor::act>(EventKind::executor, *this);
+  }
+  // Calls `action` at `time`, in an event.
+  void at(Time time, std::function<void()> action) {
+    std::size_t index = actions_.size();
+    if (free_.empty()) {
+      actions_.push_back(std::move(action));
+    } else {
+      index = free_.back();
+      free_.pop_back();
+      actions_[index] = std::move(action);
+    }
+    loop_.schedule(time, origin_, EventKind::executor, 0, index);
+  }
+
+  void set_listener(CommunicationListener* listener) override { listener_ = listener; }
+  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
+    const bool message = !is_collective(request.kind);
+    std::vector<Entered>& entered = entered_[request.communication];
+    if (message && request.index == 0) end({gpu, request, loop_.now()});
+    entered.push_back({gpu, request, loop_.now()});
+    if (entered.size() < request.members->size()) return 1;
+    for (const Entered& member : entered) {
+      if (!message || member.request.index == 1) end(member);
+    }
+    entered_.erase(request.communication);
+    return 1;
+  }
+  void set_trace(TransferTrace) override {}
+  std::vector<std::string> waiting(std::size_t) const override { return {}; }
+  Bytes scale_out_bytes(std::uint32_t, const CommunicationRequest&) override { return 0; }
+  LibraryChoice choice(const CommunicationRequest&) override { return {}; }
+  std::string nccl_graph(const std::vector<std::uint32_t>&) override { return {}; }
+  void for_each_batch(std::uint32_t, const CommunicationRequest&, const BatchVisitor&) override {}
+  void message_delivered(const Delivery&) override {}
+  void message_sent(const SendCompletion&) override {}
+
+ private:
+  struct Entered {
+    std::uint32_t gpu;
+    CommunicationRequest request;
+    Time at;
+  };
+  void end(const Entered& member) {
+    at(loop_.now(), [this, member] { listener_->communication_done(member.gpu, member.request, member.at); });
+  }
+  void act(const Event& event) {
+    const std::function<void()> action = std::exchange(actions_[event.argument], nullptr);
+    free_.push_back(event.argument);
+    action();
+  }
+
+  EventLoop& loop_;
+  Origin origin_;
+  CommunicationListener* listener_ = nullptr;
+  std::unordered_map<std::uint64_t, std::vector<Entered>> entered_;  // by operation; looked up only
+  std::vector<std::function<void()>> actions_;
+  std::vector<std::size_t> free_;
+};
+
+// Returns the graphs of all ranks, or nothing if there are none or if they are too large.
+std::optional<std::vector<TaskGraph>> graphs_of(const TaskSource& source) {
+  const auto total = source.total_tasks();
+  const auto iterations = source.iterations();
+  if (!total || !iterations || *iterations == 0 || *total / *iterations > kMostCheckedTasks)
+    return std::nullopt;
+  std::vector<TaskGraph> graphs;
+  for (RankId rank = 0; rank < source.ranks(); ++rank) {
+    std::optional<TaskGraph> graph = source.graph(rank);
+    if (!graph) return std::nullopt;
+    graphs.push_back(std::move(*graph));
+  }
+  return graphs;
+}
+
+// Returns the lines of Job::circle() at the end of the play.
+std::vector<std::string> play(OneIteration& tasks, const std::shared_ptr<const TaskScheduling>& scheduling) {
+  const std::uint32_t ranks = tasks.ranks();
+  const std::vector<std::uint32_t> one_set(ranks, 0);
+  std::vector<std::uint32_t> gpus;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
+  EventLoop loop;
+  InstantExecutor executor(loop, 0);
+  ComputeDevices devices({&loop}, one_set, {}, 1);
+  JobSet jobs({&loop}, one_set, executor, devices, 1 + ranks, {});
+  jobs.set_decisions([&](std::uint32_t, Time time, Origin&, const LaunchDecision& decision) {
+    executor.at(time, [&jobs, decision] { jobs.decided(decision); });
+  });
+  const WorkDurations times({0});
+  jobs.add({tasks.job_name(), &tasks, &times, gpus, 0, 0, scheduling});
+  jobs.start(0);
+  loop.run();
+  jobs.call_schedulers();
+  loop.run();
+  return jobs.done() ? std::vector<std::string>() : jobs.job(0).circle();
+}
+
+}  // namespace
+
+void check_launches(const TaskSource& source, const std::shared_ptr<const TaskScheduling>& scheduling,
+                    const Place& place) {
+  if (!scheduling->agreed) return;
+  std::optional<std::vector<TaskGraph>> graphs = graphs_of(source);
+  if (!graphs) return;
+  OneIteration tasks(source, std::move(*graphs));
+  const std::vector<std::string> circle = play(tasks, scheduling);
+  if (circle.empty()) return;
+  constexpr std::size_t kNamed = 5;  // the first line says what is wrong
+  std::string message = circle.front() + ": ";
+  for (std::size_t i = 1; i < circle.size() && i < kNamed; ++i) message += (i == 1 ? "" : "; ") + circle[i];
+  throw InputError(place, message + (circle.size() > kNamed ? "; ..." : ""));
+}
+
+}  // namespace netsim
