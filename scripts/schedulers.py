@@ -9,9 +9,10 @@ The study (configs/studies/schedulers/study.yaml) names workloads, with the exch
 scheduler comes first, then those that the study names. Kinds of `netsim --list task_scheduler` that it does not name run with their
 defaults. Results are kept in DIR (results/schedulers), so a study that was stopped continues there.
 
-Columns of the table: the time of an iteration and the communication in it that no computation hides, in milliseconds; the gain, which is
-the time without a scheduler over the time with it; and by rank and iteration the parts that were launched, and the launches before a
-communication that is earlier in the program. --plot draws the first two (python3-matplotlib).
+Columns of the table: the time of an iteration, and the exposed communication in it, in milliseconds. That is the time in which a worker
+does not compute. The gain is the time without a scheduler over the time with it. The last columns count, by rank and iteration, the
+parts that were launched, and those launched before an earlier communication of the program. --plot draws both times
+(python3-matplotlib).
 
 --search KIND looks for the size of a part, and for the bytes or parts in flight, with the shortest iteration. It simulates a coarse grid
 and then finer ones around the best, and prints all that it simulated. KIND is credit, priority or fifo.
@@ -27,6 +28,7 @@ import json
 import math
 import pathlib
 import sys
+import tempfile
 
 import evidence
 from netsim_runs import execution, pictures, steps
@@ -114,11 +116,24 @@ def play(player, job):
     kept = player.results.kept(key)
     if kept is not None and not player.again:
         return kept
-    of = json.loads(player.run(job, "--quiet", "--json", "-"))["jobs"][0]
-    result = {"name": job.name, "iteration_s": of["iteration_time_s"], "exposed_s": of["exposed_communication_s"],
-              "turns": of["ranks"] * of["iterations_done"], "scheduling": of["scheduling"]}
+    with tempfile.TemporaryDirectory() as folder:
+        player.run(job, "--quiet", "--set", "output.max_rows=0", "--out", folder)
+        result = {"name": job.name, **read_result(pathlib.Path(folder))}
     player.results.keep(key, result)
     return result
+
+
+def read_result(folder):
+    """Of what netsim wrote.
+
+    The computing time is that of rank 0, a worker, over all iterations. Where iterations overlap, the measured iterations contain less,
+    because the last one has no next one.
+    """
+    of = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["jobs"][0]
+    with open(folder / "ranks.csv", encoding="utf-8") as lines:
+        compute = int(next(csv.DictReader(lines))["compute_ps"]) * 1e-12 / of["iterations_done"]
+    return {"iteration_s": of["iteration_time_s"], "exposed_s": of["iteration_time_s"] - compute,
+            "turns": of["ranks"] * of["iterations_done"], "scheduling": of["scheduling"]}
 
 
 def play_all(player, jobs, at_a_time):
@@ -165,7 +180,7 @@ def plot(path, runs, results):
     pyplot = pictures.pyplot()
     workloads, networks, exchanges, schedulers = (list(dict.fromkeys(getattr(run, key) for run in runs))
                                                   for key in ("workload", "network", "exchange", "scheduler"))
-    figure, grid = pyplot.subplots(len(workloads), len(networks), squeeze=False, sharey=True, layout="constrained",
+    figure, grid = pyplot.subplots(len(workloads), len(networks), squeeze=False, sharey=True,
                                    figsize=(1.6 + 2.8 * len(networks), 0.8 + len(workloads) * (0.6 + 0.19 * len(schedulers))))
     for row, workload in zip(grid, workloads):
         for axes, network in zip(row, networks):
@@ -176,8 +191,9 @@ def plot(path, runs, results):
     for axes in grid[-1]:
         axes.set_xlabel("time of an iteration, ms", fontsize=8)
     handles = {label: handle for axes in grid.flat for handle, label in zip(*axes.get_legend_handles_labels())}
-    figure.legend(handles.values(), handles, loc="outside lower center", ncol=len(handles), fontsize=8, frameon=False,
-                  title="marker: iteration; line before it: exposed communication", title_fontsize=8)
+    figure.legend(handles.values(), handles, loc="lower center", ncol=len(handles), fontsize=8, frameon=False,
+                  title="marker: time of an iteration; line before it: exposed communication", title_fontsize=8)
+    figure.tight_layout(rect=(0, 0.55 / figure.get_figheight(), 1, 1))
     pictures.save(figure, path)
 
 
