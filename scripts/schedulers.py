@@ -187,7 +187,6 @@ def plot(path, runs, results):
             shown = [run for run in runs if (run.workload, run.network) == (workload, network)]
             draw_panel(axes, shown, results, exchanges, schedulers)
             axes.set_title(f"{workload}, {network}", fontsize=9)
-    grid[0][0].invert_yaxis()
     for axes in grid[-1]:
         axes.set_xlabel("time of an iteration, ms", fontsize=8)
     handles = {label: handle for axes in grid.flat for handle, label in zip(*axes.get_legend_handles_labels())}
@@ -210,7 +209,7 @@ def draw_panel(axes, runs, results, exchanges, schedulers):
         axes.axhspan(place - 0.5, place + 0.5, color="#f2f2f2", zorder=0)
     axes.set_yticks(range(len(schedulers)), schedulers)
     axes.set_ylim(len(schedulers) - 0.5, -0.5)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.05 * max(1e3 * results[run.job]["iteration_s"] for run in runs))
     axes.tick_params(labelsize=7.5)
 
 
