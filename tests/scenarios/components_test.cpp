@@ -160,6 +160,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"topologies/single_nic.yaml", "workloads/layers/vgg_19.yaml", kSmallGradients},
         Case{"topologies/single_nic.yaml", "workloads/layers/vgg_19_factors.yaml", kSmallGradients},
         Case{"topologies/single_nic.yaml", "workloads/layers/vgg_19_servers.yaml", kSmallGradients}));
+INSTANTIATE_TEST_SUITE_P(
+    TaskSchedulers, ShippedConfigs,
+    ::testing::Values(Case{"scheduling/credit.yaml", "workloads/layers/vgg_19.yaml", kSmallGradients},
+                      Case{"scheduling/ddp.yaml", "workloads/layers/moe.yaml", kSmallGradients},
+                      Case{"scheduling/fifo.yaml", "workloads/layers/vgg_19_servers.yaml", kSmallGradients},
+                      Case{"scheduling/merge.yaml", "workloads/layers/moe.yaml", kSmallGradients},
+                      Case{"scheduling/preferred.yaml", "workloads/layers/moe.yaml", kSmallGradients},
+                      Case{"scheduling/priority.yaml", "workloads/layers/vgg_19.yaml", kSmallGradients}));
 
 std::string all_configs() {
   std::ostringstream text;

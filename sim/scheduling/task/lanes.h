@@ -17,6 +17,15 @@ inline std::size_t parts_in_lane(const RankView& rank, const Candidate& candidat
   return count;
 }
 
+// Returns the number of parts in flight in the candidate's lane that are of its stream. It is for rules about
+// gradients: other streams of the group, such as all-to-alls of experts, are not theirs.
+inline std::size_t parts_in_stream(const RankView& rank, const Candidate& candidate) {
+  std::size_t count = 0;
+  for (const InFlight& part : rank.in_flight)
+    count += part.group == candidate.group && part.stream == candidate.stream ? 1 : 0;
+  return count;
+}
+
 // Returns the bytes in flight in the candidate's lane.
 inline Bytes bytes_in_lane(const RankView& rank, const Candidate& candidate) {
   Bytes sum = 0;

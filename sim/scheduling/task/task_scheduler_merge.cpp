@@ -35,7 +35,7 @@ class Merge final : public TaskScheduler {
     return plan;
   }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
-    const auto alone = [&](const Candidate& one) { return parts_in_lane(rank, one) == 0; };
+    const auto alone = [&](const Candidate& one) { return parts_in_stream(rank, one) == 0; };
     return {first_candidate(candidates, alone, is_ready_before)};
   }
 
