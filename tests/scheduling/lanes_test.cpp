@@ -18,7 +18,7 @@ CommunicationFacts facts(const std::string& stream) {
 // Returns whether a scheduler launches a collective of stream `next` while one of `runs` is in flight.
 bool launches(const std::string& kind, const std::string& runs, const std::string& next) {
   const GroupId group{0};
-  const std::vector<InFlight> in_flight{{facts(runs), TaskId{1}, group, kMegabyte, false}};
+  const std::vector<InFlight> in_flight{{facts(runs), TaskId{1}, group, kMegabyte}};
   Candidate candidate{facts(next)};
   candidate.task = TaskId{2};
   candidate.group = group;

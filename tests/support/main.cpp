@@ -1,5 +1,6 @@
-// The main function of all test runners. Its exit code tells a run whose tests all pass from one in which some
-// of them were skipped. ctest reports the second as skipped (SKIP_RETURN_CODE), and never one that fails.
+// The main function of all test runners. Its exit code tells a run whose tests all pass from one in which
+// some of them were skipped. ctest reports the second as skipped (SKIP_RETURN_CODE), and never one that
+// fails.
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {

@@ -399,8 +399,8 @@ class RoleProgramSource : public TaskSource {
     if (state.window.handed_out(id)) return;
     if (program.waits_for_iteration(index) && iteration >= state.open_iterations) return;
     if (const std::uint32_t queue = program.queue(index);
-        queue != UnrolledRole::kNoQueue &&
-        place(program, index, iteration) > ended_places(rank, queue) && !is_released(program, id))
+        queue != UnrolledRole::kNoQueue && place(program, index, iteration) > ended_places(rank, queue) &&
+        !is_released(program, id))
       return;
     std::uint32_t& left = counter(rank, id);
     if (left != 0) return;

@@ -77,8 +77,7 @@ void SimpleSource::complete(RankId rank, TaskId id, std::vector<Task>& ready) {
   const std::vector<std::uint32_t>& ids = own.queues[queue];
   auto next = std::lower_bound(ids.begin(), ids.end(), before + 1,
                                [&](std::uint32_t task, auto place) { return own.tasks[task].place < place; });
-  for (; next != ids.end() && own.tasks[*next].place == before + 1; ++next)
-    ready.push_back(own.tasks[*next]);
+  for (; next != ids.end() && own.tasks[*next].place == before + 1; ++next) ready.push_back(own.tasks[*next]);
 }
 
 // Returns the number of places before the first one with an open task, if tasks end in their order.
