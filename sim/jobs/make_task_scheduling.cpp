@@ -17,8 +17,9 @@
 namespace netsim {
 namespace {
 
-// Estimates communications by the rate of their GPU's links: those of its NIC if the members are on several
-// hosts, and those inside the host otherwise. Congestion and start-up times are left out.
+// LinkEstimate: estimates communications by the rate of their GPU's links. These are the links of its NIC if
+// the members are on several hosts, and those inside the host otherwise. Congestion and start-up times are
+// left out.
 class LinkEstimate {
  public:
   LinkEstimate(const Cluster& cluster, const TaskSource& source, const std::vector<std::uint32_t>& gpus)
@@ -91,7 +92,7 @@ class PlanTables {
     for (const std::uint32_t task : profile_.members.of(communication)) visit(profile_.tasks[task]);
   }
 
-  // Of a bucket, the communication that comes first in the program stands for it in sequences.
+  // The first communication of a bucket, in the order of the program, stands for it in sequences.
   void add_bucket(const std::vector<std::uint32_t>& bucket) {
     if (bucket.size() < 2) return;
     const std::uint32_t number = buckets_++;

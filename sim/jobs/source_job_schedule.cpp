@@ -168,8 +168,8 @@ void SourceJob::take_turn(const SetState& set, RankSchedule& schedule, const Act
 
 // ---- Decisions
 
-// Launches what may be launched at the rank now: first what waits for no decision, then what other ranks have
-// decided, then what the scheduler chooses.
+// Launches what may be launched at the rank now. Tasks that wait for no decision come first, then those that
+// other ranks have decided, then those that the scheduler chooses.
 void SourceJob::call_scheduler(SetState& set, RankId rank) {
   RankSchedule& schedule = ranks_[rank].schedule;
   if (ranks_[rank].halted || schedule.part_ends) return;
@@ -194,8 +194,8 @@ void SourceJob::call_scheduler(SetState& set, RankId rank) {
   }
 }
 
-// Launches all parts of one task: of a receive, whose sender cuts the message into the same parts, or of a
-// task of a grouped call.
+// Launches all parts of a receive, whose sender cuts the message into the same parts, or of a task of a
+// grouped call.
 void SourceJob::launch_all_parts(SetState& set, RankId rank, std::uint32_t slot, const Launch& launch) {
   Pending single;
   single.slots = {slot};

@@ -34,7 +34,7 @@ inline Bytes bytes_in_lane(const RankView& rank, const Candidate& candidate) {
 }
 
 // Returns the index of the candidate that `fits` and comes first in the order `before`, or Launch::kNothing.
-// Of equal ones the earlier in the program is taken.
+// The earlier one in the program is taken where two are equal.
 template <class Fits, class Before>
 std::size_t first_candidate(std::span<const Candidate> candidates, const Fits& fits, const Before& before) {
   std::size_t first = Launch::kNothing;

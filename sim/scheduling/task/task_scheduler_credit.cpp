@@ -4,9 +4,8 @@
 // passes over a part that does not fit, also for the shorter last part of the same communication. A part
 // takes its bytes from the credit when it is launched and returns them when it ends.
 //
-// A part alone takes its bytes over the rate plus a round trip, so the rate with one part in flight is
-// part / (part + rate x round trip) of the link's, and a credit of k parts multiplies it by k up to the
-// link's.
+// A part alone takes its bytes over the rate plus a round trip. With one part in flight the rate is therefore
+// part / (part + rate x round trip) of the link's. A credit of k parts multiplies it by k, up to the link's.
 #include <memory>
 
 #include "sim/core/errors.h"

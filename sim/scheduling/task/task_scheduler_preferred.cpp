@@ -1,8 +1,8 @@
 // preferred: Lina's rule (Li et al., USENIX ATC 2023). Communications that are preferred, the all-to-alls of
-// experts, are launched at once. The others are cut into micro-operations, and one of them is launched only
+// experts, are launched at once. The others are cut into micro-operations. One of these is launched only
 // while no preferred communication is ready or in flight at the rank that decides.
 //
-// What is preferred is never held, so that ranks cannot wait for each other in a circle.
+// Preferred communications are never held, so that ranks cannot wait for each other in a circle.
 #include <algorithm>
 #include <memory>
 #include <set>
