@@ -121,9 +121,10 @@ bool SourceJob::is_held_by_sequence(const Active& first) const {
 
 bool SourceJob::is_held_by_task(const Active& active) const {
   const LaunchTables& tables = plan_.scheduling->tables;
+  const auto holds = tables.holds(active.rank, active.task.id);
+  if (holds.empty()) return false;
   const auto& ended = ranks_[active.rank].schedule.ended;
   const std::uint64_t iteration = tables.iteration(active.rank, active.task.id);
-  const auto holds = tables.holds(active.rank, active.task.id);
   return std::any_of(holds.begin(), holds.end(), [&](std::uint32_t until) {
     const auto found = ended.find(until);
     return found == ended.end() || found->second <= iteration;
