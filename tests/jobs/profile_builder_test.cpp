@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/scheduling/task/fusion.h"
 #include "sim/scheduling/task/order_of_use.h"
 #include "tests/support/scripted_source.h"
 #include "tests/workload/program/small_programs.h"
@@ -90,7 +91,7 @@ TEST(ProfileBuilder, MembersShareACommunicationAndMessagesLeadToOtherRanks) {
 }
 
 // It is handed out after those before it in its queue, so it cannot be launched with one of them.
-TEST(ProfileBuilder, ACollectiveThatWaitsForNothingIsNotFused) {
+TEST(ProfileBuilder, ACollectiveThatWaitsForItsPlaceIsNotFusedWithThoseBeforeIt) {
   ProgramBuilder builder("places");
   const std::uint32_t axis = builder.axis("rank", 2);
   const std::uint32_t group = builder.group({{{axis, {}}}, {}, 0});
@@ -101,8 +102,8 @@ TEST(ProfileBuilder, ACollectiveThatWaitsForNothingIsNotFused) {
   builder.role({"all", {}, main.finish()});
   const auto profile = profile_of(*make_role_program_source(builder.finish(), "job.pb"));
   ASSERT_TRUE(profile);
-  EXPECT_TRUE(profile->task_of(0).fusible);
-  EXPECT_FALSE(profile->task_of(1).fusible);
+  EXPECT_THAT(profile->successors.of(1), ElementsAre(2));
+  EXPECT_TRUE(fusible_sequences(*profile).empty());
 }
 
 TEST(ProfileBuilder, ASourceWithoutATaskGraphHasNoProfile) {
