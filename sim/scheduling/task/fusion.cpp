@@ -145,6 +145,7 @@ FusionMap fuse(const JobProfile& profile, const FusionRule& rule, bool in_order)
     std::stable_sort(sequence.begin(), sequence.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return times[a].ready < times[b].ready; });
     std::vector<FusionTensor> tensors;
+    tensors.reserve(sequence.size());
     for (const std::uint32_t i : sequence)
       tensors.push_back({times[i].ready, times[i].duration, times[i].tail, profile.task_of(i).bytes});
     for (std::vector<std::uint32_t>& bucket : rule(tensors).buckets) {

@@ -25,7 +25,7 @@ void add_queue_order(const UnrolledRole& role, const std::vector<Task>& tasks, s
 // (TaskStream::release_communications()).
 void add_kept_places(const UnrolledRole& role, const std::vector<Task>& tasks, std::uint32_t queue,
                      GraphEdges& within) {
-  const auto all = role.tasks_of(queue);
+  const auto& all = role.tasks_of(queue);
   std::vector<std::uint32_t> before;  // earlier tasks that no such communication follows
   for (std::size_t i = 0, end = 0; i < all.size(); i = end) {
     std::vector<std::uint32_t> kept;

@@ -19,6 +19,7 @@ constexpr const char* kKindsDoc = "compute, collective, or from with to";
 
 std::vector<std::pair<std::string, Stream>> communication_streams() {
   std::vector<std::pair<std::string, Stream>> names;
+  names.reserve(kCommunicationStreams.size());
   for (const Stream stream : kCommunicationStreams) names.emplace_back(to_string(stream), stream);
   return names;
 }
