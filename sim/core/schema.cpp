@@ -92,7 +92,7 @@ Json type_schema(const ParameterInfo& info) {
     return {{"anyOf", {integer_schema(info), std::move(list)}}};
   }
   // A single item may stand alone.
-  const Json list_or_item = {{"type", {"array", "string", "number", "boolean"}}};
+  Json list_or_item = {{"type", {"array", "string", "number", "boolean"}}};
   if (info.type == "list") return list_or_item;
   if (info.type == "lists") return {{"type", "object"}, {"additionalProperties", list_or_item}};
   // The type that YAML assigns to a text does not matter.

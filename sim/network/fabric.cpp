@@ -194,7 +194,7 @@ void Fabric::build_scheduler(PortId id, const QueueDiscipline& discipline, std::
   NETSIM_CHECK(scheduler != nullptr, "a queue discipline with own_queues makes no PortScheduler");
   state_.scheduled.resize(graph_.port_count());
   state_.scheduled[id] = std::make_unique<fabric::ScheduledPort>(
-      PortQueues(state_.classes, state_.data_queues, queues), std::move(scheduler));
+      fabric::ScheduledPort{PortQueues(state_.classes, state_.data_queues, queues), std::move(scheduler)});
   state_.ports[id].flags |= fabric::kOwnScheduler | fabric::kArbitrated;
   state_.tags = true;
 }
