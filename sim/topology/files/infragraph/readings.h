@@ -39,6 +39,7 @@ template <class Things>
 [[noreturn]] void unknown(const ConfigNode& at, const std::string& name, const Things& things,
                           const std::string& what) {
   std::vector<std::string> names;
+  names.reserve(things.size());
   for (const auto& [known, value] : things) names.push_back(known);
   fail_as_unknown(at, name, names, what);
 }
