@@ -26,6 +26,16 @@ std::string kind_with_cpus(const std::string& kind) {
   return can ? kind : "dgx_h100";
 }
 
+// Returns a function by which an event of a set announces a record for a later time. The engine then passes
+// the record to the reader, between events.
+template <class Record>
+auto announce_to(Engine& engine, JournalReader& reader) {
+  return [&engine, number = engine.add_reader(reader)](std::uint32_t set, Time time, Origin& origin,
+                                                       const Record& record) {
+    engine.set(set).ask_call(time, origin, number, record);
+  };
+}
+
 }  // namespace
 
 JobManager::JobManager(const Environment& environment, std::vector<JobDescription> jobs)
@@ -54,12 +64,7 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
 void JobManager::connect_arrivals() {
   Engine& engine = environment_.engine;
   arrivals_ = std::make_unique<JournalOf<MemberArrival, JobSet>>(jobs_, &JobSet::arrived);
-  const std::uint32_t reader = engine.add_reader(*arrivals_);
-  jobs_.set_rendezvous(
-      [&engine, reader](std::uint32_t set, Time time, Origin& origin, const MemberArrival& arrival) {
-        engine.set(set).ask_call(time, origin, reader, arrival);
-      },
-      environment_.circuits);
+  jobs_.set_rendezvous(announce_to<MemberArrival>(engine, *arrivals_), environment_.circuits);
   Time delay = kNever;
   for (const JobDescription& job : descriptions_) {
     if (const Time pause = job.source->least_pause(); pause > 0) delay = std::min(delay, pause);
@@ -72,13 +77,8 @@ void JobManager::connect_arrivals() {
 
 // Connects the decisions of task schedulers about collectives to the engine.
 void JobManager::connect_decisions() {
-  Engine& engine = environment_.engine;
   decisions_ = std::make_unique<JournalOf<LaunchDecision, JobSet>>(jobs_, &JobSet::decided);
-  const std::uint32_t reader = engine.add_reader(*decisions_);
-  jobs_.set_decisions(
-      [&engine, reader](std::uint32_t set, Time time, Origin& origin, const LaunchDecision& decision) {
-        engine.set(set).ask_call(time, origin, reader, decision);
-      });
+  jobs_.set_decisions(announce_to<LaunchDecision>(environment_.engine, *decisions_));
 }
 
 // ---- Placement

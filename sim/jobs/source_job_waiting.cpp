@@ -122,7 +122,7 @@ std::string SourceJob::describe_held(RankId rank, std::uint32_t slot) const {
                      set_of(rank).active[*other].task.id);
 }
 
-// The same where the rank itself decides.
+// Returns why a task that is ready is not launched, where its own rank decides about it.
 std::string SourceJob::describe_hold(RankId rank, std::uint32_t slot) const {
   const RankSchedule& schedule = ranks_[rank].schedule;
   const std::string& name = plan_.scheduling->name;

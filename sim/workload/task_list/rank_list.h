@@ -37,7 +37,8 @@ RankGroups read_rank_groups(const ConfigNode& node);
 // Reads a rank, a range "0-7", a list of these, the name of a group, or `all`. Null stands for all ranks.
 // Throws ConfigError.
 SharedRanks read_rank_list(const ConfigNode& node, const RankGroups& groups);
-// The same without `all`, for the ends of messages.
+// Reads the ends of messages: a rank, a range, a list of these, or the name of a group, but not `all`. Throws
+// ConfigError.
 SharedRanks read_named_ranks(const ConfigNode& node, const RankGroups& groups);
 
 }  // namespace netsim
