@@ -383,6 +383,8 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, c
   CommunicationRequest part = request(active, members(set, slot), slot);
   part.bytes = launch.last_part ? pending.last() : pending.next();
   part.communication = operation;
+  if (parts > 1) part.part = number;
+  part.whole = whole;
   part.traits.priority = std::max(part.traits.priority, launch.priority);
   if (launch.traffic_class != 0) part.traits.traffic_class = launch.traffic_class;
   const GpuId gpu = plan_.gpus[rank];
