@@ -343,6 +343,21 @@ Json planned_json(const Prediction& prediction) {
   return json;
 }
 
+Json launches_json(const Prediction& prediction) {
+  Json json = Json::array();
+  for (const PlannedLaunches& planned : prediction.launches) {
+    json.push_back({{"job", planned.job},
+                    {"scheduler", planned.scheduler},
+                    {"order", planned.agreed ? "agreed" : "local"},
+                    {"checked", planned.checked},
+                    {"launches", planned.counts.launches},
+                    {"parts", planned.counts.parts},
+                    {"cut", planned.counts.cut},
+                    {"fused", planned.counts.fused}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string prediction_json(const Prediction& prediction, const Structure& structure) {
@@ -359,6 +374,7 @@ std::string prediction_json(const Prediction& prediction, const Structure& struc
                   {"packet_hops_least", prediction.least_hops},
                   {"packet_hops_most", prediction.most_hops},
                   {"gpu_memory", planned_json(prediction)},
+                  {"scheduling", launches_json(prediction)},
                   {"memory_bytes", prediction.memory},
                   {"minutes", prediction.minutes},
                   {"calibration",
