@@ -16,6 +16,19 @@ bool is_played(const TaskSource& source, const TaskScheduling& scheduling) {
          *total / *iterations <= kMostCheckedTasks && source.graph(0).has_value();
 }
 
+std::optional<LaunchCounts> counts_of(const TaskSource& source, const TaskScheduling& scheduling) {
+  LaunchCounts counts;
+  for (RankId rank = 0; rank < source.ranks(); ++rank) {
+    PlannedOperations operations(scheduling, rank);
+    const bool known = source.for_each_task(rank, [&](const Task& task) {
+      if (is_communication(task)) operations.add(task);
+    });
+    if (!known) return std::nullopt;
+    counts.add(operations.counts());
+  }
+  return counts;
+}
+
 }  // namespace
 
 std::span<const PlannedOperation> PlannedOperations::add(const Task& task) {
@@ -63,16 +76,8 @@ std::span<const PlannedOperation> PlannedOperations::cut(const Task& task, Bytes
 std::optional<PlannedLaunches> planned_launches(const std::string& job, const TaskSource& source,
                                                 const TaskScheduling* scheduling) {
   if (scheduling == nullptr) return std::nullopt;
-  PlannedLaunches planned{job, scheduling->name, scheduling->agreed, is_played(source, *scheduling), {}};
-  for (RankId rank = 0; rank < source.ranks(); ++rank) {
-    PlannedOperations operations(*scheduling, rank);
-    const bool known = source.for_each_task(rank, [&](const Task& task) {
-      if (is_communication(task)) operations.add(task);
-    });
-    if (!known) return std::nullopt;
-    planned.counts.add(operations.counts());
-  }
-  return planned;
+  return PlannedLaunches{job, scheduling->name, scheduling->agreed, is_played(source, *scheduling),
+                         counts_of(source, *scheduling)};
 }
 
 }  // namespace netsim

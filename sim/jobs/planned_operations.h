@@ -55,11 +55,12 @@ struct PlannedLaunches {
   std::string job, scheduler;
   bool agreed = true;   // scheduling.order
   bool checked = true;  // one iteration was played to find tasks that wait for one another (launch_check.h)
-  LaunchCounts counts;  // of all ranks and iterations: launches, parts, cut, fused
+  // The launches, parts, cut and fused communications of all ranks and iterations. Empty where only
+  // simulating the job shows its tasks.
+  std::optional<LaunchCounts> counts;
 };
 
-// Returns what the job's task scheduler will launch. Returns nothing without a scheduler, and where only
-// simulating the job shows its tasks.
+// Returns what the job's task scheduler will launch, or nothing without a scheduler.
 std::optional<PlannedLaunches> planned_launches(const std::string& job, const TaskSource& source,
                                                 const TaskScheduling* scheduling);
 

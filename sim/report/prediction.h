@@ -74,7 +74,7 @@ struct Prediction {
   Calibration calibration;
   double share = 0;                       // share of the run's work that the calibration did
   std::vector<PlannedMemory> gpu_memory;  // only of jobs whose workload gives it
-  std::vector<PlannedLaunches> launches;  // only of jobs with a task scheduler whose tasks are known
+  std::vector<PlannedLaunches> launches;  // only of jobs with a task scheduler
 };
 
 // Returns the share of the work of `all` that is done, 0 to 1, for the progress display.

@@ -346,14 +346,17 @@ Json planned_json(const Prediction& prediction) {
 Json launches_json(const Prediction& prediction) {
   Json json = Json::array();
   for (const PlannedLaunches& planned : prediction.launches) {
+    const auto count = [&](std::uint64_t LaunchCounts::*of) {
+      return planned.counts ? Json((*planned.counts).*of) : Json(nullptr);
+    };
     json.push_back({{"job", planned.job},
                     {"scheduler", planned.scheduler},
                     {"order", planned.agreed ? "agreed" : "local"},
                     {"checked", planned.checked},
-                    {"launches", planned.counts.launches},
-                    {"parts", planned.counts.parts},
-                    {"cut", planned.counts.cut},
-                    {"fused", planned.counts.fused}});
+                    {"launches", count(&LaunchCounts::launches)},
+                    {"parts", count(&LaunchCounts::parts)},
+                    {"cut", count(&LaunchCounts::cut)},
+                    {"fused", count(&LaunchCounts::fused)}});
   }
   return json;
 }

@@ -13,10 +13,11 @@ namespace {
 
 // Says what the task scheduler of a job will launch, and whether tasks could wait for one another.
 std::string launches_text(const PlannedLaunches& planned, const std::string& whose) {
-  const LaunchCounts& counts = planned.counts;
-  std::string text =
-      fmt::format("scheduling         {}{}: {} communications in {} parts; {} cut, {} fused\n", whose,
-                  planned.scheduler, counts.launches, counts.parts, counts.cut, counts.fused);
+  const std::string counts = planned.counts ? fmt::format("{} communications in {} parts; {} cut, {} fused",
+                                                          planned.counts->launches, planned.counts->parts,
+                                                          planned.counts->cut, planned.counts->fused)
+                                            : "only the run shows what it launches";
+  const std::string text = fmt::format("scheduling         {}{}: {}\n", whose, planned.scheduler, counts);
   const char* waits = planned.checked  ? "one iteration was played, and no tasks wait in a circle"
                       : planned.agreed ? "circular waits were not searched for"
                                        : "ranks that choose different orders may wait for each other";
