@@ -78,6 +78,12 @@ void out_of_range(const ConfigNode& node, const std::string& minimum, const std:
   node.fail("'" + node.text() + "' is out of range: " + allowed + " is allowed");
 }
 
+bool is_negative(const ConfigNode& node) {
+  if (!node.is_scalar()) return false;
+  const std::string& text = node.text();
+  return text.size() > 1 && text[0] == '-' && is_digit(text[1]);
+}
+
 void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node) {
   for (const char* type : {"section", "sections", "list", "lists", "components", "component_list"}) {
     if (parameter.type == type) return;

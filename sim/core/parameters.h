@@ -79,6 +79,8 @@ void refuse_empty(const ParameterInfo& parameter, const ConfigNode& node);
 // Throws the ConfigError for a value outside its range.
 [[noreturn]] void out_of_range(const ConfigNode& node, const std::string& minimum,
                                const std::string& maximum);
+// Returns whether the node is a number below zero, with a unit or without.
+bool is_negative(const ConfigNode& node);
 // Returns a limit's text, or "" where it is the largest or smallest value of its type.
 std::string shown_limit(const std::string& type, const std::string& limit);
 // Returns the exact text of a real, for defaults and ranges.
@@ -225,6 +227,7 @@ class Parameters {
       info.maximum_text = format(range.maximum);
       binding.read = [member, read, range, low = info.minimum_text, high = info.maximum_text](
                          P& p, const ConfigNode& node) {
+        if (range.minimum > T{} && is_negative(node)) out_of_range(node, low, high);
         const T value = read(node);
         if (value < range.minimum || value > range.maximum) out_of_range(node, low, high);
         p.*member = value;

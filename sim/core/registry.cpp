@@ -124,10 +124,11 @@ void unknown_component(const ConfigNode& node, const std::string& kind, const st
   const std::vector<std::string> names = Catalogue::instance().chosen_names(kind);
   std::string known;
   for (const std::string& other : names) append_item(known, other);
-  if (known.empty()) known = "none; a plugin may have some";
+  if (known.empty()) known = "none";
   const ConfigNode* given = node.find("kind");
   (given != nullptr ? *given : node)
-      .fail("unknown " + kind + " '" + name + "'" + did_you_mean(name, names) + " (known: " + known + ")");
+      .fail("unknown " + kind + " '" + name + "'" + did_you_mean(name, names) + " (known: " + known +
+            "; those of a plugin need --plugin FILE)");
 }
 
 namespace {

@@ -5,7 +5,7 @@
 //   00           collective: group and sequence on it, 31 bits each
 //   10           message: sender and receiver 15 bits each, tag and sequence 16 bits each
 //   01           message of a larger job, the only one of its tag: sender and receiver 20 bits, tag 22 bits
-//   11           anything that does not fit: a 62-bit hash of its match key
+//   11           anything that does not fit: a 62-bit hash of its match key; parts of communications
 //
 // All but the last are exact. If k hashed communications are alive, two of them share an id with a
 // probability below k^2 / 2^63 (1e-7 for a million). The job's statistics detect that and end the run with an
@@ -58,7 +58,8 @@ constexpr std::uint64_t message_id(const MessageKey& m) {
   return kHashed | hash_combine(ranks, order) >> 2;
 }
 
-// Returns the id of part `part`, from 0, of a communication that is launched in parts.
+// Returns the id of the operation that is part `part`, from 0, of a communication that is launched in parts.
+// Tables have the id of the communication and the number of the part instead.
 constexpr std::uint64_t part_id(std::uint64_t communication, std::uint32_t part) {
   return kHashed | hash_combine(communication, part + std::uint64_t{1}) >> 2;
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/core/errors.h"
-#include "sim/core/registry.h"
 #include "sim/jobs/launch_check.h"
+#include "sim/jobs/make_task_scheduler.h"
 #include "sim/jobs/profile_builder.h"
 #include "sim/scheduling/task/operation_graph.h"
 
@@ -48,12 +48,6 @@ class LinkEstimate {
   const TaskSource& source_;
   const std::vector<std::uint32_t>& gpus_;
 };
-
-// Returns the name of the component that the node names.
-std::string kind_of(const ConfigNode& node) {
-  const ConfigNode* kind = node.is_map() ? node.find("kind") : &node;
-  return kind != nullptr ? read_text(*kind) : "";
-}
 
 // Enters a plan in tables by rank and position.
 class PlanTables {
@@ -165,8 +159,8 @@ std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParam
                                                            const std::vector<std::uint32_t>& gpus) {
   if (parameters.tasks.is_null()) return nullptr;
   auto scheduling = std::make_shared<TaskScheduling>();
-  scheduling->scheduler = Registry<TaskScheduler>::instance().create(parameters.tasks, "");
-  scheduling->name = kind_of(parameters.tasks);
+  scheduling->scheduler = make_task_scheduler(parameters.tasks);
+  scheduling->name = task_scheduler_name(parameters.tasks);
   scheduling->agreed = parameters.agreed;
   scheduling->latency = parameters.latency;
   const Place place{job.file, 0, 0, ""};

@@ -4,40 +4,26 @@
 
 #include "sim/jobs/communication_id.h"
 #include "sim/jobs/source_job.h"
+#include "sim/jobs/task_parts.h"
 #include "sim/jobs/task_request.h"
 
 namespace netsim::source_job {
 namespace {
 
-CommunicationFacts facts_of(const Task& task, Bytes bytes) {
-  const char* kind =
-      task.kind() == TaskKind::collective ? to_string(task.collective().collective) : "message";
-  return {kind, to_string(task.stream), bytes};
-}
-
 GroupId group_of(const Task& task) {
   return task.kind() == TaskKind::collective ? task.group() : GroupId(kNoIndex);
-}
-
-// Returns whether the task may run in parts. Both ends of a message must give the same answer, and one of
-// them alone may be in a grouped call.
-bool may_be_cut(const Task& task) {
-  return is_point_to_point(task) ||
-         (task.kind() == TaskKind::collective && task.together == 1 && task.collective().counts == nullptr);
 }
 
 }  // namespace
 
 // ---- From ready to candidate
 
-// Adds a task that has become ready. Receives delay nothing, so they are posted at once. Requests for
-// circuits, pauses and copies to hosts are not the scheduler's either. The others of a grouped call wait
-// until these are ready too.
+// Adds a task that has become ready. Those that the scheduler does not choose are launched at once. The
+// others of a grouped call wait until these are ready too.
 void SourceJob::add_candidate(SetState& set, std::uint32_t slot) {
   const Active& active = set.active[slot];
   RankSchedule& schedule = ranks_[active.rank].schedule;
-  const bool chosen = active.task.kind() == TaskKind::send ||
-                      (active.task.kind() == TaskKind::collective && pause_of(active.task) == 0);
+  const bool chosen = is_chosen_by_scheduler(active.task);
   Pending pending = pending_of(set, slot);
   if (!chosen) {
     schedule.at_once.push_back(slot);
@@ -97,10 +83,7 @@ void SourceJob::complete_candidate(SetState& set, RankSchedule& schedule, Pendin
 }
 
 // Returns the size of the parts of a communication, which is `bytes` where it is not cut.
-Bytes SourceJob::part_of(const Task& task, Bytes bytes) const {
-  const Bytes part = may_be_cut(task) ? scheduler().part_bytes(facts_of(task, bytes)) : 0;
-  return part > 0 ? std::min(part, bytes) : bytes;
-}
+Bytes SourceJob::part_of(const Task& task, Bytes bytes) const { return part_size(scheduler(), task, bytes); }
 
 // Returns whether the plan holds a candidate. Where another rank decides, that rank keeps the plan.
 bool SourceJob::is_held(const SetState& set, const Pending& pending) const {
@@ -386,6 +369,8 @@ void SourceJob::start_part(SetState& set, RankId rank, const Pending& pending, c
   CommunicationRequest part = request(active, members(set, slot), slot);
   part.bytes = launch.last_part ? pending.last() : pending.next();
   part.communication = operation;
+  if (parts > 1) part.part = number;
+  part.whole = whole;
   part.traits.priority = std::max(part.traits.priority, launch.priority);
   if (launch.traffic_class != 0) part.traits.traffic_class = launch.traffic_class;
   const GpuId gpu = plan_.gpus[rank];

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -34,10 +35,11 @@ constexpr std::uint64_t kMemoryPerQueuePair = 700;
 // Bytes of the retransmission timer of a flow on a queue pair of its own, until the timer expires.
 constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerQueue::Timer);
 
-// PlacedSource: a job's task source and the GPUs of its ranks.
+// PlacedSource: a job's task source, the GPUs of its ranks and its task scheduler.
 struct PlacedSource {
   const TaskSource& source;
   const std::vector<std::uint32_t>& gpus;  // by rank
+  const TaskScheduling* scheduling;        // null: no task scheduler
 };
 
 // Returns the request that the rank makes for a task. `members` is storage for the GPUs of the request's
@@ -137,7 +139,9 @@ class RankVolume {
         group_routes_(group_routes),
         rank_(rank),
         gpu_(job.gpus[rank]),
-        calls_(job, rank) {}
+        calls_(job, rank) {
+    if (job.scheduling != nullptr) operations_.emplace(*job.scheduling, rank);
+  }
 
   // Adds the rank's volume to `volume`.
   void add_to(Volume& volume) {
@@ -155,15 +159,22 @@ class RankVolume {
   void add_task(const Task& task, Volume& volume) {
     if (!is_communication(task)) return;  // receivers count too, because they send credits
     if (is_copy(task.kind())) return add_copy(task, volume);
+    if (!operations_) return add_operations(task, 1, volume);
+    for (const PlannedOperation& operation : operations_->add(task))
+      add_operations(operation.task, operation.count, volume);
+  }
+
+  // Adds `count` equal communications.
+  void add_operations(const Task& task, std::uint64_t count, Volume& volume) {
     const Volume& cost = calls_.cost(task, [this](const CommunicationRequest& r) { return ask(r); });
-    volume.scale_out_bytes += cost.scale_out_bytes;
-    volume.flows += cost.flows;
-    volume.packets += cost.packets;
-    add(volume.packet_hops, cost.packet_hops);
-    add(volume.most_hops, cost.most_hops);
+    volume.scale_out_bytes += cost.scale_out_bytes * static_cast<Bytes>(count);
+    volume.flows += cost.flows * count;
+    volume.packets += cost.packets * count;
+    add(volume.packet_hops, cost.packet_hops, count);
+    add(volume.most_hops, cost.most_hops, count);
     const TransferTraits& traits = task.payload()->traits;
     if (traits.only_message) {
-      volume.single_flows += cost.flows;
+      volume.single_flows += cost.flows * count;
     } else if (is_raw(task) && cost.flows > 0) {
       use_lane(job_.gpus[task.message().peer], traits.traffic_class, traits.channel);
     }
@@ -281,6 +292,7 @@ class RankVolume {
   GroupRoutes& group_routes_;
   std::uint32_t rank_, gpu_;
   RankCalls<Volume> calls_;
+  std::optional<PlannedOperations> operations_;  // with a task scheduler
   std::map<std::pair<std::uint32_t, std::uint64_t>, LinksCrossed>
       crossed_;  // by destination, and by class and channel
   std::vector<Lane> lanes_;
@@ -396,11 +408,12 @@ std::uint64_t process_status(const std::string& name) {
 std::uint64_t Volume::hops() const { return sum_of(packet_hops); }
 
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
-                      const Cluster& cluster, const PacketNetwork* network) {
+                      const Cluster& cluster, const PacketNetwork* network,
+                      const TaskScheduling* scheduling) {
   Volume volume;
   GroupRoutes group_routes;
   for (RankId rank = 0; rank < source.ranks() && volume.known; ++rank) {
-    RankVolume({source, gpus}, executor, cluster, network, group_routes, rank).add_to(volume);
+    RankVolume({source, gpus, scheduling}, executor, cluster, network, group_routes, rank).add_to(volume);
   }
   return volume;
 }

@@ -11,6 +11,7 @@
 
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/units.h"
+#include "sim/jobs/planned_operations.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
 #include "sim/workload/memory_plan.h"
@@ -73,15 +74,17 @@ struct Prediction {
   Calibration calibration;
   double share = 0;                       // share of the run's work that the calibration did
   std::vector<PlannedMemory> gpu_memory;  // only of jobs whose workload gives it
+  std::vector<PlannedLaunches> launches;  // only of jobs with a task scheduler
 };
 
 // Returns the share of the work of `all` that is done, 0 to 1, for the progress display.
 double share_done(const Volume& done, const Volume& all);
 
 // Counts the work of a job by walking all tasks of all its ranks. `gpus` holds the GPU of each rank;
-// `network` is null if it is ideal. Volume::known is false if the source cannot list its tasks.
+// `network` is null if it is ideal, and `scheduling` if the job has no task scheduler. Volume::known is false
+// if the source cannot list its tasks.
 Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
-                      const Cluster& cluster, const PacketNetwork* network);
+                      const Cluster& cluster, const PacketNetwork* network, const TaskScheduling* scheduling);
 // Adds the volume of another job.
 void add_volume(Volume& sum, const Volume& more);
 

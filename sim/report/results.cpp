@@ -277,17 +277,21 @@ std::string explain(const Results& results) {
 
 namespace {
 
-// Notes a task scheduler that changed nothing.
+// Notes a task scheduler by which no candidate overtook another one of its stream. In a job that is not done,
+// what is still held would not be counted.
 void note_schedulers(const Results& results, std::vector<std::string>& notes) {
   for (const JobResult& job : results.jobs) {
     const SchedulingSummary& s = job.scheduling;
-    if (s.scheduler.empty() || s.reordered > 0 || s.fused > 0) continue;
+    if (!job.done || s.scheduler.empty() || s.reordered > 0 || s.fused > 0) continue;
     const std::string whose = results.jobs.size() > 1 ? "job '" + job.name + "': " : "";
     notes.push_back(fmt::format(
-        "{}the task scheduler '{}' never launched a communication before an earlier one of its stream: {}",
-        whose, s.scheduler,
-        s.held == 0 ? "none ever waited"
-                    : fmt::format("{} waited, but in the order of the program", s.held)));
+        "{}no launch by the task scheduler '{}' overtook an earlier candidate of its stream: {}", whose,
+        s.scheduler,
+        s.held == 0
+            ? "every communication was launched as soon as it was ready"
+            : fmt::format(
+                  "{} were held, by a bound on what is in flight, a plan or the agreement on an order",
+                  s.held)));
   }
 }
 

@@ -29,8 +29,9 @@ Volume RunProgress::whole() const {
   Volume sum;
   for (JobId job = 0; job < jobs_.size(); ++job) {
     add_volume(sum, naming_file(descriptions_[job].file, [&] {
-                 return predict_volume(*descriptions_[job].source, jobs_.job(job).plan().gpus, executor_,
-                                       cluster_, packets_);
+                 const JobPlan& plan = jobs_.job(job).plan();
+                 return predict_volume(*descriptions_[job].source, plan.gpus, executor_, cluster_, packets_,
+                                       plan.scheduling.get());
                }));
   }
   return sum;

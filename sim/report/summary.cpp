@@ -343,6 +343,24 @@ Json planned_json(const Prediction& prediction) {
   return json;
 }
 
+Json launches_json(const Prediction& prediction) {
+  Json json = Json::array();
+  for (const PlannedLaunches& planned : prediction.launches) {
+    const auto count = [&](std::uint64_t LaunchCounts::*of) {
+      return planned.counts ? Json((*planned.counts).*of) : Json(nullptr);
+    };
+    json.push_back({{"job", planned.job},
+                    {"scheduler", planned.scheduler},
+                    {"order", planned.agreed ? "agreed" : "local"},
+                    {"checked", planned.checked},
+                    {"launches", count(&LaunchCounts::launches)},
+                    {"parts", count(&LaunchCounts::parts)},
+                    {"cut", count(&LaunchCounts::cut)},
+                    {"fused", count(&LaunchCounts::fused)}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string prediction_json(const Prediction& prediction, const Structure& structure) {
@@ -359,6 +377,7 @@ std::string prediction_json(const Prediction& prediction, const Structure& struc
                   {"packet_hops_least", prediction.least_hops},
                   {"packet_hops_most", prediction.most_hops},
                   {"gpu_memory", planned_json(prediction)},
+                  {"scheduling", launches_json(prediction)},
                   {"memory_bytes", prediction.memory},
                   {"minutes", prediction.minutes},
                   {"calibration",

@@ -189,6 +189,8 @@ Prediction Simulation::predict(double seconds, const Watch& watch) {
   Prediction prediction = extrapolate(jobs_->ranks(), progress_->whole(), calibration);
   for (JobId job = 0; job < jobs_->size(); ++job) {
     const JobPlan& plan = jobs_->job(job).plan();
+    if (auto planned = planned_launches(plan.name, *plan.source, plan.scheduling.get()))
+      prediction.launches.push_back(std::move(*planned));
     if (plan.source->memory() == nullptr) continue;
     const MemoryPeak peak = planned_memory(*plan.source->memory());
     prediction.gpu_memory.push_back({plan.name, peak, system_.models().memory_of(plan.gpus[peak.rank])});

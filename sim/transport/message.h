@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "sim/core/ids.h"
+#include "sim/core/index.h"
 #include "sim/core/units.h"
 #include "sim/transport/message_delays.h"
 #include "sim/transport/transfer_traits.h"
@@ -40,7 +41,8 @@ struct Message {
   GpuId destination;  // the source itself: a copy to or from its host's memory
   Bytes bytes = 0;    // > 0
   TransferTraits traits;
-  std::uint64_t communication = 0;  // the collective or point-to-point operation it belongs to (for tables)
+  // Id of the operation that it belongs to: a collective, a point-to-point transfer, or a part of one.
+  std::uint64_t communication = 0;
   // Tells the messages of a communication apart. The receiver's side decides on its meaning.
   std::uint64_t tag = 0;
   std::uint32_t name = 0;  // name of the communication in the workload, for tables
@@ -52,7 +54,14 @@ struct Message {
   // A credit: it tells that a receiver has a free slot. It carries no data of the workload and is in no
   // table.
   bool credit = false;
+  // For tables, where the operation is a part of the communication `whole`: the number of the part, from 0.
+  // kNoIndex: the operation is a communication of its own.
+  std::uint32_t part = kNoIndex;
+  std::uint64_t whole = 0;
   ReceiverNote note;
+
+  // Returns the id of the communication as a whole.
+  std::uint64_t whole_communication() const { return part == kNoIndex ? communication : whole; }
 };
 static_assert(std::is_trivially_copyable_v<Message>);
 

@@ -200,6 +200,8 @@ TEST(Parameters, ErrorsSayWhatIsAllowed) {
   EXPECT_EQ(vehicle_error("delay: 2 s"), "x.yaml:1:8: delay: '2 s' is out of range: 1 ns to 1 s is allowed");
   EXPECT_EQ(vehicle_error("wheel: {size: 0 B}"),
             "x.yaml:1:15: wheel.size: '0 B' is out of range: at least 1 B is allowed");
+  EXPECT_EQ(vehicle_error("wheel: {size: -1 B}"),
+            "x.yaml:1:15: wheel.size: '-1 B' is out of range: at least 1 B is allowed");
   EXPECT_EQ(vehicle_error("colour: blue"), "x.yaml:1:9: colour: 'blue' is not one of: red, green");
   EXPECT_EQ(vehicle_error("wheel: {griip: 1}"),
             "x.yaml:1:9: wheel.griip: unknown key 'griip', did you mean 'grip'? (allowed: size, grip)");
@@ -231,8 +233,10 @@ TEST(Registry, CreatesByNameMapOrDefault) {
 
 TEST(Registry, ErrorsNameTheKnown) {
   const auto& registry = Registry<Engine>::instance();
-  EXPECT_EQ(error_of([&] { (void)registry.create(yaml("{kind: stem}"), ""); }),
-            "x.yaml:1:8: kind: unknown test_engine 'stem', did you mean 'steam'? (known: sail, steam)");
+  EXPECT_EQ(
+      error_of([&] { (void)registry.create(yaml("{kind: stem}"), ""); }),
+      "x.yaml:1:8: kind: unknown test_engine 'stem', did you mean 'steam'? (known: sail, steam; those of a "
+      "plugin need --plugin FILE)");
   EXPECT_THAT(error_of([&] { (void)registry.create(yaml("{power: 1}"), ""); }),
               HasSubstr("'kind' is missing"));
   EXPECT_THAT(error_of([&] { (void)registry.create(yaml("{kind: sail, powr: 1}"), ""); }),

@@ -94,6 +94,11 @@ const std::vector<PredictedRun>& runs() {
       {"within_one_dgx", "topology: {kind: star, hosts: 8, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 1\n",
        collective("all_reduce", "12345678 B")},
       {"ptdp", kDgx, "configs/workloads/small_gpt_ptdp.yaml"},
+      {"in_parts", kDgx + "scheduling: {tasks: {kind: fifo, part: 300 KB}}\n",
+       "configs/workloads/small_gpt_ptdp.yaml"},
+      {"fused_and_in_parts", kTree + "scheduling: {tasks: {kind: priority, part: 1 MB, fuse: true}}\n",
+       "kind: layers\nreplicas: 4\niterations: 2\nexchange: {kind: all_reduce, bucket: 0}\n"
+       "layers: [{count: 6, forward: 20 us, backward: 40 us, bytes: 700 KB}]\n"},
   };
   return all;
 }

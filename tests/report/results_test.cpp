@@ -236,6 +236,23 @@ TEST(ReportNotes, NameTheFullestLink) {
   EXPECT_THAT(derive_notes(results), Contains(HasSubstr("edge0->agg1 was busy 98.0 %")));
 }
 
+// A job that is not done may have communications that nothing launched, so it has no such note.
+TEST(ReportNotes, NameATaskSchedulerByWhichNothingOvertakesInAJobThatIsDone) {
+  Results results = two_rank_results();
+  const auto note = AllOf(HasSubstr("'fifo'"), HasSubstr("overtook an earlier candidate of its stream"));
+  EXPECT_THAT(derive_notes(results), Not(Contains(note)));
+  results.jobs[0].scheduling.scheduler = "fifo";
+  EXPECT_THAT(derive_notes(results),
+              Contains(AllOf(note, HasSubstr("every communication was launched as soon as it was ready"))));
+  results.jobs[0].scheduling.held = 3;
+  EXPECT_THAT(derive_notes(results), Contains(AllOf(note, HasSubstr("3 were held"))));
+  results.jobs[0].done = false;
+  EXPECT_THAT(derive_notes(results), Not(Contains(note)));
+  results.jobs[0].done = true;
+  results.jobs[0].scheduling.reordered = 1;
+  EXPECT_THAT(derive_notes(results), Not(Contains(note)));
+}
+
 TEST(ReportNotes, TellALackOfRoomFromALackOfRoutes) {
   Results results = two_rank_results();
   results.network.no_route = 1484;

@@ -224,7 +224,7 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
               HasSubstr(",0.002,1.000,1.500,ring,LL128,24"));  // wait, algbw 1 MB / 1 ms, busbw 2 * 3/4 of it
   const std::string flow = lines_of(directory.text("flows.csv"))[1];
   EXPECT_THAT(flow, StartsWith("f0000000000000001,\"tiny, \"\"quoted\"\"\",c00000000000000ab,"));
-  EXPECT_THAT(flow, EndsWith(",\"grad,sync\",2,,,3,4,0,0,100,5,25,20,,,"));
+  EXPECT_THAT(flow, EndsWith(",\"grad,sync\",2,,,3,4,0,0,100,5,25,20,,,,"));
   EXPECT_EQ(lines_of(directory.text("iterations.csv"))[2],
             "pair,1,1000000000,4000000000,3000000000,0.003,0.16666666666666666");
   EXPECT_THAT(lines_of(directory.text("links.csv"))[1],
@@ -267,8 +267,24 @@ TEST(ReportTables, FlowsHaveTheirSlowdownWhereTheIdealTimeIsKnown) {
   flow.ideal = 19;
   tables.add(flow);
   tables.finish(two_rank_results());
-  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], EndsWith(",5,25,20,30,6,3.333333"));
-  EXPECT_THAT(lines_of(directory.text("flows.csv"))[2], EndsWith(",5,25,20,30,19,1.052632"));
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[1], EndsWith(",5,25,20,30,6,3.333333,"));
+  EXPECT_THAT(lines_of(directory.text("flows.csv"))[2], EndsWith(",5,25,20,30,19,1.052632,"));
+}
+
+// The row of a part joins with those of its communication in the other tables.
+TEST(ReportTables, FlowsOfAPartHaveTheIdOfTheWholeAndTheNumberOfThePart) {
+  const Directory directory;
+  const TinySource source;
+  ResultSinks tables(directory.path(), view_of(source));
+  FlowRecord flow = flow_record();
+  flow.message.communication = 0xc000000000000123;
+  flow.message.whole = 0xab;
+  flow.message.part = 7;
+  tables.add(flow);
+  tables.finish(two_rank_results());
+  const std::string row = lines_of(directory.text("flows.csv"))[1];
+  EXPECT_THAT(row, HasSubstr(",c00000000000000ab,\"grad,sync\","));
+  EXPECT_THAT(row, EndsWith(",5,25,20,,,,7"));
 }
 
 TEST(ReportTables, EveryRowHasAsManyCellsAsItsHeader) {

@@ -64,6 +64,10 @@ def check_joins(tables):
     require(sent.end_ps_of_all.notna().all(), "a flow has no communication")
     require((sent.name == sent.name_of_all).all(), "a flow is called otherwise than its communication")
     require((sent.start_ps >= sent.first_start_ps).all(), "a flow starts before its communication")
+    numbers = flows.groupby("communication").part.agg(["nunique", "max"]).join(communicating.groupby("communication").parts.max())
+    cut = numbers.parts > 1
+    require((numbers["nunique"] == numbers.parts.where(cut, 0)).all() and (numbers["max"] == numbers.parts - 1)[cut].all(),
+            "the flows of a communication do not have the numbers of its parts")
     ranks = tables["ranks"]
     ends = flows.merge(ranks, left_on=["job", "source_gpu"], right_on=["job", "gpu"], how="left")
     require((ends.source == ends.nic).all(), "a flow's source is not the NIC of its GPU")
@@ -76,16 +80,18 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     runs = [("configs/two_dgx.yaml", "configs/workloads/small_gpt_ptdp.yaml"),
+            ("configs/two_dgx.yaml", "configs/workloads/small_gpt_ptdp.yaml", "--set", "scheduling.tasks={kind: credit, part: 1 MB}"),
             ("configs/collectives/ring.yaml", "configs/collectives/all_reduce.yaml"),
             ("configs/traffic/star17.yaml", "configs/traffic/poisson.yaml"),
             ("configs/import/ns3/config.txt", "configs/import/ns3/flow.txt"),
             ("configs/import/htsim.yaml", "configs/import/htsim/connections.cm")]
-    for config, workload in runs:
+    for config, workload, *more in runs:
         with tempfile.TemporaryDirectory() as directory:
-            tables = run(sys.argv[1], directory, config, workload)
+            tables = run(sys.argv[1], directory, config, workload, *more)
             check_ids(tables)
             tasks, flows = check_joins(tables)
             require(tasks > 0 and flows > 0, f"{workload} has nothing to join")
+            require((tables["tasks"].parts.max() > 1) == bool(more), f"{workload} is not cut by its scheduler alone")
             print(f"{workload}: {tasks} tasks and {flows} flows joined")
     names = set(tables["flows"].name)
     require(any(name.startswith("connection ") for name in names), "htsim's ids are lost")

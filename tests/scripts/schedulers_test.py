@@ -69,7 +69,7 @@ class Parts:
                 whole[row["name"], int(row["iteration"])] = row
         parts = collections.defaultdict(lambda: collections.defaultdict(list))
         for row in flows:
-            parts[row["name"]][row["communication"]].append(row)
+            parts[row["name"]][row["communication"], row["part"]].append(row)
         self.start = {}
         self.time = {(row["name"], int(row["iteration"]), None): int(row["end_ps"]) - int(row["start_ps"])
                      for row in tasks if int(row["rank"]) == 0 and row["kind"] == "compute"}
@@ -130,6 +130,22 @@ class Orders(Replayed):
 
 for scheduler in replays.RULES:
     setattr(Orders, f"test_{scheduler}", lambda self, name=scheduler: self.check(name))
+
+
+class Joins(unittest.TestCase):
+    def test_flows_of_parts_join_with_their_task(self):
+        """Each flow has the id of a task that is called as it is, and the flows of a task have the numbers of all its parts."""
+        graphs = task_graphs.random_graphs(4, "joins", (task_graphs.mixed, task_graphs.served))
+        tasks, flows = run({graph.name: graph.workload() for graph in graphs}, {"kind": "fifo", "part": "32 KiB"})
+        for graph in graphs:
+            with self.subTest(graph=graph.name):
+                whole = {row["communication"]: (row["name"], int(row["parts"])) for row in tasks[graph.name] if row["communication"]}
+                parts = collections.defaultdict(set)
+                for row in flows[graph.name]:
+                    self.assertEqual(row["name"], whole[row["communication"]][0])
+                    parts[row["communication"]].add(row["part"])
+                self.assertEqual(parts, {one: {str(part) for part in range(count)} if count > 1 else {""} for one, (_, count) in whole.items()})
+                self.assertGreater(max(count for _, count in whole.values()), 1)
 
 
 class Fusions(Replayed):

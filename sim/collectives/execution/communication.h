@@ -9,6 +9,7 @@
 
 #include "sim/collectives/block_counts.h"
 #include "sim/collectives/collective_kind.h"
+#include "sim/core/index.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"
 
@@ -33,6 +34,9 @@ struct CommunicationRequest {
   // Number of the communication, the same at all members. It is unique within its job (traits.job) until the
   // last acknowledgement.
   std::uint64_t communication = 0;
+  // For tables, where this is a part of the communication `whole`: Message::part and Message::whole.
+  std::uint32_t part = kNoIndex;
+  std::uint64_t whole = 0;
   std::uint32_t handle = 0;  // value of the caller, returned to CommunicationListener
   std::uint32_t name = 0;    // Message::name
   // Position of a collective in a grouped call, which decides its share of the channels. It is the same at

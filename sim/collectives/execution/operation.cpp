@@ -50,6 +50,7 @@ std::uint32_t OperationArena::open(GpuId gpu, JobId job, std::uint64_t communica
   operation.phase = Operation::Phase::announced;
   operation.gpu = gpu;
   operation.request.communication = communication;
+  operation.request.part = kNoIndex;
   operation.request.traits.job = job;
   operation.number = gpus_[gpu].opened++;
   gpus_[gpu].operations.insert(job, communication, slot);

@@ -147,6 +147,8 @@ void OutgoingMessages::post_copy(Operation& operation) {
   message.traits = request.traits;
   message.name = request.name;
   message.communication = request.communication;
+  message.part = request.part;
+  message.whole = request.whole;
   message.note.started = operation.started;
   hand_over(slot);
 }
@@ -169,6 +171,8 @@ std::uint32_t OutgoingMessages::make(Operation& operation, std::uint32_t block, 
                              operation.plan->channel(rank, block % operation.blocks_per_channel);
   message.name = request.name;
   message.communication = request.communication;
+  message.part = request.part;
+  message.whole = request.whole;
   address(message, operation, block, to);
   message.note.started = operation.started;
   message.note.release = operation.thread_blocks[block].release;

@@ -5,9 +5,13 @@
 namespace netsim {
 namespace {
 
-// Returns "all_reduce 0x2a"; for jobs other than the first, "all_reduce 0x2a of job 1".
+// Returns "all_reduce 0x2a", or "part 3 of all_reduce 0x2a"; for jobs other than the first, "all_reduce 0x2a
+// of job 1".
 std::string communication_name(const char* kind, const CommunicationRequest& request) {
-  const std::string name = fmt::format("{} {:#x}", kind, request.communication);
+  const bool whole = request.part == kNoIndex;
+  const std::string part = whole ? "" : fmt::format("part {} of ", request.part);
+  const std::string name =
+      fmt::format("{}{} {:#x}", part, kind, whole ? request.communication : request.whole);
   return request.traits.job == 0 ? name : fmt::format("{} of job {}", name, request.traits.job);
 }
 

@@ -9,6 +9,23 @@
 
 namespace netsim {
 
+namespace {
+
+// Says what the task scheduler of a job will launch, and whether tasks could wait for one another.
+std::string launches_text(const PlannedLaunches& planned, const std::string& whose) {
+  const std::string counts = planned.counts ? fmt::format("{} communications in {} parts; {} cut, {} fused",
+                                                          planned.counts->launches, planned.counts->parts,
+                                                          planned.counts->cut, planned.counts->fused)
+                                            : "only the run shows what it launches";
+  const std::string text = fmt::format("scheduling         {}{}: {}\n", whose, planned.scheduler, counts);
+  const char* waits = planned.checked  ? "one iteration was played, and no tasks wait in a circle"
+                      : planned.agreed ? "circular waits were not searched for"
+                                       : "ranks that choose different orders may wait for each other";
+  return text + fmt::format("launch order       {}: {}\n", planned.agreed ? "agreed" : "local", waits);
+}
+
+}  // namespace
+
 std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) {
   const auto count = [](std::uint64_t value) { return human_count(static_cast<double>(value)); };
   const Volume& volume = prediction.volume;
@@ -23,6 +40,8 @@ std::string render_prediction(const Prediction& prediction, std::uint32_t gpus) 
                    prediction.gpu_memory.size() > 1 ? printable(planned.job) + ", " : "", planned.peak.rank,
                    screen::of_capacity(planned.capacity), planned.peak.use.text());
   }
+  for (const PlannedLaunches& planned : prediction.launches)
+    text += launches_text(planned, prediction.launches.size() > 1 ? printable(planned.job) + ", " : "");
   fmt::format_to(out, "tasks              {}\n", count(volume.tasks));
   fmt::format_to(out, "over the fabric    {}, {} flows\n",
                  human_bytes(static_cast<double>(volume.scale_out_bytes)), count(volume.flows));

@@ -12,7 +12,10 @@ const std::vector<ColumnInfo>& flow_columns() {
   static const std::vector<ColumnInfo> columns{
       {"flow", "id of the flow"},
       {"job", "name of the job"},
-      {"communication", "id of the operation that it belongs to"},
+      {"communication",
+       "id of the operation that it belongs to, as in tasks.csv and collectives.csv; of fused collectives "
+       "that "
+       "of the first one"},
       {"name",
        "the workload's name; `flow 3` is the fourth of ns-3's flow.txt, `connection 12` is htsim's id"},
       {"class", "data class"},
@@ -31,6 +34,9 @@ const std::vector<ColumnInfo>& flow_columns() {
        "that"},
       {"ideal_ps", "least time of the message alone in an idle network; empty where unknown"},
       {"slowdown", "fct_ps / ideal_ps; empty where unknown"},
+      {"part",
+       "number of the part of the operation, from 0; empty where no task scheduler cut the operation into "
+       "parts"},
   };
   return columns;
 }
@@ -45,7 +51,7 @@ class FlowsCsv : public StreamedCsv, public Receives<FlowRecord> {
     const Message& message = record.message;
     row.id('f', record.id);
     job_cell(message.traits.job);
-    row.id('c', message.communication);
+    row.id('c', message.whole_communication());
     task_name_cell(message.traits.job, message.name);
     row.cell(std::int64_t{message.traits.traffic_class});
     row.cell(run().nic(message.source));
@@ -63,6 +69,7 @@ class FlowsCsv : public StreamedCsv, public Receives<FlowRecord> {
     }
     const std::int64_t slowdown = slowdown_millionths(record);
     row.cell(slowdown > 0 ? fmt::format("{}.{:06}", slowdown / 1'000'000, slowdown % 1'000'000) : "");
+    message.part == kNoIndex ? row.empty() : row.cell(std::int64_t{message.part});
     row.end_row();
   }
 };

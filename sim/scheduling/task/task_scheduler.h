@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/config.h"
 #include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/core/units.h"
@@ -103,6 +104,9 @@ class TaskScheduler {
   static constexpr const char* kComponentKind = "task_scheduler";
   virtual ~TaskScheduler() = default;
   virtual TaskNeeds needs() const { return {}; }
+  // Returns the kinds and streams of communications that the parameters name. One that no communication can
+  // have, which is misspelt, is refused at its place.
+  virtual std::vector<ConfigNode> named_communications() const { return {}; }
   // Returns the size of the parts into which a communication is cut; the last part may be smaller. 0: it is
   // launched whole. Collectives with counts or of grouped calls, and copies to hosts, are never cut. The
   // messages of a grouped call are launched with all their parts at once. All ranks that take part must get

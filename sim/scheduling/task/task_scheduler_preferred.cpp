@@ -33,9 +33,11 @@ const Parameters<PreferredParameters>& preferred_parameters() {
 
 class Preferred final : public TaskScheduler {
  public:
-  explicit Preferred(const PreferredParameters& p) : part_(p.part) {
-    for (const ConfigNode& name : read_names(p.prefer, "all_to_all")) preferred_.insert(read_text(name));
+  explicit Preferred(const PreferredParameters& p)
+      : named_(read_names(p.prefer, "all_to_all")), part_(p.part) {
+    for (const ConfigNode& name : named_) preferred_.insert(read_text(name));
   }
+  std::vector<ConfigNode> named_communications() const override { return named_; }
   Bytes part_bytes(const CommunicationFacts& facts) const override { return is_preferred(facts) ? 0 : part_; }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
     const auto preferred = [this](const Candidate& one) { return is_preferred(one); };
@@ -52,6 +54,7 @@ class Preferred final : public TaskScheduler {
   bool is_preferred(const CommunicationFacts& facts) const {
     return preferred_.contains(facts.kind) || preferred_.contains(facts.stream);
   }
+  std::vector<ConfigNode> named_;
   Bytes part_;
   std::set<std::string, std::less<>> preferred_;
 };

@@ -602,6 +602,17 @@ TEST(Waiting, NamesTheJob) {
             "gpu 1: 1 messages of communication 0x7 of job 3 arrived, which the GPU has not started");
 }
 
+TEST(Waiting, NamesTheCommunicationOfAPart) {
+  const auto members = everyone(2);
+  Bench bench(2, kMicrosecond);
+  auto request = request_of(CollectiveKind::all_reduce, members, 1000, 0xc7);
+  request.part = 4;
+  request.whole = 7;
+  bench.start_at(0, 0, request);
+  bench.run();
+  EXPECT_THAT(bench.executor->waiting(1)[0], StartsWith("gpu 0: part 4 of all_reduce 0x7 round 1 of 1"));
+}
+
 // ---- Parameters
 
 // A broadcast down a tree in which every rank has a given number of children.

@@ -48,8 +48,8 @@ double cap(const Caps& caps, const TuningCase& one) {
 }
 
 // Returns whether the CPUs are AMD's. Among NVIDIA's own hosts DGX A100 has AMD CPUs; the others have Intel
-// CPUs. The generation decides, so aws_p4de counts as AMD although it has Intel's Xeon 8275CL ("Amazon EC2
-// P4d instances deep dive", AWS Compute Blog, November 2020).
+// CPUs. The generation decides, so aws_p4de counts as AMD too. Its sister p4d has Intel's Xeon 8275CL
+// ("Amazon EC2 P4d instances deep dive", AWS Compute Blog, November 2020).
 bool has_amd(const TuningCase& one) { return one.generation == GpuGeneration::ampere; }
 
 double ll_cap(const TuningCase& one) {
