@@ -20,13 +20,14 @@ import collections
 import csv
 import dataclasses
 import datetime
-import fractions
+import decimal
 import json
 import math
 import os
 import pathlib
 import re
 import sys
+import typing
 
 HEADER = ("submitted_s", "gpus", "duration_s", "workload", "vc", "weight", "deadline_s", "name")
 HELIOS = ("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time", "start_time", "end_time", "duration", "queue")
@@ -42,9 +43,9 @@ UNSUCCESSFUL = "that did not succeed"
 @dataclasses.dataclass
 class Job:
     name: str
-    submitted: fractions.Fraction  # seconds, from any begin
+    submitted: decimal.Decimal  # seconds, from any begin
     gpus: int
-    duration: fractions.Fraction  # seconds
+    duration: decimal.Decimal  # seconds
     vc: str
 
 
@@ -65,12 +66,26 @@ def fail(place, what):
 
 
 # ---- Values
-@dataclasses.dataclass(frozen=True)
-class Cell:
+def read_number(text):
+    """The number of a text, or None."""
+    try:
+        number = decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+class Cell(typing.NamedTuple):
     """A text of the trace and where it stands."""
     name: str
     text: str
-    place: str
+    path: pathlib.Path
+    line: int
+    column: int
+
+    @property
+    def place(self):
+        return f"{self.path}:{self.line}:{self.column}"
 
     def required(self):
         if self.text.strip() in MISSING:
@@ -79,9 +94,8 @@ class Cell:
 
     def number(self, least=0):
         text = self.required()
-        try:
-            number = fractions.Fraction(text)
-        except (ValueError, ZeroDivisionError):
+        number = read_number(text)
+        if number is None:
             fail(self.place, f"the {self.name} '{text}' is no number")
         if number < least:
             fail(self.place, f"the {self.name} is {text}; at least {least} is allowed")
@@ -89,7 +103,7 @@ class Cell:
 
     def whole(self):
         number = self.number()
-        if number.denominator != 1:
+        if number != number.to_integral_value():
             fail(self.place, f"the {self.name} '{self.text}' is no whole number")
         return int(number)
 
@@ -97,7 +111,7 @@ class Cell:
         """Seconds; times of a trace are of one zone."""
         text = self.required()
         try:
-            return fractions.Fraction((datetime.datetime.strptime(text, "%Y-%m-%d %H:%M:%S") - datetime.datetime(2000, 1, 1)) // datetime.timedelta(seconds=1))
+            return decimal.Decimal((datetime.datetime.strptime(text, "%Y-%m-%d %H:%M:%S") - datetime.datetime(2000, 1, 1)) // datetime.timedelta(seconds=1))
         except ValueError:
             fail(self.place, f"the {self.name} '{text}' is no time (allowed: YYYY-MM-DD hh:mm:ss)")
 
@@ -110,8 +124,20 @@ def span(begin, end, first, last):
 
 
 # ---- Tables
+class Row(typing.NamedTuple):
+    """A line of a table. It is kept as a text, because a trace has millions."""
+    names: list
+    path: pathlib.Path
+    number: int
+    line: str
+
+    def cells(self):
+        """The cells by column."""
+        return {name: Cell(name, text, self.path, self.number, column) for name, (text, column) in zip(self.names, split(self.path, self.number, self.line))}
+
+
 def read_table(path, columns, header):
-    """Yields a row as cells by column. The first line may be, or with `header` has to be, the names of columns."""
+    """Yields the rows. The first line may be, or with `header` has to be, the names of columns."""
     names = None if header else columns
     with open(path, encoding="utf-8", newline="") as lines:
         for number, line in enumerate(lines, 1):
@@ -128,7 +154,7 @@ def read_table(path, columns, header):
                 continue
             if len(cells) != len(names):
                 fail(f"{path}:{number}:1", f"{len(cells)} values were given; {len(names)} are expected")
-            yield {name: Cell(name, text, f"{path}:{number}:{column}") for name, (text, column) in zip(names, cells)}
+            yield Row(names, path, number, line)
 
 
 def split(path, number, line):
@@ -154,9 +180,12 @@ class JsonJobs:
         self.text = path.read_text(encoding="utf-8")
         self.lines = [0] + [match.end() for match in re.finditer("\n", self.text)]
 
-    def place(self, offset):
+    def cell(self, name, text, offset):
         line = bisect.bisect_right(self.lines, offset)
-        return f"{self.path}:{line}:{offset - self.lines[line - 1] + 1}"
+        return Cell(name, text, self.path, line, offset - self.lines[line - 1] + 1)
+
+    def place(self, offset):
+        return self.cell("", "", offset).place
 
     def skip(self, offset):
         while offset < len(self.text) and self.text[offset].isspace():
@@ -196,7 +225,7 @@ class JsonJobs:
                 for key, below in value.items():
                     if key in places:
                         offset = (places[key] or [begin])[min(len(found[key]), max(len(places[key]) - 1, 0))]
-                        found[key].append(Cell(key, "" if below is None else str(below), self.place(offset)))
+                        found[key].append(self.cell(key, "" if below is None else str(below), offset))
                     walk(below)
             elif isinstance(value, list):
                 for below in value:
@@ -211,7 +240,7 @@ def read_philly(paths):
     for value, begin, end in trace:
         cells = trace.cells(value, keys, begin, end)
         def one(key):
-            return cells[key][0] if cells[key] else Cell(key, "", trace.place(begin))
+            return cells[key][0] if cells[key] else trace.cell(key, "", begin)
         yield lambda: philly_job(value, one, cells), one("status").text
 
 
@@ -236,7 +265,7 @@ def positive(duration, place):
 
 # ---- Helios
 def read_helios(paths):
-    for row in read_table(paths[0], HELIOS, header=True):
+    for row in map(Row.cells, read_table(paths[0], HELIOS, header=True)):
         yield lambda row=row: helios_job(row), row["state"].text
 
 
@@ -252,12 +281,13 @@ def helios_job(row):
 def read_alibaba(paths):
     tasks = collections.defaultdict(list)
     for row in read_table(paths[0], ALIBABA_TASKS, header=False):
-        tasks[row["job_name"].text].append(row)
-    for row in read_table(paths[1], ALIBABA_JOBS, header=False):
-        yield lambda row=row: alibaba_job(row, tasks.pop(row["job_name"].text, [])), row["status"].text
-    # Tasks of jobs that do not succeed are left with them. Others have no job.
+        tasks[row.cells()["job_name"].text].append(row)
+    for row in map(Row.cells, read_table(paths[1], ALIBABA_JOBS, header=False)):
+        own = [task.cells() for task in tasks.pop(row["job_name"].text, ())]
+        yield lambda row=row, own=own: alibaba_job(row, own), row["status"].text
     for left in tasks.values():
-        yield lambda left=left: alibaba_job(None, left), left[0]["status"].text
+        own = [task.cells() for task in left]
+        yield lambda own=own: alibaba_job(None, own), own[0]["status"].text
 
 
 def alibaba_job(row, tasks):
@@ -304,16 +334,17 @@ def collect(candidates, skip_incomplete, successful):
     return sorted(jobs, key=lambda job: job.submitted), left_out
 
 
-def decimal(number):
-    """An exact decimal, or six digits behind the point."""
-    return str(int(number)) if number.denominator == 1 else f"{float(number):.6f}".rstrip("0")
+def seconds(number):
+    """A number with at most six digits behind the point, which are microseconds."""
+    text = f"{number:.6f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def table(jobs, workloads, deadline):
     for job in jobs:
         submitted = job.submitted - jobs[0].submitted
-        late = decimal(submitted + deadline * job.duration) if deadline else ""
-        yield decimal(submitted), job.gpus, decimal(job.duration), workloads.get(job.gpus, ""), job.vc, 1, late, job.name
+        late = seconds(submitted + deadline * job.duration) if deadline else ""
+        yield seconds(submitted), job.gpus, seconds(job.duration), workloads.get(job.gpus, ""), job.vc, 1, late, job.name
 
 
 def workload(text):
@@ -324,11 +355,8 @@ def workload(text):
 
 
 def factor(text):
-    try:
-        number = fractions.Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        number = 0
-    if number < 1:
+    number = read_number(text)
+    if number is None or number < 1:
         raise argparse.ArgumentTypeError(f"'{text}' was given; a number of at least 1 is expected")
     return number
 

@@ -4,8 +4,10 @@
 // is its number of links and the links; a link is its capacity, its number of demands and the demands. A
 // demand is job, iteration time, number of arcs, and begin, end and rate of each arc. The output is one JSON
 // document.
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <vector>
 
 #include "sim/scheduling/job/rules/cassini.h"
 

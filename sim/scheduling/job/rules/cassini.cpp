@@ -1,6 +1,7 @@
 #include "sim/scheduling/job/rules/cassini.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <numeric>

@@ -34,7 +34,8 @@ struct LinkDemand {
   bool operator==(const LinkDemand&) const = default;
 };
 
-// SharedLink: a directed link and the demands of the jobs that cross it, each job once, by ascending id.
+// SharedLink: a directed link and the demands of the jobs that cross it. There is at least one demand; each
+// job has one, and they are ordered by ascending id.
 struct SharedLink {
   BitRate capacity = 0;  // above 0
   std::vector<LinkDemand> demands;
