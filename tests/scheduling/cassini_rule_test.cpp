@@ -11,12 +11,12 @@ namespace {
 constexpr BitRate kCapacity = 100 * kGbps;
 
 // Returns a job that computes first, and demands the whole link for the last `communication` ms.
-LinkDemand job(std::uint32_t id, int iteration, int communication) {
+PeriodicDemand job(std::uint32_t id, int iteration, int communication) {
   const Time end = iteration * kMillisecond;
   return {JobId{id}, end, {{end - communication * kMillisecond, end, kCapacity}}};
 }
 
-SharedLink link_of(std::vector<LinkDemand> demands) { return {kCapacity, std::move(demands)}; }
+SharedLink link_of(std::vector<PeriodicDemand> demands) { return {kCapacity, std::move(demands)}; }
 
 void expect_scores(const SharedLink& link, double unshifted, double shifted) {
   const LinkRotations found = best_rotations(link);
@@ -55,7 +55,8 @@ TEST(CassiniRule, SomePeriodsMeetWhateverTheShift) {
 TEST(CassiniRule, DifferentPeriodsMeetLess) {
   // Communication comes first here, because 10 of 40 ms and 30 of 60 ms at the end would meet less unshifted.
   const auto first = [](std::uint32_t id, int iteration, int communication) {
-    return LinkDemand{JobId{id}, iteration * kMillisecond, {{0, communication * kMillisecond, kCapacity}}};
+    return PeriodicDemand{
+        JobId{id}, iteration * kMillisecond, {{0, communication * kMillisecond, kCapacity}}};
   };
   expect_scores(link_of({first(0, 40, 10), first(1, 60, 30)}), 5.0 / 6, 11.0 / 12);
   expect_scores(link_of({first(0, 40, 20), first(1, 80, 20)}), 0.75, 1);
@@ -67,7 +68,7 @@ TEST(CassiniRule, TwoJobsThatCommunicateMostOfTheTimeMeetLess) {
 
 TEST(CassiniRule, ScoresMayBeNegativeAndDemandsOfOneJobAddUp) {
   EXPECT_DOUBLE_EQ(compatibility_score(link_of({job(0, 10, 10), job(1, 10, 10), job(2, 10, 10)})), -1);
-  const LinkDemand two_phases{JobId{0}, 10, {{0, 10, kCapacity}, {5, 10, kCapacity}}};
+  const PeriodicDemand two_phases{JobId{0}, 10, {{0, 10, kCapacity}, {5, 10, kCapacity}}};
   EXPECT_DOUBLE_EQ(compatibility_score(link_of({two_phases}), {}, {.resolution = 1}), 0.5);
 }
 
@@ -79,7 +80,7 @@ TEST(CassiniRule, ShiftsMayBeNegativeAndLongerThanAnIteration) {
 }
 
 TEST(CassiniRule, ManyJobsAreSearchedOneByOne) {
-  std::vector<LinkDemand> jobs;
+  std::vector<PeriodicDemand> jobs;
   for (std::uint32_t i = 0; i < 6; ++i) jobs.push_back(job(i, 36, 6));
   const LinkRotations found = best_rotations(link_of(std::move(jobs)));
   EXPECT_FALSE(found.exhaustive);

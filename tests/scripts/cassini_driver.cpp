@@ -22,8 +22,8 @@ Number read() {
   return static_cast<Number>(number);
 }
 
-LinkDemand read_demand() {
-  LinkDemand demand;
+PeriodicDemand read_demand() {
+  PeriodicDemand demand;
   demand.job = JobId{read<std::uint32_t>()};
   demand.iteration = read<Time>();
   for (auto arcs = read<int>(); arcs > 0; --arcs) {

@@ -32,7 +32,7 @@ struct CircleSize {
 // Returns the circle with this resolution, or a perimeter of 0 if a job has more iterations than `most`.
 CircleSize circle_of(const SharedLink& link, Time resolution, std::uint32_t most) {
   CircleSize circle;
-  for (const LinkDemand& demand : link.demands)
+  for (const PeriodicDemand& demand : link.demands)
     circle.iterations.push_back(std::max<Time>(1, (demand.iteration + resolution / 2) / resolution) *
                                 resolution);
   const Time longest = *std::min_element(circle.iterations.begin(), circle.iterations.end()) * most;
@@ -59,7 +59,7 @@ CircleProfile sum_of_changes(const std::map<Time, BitRate>& changes) {
 }
 
 // Returns the demand around the circle when the job's iterations begin `shift` later.
-CircleProfile around(const LinkDemand& demand, Time iteration, Time perimeter, Time shift) {
+CircleProfile around(const PeriodicDemand& demand, Time iteration, Time perimeter, Time shift) {
   std::map<Time, BitRate> changes{{0, 0}};
   for (Time start = shift; start < shift + perimeter; start += iteration)
     for (const DemandArc& arc : demand.arcs) {
@@ -232,7 +232,7 @@ class AffinityGraph {
   explicit AffinityGraph(std::span<const SharedLink> links)
       : links_(links), distinct_(distinct_links(links)) {
     for (const std::size_t link : distinct_)
-      for (const LinkDemand& demand : links[link].demands) links_of_[demand.job].push_back(link);
+      for (const PeriodicDemand& demand : links[link].demands) links_of_[demand.job].push_back(link);
   }
 
   const std::vector<std::size_t>& distinct() const { return distinct_; }
@@ -247,7 +247,7 @@ class AffinityGraph {
       if (seen[job]) continue;
       ++components;
       walk(
-          job, [&](JobId, const LinkDemand&, std::size_t, std::size_t) {}, seen);
+          job, [&](JobId, const PeriodicDemand&, std::size_t, std::size_t) {}, seen);
     }
     return edges + components > links_of_.size() + distinct_.size();
   }
@@ -260,7 +260,7 @@ class AffinityGraph {
     for (seen[first] = true; !queue.empty(); queue.pop_front())
       for (const std::size_t link : links_of_.at(queue.front()))
         for (std::size_t place = 0; place < links_[link].demands.size(); ++place) {
-          const LinkDemand& demand = links_[link].demands[place];
+          const PeriodicDemand& demand = links_[link].demands[place];
           if (std::exchange(seen[demand.job], true)) continue;
           step(queue.front(), demand, link, place);
           queue.push_back(demand.job);
@@ -277,7 +277,7 @@ class AffinityGraph {
 
 std::size_t place_of(const SharedLink& link, JobId job) {
   const auto found = std::find_if(link.demands.begin(), link.demands.end(),
-                                  [&](const LinkDemand& demand) { return demand.job == job; });
+                                  [&](const PeriodicDemand& demand) { return demand.job == job; });
   return static_cast<std::size_t>(found - link.demands.begin());
 }
 
@@ -318,7 +318,7 @@ std::optional<std::vector<JobShift>> time_shifts(std::span<const SharedLink> lin
     shifts[job] = 0;
     graph.walk(
         job,
-        [&](JobId from, const LinkDemand& to, std::size_t link, std::size_t place) {
+        [&](JobId from, const PeriodicDemand& to, std::size_t link, std::size_t place) {
           const std::vector<Time>& on_link = rotations[link].shifts;
           shifts[to.job] =
               modulo(shifts[from] - on_link[place_of(links[link], from)] + on_link[place], to.iteration);

@@ -26,19 +26,19 @@ struct DemandArc {
   bool operator==(const DemandArc&) const = default;
 };
 
-// LinkDemand: what one job demands of one link in each of its iterations.
-struct LinkDemand {
+// PeriodicDemand: what one job demands of one link in each of its iterations.
+struct PeriodicDemand {
   JobId job;
   Time iteration = 0;  // iteration time without other jobs, above 0; the same on all links of the job
   std::vector<DemandArc> arcs;
-  bool operator==(const LinkDemand&) const = default;
+  bool operator==(const PeriodicDemand&) const = default;
 };
 
 // SharedLink: a directed link and the demands of the jobs that cross it. There is at least one demand; each
 // job has one, and they are ordered by ascending id.
 struct SharedLink {
   BitRate capacity = 0;  // above 0
-  std::vector<LinkDemand> demands;
+  std::vector<PeriodicDemand> demands;
   bool operator==(const SharedLink&) const = default;
 };
 
