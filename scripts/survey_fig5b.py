@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Simulates figure 5(b) of a survey (arXiv 2403.07585) and prints the completion times of its two jobs beside the hand calculation.
+
+    scripts/survey_fig5b.py [--rows ROW...] [--networks NETWORK...] [--scale SHARE] [--release UNITS] [--csv TABLE.csv]
+                            [--out DIR] [--jobs N] [--binary NETSIM] [--study STUDY.yaml]
+
+The study (configs/studies/survey_fig5b/study.yaml) has a row for each co-design: none, vertical, horizontal (the flows of job 1 first,
+those of job 2 first, another placement, a shift in time), intra-inter, and vertical with horizontal. Each runs on each network. On
+max_min a flow scheduler sets the rates of all flows; it is left out where the program has no flow schedulers.
+
+The hand calculation is max-min fair sharing of fluids, with strict levels where a row has an order. --scale 0.1 makes all sizes
+and computations ten times smaller. --release says when job 2 arrives, in units of 80 ms x scale; 0.5 is that of the figure.
+"""
+import argparse
+import concurrent.futures
+import csv
+import dataclasses
+import fractions
+import json
+import pathlib
+import sys
+import tempfile
+
+from netsim_runs import execution
+
+STUDY = execution.ROOT / "configs" / "studies" / "survey_fig5b" / "study.yaml"
+UNIT = 80  # ms: 1 GB at 100 Gb/s
+PACKET = 4096  # payload, bytes
+HALF = fractions.Fraction(1, 2)
+HEADER = ("row", "network", "jct_1_ms", "jct_2_ms", "hand_1_ms", "hand_2_ms", "excess_1_percent", "excess_2_percent")
+
+
+# ---- The hand calculation. The unit of rates is 100 Gb/s, that of sizes 1 GB, and that of times 80 ms.
+@dataclasses.dataclass
+class Fluid:
+    links: frozenset
+    level: int = 0  # flows of lower levels go first
+    left: fractions.Fraction = fractions.Fraction(1)
+    released: fractions.Fraction = fractions.Fraction(0)
+    end: fractions.Fraction = None
+
+
+def max_min(flows):
+    """The rates of flows, level by level: all flows of a level rise alike until a link of theirs is full."""
+    room = {link: fractions.Fraction(1) for flow in flows for link in flow.links}
+    rates = [fractions.Fraction(0)] * len(flows)
+    for level in sorted({flow.level for flow in flows}):
+        rising = {i for i, flow in enumerate(flows) if flow.level == level}
+        while rising:
+            users = {link: sum(link in flows[i].links for i in rising) for link in room}
+            step = min(room[link] / count for link, count in users.items() if count)
+            for i in rising:
+                rates[i] += step
+            room = {link: room[link] - step * users[link] for link in room}
+            rising = {i for i in rising if all(room[link] for link in flows[i].links)}
+    return rates
+
+
+def drain(flows):
+    """Sets the ends of all flows."""
+    now = fractions.Fraction(0)
+    while waiting := [flow for flow in flows if flow.end is None]:
+        active = [flow for flow in waiting if flow.released <= now]
+        rates = max_min(active)
+        until = [now + flow.left / rate for flow, rate in zip(active, rates) if rate]
+        later = min(until + [flow.released for flow in waiting if flow.released > now])
+        for flow, rate in zip(active, rates):
+            flow.left -= rate * (later - now)
+            if not flow.left:
+                flow.end = later
+        now = later
+
+
+def hand_calculation(release=HALF, *, f2=0, job_1=0, job_2=0, split=False, elsewhere=False, shift=0, aggregate=False):
+    """Ends of F1, F2 and job 2's flows, and both completion times, from the levels of F2 and of the jobs and what else a row does."""
+    into_b, into_d = {"agg_1-tor_b", "tor_b-host_6"}, {"agg_1-tor_d", "tor_d-host_7"}
+    f1_end = {"agg_1-tor_b", "tor_b-host_2"}
+    by_a, by_a2 = frozenset({"nic_0", "tor_a-agg_0"} | f1_end), frozenset({"nic_1", "tor_a2-agg_0"} | f1_end)
+    f1 = [Fluid(by_a, job_1, HALF), Fluid(by_a2, job_1, HALF)] if split else [Fluid(by_a, job_1)]
+    second = Fluid(frozenset({"host_1-tor_a", "tor_a-agg_0", "agg_0-tor_a2", "tor_a2-host_3"}), job_1 + f2)
+    into = frozenset({"tor_c-agg_1"} | (into_d if elsewhere else into_b))
+    senders = ["tor_c"] if aggregate else ["host_4", "host_5"]
+    gradients = [Fluid(into | {sender}, job_2, released=release + shift) for sender in senders]
+    drain([*f1, second, *gradients])
+    f1_done, f2_done, j_done = (max(flow.end for flow in flows) for flows in (f1, [second], gradients))
+    return f1_done, f2_done, j_done, max(f1_done + 2, f2_done + 1), j_done + 1 - release
+
+
+# Each row of the study has these arguments of the hand calculation.
+BY_HAND = {
+    "none": {},
+    "vertical": {"f2": 1},
+    "horizontal_job_1": {"job_2": 1},
+    "horizontal_job_2": {"job_1": 1},
+    "horizontal_placement": {"elsewhere": True},
+    "horizontal_shift": {"shift": 1},
+    "intra_inter": {"split": True},
+    "vertical_horizontal": {"f2": 1, "job_2": 1},
+}
+
+
+# ---- The runs
+@dataclasses.dataclass(frozen=True)
+class Run:
+    row: str
+    network: str
+    settings: tuple  # of (path, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    folder: pathlib.Path
+    config: str
+    networks: dict
+    rows: dict
+
+    def runs(self, rows, networks):
+        for row in rows:
+            for network in networks:
+                settings = dict(self.networks[network]["set"])
+                if self.networks[network].get("schedules_flows"):
+                    settings["scheduling.flows"] = self.rows[row]["flows"]
+                yield Run(row, network, tuple(settings.items()))
+
+
+def read_study(path=STUDY):
+    import yaml
+    with open(path, encoding="utf-8") as lines:
+        study = yaml.safe_load(lines)
+    unknown = set(study["rows"]) - set(BY_HAND)
+    if unknown:
+        raise SystemExit(f"{path}: no hand calculation of the row '{min(unknown)}' (there are {', '.join(BY_HAND)})")
+    return Study(path.parent, study["config"], study["networks"], study["rows"])
+
+
+def milliseconds(text):
+    number, unit = text.split()
+    assert unit == "ms", text
+    return fractions.Fraction(number)
+
+
+def rescale(jobs, folder, scale, release):
+    """The jobs of a row with smaller sizes and times, and another arrival of job 2; paths become absolute."""
+    for job in jobs["jobs"]:
+        job["placement"]["file"] = str((folder / job["placement"]["file"]).resolve())
+        if "arrival" in job:
+            job["arrival"] = f"{float(release * UNIT * scale)} ms"
+        for task in job["workload"]["tasks"]:
+            if True in task:  # PyYAML reads the key `on` so
+                task["on"] = task.pop(True)
+            for key in ("compute", "earliest"):
+                if key in task:
+                    task[key] = f"{float(milliseconds(task[key]) * scale)} ms"
+            if "bytes" in task:
+                payload = int(task["bytes"].split()[0])
+                task["bytes"] = f"{max(1, round(payload * scale / PACKET)) * PACKET} B" if scale != 1 else task["bytes"]
+    return jobs
+
+
+def simulate(study, run, binary, out, scale, release):
+    """The completion times of both jobs in ms, in units of the whole size."""
+    import yaml
+    folder = out / run.network / run.row
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = yaml.safe_load((study.folder / f"{run.row}.yaml").read_text(encoding="utf-8"))
+    execution.write_json(folder / "jobs.yaml", rescale(jobs, study.folder, scale, release))
+    overlays = [part for path, value in run.settings for part in ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")]
+    execution.run([str(binary), "--config", str(study.folder / study.config), "--workload", str(folder / "jobs.yaml"), *overlays,
+                   "--quiet", "--out", str(folder / "results")])
+    summary = json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
+    return [job["jct_s"] * 1000 / float(scale) for job in summary["jobs"]]
+
+
+def table_row(run, measured, release):
+    by_hand = [float(time * UNIT) for time in hand_calculation(release, **BY_HAND[run.row])[3:]]
+    excess = [100 * (time / hand - 1) for time, hand in zip(measured, by_hand)]
+    return dict(zip(HEADER, (run.row, run.network, *(f"{number:.2f}" for number in (*measured, *by_hand, *excess)))))
+
+
+def print_table(rows):
+    cells = [["row", "network", "JCT 1", "JCT 2", "by hand", "by hand", "excess", "excess"]]
+    cells += [[*row.values()][:6] + [f"{row[key]} %" for key in HEADER[6:]] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
+    for line in cells:
+        print("  ".join(cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
+
+
+def has_flow_schedulers(binary):
+    return "flow_scheduler" in execution.run([str(binary), "--list"]).output.splitlines()
+
+
+def choose(given, known, what):
+    for name in given or ():
+        if name not in known:
+            raise SystemExit(f"no {what} '{name}' (there are {', '.join(known)})")
+    return list(given or known)
+
+
+def positive(text):
+    try:
+        number = fractions.Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        number = 0
+    if not 0 < number <= 1000:
+        raise argparse.ArgumentTypeError(f"'{text}' was given; a number above 0 and up to 1000 is expected")
+    return number
+
+
+def read_arguments(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="rows of the study (default: all)")
+    parser.add_argument("--networks", nargs="+", metavar="NETWORK", help="networks of the study (default: all that the program can simulate)")
+    parser.add_argument("--scale", type=positive, default=fractions.Fraction(1), help="share of the figure's sizes and times (default: 1)")
+    parser.add_argument("--release", type=positive, default=HALF, metavar="UNITS", help="arrival of job 2 in units (default: 0.5)")
+    parser.add_argument("--csv", type=pathlib.Path, metavar="TABLE.csv", help="file for the table")
+    parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="folder in which the results are kept (default: none)")
+    parser.add_argument("--study", type=pathlib.Path, default=STUDY, metavar="STUDY.yaml")
+    execution.add_jobs(parser, "runs")
+    execution.add_binary(parser)
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None):
+    given = read_arguments(arguments)
+    study = read_study(given.study)
+    binary = execution.find_binary(given.binary)
+    rows, networks = choose(given.rows, study.rows, "row"), choose(given.networks, study.networks, "network")
+    scheduled = [network for network in networks if study.networks[network].get("schedules_flows")]
+    if scheduled and not has_flow_schedulers(binary):
+        if given.networks:
+            raise SystemExit(f"{binary} has no flow schedulers, which the network '{scheduled[0]}' needs")
+        print(f"left out: {', '.join(scheduled)}, because {binary} has no flow schedulers", file=sys.stderr)
+        networks = [network for network in networks if network not in scheduled]
+    runs = list(study.runs(rows, networks))
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        out = (given.out or pathlib.Path(folder)).resolve()
+        measured = pool.map(lambda run: simulate(study, run, binary, out, given.scale, given.release), runs)
+        table = [table_row(run, times, given.release) for run, times in zip(runs, measured)]
+    print_table(table)
+    if given.csv:
+        with open(given.csv, "w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, HEADER, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
