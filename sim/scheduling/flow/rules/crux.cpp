@@ -9,7 +9,7 @@
 namespace netsim {
 namespace {
 
-constexpr double kMostCorrection = 100;
+constexpr double kMostCorrection = 2;
 constexpr Time kIterationsOfWindow = 3;
 
 Time alone(const JobPhases& job) { return std::max(job.compute, job.offset + job.communication); }
@@ -17,6 +17,12 @@ Time alone(const JobPhases& job) { return std::max(job.compute, job.offset + job
 // Returns how much of the interval lies within 0 to `window`.
 Time within(Time begin, Time end, Time window) {
   return std::max<Time>(0, std::min(end, window) - std::max<Time>(begin, 0));
+}
+
+// Returns the communication in seconds that belongs to so much computation of the job.
+double progress(const JobPhases& job, Time computed) {
+  if (job.compute == 0) return 0;
+  return static_cast<double>(computed) / static_cast<double>(job.compute) * to_seconds(job.communication);
 }
 
 // LinkLoads: bytes on each link, with the links that have any.
@@ -258,11 +264,11 @@ LinkShares share_link(const JobPhases& first, const JobPhases& second, Time wind
 double correction_factor(const JobPhases& reference, const JobPhases& job) {
   const Time window = kIterationsOfWindow * std::max(alone(reference), alone(job));
   const LinkShares behind = share_link(reference, job, window), ahead = share_link(job, reference, window);
-  const Time gain = ahead.first_sent - behind.second_sent, loss = behind.first_sent - ahead.second_sent;
+  const double gain = progress(job, ahead.first_computed - behind.second_computed);
+  const double loss = progress(reference, behind.first_computed - ahead.second_computed);
   if (gain == loss) return 1;
   if (loss <= 0) return kMostCorrection;
-  return std::clamp(static_cast<double>(gain) / static_cast<double>(loss), 1 / kMostCorrection,
-                    kMostCorrection);
+  return std::clamp(gain / loss, 1 / kMostCorrection, kMostCorrection);
 }
 
 std::vector<std::vector<std::uint32_t>> crux_paths(std::span<const BitRate> capacity,

@@ -49,9 +49,12 @@ struct LinkShares {
 // communicate at the begin of the window. The communication of each takes more than no time.
 LinkShares share_link(const JobPhases& first, const JobPhases& second, Time window);
 
-// Returns the correction factor of `job`, where `reference` has 1. It is the time on the link that the job
-// gains by going first, per time that the reference loses then. It is within 1/100 and 100, and 1 if gain and
-// loss are equal. The window has three iterations of the longer job, as the paper's figures 11 and 12 have.
+// Returns the correction factor of `job`, where `reference` has 1. It is the communication that the job gains
+// by going first, per communication that the reference loses then, both in time on the link. Communication
+// counts as far as the job has computed with it, because communication that computation hides may wait. The
+// window has three iterations of the longer job, as the paper's figures 11 and 12 have. The factor is 1 if
+// gain and loss are equal. It is within 1/2 and 2, which the paper does not say: a reference that loses next
+// to nothing would give a factor without bound, and such factors did worse than none on random clusters.
 double correction_factor(const JobPhases& reference, const JobPhases& job);
 
 // CruxPlan: what the rules decide.
