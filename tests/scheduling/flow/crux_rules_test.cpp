@@ -389,12 +389,13 @@ TEST(CruxOptimum, IsNearlyReached) {
     compression += use / optimum;
   }
   const auto count = static_cast<double>(cases);
+  const double bound = test::by_size(0.97, 0.95, 0.9);  // few cases scatter more
   RecordProperty("paths", std::to_string(paths / count));
   RecordProperty("priorities", std::to_string(priorities / count));
   RecordProperty("compression", std::to_string(compression / count));
-  EXPECT_GE(paths / count, 0.97);
-  EXPECT_GE(priorities / count, 0.97);
-  EXPECT_GE(compression / count, 0.97);
+  EXPECT_GE(paths / count, bound);
+  EXPECT_GE(priorities / count, bound);
+  EXPECT_GE(compression / count, bound);
 }
 
 }  // namespace

@@ -51,10 +51,11 @@ LinkShares share_link(const JobPhases& first, const JobPhases& second, Time wind
 
 // Returns the correction factor of `job`, where `reference` has 1. It is the communication that the job gains
 // by going first, per communication that the reference loses then, both in time on the link. Communication
-// counts as far as the job has computed with it, because communication that computation hides may wait. The
-// window has three iterations of the longer job, as the paper's figures 11 and 12 have. The factor is 1 if
-// gain and loss are equal. It is within 1/2 and 2, which the paper does not say: a reference that loses next
-// to nothing would give a factor without bound, and such factors did worse than none on random clusters.
+// counts as far as the job has computed with it, because communication that computation hides may wait.
+//
+// The window has three iterations of the longer job, as the paper's figures 11 and 12 have. The factor is 1
+// if gain and loss are equal. It is within 1/2 and 2. The paper has no such bounds: a reference that loses
+// next to nothing would then give a factor without limit. On random clusters that is worse than factors of 1.
 double correction_factor(const JobPhases& reference, const JobPhases& job);
 
 // CruxPlan: what the rules decide.
