@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -138,7 +139,7 @@ TEST(PathRules, DemandsAreMaxMinFair) {
     const auto fair = max_min.fair(capacity, flows);
     const auto demands = estimate_demands(rate, pairs);
     for (std::size_t i = 0; i < fair.size(); ++i)
-      EXPECT_NEAR(demands[i], fair[i], 100) << seed << " flow " << i;
+      EXPECT_LE(std::abs(demands[i] - fair[i]), 100) << seed << " flow " << i;
   }
 }
 
