@@ -176,11 +176,13 @@ Cluster draw_cluster(std::uint64_t seed) {
 // the fullest of its links gives to its bytes there, by strict levels and max-min within a level.
 class ClusterRun {
  public:
-  ClusterRun(const Cluster& cluster, const std::vector<std::uint32_t>& path)
-      : cluster_(cluster), path_(path) {
+  ClusterRun(const Cluster& cluster, const std::vector<std::uint32_t>& path) : cluster_(cluster) {
     for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
-      for (const LinkBytes& next : option(job))
+      const auto& option = cluster_.jobs[job].traffic[0].options[path[job]];
+      for (const LinkBytes& next : option)
         alone_[job] = std::max(alone_[job], static_cast<double>(next.bytes) / kBytesPerSecond);
+      for (const LinkBytes& next : option)
+        parts_[job].push_back({next.link, static_cast<double>(next.bytes) / kBytesPerSecond / alone_[job]});
     }
   }
 
@@ -201,9 +203,11 @@ class ClusterRun {
  private:
   static constexpr double kBytesPerSecond = 12.5e9;
 
-  const std::vector<LinkBytes>& option(std::size_t job) const {
-    return cluster_.jobs[job].traffic[0].options[path_[job]];
-  }
+  // Part: how much of a link a job uses while it has its full rate.
+  struct Part {
+    std::uint32_t link;
+    double share;
+  };
 
   void start() {
     now_ = end_ = 0;
@@ -258,34 +262,34 @@ class ClusterRun {
     std::array<bool, Cluster::kJobs> open{};
     for (std::size_t job = 0; job < Cluster::kJobs; ++job)
       open[job] = level[job] == turn && alone_[job] > 0 && left_[job] > 0 && ready(job) <= now_ + kRounding;
-    while (std::find(open.begin(), open.end(), true) != open.end()) {
-      std::array<double, 64> sum{};
-      for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
-        for (const LinkBytes& next : option(job)) sum[next.link] += open[job] ? part(job, next) : 0;
-      }
-      double rise = 1e300;
-      for (std::size_t link = 0; link < sum.size(); ++link) {
-        if (sum[link] > 0) rise = std::min(rise, room[link] / sum[link]);
-      }
-      for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
-        if (!open[job]) continue;
-        rate[job] += rise / alone_[job];
-        for (const LinkBytes& next : option(job)) room[next.link] -= rise * part(job, next);
-      }
-      for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
-        for (const LinkBytes& next : option(job)) open[job] = open[job] && room[next.link] > kRounding;
-      }
-    }
+    while (std::find(open.begin(), open.end(), true) != open.end()) raise(open, room, rate);
   }
 
-  // Returns how much of a link the job uses while it has its full rate.
-  double part(std::size_t job, const LinkBytes& on) const {
-    return static_cast<double>(on.bytes) / kBytesPerSecond / alone_[job];
+  void raise(std::array<bool, Cluster::kJobs>& open, std::array<double, 64>& room,
+             std::array<double, Cluster::kJobs>& rate) const {
+    std::array<double, 64> sum{};
+    for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
+      if (!open[job]) continue;
+      for (const Part& part : parts_[job]) sum[part.link] += part.share;
+    }
+    double rise = 1e300;
+    for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
+      if (!open[job]) continue;
+      for (const Part& part : parts_[job]) rise = std::min(rise, room[part.link] / sum[part.link]);
+    }
+    for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
+      if (!open[job]) continue;
+      rate[job] += rise / alone_[job];
+      for (const Part& part : parts_[job]) room[part.link] -= rise * part.share;
+    }
+    for (std::size_t job = 0; job < Cluster::kJobs; ++job) {
+      for (const Part& part : parts_[job]) open[job] = open[job] && room[part.link] > kRounding;
+    }
   }
 
   static constexpr double kRounding = 1e-9;
   const Cluster& cluster_;
-  std::vector<std::uint32_t> path_;
+  std::array<std::vector<Part>, Cluster::kJobs> parts_;
   std::array<double, Cluster::kJobs> alone_{}, begin_{}, left_{};
   std::array<std::uint32_t, Cluster::kJobs> iterations_{};
   double now_ = 0, end_ = 0;
