@@ -19,6 +19,12 @@ GroupId group_of(const Task& task) {
   return task.kind() == TaskKind::collective ? task.group() : GroupId(kNoIndex);
 }
 
+// Returns whether the members of the task's group agree on its launches.
+bool is_agreed(const TaskScheduling& scheduling, const Task& task) {
+  return scheduling.agreed && task.kind() == TaskKind::collective &&
+         scheduling.scheduler->is_agreed(facts_of(task, task.bytes()));
+}
+
 // Returns whether the task may run in parts. Both ends of a message must give the same answer, and one of
 // them alone may be in a grouped call.
 bool may_be_cut(const Task& task) {
@@ -274,8 +280,8 @@ Candidate SourceJob::candidate_of(const SetState& set, const Pending& pending) c
 
 // Returns whether the rank decides when the communication is launched.
 bool SourceJob::is_decided_here(const Active& active) const {
-  if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return true;
-  return source().group(active.task.group()).front() == active.rank;
+  return !is_agreed(*plan_.scheduling, active.task) ||
+         source().group(active.task.group()).front() == active.rank;
 }
 
 void SourceJob::call_again(SetState& set, RankId rank, Time time) {
@@ -310,7 +316,7 @@ void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candi
 
 // Tells the other members of a collective that a part is launched.
 void SourceJob::announce_launch(SetState& set, const Active& active, const Launch& launch) {
-  if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return;
+  if (!is_agreed(*plan_.scheduling, active.task)) return;
   if (active.group->gpus.size() < 2 || !is_decided_here(active)) return;
   RankState& rank = ranks_[active.rank];
   (*run_.announce_decision)(rank.set, set.loop.now() + plan_.scheduling->latency, rank.origin,

@@ -46,6 +46,14 @@ TEST(Lanes, CollectivesThatAreNoGradientsAreNotCut) {
   }
 }
 
+TEST(Lanes, RanksAgreeOnlyOnWhatASchedulerMayHold) {
+  for (const char* kind : {"ddp", "merge", "priority", "credit", "preferred", "fifo"}) {
+    const auto scheduler = Registry<TaskScheduler>::instance().create(kind);
+    EXPECT_TRUE(scheduler->is_agreed(facts("dp"))) << kind;
+    EXPECT_EQ(scheduler->is_agreed(facts("ep")), std::string(kind) == "fifo") << kind;
+  }
+}
+
 TEST(Lanes, FirstInFirstOutIsOneQueueForAllCollectivesOfAGroup) {
   EXPECT_FALSE(launches("fifo", "dp", "ep"));
   EXPECT_FALSE(launches("fifo", "ep", "dp"));

@@ -43,6 +43,7 @@ class Credit final : public TaskScheduler {
               " leave; allowed: at least a part");
   }
   TaskNeeds needs() const override { return {.profile = true}; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
   Bytes part_bytes(const CommunicationFacts& facts) const override {
     return may_be_gradient(facts) ? p_.part : 0;
   }

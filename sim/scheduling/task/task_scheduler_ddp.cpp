@@ -26,6 +26,7 @@ class Ddp final : public TaskScheduler {
  public:
   explicit Ddp(const DdpLimits& limits) : limits_(limits) {}
   TaskNeeds needs() const override { return {.profile = true}; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
     const auto rule = [this](std::span<const FusionTensor> tensors) { return ddp_buckets(tensors, limits_); };

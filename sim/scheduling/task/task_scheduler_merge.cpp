@@ -27,6 +27,7 @@ class Merge final : public TaskScheduler {
  public:
   explicit Merge(const MergeParameters& p) : p_(p) {}
   TaskNeeds needs() const override { return {.profile = true}; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
     plan.fused = fuse(profile, [this](std::span<const FusionTensor> tensors) {

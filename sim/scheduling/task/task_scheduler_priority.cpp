@@ -56,6 +56,7 @@ class Priority final : public TaskScheduler {
  public:
   explicit Priority(const PriorityParameters& p) : p_(p) {}
   TaskNeeds needs() const override { return {.profile = true}; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
   Bytes part_bytes(const CommunicationFacts& facts) const override {
     return may_be_gradient(facts) ? p_.part : 0;
   }
