@@ -126,8 +126,7 @@ def play(player, job):
 def read_result(folder):
     """Of what netsim wrote.
 
-    The computing time is that of rank 0, a worker, over all iterations. Where iterations overlap, the measured iterations contain less,
-    because the last one has no next one.
+    The computing time is that of rank 0, a worker; the means of summary.json are over servers, too.
     """
     of = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["jobs"][0]
     with open(folder / "ranks.csv", encoding="utf-8") as lines:

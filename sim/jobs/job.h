@@ -130,8 +130,9 @@ class Job {
   // Returns the longest total wait of any rank for storage (Resumable::waits_for_storage). `until` must not
   // be before the last event.
   virtual Time storage_wait(Time until) const = 0;
-  // Returns rank_times() at the end of the warm-up iterations (TaskSource::warm_up()), or an empty list
-  // before.
+  // Returns the times of each rank up to the end of the warm-up iterations (TaskSource::warm_up()), of the
+  // tasks of these only. What a rank has already done of later iterations is idle time here. Returns an empty
+  // list before that end.
   virtual const std::vector<RankTimes>& warm_up_times() const = 0;
   // Returns null if the source does not know the memory of its tasks.
   virtual const MemoryLedger* memory() const = 0;

@@ -39,6 +39,14 @@ MessageKey message_of(const JobRecord& record) {
   return message_of(record.rank, record.task);
 }
 
+// Returns the times of all ledgers up to `until`, or to a ledger's last change if that is later.
+std::vector<RankTimes> times_of(const std::vector<RankLedger>& ledgers, Time until) {
+  std::vector<RankTimes> times;
+  times.reserve(ledgers.size());
+  for (const RankLedger& ledger : ledgers) times.push_back(ledger.times(std::max(until, ledger.told())));
+  return times;
+}
+
 }  // namespace
 
 JobStatistics::JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
@@ -58,7 +66,9 @@ JobStatistics::JobStatistics(const TaskSource& source, JobId job, JobObserver ob
 void JobStatistics::open(Time begin) {
   opened_ = true;
   begin_ = end_ = begin;
+  if (source_.warm_up() > 0) warm_up_ledgers_.resize(ledgers_.size());
   for (RankLedger& ledger : ledgers_) ledger.open(begin);
+  for (RankLedger& ledger : warm_up_ledgers_) ledger.open(begin);
   if (path_) path_->open(begin);
   if (memory_) memory_->open(begin);
   for (RankId rank = 0; memory_ && observer_.memory && rank < memory_->ranks(); ++rank) {
@@ -77,8 +87,15 @@ void JobStatistics::open(Time begin) {
   }
 }
 
+// Changes the ledgers of the rank that count the tasks of this iteration.
+template <class Change>
+void JobStatistics::change_ledgers(RankId rank, std::uint32_t iteration, const Change& change) {
+  change(ledgers_[rank]);
+  if (!warm_up_ledgers_.empty() && iteration < source_.warm_up()) change(warm_up_ledgers_[rank]);
+}
+
 void JobStatistics::halt(RankId rank, Time now) {
-  ledgers_[rank].halt(now);
+  change_ledgers(rank, 0, [&](RankLedger& ledger) { ledger.halt(now); });
   note_storage(rank, false, now);
 }
 
@@ -104,11 +121,13 @@ void JobStatistics::apply(const JobRecord& record) {
   if (memory_) count_memory(record);
   switch (record.kind) {
     case JobRecord::Kind::compute_begins:
-      ledgers_[record.rank].compute_begins(record.time);
+      change_ledgers(record.rank, record.task.iteration,
+                     [&](RankLedger& ledger) { ledger.compute_begins(record.time); });
       if (path_) path_->begins(record);
       break;
     case JobRecord::Kind::compute_ends:
-      ledgers_[record.rank].compute_ends(record.time);
+      change_ledgers(record.rank, record.task.iteration,
+                     [&](RankLedger& ledger) { ledger.compute_ends(record.time); });
       end_task(record, record.time);
       break;
     case JobRecord::Kind::communication_begins:
@@ -126,8 +145,11 @@ void JobStatistics::apply(const JobRecord& record) {
 //
 // A task between a rank and its host concerns no other rank.
 void JobStatistics::begin_communication(const JobRecord& record) {
+  const auto begin = [&](RankLedger& ledger) {
+    ledger.communication_begins(record.task.stream, record.time);
+  };
   if (is_of_host(record.task)) {
-    ledgers_[record.rank].communication_begins(record.task.stream, record.time);
+    change_ledgers(record.rank, record.task.iteration, begin);
     if (path_) path_->begins(record);
     return;
   }
@@ -138,11 +160,11 @@ void JobStatistics::begin_communication(const JobRecord& record) {
   Operation& operation = join(record, record.operation);
   if (path_) path_->begins(record);
   if (has_group(record.task)) {
-    ledgers_[record.rank].communication_begins(record.task.stream, record.time);
+    change_ledgers(record.rank, record.task.iteration, begin);
   } else if (record.task.kind() == TaskKind::send) {
     begin_message(record, operation);
-    ledgers_[operation.message.sender].communication_begins(operation.stream, record.time);
-    ledgers_[operation.message.receiver].communication_begins(operation.stream, record.time);
+    change_ledgers(operation.message.sender, operation.iteration, begin);
+    change_ledgers(operation.message.receiver, operation.iteration, begin);
   }
 }
 
@@ -150,6 +172,7 @@ void JobStatistics::begin_communication(const JobRecord& record) {
 void JobStatistics::begin_message(const JobRecord& record, Operation& part) {
   part.stream = record.task.stream;
   part.name = record.task.name;
+  part.iteration = record.task.iteration;
   part.sender_start = record.time;
 }
 
@@ -219,8 +242,11 @@ void JobStatistics::require_agreement(const Operation& operation, const JobRecor
 }
 
 void JobStatistics::end_communication(const JobRecord& record) {
+  const auto end_at_rank = [&](RankLedger& ledger) {
+    ledger.communication_ends(record.task.stream, record.time);
+  };
   if (is_of_host(record.task)) {
-    ledgers_[record.rank].communication_ends(record.task.stream, record.time);
+    change_ledgers(record.rank, record.task.iteration, end_at_rank);
     end_task(record, record.time);
     if (path_) path_->is_over(record.communication);
     return;
@@ -231,7 +257,7 @@ void JobStatistics::end_communication(const JobRecord& record) {
     deliver(operation, record.time);
     end = operation.delivered;
   } else {
-    ledgers_[record.rank].communication_ends(record.task.stream, end);
+    change_ledgers(record.rank, record.task.iteration, end_at_rank);
   }
   const bool over = leave(record, record.operation, end);
   if (record.last_part) {
@@ -266,8 +292,9 @@ bool JobStatistics::leave(const JobRecord& record, std::uint64_t id, Time end) {
 void JobStatistics::deliver(Operation& operation, Time now) {
   if (operation.delivered != kNever) return;
   operation.delivered = now;
-  ledgers_[operation.message.sender].communication_ends(operation.stream, now);
-  ledgers_[operation.message.receiver].communication_ends(operation.stream, now);
+  const auto end = [&](RankLedger& ledger) { ledger.communication_ends(operation.stream, now); };
+  change_ledgers(operation.message.sender, operation.iteration, end);
+  change_ledgers(operation.message.receiver, operation.iteration, end);
 }
 
 void JobStatistics::report(const Operation& operation, Time end) const {
@@ -375,17 +402,19 @@ void JobStatistics::close_iteration(Time now) {
         static_cast<std::uint32_t>(iteration), before, iteration_ends_.back(),
         [&](const PathStep& step) { observer_.path(job_, static_cast<std::uint32_t>(iteration), step); }));
   }
-  if (iteration_ends_.size() == source_.warm_up()) warm_up_times_ = rank_times(now);
+  if (iteration_ends_.size() == source_.warm_up()) end_warm_up(now);
   if (observer_.iteration)
     observer_.iteration(job_, static_cast<std::uint32_t>(iteration), iteration_ends_.back());
 }
 
-std::vector<RankTimes> JobStatistics::rank_times(Time until) const {
-  std::vector<RankTimes> times;
-  times.reserve(ledgers_.size());
-  for (const RankLedger& ledger : ledgers_) times.push_back(ledger.times(std::max(until, ledger.told())));
-  return times;
+// Later iterations that have begun are not counted. So the warm-up's last iteration is counted like the last
+// one of the job, which has no next one that hides its communication.
+void JobStatistics::end_warm_up(Time now) {
+  warm_up_times_ = times_of(warm_up_ledgers_, now);
+  warm_up_ledgers_ = {};
 }
+
+std::vector<RankTimes> JobStatistics::rank_times(Time until) const { return times_of(ledgers_, until); }
 
 bool JobStatistics::sender_began(std::uint64_t communication) const {
   const auto it = live_.find(communication);

@@ -111,6 +111,8 @@ class JobStatistics {
   const std::vector<Time>& iteration_ends() const { return iteration_ends_; }
   const std::vector<PassedIteration>& passed_iterations() const { return passed_; }
   Time storage_wait(Time until) const;
+  // Returns the times of each rank up to the end of the warm-up, of the tasks of warm-up iterations only
+  // (Job::warm_up_times()).
   const std::vector<RankTimes>& warm_up_times() const { return warm_up_times_; }
   const MemoryLedger* memory() const { return memory_ ? &*memory_ : nullptr; }
   // Returns the path summaries by iteration; empty if JobObserver::path is empty.
@@ -132,12 +134,16 @@ class JobStatistics {
     std::uint32_t opener = 0;    // the member that began first
     Task task;                   // the opener's task, with which the tasks of the other members must agree
     Time first_start = 0, last_start = 0;
-    // The following three are for point-to-point operations only.
+    // The following four are for point-to-point operations only.
+    std::uint32_t iteration = 0;  // the sender's
     MessageKey message;
     Time sender_start = kNever;
     Time delivered = kNever;
   };
 
+  template <class Change>
+  void change_ledgers(RankId rank, std::uint32_t iteration, const Change& change);
+  void end_warm_up(Time now);
   void count_memory(const JobRecord& record);
   void begin_communication(const JobRecord& record);
   void begin_message(const JobRecord& record, Operation& part);
@@ -159,7 +165,9 @@ class JobStatistics {
   const TaskSource& source_;
   std::uint32_t job_;
   JobObserver observer_;
-  std::vector<RankLedger> ledgers_;    // by rank
+  std::vector<RankLedger> ledgers_;  // by rank
+  // By rank, of the tasks of warm-up iterations only; empty where there are none, and after them.
+  std::vector<RankLedger> warm_up_ledgers_;
   std::vector<Operation> operations_;  // arena
   std::vector<std::uint32_t> free_operations_;
   // Index in operations_ by communication id; looked up only, never iterated.

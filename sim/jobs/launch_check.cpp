@@ -11,6 +11,7 @@
 
 #include "sim/core/event_loop.h"
 #include "sim/jobs/job_set.h"
+#include "sim/jobs/task_parts.h"
 
 namespace netsim {
 namespace {
@@ -160,14 +161,14 @@ class InstantExecutor final : public Executor {
 };
 
 // Returns the graphs of all ranks, or nothing if there are none or if they are too large.
-std::optional<std::vector<TaskGraph>> graphs_of(const TaskSource& source) {
+std::optional<std::vector<TaskGraph>> graphs_of(const TaskSource& source, const AgreedLaunches& agreed) {
   const auto total = source.total_tasks();
   const auto iterations = source.iterations();
   if (!total || !iterations || *iterations == 0 || *total / *iterations > kMostCheckedTasks)
     return std::nullopt;
   std::vector<TaskGraph> graphs;
   for (RankId rank = 0; rank < source.ranks(); ++rank) {
-    std::optional<TaskGraph> graph = source.graph(rank, LaunchOrder::agreed);
+    std::optional<TaskGraph> graph = source.graph(rank, agreed);
     if (!graph) return std::nullopt;
     graphs.push_back(std::move(*graph));
   }
@@ -201,7 +202,7 @@ std::vector<std::string> play(OneIteration& tasks, const std::shared_ptr<const T
 void check_launches(const TaskSource& source, const std::shared_ptr<const TaskScheduling>& scheduling,
                     const Place& place) {
   if (!scheduling->agreed) return;
-  std::optional<std::vector<TaskGraph>> graphs = graphs_of(source);
+  std::optional<std::vector<TaskGraph>> graphs = graphs_of(source, agreed_launches(scheduling));
   if (!graphs) return;
   OneIteration tasks(source, std::move(*graphs));
   const std::vector<std::string> circle = play(tasks, scheduling);

@@ -13,7 +13,7 @@ bool is_played(const TaskSource& source, const TaskScheduling& scheduling) {
   const auto total = source.total_tasks();
   const auto iterations = source.iterations();
   return scheduling.agreed && total && iterations && *iterations > 0 &&
-         *total / *iterations <= kMostCheckedTasks && source.graph(0).has_value();
+         *total / *iterations <= kMostCheckedTasks && source.graph(0, {}).has_value();
 }
 
 std::optional<LaunchCounts> counts_of(const TaskSource& source, const TaskScheduling& scheduling) {

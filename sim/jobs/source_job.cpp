@@ -14,6 +14,7 @@
 #include "sim/jobs/communication_id.h"
 #include "sim/jobs/job_statistics.h"
 #include "sim/jobs/task_job.h"
+#include "sim/jobs/task_parts.h"
 #include "sim/training/checkpoint/checkpoint.h"
 
 namespace netsim::source_job {
@@ -35,7 +36,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
     ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
   assign_sets();
   if (plan_.scheduling == nullptr) return;
-  plan_.source->release_communications(plan_.scheduling->agreed ? LaunchOrder::agreed : LaunchOrder::local);
+  plan_.source->release_communications(agreed_launches(plan_.scheduling));
   for (RankState& rank : ranks_) rank.schedule.state.resize(scheduler().needs().rank_state);
 }
 

@@ -260,8 +260,8 @@ Candidate SourceJob::candidate_of(const SetState& set, const Pending& pending) c
 
 // Returns whether the rank decides when the communication is launched.
 bool SourceJob::is_decided_here(const Active& active) const {
-  if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return true;
-  return source().group(active.task.group()).front() == active.rank;
+  return !is_agreed(*plan_.scheduling, active.task) ||
+         source().group(active.task.group()).front() == active.rank;
 }
 
 void SourceJob::call_again(SetState& set, RankId rank, Time time) {
@@ -296,7 +296,7 @@ void SourceJob::count_launch(const SetState& set, RankId rank, std::size_t candi
 
 // Tells the other members of a collective that a part is launched.
 void SourceJob::announce_launch(SetState& set, const Active& active, const Launch& launch) {
-  if (!plan_.scheduling->agreed || active.task.kind() != TaskKind::collective) return;
+  if (!is_agreed(*plan_.scheduling, active.task)) return;
   if (active.group->gpus.size() < 2 || !is_decided_here(active)) return;
   RankState& rank = ranks_[active.rank];
   (*run_.announce_decision)(rank.set, set.loop.now() + plan_.scheduling->latency, rank.origin,

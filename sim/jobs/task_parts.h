@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
+#include "sim/jobs/task_scheduling.h"
 #include "sim/scheduling/task/task_scheduler.h"
-#include "sim/workload/task.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
 
@@ -20,6 +22,17 @@ inline CommunicationFacts facts_of(const Task& task, Bytes bytes) {
 inline bool is_chosen_by_scheduler(const Task& task) {
   return task.kind() == TaskKind::send ||
          (task.kind() == TaskKind::collective && task.collective().pause == 0);
+}
+
+// Returns whether the members of the task's group agree on its launches: the first of them decides.
+inline bool is_agreed(const TaskScheduling& scheduling, const Task& task) {
+  return scheduling.agreed && task.kind() == TaskKind::collective &&
+         scheduling.scheduler->is_agreed(facts_of(task, task.bytes()));
+}
+
+inline AgreedLaunches agreed_launches(const std::shared_ptr<const TaskScheduling>& scheduling) {
+  if (!scheduling->agreed) return {};
+  return [scheduling](const Task& collective) { return is_agreed(*scheduling, collective); };
 }
 
 // Returns whether the task may run in parts. Both ends of a message must give the same answer, and one of

@@ -22,6 +22,37 @@ double mean_seconds(const std::vector<RankTimes>& ranks, double per, Get get) {
   return ranks.empty() ? 0 : sum / static_cast<double>(ranks.size()) / per;
 }
 
+// Changes the times of a warm-up so that none is above that of the whole job. The sum stays the same.
+//
+// It only acts where a rank ran further ahead of the warm-up's end than of the job's end.
+RankTimes limited_to(const RankTimes& whole, RankTimes before) {
+  before.communication = std::min(before.communication, whole.communication);
+  Time left = 0;
+  for (std::size_t s = 0; s < kStreams; ++s) {
+    left += std::max<Time>(before.exposed_by[s] - whole.exposed_by[s], 0);
+    before.exposed_by[s] = std::min(before.exposed_by[s], whole.exposed_by[s]);
+  }
+  left += before.idle;
+  before.idle = std::min(left, whole.idle);
+  left -= before.idle;
+  for (std::size_t s = 0; s < kStreams; ++s) {
+    const Time taken = std::min(left, whole.exposed_by[s] - before.exposed_by[s]);
+    before.exposed_by[s] += taken;
+    left -= taken;
+  }
+  before.exposed = std::accumulate(before.exposed_by.begin(), before.exposed_by.end(), Time{0});
+  before.compute += left;
+  return before;
+}
+
+// Returns, by rank, the times of the warm-up that are not part of the measured iterations.
+std::vector<RankTimes> times_before(const JobResult& job) {
+  std::vector<RankTimes> times = job.warm_up_times;
+  for (std::size_t rank = 0; rank < times.size(); ++rank)
+    times[rank] = limited_to(job.rank_times[rank], times[rank]);
+  return times;
+}
+
 // Notes marking without effect: no marks were set, or the congestion control ignores them. `where` is put
 // before the note.
 void note_marks(const FabricSettings& knobs, std::uint64_t marks, bool any_traffic, const std::string& where,
@@ -223,8 +254,9 @@ JobSummary summarise(const JobResult& job) {
     summary.tflops_per_gpu = gpu_seconds > 0 ? job.model_flops / gpu_seconds * 1e-12 : 0;
   }
   const double per = job.done ? std::max<double>(static_cast<double>(ended), 1) : 1;
-  const auto mean = [&job, per, warm](auto get) {
-    const double before = warm ? mean_seconds(job.warm_up_times, per, get) : 0;
+  const std::vector<RankTimes> warm_up = warm ? times_before(job) : std::vector<RankTimes>{};
+  const auto mean = [&job, per, &warm_up](auto get) {
+    const double before = mean_seconds(warm_up, per, get);
     return mean_seconds(job.rank_times, per, get) - before;
   };
   summary.compute_s = mean([](const RankTimes& t) { return t.compute; });

@@ -81,8 +81,8 @@ struct JobResult {
   std::vector<PathPair> path_pairs;    // by pair of GPUs, the largest first
   std::vector<PathPort> path_ports;    // by port, the largest first
   std::vector<PathShare> path_shares;  // by task name and kind, the largest first
-  // The number of first iterations that means leave out, and the times of each rank up to their end. The
-  // vector is empty if that end was not reached.
+  // The number of first iterations that means leave out, and the times of each rank up to their end, of their
+  // tasks only. The vector is empty if that end was not reached.
   std::uint32_t warm_up = 0;
   std::vector<RankTimes> warm_up_times;
   std::optional<JobMemory> memory;
@@ -207,9 +207,12 @@ struct Results {
   double wall_seconds = 0;  // duration of the run itself; not part of the results
 };
 
-// JobSummary: a job's times in seconds, as means over ranks, per iteration after warm-up. A job that is not
-// done has no jct. Its iteration_time and tflops are those of the ended iterations, if any; compute,
-// communication, exposed and idle are totals so far.
+// JobSummary: a job's times in seconds, as means over ranks, per iteration after warm-up. They are the times
+// of the job less those of its warm-up alone. So they have all work of the measured iterations, even what
+// began during the warm-up. No time is negative.
+//
+// A job that is not done has no jct. Its iteration_time and tflops are those of the ended iterations, if any;
+// compute, communication, exposed and idle are totals so far.
 struct JobSummary {
   std::optional<double> jct_s, iteration_time_s, tflops_per_gpu;
   double compute_s = 0, communication_s = 0, exposed_s = 0, idle_s = 0;

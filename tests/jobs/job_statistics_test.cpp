@@ -193,6 +193,47 @@ TEST(JobStatistics, CountIterationsByTheirLastTask) {
   EXPECT_EQ(run.statistics.begin_time(), 3);
 }
 
+// Iterations of two computations of 4 and 3, and a reduction of 7. The first computation of the next
+// iteration runs beside the reduction, so an iteration takes 10 and 3 of it are exposed. The last reduction
+// has nothing beside it, as the warm-up's has nothing of the warm-up.
+TEST(JobStatistics, TheWarmUpIsCountedAsIfNothingCameAfterIt) {
+  ScriptedSource source(1);
+  const GroupId group = source.add_group({0});
+  source.warm_up_iterations = 1;
+  for (std::uint32_t iteration = 0; iteration < 3; ++iteration) {
+    Task task;
+    task.iteration = iteration;
+    source.add(0, task);
+    source.add(0, task);
+    task.stream = Stream::dp;
+    task.body = test::collective(CollectiveKind::all_reduce, group, 64);
+    source.add(0, task);
+  }
+  Books run(source);
+  run.begins(0, 0, 0);
+  for (std::uint32_t iteration = 0; iteration < 3; ++iteration) {
+    const std::uint32_t first = 3 * iteration, second = first + 1, reduction = first + 2, next = first + 3;
+    const Time begin = 10 * Time{iteration};
+    if (iteration == 0) run.ends(0, first, 4, 0, 0);
+    run.begins(0, second, begin + 4);
+    run.ends(0, second, begin + 7, begin + 4, begin + 4);
+    run.begins(0, reduction, begin + 7);
+    if (iteration < 2) run.begins(0, next, begin + 7);
+    if (iteration < 2) run.ends(0, next, begin + 11, begin + 7, begin + 7);
+    run.ends(0, reduction, begin + 14, begin + 7, begin + 7);
+  }
+  EXPECT_THAT(run.statistics.iteration_ends(), ElementsAre(14, 24, 34));
+  const RankTimes all = run.statistics.rank_times(34)[0];
+  EXPECT_EQ(all.compute, 21);
+  EXPECT_EQ(all.exposed, 13);
+  ASSERT_EQ(run.statistics.warm_up_times().size(), 1U);
+  const RankTimes& warm_up = run.statistics.warm_up_times()[0];
+  EXPECT_EQ(warm_up.compute, 7);
+  EXPECT_EQ(warm_up.communication, 7);
+  EXPECT_EQ(warm_up.exposed, 7);
+  EXPECT_EQ(warm_up.idle, 0);
+}
+
 // The refusal of the second member's task, changed by `change`.
 std::string refusal(ScriptedSource source, void (*change)(Task&)) {
   Books run(source);

@@ -95,6 +95,25 @@ TEST(ReportSummary, IsPerIterationMeansOverRanks) {
   EXPECT_DOUBLE_EQ(*summary.tflops_per_gpu, 1e9 / 2e-3 / 2 * 1e-12);
 }
 
+// Rank 0 has done nothing of the warm-up when it ends, but is never idle in the job. That time is taken from
+// its exposed time, so that no time is negative.
+TEST(ReportSummary, TakesOffTheWarmUpAndNoTimeIsNegative) {
+  JobResult job = two_rank_job();
+  job.warm_up = 1;
+  job.warm_up_times.resize(2);
+  job.warm_up_times[0].idle = kMillisecond;
+  job.warm_up_times[1] = {kMillisecond / 2, kMillisecond / 2, kMillisecond / 2, 0, {}};
+  job.warm_up_times[1].exposed_by[static_cast<std::size_t>(Stream::dp)] = kMillisecond / 2;
+  const JobSummary summary = summarise(job);
+  EXPECT_DOUBLE_EQ(*summary.iteration_time_s, 3e-3);
+  EXPECT_DOUBLE_EQ(summary.compute_s, 1.75e-3);
+  EXPECT_DOUBLE_EQ(summary.communication_s, 1.25e-3);
+  EXPECT_DOUBLE_EQ(summary.exposed_s, 0.75e-3);
+  EXPECT_DOUBLE_EQ(summary.idle_s, 0.5e-3);
+  EXPECT_DOUBLE_EQ(summary.exposed_by_s[static_cast<std::size_t>(Stream::tp)], 0);
+  EXPECT_DOUBLE_EQ(summary.exposed_by_s[static_cast<std::size_t>(Stream::dp)], 0.75e-3);
+}
+
 TEST(ReportSummary, OfAnUnfinishedJobClaimsNothingItDoesNotKnow) {
   JobResult job = two_rank_job();
   job.done = false;

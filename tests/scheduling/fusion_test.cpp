@@ -146,9 +146,15 @@ TEST(PaceFusion, EqualsTheBestOfAllGroupingsOnRandomChains) {
     const auto tensors = random_chain(random, 1 + random.below(10));
     const auto startup = static_cast<Time>(random.below(10));
     Time best = kNever;
-    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << (tensors.size() - 1); ++bits)
-      best = std::min(best, end_by_sets(tensors, cut_after(bits, tensors.size()), startup));
+    std::size_t most = 0;  // buckets of the best groupings
+    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << (tensors.size() - 1); ++bits) {
+      const FusionMap map = cut_after(bits, tensors.size());
+      const Time end = end_by_sets(tensors, map, startup);
+      most = end > best ? most : std::max(end < best ? 0 : most, map.buckets.size());
+      best = std::min(best, end);
+    }
     const FusionMap fused = pace_fusion(tensors, startup);
+    EXPECT_EQ(fused.buckets.size(), most) << seed;
     EXPECT_EQ(end_by_sets(tensors, fused, startup), best) << seed;
     EXPECT_EQ(preemptive_end(tensors, fused, startup), best) << seed;
   }
@@ -173,6 +179,14 @@ TEST(PaceFusion, ALargeStartUpFusesAllAndNoneFusesNothingThatHelps) {
   EXPECT_EQ(pace_fusion(tensors, 100).buckets.size(), 1U);
   EXPECT_EQ(preemptive_end(tensors, pace_fusion(tensors, 0), 0), preemptive_end(tensors, cut_after(3, 3), 0));
   EXPECT_TRUE(pace_fusion({}, 1).buckets.empty());
+}
+
+// A long all-reduce is ready last and ends last. Fusing it with the one before it saves a start-up. The
+// others have ended long before, so they stay apart.
+TEST(PaceFusion, TensorsWhoseFusionGainsNothingStayApart) {
+  const std::vector<FusionTensor> tensors{{10, 1, 0, 0}, {20, 1, 1, 0}, {30, 1, 3, 0}, {31, 50, 3, 0}};
+  EXPECT_THAT(pace_fusion(tensors, 2).buckets,
+              ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2, 3)));
 }
 
 TEST(Fusion, GradientsAreASequenceAndCollectivesOfTheForwardAreNot) {

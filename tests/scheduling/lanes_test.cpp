@@ -29,15 +29,34 @@ bool launches(const std::string& kind, const std::string& runs, const std::strin
 }
 
 TEST(Lanes, GradientsDoNotHoldAllToAllsOfTheirGroup) {
-  for (const char* kind : {"ddp", "merge"}) {
+  for (const char* kind : {"ddp", "merge", "priority", "credit"}) {
     EXPECT_TRUE(launches(kind, "dp", "ep")) << kind;
-    EXPECT_FALSE(launches(kind, "dp", "dp")) << kind;
+    EXPECT_TRUE(launches(kind, "ep", "dp")) << kind;
+    EXPECT_TRUE(launches(kind, "ep", "ep")) << kind;
+    EXPECT_EQ(launches(kind, "dp", "dp"), std::string(kind) == "credit") << "the credit is 4 parts: " << kind;
   }
 }
 
-TEST(Lanes, OneLaneHoldsAllCollectivesOfAGroup) {
+TEST(Lanes, CollectivesThatAreNoGradientsAreNotCut) {
+  for (const char* kind : {"priority", "credit"}) {
+    const auto scheduler = Registry<TaskScheduler>::instance().create(kind);
+    EXPECT_GT(scheduler->part_bytes(facts("dp")), 0) << kind;
+    EXPECT_EQ(scheduler->part_bytes(facts("ep")), 0) << kind;
+    EXPECT_GT(scheduler->part_bytes({"message", "pp", kMegabyte}), 0) << kind;
+  }
+}
+
+TEST(Lanes, RanksAgreeOnlyOnWhatASchedulerMayHold) {
+  for (const char* kind : {"ddp", "merge", "priority", "credit", "preferred", "fifo"}) {
+    const auto scheduler = Registry<TaskScheduler>::instance().create(kind);
+    EXPECT_TRUE(scheduler->is_agreed(facts("dp"))) << kind;
+    EXPECT_EQ(scheduler->is_agreed(facts("ep")), std::string(kind) == "fifo") << kind;
+  }
+}
+
+TEST(Lanes, FirstInFirstOutIsOneQueueForAllCollectivesOfAGroup) {
   EXPECT_FALSE(launches("fifo", "dp", "ep"));
-  EXPECT_FALSE(launches("priority", "ep", "dp"));
+  EXPECT_FALSE(launches("fifo", "ep", "dp"));
 }
 
 }  // namespace

@@ -195,6 +195,7 @@ class Rule:
     part: object = lambda kind: 0  # bytes of a part, 0: whole
     buckets: object = lambda graph: []
     in_order: bool = False  # buckets are launched in their order
+    at_once: tuple = ()  # kinds of collectives that every rank launches by itself, without an agreement
 
 
 def by_ready(one):
@@ -246,7 +247,8 @@ RULES = {
     "tic": Rule({"kind": "priority", "order": "tic", "part": "0 B"}, one_at_a_time(by_need), lambda graph: tic(*demands(graph))),
     "tac": Rule({"kind": "priority", "order": "tac", "part": "0 B"}, one_at_a_time(by_need), lambda graph: tac(*demands(graph))),
     "credit": Rule({"kind": "credit", "part": "64 KiB", "credit": "160 KiB"}, credit(160 * KIB), uses, lambda kind: 64 * KIB),
-    "preferred": Rule({"kind": "preferred", "part": "64 KiB"}, lina, part=lambda kind: 0 if kind == "all_to_all" else 64 * KIB),
+    "preferred": Rule({"kind": "preferred", "part": "64 KiB"}, lina, part=lambda kind: 0 if kind == "all_to_all" else 64 * KIB,
+                      at_once=("all_to_all",)),
     "merge": Rule({"kind": "merge", "startup": "3 us"}, one_at_a_time(by_ready), buckets=lambda graph: mg_wfbp(graph, MERGE_STARTUP)),
     "ddp": Rule({"kind": "ddp", "first_bucket": "64 KiB", "bucket": "300 KiB"}, one_at_a_time(by_ready),
                 buckets=lambda graph: ddp(graph, 64 * KIB, 300 * KIB), in_order=True),

@@ -80,6 +80,7 @@ class ScriptedSource final : public TaskSource {
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return static_cast<std::uint32_t>(programs_.size()); }
   std::optional<std::uint32_t> iterations() const override { return iterations_; }
+  std::uint32_t warm_up() const override { return warm_up_iterations; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
@@ -127,6 +128,7 @@ class ScriptedSource final : public TaskSource {
   double model_flops() const override { return 0; }
 
   bool census = true;  // whether it states its tasks before it runs
+  std::uint32_t warm_up_iterations = 0;
 
  private:
   struct Step {

@@ -1,6 +1,10 @@
 // Lanes: what a task scheduler bounds. The collectives of one group are a lane, and all messages of a rank
 // are one. A bound over several groups could make ranks wait for each other for ever, so every bound is a
 // lane's.
+//
+// Schedulers of gradients bound the gradients of a lane only. P3, TicTac, PACE, ByteScheduler, MG-WFBP and
+// DDP get the tensors of parameters and gradients from the framework; no other collective passes through
+// them.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +21,25 @@ inline std::size_t parts_in_lane(const RankView& rank, const Candidate& candidat
   return count;
 }
 
-// Returns the number of parts in flight in the candidate's lane that are of its stream. It is for rules about
-// gradients: other streams of the group, such as all-to-alls of experts, are not theirs.
-inline std::size_t parts_in_stream(const RankView& rank, const Candidate& candidate) {
+// Returns whether a scheduler of gradients orders the communication: a message, or a collective of stream dp.
+// Collectives of other streams, such as all-to-alls of experts, are launched at once and whole.
+inline bool may_be_gradient(const CommunicationFacts& facts) {
+  return facts.kind == "message" || facts.stream == "dp";
+}
+
+// Returns the number of parts of gradients in flight in the candidate's lane.
+inline std::size_t gradient_parts_in_lane(const RankView& rank, const Candidate& candidate) {
   std::size_t count = 0;
   for (const InFlight& part : rank.in_flight)
-    count += part.group == candidate.group && part.stream == candidate.stream ? 1 : 0;
+    count += part.group == candidate.group && may_be_gradient(part) ? 1 : 0;
   return count;
 }
 
-// Returns the bytes in flight in the candidate's lane.
-inline Bytes bytes_in_lane(const RankView& rank, const Candidate& candidate) {
+// Returns the bytes of gradients in flight in the candidate's lane.
+inline Bytes gradient_bytes_in_lane(const RankView& rank, const Candidate& candidate) {
   Bytes sum = 0;
-  for (const InFlight& part : rank.in_flight) sum += part.group == candidate.group ? part.part : 0;
+  for (const InFlight& part : rank.in_flight)
+    sum += part.group == candidate.group && may_be_gradient(part) ? part.part : 0;
   return sum;
 }
 

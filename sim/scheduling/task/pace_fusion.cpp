@@ -27,59 +27,86 @@ std::vector<FusedBucket> buckets_of(std::span<const FusionTensor> tensors, const
   return buckets;
 }
 
-// FewestBuckets: for a bound on the end, the fewest buckets of the tensors from each one on. Tails do not
-// fall.
-//
-// A bucket is preempted by all later ones and by none before. So it ends its tail after its ready time, its
-// tail, and the times of itself and all later buckets. The later part counts by its number of buckets only,
-// and fewer are always better.
-class FewestBuckets {
+// ChainOfTensors: tensors whose tails do not fall, so a bucket is preempted by all later ones and by none
+// before. It ends its tail after its ready time, its tail, and the times of itself and all later buckets. The
+// later part counts by its number of buckets only.
+class ChainOfTensors {
  public:
-  FewestBuckets(std::span<const FusionTensor> tensors, std::vector<Time> tails, Time startup)
-      : tensors_(tensors),
-        tails_(std::move(tails)),
-        startup_(startup),
-        transfer_(tensors.size() + 1, 0),
-        fewest_(tensors.size() + 1, 0),
-        last_(tensors.size(), kNoIndex) {
+  ChainOfTensors(std::span<const FusionTensor> tensors, Time startup)
+      : tensors_(tensors), startup_(startup), transfer_(tensors.size() + 1, 0) {
+    for (const FusionTensor& tensor : tensors)
+      tails_.push_back(tails_.empty() ? tensor.tail : std::max(tails_.back(), tensor.tail));
     for (std::size_t i = tensors.size(); i-- > 0;) transfer_[i] = transfer_[i + 1] + tensors[i].transfer;
   }
-
-  // Returns whether some buckets end by `bound`.
-  bool find(Time bound) {
-    for (std::size_t first = tensors_.size(); first-- > 0;) {
-      fewest_[first] = kNoIndex;
-      for (std::size_t last = first; last < tensors_.size(); ++last) {
-        if (fewest_[last + 1] == kNoIndex || fewest_[last + 1] + 1 >= fewest_[first]) continue;
-        if (end(first, last) > bound) continue;
-        fewest_[first] = fewest_[last + 1] + 1;
-        last_[first] = static_cast<std::uint32_t>(last);
-      }
-    }
-    return fewest_.front() != kNoIndex;
+  std::size_t size() const { return tensors_.size(); }
+  // Returns when the tail of the bucket of these tensors ends, where it and those after it are `buckets`. It
+  // does not fall with any of the arguments but `first`.
+  Time end(std::size_t first, std::size_t last, std::size_t buckets) const {
+    return tensors_[last].ready + tails_[last] + transfer_[first] + static_cast<Time>(buckets) * startup_;
   }
-  // Returns the buckets of the last successful find().
+  // Returns a bound that all tensors apart keep to.
+  Time latest() const { return end(0, size() - 1, size()); }
+
+ private:
+  std::span<const FusionTensor> tensors_;
+  Time startup_;
+  std::vector<Time> tails_;     // by tensor: the longest tail so far
+  std::vector<Time> transfer_;  // by tensor: of it and all after it
+};
+
+// Returns whether some buckets end by `bound`. It looks for the fewest buckets from each tensor on, because
+// fewer later ones are always better.
+bool some_end_by(const ChainOfTensors& chain, Time bound) {
+  std::vector<std::uint32_t> fewest(chain.size() + 1, 0);
+  for (std::size_t first = chain.size(); first-- > 0;) {
+    fewest[first] = kNoIndex;
+    for (std::size_t last = first; last < chain.size(); ++last) {
+      if (fewest[last + 1] == kNoIndex || fewest[last + 1] + 1 >= fewest[first]) continue;
+      if (chain.end(first, last, fewest[last + 1] + 1) > bound) continue;
+      fewest[first] = fewest[last + 1] + 1;
+    }
+  }
+  return fewest.front() != kNoIndex;
+}
+
+// MostBuckets: the most buckets that end by a bound, to which some keep.
+class MostBuckets {
+ public:
+  MostBuckets(const ChainOfTensors& chain, Time bound)
+      : chain_(chain), bound_(bound), possible_(chain.size() + 1, std::vector<bool>(chain.size() + 1)) {
+    possible_.back()[0] = true;
+    for (std::size_t first = chain.size(); first-- > 0;) {
+      for (std::size_t last = first; last < chain.size() && is_in_time(first, last, 1); ++last)
+        add_buckets(first, last);
+    }
+  }
   FusionMap buckets() const {
     FusionMap map;
-    for (std::uint32_t first = 0; first < tensors_.size(); first = last_[first] + 1) {
+    std::size_t count = chain_.size();
+    while (!possible_.front()[count]) --count;
+    for (std::uint32_t first = 0; first < chain_.size(); --count) {
+      std::uint32_t last = first;
+      while (!possible_[last + 1][count - 1] || !is_in_time(first, last, count)) ++last;
       map.buckets.emplace_back();
-      for (std::uint32_t i = first; i <= last_[first]; ++i) map.buckets.back().push_back(i);
+      while (first <= last) map.buckets.back().push_back(first++);
     }
     return map;
   }
 
  private:
-  // Returns when the tail of a bucket ends, the fewest buckets after it given.
-  Time end(std::size_t first, std::size_t last) const {
-    return tensors_[last].ready + tails_[last] + transfer_[first] + (fewest_[last + 1] + 1) * startup_;
+  bool is_in_time(std::size_t first, std::size_t last, std::size_t buckets) const {
+    return chain_.end(first, last, buckets) <= bound_;
+  }
+  // Notes the numbers of buckets from `first` on that are possible if the first bucket ends with `last`.
+  void add_buckets(std::size_t first, std::size_t last) {
+    for (std::size_t count = 1; count <= chain_.size() - last && is_in_time(first, last, count); ++count) {
+      if (possible_[last + 1][count - 1]) possible_[first][count] = true;
+    }
   }
 
-  std::span<const FusionTensor> tensors_;
-  std::vector<Time> tails_;
-  Time startup_;
-  std::vector<Time> transfer_;         // by tensor: of it and all after it
-  std::vector<std::uint32_t> fewest_;  // by tensor: buckets from it on, kNoIndex if none keep to the bound
-  std::vector<std::uint32_t> last_;    // by tensor: last tensor of the bucket that begins with it
+  const ChainOfTensors& chain_;
+  Time bound_;
+  std::vector<std::vector<bool>> possible_;  // by first tensor and number of buckets from it on
 };
 
 FusionMap single_buckets(std::size_t count) {
@@ -118,19 +145,13 @@ Time preemptive_end(std::span<const FusionTensor> tensors, const FusionMap& map,
 FusionMap pace_fusion(std::span<const FusionTensor> tensors, Time startup) {
   FusionMap apart = single_buckets(tensors.size());
   if (tensors.empty()) return apart;
-  std::vector<Time> tails;
-  for (const FusionTensor& tensor : tensors)
-    tails.push_back(tails.empty() ? tensor.tail : std::max(tails.back(), tensor.tail));
-  Time above = tensors.back().ready + tails.back() + static_cast<Time>(tensors.size()) * startup;
-  for (const FusionTensor& tensor : tensors) above += tensor.transfer;
-  FewestBuckets fewest(tensors, std::move(tails), startup);
-  Time below = -1;  // no buckets end by it
+  const ChainOfTensors chain(tensors, startup);
+  Time above = chain.latest(), below = -1;  // no buckets end by `below`
   while (above - below > 1) {
     const Time middle = below + (above - below) / 2;
-    (fewest.find(middle) ? above : below) = middle;
+    (some_end_by(chain, middle) ? above : below) = middle;
   }
-  fewest.find(above);
-  FusionMap fused = fewest.buckets();
+  FusionMap fused = MostBuckets(chain, above).buckets();
   const bool worse = preemptive_end(tensors, fused, startup) > preemptive_end(tensors, apart, startup);
   return worse ? apart : fused;
 }

@@ -9,7 +9,8 @@
 // A collective needs one order at all its members. With `scheduling.order: agreed` the first rank of its
 // group decides about it and tells the others, `scheduling.latency` later. The other ranks launch the
 // collectives of the group in that order, each as soon as it is ready there. A message is decided by its
-// sender. With `scheduling.order: local` every rank decides about everything, and a run whose ranks choose
+// sender. Collectives that a scheduler never holds need no agreement (TaskScheduler::is_agreed()). With
+// `scheduling.order: local` every rank decides about everything, and a run whose ranks choose
 // different orders may stall.
 //
 // A scheduler object holds parameters only. What changes during the run lies beside the rank
@@ -112,6 +113,10 @@ class TaskScheduler {
   // messages of a grouped call are launched with all their parts at once. All ranks that take part must get
   // the same answer, so it may depend on nothing else.
   virtual Bytes part_bytes(const CommunicationFacts&) const { return 0; }
+  // Returns whether the members of a collective agree on its launches where scheduling.order is `agreed`. If
+  // not, each member decides for itself, and next() must launch the collective whenever it is a candidate.
+  // Then no rank holds what another one waits for. The answer may depend on the kind and stream only.
+  virtual bool is_agreed(const CommunicationFacts&) const { return true; }
   // Returns the order of need of the job's communications, and which of them are fused. It is called once,
   // before the job begins, where needs().profile is set.
   virtual LaunchPlan plan(const JobProfile&) const { return {}; }

@@ -43,7 +43,10 @@ class Credit final : public TaskScheduler {
               " leave; allowed: at least a part");
   }
   TaskNeeds needs() const override { return {.profile = true}; }
-  Bytes part_bytes(const CommunicationFacts&) const override { return p_.part; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
+  Bytes part_bytes(const CommunicationFacts& facts) const override {
+    return may_be_gradient(facts) ? p_.part : 0;
+  }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
     plan.order = order_of_use(profile);
@@ -53,8 +56,8 @@ class Credit final : public TaskScheduler {
     // A communication that cannot be cut may be larger than the credit. It is launched when nothing else is
     // in flight.
     const auto fits = [&](const Candidate& one, Bytes part) {
-      const Bytes used = bytes_in_lane(rank, one);
-      return used == 0 || used + part <= p_.credit;
+      const Bytes used = gradient_bytes_in_lane(rank, one);
+      return !may_be_gradient(one) || used == 0 || used + part <= p_.credit;
     };
     const auto any_fits = [&](const Candidate& one) {
       return fits(one, one.next) || (one.last > 0 && fits(one, one.last));

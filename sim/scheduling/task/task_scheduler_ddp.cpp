@@ -26,6 +26,7 @@ class Ddp final : public TaskScheduler {
  public:
   explicit Ddp(const DdpLimits& limits) : limits_(limits) {}
   TaskNeeds needs() const override { return {.profile = true}; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
     const auto rule = [this](std::span<const FusionTensor> tensors) { return ddp_buckets(tensors, limits_); };
@@ -40,8 +41,10 @@ class Ddp final : public TaskScheduler {
     return plan;
   }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
-    const auto alone = [&](const Candidate& one) { return parts_in_stream(rank, one) == 0; };
-    return {first_candidate(candidates, alone, is_ready_before)};
+    const auto fits = [&](const Candidate& one) {
+      return !may_be_gradient(one) || gradient_parts_in_lane(rank, one) == 0;
+    };
+    return {first_candidate(candidates, fits, is_ready_before)};
   }
 
  private:

@@ -27,6 +27,7 @@ class Merge final : public TaskScheduler {
  public:
   explicit Merge(const MergeParameters& p) : p_(p) {}
   TaskNeeds needs() const override { return {.profile = true}; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
     plan.fused = fuse(profile, [this](std::span<const FusionTensor> tensors) {
@@ -35,8 +36,10 @@ class Merge final : public TaskScheduler {
     return plan;
   }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
-    const auto alone = [&](const Candidate& one) { return parts_in_stream(rank, one) == 0; };
-    return {first_candidate(candidates, alone, is_ready_before)};
+    const auto fits = [&](const Candidate& one) {
+      return !may_be_gradient(one) || gradient_parts_in_lane(rank, one) == 0;
+    };
+    return {first_candidate(candidates, fits, is_ready_before)};
   }
 
  private:

@@ -2,7 +2,8 @@
 // experts, are launched at once. The others are cut into micro-operations. One of these is launched only
 // while no preferred communication is ready or in flight at the rank that decides.
 //
-// Preferred communications are never held, so that ranks cannot wait for each other in a circle.
+// Preferred communications are never held, so that ranks cannot wait for each other in a circle. Therefore
+// every rank launches them by itself, without an agreement.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -39,6 +40,7 @@ class Preferred final : public TaskScheduler {
   }
   std::vector<ConfigNode> named_communications() const override { return named_; }
   Bytes part_bytes(const CommunicationFacts& facts) const override { return is_preferred(facts) ? 0 : part_; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return !is_preferred(facts); }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
     const auto preferred = [this](const Candidate& one) { return is_preferred(one); };
     const std::size_t first = first_candidate(candidates, preferred, is_ready_before);

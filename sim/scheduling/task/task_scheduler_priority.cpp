@@ -56,7 +56,10 @@ class Priority final : public TaskScheduler {
  public:
   explicit Priority(const PriorityParameters& p) : p_(p) {}
   TaskNeeds needs() const override { return {.profile = true}; }
-  Bytes part_bytes(const CommunicationFacts&) const override { return p_.part; }
+  bool is_agreed(const CommunicationFacts& facts) const override { return may_be_gradient(facts); }
+  Bytes part_bytes(const CommunicationFacts& facts) const override {
+    return may_be_gradient(facts) ? p_.part : 0;
+  }
   LaunchPlan plan(const JobProfile& profile) const override {
     LaunchPlan plan;
     plan.order = order(profile);
@@ -68,7 +71,8 @@ class Priority final : public TaskScheduler {
   }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
     const auto fits = [&](const Candidate& one) {
-      return parts_in_lane(rank, one) < static_cast<std::size_t>(p_.in_flight);
+      return !may_be_gradient(one) ||
+             gradient_parts_in_lane(rank, one) < static_cast<std::size_t>(p_.in_flight);
     };
     return {first_candidate(candidates, fits, is_needed_before)};
   }

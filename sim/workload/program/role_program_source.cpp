@@ -100,13 +100,11 @@ class RoleProgramSource : public TaskSource {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
     return true;
   }
-  std::optional<TaskGraph> graph(RankId rank, LaunchOrder order) const override {
+  std::optional<TaskGraph> graph(RankId rank, const AgreedLaunches& agreed) const override {
     std::vector<Task> tasks;
     for (std::uint32_t id = 0; id < role(rank).size(); ++id) tasks.push_back(task(rank, id));
-    return role_graph(role(rank), std::move(tasks), [&](const Task& task) {
-      return order == LaunchOrder::local || task.kind() != TaskKind::collective ||
-             is_first(rank, task.group());
-    });
+    return role_graph(role(rank), std::move(tasks),
+                      [&](const Task& task) { return !is_decided_elsewhere(rank, task, agreed); });
   }
 
   std::vector<std::string> notes() const override { return notes_; }
@@ -118,7 +116,10 @@ class RoleProgramSource : public TaskSource {
   }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
 
-  void release_communications(LaunchOrder order) override { released_ = order; }
+  void release_communications(AgreedLaunches agreed) override {
+    released_ = true;
+    agreed_ = std::move(agreed);
+  }
 
   void start(RankId rank, std::vector<Task>& ready) override {
     offer_iteration(rank, 0, ready);
@@ -414,22 +415,19 @@ class RoleProgramSource : public TaskSource {
 
   // Returns whether the task waits for its dependencies only, and not for its place in its queue.
   bool is_released(RankId rank, std::uint32_t id) const {
-    const UnrolledRole& program = role(rank);
-    const std::uint32_t index = id % program.size();
-    const ProgramOp& op = operations_[program.operation(index)];
-    return released_ && !has_work(op.kind) &&
-           (program.dependencies(index, id < program.size()) > 0 || is_decided_elsewhere(rank, op));
+    if (!released_ || has_work(operations_[role(rank).operation(id % role(rank).size())].kind)) return false;
+    return has_dependencies(rank, id) || (agreed_ && is_decided_elsewhere(rank, task(rank, id), agreed_));
   }
-  bool is_decided_elsewhere(RankId rank, const ProgramOp& op) const {
-    return released_ == LaunchOrder::agreed && op.kind == TaskKind::collective &&
-           !is_first(rank, groups_.id(op.group, rank));
+  bool has_dependencies(RankId rank, std::uint32_t id) const {
+    return role(rank).dependencies(id % role(rank).size(), id < role(rank).size()) > 0;
   }
-  bool is_first(RankId rank, GroupId group) const { return groups_.members(group).front() == rank; }
+  bool is_decided_elsewhere(RankId rank, const Task& task, const AgreedLaunches& agreed) const {
+    return agreed && task.kind() == TaskKind::collective && groups_.members(task.group()).front() != rank &&
+           agreed(task);
+  }
   bool is_ahead(RankId rank, const Task& task) const {
-    const UnrolledRole& program = role(rank);
-    return released_ == LaunchOrder::agreed && task.queue != Task::kUnordered &&
-           task.place > ended_places(rank, task.queue) &&
-           program.dependencies(task.id % program.size(), task.id < program.size()) == 0;
+    return agreed_ && task.queue != Task::kUnordered && task.place > ended_places(rank, task.queue) &&
+           !has_dependencies(rank, task.id);
   }
 
   void offer_place(RankId rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
@@ -450,10 +448,10 @@ class RoleProgramSource : public TaskSource {
     for (std::uint32_t queue = 0; queue < program.queues(); ++queue) {
       offer_place(rank, queue, ended_places(rank, queue), ready);
     }
-    if (released_ != LaunchOrder::agreed) return;
+    if (!agreed_) return;
     for (const std::uint32_t index : program.ordered_roots()) {
-      if (is_decided_elsewhere(rank, operations_[program.operation(index)]))
-        offer(rank, iteration * program.size() + index, ready);
+      const std::uint32_t id = iteration * program.size() + index;
+      if (is_released(rank, id)) offer(rank, id, ready);
     }
   }
 
@@ -486,7 +484,8 @@ class RoleProgramSource : public TaskSource {
   std::map<std::uint32_t, std::uint32_t> circuits_of_name_;  // by index in names
   std::vector<MatchKeys> match_keys_;                        // by role
   std::vector<RankState> states_;
-  std::optional<LaunchOrder> released_;  // release_communications()
+  bool released_ = false;  // release_communications() was called, with these
+  AgreedLaunches agreed_;
   ProgramMemory memory_{program_, operations_, roles_, role_of_};
 };
 
