@@ -125,8 +125,8 @@ bool in_channels(const RoutingPolicy& policy, std::uint32_t channels) {
   return channels > 1 || policy.compile().detour != RoutingPlan::Detour::never;
 }
 
-// Returns the way that the policy prescribes for the flow; empty if it prescribes none, or the flow leaves it
-// because of a link that is down.
+// Returns the way that the policy prescribes for the flow. It is empty if the policy prescribes none, or if
+// the flow leaves it because of a link that is down.
 std::vector<PortId> fixed_way(const Graph& graph, const std::vector<bool>& down, const PathFlow& flow,
                               const RoutingPolicy& policy) {
   const auto* fixed = policy.fixed_path(graph.node(flow.from).name, graph.node(flow.to).name);

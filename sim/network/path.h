@@ -13,9 +13,11 @@ namespace netsim {
 
 // A flow between two NICs. `id` is the hash of the five-tuple.
 //
-// `hint` is a path hint in mixed radix. Its lowest digit is the index among the equal hops at the first
-// switch that has several, the next digit that at the next such switch, and so on. Before them come, where
-// the policy sends flows over intermediates, the intermediate, and the choice of Routes::choices().
+// `hint` is a path hint in mixed radix, the lowest digit first. Each switch with several equal hops, in order
+// of the path, takes the next digit as the index of the hop.
+//
+// Two digits come before these. The first is the intermediate, if the policy sends flows over intermediates.
+// The second is the choice of Routes::choices(), if there are several.
 struct PathFlow {
   NodeId from = kNoId, to = kNoId;
   std::uint64_t id = 0;

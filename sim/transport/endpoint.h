@@ -146,9 +146,9 @@ class Endpoint {
   // can give. Where the branches of a fabric differ in size, several of them may give the same path. Returns
   // 1 where hints have no effect.
   virtual std::uint32_t path_count(const Message& /*message*/) const { return 1; }
-  // Returns the ports that packets of the message pass, from its source GPU to its destination, with the path
-  // hint of its traits; without a hint, those that routing chooses. Empty if the network has no ports, there
-  // is no way, or switches choose for each packet.
+  // Returns the ports of the message's path from its source GPU to its destination. The path is that of the
+  // message's path hint, or without a hint the one that routing chooses. It is empty if the network has no
+  // ports, there is no way, or switches choose for each packet.
   virtual std::vector<PortId> path_of(const Message& /*message*/) const { return {}; }
 
   // Makes the listener get Delivery::delays from now on. Must be called before the first message.

@@ -159,6 +159,8 @@ std::uint32_t Connections::new_pair(const Message& message, const Lane& lane) {
     state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }
+  if (message.traits.only_message && message.traits.priority != 0 && state_.nic_levels == 1 && !state_.tagged)
+    ignored_priorities_ = true;
   connect_scale_out(id, lane.traffic_class);
   return id;
 }
@@ -201,6 +203,7 @@ void Connections::make_halves(std::uint32_t id) {
   state_.receivers.make(id, 1);
   state_.ideal_messages.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
+  if (state_.nic_levels > 1) state_.levels.make(id, 1);
   if (!state_.own_reliability) return;
   state_.reliability_states.make(id * state_.reliability_stride, state_.reliability_stride);
   state_.arrival_stamps.make(id, 1);

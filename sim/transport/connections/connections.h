@@ -38,6 +38,8 @@ class Connections {
   std::vector<PortId> path_of(const Message& message) const;
   // Returns whether a message had a path hint that routing does not take.
   bool ignored_hints() const { return ignored_hints_.load(std::memory_order_relaxed); }
+  // Returns whether a message with a priority had a queue pair of its own where nothing compares those.
+  bool ignored_priorities() const { return ignored_priorities_.load(std::memory_order_relaxed); }
 
   // Implements Endpoint::begin_anew().
   void begin_anew(GpuId source, JobId job);
@@ -165,7 +167,7 @@ class Connections {
   //
   // queue pair.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;
-  std::atomic<bool> ignored_hints_ = false;
+  std::atomic<bool> ignored_hints_ = false, ignored_priorities_ = false;
   std::vector<FormerPaths> former_paths_;         // by queue pair; grows only when routes change
   std::vector<std::vector<std::uint32_t>> free_;  // by the source's logical process: ids to be reused
   // Queue pairs that are over except for what may still be in flight, oldest first, from ended_first_ on.

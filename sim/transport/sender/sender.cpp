@@ -51,76 +51,6 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request, std::ui
   return handle;
 }
 
-bool Sender::hold(const MessageHandle& handle) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  if (!queues_.message(message).held) ++state_.records[id].held;
-  queues_.hold(senders_[id], message);
-  return true;
-}
-
-bool Sender::release(const MessageHandle& handle) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  if (queues_.message(message).held) --state_.records[id].held;
-  queues_.release(senders_[id], message, loop_.now());
-  if (senders_[id].limited) await_rests(id);
-  make_ready(id);
-  return true;
-}
-
-bool Sender::set_priority(const MessageHandle& handle, std::uint8_t priority) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  queues_.set_priority(senders_[queues_.message(message).queue_pair], message, priority);
-  return true;
-}
-
-Bytes Sender::cancel(const MessageHandle& handle) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return 0;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  SenderState& s = senders_[id];
-  const Bytes asked = queues_.message(message).bytes;
-  if (queues_.message(message).held) --state_.records[id].held;
-  const Bytes cancelled = queues_.cancel(s, message);
-  if (!s.scale_up) {
-    counts_.bytes_sent -= cancelled;
-    counts_.bytes_cancelled += cancelled;
-    if (cancelled == asked) {
-      --counts_.flows_started;
-      if (state_.observed) set_.write(state_.vanished_reader, FlowVanished{id});
-    }
-  }
-  make_ready(id);
-  return cancelled;
-}
-
-bool Sender::set_rate(const MessageHandle& handle, BitRate rate) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  queues_.set_rate(senders_[id], message, rate);
-  if (senders_[id].limited && limits_[id].paced_for == message)
-    rescale_pace(id, queues_.message(message).rate_limit());
-  return true;
-}
-
-bool Sender::set_path(const MessageHandle& handle, std::uint32_t path_hint, std::uint32_t way) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  queues_.set_path(senders_[queues_.message(message).queue_pair], message, path_hint, way);
-  return true;
-}
-
-Bytes Sender::left(const MessageHandle& handle) const {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return 0;
-  return queues_.left(senders_[queues_.message(message).queue_pair], message);
-}
-
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
 
 // Returns the packets in flight: those not acknowledged. Packets known to have arrived out of order do not
@@ -149,13 +79,25 @@ bool Sender::has_work(std::uint32_t id) const {
 // Puts the queue pair into its ring if it may send and is not there already or waiting for its pace.
 void Sender::make_ready(std::uint32_t id) {
   SenderState& s = senders_[id];
-  if (s.ready || s.pacing || !has_work(id)) return;
+  if (s.ready) return update_level(id);
+  if (s.pacing || !has_work(id)) return;
   if (s.limited && s.pace_at > loop_.now()) [[unlikely]] {
     s.pacing = true;
     return schedule_timer(id, s.pace_at, EventKind::pace);
   }
-  injectors_.join(id);
+  join(id);
   injectors_.wake(injectors_[s.injector]);
+}
+
+// Returns the queue pair's level of priority at its NIC, that of the message whose packet is next. Within a
+// host there are no levels.
+std::uint32_t Sender::level_of(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
+  if (s.scale_up && s.window == UINT32_MAX) return 0;
+  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  if (next == kNone) return 0;
+  const std::uint32_t levels = static_cast<std::uint32_t>(of(s).parameters.nic_priorities);
+  return std::min<std::uint32_t>(queues_.message(queues_.segment(next).message).priority, levels - 1);
 }
 
 [[gnu::always_inline]] inline Sender::Made Sender::make_one(Injectors::Injector& in) {
@@ -456,18 +398,6 @@ void Sender::move_pace(std::uint32_t id, BitRate before) {
   s.pace_at += fabric_.serialisation(s.last_paced, is) - fabric_.serialisation(s.last_paced, was);
   s.pace_at = std::max(s.pace_at, loop_.now());
   schedule_timer(id, s.pace_at, EventKind::pace);
-}
-
-// Called when the rate limit changes of the message that the queue pair waits for. The rest of the wait
-// changes in proportion, so that the bytes sent follow the rate however often it changes.
-void Sender::rescale_pace(std::uint32_t id, BitRate limit) {
-  SenderState& s = senders_[id];
-  const BitRate was = std::min(s.rate, std::exchange(limits_[id].paced_at_most, limit)),
-                is = std::min(s.rate, limit);
-  const Time rest = s.pace_at - loop_.now();
-  if (rest <= 0 || is == was) return;
-  s.pace_at = loop_.now() + static_cast<Time>((static_cast<Int128>(rest) * was + is - 1) / is);
-  if (s.pacing) schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
 void Sender::on_pace(const Event& event) {

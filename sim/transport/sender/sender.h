@@ -142,8 +142,18 @@ class Sender final : public PacketSource {
   bool window_open(std::uint32_t id, const SenderState& s) const;
   bool has_work(std::uint32_t id) const;
   void make_ready(std::uint32_t id);
+  void join(std::uint32_t id) {
+    if (injectors_.has_levels()) [[unlikely]]
+      return injectors_.join_at(id, level_of(id));
+    injectors_.join(id);
+  }
   void join_if_work(std::uint32_t id) {
-    if (has_work(id)) injectors_.join(id);
+    if (has_work(id)) join(id);
+  }
+  std::uint32_t level_of(std::uint32_t id) const;
+  // Called when another message of the queue pair may be served, or its priority has changed.
+  void update_level(std::uint32_t id) {
+    if (senders_[id].ready && injectors_.has_levels()) injectors_.set_level(id, level_of(id));
   }
 
   bool asks(std::uint32_t id, SenderState& s, bool last);

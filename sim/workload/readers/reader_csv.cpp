@@ -28,15 +28,25 @@ namespace netsim {
 
 namespace {
 
-enum class Column : std::uint8_t { source, destination, bytes, start, traffic_class, channel, name };
-constexpr int kColumns = 7;
+enum class Column : std::uint8_t {
+  source,
+  destination,
+  bytes,
+  start,
+  traffic_class,
+  priority,
+  path,
+  channel,
+  name
+};
+constexpr int kColumns = 9;
 
 struct ColumnName {
   std::string_view name;
   Column column;
   Time unit = 0;  // unit of plain numbers
 };
-constexpr std::array<ColumnName, 12> kNames = {{{"source", Column::source},
+constexpr std::array<ColumnName, 14> kNames = {{{"source", Column::source},
                                                 {"destination", Column::destination},
                                                 {"bytes", Column::bytes},
                                                 {"start", Column::start},
@@ -46,6 +56,8 @@ constexpr std::array<ColumnName, 12> kNames = {{{"source", Column::source},
                                                 {"start_ns", Column::start, kNanosecond},
                                                 {"start_ps", Column::start, kPicosecond},
                                                 {"class", Column::traffic_class},
+                                                {"priority", Column::priority},
+                                                {"path", Column::path},
                                                 {"channel", Column::channel},
                                                 {"name", Column::name}}};
 
@@ -122,6 +134,12 @@ class CsvFlows {
         flow.traffic_class = static_cast<std::uint8_t>(reader.integer(word, "the class", kTrafficClasses));
         if (const std::string problem = class_problem(flow.traffic_class, classes_); !problem.empty())
           reader.fail(word, problem);
+        break;
+      case Column::priority:
+        flow.priority = static_cast<std::uint8_t>(reader.integer(word, "the priority", {0, UINT8_MAX}));
+        break;
+      case Column::path:
+        flow.path_hint = static_cast<std::uint32_t>(reader.integer(word, "the path", {0, kMaxPathHint}));
         break;
       case Column::channel:
         flow.channel = static_cast<std::uint32_t>(reader.integer(word, "the channel", {0, kMaxChannel}));
