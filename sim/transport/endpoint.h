@@ -91,7 +91,8 @@ class Endpoint {
   // first, even between the packets of another; equal ones go in order of send().
   //
   // TransferTraits::channel determines which messages share a queue pair, over the fabric and within a host.
-  // A message through an aggregation group cannot be identified later: its handle is that of no message.
+  // A message through an aggregation group cannot be identified later: its handle is that of no message. The
+  // switches match the messages of all members by their order, which holding one would change.
   virtual MessageHandle send(const SendRequest& request) = 0;
   // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `allreduce`
   // is useful.

@@ -6,8 +6,8 @@
 // the bytes that a NIC holds ahead of its wire.
 //
 // With levels of priority (`transport.nic_priorities`) a ring is in order of the levels, and within a level
-// in order of arrival. So the queue pair at its head is always served next. Of GPUs that share a NIC, the one
-// with the highest level at a head is then the first to use space in the NIC.
+// in order of arrival. So the queue pair at its head is always served next. If GPUs share a NIC, the one with
+// the highest level at a head is the first to use space in the NIC.
 #pragma once
 
 #include <array>
