@@ -4,12 +4,10 @@
 
 #include <cstdint>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
-
-// The path hint of a message without one: routing chooses its path.
-inline constexpr std::uint32_t kNoPathHint = UINT32_MAX;
 
 struct PacketTag {
   // Identifies the packet's queue pair, data and replies alike. It is the same in every run with the same

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/network/packet_tag.h"
+#include "sim/core/ids.h"
 #include "sim/network/policies.h"
 #include "sim/network/port.h"
 #include "sim/topology/topology.h"

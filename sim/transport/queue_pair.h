@@ -137,7 +137,7 @@ struct PathPlace {
 
 // A path of a queue pair for messages with a path hint. The paths of a queue pair form a list.
 struct HintedPath {
-  std::uint32_t hint = UINT32_MAX;  // TransferTraits::kNoPathHint: the path is not in use
+  std::uint32_t hint = kNoPathHint;  // kNoPathHint: the path is not in use
   PathPlace place;
   std::uint32_t next = kNone;
   std::uint32_t path() const { return place.first + 1; }  // as SenderState::path

@@ -6,7 +6,6 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
-#include "sim/network/packet_tag.h"
 
 namespace netsim {
 

@@ -33,7 +33,7 @@ Message message_of(Bytes bytes, BitRate limit = 0) {
   return message;
 }
 
-// What is left of the wait is divided by the factor of the rate.
+// The rest of the wait is divided by the factor of the rate.
 TEST(MessageRate, RisesDuringAWait) {
   ScriptedMessages run(kPlain);
   const std::size_t message = run.send(0, message_of(4 * kMtu, 10 * kGbps));

@@ -4,10 +4,10 @@
 //   0,1,10 MB,0,0,elephant
 //   2,1,64 KB,30 us,1,mouse
 //
-// source, destination, bytes and a start are required; class, channel and name are optional. Columns may be
-// in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called start_s,
-// start_ms, start_us, start_ns or start_ps. Several files are one list, in their order; each has its own line
-// of column names.
+// source, destination, bytes and a start are required; class, priority, path, channel and name are optional.
+// Columns may be in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called
+// start_s, start_ms, start_us, start_ns or start_ps. Several files are one list, in their order; each has its
+// own line of column names.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -204,7 +204,8 @@ class FlowListReader final : public WorkloadReader {
 };
 
 const Registration<WorkloadReader> kCsv{
-    "csv", "a flow list: source,destination,bytes,start[,class][,channel][,name], one flow a line",
+    "csv",
+    "a flow list: source,destination,bytes,start[,class][,priority][,path][,channel][,name], one flow a line",
     Parameters<CsvParameters>(),
     [](const CsvParameters&, const ConfigNode&) { return std::make_unique<FlowListReader>(); }};
 

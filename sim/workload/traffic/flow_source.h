@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/network/packet_tag.h"
+#include "sim/core/ids.h"
 #include "sim/workload/task_source.h"
 
 namespace netsim {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/parameters.h"
-#include "sim/network/packet_tag.h"
 
 namespace netsim {
 
