@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -16,10 +15,8 @@
 namespace netsim {
 namespace {
 
-// OneIteration: the first iteration of a source, handed out by the edges of its graph. As
-// TaskStream::release_communications() says, a communication without dependencies waits until as many tasks
-// of its queue have ended as stand before it. Copies to hosts, requests for circuits,
-// collectives with a pause and the work of hosts are computations, which take no time.
+// OneIteration: the first iteration of a source, handed out by the edges of its graph. Copies to hosts,
+// requests for circuits, collectives with a pause and the work of hosts are computations, which take no time.
 class OneIteration final : public TaskSource {
  public:
   OneIteration(const TaskSource& source, std::vector<TaskGraph> graphs)
@@ -46,16 +43,9 @@ class OneIteration final : public TaskSource {
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override {
     Progress& progress = progress_[rank];
     ++progress.ended;
-    const auto release = [&](std::uint32_t next) {
+    for (const std::uint32_t next : graphs_[rank].successors.of(task)) {
       if (--progress.waits[next] == 0) hand_out(rank, next, ready);
-    };
-    for (const std::uint32_t next : graphs_[rank].successors.of(task)) release(next);
-    const auto queue = progress.queues.find(progress.queue[task]);
-    if (queue == progress.queues.end()) return;
-    Queue& tasks = queue->second;
-    ++tasks.ended;
-    for (; tasks.next < tasks.waiting.size() && tasks.waiting[tasks.next].first <= tasks.ended; ++tasks.next)
-      release(tasks.waiting[tasks.next].second);
+    }
   }
   std::uint32_t open_iteration(RankId rank) const override {
     return progress_[rank].ended == graphs_[rank].tasks.size() ? kNoIteration : 0;
@@ -69,18 +59,8 @@ class OneIteration final : public TaskSource {
   }
 
  private:
-  struct Queue {
-    std::uint32_t tasks = 0, ended = 0, last_place = 0, before_last_place = 0;
-    // Communications without dependencies: how many tasks of the queue stand before the place of each, and
-    // the task.
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting;
-    std::size_t next = 0;  // of `waiting`: the first one that was not released
-  };
   struct Progress {
-    std::vector<std::uint32_t>
-        waits;  // by task: tasks before it that have not ended, and its queue if it waits
-    std::vector<std::uint32_t> queue;  // by task
-    std::map<std::uint32_t, Queue> queues;
+    std::vector<std::uint32_t> waits;  // by task: tasks before it that have not ended
     std::size_t ended = 0;
   };
 
@@ -97,7 +77,6 @@ class OneIteration final : public TaskSource {
     }
     for (std::uint32_t i = 0; i < graph.tasks.size(); ++i) {
       Task& task = graph.tasks[i];
-      keep_place(task, progress);
       task.not_before = 0;
       const bool launched = task.kind() == TaskKind::collective && task.collective().pause == 0;
       if (launched || is_point_to_point(task)) continue;
@@ -105,19 +84,6 @@ class OneIteration final : public TaskSource {
       task.queue = Task::kUnordered;  // the graph has the order of computations
     }
     progress_.push_back(std::move(progress));
-  }
-  // Enters a task in its queue. A communication without dependencies waits for those before its place.
-  static void keep_place(const Task& task, Progress& progress) {
-    progress.queue.push_back(task.queue);
-    if (task.queue == Task::kUnordered) return;
-    Queue& queue = progress.queues[task.queue];
-    if (task.place != queue.last_place) queue.before_last_place = queue.tasks;
-    queue.last_place = task.place;
-    ++queue.tasks;
-    std::uint32_t& waits = progress.waits[task.id];
-    if (has_work(task.kind()) || waits > 0 || queue.before_last_place == 0) return;
-    ++waits;
-    queue.waiting.emplace_back(queue.before_last_place, task.id);
   }
   void hand_out(RankId rank, std::uint32_t task, std::vector<Task>& ready) {
     ready.push_back(graphs_[rank].tasks[task]);
@@ -201,7 +167,7 @@ std::optional<std::vector<TaskGraph>> graphs_of(const TaskSource& source) {
     return std::nullopt;
   std::vector<TaskGraph> graphs;
   for (RankId rank = 0; rank < source.ranks(); ++rank) {
-    std::optional<TaskGraph> graph = source.graph(rank);
+    std::optional<TaskGraph> graph = source.graph(rank, LaunchOrder::agreed);
     if (!graph) return std::nullopt;
     graphs.push_back(std::move(*graph));
   }

@@ -83,7 +83,7 @@ class PlanTables {
   static std::vector<std::uint32_t> sizes_of(const TaskSource& source) {
     std::vector<std::uint32_t> sizes;
     for (RankId rank = 0; rank < source.ranks(); ++rank)
-      sizes.push_back(static_cast<std::uint32_t>(source.graph(rank)->tasks.size()));
+      sizes.push_back(static_cast<std::uint32_t>(source.graph(rank, LaunchOrder::local)->tasks.size()));
     return sizes;
   }
 

@@ -203,7 +203,7 @@ std::optional<JobProfile> build_job_profile(const TaskSource& source, const Comp
   const auto iterations = source.iterations();
   if (total && iterations && *iterations > 0) assembly.check_size(*total / *iterations);
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
-    const std::optional<TaskGraph> graph = source.graph(rank);
+    const std::optional<TaskGraph> graph = source.graph(rank, LaunchOrder::local);
     if (!graph) return std::nullopt;
     assembly.add_rank(rank, *graph);
   }

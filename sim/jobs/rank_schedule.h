@@ -15,6 +15,10 @@
 
 namespace netsim::source_job {
 
+inline bool contains_slot(const std::vector<std::uint32_t>& slots, std::uint32_t slot) {
+  return std::find(slots.begin(), slots.end(), slot) != slots.end();
+}
+
 // Pending: one candidate of the scheduler: a communication, a grouped call, or a bucket of fused collectives.
 struct Pending {
   std::vector<std::uint32_t> slots;  // of SetState::active; the first one names the candidate
@@ -44,6 +48,7 @@ struct Pending {
     bytes = 0;
     order = UINT64_MAX;
   }
+  bool has(std::uint32_t slot) const { return contains_slot(slots, slot); }
   Bytes left() const { return bytes - launched; }
   Bytes next() const { return left() < part ? left() : part; }
   // Returns the bytes of the last part if it is shorter than the others and not the next one, otherwise 0.
@@ -66,6 +71,8 @@ struct PartInFlight {
   Bytes whole = 0;                   // bytes of the communication or bucket
   Bytes bytes = 0;                   // bytes of the part
   std::uint32_t channels = 0;
+
+  bool has(std::uint32_t slot) const { return contains_slot(slots, slot); }
 };
 
 // ArrivedDecision: a decision of another rank, and when it arrived.

@@ -35,7 +35,7 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
     ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
   assign_sets();
   if (plan_.scheduling == nullptr) return;
-  plan_.source->release_communications();
+  plan_.source->release_communications(plan_.scheduling->agreed ? LaunchOrder::agreed : LaunchOrder::local);
   for (RankState& rank : ranks_) rank.schedule.state.resize(scheduler().needs().rank_state);
 }
 

@@ -243,8 +243,10 @@ class SourceJob final : public TaskJob {
   std::string describe_pause(const Active& active) const;
   std::string describe_held(RankId rank, std::uint32_t slot) const;
   std::string describe_hold(RankId rank, std::uint32_t slot) const;
+  std::string describe_part(const Active& active) const;
   std::vector<std::uint32_t> missing(const Active& active) const;
   bool has_reached(RankId rank, const Active& active) const;
+  bool has_launched_part(RankId rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;
 
   std::vector<std::string> lines_of(const std::vector<ActiveTask>& circle) const;

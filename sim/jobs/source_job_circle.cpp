@@ -57,13 +57,12 @@ std::optional<ActiveTask> SourceJob::blocker_of_members(const Active& active) co
   if (is_point_to_point(active.task)) {
     const RankId peer = active.task.message().peer;
     const std::optional<std::uint32_t> other = slot_of(peer, active.communication);
-    if (other && !is_held(peer, *other)) return std::nullopt;
+    if (other && (!is_held(peer, *other) || has_launched_part(peer, active))) return std::nullopt;
     return task_or_first(peer, active.communication);
   }
   if (!has_group(active.task)) return std::nullopt;
   for (const auto& [member, index] : active.group->places) {
-    const std::optional<std::uint32_t> other = slot_of(member, active.communication);
-    if (other ? is_held(member, *other) : !has_reached(member, active))
+    if (member != active.rank && !has_launched_part(member, active))
       return task_or_first(member, active.communication);
   }
   return std::nullopt;
@@ -89,7 +88,7 @@ std::optional<ActiveTask> SourceJob::blocker_of_launch(ActiveTask at) const {
   }
   const PartInFlight* part = holding_part(rank, active.task);
   if (part == nullptr) return std::nullopt;
-  if (part->slots.front() == slot) return blocker_of_members(active);
+  if (part->has(slot)) return blocker_of_members(active);
   return ActiveTask{rank, part->slots.front()};
 }
 
@@ -158,9 +157,7 @@ std::optional<ActiveTask> SourceJob::first_task(RankId rank, std::uint32_t besid
 }
 
 bool SourceJob::has_slot(const std::vector<Pending>& all, std::uint32_t slot) {
-  return std::any_of(all.begin(), all.end(), [slot](const Pending& pending) {
-    return std::find(pending.slots.begin(), pending.slots.end(), slot) != pending.slots.end();
-  });
+  return std::any_of(all.begin(), all.end(), [slot](const Pending& pending) { return pending.has(slot); });
 }
 
 // Returns whether a task scheduler has not launched all parts of the task.

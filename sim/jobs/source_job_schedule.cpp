@@ -220,10 +220,13 @@ bool SourceJob::follow_decisions(SetState& set, RankId rank) {
     const ArrivedDecision next = found->second.front();
     if (next.decision.communication != active.communication) continue;
     found->second.pop_front();
+    const bool after_decision = next.arrived > schedule.pending[i].ready;
+    // A collective that is ahead of its place would not be ready without the decision.
+    if (active.task.ahead && after_decision) schedule.pending[i].ready = next.arrived;
     const Launch launch{i, next.decision.priority, next.decision.traffic_class, kNever,
                         next.decision.last_part};
     const JobRecord::Cause cause = set.cause;
-    if (next.arrived > schedule.pending[i].ready) {
+    if (after_decision) {
       set.cause = JobRecord::Cause::decided;
       set.decided_by = next.decision.by;
     }

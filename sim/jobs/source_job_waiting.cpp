@@ -114,10 +114,13 @@ std::string SourceJob::describe_held(RankId rank, std::uint32_t slot) const {
     return fmt::format("it waits for rank {}, whose task scheduler '{}' decides about its group", decides,
                        plan_.scheduling->name);
   }
-  const std::optional<std::uint32_t> other = slot_of(rank, *next);
-  if (!other)
-    return fmt::format("rank {} has decided that a collective which is not ready here is launched first",
-                       decides);
+  const std::optional<std::uint32_t> other = slot_of(rank, *next), there = slot_of(decides, *next);
+  if (!other) {
+    const std::string name =
+        there ? "'" + source().name(set_of(decides).active[*there].task.name) + "'" : "a collective";
+    return fmt::format("rank {} has decided that {}, which is not ready here, is launched first", decides,
+                       name);
+  }
   return fmt::format("rank {} has decided that task {} of its group is launched first", decides,
                      set_of(rank).active[*other].task.id);
 }
@@ -135,8 +138,20 @@ std::string SourceJob::describe_hold(RankId rank, std::uint32_t slot) const {
   }
   const PartInFlight* part = holding_part(rank, set_of(rank).active[slot].task);
   if (part == nullptr) return fmt::format("task scheduler '{}' holds it", name);
+  if (part->has(slot)) return describe_part(set_of(rank).active[slot]);
   return fmt::format("task scheduler '{}' holds it while task {} is in flight", name,
                      set_of(rank).active[part->slots.front()].task.id);
+}
+
+// Returns why the next part of a task is not launched while an earlier one is in flight.
+std::string SourceJob::describe_part(const Active& active) const {
+  const std::vector<std::uint32_t> ranks =
+      has_group(active.task) ? missing(active) : std::vector<std::uint32_t>();
+  const std::uint32_t number = active.parts_ended + 1;
+  if (!ranks.empty())
+    return fmt::format("part {} waits for {}, which did not launch it", number, some_ranks(ranks));
+  return fmt::format("task scheduler '{}' holds the next part while part {} is in flight",
+                     plan_.scheduling->name, number);
 }
 
 Time SourceJob::expected_end(const Active& active) const {
@@ -173,10 +188,11 @@ std::string SourceJob::describe_pause(const Active& active) const {
 }
 
 // Returns the members that have not reached the communication, in ascending order.
+// Returns the members that have not launched the communication, in ascending order.
 std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
   std::vector<std::uint32_t> ranks;
   for (const auto& [rank, index] : active.group->places) {
-    if (!has_reached(rank, active)) ranks.push_back(rank);
+    if (!has_launched_part(rank, active)) ranks.push_back(rank);
   }
   return ranks;
 }
@@ -193,6 +209,17 @@ bool SourceJob::has_reached(RankId rank, const Active& active) const {
   if (plan_.scheduling != nullptr) return source().open_iteration(rank) > active.task.iteration;
   const auto member = ranks_[rank].memberships.find(active.task.group());
   return member != ranks_[rank].memberships.end() && member->second.reached > active.task.sequence;
+}
+
+// Returns whether the rank has launched the part of the communication that ends next at `active`. A
+// communication that is not cut is one part.
+bool SourceJob::has_launched_part(RankId rank, const Active& active) const {
+  const std::optional<std::uint32_t> slot = slot_of(rank, active.communication);
+  if (rank == active.rank || !slot || !is_held(rank, *slot)) return has_reached(rank, active);
+  const std::vector<Pending>& pending = ranks_[rank].schedule.pending;
+  const auto found = std::find_if(pending.begin(), pending.end(),
+                                  [&](const Pending& candidate) { return candidate.has(*slot); });
+  return found != pending.end() && found->parts_launched > active.parts_ended;
 }
 
 std::string SourceJob::describe_point_to_point(const Active& active) const {

@@ -77,8 +77,12 @@ Time SpreadTimes::over_ways(std::span<const std::vector<PortId>> ways, const Pac
                                   some.rbegin()));
   }
   std::vector<PortId> ports;
+  // With several virtual channels the routes may have changed the channel, so that packets of the message
+  // overtake others at a switch of the same way.
+  const bool in_order = state_.channels == 1;
+  if (!in_order) before = std::min(before, shared(some).before.size());
   for (const std::vector<PortId>& way : ways) behind = std::min(behind, way.size() - before);
-  if (before + behind == some.size()) return ideal_time(state_, some, train);
+  if (in_order && before + behind == some.size()) return ideal_time(state_, some, train);
   for (const std::vector<PortId>& way : ways)
     ports.insert(ports.end(), way.begin() + static_cast<std::ptrdiff_t>(before),
                  way.end() - static_cast<std::ptrdiff_t>(behind));

@@ -99,6 +99,9 @@ struct Task {
 
   TaskId id = 0;  // unique in the rank; rises in program order
   Stream stream = Stream::compute;
+  // Handed out before the earlier places of its queue have ended, because another rank decides about it
+  // (LaunchOrder::agreed).
+  bool ahead = false;
   std::uint32_t queue = kUnordered;  // the rank's stream queue; kUnordered: it belongs to none
   std::uint32_t place = 0;           // position in the queue: 0, 1, 2, ...
   std::uint32_t together = 1;        // number of tasks with that place

@@ -86,6 +86,12 @@ struct TaskGraph {
   std::vector<std::uint32_t> after_iteration;
 };
 
+// LaunchOrder: who decides under a task scheduler when a collective is launched.
+enum class LaunchOrder : std::uint8_t {
+  local,  // each rank for itself
+  agreed  // the first rank of the group for all of its members
+};
+
 // TaskCensus: the facts about tasks that are known before the job is simulated, for predictions. A source
 // that decides during the run knows none of them.
 class TaskCensus {
@@ -103,9 +109,10 @@ class TaskCensus {
   // Calls `visit` for every task that the rank will have, in program order. Returns false, without a call,
   // where only simulating the job tells.
   virtual bool for_each_task(RankId rank, const Visitor& visit) const = 0;
-  // Returns the tasks of one iteration of the rank with their order, the same in every iteration. Returns
-  // nothing where only simulating the job tells, or where tasks are no iterations (lists of flows).
-  virtual std::optional<TaskGraph> graph(RankId) const { return std::nullopt; }
+  // Returns the tasks of one iteration of the rank with their order under a task scheduler, which
+  // TaskStream::release_communications() describes. It is the same in every iteration. Returns nothing where
+  // only simulating the job tells, or where tasks are no iterations (lists of flows).
+  virtual std::optional<TaskGraph> graph(RankId, LaunchOrder) const { return std::nullopt; }
 };
 
 // TaskStream: the tasks of a workload during the run. The job asks for a rank's tasks as they become ready. A
@@ -122,9 +129,14 @@ class TaskStream {
   virtual ~TaskStream() = default;
   // Lets a task scheduler choose the order of communications. From now on a communication that has
   // dependencies is handed out when they have ended, whatever its place in its stream queue. Computations
-  // keep their order, and so do communications without dependencies. Must be called before the first start().
-  // A source whose tasks have no dependencies does nothing.
-  virtual void release_communications() {}
+  // keep their order, and so do communications without dependencies.
+  //
+  // With LaunchOrder::agreed a collective without dependencies keeps its place only at the first rank of its
+  // group. The other members get it when its iteration may begin (Task::ahead), so that they can follow that
+  // rank. Otherwise they might wait for communications that the scheduler holds until this one has ended.
+  //
+  // Must be called before the first start(). A source whose tasks have no dependencies does nothing.
+  virtual void release_communications(LaunchOrder) {}
   // These append the tasks that are ready at the start, and those that become ready when `task` ends, in
   // program order. The dependencies of a ready task have ended, and so have the tasks of earlier
   // places of its queue, except as release_communications() says.

@@ -25,7 +25,7 @@ std::optional<JobProfile> profile_of(const TaskSource& source) {
 
 TEST(TaskGraph, HasDependenciesAndTheOrderOfComputations) {
   const auto source = make_role_program_source(test::two_ranks(), "job.pb");
-  const auto graph = source->graph(0);
+  const auto graph = source->graph(0, LaunchOrder::local);
   ASSERT_TRUE(graph);
   ASSERT_EQ(graph->tasks.size(), 4U);
   EXPECT_THAT(graph->successors.of(0), ElementsAre(1, 2));
@@ -44,7 +44,7 @@ TEST(TaskGraph, CommunicationsOfAQueueAreInNoOrder) {
     main.collective(name, CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {first});
   builder.role({"all", {}, main.finish()});
   const auto source = make_role_program_source(builder.finish(), "job.pb");
-  const auto graph = source->graph(1);
+  const auto graph = source->graph(1, LaunchOrder::local);
   ASSERT_TRUE(graph);
   EXPECT_THAT(graph->successors.of(0), ElementsAre(1, 2));
   EXPECT_THAT(graph->successors.of(1), IsEmpty());
@@ -62,7 +62,7 @@ TEST(TaskGraph, ACommunicationWithoutDependenciesKeepsItsPlace) {
     main.collective(name, CollectiveKind::all_reduce, Stream::dp, 0, group, 64, {});
   builder.role({"all", {}, main.finish()});
   const auto source = make_role_program_source(builder.finish(), "job.pb");
-  const auto graph = source->graph(1);
+  const auto graph = source->graph(1, LaunchOrder::local);
   ASSERT_TRUE(graph);
   EXPECT_THAT(graph->successors.of(0), ElementsAre(1));
   EXPECT_THAT(graph->successors.of(1), ElementsAre(2));

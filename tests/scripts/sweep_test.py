@@ -97,6 +97,7 @@ class SweepTest(unittest.TestCase):
 case "$*" in *print-config*) exec {BINARY} "$@";; esac
 until [[ -e {self.folder}/open ]]; do
   for ticket in {self.folder}/tickets/*; do rm "$ticket" 2>/dev/null && break 2; done
+  [[ -d {self.folder} ]] || exit 1  # the test is over, and its sweep was killed before this run began
   sleep 0.01
 done
 exec {BINARY} "$@"

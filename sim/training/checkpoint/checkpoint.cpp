@@ -100,7 +100,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::vector<std::string> notes() const override { return inner_->notes(); }
   bool uses_hosts() const override { return inner_->uses_hosts(); }
   const MemoryPlan* memory() const override { return memory_.get(); }
-  void release_communications() override { inner_->release_communications(); }
+  void release_communications(LaunchOrder order) override { inner_->release_communications(order); }
 
   const RecoveryParameters* recovery() const override { return job_->recovery ? &*job_->recovery : nullptr; }
   std::uint32_t all_iterations() const override { return job_->iterations; }

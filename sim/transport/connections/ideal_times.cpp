@@ -42,10 +42,11 @@ Time IdealTimes::time_now(std::uint32_t id, const PacketTrain& packets) {
 
 Time IdealTimes::time_through_changes(std::uint32_t id, const PacketTrain& packets) {
   if (is_spread(id)) return spread_.anywhere(way(id), packets);
+  if (state_.senders[id].scale_up) return fabric_.ideal_time(way(id), packets);
+  std::vector<std::vector<PortId>> ways;
   const auto former = state_.former_ways.find(id);
-  if (former == state_.former_ways.end() || former->second.use != state_.records[id].identity.use)
-    return fabric_.ideal_time(way(id), packets);
-  std::vector<std::vector<PortId>> ways = former->second.ways;
+  if (former != state_.former_ways.end() && former->second.use == state_.records[id].identity.use)
+    ways = former->second.ways;
   ways.emplace_back(way(id).begin(), way(id).end());
   return spread_.over_ways(ways, packets);
 }

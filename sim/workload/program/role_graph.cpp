@@ -21,16 +21,16 @@ void add_queue_order(const UnrolledRole& role, const std::vector<Task>& tasks, s
     across.emplace_back(ordered.back(), ordered.front());
 }
 
-// A communication without dependencies keeps its place in the queue, so it follows all earlier tasks of it
-// (TaskStream::release_communications()).
+// A communication without dependencies that keeps its place follows all earlier tasks of its queue.
 void add_kept_places(const UnrolledRole& role, const std::vector<Task>& tasks, std::uint32_t queue,
-                     GraphEdges& within) {
+                     const std::function<bool(const Task&)>& keeps_place, GraphEdges& within) {
   const auto& all = role.tasks_of(queue);
   std::vector<std::uint32_t> before;  // earlier tasks that no such communication follows
   for (std::size_t i = 0, end = 0; i < all.size(); i = end) {
     std::vector<std::uint32_t> kept;
     for (; end < all.size() && tasks[all[end]].place == tasks[all[i]].place; ++end) {
-      if (!has_work(tasks[all[end]].kind()) && role.dependencies(all[end], true) == 0)
+      if (!has_work(tasks[all[end]].kind()) && role.dependencies(all[end], true) == 0 &&
+          keeps_place(tasks[all[end]]))
         kept.push_back(all[end]);
     }
     for (const std::uint32_t task : kept) {
@@ -49,7 +49,8 @@ void build_distinct(AdjacencyList& list, std::size_t sources, GraphEdges& edges)
 
 }  // namespace
 
-TaskGraph role_graph(const UnrolledRole& role, std::vector<Task> tasks) {
+TaskGraph role_graph(const UnrolledRole& role, std::vector<Task> tasks,
+                     const std::function<bool(const Task&)>& keeps_place) {
   GraphEdges within, across;
   TaskGraph graph;
   for (std::uint32_t i = 0; i < role.size(); ++i) {
@@ -59,7 +60,7 @@ TaskGraph role_graph(const UnrolledRole& role, std::vector<Task> tasks) {
   }
   for (std::uint32_t queue = 0; queue < role.queues(); ++queue) {
     add_queue_order(role, tasks, queue, within, across);
-    add_kept_places(role, tasks, queue, within);
+    add_kept_places(role, tasks, queue, keeps_place, within);
   }
   build_distinct(graph.successors, role.size(), within);
   build_distinct(graph.next_successors, role.size(), across);

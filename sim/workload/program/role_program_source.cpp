@@ -100,10 +100,13 @@ class RoleProgramSource : public TaskSource {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) visit(task(rank, id));
     return true;
   }
-  std::optional<TaskGraph> graph(RankId rank) const override {
+  std::optional<TaskGraph> graph(RankId rank, LaunchOrder order) const override {
     std::vector<Task> tasks;
     for (std::uint32_t id = 0; id < role(rank).size(); ++id) tasks.push_back(task(rank, id));
-    return role_graph(role(rank), std::move(tasks));
+    return role_graph(role(rank), std::move(tasks), [&](const Task& task) {
+      return order == LaunchOrder::local || task.kind() != TaskKind::collective ||
+             is_first(rank, task.group());
+    });
   }
 
   std::vector<std::string> notes() const override { return notes_; }
@@ -115,7 +118,7 @@ class RoleProgramSource : public TaskSource {
   }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
 
-  void release_communications() override { communications_released_ = true; }
+  void release_communications(LaunchOrder order) override { released_ = order; }
 
   void start(RankId rank, std::vector<Task>& ready) override {
     offer_iteration(rank, 0, ready);
@@ -400,19 +403,33 @@ class RoleProgramSource : public TaskSource {
     if (program.waits_for_iteration(index) && iteration >= state.open_iterations) return;
     if (const std::uint32_t queue = program.queue(index);
         queue != UnrolledRole::kNoQueue && place(program, index, iteration) > ended_places(rank, queue) &&
-        !is_released(program, id))
+        !is_released(rank, id))
       return;
     std::uint32_t& left = counter(rank, id);
     if (left != 0) return;
     left = Window::kHandedOut;
     ready.push_back(task(rank, id));
+    ready.back().ahead = is_ahead(rank, ready.back());
   }
 
   // Returns whether the task waits for its dependencies only, and not for its place in its queue.
-  bool is_released(const UnrolledRole& program, std::uint32_t id) const {
+  bool is_released(RankId rank, std::uint32_t id) const {
+    const UnrolledRole& program = role(rank);
     const std::uint32_t index = id % program.size();
-    return communications_released_ && !has_work(operations_[program.operation(index)].kind) &&
-           program.dependencies(index, id < program.size()) > 0;
+    const ProgramOp& op = operations_[program.operation(index)];
+    return released_ && !has_work(op.kind) &&
+           (program.dependencies(index, id < program.size()) > 0 || is_decided_elsewhere(rank, op));
+  }
+  bool is_decided_elsewhere(RankId rank, const ProgramOp& op) const {
+    return released_ == LaunchOrder::agreed && op.kind == TaskKind::collective &&
+           !is_first(rank, groups_.id(op.group, rank));
+  }
+  bool is_first(RankId rank, GroupId group) const { return groups_.members(group).front() == rank; }
+  bool is_ahead(RankId rank, const Task& task) const {
+    const UnrolledRole& program = role(rank);
+    return released_ == LaunchOrder::agreed && task.queue != Task::kUnordered &&
+           task.place > ended_places(rank, task.queue) &&
+           program.dependencies(task.id % program.size(), task.id < program.size()) == 0;
   }
 
   void offer_place(RankId rank, std::uint32_t queue, std::uint32_t place, std::vector<Task>& ready) {
@@ -432,6 +449,11 @@ class RoleProgramSource : public TaskSource {
     }
     for (std::uint32_t queue = 0; queue < program.queues(); ++queue) {
       offer_place(rank, queue, ended_places(rank, queue), ready);
+    }
+    if (released_ != LaunchOrder::agreed) return;
+    for (const std::uint32_t index : program.ordered_roots()) {
+      if (is_decided_elsewhere(rank, operations_[program.operation(index)]))
+        offer(rank, iteration * program.size() + index, ready);
     }
   }
 
@@ -464,7 +486,7 @@ class RoleProgramSource : public TaskSource {
   std::map<std::uint32_t, std::uint32_t> circuits_of_name_;  // by index in names
   std::vector<MatchKeys> match_keys_;                        // by role
   std::vector<RankState> states_;
-  bool communications_released_ = false;  // release_communications()
+  std::optional<LaunchOrder> released_;  // release_communications()
   ProgramMemory memory_{program_, operations_, roles_, role_of_};
 };
 

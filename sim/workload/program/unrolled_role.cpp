@@ -38,7 +38,7 @@ UnrolledRole::UnrolledRole(const Program& program, const OperationList& operatio
   connect(operations, file);
   connect_iterations(operations, file);
   for (std::uint32_t i = 0; i < size(); ++i) {
-    if (queue_[i] == kNoQueue && within_[i] == 0) unordered_roots_.push_back(i);
+    if (within_[i] == 0) (queue_[i] == kNoQueue ? unordered_roots_ : ordered_roots_).push_back(i);
   }
 }
 

@@ -75,6 +75,8 @@ class UnrolledRole {
   const std::vector<std::uint32_t>& tasks_of(std::uint32_t queue) const { return queues_[queue]; }
   // Returns the tasks of no queue that depend on nothing in their iteration.
   const std::vector<std::uint32_t>& unordered_roots() const { return unordered_roots_; }
+  // Returns the tasks of queues that depend on nothing in their iteration.
+  const std::vector<std::uint32_t>& ordered_roots() const { return ordered_roots_; }
 
  private:
   void unroll(const Program& program, const OperationList& operations, std::uint32_t block);
@@ -89,7 +91,7 @@ class UnrolledRole {
   AdjacencyList successors_, next_;
   std::vector<std::uint32_t> queue_, place_;
   std::vector<std::vector<std::uint32_t>> queues_;
-  std::vector<std::uint32_t> unordered_roots_;
+  std::vector<std::uint32_t> unordered_roots_, ordered_roots_;
 };
 
 }  // namespace netsim
