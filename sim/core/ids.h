@@ -47,4 +47,7 @@ using JobId = Id<struct JobKind>;       // a job of the run
 using TaskId = Id<struct TaskOfRank>;   // a task of one rank; rises in program order
 using GroupId = Id<struct GroupOfJob>;  // a group of ranks of one job, which all its members know by it
 
+// The path hint of a message without one: routing chooses its path (TransferTraits::path_hint).
+inline constexpr std::uint32_t kNoPathHint = UINT32_MAX;
+
 }  // namespace netsim

@@ -87,6 +87,7 @@ struct JobPlan {
   std::uint8_t priority = 0;  // of the job's messages (TransferTraits)
   // Null: the communications of a stream are launched in program order, one after the other.
   std::shared_ptr<const TaskScheduling> scheduling = nullptr;
+  std::uint8_t traffic_class = 0;  // of those of the job's messages that are of class 0
 };
 
 // JobObserver: functions that are called about a job's progress. Each may be empty.

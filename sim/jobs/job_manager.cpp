@@ -169,7 +169,7 @@ void JobManager::add(const JobDescription& job, std::vector<std::uint32_t> gpus)
   times_.push_back(times_of(job, gpus));
   auto scheduling = make_task_scheduling(scheduling_, job, *times_.back(), environment_.cluster, gpus);
   jobs_.add({job.name, job.source.get(), times_.back().get(), std::move(gpus), job.arrival, job.priority,
-             std::move(scheduling)});
+             std::move(scheduling), job.traffic_class});
 }
 
 std::unique_ptr<ComputeTimes> JobManager::times_of(const JobDescription& job,
@@ -185,6 +185,7 @@ void JobManager::add_rest(Recovery::Rest rest) {
   job.source = std::move(rest.source);
   job.arrival = environment_.engine.now();
   job.priority = descriptions_[rest.before].priority;
+  job.traffic_class = descriptions_[rest.before].traffic_class;
   job.file = descriptions_[rest.before].file;
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));

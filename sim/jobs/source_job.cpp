@@ -152,6 +152,7 @@ std::uint32_t SourceJob::open_active(SetState& set, RankId rank, const Task& tas
   if (Payload* carried = active.task.payload()) {
     carried->traits.job = number_;
     carried->traits.priority = std::max(carried->traits.priority, plan_.priority);
+    if (carried->traits.traffic_class == 0) carried->traits.traffic_class = plan_.traffic_class;
   }
   active.rank = rank;
   active.posted = set.loop.now();

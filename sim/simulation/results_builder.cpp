@@ -151,6 +151,22 @@ std::vector<std::string> unused_scheduling(const RunParts& run) {
   return lines;
 }
 
+// Returns a note about jobs with a priority where nothing compares messages of different jobs.
+std::vector<std::string> unused_priorities(const RunParts& run) {
+  if (std::any_of(run.transports.begin(), run.transports.end(),
+                  [](const TransportFigures& transport) { return transport.priorities; }))
+    return {};
+  std::vector<std::string> lines;
+  for (const JobDescription& job : run.manager.descriptions()) {
+    if (job.priority == 0) continue;
+    lines.push_back(
+        fmt::format("the priority of job '{}' changes nothing between jobs, which never share a queue pair; "
+                    "transport.nic_priorities gives NICs levels of priority",
+                    job.name));
+  }
+  return lines;
+}
+
 // Returns notes about settings that were not used.
 std::vector<std::string> unused_settings(const RunParts& run) {
   std::vector<std::string> lines;
@@ -162,6 +178,7 @@ std::vector<std::string> unused_settings(const RunParts& run) {
       gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
     lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
   append(lines, unused_scheduling(run));
+  append(lines, unused_priorities(run));
   const bool asked = output_parameters().parse(section_of(root, "output")).sample.interval > 0;
   if (run.packets == nullptr && asked) lines.push_back("`output.sample` was not used: the network is ideal");
   return lines;

@@ -54,6 +54,7 @@ struct TransportFigures {
   Time timeout = 0;               // retransmission timeout
   bool reacts_to_marks = false;   // whether its congestion control reacts to ECN marks
   bool window = false;            // whether congestion control or reliability limits what is in flight
+  bool priorities = false;  // whether NICs or switches may serve queue pairs by priority of their messages
 };
 
 using HopCounts = std::array<std::uint64_t, kLinkKinds>;  // by LinkKind

@@ -47,6 +47,10 @@ Parameters<TransportParameters> parameters_of_fabric() {
                 "once, as in the NICs of ns-3's models")
           .bytes("nic_buffer", &P::nic_buffer, {4 * kKibibyte, 1 * kGigabyte},
                  "data that a NIC fetches over PCIe ahead of its wire")
+          .integer("nic_priorities", &P::nic_priorities, {1, kMaxNicLevels},
+                   "levels of priority by which a NIC serves its queue pairs, the highest first and those of "
+                   "a level in turn; a queue pair has the level of its present message's priority, at most "
+                   "the highest; 1: all in turn")
           .component("reliability", &P::reliability, "reliability", "go_back_n",
                      "reaction to packets that do not arrive, or not in order")
           .time("retransmission_timeout", &P::retransmission_timeout, {1 * kMicrosecond, 100 * kSecond},

@@ -33,6 +33,9 @@ struct AcknowledgeParameters {
   std::optional<std::int64_t> every;  // a power of two; PacketNetwork::acknowledging() gives the default
 };
 
+// Largest number of levels of priority at a NIC.
+inline constexpr std::uint32_t kMaxNicLevels = 8;
+
 // The section `transport`.
 struct TransportParameters {
   Bytes mtu = 4096;
@@ -42,6 +45,7 @@ struct TransportParameters {
   EcnEcho ecn_echo = EcnEcho::cnp;
   Time cnp_delay = 0;
   Bytes nic_buffer = 64 * kKibibyte;
+  std::int64_t nic_priorities = 1;
   ConfigNode reliability;
   Time retransmission_timeout = 67'108'864 * kNanosecond;
   std::int64_t retransmission_backoff = 1;

@@ -50,6 +50,13 @@ std::size_t most_state_bytes(const std::vector<FabricTransport>& transports) {
   return most;
 }
 
+std::uint32_t most_nic_levels(const std::vector<FabricTransport>& transports) {
+  std::int64_t most = 1;
+  for (const FabricTransport& transport : transports)
+    most = std::max(most, transport.parameters.nic_priorities);
+  return static_cast<std::uint32_t>(most);
+}
+
 // Returns the bytes of one half's state, in whole cache lines, because the halves may be in different
 // threads.
 std::size_t most_reliability_bytes(const std::vector<FabricTransport>& transports) {
@@ -82,6 +89,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       transports(make_transports(node, cluster, transport_of_fabric)),
       selective(any_of(transports, [](const FabricTransport& t) { return t.reliability.selective; })),
       own_reliability(any_of(transports, [](const FabricTransport& t) { return t.reliability.own; })),
+      nic_levels(most_nic_levels(transports)),
       aggregations(kMaxAggregations),
       senders(kMaxQueuePairs),
       receivers(kMaxQueuePairs),
@@ -89,6 +97,7 @@ TransportState::TransportState(const Cluster& cluster_in, const ConfigNode& node
       ideal_messages(kMaxQueuePairs),
       outstanding(kMaxQueuePairs),
       pace_limits(kMaxQueuePairs),
+      levels(nic_levels > 1 ? kMaxQueuePairs : 1),
       selective_senders(kMaxQueuePairs),
       selective_receivers(kMaxQueuePairs),
       reliability_stride(2 * most_reliability_bytes(transports)),

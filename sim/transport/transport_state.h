@@ -46,6 +46,7 @@ struct TransportState {
   std::vector<FabricTransport> transports;
   bool selective = false;        // whether any of them uses selective repeat
   bool own_reliability = false;  // whether any of them has ReliabilityPlan::own
+  std::uint32_t nic_levels = 1;  // largest TransportParameters::nic_priorities
   // Returns the transport of queue pairs between two GPUs whose way is HostRouteKind::packets.
   std::uint8_t transport_between(std::uint32_t from, std::uint32_t to) const {
     return transports.size() == 1 ? std::uint8_t{0} : transport_of_fabric[cluster.packet_fabric(from, to)];
@@ -68,6 +69,8 @@ struct TransportState {
   ReservedArray<IdealMessage> ideal_messages;
   ReservedArray<Outstanding> outstanding;  // for queue pairs with `counted`
   ReservedArray<PaceLimits> pace_limits;   // for queue pairs with `limited`
+  // Levels of priority in injectors; only with nic_levels > 1.
+  ReservedArray<std::uint8_t> levels;
   // Only for selective repeat.
   ReservedArray<SelectiveSender> selective_senders;
   ReservedArray<SelectiveReceiver> selective_receivers;

@@ -9,6 +9,7 @@
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
 #include "sim/workload/program/program_file.h"
+#include "sim/workload/traffic/traffic.h"
 
 namespace netsim {
 namespace {
@@ -139,6 +140,7 @@ struct JobParameters {
   Time arrival = 0;
   ConfigNode placement;
   std::int64_t priority = 0;
+  std::int64_t traffic_class = 0;
   std::int64_t seed = 0;
 };
 
@@ -151,8 +153,10 @@ const Parameters<JobParameters>& job_parameters() {
           .time("arrival", &P::arrival, {0, 1'000'000 * kSecond}, "time at which the job begins")
           .component("placement", &P::placement, "placement", "packed", "placement of the ranks on GPUs")
           .integer("priority", &P::priority, {0, 255},
-                   "priority of its messages among those of one queue pair; it has no effect between jobs, "
-                   "which never share a queue pair")
+                   "least priority of its messages among those of one queue pair; it has an effect between "
+                   "jobs, which never share a queue pair, only with transport.nic_priorities")
+          .integer("class", &P::traffic_class, kTrafficClasses,
+                   "data class of those of its messages that name none or class 0")
           .integer("seed", &P::seed, {0, INT64_MAX},
                    "seed of the workload's random draws; 0: the run's seed");
   return parameters;
@@ -198,6 +202,9 @@ JobDescription read_job(const ConfigNode& node, const WorkloadContext& context, 
   job.source = job_source(*workload, own, job.file);
   job.arrival = p.arrival;
   job.priority = static_cast<std::uint8_t>(p.priority);
+  if (const std::string problem = class_problem(p.traffic_class, context.classes); !problem.empty())
+    node.find("class")->fail(problem);
+  job.traffic_class = static_cast<std::uint8_t>(p.traffic_class);
   job.placement = p.placement;
   return job;
 }

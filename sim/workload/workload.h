@@ -42,6 +42,7 @@ struct JobDescription {
   std::unique_ptr<TaskSource> source;
   Time arrival = 0;
   std::uint8_t priority = 0;
+  std::uint8_t traffic_class = 0;
   ConfigNode placement;  // null: the placement of the configuration
   std::string file;      // input from which the workload was read, for messages; "": none
 };
@@ -55,6 +56,7 @@ struct JobDescription {
 //       arrival: 2 s
 //       placement: {kind: random, seed: 3}
 //       priority: 1
+//       class: 1
 //     - {name: replay, workload: [monday.csv, tuesday.csv]}
 //
 // Paths are those of files or folders, relative to the file. Several of them are one input. Any other

@@ -73,6 +73,13 @@ class ScriptedMessages : public MessageListener {
     return add(at, Kind::set_priority, message, priority);
   }
   std::size_t cancel(Time at, std::size_t message) { return add(at, Kind::cancel, message); }
+  std::size_t set_rate(Time at, std::size_t message, BitRate rate) {
+    return add(at, Kind::set_rate, message, rate);
+  }
+  std::size_t set_path(Time at, std::size_t message, std::uint32_t hint) {
+    return add(at, Kind::set_path, message, hint);
+  }
+  std::size_t left(Time at, std::size_t message) { return add(at, Kind::left, message); }
 
   void run() { engine.run(); }
 
@@ -103,11 +110,11 @@ class ScriptedMessages : public MessageListener {
   std::vector<FlowRecord> flows;
 
  private:
-  enum class Kind { send, hold, release, set_priority, cancel };
+  enum class Kind { send, hold, release, set_priority, cancel, set_rate, set_path, left };
   struct Action {
     Kind kind;
     std::size_t message;
-    std::uint8_t priority;
+    std::int64_t value;  // priority, rate or path hint
   };
 
   // The actions of one source at one time, in the given order. No packet leaves in between.
@@ -123,9 +130,9 @@ class ScriptedMessages : public MessageListener {
     return node != nullptr ? *node : none;
   }
   Time now(std::uint32_t gpu) { return engine.loop(set_of_gpu_[gpu]).now(); }
-  std::size_t add(Time at, Kind kind, std::size_t message, std::uint8_t priority = 0) {
+  std::size_t add(Time at, Kind kind, std::size_t message, std::int64_t value = 0) {
     const std::uint32_t source = messages[message].source;
-    actions_.push_back({kind, message, priority});
+    actions_.push_back({kind, message, value});
     answers.push_back(-1);
     if (!events_.empty() && events_.back().at == at && events_.back().source == source) {
       ++events_.back().actions;
@@ -152,10 +159,19 @@ class ScriptedMessages : public MessageListener {
         answers[index] = network->release(handle) ? 1 : 0;
         break;
       case Kind::set_priority:
-        answers[index] = network->set_priority(handle, action.priority) ? 1 : 0;
+        answers[index] = network->set_priority(handle, static_cast<std::uint8_t>(action.value)) ? 1 : 0;
         break;
       case Kind::cancel:
         answers[index] = network->cancel(handle);
+        break;
+      case Kind::set_rate:
+        answers[index] = network->set_rate(handle, action.value) ? 1 : 0;
+        break;
+      case Kind::set_path:
+        answers[index] = network->set_path(handle, static_cast<std::uint32_t>(action.value)) ? 1 : 0;
+        break;
+      case Kind::left:
+        answers[index] = network->left(handle);
         break;
     }
   }

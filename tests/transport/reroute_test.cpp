@@ -30,7 +30,7 @@ std::string flapping(int times, const std::string& link) {
 // Returns the steps of paths after a number of flaps, with messages between eight pairs of hosts all the
 // time. `quiet`: none is in flight when the link goes down or comes back.
 std::size_t steps_after(int flaps, const std::string& link, const std::string& more, bool quiet,
-                        bool only_message) {
+                        bool only_message, bool hints = false) {
   PacketFixture f(flapping(flaps, link) + more + "}\n");
   std::uint32_t channel = 0;
   for (int half = 0; half < 600; ++half) {
@@ -42,12 +42,15 @@ std::size_t steps_after(int flaps, const std::string& link, const std::string& m
       message.traits.own_queue_pair = true;
       message.traits.channel = only_message ? channel++ : from % 4;
       message.traits.only_message = only_message;
+      if (hints) message.traits.path_hint = static_cast<std::uint32_t>(half) % 5;
       f.send(message, half * (kPeriod / 2) + 4 * kMicrosecond);
     }
   }
   f.loop.run();
   EXPECT_TRUE(f.all_delivered());
-  EXPECT_EQ(f.network->counters().lost == 0, quiet || flaps == 0);
+  if (!hints) {
+    EXPECT_EQ(f.network->counters().lost == 0, quiet || flaps == 0);
+  }
   return f.network->path_steps();
 }
 
@@ -59,6 +62,12 @@ TEST(Reroute, ALinkThatFlapsCostsNoMemory) {
       EXPECT_GE(few, steps_after(0, link, more, false, false));
     }
   }
+}
+
+TEST(Reroute, NorWithPathHints) {
+  const std::size_t few = steps_after(50, "edge0-agg0", "", false, false, true);
+  EXPECT_EQ(steps_after(250, "edge0-agg0", "", false, false, true), few);
+  EXPECT_GT(few, steps_after(50, "edge0-agg0", "", false, false));
 }
 
 // Queue pairs serve one message after the other, between different hosts. The memory of former paths is used

@@ -74,6 +74,27 @@ TEST_F(WorkloadFiles, RecognisesBothFormsByContent) {
   EXPECT_EQ(load_workload(misnamed, 128)->ranks(), 128U);
 }
 
+TEST_F(WorkloadFiles, JobsHavePriorityAndClass) {
+  const std::string jobs =
+      write("jobs.yaml",
+            "jobs:\n  - {name: a, workload: {kind: ring, ranks: 4, bytes: 1 MB}, priority: 3, class: 1}\n"
+            "  - {name: b, workload: {kind: ring, ranks: 4, bytes: 1 MB}}\n");
+  WorkloadContext context(16);
+  context.classes = 2;
+  const std::vector<JobDescription> read = load_jobs(jobs, context);
+  EXPECT_EQ(read[0].priority, 3);
+  EXPECT_EQ(read[0].traffic_class, 1);
+  EXPECT_EQ(read[1].traffic_class, 0);
+  context.classes = 1;
+  try {
+    load_jobs(jobs, context);
+    FAIL() << "a class that the network does not have";
+  } catch (const Error& error) {
+    EXPECT_THAT(std::string(error.what()),
+                AllOf(HasSubstr("jobs.yaml:2:"), HasSubstr("set network.switch.classes to 2")));
+  }
+}
+
 // --set workload.PATH=VALUE: of the file that is named, not of those that it names.
 TEST_F(WorkloadFiles, LaysValuesOverTheDescription) {
   const std::string ring = "kind: ring\nranks: 4\nbytes: 1 MB\n";

@@ -1,5 +1,5 @@
-// Equal-cost multi-path by flow hash (RFC 2992). Each switch has its own seed, so flows collide as in real
-// networks and choices at successive tiers are independent.
+// Equal-cost multi-path by flow hash (RFC 2992), or by the path hint of a message (path.h). Each switch has
+// its own seed, so flows collide as in real networks and choices at successive tiers are independent.
 #include "sim/core/registry.h"
 #include "sim/network/flow_hash.h"
 #include "sim/network/policies.h"
@@ -30,8 +30,8 @@ class Ecmp final : public RoutingPolicy {
 };
 
 const Registration<RoutingPolicy> kEcmp{
-    "ecmp", "a flow's packets all take one of the equal-cost paths, chosen by hash", ecmp_parameters(),
-    [](const EcmpParameters& p, const ConfigNode&) { return std::make_unique<Ecmp>(p); }};
+    "ecmp", "a flow's packets all take one of the equal-cost paths, chosen by hash or path hint",
+    ecmp_parameters(), [](const EcmpParameters& p, const ConfigNode&) { return std::make_unique<Ecmp>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -94,9 +94,10 @@ MessageCost Connections::cost(const Message& message) const {
   const Ends ends = cluster_.nic_ends(message.source, message.destination, lane.number);
   cost.payload =
       state_.transports[state_.transport_between(message.source, message.destination)].parameters.mtu;
-  const std::vector<PortId> way = ports_of_steps(
-      nic_path(cluster_.graph, *cluster_.routes, down_at_start_, ends.from.nic, ends.to.nic,
-               fabric_.routing(), fabric_.channels(), flow_of(message, lane), fabric_.routing_seed()));
+  const std::vector<PortId> way =
+      ports_of_steps(nic_path(cluster_.graph, *cluster_.routes, down_at_start_,
+                              {ends.from.nic, ends.to.nic, flow_of(message, lane), message.traits.path_hint},
+                              fabric_.routing(), fabric_.channels(), fabric_.routing_seed()));
   count(way);
   if (fabric_.routes_packets() && way.size() > 1) count_detours(cost, ends);
   count(ends.from.ports);
@@ -158,6 +159,8 @@ std::uint32_t Connections::new_pair(const Message& message, const Lane& lane) {
     state_.outstanding.make(id, 1);
     state_.senders[id].counted = state_.receivers[id].counted = true;
   }
+  if (message.traits.only_message && message.traits.priority != 0 && state_.nic_levels == 1 && !state_.tagged)
+    ignored_priorities_ = true;
   connect_scale_out(id, lane.traffic_class);
   return id;
 }
@@ -182,6 +185,9 @@ std::uint32_t Connections::take_number(std::uint32_t set) {
   again.data = state_.records[id].data;
   again.back = state_.records[id].back;
   again.idle = state_.records[id].idle;
+  again.hinted = state_.records[id].hinted;
+  Arena<HintedPath>& paths = senders_[set]->hinted_paths();
+  for (std::uint32_t at = again.hinted; at != kNone; at = paths[at].next) paths[at].hint = kNoPathHint;
   state_.records[id] = again;
   state_.senders[id] = SenderState{};
   if (state_.selective) {
@@ -197,6 +203,7 @@ void Connections::make_halves(std::uint32_t id) {
   state_.receivers.make(id, 1);
   state_.ideal_messages.make(id, 1);
   state_.congestion.make(id * state_.state_stride, state_.state_stride);
+  if (state_.nic_levels > 1) state_.levels.make(id, 1);
   if (!state_.own_reliability) return;
   state_.reliability_states.make(id * state_.reliability_stride, state_.reliability_stride);
   state_.arrival_stamps.make(id, 1);

@@ -1,5 +1,6 @@
 #include "sim/transport/sender/injectors.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace netsim {
@@ -14,6 +15,11 @@ std::uint32_t Injectors::at(PortId first, PortId gate, Bytes room) {
   made.next = turn == kNone ? index : std::exchange(injectors_[turn].next, index);
   if (turn == kNone) turn = index;
   injectors_.push_back(made);
+  if (has_levels()) {
+    Lasts none;
+    none.fill(kNone);
+    lasts_.resize(injectors_.size() * kMaxClasses, none);
+  }
   if (gate != first) {
     std::uint32_t& number = state_.gate_of_port[gate];
     if (number == kNone) {
@@ -61,10 +67,73 @@ bool Injectors::any_waiting(PortId port) const {
   return false;
 }
 
+// ---- Levels of priority
+
+void Injectors::join_at(std::uint32_t id, std::uint32_t level) {
+  SenderState& s = senders_[id];
+  Injector& in = injectors_[s.injector];
+  Ring& ring = in.rings[s.traffic_class];
+  Lasts& lasts = lasts_of(s);
+  std::uint32_t before = kNone;  // the last one of the lowest level that is not below this one
+  for (std::uint32_t at = level; at < levels_ && before == kNone; ++at) before = lasts[at];
+  std::uint32_t& link = before == kNone ? ring.head : senders_[before].next_ready;
+  s.next_ready = std::exchange(link, id);
+  if (s.next_ready == kNone) ring.tail = id;
+  s.ready = true;
+  in.ready |= 1U << s.traffic_class;
+  lasts[level] = id;
+  level_[id] = static_cast<std::uint8_t>(level);
+}
+
+void Injectors::set_level(std::uint32_t id, std::uint32_t level) {
+  if (level_[id] == level) return;
+  leave(id);
+  join_at(id, level);
+}
+
+// Removes a queue pair from its ring. This takes time in proportion to the queue pairs before it.
+void Injectors::leave(std::uint32_t id) {
+  const SenderState& s = senders_[id];
+  Ring& ring = injectors_[s.injector].rings[s.traffic_class];
+  std::uint32_t before = kNone;
+  for (std::uint32_t at = ring.head; at != id; at = senders_[at].next_ready) before = at;
+  (before == kNone ? ring.head : senders_[before].next_ready) = s.next_ready;
+  if (ring.tail == id) ring.tail = before;
+  std::uint32_t& last = lasts_of(s)[level_[id]];
+  if (last == id) last = before != kNone && level_[before] == level_[id] ? before : kNone;
+}
+
+// Called when the head of a ring is taken.
+void Injectors::forget_last(std::uint32_t id) {
+  std::uint32_t& last = lasts_of(senders_[id])[level_[id]];
+  if (last == id) last = kNone;
+}
+
+// Returns the highest level of the injector's queue pairs plus 1; 0 if none waits.
+std::uint32_t Injectors::highest_level(const Injector& in) const {
+  std::uint32_t highest = 0;
+  for (std::uint32_t c = 0; c < kMaxClasses; ++c) {
+    if ((in.ready >> c & 1) != 0) highest = std::max(highest, level_[in.rings[c].head] + 1U);
+  }
+  return highest;
+}
+
+// Returns the injector with the highest level at a gate, or of several the first one from `first` on.
+std::uint32_t Injectors::highest_at_gate(std::uint32_t first) const {
+  std::uint32_t best = first;
+  for (std::uint32_t at = injectors_[first].next_at_gate; at != first; at = injectors_[at].next_at_gate) {
+    if (highest_level(injectors_[at]) > highest_level(injectors_[best])) best = at;
+  }
+  return best;
+}
+
+// ---- Space in the NIC
+
 void Injectors::departed(PortId port, Bytes bytes) {
   Gate& gate = gates_[state_.gate_of_port[port]];
   gate.credit += bytes;
-  const std::uint32_t first = injectors_[gate.last].next_at_gate;
+  std::uint32_t first = injectors_[gate.last].next_at_gate;
+  if (has_levels()) first = highest_at_gate(first);
   std::uint32_t index = first;
   do {
     const Injector& in = injectors_[index];

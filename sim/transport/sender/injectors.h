@@ -4,6 +4,10 @@
 //
 // Queue pairs of a ring are served round robin, and so are GPUs that share a NIC. PCIe's flow control limits
 // the bytes that a NIC holds ahead of its wire.
+//
+// With levels of priority (`transport.nic_priorities`) a ring is in order of the levels, and within a level
+// in order of arrival. So the queue pair at its head is always served next. If GPUs share a NIC, the one with
+// the highest level at a head is the first to use space in the NIC.
 #pragma once
 
 #include <array>
@@ -33,7 +37,11 @@ class Injectors {
   };
 
   Injectors(FabricShard& fabric, TransportState& state)
-      : fabric_(fabric), state_(state), senders_(state.senders.data()) {}
+      : fabric_(fabric),
+        state_(state),
+        senders_(state.senders.data()),
+        levels_(state.nic_levels),
+        level_(state.levels.data()) {}
 
   // Returns the index of the injector at `first` for `gate`, creating it at its first use. `gate` is the
   // wire's port behind PCIe, or `first` itself. `room` is the number of bytes that the NIC holds ahead of its
@@ -55,8 +63,15 @@ class Injectors {
   // Returns whether an injector at the port has a queue pair waiting and the NIC has space for a packet.
   bool any_waiting(PortId port) const;
 
-  // Appends the queue pair to its ring.
+  // Appends the queue pair to its ring. Not with levels.
   void join(std::uint32_t id);
+  // Returns whether queue pairs have levels of priority. They then join by join_at().
+  bool has_levels() const { return levels_ > 1; }
+  // Inserts the queue pair into its ring as the last one of the level, which must be below
+  // TransportState::nic_levels.
+  void join_at(std::uint32_t id, std::uint32_t level);
+  // Changes the level of a queue pair that is in its ring.
+  void set_level(std::uint32_t id, std::uint32_t level);
   // Removes and returns the first queue pair of a ring, which must not be empty.
   std::uint32_t take(Injector& in, std::uint32_t traffic_class);
   // Makes the port ask for packets as soon as it is free. If the NIC has no space, nothing is done;
@@ -89,6 +104,14 @@ class Injectors {
   void departed(PortId port, Bytes bytes);
 
  private:
+  // The last queue pairs of a ring's levels; kNone: the ring has none of the level.
+  using Lasts = std::array<std::uint32_t, kMaxNicLevels>;
+
+  Lasts& lasts_of(const SenderState& s) { return lasts_[s.injector * kMaxClasses + s.traffic_class]; }
+  void leave(std::uint32_t id);
+  void forget_last(std::uint32_t id);
+  std::uint32_t highest_level(const Injector& in) const;
+  std::uint32_t highest_at_gate(std::uint32_t first) const;
   std::uint32_t find(std::uint32_t any, PortId wire) const;
   void join_gate(std::uint32_t index, std::uint32_t gate);
 
@@ -102,7 +125,10 @@ class Injectors {
   FabricShard& fabric_;
   TransportState& state_;
   SenderState* senders_;
+  std::uint32_t levels_;  // 1: none
+  std::uint8_t* level_;   // with levels: by queue pair
   std::vector<Injector> injectors_;
+  std::vector<Lasts> lasts_;  // with levels: by injector and class
   std::vector<Gate> gates_;
 };
 
@@ -124,6 +150,8 @@ inline void Injectors::join(std::uint32_t id) {
 inline std::uint32_t Injectors::take(Injector& in, std::uint32_t traffic_class) {
   Ring& ring = in.rings[traffic_class];
   const std::uint32_t id = ring.head;
+  if (has_levels()) [[unlikely]]
+    forget_last(id);
   ring.head = senders_[id].next_ready;
   senders_[id].ready = false;
   if (ring.head == kNone) {

@@ -36,9 +36,9 @@ void Sender::announce(std::uint32_t id, const QueuedMessage& m) {
 
 // ---- Messages
 
-MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
+MessageHandle Sender::send(std::uint32_t id, const SendRequest& request, std::uint32_t way) {
   SenderState& s = senders_[id];
-  const std::uint32_t message = queues_.add(s, id, request, loop_.now());
+  const std::uint32_t message = queues_.add(s, id, request, loop_.now(), way);
   const MessageHandle handle{request.message.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (s.limited) [[unlikely]]
@@ -49,53 +49,6 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
   }
   make_ready(id);
   return handle;
-}
-
-bool Sender::hold(const MessageHandle& handle) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  if (!queues_.message(message).held) ++state_.records[id].held;
-  queues_.hold(senders_[id], message);
-  return true;
-}
-
-bool Sender::release(const MessageHandle& handle) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  if (queues_.message(message).held) --state_.records[id].held;
-  queues_.release(senders_[id], message, loop_.now());
-  if (senders_[id].limited) await_rests(id);
-  make_ready(id);
-  return true;
-}
-
-bool Sender::set_priority(const MessageHandle& handle, std::uint8_t priority) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return false;
-  queues_.set_priority(senders_[queues_.message(message).queue_pair], message, priority);
-  return true;
-}
-
-Bytes Sender::cancel(const MessageHandle& handle) {
-  const std::uint32_t message = queues_.find(handle);
-  if (message == kNone) return 0;
-  const std::uint32_t id = queues_.message(message).queue_pair;
-  SenderState& s = senders_[id];
-  const Bytes asked = queues_.message(message).bytes;
-  if (queues_.message(message).held) --state_.records[id].held;
-  const Bytes cancelled = queues_.cancel(s, message);
-  if (!s.scale_up) {
-    counts_.bytes_sent -= cancelled;
-    counts_.bytes_cancelled += cancelled;
-    if (cancelled == asked) {
-      --counts_.flows_started;
-      if (state_.observed) set_.write(state_.vanished_reader, FlowVanished{id});
-    }
-  }
-  make_ready(id);
-  return cancelled;
 }
 
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
@@ -126,13 +79,25 @@ bool Sender::has_work(std::uint32_t id) const {
 // Puts the queue pair into its ring if it may send and is not there already or waiting for its pace.
 void Sender::make_ready(std::uint32_t id) {
   SenderState& s = senders_[id];
-  if (s.ready || s.pacing || !has_work(id)) return;
+  if (s.ready) return update_level(id);
+  if (s.pacing || !has_work(id)) return;
   if (s.limited && s.pace_at > loop_.now()) [[unlikely]] {
     s.pacing = true;
     return schedule_timer(id, s.pace_at, EventKind::pace);
   }
-  injectors_.join(id);
+  join(id);
   injectors_.wake(injectors_[s.injector]);
+}
+
+// Returns the queue pair's level of priority at its NIC, that of the message whose packet is next. Within a
+// host there are no levels.
+std::uint32_t Sender::level_of(std::uint32_t id) const {
+  const SenderState& s = senders_[id];
+  if (s.scale_up && s.window == UINT32_MAX) return 0;
+  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  if (next == kNone) return 0;
+  const std::uint32_t levels = static_cast<std::uint32_t>(of(s).parameters.nic_priorities);
+  return std::min<std::uint32_t>(queues_.message(queues_.segment(next).message).priority, levels - 1);
 }
 
 [[gnu::always_inline]] inline Sender::Made Sender::make_one(Injectors::Injector& in) {
@@ -196,17 +161,21 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   ++counts_.retransmissions;
   const std::uint32_t index = queues_.segment_of(senders_[id], psn);
   const Segment& segment = queues_.segment(index);
-  return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
+  const std::uint32_t packet =
+      make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
+  if (senders_[id].limited) fabric_.packets()[packet].path = queues_.path_of(segment.message);
+  return packet;
 }
 
-// Returns the rate limit of the message whose packet next_packet() would make.
-[[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) const {
+// Returns the rate limit of the message whose packet next_packet() would make. With limits it stores that
+// message.
+[[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) {
   const SenderState& s = senders_[id];
   if (!s.limited) [[likely]]
     return kNoRateLimit;
-  if (!has_gap(id, s)) return limits_[id].current;
-  const Segment& segment = queues_.segment(queues_.segment_of(s, repeated_[id].repeat_next));
-  return queues_.message(segment.message).rate_limit();
+  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  limits_[id].paced_for = queues_.segment(next).message;
+  return queues_.message(limits_[id].paced_for).rate_limit();
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -375,8 +344,10 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
   PaceLimits& limits = limits_[id];
   limits.paced_at_most = rate_limit;
   const BitRate rate = std::min(s.rate, rate_limit);
-  if (const std::uint32_t ended = std::exchange(limits.ended, kNone); ended != kNone)
+  if (const std::uint32_t ended = std::exchange(limits.ended, kNone); ended != kNone) {
+    limits.paced_for = kNone;
     begin_rest(id, ended, fabric_.serialisation(paced_bytes(s, wire_bytes), rate));
+  }
   if (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again)) {
     join_if_work(id);
     return;

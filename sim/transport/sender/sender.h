@@ -43,12 +43,27 @@ class Sender final : public PacketSource {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Sends a message on queue pair `id`, which begins here. The other functions implement Endpoint.
-  MessageHandle send(std::uint32_t id, const SendRequest& request);
+  // Sends a message on queue pair `id`, which begins here. `way` is its HintedPath or kNone. The other
+  // functions implement Endpoint.
+  MessageHandle send(std::uint32_t id, const SendRequest& request, std::uint32_t way = kNone);
   bool hold(const MessageHandle& handle);
   bool release(const MessageHandle& handle);
   bool set_priority(const MessageHandle& handle, std::uint8_t priority);
   Bytes cancel(const MessageHandle& handle);
+  bool set_rate(const MessageHandle& handle, BitRate rate);
+  bool set_path(const MessageHandle& handle, std::uint32_t path_hint, std::uint32_t way);
+  Bytes left(const MessageHandle& handle) const;
+  // Returns the queue pair of a message with packets that have not left; kNone if there is none.
+  std::uint32_t queue_pair_of(const MessageHandle& handle) const {
+    const std::uint32_t message = queues_.find(handle);
+    return message == kNone ? kNone : queues_.message(message).queue_pair;
+  }
+  // The paths of messages with path hints, for Connections. set_own_path() must be called when they or the
+  // path of the other messages have changed.
+  Arena<HintedPath>& hinted_paths() { return queues_.hinted_paths(); }
+  void set_own_path(std::uint32_t id, std::uint32_t own) {
+    if (senders_[id].limited) queues_.set_own_path(senders_[id], id, own);
+  }
 
   // Returns the index of the injector at `first` (see Injectors::at), for a queue pair that is being created.
   std::uint32_t injector(PortId first, PortId gate, Bytes room = 0) {
@@ -127,8 +142,18 @@ class Sender final : public PacketSource {
   bool window_open(std::uint32_t id, const SenderState& s) const;
   bool has_work(std::uint32_t id) const;
   void make_ready(std::uint32_t id);
+  void join(std::uint32_t id) {
+    if (injectors_.has_levels()) [[unlikely]]
+      return injectors_.join_at(id, level_of(id));
+    injectors_.join(id);
+  }
   void join_if_work(std::uint32_t id) {
-    if (has_work(id)) injectors_.join(id);
+    if (has_work(id)) join(id);
+  }
+  std::uint32_t level_of(std::uint32_t id) const;
+  // Called when another message of the queue pair may be served, or its priority has changed.
+  void update_level(std::uint32_t id) {
+    if (senders_[id].ready && injectors_.has_levels()) injectors_.set_level(id, level_of(id));
   }
 
   bool asks(std::uint32_t id, SenderState& s, bool last);
@@ -146,7 +171,7 @@ class Sender final : public PacketSource {
   // Values of a pace event's argument other than 0: rests of connections are over, or message number
   // `argument - kMessageLeft` has left.
   static constexpr std::uint64_t kRestOver = 1, kMessageLeft = 2;
-  BitRate next_rate_limit(std::uint32_t id) const;
+  BitRate next_rate_limit(std::uint32_t id);
   void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
   void pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
   void begin_rest(std::uint32_t id, std::uint32_t message, Time packet);
@@ -154,6 +179,7 @@ class Sender final : public PacketSource {
   std::uint32_t paced_bytes(const SenderState& s, Bytes wire_bytes) const;
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate);
   void move_pace(std::uint32_t id, BitRate before);
+  void rescale_pace(std::uint32_t id, BitRate limit);
 
   CongestionContext congestion_context(std::uint32_t id);
   void check_path(std::uint32_t id, Time round_trip);

@@ -4,10 +4,10 @@
 //   0,1,10 MB,0,0,elephant
 //   2,1,64 KB,30 us,1,mouse
 //
-// source, destination, bytes and a start are required; class, channel and name are optional. Columns may be
-// in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called start_s,
-// start_ms, start_us, start_ns or start_ps. Several files are one list, in their order; each has its own line
-// of column names.
+// source, destination, bytes and a start are required; class, priority, path, channel and name are optional.
+// Columns may be in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called
+// start_s, start_ms, start_us, start_ns or start_ps. Several files are one list, in their order; each has its
+// own line of column names.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -28,15 +28,25 @@ namespace netsim {
 
 namespace {
 
-enum class Column : std::uint8_t { source, destination, bytes, start, traffic_class, channel, name };
-constexpr int kColumns = 7;
+enum class Column : std::uint8_t {
+  source,
+  destination,
+  bytes,
+  start,
+  traffic_class,
+  priority,
+  path,
+  channel,
+  name
+};
+constexpr int kColumns = 9;
 
 struct ColumnName {
   std::string_view name;
   Column column;
   Time unit = 0;  // unit of plain numbers
 };
-constexpr std::array<ColumnName, 12> kNames = {{{"source", Column::source},
+constexpr std::array<ColumnName, 14> kNames = {{{"source", Column::source},
                                                 {"destination", Column::destination},
                                                 {"bytes", Column::bytes},
                                                 {"start", Column::start},
@@ -46,6 +56,8 @@ constexpr std::array<ColumnName, 12> kNames = {{{"source", Column::source},
                                                 {"start_ns", Column::start, kNanosecond},
                                                 {"start_ps", Column::start, kPicosecond},
                                                 {"class", Column::traffic_class},
+                                                {"priority", Column::priority},
+                                                {"path", Column::path},
                                                 {"channel", Column::channel},
                                                 {"name", Column::name}}};
 
@@ -123,6 +135,12 @@ class CsvFlows {
         if (const std::string problem = class_problem(flow.traffic_class, classes_); !problem.empty())
           reader.fail(word, problem);
         break;
+      case Column::priority:
+        flow.priority = static_cast<std::uint8_t>(reader.integer(word, "the priority", {0, UINT8_MAX}));
+        break;
+      case Column::path:
+        flow.path_hint = static_cast<std::uint32_t>(reader.integer(word, "the path", {0, kMaxPathHint}));
+        break;
       case Column::channel:
         flow.channel = static_cast<std::uint32_t>(reader.integer(word, "the channel", {0, kMaxChannel}));
         break;
@@ -186,7 +204,8 @@ class FlowListReader final : public WorkloadReader {
 };
 
 const Registration<WorkloadReader> kCsv{
-    "csv", "a flow list: source,destination,bytes,start[,class][,channel][,name], one flow a line",
+    "csv",
+    "a flow list: source,destination,bytes,start[,class][,priority][,path][,channel][,name], one flow a line",
     Parameters<CsvParameters>(),
     [](const CsvParameters&, const ConfigNode&) { return std::make_unique<FlowListReader>(); }};
 

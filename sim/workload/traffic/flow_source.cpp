@@ -36,12 +36,16 @@ std::uint32_t FlowSource::add(const Flow& flow) {
                "a flow from " + std::to_string(flow.from) + " to " + std::to_string(flow.to));
   const auto number = static_cast<std::uint32_t>(flows_.size());
   flows_.push_back({flow.start, static_cast<std::uint64_t>(flow.bytes) & ((std::uint64_t{1} << 48) - 1),
-                    flow.traffic_class, 0, flow.from, flow.to, 0, flow.name});
+                    flow.traffic_class & 127U, flow.priority, 0, flow.from, flow.to, 0, flow.name});
   if (flow.needs != 0) {
     needs_.resize(number + std::size_t{1}, 0);
     needs_[number] = flow.needs;
   }
   if (flow.channel != kOwnChannel) set_channel(number, flow.channel);
+  if (flow.path_hint != kNoPathHint) {
+    path_hints_.resize(number + std::size_t{1}, kNoPathHint);
+    path_hints_[number] = flow.path_hint;
+  }
   return number;
 }
 
@@ -64,6 +68,8 @@ Flow FlowSource::flow(std::uint32_t number) const {
   flow.name = stored.name;
   flow.needs = needs(number);
   flow.traffic_class = static_cast<std::uint8_t>(stored.traffic_class);
+  flow.priority = static_cast<std::uint8_t>(stored.priority);
+  if (number < path_hints_.size()) flow.path_hint = path_hints_[number];
   flow.only_message = stored.only_message != 0;
   return flow;
 }
@@ -161,6 +167,8 @@ Task FlowSource::task(RankId rank, std::uint32_t id) const {
   message.traits.channel = flow.channel;
   message.traits.only_message = flow.only_message;
   message.traits.traffic_class = flow.traffic_class;
+  message.traits.priority = flow.priority;
+  message.traits.path_hint = flow.path_hint;
   message.bytes = flow.bytes;
   task.body = message_body(flow.from == rank ? TaskKind::send : TaskKind::receive, message);
   task.name = flow.name;

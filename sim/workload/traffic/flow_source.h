@@ -1,5 +1,6 @@
 // FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns. It holds up to
-// millions of them, 40 bytes each, and 8 more where flows wait for others, 4 where they share channels. Tasks
+// millions of them, 40 bytes each. It takes 8 more where flows wait for others, and 4 each where they share
+// channels or have path hints. Tasks
 // are made when they are asked for.
 //
 // A rank gets its tasks one start time ahead, so that neither the job nor the executor holds a million flows
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/workload/task_source.h"
 
 namespace netsim {
@@ -31,7 +33,9 @@ struct Flow {
   std::uint32_t name = 0;
   std::uint32_t needs = 0;  // it starts with this many events of add_dependency(); 0: at `start`
   std::uint8_t traffic_class = 0;
-  bool only_message = false;  // on its channel; the source determines it
+  std::uint8_t priority = 0;              // TransferTraits::priority
+  std::uint32_t path_hint = kNoPathHint;  // TransferTraits::path_hint
+  bool only_message = false;              // on its channel; the source determines it
 };
 
 class FlowSource : public TaskSource {
@@ -93,7 +97,7 @@ class FlowSource : public TaskSource {
   // Stored: the fields that every flow has.
   struct Stored {
     Time start;
-    std::uint64_t bytes : 48, traffic_class : 8, only_message : 1;
+    std::uint64_t bytes : 48, traffic_class : 7, priority : 8, only_message : 1;
     std::uint32_t from, to;
     std::uint32_t tag;  // index within its (source, destination)
     std::uint32_t name;
@@ -130,8 +134,8 @@ class FlowSource : public TaskSource {
   std::vector<RankId> no_group_;
   std::vector<Stored> flows_;
   // By flow, up to the last one that has any: the number of events that it waits for, which its sender counts
-  // down. Also the channel of each flow; kOwnChannel for a channel of its own.
-  std::vector<std::uint32_t> needs_, channels_;
+  // down. Also the channel of each flow; kOwnChannel for a channel of its own. The third holds path hints.
+  std::vector<std::uint32_t> needs_, channels_, path_hints_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> followers_;  // a flow and the first on its queue pair
   // By rank: the first of its tasks in order_.
   std::vector<std::uint32_t> begin_;

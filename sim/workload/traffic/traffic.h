@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 
 namespace netsim {
@@ -18,6 +19,7 @@ inline constexpr Range<std::int64_t> kTrafficClasses{0, 5};
 // Returns why a flow cannot be of this class in a network of `classes` data classes; "" if it can.
 std::string class_problem(std::int64_t traffic_class, std::int64_t classes);
 inline constexpr std::int64_t kMaxChannel = 1 << 30;
+inline constexpr std::int64_t kMaxPathHint = kNoPathHint - 1;
 
 // Returns the place of an entry of a section, or of the section if the entry is missing.
 Place place_of(const ConfigNode& section, const char* key);

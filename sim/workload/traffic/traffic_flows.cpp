@@ -28,6 +28,8 @@ struct Entry {
   Bytes bytes = 0;
   Time start = 0;
   std::int64_t traffic_class = 0;
+  std::int64_t priority = 0;
+  std::int64_t path = -1;
   std::int64_t channel = -1;
   std::string name = "flow";
   Place place, class_place;
@@ -44,6 +46,11 @@ const Parameters<Entry>& flow_parameters() {
           .required()
           .time("start", &Entry::start, kStartTimes, "time at which the sender starts")
           .integer("class", &Entry::traffic_class, kTrafficClasses, "data class that it travels in")
+          .integer("priority", &Entry::priority, {0, UINT8_MAX},
+                   "priority among the messages of its queue pair; among queue pairs with "
+                   "transport.nic_priorities")
+          .integer("path", &Entry::path, {-1, kMaxPathHint},
+                   "path hint: the index of its path among those of equal cost; -1: routing chooses")
           .integer("channel", &Entry::channel, {-1, kMaxChannel},
                    "flows between two ranks with the same channel share a queue pair; -1: its own")
           .text("name", &Entry::name, "name of the flow in tables");
@@ -77,7 +84,9 @@ class Flows final : public WorkloadKind {
                 .bytes = entry.bytes,
                 .start = entry.start,
                 .name = source->add_name(entry.name),
-                .traffic_class = static_cast<std::uint8_t>(entry.traffic_class)};
+                .traffic_class = static_cast<std::uint8_t>(entry.traffic_class),
+                .priority = static_cast<std::uint8_t>(entry.priority)};
+      if (entry.path >= 0) flow.path_hint = static_cast<std::uint32_t>(entry.path);
       if (entry.channel >= 0) flow.channel = static_cast<std::uint32_t>(entry.channel);
       source->add(flow);
     }

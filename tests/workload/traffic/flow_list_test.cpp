@@ -105,6 +105,19 @@ TEST(FlowListCsv, HasUnitsInCellsOrHeader) {
   }
 }
 
+TEST(FlowListCsv, HasPriorityAndPath) {
+  const auto source =
+      read_list("source,destination,bytes,start,priority,path\n0,1,1,0,255,7\n1,2,1,0,0,0\n", 8);
+  const std::vector<Flow> flows = dynamic_cast<const FlowSource&>(*source).flows();
+  EXPECT_EQ(flows[0].priority, 255);
+  EXPECT_EQ(flows[0].path_hint, 7U);
+  EXPECT_EQ(flows[1].priority, 0);
+  EXPECT_EQ(flows[1].path_hint, 0U);
+  EXPECT_THAT(list_error("source,destination,bytes,start,priority\n0,1,1,0,256\n"),
+              HasSubstr("the priority"));
+  EXPECT_THAT(list_error("source,destination,bytes,start,path\n0,1,1,0,-1\n"), HasSubstr("the path"));
+}
+
 // Opens files in memory with a reader. Returns the message of an error in `message`.
 std::unique_ptr<TaskSource> open_files(const std::string& reader,
                                        std::vector<std::pair<std::string, std::string>> files,

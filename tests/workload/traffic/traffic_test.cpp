@@ -14,6 +14,7 @@
 
 #include "sim/core/registry.h"
 #include "sim/workload/traffic/simple_source.h"
+#include "sim/workload/traffic/flow_source.h"
 #include "sim/workload/workload.h"
 #include "tests/support/tasks_of.h"
 
@@ -25,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::unique_ptr<TaskSource> source_of(const std::string& yaml, std::uint32_t gpus) {
+std::unique_ptr<TaskSource> source_of(const std::string& yaml, const WorkloadContext& gpus) {
   return Registry<WorkloadKind>::instance().create(parse_config(yaml, "test.yaml"), "")->tasks(gpus);
 }
 
@@ -197,6 +198,21 @@ TEST(Flows, AreWhatIsWritten) {
   EXPECT_THAT(sends(*source), ElementsAre(Message{0, 1, 0, 10 * kMegabyte, 0}, Message{2, 1, 1, 1, 7},
                                           Message{2, 1, 0, 64 * kKilobyte, 30 * kMicrosecond}));
   expect_independent_messages(*source);
+}
+
+TEST(Flows, HavePriorityClassAndPath) {
+  WorkloadContext context(8);
+  context.classes = 3;
+  const auto source = source_of(
+      "kind: flows\nflows:\n  - {from: 0, to: 1, bytes: 1 B, class: 2, priority: 255, path: 5}\n"
+      "  - {from: 1, to: 2, bytes: 1 B}\n",
+      context);
+  const std::vector<Flow> flows = dynamic_cast<const FlowSource&>(*source).flows();
+  EXPECT_EQ(flows[0].traffic_class, 2);
+  EXPECT_EQ(flows[0].priority, 255);
+  EXPECT_EQ(flows[0].path_hint, 5U);
+  EXPECT_EQ(flows[1].priority, 0);
+  EXPECT_EQ(flows[1].path_hint, TransferTraits().path_hint);
 }
 
 TEST(Flows, RefuseNonsense) {
