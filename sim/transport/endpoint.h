@@ -9,6 +9,7 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/topology/graph.h"
 #include "sim/transport/message.h"
 
 namespace netsim {
@@ -108,9 +109,9 @@ class Endpoint {
   // flight. Called from events of the GPU's logical process.
   virtual void begin_anew(GpuId /*source*/, JobId /*job*/) {}
 
-  // hold, release, set_priority and cancel act on the part of a message that has not left yet. Packets that
-  // have left are carried to their end, and retransmitted if lost. If nothing is left to send, they do
-  // nothing and return false or 0.
+  // The functions on handles act on the part of a message that has not left yet. Packets that have left are
+  // carried to their end, and retransmitted if lost. If nothing is left to send, they do nothing and return
+  // false or 0.
   //
   // Nothing is left when all of the message has left, or it is over or was cancelled. In the ideal network a
   // message leaves as a whole, when it is delivered.
@@ -126,6 +127,29 @@ class Endpoint {
   // left, one packet of headers only closes the message, before all others of its queue pair. If none has,
   // the message vanishes.
   virtual Bytes cancel(const MessageHandle& message) = 0;
+  // Changes the message's rate limit as TransferTraits::rate_limit; 0 means no limit. It acts from the next
+  // packet on. If the queue pair waits after a packet of this message, the rest of the wait changes in
+  // proportion to the rate. It has no effect in the ideal network.
+  virtual bool set_rate(const MessageHandle& message, BitRate rate) = 0;
+  // Changes the message's path hint (TransferTraits::path_hint). Packets that leave from now on carry it and
+  // take its path; packets on the former path may arrive later than they do. It has no effect within a host
+  // and in the ideal network.
+  virtual bool set_path(const MessageHandle& message, std::uint32_t path_hint) = 0;
+  // Returns the bytes of the message that have not left its source; 0 if there are none.
+  virtual Bytes left(const MessageHandle& message) const = 0;
+
+  // path_count() and path_of() tell a scheduler which paths the network has for a message. They read its
+  // source, destination, class, channel and own_queue_pair. They may be called from any event and between
+  // events, for any source.
+
+  // Returns the number of path hints to choose from: hints 0 to path_count() - 1 give all paths that hints
+  // can give. Where the branches of a fabric differ in size, several of them may give the same path. Returns
+  // 1 where hints have no effect.
+  virtual std::uint32_t path_count(const Message& /*message*/) const { return 1; }
+  // Returns the ports that packets of the message pass, from its source GPU to its destination, with the path
+  // hint of its traits; without a hint, those that routing chooses. Empty if the network has no ports, there
+  // is no way, or switches choose for each packet.
+  virtual std::vector<PortId> path_of(const Message& /*message*/) const { return {}; }
 
   // Makes the listener get Delivery::delays from now on. Must be called before the first message.
   virtual void tell_delays() = 0;

@@ -124,10 +124,14 @@ void IdealEndpoint::free(std::uint32_t index) {
   free_.push_back(index);
 }
 
-IdealEndpoint::Slot* IdealEndpoint::find(const MessageHandle& message) {
+const IdealEndpoint::Slot* IdealEndpoint::find(const MessageHandle& message) const {
   if (message.generation == 0 || message.slot >= slots_.size()) return nullptr;
-  Slot& slot = slots_[message.slot];
+  const Slot& slot = slots_[message.slot];
   return slot.generation == message.generation ? &slot : nullptr;
+}
+
+IdealEndpoint::Slot* IdealEndpoint::find(const MessageHandle& message) {
+  return const_cast<Slot*>(std::as_const(*this).find(message));
 }
 
 bool IdealEndpoint::hold(const MessageHandle& message) {
@@ -151,6 +155,25 @@ bool IdealEndpoint::set_priority(const MessageHandle& message, std::uint8_t prio
   if (slot == nullptr) return false;
   slot->request.message.traits.priority = priority;
   return true;
+}
+
+bool IdealEndpoint::set_rate(const MessageHandle& message, BitRate rate) {
+  Slot* slot = find(message);
+  if (slot == nullptr) return false;
+  slot->request.message.traits.rate_limit = rate;
+  return true;
+}
+
+bool IdealEndpoint::set_path(const MessageHandle& message, std::uint32_t path_hint) {
+  Slot* slot = find(message);
+  if (slot == nullptr) return false;
+  slot->request.message.traits.path_hint = path_hint;
+  return true;
+}
+
+Bytes IdealEndpoint::left(const MessageHandle& message) const {
+  const Slot* slot = find(message);
+  return slot == nullptr ? 0 : slot->request.message.bytes;
 }
 
 Bytes IdealEndpoint::cancel(const MessageHandle& message) {

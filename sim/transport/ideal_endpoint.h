@@ -24,6 +24,9 @@ class IdealEndpoint final : public Endpoint {
   bool release(const MessageHandle& message) override;
   bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
   Bytes cancel(const MessageHandle& message) override;
+  bool set_rate(const MessageHandle& message, BitRate rate) override;
+  bool set_path(const MessageHandle& message, std::uint32_t path_hint) override;
+  Bytes left(const MessageHandle& message) const override;
   void tell_delays() override {}  // only the delay itself exists, and it is always reported
   Reach reach(GpuId source, GpuId destination) const override {
     return source == destination ? Reach::self : Reach::ideal;
@@ -51,6 +54,7 @@ class IdealEndpoint final : public Endpoint {
   void sent(const SendRequest& request) { listener_->message_sent({request, request.message.bytes}); }
   std::uint32_t take_slot(const SendRequest& request);
   Slot* find(const MessageHandle& message);
+  const Slot* find(const MessageHandle& message) const;
   void start(std::uint32_t index);
   void deliver(const Event& event);
   void free(std::uint32_t index);

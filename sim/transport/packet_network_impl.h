@@ -47,6 +47,15 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   Bytes cancel(const MessageHandle& message) override {
     return message.is_none() ? 0 : sender_of(message.source).cancel(message);
   }
+  bool set_rate(const MessageHandle& message, BitRate rate) override {
+    return !message.is_none() && sender_of(message.source).set_rate(message, rate);
+  }
+  bool set_path(const MessageHandle& message, std::uint32_t path_hint) override {
+    return !message.is_none() && sender_of(message.source).set_path(message, path_hint);
+  }
+  Bytes left(const MessageHandle& message) const override {
+    return message.is_none() ? 0 : sender_of(message.source).left(message);
+  }
   void tell_delays() override {
     state_.traced = true;
     fabric_.enable_traces();

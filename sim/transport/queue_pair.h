@@ -113,8 +113,8 @@ struct Outstanding {
 
 // State of a queue pair of which a message had a rate limit or a gap (TransferTraits).
 struct alignas(32) PaceLimits {
-  BitRate current = kNoRateLimit;        // rate limit of the current segment's message
   BitRate paced_at_most = kNoRateLimit;  // rate limit of the packet that was made last
+  std::uint32_t paced_for = kNone;       // message of that packet; kNone: it was its message's last one
   // Message whose last packet was the last one made; kNone if that message goes on.
   std::uint32_t ended = kNone;
   std::uint32_t rests = kNone;  // first of its connections that rest (SendQueues)

@@ -94,6 +94,9 @@ class FakeEndpoint final : public Endpoint {
   bool release(const MessageHandle&) override { return false; }
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
+  bool set_rate(const MessageHandle&, BitRate) override { return false; }
+  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
+  Bytes left(const MessageHandle&) const override { return 0; }
 
   // Largest number of sends in flight of one tag between two GPUs.
   std::uint32_t most_in_flight() const { return most_in_flight_; }

@@ -74,6 +74,9 @@ class EngineEndpoint final : public Endpoint {
   bool release(const MessageHandle&) override { return false; }
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
+  bool set_rate(const MessageHandle&, BitRate) override { return false; }
+  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
+  Bytes left(const MessageHandle&) const override { return 0; }
   void tell_delays() override {}
   Reach reach(GpuId, GpuId) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }

@@ -13,12 +13,6 @@ void SendQueues::begin_limits(SenderState& s, std::uint32_t queue_pair) {
   limits_.make(queue_pair, 1);
 }
 
-// Sets the rate limit to that of this message, whose packet is made next.
-void SendQueues::note_limits(std::uint32_t message) {
-  const QueuedMessage& m = messages_[message];
-  limits_[m.queue_pair].current = m.rate_limit();
-}
-
 // ---- Rests
 
 // Returns the rest that the message must wait for, or kNone. Its queue pair must have limits. Removes rests
@@ -211,6 +205,19 @@ Bytes SendQueues::cancel(SenderState& s, std::uint32_t message) {
   }
   serve_first(s);
   return bytes - carried;
+}
+
+void SendQueues::set_rate(SenderState& s, std::uint32_t message, BitRate rate) {
+  QueuedMessage& m = messages_[message];
+  m.request.message.traits.rate_limit = rate;
+  if (!s.limited && rate != 0) begin_limits(s, m.queue_pair);
+}
+
+Bytes SendQueues::left(const SenderState& s, std::uint32_t message) const {
+  const QueuedMessage& m = messages_[message];
+  std::uint32_t made = m.made;
+  if (has_open(s) && segments_[s.newest].message == message) made += s.sent_end - segments_[s.newest].first;
+  return m.bytes - static_cast<Bytes>(made) * s.mtu;
 }
 
 // ---- Segments

@@ -74,6 +74,12 @@ class SendQueues {
   // Cancels the unsent part and returns its bytes. Afterwards the message has vanished, or one packet without
   // payload is left.
   Bytes cancel(SenderState& s, std::uint32_t message);
+  void set_rate(SenderState& s, std::uint32_t message, BitRate rate);
+  void set_path(std::uint32_t message, std::uint32_t path_hint) {
+    messages_[message].request.message.traits.path_hint = path_hint;
+  }
+  // Returns the bytes of the message's packets that have not been made.
+  Bytes left(const SenderState& s, std::uint32_t message) const;
 
   const QueuedMessage& message(std::uint32_t index) const { return messages_[index]; }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
@@ -149,7 +155,6 @@ class SendQueues {
   // Sets the current segment, and copies what most packets and acknowledgements need of it to the queue pair.
   void set_current(SenderState& s, std::uint32_t segment);
   void begin_limits(SenderState& s, std::uint32_t queue_pair);
-  void note_limits(std::uint32_t message);
   void set_oldest(SenderState& s, std::uint32_t segment);
 
   ReservedArray<PaceLimits>& limits_;
@@ -167,8 +172,6 @@ inline void SendQueues::set_current(SenderState& s, std::uint32_t segment) {
   const Segment& current = segments_[segment];
   s.current_first = current.first - current.offset;
   s.current_end = current.end;
-  if (s.limited) [[unlikely]]
-    note_limits(current.message);
 }
 
 inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {

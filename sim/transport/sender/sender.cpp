@@ -98,6 +98,29 @@ Bytes Sender::cancel(const MessageHandle& handle) {
   return cancelled;
 }
 
+bool Sender::set_rate(const MessageHandle& handle, BitRate rate) {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return false;
+  const std::uint32_t id = queues_.message(message).queue_pair;
+  queues_.set_rate(senders_[id], message, rate);
+  if (senders_[id].limited && limits_[id].paced_for == message)
+    rescale_pace(id, queues_.message(message).rate_limit());
+  return true;
+}
+
+bool Sender::set_path(const MessageHandle& handle, std::uint32_t path_hint) {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return false;
+  queues_.set_path(message, path_hint);
+  return true;
+}
+
+Bytes Sender::left(const MessageHandle& handle) const {
+  const std::uint32_t message = queues_.find(handle);
+  if (message == kNone) return 0;
+  return queues_.left(senders_[queues_.message(message).queue_pair], message);
+}
+
 // ---- Arbitration: a queue pair is in its injector's ring while it may send.
 
 // Returns the packets in flight: those not acknowledged. Packets known to have arrived out of order do not
@@ -199,14 +222,15 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
 }
 
-// Returns the rate limit of the message whose packet next_packet() would make.
-[[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) const {
+// Returns the rate limit of the message whose packet next_packet() would make. With limits it stores that
+// message.
+[[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) {
   const SenderState& s = senders_[id];
   if (!s.limited) [[likely]]
     return kNoRateLimit;
-  if (!has_gap(id, s)) return limits_[id].current;
-  const Segment& segment = queues_.segment(queues_.segment_of(s, repeated_[id].repeat_next));
-  return queues_.message(segment.message).rate_limit();
+  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  limits_[id].paced_for = queues_.segment(next).message;
+  return queues_.message(limits_[id].paced_for).rate_limit();
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -375,8 +399,10 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
   PaceLimits& limits = limits_[id];
   limits.paced_at_most = rate_limit;
   const BitRate rate = std::min(s.rate, rate_limit);
-  if (const std::uint32_t ended = std::exchange(limits.ended, kNone); ended != kNone)
+  if (const std::uint32_t ended = std::exchange(limits.ended, kNone); ended != kNone) {
+    limits.paced_for = kNone;
     begin_rest(id, ended, fabric_.serialisation(paced_bytes(s, wire_bytes), rate));
+  }
   if (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again)) {
     join_if_work(id);
     return;
@@ -427,6 +453,18 @@ void Sender::move_pace(std::uint32_t id, BitRate before) {
   s.pace_at += fabric_.serialisation(s.last_paced, is) - fabric_.serialisation(s.last_paced, was);
   s.pace_at = std::max(s.pace_at, loop_.now());
   schedule_timer(id, s.pace_at, EventKind::pace);
+}
+
+// Called when the rate limit changes of the message that the queue pair waits for. The rest of the wait
+// changes in proportion, so that the bytes sent follow the rate however often it changes.
+void Sender::rescale_pace(std::uint32_t id, BitRate limit) {
+  SenderState& s = senders_[id];
+  const BitRate was = std::min(s.rate, std::exchange(limits_[id].paced_at_most, limit)),
+                is = std::min(s.rate, limit);
+  const Time rest = s.pace_at - loop_.now();
+  if (rest <= 0 || is == was) return;
+  s.pace_at = loop_.now() + static_cast<Time>((static_cast<Int128>(rest) * was + is - 1) / is);
+  if (s.pacing) schedule_timer(id, s.pace_at, EventKind::pace);
 }
 
 void Sender::on_pace(const Event& event) {

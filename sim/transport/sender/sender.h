@@ -49,6 +49,9 @@ class Sender final : public PacketSource {
   bool release(const MessageHandle& handle);
   bool set_priority(const MessageHandle& handle, std::uint8_t priority);
   Bytes cancel(const MessageHandle& handle);
+  bool set_rate(const MessageHandle& handle, BitRate rate);
+  bool set_path(const MessageHandle& handle, std::uint32_t path_hint);
+  Bytes left(const MessageHandle& handle) const;
 
   // Returns the index of the injector at `first` (see Injectors::at), for a queue pair that is being created.
   std::uint32_t injector(PortId first, PortId gate, Bytes room = 0) {
@@ -146,7 +149,7 @@ class Sender final : public PacketSource {
   // Values of a pace event's argument other than 0: rests of connections are over, or message number
   // `argument - kMessageLeft` has left.
   static constexpr std::uint64_t kRestOver = 1, kMessageLeft = 2;
-  BitRate next_rate_limit(std::uint32_t id) const;
+  BitRate next_rate_limit(std::uint32_t id);
   void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
   void pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
   void begin_rest(std::uint32_t id, std::uint32_t message, Time packet);
@@ -154,6 +157,7 @@ class Sender final : public PacketSource {
   std::uint32_t paced_bytes(const SenderState& s, Bytes wire_bytes) const;
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate);
   void move_pace(std::uint32_t id, BitRate before);
+  void rescale_pace(std::uint32_t id, BitRate limit);
 
   CongestionContext congestion_context(std::uint32_t id);
   void check_path(std::uint32_t id, Time round_trip);
