@@ -308,6 +308,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_full_links(results, notes);
   note_memory(results, notes);
   note_schedulers(results, notes);
+  note_flow_scheduler(results.flow_scheduling, notes);
   return notes;
 }
 

@@ -34,6 +34,7 @@ Simulation::Simulation(SimulationSetup setup)
     context.assignments = setup_.workload_assignments;
     descriptions = load_jobs(setup_.workload, context);
   }
+  if (system_.flows() != nullptr) system_.flows()->connect(intervals_);
   jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
                                    system_.devices(), system_.next_origin(), observer());
   connect_journals();
@@ -176,7 +177,8 @@ Results Simulation::end(Outcome outcome, const Watch& watch) {
 RunParts Simulation::parts() const {
   return {setup_.config,        setup_.notes,       system_.cluster(), system_.engine(), system_.packets(),
           system_.transports(), system_.executor(), system_.models(),  *jobs_,           *manager_,
-          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_};
+          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_,
+          system_.flows()};
 }
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {
