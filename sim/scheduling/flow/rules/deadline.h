@@ -24,10 +24,11 @@ std::vector<BitRate> edf_rates(std::span<const BitRate> capacity, std::span<cons
 // kNever stands for a flow that gets no rate. Each end is at most 1 ps too late for each end before it.
 std::vector<Time> edf_ends(std::span<const BitRate> capacity, std::span<const RuleFlow> flows, Time now);
 
-// Decides on flows that were not admitted yet, in the order of their numbers. A flow is admitted if it and
-// all flows admitted before meet their deadlines by edf_ends(). `admitted` has 1 for flows admitted earlier,
-// which stay so, and gets 1 for those admitted now. A flow without a deadline is never admitted, since it
-// needs none.
+// Decides on flows that were not admitted yet, in the order of their numbers. A flow is admitted if it ends
+// in time beside the flows admitted before, and makes none of them miss its deadline; edf_ends() says so.
+// `admitted` has 1 for flows admitted earlier, which stay so, and gets 1 for those admitted now. A flow
+// without a deadline is never admitted, since it needs none. Each decision costs one call of edf_ends() for
+// the admitted flows.
 void admit_by_deadline(std::span<const BitRate> capacity, std::span<const RuleFlow> flows, Time now,
                        std::span<std::uint8_t> admitted);
 

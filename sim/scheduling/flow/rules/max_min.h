@@ -29,30 +29,42 @@ class MaxMin {
                                   std::span<const std::uint32_t> level);
 
  private:
-  // Bottleneck: a link with the rate that it has for flows without a rate, and the sum of their weights.
-  struct Bottleneck {
+  // Share: a rate for each unit of weight, as the fraction room / weight.
+  struct Share {
     BitRate room;
     std::int64_t weight;
+    bool operator==(const Share&) const = default;
+  };
+  // SharedLink: a link with what each unit of weight could get of it when this was written.
+  struct SharedLink {
+    Share share;
     std::uint32_t link;
   };
+  // LinkState: a link with its flows of the present level.
+  struct LinkState {
+    Share free;                         // rate that no flow has yet, for the weights of flows without a rate
+    std::uint32_t first = 0, last = 0;  // its flows in crossings_, first to last - 1
+  };
 
+  static bool less(const Share& a, const Share& b);
+  static bool later(const SharedLink& a, const SharedLink& b);
+  void reset(std::span<const BitRate> capacity, std::size_t flows);
   void fill(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members);
   void index_members(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members);
-  void freeze(std::span<const RuleFlow> flows, std::uint32_t flow, BitRate rate);
-  void freeze_link(std::span<const RuleFlow> flows, const Bottleneck& bottleneck);
+  void collect_limited(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members);
+  bool limit_comes_first(const RuleFlow& flow) const;
+  void freeze(const RuleFlow& flow, std::uint32_t index, BitRate rate);
+  void freeze_fullest_link(std::span<const RuleFlow> flows);
   void push(std::uint32_t link);
-  bool pop_current(Bottleneck& top);
-  void reset(std::span<const BitRate> capacity, std::size_t flows);
+  void drop_old_tops();
 
-  std::vector<BitRate> room_;             // by link: rate that no flow has yet
-  std::vector<std::int64_t> weight_;      // by link: weights of its flows without a rate
-  std::vector<std::uint32_t> first_;      // by link: its first entry of crossings_
-  std::vector<std::uint32_t> crossings_;  // flows of each link
-  std::vector<std::uint32_t> used_;       // links that members cross
-  std::vector<std::uint32_t> limited_;    // members with a limit, the smallest level first
-  std::vector<Bottleneck> heap_;
-  std::vector<std::uint8_t> frozen_;  // by flow: whether it has its rate
-  std::vector<std::uint32_t> order_;  // flows by level
+  std::vector<LinkState> links_;
+  std::vector<std::uint32_t> crossings_;  // flows of each link in use
+  std::vector<std::uint32_t> used_;       // links that flows of the present level cross
+  std::vector<std::uint32_t> limited_;    // flows with a limit, that with the smallest share first
+  std::vector<SharedLink> heap_;          // the smallest share on top; shares of links only rise
+  std::vector<std::uint8_t> frozen_;      // by flow: whether it has its rate
+  std::vector<std::uint32_t> order_;      // flows by level
   std::vector<BitRate> rates_;
 };
 
