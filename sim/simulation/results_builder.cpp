@@ -141,10 +141,12 @@ std::vector<std::string> unused_scheduling(const RunParts& run) {
   for (const char* key : {"flow_delay", "flow_idle"}) {
     if (scheduling.find(key) == nullptr) continue;
     if (run.flows == nullptr) {
-      lines.push_back(fmt::format("scheduling.{} changes nothing: scheduling.flows names no flow scheduler", key));
+      lines.push_back(
+          fmt::format("scheduling.{} changes nothing: scheduling.flows names no flow scheduler", key));
     } else if (!run.flows->is_central()) {
-      lines.push_back(fmt::format("scheduling.{} changes nothing: flow scheduler '{}' decides at the hosts only",
-                                  key, run.flows->name()));
+      lines.push_back(
+          fmt::format("scheduling.{} changes nothing: flow scheduler '{}' decides at the hosts only", key,
+                      run.flows->name()));
     }
   }
   if (tasks == nullptr || !tasks->is_map() || tasks->find("part") == nullptr) return lines;

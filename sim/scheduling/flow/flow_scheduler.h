@@ -78,8 +78,8 @@ class FlowDecisions {
  public:
   void hold(FlowId flow) { add(flow, Kind::hold, 0); }
   void release(FlowId flow) { add(flow, Kind::release, 0); }
-  // Limits the flow's rate and releases it. A rate below 1 kbit/s holds it instead. The rate is shared equally
-  // by the queue pairs on which the flow has messages.
+  // Limits the flow's rate and releases it. A rate below 1 kbit/s holds it instead. The rate is shared
+  // equally by the queue pairs on which the flow has messages.
   void rate(FlowId flow, BitRate most) {
     if (most < kLeastRate) return hold(flow);
     add(flow, Kind::rate, most);
@@ -112,8 +112,8 @@ class FlowDecisions {
 
 // FlowNeeds: what a scheduler needs of the run.
 struct FlowNeeds {
-  bool central = false;  // decide() is called when flows have begun or ended
-  bool sizes = false;    // decide() is also called when messages have added bytes to flows
+  bool central = false;       // decide() is called when flows have begun or ended
+  bool sizes = false;         // decide() is also called when messages have added bytes to flows
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
 };
 

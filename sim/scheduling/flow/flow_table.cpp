@@ -102,8 +102,8 @@ bool FlowTable::add_lane(FlowEntry& flow, std::uint32_t lane) {
 
 // Returns whether it was the flow's last message on the queue pair.
 bool FlowTable::remove_lane(FlowEntry& flow, std::uint32_t lane) {
-  const auto found = std::find_if(flow.lanes.begin(), flow.lanes.end(),
-                                  [&](const auto& one) { return one.first == lane; });
+  const auto found =
+      std::find_if(flow.lanes.begin(), flow.lanes.end(), [&](const auto& one) { return one.first == lane; });
   if (--found->second > 0) return false;
   flow.lanes.erase(found);
   return true;

@@ -31,13 +31,13 @@ inline FlowKey key_of(const FlowView& flow) {
 // FlowEntry: a flow, and its messages that are not over.
 struct FlowEntry {
   FlowView view;
-  Message first;                         // its first message, as it was sent
-  std::vector<PortId> ports;             // FlowView::ports
-  std::vector<std::uint32_t> messages;   // in the order of send(), by slot
+  Message first;                                               // its first message, as it was sent
+  std::vector<PortId> ports;                                   // FlowView::ports
+  std::vector<std::uint32_t> messages;                         // in the order of send(), by slot
   std::vector<std::pair<std::uint32_t, std::uint32_t>> lanes;  // queue pairs with the number of messages
-  Time held_since = kNever;              // kNever: it is not held
-  Time idle_since = kNever;              // when its last message was over; kNever: it has messages
-  bool used = false;                     // false: the entry is free
+  Time held_since = kNever;                                    // kNever: it is not held
+  Time idle_since = kNever;  // when its last message was over; kNever: it has messages
+  bool used = false;         // false: the entry is free
 };
 
 class alignas(64) FlowTable {

@@ -249,9 +249,8 @@ std::vector<std::string> ScheduledEndpoint::waiting(std::size_t limit) const {
       if (flow.used && flow.view.held && !flow.messages.empty()) held.push_back(&flow);
     }
   }
-  std::sort(held.begin(), held.end(), [](const FlowEntry* a, const FlowEntry* b) {
-    return key_of(a->view) < key_of(b->view);
-  });
+  std::sort(held.begin(), held.end(),
+            [](const FlowEntry* a, const FlowEntry* b) { return key_of(a->view) < key_of(b->view); });
   const auto name = [&](GpuId gpu) { return cluster_.graph.node(cluster_.gpus[gpu].node).name; };
   std::vector<std::string> lines;
   for (const FlowEntry* flow : held) {

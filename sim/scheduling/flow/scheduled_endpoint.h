@@ -26,9 +26,9 @@ namespace netsim {
 class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private MessageListener {
  public:
   struct Setup {
-    std::string name;                 // kind of the scheduler
-    Time delay = 0;                   // time from a decision until it acts
-    Time idle = 0;                    // how long a flow without messages is remembered
+    std::string name;                        // kind of the scheduler
+    Time delay = 0;                          // time from a decision until it acts
+    Time idle = 0;                           // how long a flow without messages is remembered
     std::vector<std::uint32_t> queue_pairs;  // by fabric: queue pairs between two GPUs
     std::vector<std::uint32_t> set_of_gpu;
   };
@@ -120,9 +120,9 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   Setup setup_;
   FlowPorts ports_;
   MessageListener* listener_ = nullptr;
-  SchedulingIntervals* intervals_ = nullptr;  // null: nothing is decided at intervals
-  std::vector<std::unique_ptr<FlowTable>> tables_;           // by set
-  std::unordered_map<std::uint32_t, FlowPlace> places_;      // by FlowId; looked up only, never iterated
+  SchedulingIntervals* intervals_ = nullptr;             // null: nothing is decided at intervals
+  std::vector<std::unique_ptr<FlowTable>> tables_;       // by set
+  std::unordered_map<std::uint32_t, FlowPlace> places_;  // by FlowId; looked up only, never iterated
   std::uint32_t next_id_ = 0;
   std::vector<FlowView> views_;  // of the present call of decide()
   Time again_ = kNever;          // time of the next call that the scheduler asked for
