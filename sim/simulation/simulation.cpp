@@ -34,9 +34,13 @@ Simulation::Simulation(SimulationSetup setup)
     context.assignments = setup_.workload_assignments;
     descriptions = load_jobs(setup_.workload, context);
   }
-  if (system_.flows() != nullptr) system_.flows()->connect(intervals_);
   jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
                                    system_.devices(), system_.next_origin(), observer());
+  if (system_.flows() != nullptr) {
+    system_.flows()->connect(intervals_, [this](JobId job, std::uint32_t name) {
+      return jobs_->job(job).plan().source->name(name);
+    });
+  }
   connect_journals();
   manager_ = std::make_unique<JobManager>(
       JobManager::Environment{setup_.config, system_.engine(), system_.cluster(), system_.models(), *jobs_,

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/core/ids.h"
@@ -54,14 +55,16 @@ struct FlowView : FlowTreatment {
   Bytes attained() const { return bytes - left; }
 };
 
-// FlowPaths: the paths that a flow may take.
-class FlowPaths {
+// FlowFacts: what else decide() can ask about a flow. An answer costs more than a field.
+class FlowFacts {
  public:
-  virtual ~FlowPaths() = default;
-  // Returns the number of path hints to choose from, 0 to count() - 1; 1: hints have no effect.
-  virtual std::uint32_t count(const FlowView& flow) const = 0;
+  virtual ~FlowFacts() = default;
+  // Returns the number of path hints to choose from, 0 to path_count() - 1; 1: hints have no effect.
+  virtual std::uint32_t path_count(const FlowView& flow) const = 0;
   // Returns the ports that the flow's packets would pass with this hint.
-  virtual std::vector<PortId> ports(const FlowView& flow, std::uint32_t hint) const = 0;
+  virtual std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const = 0;
+  // Returns the name of the flow's communication in its job's workload; "" if it has none.
+  virtual std::string name(const FlowView& flow) const = 0;
 };
 
 // FlowsView: what decide() sees.
@@ -69,7 +72,7 @@ struct FlowsView {
   Time now = 0;
   std::span<const FlowView> flows;      // those with bytes left, by rising id
   std::span<const BitRate> port_rates;  // rate of each port's link, by PortId, bit/s
-  const FlowPaths* paths = nullptr;     // never null in decide()
+  const FlowFacts* facts = nullptr;     // never null in decide()
 };
 
 // FlowDecisions: what a scheduler wants to change. Each acts on the flow's messages under way and on those to

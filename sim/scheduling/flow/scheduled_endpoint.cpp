@@ -7,17 +7,20 @@
 
 namespace netsim {
 
-// Paths: tells a scheduler the paths of a flow that the network offers.
-class ScheduledEndpoint::Paths final : public FlowPaths {
+// Facts: tells a scheduler what it asks about a flow.
+class ScheduledEndpoint::Facts final : public FlowFacts {
  public:
-  explicit Paths(ScheduledEndpoint& endpoint) : endpoint_(endpoint) {}
-  std::uint32_t count(const FlowView& flow) const override {
+  explicit Facts(ScheduledEndpoint& endpoint) : endpoint_(endpoint) {}
+  std::uint32_t path_count(const FlowView& flow) const override {
     return endpoint_.network_->path_count(message_of(flow));
   }
-  std::vector<PortId> ports(const FlowView& flow, std::uint32_t hint) const override {
+  std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const override {
     Message message = message_of(flow);
     message.traits.path_hint = hint;
     return endpoint_.network_->path_of(message);
+  }
+  std::string name(const FlowView& flow) const override {
+    return endpoint_.names_ ? endpoint_.names_(flow.job, flow.name) : "";
   }
 
  private:
@@ -47,7 +50,8 @@ void ScheduledEndpoint::set_listener(MessageListener* listener) {
   network_->set_listener(this);
 }
 
-void ScheduledEndpoint::connect(SchedulingIntervals& intervals) {
+void ScheduledEndpoint::connect(SchedulingIntervals& intervals, NameOfCommunication names) {
+  names_ = std::move(names);
   if (!needs_.central) return;
   intervals_ = &intervals;
   intervals.subscribe(SchedulingLayer::flows, [this](Time now, bool idle) { at_interval(now, idle); });
@@ -129,8 +133,8 @@ void ScheduledEndpoint::decide(Time now) {
   if (views_.empty()) return;
   ++counts_.intervals;
   FlowDecisions decisions;
-  const Paths paths(*this);
-  scheduler_->decide({now, views_, ports_.rates(), &paths}, decisions);
+  const Facts facts(*this);
+  scheduler_->decide({now, views_, ports_.rates(), &facts}, decisions);
   again_ = decisions.again();
   if (decisions.list().empty()) return;
   if (setup_.delay == 0) return act(decisions.list());

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -36,8 +37,10 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   ScheduledEndpoint(std::unique_ptr<Endpoint> network, std::unique_ptr<FlowScheduler> scheduler,
                     Engine& engine, const Cluster& cluster, Setup setup);
 
+  // Returns the name of a communication of a job (Message::name).
+  using NameOfCommunication = std::function<std::string(JobId job, std::uint32_t name)>;
   // Lets the scheduler decide at intervals, if it needs that. Must be called once, before the run.
-  void connect(SchedulingIntervals& intervals);
+  void connect(SchedulingIntervals& intervals, NameOfCommunication names);
   const std::string& name() const { return setup_.name; }
   // Returns whether the scheduler decides at intervals.
   bool is_central() const { return needs_.central; }
@@ -92,7 +95,7 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   struct FlowPlace {
     std::uint32_t set, index;
   };
-  class Paths;
+  class Facts;
 
   void message_delivered(const Delivery& delivery) override { listener_->message_delivered(delivery); }
   void message_sent(const SendCompletion& completion) override;
@@ -124,6 +127,7 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   std::vector<std::unique_ptr<FlowTable>> tables_;       // by set
   std::unordered_map<std::uint32_t, FlowPlace> places_;  // by FlowId; looked up only, never iterated
   std::uint32_t next_id_ = 0;
+  NameOfCommunication names_;
   std::vector<FlowView> views_;  // of the present call of decide()
   Time again_ = kNever;          // time of the next call that the scheduler asked for
   FlowSchedulingSummary counts_;
