@@ -8,6 +8,9 @@
 
 namespace netsim {
 
+// The path hint of a message without one: routing chooses its path.
+inline constexpr std::uint32_t kNoPathHint = UINT32_MAX;
+
 struct PacketTag {
   // Identifies the packet's queue pair, data and replies alike. It is the same in every run with the same
   // traffic, whatever the number of threads.
@@ -15,11 +18,11 @@ struct PacketTag {
   // Payload bytes of the packet's message from this packet on; 0 for ACKs, NACKs and notifications, which a
   // scheduler by least bytes therefore sends first.
   Bytes remaining = 0;
-  Bytes message_bytes = 0;               // payload of the whole message; 0 for replies
-  Time message_start = 0;                // time at which the message was handed to the sender; 0 for replies
-  Time queued_at = 0;                    // time at which the packet joined the queue of its present switch
-  std::uint32_t path_hint = UINT32_MAX;  // TransferTraits::path_hint of the message
-  std::uint8_t priority = 0;             // TransferTraits::priority of the message
+  Bytes message_bytes = 0;                // payload of the whole message; 0 for replies
+  Time message_start = 0;                 // time at which the message was handed to the sender; 0 for replies
+  Time queued_at = 0;                     // time at which the packet joined the queue of its present switch
+  std::uint32_t path_hint = kNoPathHint;  // TransferTraits::path_hint of the message
+  std::uint8_t priority = 0;              // TransferTraits::priority of the message
 };
 
 }  // namespace netsim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
@@ -32,23 +33,52 @@ std::vector<PortId> prescribed_path(const Graph& graph, NodeId from, NodeId to,
   return path;
 }
 
+// PathHint: takes the digits of a path hint, the lowest first.
+class PathHint {
+ public:
+  explicit PathHint(std::uint32_t hint) : given_(hint != kNoPathHint), rest_(hint) {}
+  bool given() const { return given_; }
+  // Returns the next digit, whose base is `base`.
+  std::uint32_t digit(std::uint32_t base) {
+    const std::uint32_t taken = rest_ % base;
+    rest_ /= base;
+    return taken;
+  }
+
+ private:
+  bool given_;
+  std::uint32_t rest_;
+};
+
+// Returns the hint that applies to the flow: none if the policy takes no hints.
+PathHint hint_of(const PathFlow& flow, const RoutingPolicy& policy) {
+  return PathHint(policy.takes_path_hints() ? flow.hint : kNoPathHint);
+}
+
 // Returns the index of the branch's port that the flow takes. The branch's seed is the fabric's, not yet the
-// switch's.
-std::uint32_t take(const Graph& graph, const RoutingPolicy& policy, Branch branch) {
+// switch's. The NIC itself chooses by the policy, because its port belongs to the queue pair.
+std::uint32_t take(const Graph& graph, const RoutingPolicy& policy, Branch branch, PathHint& hint) {
   if (branch.ports.size() == 1) return 0;
+  if (hint.given() && graph.node(branch.at).kind != NodeKind::nic)
+    return hint.digit(static_cast<std::uint32_t>(branch.ports.size()));
   branch.seed = hash_combine(branch.seed, graph.node_number(branch.at));
   return policy.choose(branch);
 }
 
-// Returns the intermediate of a flow that always makes a detour, chosen by its hash. kNoId means that it goes
-// straight.
-std::uint32_t intermediate(const Routes& routes, NodeId from, NodeId to, const RoutingPolicy& policy,
-                           std::uint64_t flow) {
+// Returns whether flows choose an intermediate, as one that is constant along the path.
+bool has_intermediate(const Routes& routes, const RoutingPolicy& policy) {
   const RoutingPlan plan = policy.compile();
-  if (plan.detour != RoutingPlan::Detour::always || plan.per_packet()) return kNoId;
-  if (routes.intermediates() == 0) return kNoId;
-  const std::uint32_t via = choose_by_hash(flow, 0, routes.intermediates());
-  return routes.passes(from, via) || routes.passes(to, via) ? kNoId : via;
+  return plan.detour == RoutingPlan::Detour::always && !plan.per_packet() && routes.intermediates() != 0;
+}
+
+// Returns the intermediate of a flow that always makes a detour, chosen by its hint or else its hash. kNoId
+// means that it goes straight.
+std::uint32_t intermediate(const Routes& routes, const PathFlow& flow, const RoutingPolicy& policy,
+                           PathHint& hint) {
+  if (!has_intermediate(routes, policy)) return kNoId;
+  const std::uint32_t via =
+      hint.given() ? hint.digit(routes.intermediates()) : choose_by_hash(flow.id, 0, routes.intermediates());
+  return routes.passes(flow.from, via) || routes.passes(flow.to, via) ? kNoId : via;
 }
 
 // Returns the steps from the NIC's port `first` on, hop by hop, each in its virtual channel. `packet` has its
@@ -73,46 +103,127 @@ std::vector<std::uint32_t> walk(const Graph& graph, const Routes& routes, PortId
   return path;
 }
 
-std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, NodeId from, NodeId to,
-                                           const RoutingPolicy& policy, std::uint64_t flow,
-                                           std::uint64_t seed) {
-  const auto first = routes.next_hops(from, to);
+std::vector<std::uint32_t> way_in_channels(const Graph& graph, const Routes& routes, const PathFlow& flow,
+                                           const RoutingPolicy& policy, std::uint64_t seed) {
+  const auto first = routes.next_hops(flow.from, flow.to);
   if (first.empty()) return {};
+  PathHint hint = hint_of(flow, policy);
   Waypoint packet;
-  packet.destination = to;
-  packet.via = intermediate(routes, from, to, policy, flow);
-  packet.choice = static_cast<std::uint32_t>(hash_combine(seed, flow) % routes.choices());
+  packet.destination = flow.to;
+  packet.via = intermediate(routes, flow, policy, hint);
+  packet.choice = hint.given() ? hint.digit(routes.choices())
+                               : static_cast<std::uint32_t>(hash_combine(seed, flow.id) % routes.choices());
   std::vector<PortId> ports;
   return walk(graph, routes, first.front(), packet, [&](const Waypoint& at, const std::vector<Hop>& hops) {
     ports.clear();
     for (const Hop& hop : hops) ports.push_back(hop.port);
-    return take(graph, policy, {at.at, to, flow, seed, ports});
+    return take(graph, policy, {at.at, flow.to, flow.id, seed, ports}, hint);
   });
 }
+
+bool in_channels(const RoutingPolicy& policy, std::uint32_t channels) {
+  return channels > 1 || policy.compile().detour != RoutingPlan::Detour::never;
+}
+
+// Returns the way that the policy prescribes for the flow; empty if it prescribes none, or the flow leaves it
+// because of a link that is down.
+std::vector<PortId> fixed_way(const Graph& graph, const std::vector<bool>& down, const PathFlow& flow,
+                              const RoutingPolicy& policy) {
+  const auto* fixed = policy.fixed_path(graph.node(flow.from).name, graph.node(flow.to).name);
+  if (fixed == nullptr) return {};
+  std::vector<PortId> path = prescribed_path(graph, flow.from, flow.to, *fixed);
+  const bool whole = std::none_of(path.begin(), path.end(), [&](PortId port) { return down[port]; });
+  if (!whole && policy.leaves_fixed_path()) path.clear();
+  return path;
+}
+
+// HintCounter: the largest product of the numbers of hops at the switches of any path to a destination.
+class HintCounter {
+ public:
+  HintCounter(const Graph& graph, const Routes& routes, bool channels)
+      : graph_(graph), routes_(routes), channels_(channels) {}
+
+  // Returns the product from the switch on that `packet` has come to.
+  std::uint64_t from(Waypoint packet) {
+    if (packet.at == packet.destination) return 1;
+    const auto key = std::tuple(packet.came.port, packet.came.channel, packet.via, packet.choice);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    packet.reached_intermediate = packet.via != kNoId && routes_.passes(packet.at, packet.via);
+    if (packet.reached_intermediate) packet.via = kNoId;
+    std::uint64_t most = 0;
+    const std::vector<Hop> hops = hops_of(packet);
+    for (const Hop& hop : hops) {
+      packet.came = hop;
+      packet.at = graph_.port(hop.port).peer_node;
+      most = std::max(most, from(packet));
+    }
+    return known_[key] = std::min<std::uint64_t>(most * hops.size(), kNoPathHint - 1);
+  }
+
+ private:
+  std::vector<Hop> hops_of(const Waypoint& packet) const {
+    std::vector<Hop> hops;
+    if (channels_) {
+      routes_.add_hops(packet, hops);
+      return hops;
+    }
+    for (const PortId port : routes_.next_hops(packet.at, packet.destination)) hops.push_back({port, 0});
+    return hops;
+  }
+
+  const Graph& graph_;
+  const Routes& routes_;
+  bool channels_;
+  std::map<std::tuple<PortId, std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t> known_;
+};
 
 }  // namespace
 
 std::vector<std::uint32_t> nic_path(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
-                                    NodeId from, NodeId to, const RoutingPolicy& policy,
-                                    std::uint32_t channels, std::uint64_t flow, std::uint64_t seed) {
-  if (const auto* fixed = policy.fixed_path(graph.node(from).name, graph.node(to).name); fixed != nullptr) {
-    std::vector<PortId> path = prescribed_path(graph, from, to, *fixed);
-    const bool whole = std::none_of(path.begin(), path.end(), [&](PortId port) { return down[port]; });
-    if (whole || !policy.leaves_fixed_path()) return path;
-  }
-  if (channels > 1 || policy.compile().detour != RoutingPlan::Detour::never)
-    return way_in_channels(graph, routes, from, to, policy, flow, seed);
+                                    const PathFlow& flow, const RoutingPolicy& policy, std::uint32_t channels,
+                                    std::uint64_t seed) {
+  if (std::vector<PortId> fixed = fixed_way(graph, down, flow, policy); !fixed.empty()) return fixed;
+  if (in_channels(policy, channels)) return way_in_channels(graph, routes, flow, policy, seed);
+  PathHint hint = hint_of(flow, policy);
   std::vector<PortId> path;
   const std::size_t limit = graph.node_count();
-  for (NodeId at = from; at != to;) {
-    const auto hops = routes.next_hops(at, to);
+  for (NodeId at = flow.from; at != flow.to;) {
+    const auto hops = routes.next_hops(at, flow.to);
     if (hops.empty()) return {};
     NETSIM_CHECK(path.size() < limit, "routes form a loop at " + graph.node(at).name);
-    const PortId port = hops[take(graph, policy, {at, to, flow, seed, hops})];
+    const PortId port = hops[take(graph, policy, {at, flow.to, flow.id, seed, hops}, hint)];
     path.push_back(port);
     at = graph.port(port).peer_node;
   }
   return path;
+}
+
+std::uint32_t count_path_hints(const Graph& graph, const Routes& routes, const std::vector<bool>& down,
+                               const PathFlow& flow, const RoutingPolicy& policy, std::uint32_t channels,
+                               std::uint64_t seed) {
+  if (!policy.takes_path_hints() || policy.compile().per_packet()) return 1;
+  if (!fixed_way(graph, down, flow, policy).empty()) return 1;
+  const std::vector<std::uint32_t> path = nic_path(graph, routes, down, flow, policy, channels, seed);
+  if (path.empty()) return 1;
+  const bool in_channels = netsim::in_channels(policy, channels);
+  const bool detours = has_intermediate(routes, policy);
+  const std::uint32_t vias = detours ? routes.intermediates() : 1;
+  const std::uint32_t choices = in_channels ? routes.choices() : 1;
+  HintCounter counter(graph, routes, in_channels);
+  std::uint64_t most = 1;
+  for (std::uint32_t via = 0; via < vias; ++via) {
+    const bool straight = !detours || routes.passes(flow.from, via) || routes.passes(flow.to, via);
+    for (std::uint32_t choice = 0; choice < choices; ++choice) {
+      Waypoint packet;
+      packet.came = {path.front(), 0};
+      packet.at = graph.port(path.front()).peer_node;
+      packet.destination = flow.to;
+      packet.via = straight ? kNoId : via;
+      packet.choice = choice;
+      most = std::max(most, counter.from(packet));
+    }
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(most * vias * choices, kNoPathHint - 1));
 }
 
 std::vector<PortId> nic_path_over(const Graph& graph, const Routes& routes, NodeId from, NodeId to,

@@ -103,6 +103,9 @@ class RoutingPolicy {
   virtual std::uint32_t choose(const Branch& branch) const {
     return choose_by_hash(branch.flow, branch.seed, static_cast<std::uint32_t>(branch.ports.size()));
   }
+  // Returns whether path hints of messages (TransferTraits::path_hint) have an effect. Where flows keep one
+  // path, a hint replaces choose() at switches (path.h).
+  virtual bool takes_path_hints() const { return !compile().per_packet(); }
   // Returns the names of the switches, in order, on a prescribed way between two NICs. nullptr means that
   // choose() decides.
   virtual const std::vector<std::string>* fixed_path(const std::string& /*from*/,

@@ -87,7 +87,16 @@ MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
     shards_[state_.set_of_gpu[message.source]]->aggregations().send(request);
     return {};
   }
-  return sender_of(message.source).send(connections_.queue_pair(message), request);
+  const std::uint32_t id = connections_.queue_pair(message), hint = message.traits.path_hint;
+  const std::uint32_t way = hint == kNoPathHint ? kNone : connections_.hinted_path(id, hint);
+  return sender_of(message.source).send(id, request, way);
+}
+
+bool PacketNetworkImpl::set_path(const MessageHandle& message, std::uint32_t path_hint) {
+  if (message.is_none()) return false;
+  Sender& sender = sender_of(message.source);
+  const std::uint32_t id = sender.queue_pair_of(message);
+  return id != kNone && sender.set_path(message, path_hint, connections_.hinted_path(id, path_hint));
 }
 
 // ---- Reports
@@ -206,6 +215,11 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
   notes.insert(notes.end(), idle_keys_.begin(), idle_keys_.end());
+  if (connections_.ignored_hints()) {
+    notes.push_back(
+        "path hints of messages had no effect: switches choose the hop of each packet; with network.switch."
+        "routing: ecmp, hints choose the paths of flows");
+  }
   for (std::size_t i = 0; i < state_.transports.size(); ++i) {
     if (!is_used(i)) continue;
     const std::string name = fabric_with(i);

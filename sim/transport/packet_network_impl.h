@@ -50,12 +50,12 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   bool set_rate(const MessageHandle& message, BitRate rate) override {
     return !message.is_none() && sender_of(message.source).set_rate(message, rate);
   }
-  bool set_path(const MessageHandle& message, std::uint32_t path_hint) override {
-    return !message.is_none() && sender_of(message.source).set_path(message, path_hint);
-  }
+  bool set_path(const MessageHandle& message, std::uint32_t path_hint) override;
   Bytes left(const MessageHandle& message) const override {
     return message.is_none() ? 0 : sender_of(message.source).left(message);
   }
+  std::uint32_t path_count(const Message& message) const override { return connections_.path_count(message); }
+  std::vector<PortId> path_of(const Message& message) const override { return connections_.path_of(message); }
   void tell_delays() override {
     state_.traced = true;
     fabric_.enable_traces();

@@ -48,7 +48,7 @@ struct alignas(64) SenderState {
   bool failed : 1 = false;
   bool counted : 1 = false;       // see Outstanding
   bool timed_out : 1 = false;     // QueuePairRecord::timeouts is not 0
-  bool limited : 1 = false;       // one of its messages had a limit: see PaceLimits
+  bool limited : 1 = false;       // one of its messages had a limit or path hint: see PaceLimits
   std::uint8_t transport = 0;     // index in TransportState::transports
   std::uint16_t unrequested = 0;  // packets before next_psn sent after the last one that requested an ACK
   std::uint32_t last_paced = 0;   // bytes that the present wait is for
@@ -111,13 +111,14 @@ struct Outstanding {
   }
 };
 
-// State of a queue pair of which a message had a rate limit or a gap (TransferTraits).
+// State of a queue pair of which a message had a rate limit, a gap or a path hint (TransferTraits).
 struct alignas(32) PaceLimits {
   BitRate paced_at_most = kNoRateLimit;  // rate limit of the packet that was made last
   std::uint32_t paced_for = kNone;       // message of that packet; kNone: it was its message's last one
   // Message whose last packet was the last one made; kNone if that message goes on.
   std::uint32_t ended = kNone;
   std::uint32_t rests = kNone;  // first of its connections that rest (SendQueues)
+  std::uint32_t own_path = 0;   // SenderState::path of messages without a path hint
 };
 
 // Identity of a queue pair.
@@ -134,6 +135,14 @@ struct PathPlace {
   std::uint32_t room = 0;
 };
 
+// A path of a queue pair for messages with a path hint. The paths of a queue pair form a list.
+struct HintedPath {
+  std::uint32_t hint = UINT32_MAX;  // TransferTraits::kNoPathHint: the path is not in use
+  PathPlace place;
+  std::uint32_t next = kNone;
+  std::uint32_t path() const { return place.first + 1; }  // as SenderState::path
+};
+
 // Ideal time of a message of so many bytes, because nearly all messages of a queue pair have one size. See
 // IdealTimes.
 struct IdealMessage {
@@ -145,10 +154,11 @@ struct IdealMessage {
 // Data of a queue pair that is used rarely.
 struct QueuePairRecord {
   QueuePairIdentity identity;
-  PathPlace data, back;        // paths of packets and of their replies
-  PathPlace idle;              // ports of a way from GPU to GPU, for ideal times; no packet takes it
-  Bytes acknowledged = 0;      // payload bytes of the segments that are acknowledged completely
-  std::uint32_t held = 0;      // number of held messages
+  PathPlace data, back;          // paths of packets and of their replies
+  PathPlace idle;                // ports of a way from GPU to GPU, for ideal times; no packet takes it
+  Bytes acknowledged = 0;        // payload bytes of the segments that are acknowledged completely
+  std::uint32_t held = 0;        // number of held messages
+  std::uint32_t hinted = kNone;  // first HintedPath (SendQueues)
   double efficiency = 1;       // with an aggregation group: payload divided by the bytes it takes on the wire
   std::uint32_t header = 0;    // with an aggregation group: bytes added to each packet
   std::uint32_t timeouts = 0;  // retransmission timeouts in a row

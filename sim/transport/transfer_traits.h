@@ -6,26 +6,29 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/network/packet_tag.h"
 
 namespace netsim {
 
 struct TransferTraits {
-  static constexpr std::uint32_t kNoPathHint = UINT32_MAX;
-
   // Messages of different jobs never share a queue pair.
   JobId job = 0;
   // Messages with equal job, source, destination, class and channel form one stream of packets. Within a host
   // there are no classes, and messages with own_queue_pair form one stream too. On the scale-out fabric the
   // queue pair is channel mod `transport.queue_pairs`, unless own_queue_pair.
   std::uint32_t channel = 0;
-  // Index of a path between the two ends, for a routing policy that takes hints. Packets carry it where a
-  // policy is called for each of them (PacketTag); no policy of netsim reads it. kNoPathHint leaves the
+  // Index of a path over the scale-out fabric, for routing policies that take hints. Those that choose per
+  // flow do: at each switch with several equal hops, the hint's next digit is the index of the hop.
+  // Endpoint::path_count() returns the number of hints to choose from.
+  //
+  // Where switches choose for each packet, packets only carry the hint (PacketTag). kNoPathHint leaves the
   // choice to the policy.
   std::uint32_t path_hint = kNoPathHint;
   // The data class of the network in which the message travels.
   std::uint8_t traffic_class = 0;
   // Priority among the messages of one queue pair. Messages of a higher priority go first, packet by packet.
-  // Queue pairs take turns, whatever the priority of their messages.
+  // Queue pairs take turns, whatever the priority of their messages, unless `transport.nic_priorities` gives
+  // NICs levels of priority.
   std::uint8_t priority = 0;
   // On the scale-out fabric each channel is a queue pair, whatever `transport.queue_pairs` is.
   bool own_queue_pair = false;

@@ -94,9 +94,10 @@ MessageCost Connections::cost(const Message& message) const {
   const Ends ends = cluster_.nic_ends(message.source, message.destination, lane.number);
   cost.payload =
       state_.transports[state_.transport_between(message.source, message.destination)].parameters.mtu;
-  const std::vector<PortId> way = ports_of_steps(
-      nic_path(cluster_.graph, *cluster_.routes, down_at_start_, ends.from.nic, ends.to.nic,
-               fabric_.routing(), fabric_.channels(), flow_of(message, lane), fabric_.routing_seed()));
+  const std::vector<PortId> way =
+      ports_of_steps(nic_path(cluster_.graph, *cluster_.routes, down_at_start_,
+                              {ends.from.nic, ends.to.nic, flow_of(message, lane), message.traits.path_hint},
+                              fabric_.routing(), fabric_.channels(), fabric_.routing_seed()));
   count(way);
   if (fabric_.routes_packets() && way.size() > 1) count_detours(cost, ends);
   count(ends.from.ports);
@@ -182,6 +183,9 @@ std::uint32_t Connections::take_number(std::uint32_t set) {
   again.data = state_.records[id].data;
   again.back = state_.records[id].back;
   again.idle = state_.records[id].idle;
+  again.hinted = state_.records[id].hinted;
+  Arena<HintedPath>& paths = senders_[set]->hinted_paths();
+  for (std::uint32_t at = again.hinted; at != kNone; at = paths[at].next) paths[at].hint = kNoPathHint;
   state_.records[id] = again;
   state_.senders[id] = SenderState{};
   if (state_.selective) {

@@ -2,6 +2,7 @@
 // nothing of them is left. It sets up the plain data of both halves. Sender and Receiver run them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -28,6 +29,15 @@ class Connections {
   // Returns the queue pair of the message, creating it if there is none. Runs in the source's logical
   // process. Throws ConfigError if the message's class is not one of the network's.
   std::uint32_t queue_pair(const Message& message);
+
+  // Returns the queue pair's path for messages with this path hint (Sender::hinted_paths()), making it if
+  // there is none. Returns kNone where hints have no effect. Runs in the source's logical process.
+  std::uint32_t hinted_path(std::uint32_t id, std::uint32_t hint);
+  // Implement Endpoint::path_count() and path_of().
+  std::uint32_t path_count(const Message& message) const;
+  std::vector<PortId> path_of(const Message& message) const;
+  // Returns whether a message had a path hint that routing does not take.
+  bool ignored_hints() const { return ignored_hints_.load(std::memory_order_relaxed); }
 
   // Implements Endpoint::begin_anew().
   void begin_anew(GpuId source, JobId job);
@@ -107,7 +117,14 @@ class Connections {
   void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class);
 
   Ends ends(std::uint32_t id) const;
-  std::vector<std::uint32_t> data_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
+  std::vector<std::uint32_t> data_steps(std::uint32_t id, const Ends& ends, const Routes& routes,
+                                        std::uint32_t hint = kNoPathHint) const;
+  std::vector<std::uint32_t> whole_path(std::uint32_t id, const Ends& ends,
+                                        std::vector<std::uint32_t> steps) const;
+  std::vector<std::uint32_t> arrival_steps(std::uint32_t id, const Ends& ends,
+                                           std::vector<std::uint32_t>& steps) const;
+  bool takes_hints() const { return fabric_.routing().takes_path_hints(); }
+  void route_hinted(std::uint32_t id, const Ends& ends, const Routes& routes);
   std::vector<std::uint32_t> ack_steps(std::uint32_t id, const Ends& ends, const Routes& routes) const;
   Time idle_round_trip(std::uint32_t id, const Ends& ends) const;
   bool route(std::uint32_t id, const Routes& routes, bool in_use);
@@ -148,6 +165,7 @@ class Connections {
   //
   // queue pair.
   std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> known_;
+  std::atomic<bool> ignored_hints_ = false;
   std::vector<FormerPaths> former_paths_;         // by queue pair; grows only when routes change
   std::vector<std::vector<std::uint32_t>> free_;  // by the source's logical process: ids to be reused
   // Queue pairs that are over except for what may still be in flight, oldest first, from ended_first_ on.

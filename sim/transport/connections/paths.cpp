@@ -12,11 +12,11 @@ Connections::Ends Connections::ends(std::uint32_t id) const {
 }
 
 // Returns the steps from GPU to GPU, over PCIe where NICs are nodes of their own. Empty if there is no way.
-std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends& ends,
-                                                   const Routes& routes) const {
-  std::vector<std::uint32_t> steps =
-      nic_path(cluster_.graph, routes, fabric_.down_ports(), ends.from.nic, ends.to.nic, fabric_.routing(),
-               fabric_.channels(), state_.receivers[id].key, fabric_.routing_seed());
+std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends& ends, const Routes& routes,
+                                                   std::uint32_t hint) const {
+  std::vector<std::uint32_t> steps = nic_path(cluster_.graph, routes, fabric_.down_ports(),
+                                              {ends.from.nic, ends.to.nic, state_.receivers[id].key, hint},
+                                              fabric_.routing(), fabric_.channels(), fabric_.routing_seed());
   if (steps.empty()) return steps;
   steps.insert(steps.begin(), ends.from.ports.begin(), ends.from.ports.end());
   const std::vector<PortId> onward = reversed(ends.to.ports);
@@ -28,8 +28,8 @@ std::vector<std::uint32_t> Connections::data_steps(std::uint32_t id, const Ends&
 std::vector<std::uint32_t> Connections::ack_steps(std::uint32_t id, const Ends& ends,
                                                   const Routes& routes) const {
   const Cluster::NicEnd &from = ends.from, &to = ends.to;
-  return nic_path(cluster_.graph, routes, fabric_.down_ports(), to.nic, from.nic, fabric_.routing(),
-                  fabric_.channels(), back_flow(id), fabric_.routing_seed());
+  return nic_path(cluster_.graph, routes, fabric_.down_ports(), {to.nic, from.nic, back_flow(id)},
+                  fabric_.routing(), fabric_.channels(), fabric_.routing_seed());
 }
 
 // Gives the queue pair its paths by these routes. `in_use` means that packets may be on its present paths,
@@ -58,6 +58,7 @@ bool Connections::route(std::uint32_t id, const Routes& routes, bool in_use) {
     put_path(record.idle, idle, nullptr);
   }
   route_data(id, way, data, in_use);
+  if (in_use) route_hinted(id, way, routes);
   return true;
 }
 
@@ -73,19 +74,27 @@ void Connections::note_former_way(std::uint32_t id) {
   if (!known) former.ways.emplace_back(way.begin(), way.end());
 }
 
+// Returns the steps of packets from their arrival at the receiver on. Removes them from `steps`, which lead
+// to the GPU.
+std::vector<std::uint32_t> Connections::arrival_steps(std::uint32_t id, const Ends& ends,
+                                                      std::vector<std::uint32_t>& steps) const {
+  std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
+  if (!state_.receivers[id].pcie) return last;
+  // The receiver itself passes packets on to gpu_port.
+  const auto onward = steps.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
+  last.insert(last.end(), onward + 1, steps.end());
+  last.push_back(make_step(StepKind::deliver, id));
+  steps.erase(onward, steps.end());
+  return last;
+}
+
 // Sets the path of the queue pair's packets to `steps`. If packets are routed one by one, only the steps
 // before the first switch are used.
 void Connections::route_data(std::uint32_t id, const Ends& ends, std::vector<std::uint32_t> steps,
                              bool in_use) {
   PathPlace& place = state_.records[id].data;
   const std::size_t before_switch = ends.from.ports.size() + 1;
-  std::vector<std::uint32_t> last{make_step(StepKind::receive, id)};
-  if (state_.receivers[id].pcie) {  // the receiver itself passes packets on to gpu_port
-    const auto onward = steps.end() - static_cast<std::ptrdiff_t>(ends.to.ports.size());
-    last.insert(last.end(), onward + 1, steps.end());
-    last.push_back(make_step(StepKind::deliver, id));
-    steps.erase(onward, steps.end());
-  }
+  const std::vector<std::uint32_t> last = arrival_steps(id, ends, steps);
   std::vector<FormerPaths::Path>* former = in_use ? &former_paths(id).data : nullptr;
   if (fabric_.routes_packets() && steps.size() > before_switch) {
     steps.resize(before_switch);
@@ -108,6 +117,82 @@ void Connections::put_routed_path(PathPlace& place, std::vector<std::uint32_t> s
   put_path(place, steps, former);
   fabric_.set_route_step(steps[at], place.first + at);
 }
+
+// ---- Paths of messages with path hints
+
+// Returns all steps of a path that no switch chooses, given those from GPU to GPU.
+std::vector<std::uint32_t> Connections::whole_path(std::uint32_t id, const Ends& ends,
+                                                   std::vector<std::uint32_t> steps) const {
+  const std::vector<std::uint32_t> last = arrival_steps(id, ends, steps);
+  steps.insert(steps.end(), last.begin(), last.end());
+  return steps;
+}
+
+std::uint32_t Connections::hinted_path(std::uint32_t id, std::uint32_t hint) {
+  if (hint == kNoPathHint || state_.senders[id].scale_up) return kNone;
+  if (!takes_hints() || (fabric_.routes_packets() && !fabric_.spreads_flows())) ignored_hints_ = true;
+  if (!takes_hints() || fabric_.routes_packets()) return kNone;
+  QueuePairRecord& record = state_.records[id];
+  Arena<HintedPath>& paths = sender_of(record.identity.source).hinted_paths();
+  std::uint32_t unused = kNone;
+  for (std::uint32_t at = record.hinted; at != kNone; at = paths[at].next) {
+    if (paths[at].hint == hint) return at;
+    if (paths[at].hint == kNoPathHint) unused = at;
+  }
+  const Ends way = ends(id);
+  std::vector<std::uint32_t> steps = data_steps(id, way, *routes_, hint);
+  // As for the queue pair's own path: if links that are down leave no way, the original way is used.
+  if (steps.empty()) steps = data_steps(id, way, *cluster_.routes, hint);
+  if (unused == kNone) record.hinted = unused = paths.add({kNoPathHint, {}, record.hinted});
+  paths[unused].hint = hint;
+  put_path(paths[unused].place, whole_path(id, way, std::move(steps)), nullptr);
+  return unused;
+}
+
+// Gives the queue pair's messages with path hints their paths by changed routes. Packets may be on the
+// present ones.
+void Connections::route_hinted(std::uint32_t id, const Ends& ends, const Routes& routes) {
+  const QueuePairRecord& record = state_.records[id];
+  Sender& sender = sender_of(record.identity.source);
+  Arena<HintedPath>& paths = sender.hinted_paths();
+  for (std::uint32_t at = record.hinted; at != kNone; at = paths[at].next) {
+    if (paths[at].hint == kNoPathHint) continue;
+    std::vector<std::uint32_t> steps = data_steps(id, ends, routes, paths[at].hint);
+    if (steps.empty()) continue;
+    steps = whole_path(id, ends, std::move(steps));
+    std::vector<FormerPaths::Path>* former = &former_paths(id).data;
+    if (!keep_path(paths[at].place, steps, former)) put_path(paths[at].place, steps, former);
+  }
+  sender.set_own_path(id, record.data.first + 1);
+}
+
+std::uint32_t Connections::path_count(const Message& message) const {
+  if (is_scale_up(cluster_.way(message.source, message.destination)) || fabric_.routes_packets()) return 1;
+  const Lane lane = lane_of(message);
+  const Ends ends = cluster_.nic_ends(message.source, message.destination, lane.number);
+  return count_path_hints(cluster_.graph, *routes_, fabric_.down_ports(),
+                          {ends.from.nic, ends.to.nic, flow_of(message, lane)}, fabric_.routing(),
+                          fabric_.channels(), fabric_.routing_seed());
+}
+
+std::vector<PortId> Connections::path_of(const Message& message) const {
+  if (is_scale_up(cluster_.way(message.source, message.destination)))
+    return scale_up_path(cluster_, message.source, message.destination);
+  if (fabric_.routes_packets()) return {};
+  const Lane lane = lane_of(message);
+  const Ends ends = cluster_.nic_ends(message.source, message.destination, lane.number);
+  std::vector<PortId> ports =
+      ports_of_steps(nic_path(cluster_.graph, *routes_, fabric_.down_ports(),
+                              {ends.from.nic, ends.to.nic, flow_of(message, lane), message.traits.path_hint},
+                              fabric_.routing(), fabric_.channels(), fabric_.routing_seed()));
+  if (ports.empty()) return {};
+  ports.insert(ports.begin(), ends.from.ports.begin(), ends.from.ports.end());
+  const std::vector<PortId> onward = reversed(ends.to.ports);
+  ports.insert(ports.end(), onward.begin(), onward.end());
+  return ports;
+}
+
+// ---- Storage of paths
 
 Connections::FormerPaths& Connections::former_paths(std::uint32_t id) {
   if (former_paths_.size() <= id) former_paths_.resize(state_.senders.size());

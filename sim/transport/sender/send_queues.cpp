@@ -11,6 +11,7 @@ std::uint32_t SendQueues::find(const MessageHandle& handle) const {
 void SendQueues::begin_limits(SenderState& s, std::uint32_t queue_pair) {
   s.limited = true;
   limits_.make(queue_pair, 1);
+  limits_[queue_pair].own_path = s.path;
 }
 
 // ---- Rests
@@ -211,6 +212,20 @@ void SendQueues::set_rate(SenderState& s, std::uint32_t message, BitRate rate) {
   QueuedMessage& m = messages_[message];
   m.request.message.traits.rate_limit = rate;
   if (!s.limited && rate != 0) begin_limits(s, m.queue_pair);
+}
+
+void SendQueues::set_path(SenderState& s, std::uint32_t message, std::uint32_t path_hint, std::uint32_t way) {
+  QueuedMessage& m = messages_[message];
+  m.request.message.traits.path_hint = path_hint;
+  if (m.way == way) return;
+  if (!s.limited) begin_limits(s, m.queue_pair);
+  m.way = way;
+  if (s.current != kNone) s.path = path_of(segments_[s.current].message);
+}
+
+void SendQueues::set_own_path(SenderState& s, std::uint32_t queue_pair, std::uint32_t own) {
+  limits_[queue_pair].own_path = own;
+  s.path = s.current == kNone ? own : path_of(segments_[s.current].message);
 }
 
 Bytes SendQueues::left(const SenderState& s, std::uint32_t message) const {

@@ -41,6 +41,7 @@ struct QueuedMessage {
   std::uint32_t rest = kNone;  // rest of its connection for which it waits; it is then in no other list
   std::uint8_t priority = 0;   // the request's; the highest one after cancel()
   bool held = false;           // a held message does not wait in the list
+  std::uint32_t way = kNone;   // its HintedPath; kNone: the queue pair's own path
   BitRate rate_limit() const {
     const BitRate limit = request.message.traits.rate_limit;
     return limit == 0 ? kNoRateLimit : limit;
@@ -60,8 +61,10 @@ class SendQueues {
   // its own queue pairs.
   explicit SendQueues(ReservedArray<PaceLimits>& limits) : limits_(limits) {}
 
-  // Takes a message for queue pair `queue_pair`, whose sender's half is `s`. Returns the message's number.
-  std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now);
+  // Takes a message for queue pair `queue_pair`, whose sender's half is `s`. `way` is its HintedPath or
+  // kNone. Returns the message's number.
+  std::uint32_t add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request, Time now,
+                    std::uint32_t way = kNone);
   // Sets QueuedMessage::held_before.
   void set_held_before(std::uint32_t message, Time held) { messages_[message].held_before = held; }
   // Returns the number of the message that a handle identifies, or kNone if all its packets have been made.
@@ -75,11 +78,20 @@ class SendQueues {
   // payload is left.
   Bytes cancel(SenderState& s, std::uint32_t message);
   void set_rate(SenderState& s, std::uint32_t message, BitRate rate);
-  void set_path(std::uint32_t message, std::uint32_t path_hint) {
-    messages_[message].request.message.traits.path_hint = path_hint;
-  }
+  // `way` is the HintedPath of the hint, or kNone.
+  void set_path(SenderState& s, std::uint32_t message, std::uint32_t path_hint, std::uint32_t way);
   // Returns the bytes of the message's packets that have not been made.
   Bytes left(const SenderState& s, std::uint32_t message) const;
+
+  // The paths of this object's queue pairs for messages with path hints.
+  Arena<HintedPath>& hinted_paths() { return hinted_paths_; }
+  // Returns the path of the message's packets (SenderState::path). Its queue pair must have limits.
+  std::uint32_t path_of(std::uint32_t message) const {
+    const QueuedMessage& m = messages_[message];
+    return m.way == kNone ? limits_[m.queue_pair].own_path : hinted_paths_[m.way].path();
+  }
+  // Called when the paths of the queue pair, which has limits, have changed. `own` is its own path.
+  void set_own_path(SenderState& s, std::uint32_t queue_pair, std::uint32_t own);
 
   const QueuedMessage& message(std::uint32_t index) const { return messages_[index]; }
   const Segment& segment(std::uint32_t index) const { return segments_[index]; }
@@ -161,6 +173,7 @@ class SendQueues {
   Arena<Rest> rests_;
   Arena<QueuedMessage> messages_;
   Arena<Segment> segments_;
+  Arena<HintedPath> hinted_paths_;
   std::uint64_t generations_ = 0;
 };
 
@@ -172,6 +185,8 @@ inline void SendQueues::set_current(SenderState& s, std::uint32_t segment) {
   const Segment& current = segments_[segment];
   s.current_first = current.first - current.offset;
   s.current_end = current.end;
+  if (s.limited) [[unlikely]]
+    s.path = path_of(current.message);
 }
 
 inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {
@@ -206,14 +221,15 @@ inline void SendQueues::join(SenderState& s, std::uint32_t message) {
 }
 
 inline std::uint32_t SendQueues::add(SenderState& s, std::uint32_t queue_pair, const SendRequest& request,
-                                     Time now) {
+                                     Time now, std::uint32_t way) {
   const std::uint32_t index = messages_.take();
   QueuedMessage& m = messages_[index];
   m.request = request;
   m.bytes = request.message.bytes;
   const TransferTraits& traits = request.message.traits;
-  if (!s.limited && (traits.rate_limit != 0 || traits.gap != 0)) [[unlikely]]
+  if (!s.limited && (traits.rate_limit != 0 || traits.gap != 0 || way != kNone)) [[unlikely]]
     begin_limits(s, queue_pair);
+  m.way = way;
   m.start = now;
   m.generation = ++generations_;
   m.queue_pair = queue_pair;

@@ -36,9 +36,9 @@ void Sender::announce(std::uint32_t id, const QueuedMessage& m) {
 
 // ---- Messages
 
-MessageHandle Sender::send(std::uint32_t id, const SendRequest& request) {
+MessageHandle Sender::send(std::uint32_t id, const SendRequest& request, std::uint32_t way) {
   SenderState& s = senders_[id];
-  const std::uint32_t message = queues_.add(s, id, request, loop_.now());
+  const std::uint32_t message = queues_.add(s, id, request, loop_.now(), way);
   const MessageHandle handle{request.message.source, message, queues_.message(message).generation};
   if (state_.traced) queues_.set_held_before(message, wire_held(s));
   if (s.limited) [[unlikely]]
@@ -108,10 +108,10 @@ bool Sender::set_rate(const MessageHandle& handle, BitRate rate) {
   return true;
 }
 
-bool Sender::set_path(const MessageHandle& handle, std::uint32_t path_hint) {
+bool Sender::set_path(const MessageHandle& handle, std::uint32_t path_hint, std::uint32_t way) {
   const std::uint32_t message = queues_.find(handle);
   if (message == kNone) return false;
-  queues_.set_path(message, path_hint);
+  queues_.set_path(senders_[queues_.message(message).queue_pair], message, path_hint, way);
   return true;
 }
 
@@ -219,7 +219,10 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   ++counts_.retransmissions;
   const std::uint32_t index = queues_.segment_of(senders_[id], psn);
   const Segment& segment = queues_.segment(index);
-  return make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
+  const std::uint32_t packet =
+      make_packet(id, extent(index), psn, psn + 1 == segment.end && queues_.ends_message(segment), true);
+  if (senders_[id].limited) fabric_.packets()[packet].path = queues_.path_of(segment.message);
+  return packet;
 }
 
 // Returns the rate limit of the message whose packet next_packet() would make. With limits it stores that

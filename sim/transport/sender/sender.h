@@ -43,15 +43,27 @@ class Sender final : public PacketSource {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Sends a message on queue pair `id`, which begins here. The other functions implement Endpoint.
-  MessageHandle send(std::uint32_t id, const SendRequest& request);
+  // Sends a message on queue pair `id`, which begins here. `way` is its HintedPath or kNone. The other
+  // functions implement Endpoint.
+  MessageHandle send(std::uint32_t id, const SendRequest& request, std::uint32_t way = kNone);
   bool hold(const MessageHandle& handle);
   bool release(const MessageHandle& handle);
   bool set_priority(const MessageHandle& handle, std::uint8_t priority);
   Bytes cancel(const MessageHandle& handle);
   bool set_rate(const MessageHandle& handle, BitRate rate);
-  bool set_path(const MessageHandle& handle, std::uint32_t path_hint);
+  bool set_path(const MessageHandle& handle, std::uint32_t path_hint, std::uint32_t way);
   Bytes left(const MessageHandle& handle) const;
+  // Returns the queue pair of a message with packets that have not left; kNone if there is none.
+  std::uint32_t queue_pair_of(const MessageHandle& handle) const {
+    const std::uint32_t message = queues_.find(handle);
+    return message == kNone ? kNone : queues_.message(message).queue_pair;
+  }
+  // The paths of messages with path hints, for Connections. set_own_path() must be called when they or the
+  // path of the other messages have changed.
+  Arena<HintedPath>& hinted_paths() { return queues_.hinted_paths(); }
+  void set_own_path(std::uint32_t id, std::uint32_t own) {
+    if (senders_[id].limited) queues_.set_own_path(senders_[id], id, own);
+  }
 
   // Returns the index of the injector at `first` (see Injectors::at), for a queue pair that is being created.
   std::uint32_t injector(PortId first, PortId gate, Bytes room = 0) {

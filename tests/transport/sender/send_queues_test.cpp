@@ -52,7 +52,7 @@ class Compared {
     RC_ASSERT(psn - state_.current_first == made_[psn].number);
     RC_ASSERT(segment.message == made_[psn].message->handle.slot);
     if (limited_) {
-      RC_ASSERT(limits_[kQueuePair].current == made_[psn].message->rate_limit);
+      RC_ASSERT(queues_.message(segment.message).rate_limit() == made_[psn].message->rate_limit);
     }
     if (state_.next_psn == state_.current_end) {
       RC_ASSERT(queues_.ends_message(segment) == (made_[psn].number + 1 == made_[psn].message->packets));
