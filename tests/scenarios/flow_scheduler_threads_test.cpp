@@ -53,9 +53,10 @@ void expect_equal(const Results& a, const Results& b, const std::string& what) {
 }
 
 TEST(FlowSchedulerThreads, SetsAndThreadsDoNotMatter) {
-  for (const char* flows : {"max_min", "{kind: strict, by: size, act: rates, first: 1 KB}", "srpt", "las",
-                            "{kind: varys, coflow: name}", "sincronia", "{kind: echelon, spacing: 5 us}",
-                            "{kind: deadline, deadlines: [{name: a, after: 50 us}], admission: true}"}) {
+  for (const char* flows :
+       {"max_min", "{kind: strict, by: size, act: rates, first: 1 KB}", "srpt", "las",
+        "{kind: varys, coflow: name}", "sincronia", "{kind: echelon, spacing: 5 us}",
+        "{kind: deadline, deadlines: [{name: a, after: 50 us}], admission: true}", "fastpass", "paths"}) {
     for (const std::string& workload : {kAllReduce, kFlows}) {
       const std::string scheduling =
           "scheduling: {flows: " + std::string(flows) + ", interval: 2 us, flow_delay: 1500 ns}\n";

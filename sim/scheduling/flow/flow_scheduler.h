@@ -29,11 +29,11 @@ using FlowId = Id<struct FlowOfRun>;
 
 // FlowTreatment: how the messages of a flow are sent.
 struct FlowTreatment {
-  std::uint8_t traffic_class = 0;  // data class of the network; only admit() can choose it
-  std::uint8_t priority = 0;       // among the messages of one queue pair, the highest first
-  bool held = false;               // nothing of it leaves until it is released
-  BitRate rate = 0;                // most that it may send, headers included, bit/s; 0: no limit
-  std::uint32_t path = TransferTraits::kNoPathHint;  // TransferTraits::path_hint
+  std::uint8_t traffic_class = 0;    // data class of the network; only admit() can choose it
+  std::uint8_t priority = 0;         // among the messages of one queue pair, the highest first
+  bool held = false;                 // nothing of it leaves until it is released
+  BitRate rate = 0;                  // most that it may send, headers included, bit/s; 0: no limit
+  std::uint32_t path = kNoPathHint;  // TransferTraits::path_hint
 
   bool operator==(const FlowTreatment&) const = default;
 };

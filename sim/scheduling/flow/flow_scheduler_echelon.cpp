@@ -1,5 +1,5 @@
-// echelon: flows of a group have deadlines one after the other, as the computations that need them follow one
-// another, and the group with the least tardiness goes first. Source: Pan et al., "Efficient flow scheduling
+// echelon: flows of a group have deadlines in a row, as the computations that need them follow one another.
+// The group with the least tardiness goes first. Source: Pan et al., "Efficient flow scheduling
 // in distributed deep learning training with echelon formation", HotNets 2022.
 //
 // The first flow of a group has its release as its deadline, and each later one `spacing` after the one

@@ -175,6 +175,7 @@ void ScheduledEndpoint::number_flows() {
 void ScheduledEndpoint::find_ports(FlowEntry& flow) {
   const Message& message = flow.first;
   flow.first.traits.path_hint = flow.view.path;
+  flow.first.traits.traffic_class = flow.view.traffic_class;
   flow.ports = network_->path_of(message);
   if (!flow.ports.empty()) return;
   const auto common = ports_.between(message.source, message.destination, lane_of(message));
