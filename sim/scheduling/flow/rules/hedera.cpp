@@ -103,8 +103,8 @@ struct LinkUse {
   }
 };
 
-// The most flows that move to relieve one link.
-constexpr std::size_t kMostMoves = 64;
+// The most moves that are tried to relieve one link.
+constexpr std::uint32_t kMostTries = 4096;
 
 // PathPlacement: flows on paths, with the load of each link.
 class PathPlacement {
@@ -115,7 +115,7 @@ class PathPlacement {
         flows_(flows),
         load_(load.begin(), load.end()),
         path_(flows.size(), 0),
-        tried_(flows.size(), 0),
+        moving_(flows.size(), 0),
         order_(flows.size()),
         on_link_(capacity.size()) {
     load_.resize(capacity.size(), 0);
@@ -180,8 +180,9 @@ class PathPlacement {
     if (most.load == 0) return false;
     for (std::uint32_t link = 0; link < load_.size(); ++link) {
       if (on_link_[link].empty() || use(link) < most) continue;
-      std::fill(tried_.begin(), tried_.end(), std::uint8_t{0});
+      std::fill(moving_.begin(), moving_.end(), std::uint8_t{0});
       moves_.clear();
+      tries_ = 0;
       if (relieve(link, most)) return true;
     }
     return false;
@@ -193,17 +194,16 @@ class PathPlacement {
     const std::vector<std::uint32_t> flows = on_link_[link];
     for (const std::uint32_t flow : flows) {
       if (use(link) < most) break;
-      if (tried_[flow] == 0) move(flow, link, most);
+      if (moving_[flow] == 0) move(flow, link, most);
     }
     if (use(link) < most) return true;
     undo(before);
     return false;
   }
 
-  // Moves a flow to a path without `avoided`, and others out of its way. Each flow is tried once in a search.
+  // Moves a flow to a path without `avoided`, and others out of its way. A flow moves once in a search.
   bool move(std::uint32_t flow, std::uint32_t avoided, const LinkUse& most) {
-    if (moves_.size() >= kMostMoves) return false;
-    tried_[flow] = 1;
+    if (tries_++ >= kMostTries) return false;
     const std::uint32_t from = path_[flow];
     take_off(flow);
     const std::vector<std::uint32_t> paths = paths_by_use(flow);
@@ -215,6 +215,7 @@ class PathPlacement {
       take_off(flow);
       put(flow, path);
       moves_.push_back({flow, from});
+      moving_[flow] = 1;
       if (std::all_of(links.begin(), links.end(),
                       [&](std::uint32_t link) { return use(link) < most || relieve(link, most); }))
         return true;
@@ -227,14 +228,16 @@ class PathPlacement {
     for (; moves_.size() > until; moves_.pop_back()) {
       take_off(moves_.back().flow);
       put(moves_.back().flow, moves_.back().from);
+      moving_[moves_.back().flow] = 0;
     }
   }
 
   std::span<const BitRate> capacity_;
   std::span<const RoutedFlow> flows_;
-  std::vector<BitRate> load_;        // by link
-  std::vector<std::uint32_t> path_;  // by flow
-  std::vector<std::uint8_t> tried_;  // by flow: whether the present search has tried to move it
+  std::vector<BitRate> load_;         // by link
+  std::vector<std::uint32_t> path_;   // by flow
+  std::vector<std::uint8_t> moving_;  // by flow: whether the present search moves it
+  std::uint32_t tries_ = 0;           // moves that the present search has tried
   std::vector<std::uint32_t> order_;
   std::vector<std::vector<std::uint32_t>> on_link_;  // by link: its flows
   std::vector<Move> moves_;
