@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "sim/configuration/configuration.h"
@@ -143,7 +144,7 @@ std::vector<std::string> unused_scheduling(const RunParts& run) {
     if (run.flows == nullptr) {
       lines.push_back(
           fmt::format("scheduling.{} changes nothing: scheduling.flows names no flow scheduler", key));
-    } else if (!run.flows->is_central()) {
+    } else if (!run.flows->is_central() && key == std::string_view("flow_delay")) {
       lines.push_back(
           fmt::format("scheduling.{} changes nothing: flow scheduler '{}' decides at the hosts only", key,
                       run.flows->name()));

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "sim/core/registry.h"
-#include "sim/scheduling/flow/path_choice.h"
+#include "sim/scheduling/flow/path_placement.h"
 #include "sim/scheduling/flow/rule_view.h"
 #include "sim/scheduling/flow/rules/fastpass.h"
 
@@ -55,8 +55,8 @@ class Fastpass final : public FlowScheduler {
     for (std::size_t i = 0; i < view.flows.size(); ++i) {
       if (!sends[i]) decisions.hold(view.flows[i].id);
     }
-    PathChoice choice(static_cast<std::uint32_t>(p_.most_paths));
-    const std::vector<std::uint32_t> hints = choice.place(view, served, demands);
+    PathPlacement placement(static_cast<std::uint32_t>(p_.most_paths));
+    const std::vector<std::uint32_t> hints = placement.place(view, served, demands);
     for (std::size_t i = 0; i < served.size(); ++i) {
       const FlowView& flow = view.flows[served[i]];
       if (view.facts->path_count(flow) > 1) decisions.path(flow.id, hints[i]);

@@ -1,6 +1,6 @@
 // las: the flow that has sent least goes first, for sizes that nobody knows. Flows are in levels by what they
-// have sent: PIAS for single flows (Bai et al., NSDI 2015), D-CLAS of Aalo for coflows (Chowdhury and Stoica,
-// SIGCOMM 2015). Flows of a level share by max-min what the levels before it leave.
+// have sent, and those of a level share by max-min what the levels before it leave. Sources: PIAS for single
+// flows (Bai et al., NSDI 2015), D-CLAS of Aalo for coflows (Chowdhury and Stoica, SIGCOMM 2015).
 #include <algorithm>
 #include <memory>
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/core/registry.h"
-#include "sim/scheduling/flow/path_choice.h"
+#include "sim/scheduling/flow/path_placement.h"
 #include "sim/scheduling/flow/rule_view.h"
 
 namespace netsim {
@@ -34,7 +34,7 @@ class Paths final : public FlowScheduler {
   FlowNeeds needs() const override { return {.central = true}; }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
-    PathChoice choice(static_cast<std::uint32_t>(p_.most_paths));
+    PathPlacement placement(static_cast<std::uint32_t>(p_.most_paths));
     const std::vector<BitRate> demands = demands_of(view);
     std::map<FlowId, std::uint32_t> kept;
     std::vector<std::size_t> fresh;
@@ -43,13 +43,13 @@ class Paths final : public FlowScheduler {
       const FlowView& flow = view.flows[i];
       if (const auto placed = placed_.find(flow.id); placed != placed_.end()) {
         kept.insert(*placed);
-        choice.add_load(view, flow, placed->second, demands[i]);
+        placement.add_load(view, flow, placed->second, demands[i]);
       } else {
         fresh.push_back(i);
         fresh_demands.push_back(demands[i]);
       }
     }
-    const std::vector<std::uint32_t> hints = choice.place(view, fresh, fresh_demands);
+    const std::vector<std::uint32_t> hints = placement.place(view, fresh, fresh_demands);
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       const FlowId id = view.flows[fresh[i]].id;
       kept.emplace(id, hints[i]);

@@ -38,15 +38,14 @@ MessageHandle FlowTable::send(const SendRequest& request, std::uint32_t lane, Ti
 
 std::uint32_t FlowTable::find_or_begin(const Message& message, Time now) {
   const FlowKey key{message.traits.job, message.source, message.destination, message.communication};
-  const auto [entry, added] = index_.try_emplace(key);
-  if (!added) return entry->second;
-  if (free_entries_.empty()) {
-    free_entries_.push_back(static_cast<std::uint32_t>(entries_.size()));
-    entries_.emplace_back();
+  if (const auto known = index_.find(key); known != index_.end()) {
+    const std::uint32_t index = known->second;
+    if (central_ || !is_over(entries_[index], now)) return index;
+    forget(index);
   }
-  entry->second = free_entries_.back();
-  free_entries_.pop_back();
-  FlowEntry& flow = entries_[entry->second];
+  const std::uint32_t index = take_entry(now);
+  index_.emplace(key, index);
+  FlowEntry& flow = entries_[index];
   flow = {};
   flow.used = true;
   flow.first = message;
@@ -56,7 +55,25 @@ std::uint32_t FlowTable::find_or_begin(const Message& message, Time now) {
     flow.held_since = now;
     ++counts_.held;
   }
-  return entry->second;
+  return index;
+}
+
+// Returns a free entry. Where nothing is decided at intervals, flows that are over are forgotten here.
+// Whether that happens has no effect on flows, because one that is over begins anew anyway.
+std::uint32_t FlowTable::take_entry(Time now) {
+  if (!central_ && free_entries_.empty() && entries_.size() >= next_sweep_) {
+    for (std::uint32_t index = 0; index < entries_.size(); ++index) {
+      if (is_over(entries_[index], now)) forget(index);
+    }
+    next_sweep_ = std::max(kFirstSweep, 2 * (entries_.size() - free_entries_.size()));
+  }
+  if (free_entries_.empty()) {
+    entries_.emplace_back();
+    return static_cast<std::uint32_t>(entries_.size() - 1);
+  }
+  const std::uint32_t index = free_entries_.back();
+  free_entries_.pop_back();
+  return index;
 }
 
 // Asks the scheduler how the flow of this first message is sent.
@@ -131,7 +148,6 @@ void FlowTable::remove(std::uint32_t slot, Time now) {
   if (!flow.messages.empty()) return;
   flow.idle_since = now;
   news_.began_or_ended = true;
-  if (!scheduler_.needs().central) forget(message.flow);
 }
 
 Bytes FlowTable::cancel(const MessageHandle& handle, Time now) {

@@ -48,8 +48,9 @@ class alignas(64) FlowTable {
     bool added = false;           // a message was added to a flow
   };
 
-  // Both must outlive this.
-  FlowTable(Endpoint& network, const FlowScheduler& scheduler) : network_(network), scheduler_(scheduler) {}
+  // Both must outlive this. A flow without messages is remembered for `idle` at least.
+  FlowTable(Endpoint& network, const FlowScheduler& scheduler, Time idle)
+      : network_(network), scheduler_(scheduler), central_(scheduler.needs().central), idle_(idle) {}
 
   // Sends a message of a flow on queue pair `lane` of its GPUs.
   MessageHandle send(const SendRequest& request, std::uint32_t lane, Time now);
@@ -69,6 +70,10 @@ class alignas(64) FlowTable {
   FlowEntry& entry(std::uint32_t index) { return entries_[index]; }
   // Sets FlowView::left of a flow.
   void count_left(FlowEntry& flow) const;
+  // Returns whether the flow has had no messages for so long that it is forgotten.
+  bool is_over(const FlowEntry& flow, Time now) const {
+    return flow.used && flow.messages.empty() && now - flow.idle_since >= idle_;
+  }
   // Frees the flow, which has no messages.
   void forget(std::uint32_t index);
 
@@ -82,6 +87,8 @@ class alignas(64) FlowTable {
   FlowSchedulingSummary summary(Time now) const;
 
  private:
+  static constexpr std::size_t kFirstSweep = 1024;
+
   struct LiveMessage {
     MessageHandle handle;
     SenderNote note;         // that of the executor
@@ -95,6 +102,7 @@ class alignas(64) FlowTable {
   };
 
   std::uint32_t find_or_begin(const Message& message, Time now);
+  std::uint32_t take_entry(Time now);
   void admit(FlowEntry& flow, const Message& message);
   std::uint32_t take_slot();
   bool add_lane(FlowEntry& flow, std::uint32_t lane);
@@ -105,6 +113,9 @@ class alignas(64) FlowTable {
 
   Endpoint& network_;
   const FlowScheduler& scheduler_;
+  bool central_;
+  Time idle_;
+  std::size_t next_sweep_ = kFirstSweep;  // number of entries at which flows that are over are looked for
   std::vector<FlowEntry> entries_;
   std::vector<std::uint32_t> free_entries_;
   std::unordered_map<FlowKey, std::uint32_t, KeyHash> index_;  // looked up only, never iterated

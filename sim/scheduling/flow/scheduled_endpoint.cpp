@@ -42,7 +42,7 @@ ScheduledEndpoint::ScheduledEndpoint(std::unique_ptr<Endpoint> network,
       setup_(std::move(setup)),
       ports_(cluster) {
   for (std::uint32_t set = 0; set < engine.sets(); ++set)
-    tables_.push_back(std::make_unique<FlowTable>(*network_, *scheduler_));
+    tables_.push_back(std::make_unique<FlowTable>(*network_, *scheduler_, setup_.idle));
 }
 
 void ScheduledEndpoint::set_listener(MessageListener* listener) {
@@ -145,7 +145,7 @@ void ScheduledEndpoint::forget_idle(Time now) {
   for (const auto& table : tables_) {
     for (std::uint32_t index = 0; index < table->entries().size(); ++index) {
       const FlowEntry& flow = table->entries()[index];
-      if (!flow.used || !flow.messages.empty() || now - flow.idle_since < setup_.idle) continue;
+      if (!table->is_over(flow, now)) continue;
       if (!flow.view.id.is_none()) places_.erase(flow.view.id);
       table->forget(index);
     }

@@ -1,4 +1,4 @@
-#include "sim/scheduling/flow/path_choice.h"
+#include "sim/scheduling/flow/path_placement.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace netsim {
 
-std::vector<std::uint32_t> PathChoice::links_of(const FlowsView& view, const std::vector<PortId>& ports) {
+std::vector<std::uint32_t> PathPlacement::links_of(const FlowsView& view, const std::vector<PortId>& ports) {
   std::vector<std::uint32_t> links;
   for (const PortId port : ports) {
     const auto [entry, added] = numbers_.try_emplace(port, static_cast<std::uint32_t>(numbers_.size()));
@@ -19,13 +19,14 @@ std::vector<std::uint32_t> PathChoice::links_of(const FlowsView& view, const std
   return links;
 }
 
-void PathChoice::add_load(const FlowsView& view, const FlowView& flow, std::uint32_t hint, BitRate demand) {
+void PathPlacement::add_load(const FlowsView& view, const FlowView& flow, std::uint32_t hint,
+                             BitRate demand) {
   for (const std::uint32_t link : links_of(view, view.facts->ports_of_path(flow, hint)))
     load_[link] += demand;
 }
 
-std::vector<std::uint32_t> PathChoice::place(const FlowsView& view, std::span<const std::size_t> flows,
-                                             std::span<const BitRate> demand) {
+std::vector<std::uint32_t> PathPlacement::place(const FlowsView& view, std::span<const std::size_t> flows,
+                                                std::span<const BitRate> demand) {
   std::vector<std::vector<std::vector<std::uint32_t>>> links(flows.size());
   std::vector<RoutedFlow> routed(flows.size());
   for (std::size_t i = 0; i < flows.size(); ++i) {

@@ -1,4 +1,4 @@
-// PathChoice: spreads flows over their paths by load (rules/hedera.h). Private to sim/scheduling/flow.
+// PathPlacement: spreads flows over their paths by load (rules/hedera.h). Private to sim/scheduling/flow.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace netsim {
 
-class PathChoice {
+class PathPlacement {
  public:
   // Only the first `most_paths` paths of a flow are looked at.
-  explicit PathChoice(std::uint32_t most_paths) : most_paths_(most_paths) {}
+  explicit PathPlacement(std::uint32_t most_paths) : most_paths_(most_paths) {}
 
   // Returns the path hint of each flow of `flows`, which have the rates `demand`. All are flows of the view,
   // by index.
