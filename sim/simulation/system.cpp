@@ -109,6 +109,11 @@ void System::schedule_flows() {
     node.fail(fmt::format("flow scheduler '{}' uses {} data classes, and network.switch.classes is {}", name,
                           wanted, classes));
   }
+  if (parameters.interval > scheduler->needs().every) {
+    node.fail(
+        fmt::format("flow scheduler '{}' decides every {}, and scheduling.interval is {}: longer than that",
+                    name, format_time(scheduler->needs().every), format_time(parameters.interval)));
+  }
   ScheduledEndpoint::Setup setup{name, parameters.flow_delay, parameters.flow_idle, {}, set_of_gpu_};
   for (const TransportFigures& figures : transports_) setup.queue_pairs.push_back(figures.queue_pairs);
   auto scheduled = std::make_unique<ScheduledEndpoint>(std::move(endpoint_), std::move(scheduler), engine_,

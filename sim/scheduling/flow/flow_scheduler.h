@@ -81,11 +81,11 @@ class FlowDecisions {
  public:
   void hold(FlowId flow) { add(flow, Kind::hold, 0); }
   void release(FlowId flow) { add(flow, Kind::release, 0); }
-  // Limits the flow's rate and releases it. A rate below 1 kbit/s holds it instead. The rate is shared
-  // equally by the queue pairs on which the flow has messages.
+  // Limits the flow's rate and releases it. A rate below 1 kbit/s holds it instead, and INT64_MAX is no
+  // limit. The rate is shared equally by the queue pairs on which the flow has messages.
   void rate(FlowId flow, BitRate most) {
     if (most < kLeastRate) return hold(flow);
-    add(flow, Kind::rate, most);
+    add(flow, Kind::rate, most == INT64_MAX ? 0 : most);
   }
   // Releases the flow without a limit.
   void unlimited(FlowId flow) { add(flow, Kind::rate, 0); }
@@ -118,6 +118,7 @@ struct FlowNeeds {
   bool central = false;       // decide() is called when flows have begun or ended
   bool sizes = false;         // decide() is also called when messages have added bytes to flows
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
+  Time every = kNever;        // it decides so often; scheduling.interval must not be longer
 };
 
 class FlowScheduler {

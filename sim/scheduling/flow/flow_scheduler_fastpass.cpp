@@ -39,7 +39,7 @@ const Parameters<FastpassParameters>& fastpass_parameters() {
 class Fastpass final : public FlowScheduler {
  public:
   explicit Fastpass(const FastpassParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true}; }
+  FlowNeeds needs() const override { return {.central = true, .every = p_.slot}; }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, true); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     ++slot_;
