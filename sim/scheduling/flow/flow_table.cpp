@@ -20,7 +20,7 @@ MessageHandle FlowTable::send(const SendRequest& request, std::uint32_t lane, Ti
   if (add_lane(flow, lane)) share_rate(flow);
   flow.view.bytes += message.bytes;
   flow.idle_since = kNever;
-  news_.began_or_ended |= flow.messages.empty();
+  news_.began_or_ended |= flow.messages.empty() || !flow.listed;
   news_.added = true;
   flow.messages.push_back(slot);
   SendRequest sent = request;

@@ -38,13 +38,15 @@ struct FlowEntry {
   Time held_since = kNever;                                    // kNever: it is not held
   Time idle_since = kNever;  // when its last message was over; kNever: it has messages
   bool used = false;         // false: the entry is free
+  bool listed = false;       // it had bytes left at the last decision about all flows
 };
 
 class alignas(64) FlowTable {
  public:
   // Events of a set that decide() may have to know.
   struct News {
-    bool began_or_ended = false;  // a flow has its first message, or lost its last one
+    bool began_or_ended = false;  // a flow has bytes to send that had none at the last decision, or lost its
+                                  // last message
     bool added = false;           // a message was added to a flow
   };
 

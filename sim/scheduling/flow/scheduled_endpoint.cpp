@@ -189,7 +189,8 @@ void ScheduledEndpoint::view_flows() {
       FlowEntry& flow = table->entry(index);
       if (!flow.used || flow.messages.empty()) continue;
       table->count_left(flow);
-      if (flow.view.left == 0) continue;
+      flow.listed = flow.view.left > 0;
+      if (!flow.listed) continue;
       flow.view.ports = flow.ports;
       views_.push_back(flow.view);
     }
