@@ -1,6 +1,9 @@
 // sincronia: coflows have an order, and flows follow it in strict priority. The order is that of BSSI, which
 // needs at most 4 times the best sum of completion times. Source: Agarwal et al., "Sincronia: near-optimal
-// network design for coflows", SIGCOMM 2018.
+// network design for coflows", SIGCOMM 2018. The order is made anew when a coflow comes, from what all have
+// left.
+#include <algorithm>
+#include <map>
 #include <memory>
 
 #include "sim/core/registry.h"
@@ -27,17 +30,24 @@ class Sincronia final : public FlowScheduler {
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
-    const std::vector<double> weights(rule.group_by(p_.coflow), 1);
-    const CoflowOrder bssi = bssi_order(rule.capacity(), rule.flows(), weights);
-    std::vector<std::uint32_t> place(bssi.order.size());
-    for (std::uint32_t i = 0; i < bssi.order.size(); ++i) place[bssi.order[i]] = i;
+    const std::uint32_t coflows = rule.group_by(p_.coflow);
+    const bool known = std::all_of(rule.coflows().begin(), rule.coflows().end(),
+                                   [&](const CoflowName& one) { return place_.contains(one); });
+    if (!known) order(rule, coflows);
     std::vector<std::uint32_t> levels;
-    for (const RuleFlow& flow : rule.flows()) levels.push_back(place[flow.group]);
+    for (const RuleFlow& flow : rule.flows()) levels.push_back(place_.at(rule.coflows()[flow.group]));
     set_rates(view, rates_.strict(rule.capacity(), rule.flows(), levels), decisions);
   }
 
  private:
+  void order(RuleView& rule, std::uint32_t coflows) {
+    const CoflowOrder bssi = bssi_order(rule.capacity(), rule.flows(), std::vector<double>(coflows, 1));
+    place_.clear();
+    for (std::uint32_t i = 0; i < bssi.order.size(); ++i) place_[rule.coflows()[bssi.order[i]]] = i;
+  }
+
   SincroniaParameters p_;
+  std::map<CoflowName, std::uint32_t> place_;  // place in the order of each coflow that it has
   MaxMin rates_;
 };
 

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 namespace netsim {
 namespace {
-
-// Identifies a coflow.
-using CoflowName = std::tuple<std::uint32_t, std::uint64_t>;
 
 CoflowName name_of(const FlowView& flow, CoflowKey key) {
   switch (key) {
@@ -48,7 +44,9 @@ std::uint32_t RuleView::group_by(CoflowKey key) {
   std::map<CoflowName, std::uint32_t> numbers;
   for (std::size_t i = 0; i < flows_.size(); ++i) {
     const auto next = static_cast<std::uint32_t>(numbers.size());
-    flows_[i].group = numbers.try_emplace(name_of(view_.flows[i], key), next).first->second;
+    const auto [entry, added] = numbers.try_emplace(name_of(view_.flows[i], key), next);
+    if (added) coflows_.push_back(entry->first);
+    flows_[i].group = entry->second;
   }
   return static_cast<std::uint32_t>(numbers.size());
 }

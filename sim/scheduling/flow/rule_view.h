@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/core/parameters.h"
@@ -45,6 +46,9 @@ Parameters<P>&& add_coflow(Parameters<P>&& parameters) {
           "one `name`, or all of a `job`");
 }
 
+// CoflowName: identifies a coflow in the whole run: its job, and its communication or name.
+using CoflowName = std::pair<std::uint32_t, std::uint64_t>;
+
 class RuleView {
  public:
   // `view` must outlive this.
@@ -56,12 +60,15 @@ class RuleView {
   // Numbers the coflows from 0 in the order of their first flows, in RuleFlow::group. Returns how many there
   // are.
   std::uint32_t group_by(CoflowKey key);
+  // Returns the coflows by number, after group_by().
+  std::span<const CoflowName> coflows() const { return coflows_; }
 
  private:
   const FlowsView& view_;
   std::vector<BitRate> capacity_;
   std::vector<std::uint32_t> links_;  // of all flows, one after the other
   std::vector<RuleFlow> flows_;
+  std::vector<CoflowName> coflows_;
 };
 
 // Decides that each flow of the view has its rate.
