@@ -327,6 +327,14 @@ void note_schedulers(const Results& results, std::vector<std::string>& notes) {
   }
 }
 
+// Notes a flow scheduler that changed nothing. `fair` never does.
+void note_flow_scheduler(const FlowSchedulingSummary& s, std::vector<std::string>& notes) {
+  if (s.scheduler.empty() || s.scheduler == "fair" || s.decisions > 0) return;
+  notes.push_back(fmt::format(
+      "the flow scheduler '{}' changed nothing: {}", s.scheduler,
+      s.flows == 0 ? "no flow crossed the fabric" : fmt::format("it left {} flows as they were", s.flows)));
+}
+
 }  // namespace
 
 std::vector<std::string> derive_notes(const Results& results) {
@@ -344,6 +352,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_full_links(results, notes);
   note_memory(results, notes);
   note_schedulers(results, notes);
+  note_flow_scheduler(results.flow_scheduling, notes);
   return notes;
 }
 

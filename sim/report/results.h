@@ -14,6 +14,7 @@
 #include "sim/jobs/job.h"
 #include "sim/jobs/recovery.h"
 #include "sim/report/quantiles.h"
+#include "sim/scheduling/flow/flow_summary.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/packet_network.h"
 
@@ -199,6 +200,7 @@ struct Results {
   std::optional<QueueStatistics> sampled_queues;  // only if queues are sampled
   FabricSettings knobs;                           // settings of all fabrics
   std::vector<FabricResult> fabrics;              // only where there are several packet fabrics
+  FlowSchedulingSummary flow_scheduling;          // the scheduler's name is empty if the run has none
   std::vector<JobResult> jobs;
   // Sorted by kind, ranks and bytes; only the first kCollectiveTimes that occurred.
   std::vector<CollectiveTimes> collectives;

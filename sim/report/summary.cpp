@@ -141,6 +141,16 @@ Json scheduling_json(const SchedulingSummary& scheduling) {
           {"held_by_agreement_s", to_seconds(scheduling.held_by_agreement)}};
 }
 
+Json flow_scheduling_json(const FlowSchedulingSummary& scheduling) {
+  return {{"scheduler", scheduling.scheduler},
+          {"flows", scheduling.flows},
+          {"intervals", scheduling.intervals},
+          {"decisions", scheduling.decisions},
+          {"late", scheduling.late},
+          {"held", scheduling.held},
+          {"held_s", to_seconds(scheduling.held_time)}};
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
@@ -285,6 +295,8 @@ std::string summary_json(const Results& results) {
                {"network", network_json(results)},
                {"flows", flows_json(results)},
                {"notes", results.notes}};
+  if (!results.flow_scheduling.scheduler.empty())
+    json["scheduling"] = {{"flows", flow_scheduling_json(results.flow_scheduling)}};
   if (!results.waiting.empty()) json["waiting"] = results.waiting;
   return text_of(json);
 }

@@ -1,5 +1,6 @@
 #include "sim/scheduling/scheduling_parameters.h"
 
+#include "sim/scheduling/flow/flow_scheduler.h"
 #include "sim/scheduling/task/task_scheduler.h"
 
 namespace netsim {
@@ -20,7 +21,15 @@ const Parameters<SchedulingParameters>& scheduling_parameters() {
               "who orders collectives: `agreed` lets the first rank of a group decide and tell the others; "
               "with `local` each rank decides for itself, and a run whose ranks disagree stalls")
           .time("latency", &P::latency, {kNanosecond, kSecond},
-                "time from a decision of the first rank of a group until the others know it");
+                "time from a decision of the first rank of a group until the others know it")
+          .component("flows", &P::flows, FlowScheduler::kComponentKind, "",
+                     "the flow scheduler, which decides how the flows of all jobs use the fabric: class, "
+                     "priority, rate, path and hold; default: none, so that all flows are sent at once")
+          .time("flow_delay", &P::flow_delay, {0, kSecond},
+                "time from a decision of the flow scheduler about all flows until it acts at the hosts")
+          .time("flow_idle", &P::flow_idle, {0, kSecond},
+                "how long a flow without messages under way is remembered: with its rate, its path and the "
+                "bytes that it has sent");
   return parameters;
 }
 

@@ -15,6 +15,11 @@ struct SchedulingParameters {
   ConfigNode tasks;    // the task scheduler; null: none
   bool agreed = true;  // `order: agreed`; false: `order: local`
   Time latency = 10 * kMicrosecond;
+  ConfigNode flows;     // the flow scheduler; null: none
+  Time flow_delay = 0;  // from a decision about flows until it acts
+  // How long a flow without messages under way is remembered. An assumption: longer than the pauses between
+  // the messages of a collective, and shorter than an iteration.
+  Time flow_idle = kMillisecond;
 };
 const Parameters<SchedulingParameters>& scheduling_parameters();
 

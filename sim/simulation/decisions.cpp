@@ -137,6 +137,12 @@ void log_results(Log& log, const Results& results) {
                                              job.iteration_ends.size()));
     log_scheduling(log, job);
   }
+  if (const FlowSchedulingSummary& flows = results.flow_scheduling; !flows.scheduler.empty()) {
+    log.info(LogTopic::scheduling,
+             fmt::format("{}: {} flows, {} decisions at {} intervals, {} too late; {} holds, in sum {}",
+                         flows.scheduler, flows.flows, flows.decisions, flows.intervals, flows.late,
+                         flows.held, format_time(flows.held_time)));
+  }
   for (const CollectiveTimes& row : results.collectives) {
     if (row.choice.algorithm.empty()) continue;
     log.info(LogTopic::collectives,

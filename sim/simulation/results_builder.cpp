@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "sim/configuration/configuration.h"
@@ -119,6 +120,7 @@ std::vector<std::string> waiting(const RunParts& run) {
   append(lines, run.manager.recovery().waiting(kWaitingLines));
   append(lines, run.jobs.waiting(kWaitingLines));
   append(lines, run.manager.waiting(kWaitingLines));
+  if (run.flows != nullptr) append(lines, run.flows->waiting(kWaitingLines));
   append(lines, run.executor.waiting(kWaitingLines));
   if (run.packets != nullptr && !deadlocked) append(lines, run.packets->waiting(kWaitingLines));
   return lines;
@@ -136,6 +138,17 @@ std::vector<std::string> unused_scheduling(const RunParts& run) {
     if (tasks == nullptr && scheduling.find(key) != nullptr)
       lines.push_back(
           fmt::format("scheduling.{} changes nothing: scheduling.tasks names no task scheduler", key));
+  }
+  for (const char* key : {"flow_delay", "flow_idle"}) {
+    if (scheduling.find(key) == nullptr) continue;
+    if (run.flows == nullptr) {
+      lines.push_back(
+          fmt::format("scheduling.{} changes nothing: scheduling.flows names no flow scheduler", key));
+    } else if (!run.flows->is_central() && key == std::string_view("flow_delay")) {
+      lines.push_back(
+          fmt::format("scheduling.{} changes nothing: flow scheduler '{}' decides at the hosts only", key,
+                      run.flows->name()));
+    }
   }
   if (tasks == nullptr || !tasks->is_map() || tasks->find("part") == nullptr) return lines;
   std::uint64_t launches = 0, cut = 0;
@@ -282,6 +295,7 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
     results.jobs.push_back(job_result(run, job, results.simulated));
   for (const Gpu& gpu : run.cluster.gpus) results.gpu_names.push_back(run.cluster.graph.node(gpu.node).name);
   if (run.packets != nullptr) add_network(run, results);
+  if (run.flows != nullptr) results.flow_scheduling = run.flows->summary();
   results.fingerprints.results = run.recorder.fingerprint(results.network, results.links);
   if (outcome == Outcome::stalled) results.waiting = waiting(run);
   results.notes = notes(run, results);

@@ -15,6 +15,7 @@
 #include "sim/report/result_sinks.h"
 #include "sim/report/results.h"
 #include "sim/report/sampler.h"
+#include "sim/scheduling/flow/scheduled_endpoint.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
@@ -38,6 +39,7 @@ struct RunParts {
   const Sampler* sampler;    // null: no samples
   const ResultSinks* sinks;  // null: no files
   const SchedulingIntervals& intervals;
+  const ScheduledEndpoint* flows;  // null: the configuration names no flow scheduler
 };
 
 // Returns the results. `cut` is the time at which a run with the outcome `limit` was cut.

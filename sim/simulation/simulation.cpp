@@ -36,6 +36,11 @@ Simulation::Simulation(SimulationSetup setup)
   }
   jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
                                    system_.devices(), system_.next_origin(), observer());
+  if (system_.flows() != nullptr) {
+    system_.flows()->connect(intervals_, [this](JobId job, std::uint32_t name) {
+      return jobs_->job(job).plan().source->name(name);
+    });
+  }
   connect_journals();
   manager_ = std::make_unique<JobManager>(
       JobManager::Environment{setup_.config, system_.engine(), system_.cluster(), system_.models(), *jobs_,
@@ -176,7 +181,8 @@ Results Simulation::end(Outcome outcome, const Watch& watch) {
 RunParts Simulation::parts() const {
   return {setup_.config,        setup_.notes,       system_.cluster(), system_.engine(), system_.packets(),
           system_.transports(), system_.executor(), system_.models(),  *jobs_,           *manager_,
-          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_};
+          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_,
+          system_.flows()};
 }
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {

@@ -1,11 +1,16 @@
 #include "sim/simulation/system.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "sim/configuration/configuration.h"
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/scheduling_parameters.h"
 #include "sim/transport/ideal_endpoint.h"
 
 namespace netsim {
@@ -72,6 +77,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   next_origin_ += gpus;
   for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
+  schedule_flows();
   executor_ =
       Executor::create(loops_, set_of_gpu_, *endpoint_, section_of(root, "collectives"), next_origin_);
   next_origin_ += gpus;
@@ -85,6 +91,35 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
       std::make_unique<ComputeDevices>(loops_, set_of_gpu_, gpu_parameters().parse(section_of(root, "gpus")),
                                        next_origin_, hosts, multiprocessors);
   next_origin_ += gpus + cluster_.host_count;
+}
+
+// Puts a flow scheduler between the executor and the network, if the configuration names one.
+void System::schedule_flows() {
+  const SchedulingParameters parameters = scheduling_parameters().parse(section_of(root_, "scheduling"));
+  const ConfigNode& node = parameters.flows;
+  if (node.is_null()) return;
+  const std::string name = Registry<FlowScheduler>::component_name(node, "");
+  if (packets_ == nullptr)
+    node.fail(fmt::format("flow scheduler '{}' needs a fabric, and `network: ideal` has none", name));
+  std::unique_ptr<FlowScheduler> scheduler = Registry<FlowScheduler>::instance().create(node, "");
+  const std::uint32_t wanted = scheduler->needs().classes;
+  const std::int64_t classes =
+      read_integer(ConfigNode::scalar(configured(root_, "network.switch.classes"), {}));
+  if (classes < wanted) {
+    node.fail(fmt::format("flow scheduler '{}' uses {} data classes, and network.switch.classes is {}", name,
+                          wanted, classes));
+  }
+  if (parameters.interval > scheduler->needs().every) {
+    node.fail(
+        fmt::format("flow scheduler '{}' decides every {}, and scheduling.interval is {}: longer than that",
+                    name, format_time(scheduler->needs().every), format_time(parameters.interval)));
+  }
+  ScheduledEndpoint::Setup setup{name, parameters.flow_delay, parameters.flow_idle, {}, set_of_gpu_};
+  for (const TransportFigures& figures : transports_) setup.queue_pairs.push_back(figures.queue_pairs);
+  auto scheduled = std::make_unique<ScheduledEndpoint>(std::move(endpoint_), std::move(scheduler), engine_,
+                                                       cluster_, std::move(setup));
+  flows_ = scheduled.get();
+  endpoint_ = std::move(scheduled);
 }
 
 WorkloadContext System::workload_context(std::uint64_t seed) const {

@@ -11,6 +11,7 @@
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
 #include "sim/report/output_parameters.h"
+#include "sim/scheduling/flow/scheduled_endpoint.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/structure.h"
 #include "sim/topology/topology.h"
@@ -36,6 +37,9 @@ class System {
   // Return null for `network: ideal`.
   const PacketNetwork* packets() const { return packets_; }
   PacketNetwork* packets() { return packets_; }
+  // Return null if the configuration names no flow scheduler.
+  const ScheduledEndpoint* flows() const { return flows_; }
+  ScheduledEndpoint* flows() { return flows_; }
   // Returns null if the network has no optical circuits that jobs can request.
   CircuitControl* circuits() { return circuits_; }
   // Returns the structure of the cluster, with its bisection while all links that faults take down are down.
@@ -55,6 +59,8 @@ class System {
   std::uint32_t next_origin() const { return next_origin_; }
 
  private:
+  void schedule_flows();
+
   const ConfigNode& root_;
   Cluster cluster_;
   Partition partition_;
@@ -64,6 +70,7 @@ class System {
   OutputParameters output_;
   std::vector<TransportFigures> transports_;
   PacketNetwork* packets_ = nullptr;
+  ScheduledEndpoint* flows_ = nullptr;
   CircuitControl* circuits_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;

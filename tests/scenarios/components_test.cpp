@@ -168,6 +168,18 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"scheduling/merge.yaml", "workloads/layers/moe.yaml", kSmallGradients},
                       Case{"scheduling/preferred.yaml", "workloads/layers/moe.yaml", kSmallGradients},
                       Case{"scheduling/priority.yaml", "workloads/layers/vgg_19.yaml", kSmallGradients}));
+INSTANTIATE_TEST_SUITE_P(FlowSchedulers, ShippedConfigs,
+                         ::testing::Values(Case{"scheduling/deadline.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/echelon.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/fair.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/fastpass.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/las.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/max_min.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/sincronia.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/srpt.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/strict.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/varys.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/paths.yaml", "traffic/shift_4.yaml"}));
 
 std::string all_configs() {
   std::ostringstream text;

@@ -97,6 +97,15 @@ std::string counters_text(const Results& results) {
   return fmt::format("{} drops, {}{} ECN marks, {} CNPs, {}", n.drops, no_way, n.ecn_marks, n.cnps, held);
 }
 
+std::string flow_scheduling_text(const FlowSchedulingSummary& s) {
+  std::string text = fmt::format("{}: {} flows, {} decisions", s.scheduler, s.flows, s.decisions);
+  if (s.intervals > 0) text += fmt::format(" at {} intervals", s.intervals);
+  if (s.late > 0) text += fmt::format(", {} of them too late", s.late);
+  if (s.held > 0)
+    text += fmt::format("; {} holds, in sum {}", s.held, human_seconds(to_seconds(s.held_time)));
+  return text;
+}
+
 void network(Text out, const Results& results, std::size_t width) {
   if (!results.packet_network) return;
   fmt::format_to(out, "\n");
@@ -106,6 +115,8 @@ void network(Text out, const Results& results, std::size_t width) {
   if (results.slowdowns.count > 0) labelled(out, "slowdown", slowdown_text(results.slowdowns), width);
   labelled(out, "queues", queues_text(results), width);
   labelled(out, "network", counters_text(results), width);
+  if (!results.flow_scheduling.scheduler.empty())
+    labelled(out, "scheduling", flow_scheduling_text(results.flow_scheduling), width);
 }
 
 void slowdowns_by_size(Text out, const Results& results, std::size_t width) {

@@ -20,5 +20,7 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width);
 std::string completion_times(const FlowTimes& flows);
 std::string queues_text(const Results& results);
 std::string counters_text(const Results& results);
+// Returns what the flow scheduler did.
+std::string flow_scheduling_text(const FlowSchedulingSummary& scheduling);
 
 }  // namespace netsim::screen

@@ -57,6 +57,27 @@ TEST(SchedulerPlugins, PacedHoldsForAnInterval) {
   EXPECT_EQ(all.reordered, 0U);
 }
 
+// The second flow of an incast waits until the first is over.
+TEST(SchedulerPlugins, OneAtATimeHoldsTheSecondFlow) {
+  SimulationSetup setup;
+  setup.config = parse_config(
+      "topology: {kind: star, hosts: 3, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
+      "scheduling: {flows: one_at_a_time}\n",
+      "flows.yaml");
+  const std::string path = testing::TempDir() + "one_at_a_time_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << "{kind: incast, senders: 2, receiver: 2, bytes: 1 MB}\n";
+  setup.workload = path;
+  setup.threads = 1;
+  Simulation simulation(std::move(setup));
+  const Results results = simulation.run({});
+  std::filesystem::remove(path);
+  EXPECT_EQ(results.flow_scheduling.scheduler, "one_at_a_time");
+  EXPECT_EQ(results.flow_scheduling.flows, 2U);
+  EXPECT_EQ(results.flow_scheduling.held, 2U);
+  EXPECT_GT(results.flow_scheduling.held_time, 80 * kMicrosecond);  // 1 MB at 100 Gb/s
+  EXPECT_LT(results.flows.maximum, 180 * kMicrosecond);
+}
+
 TEST(SchedulerPlugins, GiveOneRunForAnyNumberOfThreads) {
   for (const char* kind : {"smallest_first", "paced", "compiler_overlap"}) {
     const Results one = run(kind, 1), two = run(kind, 2);

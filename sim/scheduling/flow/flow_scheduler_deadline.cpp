@@ -1,0 +1,91 @@
+// deadline: the flow with the earliest deadline goes first (PDQ: Hong, Caesar and Godfrey, SIGCOMM 2012).
+// With `admission`, flows that can meet their deadlines without making an admitted one late go before all
+// others (Varys, SIGCOMM 2014). Flows without a deadline go last.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "sim/core/registry.h"
+#include "sim/scheduling/flow/rule_view.h"
+#include "sim/scheduling/flow/rules/deadline.h"
+
+namespace netsim {
+namespace {
+
+struct DeadlineParameters : CentralParameters {
+  ConfigNode deadlines;
+  bool admission = false;
+};
+
+const Parameters<DeadlineParameters>& deadline_parameters() {
+  using P = DeadlineParameters;
+  static const auto parameters = add_central(
+      Parameters<P>()
+          .list("deadlines", &P::deadlines,
+                "deadlines by name of the communication, counted from the release of the flow: [{name: a, "
+                "after: 10 ms}, ...]; required")
+          .flag("admission", &P::admission,
+                "flows that cannot meet their deadlines go behind those that can"));
+  return parameters;
+}
+
+// Reads the deadlines by name.
+std::map<std::string, Time> read_deadlines(const ConfigNode& list, const ConfigNode& where) {
+  if (!list.is_sequence() || list.items().empty())
+    where.fail("flow scheduler 'deadline' needs `deadlines`: a list such as [{name: a, after: 10 ms}]");
+  std::map<std::string, Time> deadlines;
+  for (const ConfigNode& item : list.items()) {
+    if (!item.is_map()) item.fail("a deadline is a map with `name` and `after`");
+    item.allow_keys({"name", "after"});
+    const ConfigNode *name = item.find("name"), *after = item.find("after");
+    if (name == nullptr || after == nullptr) item.fail("a deadline needs `name` and `after`");
+    const Time time = read_time(*after);
+    if (time <= 0) after->fail("a deadline lies after the release of its flow: above 0");
+    if (!deadlines.emplace(read_text(*name), time).second)
+      name->fail(fmt::format("'{}' has two deadlines", read_text(*name)));
+  }
+  return deadlines;
+}
+
+class Deadline final : public FlowScheduler {
+ public:
+  Deadline(const DeadlineParameters& p, const ConfigNode& where)
+      : p_(p), deadlines_(read_deadlines(p.deadlines, where)) {}
+  FlowNeeds needs() const override { return {.central = true}; }
+  FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
+  void decide(const FlowsView& view, FlowDecisions& decisions) override {
+    RuleView rule(view, p_.use);
+    std::vector<std::uint8_t> admitted;
+    for (std::size_t i = 0; i < view.flows.size(); ++i) {
+      const FlowView& flow = view.flows[i];
+      const auto found = deadlines_.find(view.facts->name(flow));
+      if (found != deadlines_.end()) rule.flows()[i].deadline = flow.released + found->second;
+      if (p_.admission) admitted.push_back(admitted_.contains(flow.id) ? 1 : 0);
+    }
+    if (p_.admission) {
+      admit_by_deadline(rule.capacity(), rule.flows(), view.now, admitted);
+      admitted_.clear();
+      for (std::size_t i = 0; i < admitted.size(); ++i) {
+        if (admitted[i] != 0) admitted_.emplace(view.flows[i].id, true);
+      }
+    }
+    set_rates(view, edf_rates(rule.capacity(), rule.flows(), admitted), decisions);
+  }
+
+ private:
+  DeadlineParameters p_;
+  std::map<std::string, Time> deadlines_;
+  std::unordered_map<std::uint32_t, bool> admitted_;  // by FlowId; looked up only, never iterated
+};
+
+const Registration<FlowScheduler> kDeadline{
+    "deadline", "the flow with the earliest deadline goes first, with admission where that is wanted",
+    deadline_parameters(), [](const DeadlineParameters& p, const ConfigNode& where) {
+      return std::make_unique<Deadline>(p, where);
+    }};
+
+}  // namespace
+}  // namespace netsim

@@ -1,0 +1,72 @@
+// paths: each new flow gets the path whose most loaded link has the least load, by an estimate of what all
+// flows would need. Source: Al-Fares et al., "Hedera: dynamic flow scheduling for data center networks",
+// NSDI 2010. Flows keep their paths, so no packet overtakes another one.
+#include <map>
+#include <memory>
+
+#include "sim/core/registry.h"
+#include "sim/scheduling/flow/path_placement.h"
+#include "sim/scheduling/flow/rule_view.h"
+
+namespace netsim {
+namespace {
+
+struct PathsParameters {
+  std::int64_t most_paths = 64;
+  bool waits = true;
+};
+
+const Parameters<PathsParameters>& paths_parameters() {
+  using P = PathsParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .integer("most_paths", &P::most_paths, {1, 4096},
+                   "paths of a flow that are looked at, the first ones")
+          .choice("new_flows", &P::waits, {{"wait", true}, {"send", false}},
+                  "what a new flow does until it has its path: `wait` for it, or `send` on the path that "
+                  "routing chose and change to the other one");
+  return parameters;
+}
+
+class Paths final : public FlowScheduler {
+ public:
+  explicit Paths(const PathsParameters& p) : p_(p) {}
+  FlowNeeds needs() const override { return {.central = true}; }
+  FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
+  void decide(const FlowsView& view, FlowDecisions& decisions) override {
+    PathPlacement placement(static_cast<std::uint32_t>(p_.most_paths));
+    const std::vector<BitRate> demands = demands_of(view);
+    std::map<FlowId, std::uint32_t> kept;
+    std::vector<std::size_t> fresh;
+    std::vector<BitRate> fresh_demands;
+    for (std::size_t i = 0; i < view.flows.size(); ++i) {
+      const FlowView& flow = view.flows[i];
+      if (const auto placed = placed_.find(flow.id); placed != placed_.end()) {
+        kept.insert(*placed);
+        placement.add_load(view, flow, placed->second, demands[i]);
+      } else {
+        fresh.push_back(i);
+        fresh_demands.push_back(demands[i]);
+      }
+    }
+    const std::vector<std::uint32_t> hints = placement.place(view, fresh, fresh_demands);
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      const FlowId id = view.flows[fresh[i]].id;
+      kept.emplace(id, hints[i]);
+      decisions.path(id, hints[i]);
+      decisions.release(id);
+    }
+    placed_ = std::move(kept);
+  }
+
+ private:
+  PathsParameters p_;
+  std::map<FlowId, std::uint32_t> placed_;  // path of each flow that has bytes left
+};
+
+const Registration<FlowScheduler> kPaths{
+    "paths", "Hedera: each new flow gets the path with the least load", paths_parameters(),
+    [](const PathsParameters& p, const ConfigNode&) { return std::make_unique<Paths>(p); }};
+
+}  // namespace
+}  // namespace netsim

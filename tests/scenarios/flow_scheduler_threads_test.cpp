@@ -1,0 +1,93 @@
+// Do flow schedulers give the same run for any number of sets and threads, and does `fair` change nothing?
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+#include "sim/simulation/simulation.h"
+
+namespace netsim::flow_scheduler_threads_test {
+namespace {
+
+// The part `scheduling` of a configuration, and the workload.
+struct Run {
+  std::string scheduling;
+  std::string workload;
+  std::uint32_t sets = 1, threads = 1;
+};
+
+const std::string kAllReduce = "{kind: collective, collective: all_reduce, bytes: 2 MB}\n";
+const std::string kFlows =
+    "kind: flows\nflows:\n"
+    "  - {name: a, from: 0, to: 4, bytes: 300 KB}\n  - {name: a, from: 1, to: 5, bytes: 200 KB}\n"
+    "  - {name: b, from: 2, to: 4, bytes: 500 KB, start: 3 us}\n  - {name: c, from: 0, to: 5, bytes: 1 MB}\n";
+
+Results run(const Run& of) {
+  const std::string path = testing::TempDir() + "flow_scheduler_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << of.workload;
+  SimulationSetup setup;
+  setup.config =
+      parse_config("topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n" +
+                       of.scheduling + "engine: {sets: " + std::to_string(of.sets) + "}\n",
+                   "flow_schedulers.yaml");
+  setup.workload = path;
+  setup.threads = of.threads;
+  Simulation simulation(std::move(setup));
+  Results results = simulation.run({});
+  std::filesystem::remove(path);
+  EXPECT_EQ(to_string(results.outcome), std::string("done")) << of.scheduling;
+  return results;
+}
+
+void expect_equal(const Results& a, const Results& b, const std::string& what) {
+  EXPECT_EQ(a.fingerprints.results, b.fingerprints.results) << what;
+  EXPECT_EQ(a.fingerprints.packets, b.fingerprints.packets) << what;
+  EXPECT_EQ(a.flow_scheduling.decisions, b.flow_scheduling.decisions) << what;
+  EXPECT_EQ(a.flow_scheduling.intervals, b.flow_scheduling.intervals) << what;
+  EXPECT_EQ(a.flow_scheduling.held_time, b.flow_scheduling.held_time) << what;
+}
+
+TEST(FlowSchedulerThreads, SetsAndThreadsDoNotMatter) {
+  for (const char* flows :
+       {"max_min", "{kind: strict, by: size, act: rates, first: 1 KB}", "srpt", "las",
+        "{kind: varys, coflow: name}", "sincronia", "{kind: echelon, spacing: 5 us}",
+        "{kind: deadline, deadlines: [{name: a, after: 50 us}], admission: true}", "fastpass", "paths"}) {
+    for (const std::string& workload : {kAllReduce, kFlows}) {
+      const std::string scheduling =
+          "scheduling: {flows: " + std::string(flows) + ", interval: 2 us, flow_delay: 1500 ns}\n";
+      const Results one = run({scheduling, workload});
+      EXPECT_GT(one.flow_scheduling.intervals, 0U) << flows;
+      expect_equal(one, run({scheduling, workload, 5, 1}), flows);
+      expect_equal(one, run({scheduling, workload, 5, 2}), flows);
+    }
+  }
+}
+
+TEST(FlowSchedulerThreads, FairIsNoScheduler) {
+  for (const std::string& workload : {kAllReduce, kFlows}) {
+    const Results without = run({"", workload}), fair = run({"scheduling: {flows: fair}\n", workload});
+    EXPECT_EQ(without.fingerprints.results, fair.fingerprints.results);
+    EXPECT_EQ(without.fingerprints.packets, fair.fingerprints.packets);
+    EXPECT_EQ(without.flow_scheduling.scheduler, "");
+    EXPECT_EQ(fair.flow_scheduling.scheduler, "fair");
+    EXPECT_GT(fair.flow_scheduling.flows, 0U);
+  }
+}
+
+// A new flow waits for the next interval and the delay.
+TEST(FlowSchedulerThreads, DecisionsActAfterTheDelay) {
+  const std::string one_flow = "kind: flows\nflows:\n  - {from: 0, to: 4, bytes: 100 KB}\n";
+  const Results now = run({"scheduling: {flows: max_min, interval: 2 us}\n", one_flow});
+  const Results later = run({"scheduling: {flows: max_min, interval: 2 us, flow_delay: 7 us}\n", one_flow});
+  EXPECT_EQ(now.flow_scheduling.held_time, 2 * kMicrosecond);
+  EXPECT_EQ(later.flow_scheduling.held_time, 9 * kMicrosecond);
+  EXPECT_EQ(later.flows.maximum - now.flows.maximum, 7 * kMicrosecond);
+}
+
+}  // namespace
+}  // namespace netsim::flow_scheduler_threads_test

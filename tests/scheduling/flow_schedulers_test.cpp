@@ -1,0 +1,177 @@
+// Does each flow scheduler decide by its rule about four flows of two senders and two receivers?
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/flow/flow_scheduler.h"
+
+namespace netsim::flow_schedulers_test {
+namespace {
+
+constexpr BitRate kRate = 100 * kGbps;
+
+std::unique_ptr<FlowScheduler> make(const std::string& text) {
+  return Registry<FlowScheduler>::instance().create(parse_config(text, "c.yaml"), "");
+}
+
+// Flows A (two), B and C from GPUs 0 and 1 to GPUs 2 and 3. Port 0 and 1 lead from the senders, 2 and 3 to
+// the receivers. Flow i has name i, but both flows of A have name 0.
+class TwoByTwo : public FlowFacts {
+ public:
+  TwoByTwo() {
+    add(0, 2, 2 * kGigabyte, 0);
+    add(1, 3, 1 * kGigabyte, 0);
+    add(0, 3, 4 * kGigabyte, 1);
+    add(1, 2, 3 * kGigabyte, 2);
+  }
+  std::uint32_t path_count(const FlowView&) const override { return 2; }
+  // Path 1 goes over a port of its own, 4 plus the source.
+  std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const override {
+    return {flow.source, hint == 0 ? 4U : 5U, flow.destination};
+  }
+  std::string name(const FlowView& flow) const override { return std::string(1, "ABC"[flow.name]); }
+
+  // Returns the rate of each flow in Gbit/s after the decisions; -1: it is held, 0: it has no limit.
+  std::vector<std::int64_t> decide(FlowScheduler& scheduler) {
+    for (FlowView& flow : flows) flow.ports = ports_[flow.id];
+    FlowsView view;
+    view.now = now;
+    view.flows = flows;
+    view.port_rates = rates_;
+    view.facts = this;
+    decisions = {};
+    scheduler.decide(view, decisions);
+    std::vector<std::int64_t> result(flows.size(), -2);
+    for (const FlowDecisions::Decision& decision : decisions.list()) {
+      if (decision.kind == FlowDecisions::Kind::hold) result[decision.flow] = -1;
+      if (decision.kind == FlowDecisions::Kind::release) result[decision.flow] = 0;
+      if (decision.kind == FlowDecisions::Kind::rate) result[decision.flow] = decision.value / kGbps;
+      if (decision.kind == FlowDecisions::Kind::path)
+        hints[decision.flow] = static_cast<std::uint32_t>(decision.value);
+    }
+    return result;
+  }
+  std::vector<std::int64_t> decide(const std::string& scheduler) { return decide(*make(scheduler)); }
+
+  Time now = 0;
+  std::vector<FlowView> flows;
+  FlowDecisions decisions;
+  std::map<std::uint32_t, std::uint32_t> hints;  // by flow
+
+ private:
+  void add(std::uint32_t source, std::uint32_t destination, Bytes bytes, std::uint32_t name) {
+    FlowView flow;
+    flow.id = static_cast<std::uint32_t>(flows.size());
+    flow.source = source;
+    flow.destination = destination;
+    flow.bytes = flow.left = bytes;
+    flow.name = name;
+    flow.communication = flow.id;
+    flows.push_back(flow);
+    ports_.push_back({source, destination});
+  }
+  std::vector<std::vector<PortId>> ports_;
+  std::vector<BitRate> rates_ = std::vector<BitRate>(6, kRate);
+};
+
+using Rates = std::vector<std::int64_t>;
+
+TEST(FlowSchedulers, FairChangesNothing) {
+  TwoByTwo net;
+  const auto fair = make("fair");
+  EXPECT_FALSE(fair->needs().central);
+  EXPECT_EQ(fair->admit(net.flows[0]), FlowTreatment());
+}
+
+TEST(FlowSchedulers, MaxMinSharesEachLink) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("max_min"), Rates({50, 50, 50, 50}));
+  EXPECT_EQ(net.decide("{kind: max_min, use: 0.5}"), Rates({25, 25, 25, 25}));
+  EXPECT_TRUE(make("max_min")->admit(net.flows[0]).held);
+  EXPECT_FALSE(make("{kind: max_min, new_flows: send}")->admit(net.flows[0]).held);
+}
+
+TEST(FlowSchedulers, StrictServesUrgentLevelsFirst) {
+  TwoByTwo net;
+  const std::string by_size = "{kind: strict, by: size, first: 1500 MB, act: ";
+  EXPECT_EQ(net.decide(by_size + "rates}"), Rates({100, 100, -1, -1}));
+  const auto classes = make(by_size + "classes}");
+  EXPECT_EQ(classes->needs().classes, 2U);
+  EXPECT_EQ(classes->admit(net.flows[1]).traffic_class, 0);
+  EXPECT_EQ(classes->admit(net.flows[2]).traffic_class, 1);
+  net.flows[3].priority = 7;
+  EXPECT_EQ(make("strict")->admit(net.flows[3]).traffic_class, 0);
+  EXPECT_EQ(make("strict")->admit(net.flows[2]).traffic_class, 1);
+  net.flows[2].job = 4;
+  EXPECT_EQ(make("{kind: strict, by: job, levels: 3}")->admit(net.flows[2]).traffic_class, 2);
+}
+
+TEST(FlowSchedulers, SrptServesTheFewestBytesFirst) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("srpt"), Rates({100, 100, -1, -1}));
+  net.flows[3].left = 1;
+  EXPECT_EQ(net.decide("srpt"), Rates({-1, -1, 100, 100}));
+}
+
+TEST(FlowSchedulers, LasServesTheFewestBytesSentFirst) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("las"), Rates({50, 50, 50, 50}));
+  // The first level ends after 10 MB, which takes 1.6 ms at 50 Gb/s.
+  EXPECT_EQ(net.decisions.again(), 1600 * kMicrosecond);
+  net.flows[0].left -= 20 * kMegabyte;
+  net.flows[1].left -= 20 * kMegabyte;
+  EXPECT_EQ(net.decide("las"), Rates({-1, -1, 100, 100}));
+}
+
+TEST(FlowSchedulers, VarysServesTheSmallestBottleneckFirst) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("{kind: varys, coflow: name}"), Rates({100, 100, -1, -1}));
+  EXPECT_EQ(net.decide("{kind: varys, coflow: name, backfill: none}"), Rates({100, 50, -1, -1}));
+}
+
+TEST(FlowSchedulers, SincroniaFollowsItsOrder) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("{kind: sincronia, coflow: name}"), Rates({-1, -1, 100, 100}));
+}
+
+TEST(FlowSchedulers, DeadlineServesTheEarliestFirst) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("{kind: deadline, deadlines: [{name: B, after: 1 s}]}"), Rates({-1, -1, 100, 100}));
+  // B takes 320 ms, so it is late, and goes behind A.
+  EXPECT_EQ(
+      net.decide("{kind: deadline, admission: true, deadlines: [{name: A, after: 1 s}, {name: B, after: "
+                 "100 ms}]}"),
+      Rates({100, 100, -1, -1}));
+  EXPECT_THROW(make("deadline"), ConfigError);
+}
+
+// All flows are of one group. The one that was released first has the earliest deadline.
+TEST(FlowSchedulers, EchelonServesDeadlinesInARow) {
+  TwoByTwo net;
+  EXPECT_EQ(net.decide("{kind: echelon, spacing: 1 s}"), Rates({100, 100, -1, -1}));
+}
+
+TEST(FlowSchedulers, PathsSpreadsFlows) {
+  TwoByTwo net;
+  net.flows.resize(2);
+  EXPECT_EQ(net.decide("paths"), Rates({0, 0}));
+  EXPECT_NE(net.hints[0], net.hints[1]);
+}
+
+TEST(FlowSchedulers, FastpassMatchesSourcesAndDestinations) {
+  TwoByTwo net;
+  const auto fastpass = make("{kind: fastpass, slot: 20 us}");
+  EXPECT_EQ(net.decide(*fastpass), Rates({100, 100, -1, -1}));
+  EXPECT_EQ(net.decisions.again(), 20 * kMicrosecond);
+  EXPECT_EQ(net.decide(*fastpass), Rates({-1, -1, 100, 100}));
+  EXPECT_EQ(net.decide(*fastpass), Rates({100, 100, -1, -1}));
+}
+
+}  // namespace
+}  // namespace netsim::flow_schedulers_test
