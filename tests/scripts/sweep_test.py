@@ -96,8 +96,8 @@ class SweepTest(unittest.TestCase):
         gate = self.write("gate", f"""#!/bin/bash
 case "$*" in *print-config*) exec {BINARY} "$@";; esac
 until [[ -e {self.folder}/open ]]; do
-  for ticket in {self.folder}/tickets/*; do rm "$ticket" 2>/dev/null && break 2; done
-  sleep 0.01
+  for ticket in {self.folder}/tickets/*; do [[ -e $ticket ]] && rm "$ticket" 2>/dev/null && break 2; done
+  sleep 0.02
 done
 exec {BINARY} "$@"
 """)
