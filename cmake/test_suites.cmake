@@ -10,6 +10,7 @@
 #           whose name has `Long` in front, runs all cases.
 #   STUDY   suites that replay a study or a figure of a paper.
 # Each test has the label `long` if its name begins with `Long`, otherwise `quick`. Those of STUDY have `study`, too.
+# The test `LongOthers.LABEL` runs all cases of the suites that are neither long nor SHARED: those of properties, for example.
 #
 # A suite that skipped a case, and had none that failed, counts as skipped. Its output then ends with the list of skipped
 # cases, which is not at the end after a failure or a crash.
@@ -69,6 +70,7 @@ endfunction()
 execute_process(COMMAND ${RUNNER} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${listed}")
 set(tests "")
+set(long_or_shared "Long*")  # as a filter of GoogleTest has them
 foreach(line IN LISTS lines)
   if(line MATCHES "^([A-Za-z0-9_/]+)\\.( |$)")  # Suite., Instance/Suite. or Suite/0.  # TypeParam = ...
     set(suite ${CMAKE_MATCH_1})
@@ -78,10 +80,17 @@ foreach(line IN LISTS lines)
     append_test(${PREFIX}${suite} ${suite})
     if(shared)
       append_test(Long${PREFIX}${suite} ${suite})
+      string(APPEND long_or_shared ":${suite}.*")
     endif()
   endif()
 endforeach()
 if(tests STREQUAL "")
   message(FATAL_ERROR "${RUNNER} has no tests")
+endif()
+if(LABEL)
+  string(APPEND tests
+    "add_test([==[LongOthers.${LABEL}]==] [==[${RUNNER}]==] [==[--gtest_filter=-${long_or_shared}]==] --gtest_brief=1)\n"
+    "set_tests_properties([==[LongOthers.${LABEL}]==] PROPERTIES SKIP_RETURN_CODE 77 "
+    "LABELS [==[long;${LABEL}]==] TIMEOUT 7200 ENVIRONMENT NETSIM_TEST_SIZE=full)\n")
 endif()
 file(WRITE ${FILE} "${tests}")

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/test_size.h"
+
 namespace netsim::config_test {
 namespace {
 
@@ -160,7 +162,7 @@ TEST(Config, RefusesDeepNesting) {
 TEST(Config, HostileDocumentsEndSoon) {
   const auto repeated = [](const std::string& piece) {
     std::string text;
-    while (text.size() + piece.size() <= (1U << 20)) text += piece;
+    while (text.size() + piece.size() <= test::by_size(1U << 20, 1U << 18, 1U << 17)) text += piece;
     return text;
   };
   for (const char* piece : {"[",      "{",   "- ",   "? ", "a: ", "'",   "\"",    "[a, ",   "{a: ",  "a",

@@ -40,10 +40,14 @@ TEST_P(ShippedConfigs, Run) {
   EXPECT_GT(results.simulated, 0);
 }
 
-const std::vector<std::string> kShort = {"microbatches=2", "model.sequence=256"};
+const std::vector<std::string> kShort = {"microbatches=2", "model.sequence=128", "model.hidden=512",
+                                         "model.vocabulary=1024"};
 const std::vector<std::string> kFewBytes = {"bytes=1 MB", "repeat=1"};
+const std::vector<std::string> kFewRanks = {"bytes=1 MB", "repeat=1", "ranks=32"};
 const std::vector<std::string> kSmallGradients = {"scale.bytes=0.02", "iterations=2"};
-const std::vector<std::string> kShortLayers = {"model.sequence=256"};
+const std::vector<std::string> kShortLayers = {"model.sequence=128"};
+const std::vector<std::string> kShortGpt = {"model.sequence=128", "model.vocabulary=1024"};
+const std::vector<std::string> kFewIterations = {"iterations=2"};
 
 INSTANTIATE_TEST_SUITE_P(
     Collectives, ShippedConfigs,
@@ -93,12 +97,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"topologies/dgx_1.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/dgx_1v.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/dgx_2.yaml", "collectives/all_reduce.yaml", kFewBytes},
-                      Case{"topologies/dgx_a100.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/dgx_a100.yaml", "collectives/all_reduce.yaml", kFewRanks},
                       Case{"topologies/dgx_b200.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/dgx_h100.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/dgx_h200.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/full_mesh.yaml", "collectives/all_reduce.yaml", kFewBytes},
-                      Case{"topologies/gb200.yaml", "collectives/all_reduce.yaml", kFewBytes},
+                      Case{"topologies/gb200.yaml", "collectives/all_reduce.yaml", kFewRanks},
                       Case{"topologies/mixed.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/nccl_xml.yaml", "collectives/all_reduce.yaml", kFewBytes},
                       Case{"topologies/pcie_server.yaml", "collectives/all_reduce.yaml", kFewBytes},
@@ -123,15 +127,16 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/ideal.yaml", "pipeline/zb_h2.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/zb_v.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/communication.yaml"},
-                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_chimera.yaml"},
+                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_chimera.yaml", kShortGpt},
                       Case{"pipeline/accelerator.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"compute/a100_40gb.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"compute/failures.yaml", "workloads/small_gpt_checkpoints.yaml"},
                       Case{"compute/measured.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"compute/stragglers.yaml", "workloads/small_gpt_ptdp.yaml", kShort},
                       Case{"topologies/dgx_h100.yaml", "workloads/llama_3_70b_fp8.yaml", kShortLayers},
-                      Case{"topologies/dgx_h100.yaml", "workloads/small_llama_fp8_parameters.yaml"},
-                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml"},
+                      Case{"topologies/dgx_h100.yaml", "workloads/small_llama_fp8_parameters.yaml",
+                           kShortLayers},
+                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_dual_pipe.yaml", kShortGpt},
                       Case{"topologies/two_fabrics.yaml", "workloads/small_gpt_checkpoints.yaml"},
                       Case{"two_dgx.yaml", "workloads/small_moe_ptdp.yaml", kShortLayers},
                       Case{"two_dgx.yaml", "workloads/small_moe_dispatch.yaml", kShortLayers},
@@ -140,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml", kShortLayers},
                       Case{"two_dgx.yaml", "workloads/small_moe_even.yaml", kShortLayers},
                       Case{"compute/aws_p3_8xlarge.yaml", "workloads/stage_meshes.yaml"},
-                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml"}));
+                      Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml", kShortGpt}));
 INSTANTIATE_TEST_SUITE_P(
     Models, ShippedConfigs,
     ::testing::Values(
@@ -149,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"two_dgx.yaml", "workloads/small_gpt_layer_optimizer.yaml", kShortLayers},
         Case{"two_dgx.yaml", "workloads/dlrm.yaml"}, Case{"two_dgx.yaml", "workloads/local_sgd.yaml"},
         Case{"compute/parameter_server.yaml", "workloads/parameter_server.yaml"},
-        Case{"compute/single_nic_stragglers.yaml", "workloads/stale_synchronous.yaml"}));
+        Case{"compute/single_nic_stragglers.yaml", "workloads/stale_synchronous.yaml", kFewIterations}));
 INSTANTIATE_TEST_SUITE_P(
     Layers, ShippedConfigs,
     ::testing::Values(

@@ -289,7 +289,7 @@ class UnreadableFile : public ::testing::Test {
 void register_file(const std::string& path) {
   const std::string suite = "Scenarios/" + std::filesystem::path(path).stem().string();
   try {
-    for (const DeclaredScenario& scenario : test::read_scenarios(path)) {
+    for (const DeclaredScenario& scenario : test::read_share_of_scenarios(path)) {
       ::testing::RegisterTest(suite.c_str(), scenario.name.c_str(), nullptr, scenario.source.c_str(),
                               path.c_str(), scenario.place.line,
                               [scenario]() -> ScenarioTest* { return new ScenarioTest(scenario); });

@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/paths.h"
+#include "tests/support/test_size.h"
+
 namespace netsim::scenario_file_test {
 namespace {
 
@@ -50,6 +53,15 @@ TEST(ScenarioFile, GivesEveryScenarioTheSharedKeys) {
   EXPECT_EQ(all[1].expected.exit, 0);
   EXPECT_THAT(all[1].assignments, ElementsAre("d=4"));
   EXPECT_THAT(all[1].threads, ElementsAre(2));
+}
+
+TEST(ScenarioFile, SaysWhichShareOfItTheQuickSuiteRuns) {
+  const std::string path = source_directory() + "/tests/scenarios/declared/schedulers.yaml";
+  const std::vector<DeclaredScenario> all = test::read_scenarios(path),
+                                      some = test::read_share_of_scenarios(path);
+  const std::size_t each = test::by_size(1U, 2U, 4U);
+  ASSERT_EQ(some.size(), (all.size() + each - 1) / each);
+  for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(some[i].name, all[i * each].name);
 }
 
 TEST(ScenarioFile, HasAScenarioForEachCase) {

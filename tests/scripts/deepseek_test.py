@@ -1,4 +1,7 @@
-"""Does scripts/deepseek.py find the steps of its jobs, and put their parts together? NETSIM_BINARY names the program."""
+"""Does scripts/deepseek.py find the steps of its jobs, and put their parts together?
+
+NETSIM_BINARY names the program. With NETSIM_TEST_SIZE=full sequences have four times as many tokens.
+"""
 
 import os
 import pathlib
@@ -14,7 +17,8 @@ from netsim_runs import steps
 from deepseek import Part, Step
 
 BINARY = pathlib.Path(os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim"))
-SMALL = [f"workload.model.{key}" for key in ("sequence=64", "hidden=512", "inner=512", "heads=8", "vocabulary=512", "experts.inner=128", "latent.query=128",
+TOKENS = 64 if os.environ.get("NETSIM_TEST_SIZE") == "full" else 16
+SMALL = [f"workload.model.{key}" for key in (f"sequence={TOKENS}", "hidden=512", "inner=512", "heads=8", "vocabulary=512", "experts.inner=128", "latent.query=128",
                                              "latent.key_value=128", "latent.value=64", "latent.plain=64", "latent.rotary=32")]
 
 

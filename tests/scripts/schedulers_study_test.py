@@ -38,7 +38,7 @@ transport: {queue_pairs: 1, acknowledge: {every: 256}}
 collectives: {library: as_configured, base_latency_ring: 0, hop_latency_net_ring: 0}
 scheduling: {latency: 1 ns}
 """
-CHAIN = "kind: layers\nname: chain\nreplicas: 2\niterations: 4\nwarm_up: 3\nlayers: [{LAYERS, bytes: 30 MB}]\n"
+CHAIN = "kind: layers\nname: chain\nreplicas: 2\niterations: 4\nwarm_up: 3\nlayers: [{LAYERS, bytes: BYTES}]\n"
 SCHEDULERS = {"fifo": None, "priority": {"whole": {"part": 0}, "thirds": {"part": "10 MB"}}}
 
 
@@ -54,8 +54,8 @@ class Folder(unittest.TestCase):
         self.errors = io.StringIO()
         self.write()
 
-    def write(self, layers="count: 4, forward: 1 ms, backward: 2 ms"):
-        (self.path / "chain.yaml").write_text(CHAIN.replace("LAYERS", layers))
+    def write(self, layers="count: 4, forward: 1 ms, backward: 2 ms", size="30 MB"):
+        (self.path / "chain.yaml").write_text(CHAIN.replace("LAYERS", layers).replace("BYTES", size))
         (self.path / "study.yaml").write_text(yaml.safe_dump(self.study, sort_keys=False))
 
     def main(self, *more):
@@ -155,7 +155,7 @@ class Search(Folder):
         self.assertEqual(rows, [["1", "3.00", "1.00*"], ["2", "", "2.00"]])
 
     def test_finds_sizes_that_are_no_worse_than_the_defaults(self):
-        self.write("count: 3, forward: 1 ms, backward: 1 ms")
+        self.write("count: 3, forward: 1 ms, backward: 1 ms", "30 MB" if FULL else "10 MB")
         call = ("--workload", self.path / "chain.yaml", "--config", self.path / "network.yaml", "--csv", self.path / "table.csv")
         output = self.main("--search", "credit", *call)
         self.assertIn("best: {'kind': 'credit', 'part': '", output)
@@ -174,10 +174,10 @@ class Shipped(unittest.TestCase):
         runs = list(study.runs())
         self.assertEqual(len(study.networks), 3)
         first = runs[0]
-        for run in runs:
-            if run.scheduler == schedulers.NONE or run.group() == first.group():
-                done = subprocess.run([*run.job.call(BINARY), "--print-config", "--json", "-"], capture_output=True, text=True, check=False)
-                self.assertEqual(done.returncode, 0, f"{run.job.name}\n{done.stderr}")
+        some = [run for run in runs if run.scheduler == schedulers.NONE or run.group() == first.group()]
+        for run in some[::1 if FULL else 3]:
+            done = subprocess.run([*run.job.call(BINARY), "--print-config", "--json", "-"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, f"{run.job.name}\n{done.stderr}")
 
     def test_the_table_of_the_page_is_that_of_the_study(self):
         table = evidence.read(evidence.DATA / "schedulers.csv")

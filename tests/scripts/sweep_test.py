@@ -96,9 +96,9 @@ class SweepTest(unittest.TestCase):
         gate = self.write("gate", f"""#!/bin/bash
 case "$*" in *print-config*) exec {BINARY} "$@";; esac
 until [[ -e {self.folder}/open ]]; do
-  for ticket in {self.folder}/tickets/*; do rm "$ticket" 2>/dev/null && break 2; done
+  for ticket in {self.folder}/tickets/*; do [[ -e $ticket ]] && rm "$ticket" 2>/dev/null && break 2; done
   [[ -d {self.folder} ]] || exit 1  # the test is over, and its sweep was killed before this run began
-  sleep 0.01
+  sleep 0.02
 done
 exec {BINARY} "$@"
 """)

@@ -8,11 +8,12 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::test {
 
-// Reads every prefix of `text`, and `count` copies with a few characters changed, removed or doubled. `read`
-// may throw an Error other than a bug's, and nothing else.
+// Reads every prefix of `text`, and `count` copies with a few characters changed, removed or doubled. Outside
+// full runs it reads a share of both. `read` may throw an Error other than a bug's, and nothing else.
 inline void expect_sane(const std::string& text, const std::function<void(const std::string&)>& read,
                         int count = 3000) {
   const auto attempt = [&](const std::string& given) {
@@ -25,10 +26,12 @@ inline void expect_sane(const std::string& text, const std::function<void(const 
       ADD_FAILURE() << error.what() << "\n" << given;
     }
   };
-  for (std::size_t length = 0; length < text.size(); ++length) attempt(text.substr(0, length));
+  const int share = by_size(1, 3, 5);
+  for (std::size_t length = 0; length < text.size(); length += static_cast<std::size_t>(share))
+    attempt(text.substr(0, length));
   constexpr std::string_view kCharacters = "0123456789 .-+eE,\n\t\"#>ax{}%";
   RandomStream random(1, "mutations");
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count / share; ++i) {
     std::string given = text;
     for (std::uint64_t changes = 1 + random.below(3); changes > 0 && !given.empty(); --changes) {
       const auto at = static_cast<std::size_t>(random.below(given.size()));

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/support/paths.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::test {
 namespace {
@@ -171,7 +172,7 @@ void add_scenarios(const std::string& name, const ConfigNode& node,
 }
 
 std::vector<DeclaredScenario> scenarios_of(const ConfigNode& root) {
-  root.allow_keys({"every", "scenarios"});
+  root.allow_keys({"every", "quick_share", "scenarios"});
   const ConfigNode &every = section_of(root, "every"), &all = section_of(root, "scenarios");
   every.allow_keys(scenario_keys());
   if (!all.is_map()) root.fail("'scenarios' is missing: a map of names and scenarios");
@@ -191,6 +192,14 @@ std::vector<DeclaredScenario> scenarios_of(const ConfigNode& root) {
 
 std::vector<DeclaredScenario> read_scenarios(const std::string& path) {
   return scenarios_of(load_config(path));
+}
+
+std::vector<DeclaredScenario> read_share_of_scenarios(const std::string& path) {
+  const ConfigNode root = load_config(path);
+  const ConfigNode* share = root.find("quick_share");
+  const auto each =
+      static_cast<std::size_t>(share == nullptr ? 1 : std::max(read_integer(*share), std::int64_t{1}));
+  return share_of(scenarios_of(root), each, 2 * each);
 }
 
 std::vector<DeclaredScenario> parse_scenarios(const std::string& text, const std::string& name) {

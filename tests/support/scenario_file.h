@@ -64,6 +64,9 @@ struct DeclaredScenario {
 
 // Reads a scenario file. Throws ConfigError or IoError with the place of what is wrong.
 std::vector<DeclaredScenario> read_scenarios(const std::string& path);
+// Reads those scenarios of a file that the size of this run has. The key `quick_share` at the top of the file
+// says that the quick suite runs each n-th one; under a sanitizer, half as many run.
+std::vector<DeclaredScenario> read_share_of_scenarios(const std::string& path);
 // Reads scenarios from a text; `name` stands for the file in messages.
 std::vector<DeclaredScenario> parse_scenarios(const std::string& text, const std::string& name);
 

@@ -111,7 +111,8 @@ TEST_P(EveryPlan, IsLazy) {
                           : GetParam().suits(32'768) ? 32'768
                                                      : group_sizes(GetParam()).back();
   const auto plan = make_plan(GetParam().algorithm, GetParam().kind, p);
-  for (const std::uint32_t rank : {0U, 1U, p / 3, p - 1}) {
+  for (const std::uint32_t rank :
+       test::by_size<std::vector<std::uint32_t>>({0, 1, p / 3, p - 1}, {p / 3}, {p / 3})) {
     for (std::uint32_t block = 0; block < plan->blocks(rank); ++block) {
       const std::uint32_t steps = plan->steps(rank, block);
       for (const std::uint32_t index : {0U, 1U, steps / 2, steps - 1}) {

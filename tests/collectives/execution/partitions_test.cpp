@@ -49,7 +49,8 @@ TEST(LongPartitions, RingsAndTreesTakeWhatNcclTakes) {
 }
 
 // Blackwell's multiprocessors are not slower than Hopper's: with the same NICs its trees are not slower on
-// two, three and four hosts. An inner host of four sends twice the buffer, 387 GB/s of bus bandwidth.
+// two, three and four hosts (the long test). An inner host of four sends twice the buffer, 387 GB/s of bus
+// bandwidth.
 double tree_over(const std::string& host, std::uint32_t hosts) {
   return busbw_of("topology: {kind: star, hosts: 32, rate: 400 Gbps, delay: 1 us}\nhost: " + host +
                       "\nhosts: " + std::to_string(hosts) +
@@ -58,12 +59,10 @@ double tree_over(const std::string& host, std::uint32_t hosts) {
                   8 * hosts, kGibibyte);
 }
 TEST(Partitions, ATreeOfBlackwellIsAsFastAsOneOfHopper) {
-  const double blackwell = tree_over("dgx_b200", 4);
-  EXPECT_GT(blackwell, tree_over("dgx_h100", 4));
-  EXPECT_NEAR(blackwell / 387, 1, 0.1);
+  EXPECT_NEAR(tree_over("dgx_b200", 4) / 387, 1, 0.1);
 }
 TEST(LongPartitions, ATreeOfBlackwellIsAsFastAsOneOfHopper) {
-  for (const std::uint32_t hosts : {2U, 3U})
+  for (const std::uint32_t hosts : {2U, 3U, 4U})
     EXPECT_GT(tree_over("dgx_b200", hosts), tree_over("dgx_h100", hosts)) << hosts;
 }
 
@@ -78,8 +77,9 @@ TEST(Partitions, ChannelsOnOneQueuePairDoNotPauseEachOther) {
             queue_pairs + "}\n",
         4, kGibibyte / 2);
   };
-  EXPECT_GT(ring("1"), 47.5);
-  EXPECT_NEAR(ring("1") / ring("8"), 1, 0.01);
+  const double on_one = ring("1");
+  EXPECT_GT(on_one, 47.5);
+  EXPECT_NEAR(on_one / ring("8"), 1, 0.01);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/collectives/packet_collectives.h"
+#include "tests/support/test_size.h"
 
 namespace netsim::proxy_test {
 namespace {
@@ -72,10 +73,12 @@ TEST(Proxy, IsWhyTwoAndThreeStepsOfAnAllToAllGain) {
   const auto gain = [&](const char* steps, const std::string& overhead) {
     return time_of("{kind: nccl_p2p, pxn: false}", overhead) / time_of(steps, overhead);
   };
-  EXPECT_LT(gain("two_step", "0 us"), 1.2);
   EXPECT_GT(gain("two_step", "2 us"), 1.2);
-  EXPECT_LT(gain("three_step", "0 us"), 1);
   EXPECT_GT(gain("three_step", "2 us"), 1.2);
+  if (test::full_size()) {
+    EXPECT_LT(gain("two_step", "0 us"), 1.2);
+    EXPECT_LT(gain("three_step", "0 us"), 1);
+  }
   EXPECT_NEAR(time_of("three_step", "2 us") / time_of("three_step", "0 us"), 1, 0.1);
 }
 

@@ -228,7 +228,7 @@ TEST(PipelineWithLinkDelay, EndsWhenTheMaxPlusRecurrenceSays) {
   if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
     GTEST_SKIP() << "python3 is not installed, and the recurrence is written in it";
   }
-  const std::vector<Shape> shapes = random_shapes(test::by_size(24, 12, 8));
+  const std::vector<Shape> shapes = random_shapes(test::by_size(24, 8, 5));
   std::string command = "python3 '" + source_directory() + "/tests/training/strategy/max_plus.py'";
   for (const Shape& shape : shapes) command += " " + shape.words();
   const std::vector<Time> expected = numbers_of(command);
@@ -338,7 +338,7 @@ TEST(PipelineWithLinkDelay, EveryScheduleEndsWhenItsReplaySays) {
   if (numbers_of("python3 -c 'print(1)' 2>/dev/null") != std::vector<Time>{1}) {
     GTEST_SKIP() << "python3 is not installed, and the replay is written in it";
   }
-  expect_ends_of_replays(random_replays(test::by_size<std::size_t>(8, 4, 2)), "replays.json");
+  expect_ends_of_replays(random_replays(test::by_size<std::size_t>(8, 3, 1)), "replays.json");
 }
 
 // ---- Messages of a stage in one stream
@@ -388,7 +388,7 @@ TEST(PipelineWithOrderedMessages, EveryScheduleEndsWhenItsReplaySays) {
   }
   std::vector<Replayed> all;
   std::set<std::string> refused;
-  for (Replayed one : random_replays(8)) {
+  for (Replayed one : random_replays(test::by_size<std::size_t>(8, 4, 4))) {
     const ScheduledPipeline plan = schedule_pipeline(parse_config(one.schedule, ""), ConfigNode(), one.shape);
     if (!refuse_order(plan, one.waits).empty()) {
       refused.insert(one.schedule);
@@ -400,7 +400,7 @@ TEST(PipelineWithOrderedMessages, EveryScheduleEndsWhenItsReplaySays) {
   // Other schedules send before the receiver has come to the receive, which an NCCL stream waits for.
   for (const char* runs : {"gpipe", "one_f_one_b", "eager_1f1b", "zb_h1", "interleaved", "forward_only"})
     EXPECT_EQ(refused.count(runs), 0U) << runs;
-  EXPECT_GE(all.size(), 50U);  // of 104
+  EXPECT_GE(all.size(), test::by_size(50U, 20U, 20U));  // of 104 or 52
   expect_ends_of_replays(all, "ordered.json");
 }
 

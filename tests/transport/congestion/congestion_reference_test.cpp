@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const int kTraces = test::by_size(1000, 200, 100);
+const int kTraces = test::by_size(1000, 100, 50);
 constexpr int kRecords = 50;
 constexpr double kTolerance = 1e-9;
 
