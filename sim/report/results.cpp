@@ -208,6 +208,25 @@ std::int64_t slowdown_millionths(const FlowRecord& flow) {
                                    flow.ideal);
 }
 
+std::optional<double> JobResult::slowdown() const {
+  const Time ran = held() - moved;
+  if (!done || ran <= 0) return std::nullopt;
+  return static_cast<double>(end - arrival) / static_cast<double>(ran);
+}
+
+std::optional<Time> JobResult::tardiness() const {
+  if (!done || deadline == kNever) return std::nullopt;
+  return std::max<Time>(0, end - deadline);
+}
+
+const char* JobResult::state() const {
+  if (done) return "done";
+  if (!never_fits.empty()) return "never fits";
+  if (stopped) return "stopped by a failure";
+  if (begun) return "under way";
+  return waits ? "waits for GPUs" : "not arrived";
+}
+
 JobSummary summarise(const JobResult& job) {
   JobSummary summary;
   // Excludes the warm-up, from whose end on it counts, if one more iteration ended.

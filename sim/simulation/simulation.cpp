@@ -59,6 +59,7 @@ JobObserver Simulation::observer() {
                          recorder_->record(communication, choices_->choice(communication));
                        },
                        [this](JobId job, std::uint32_t iteration, Time end) {
+                         manager_->iteration_ended(job);
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
                        {},
@@ -88,6 +89,7 @@ void Simulation::open_outputs() {
     for (const JobDescription& job : jobs) run.jobs.push_back({job.name, job.source.get()});
     run.nic_names = nic_names(cluster);
     run.cluster = &cluster;
+    run.queue = manager_->has_queue();
     run.payload = first_packet_transport(cluster, system_.transports()).mtu;
     sinks_ = std::make_unique<ResultSinks>(setup_.output_directory, std::move(run));
   }
@@ -189,7 +191,7 @@ Prediction Simulation::predict(double seconds, const Watch& watch) {
   Prediction prediction = extrapolate(jobs_->ranks(), progress_->whole(), calibration);
   for (JobId job = 0; job < jobs_->size(); ++job) {
     const JobPlan& plan = jobs_->job(job).plan();
-    if (plan.source->memory() == nullptr) continue;
+    if (plan.source->memory() == nullptr || plan.gpus.empty()) continue;
     const MemoryPeak peak = planned_memory(*plan.source->memory());
     prediction.gpu_memory.push_back({plan.name, peak, system_.models().memory_of(plan.gpus[peak.rank])});
   }
