@@ -1,8 +1,8 @@
 // Job traces: a CSV table of the jobs that were submitted to a cluster, a line for each.
 //
 //   submitted,gpus,duration,iterations,workload,vc,weight,deadline,name
-//   0 s,8,1 h,,,research,1,,first
-//   90 s,4,,1000,resnet.yaml,,2,2 h,second
+//   0 s,8,3600 s,,,research,1,,first
+//   90 s,4,,1000,resnet.yaml,,2,7200 s,second
 //
 // The columns may be in any order. `submitted` and `gpus` are required, and each job has a `duration` or a
 // `workload`. A time without a unit in its cell has it in the name of the column: submitted_s, duration_ms.

@@ -27,7 +27,7 @@ FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 # Components of the page, by source file: kind and name.
 COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "through_root": "collective_algorithm", "always": "collective_library",
               "backwards": "placement", "shortest_first": "queue_discipline", "flow_lines": "result_sink", "layer_check": "strategy",
-              "named_flows": "workload_reader", "smallest_first": "task_scheduler"}
+              "named_flows": "workload_reader", "smallest_first": "task_scheduler", "few_gpus_first": "job_scheduler"}
 # The quick suite builds these, without optimization: the first and the last ones of the page, and one that a program uses.
 QUICK_COMPONENTS = ("halving", "twin_stars", "flow_lines", "named_flows")
 # In the quick suite each n-th header is compiled.
