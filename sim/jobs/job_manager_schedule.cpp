@@ -178,9 +178,8 @@ JobState JobManager::state_of(JobId number) const {
   state.iterations = job.source->iterations().value_or(0);
   const std::vector<Time>& ends = run.iteration_ends();
   state.iterations_done = static_cast<std::uint32_t>(ends.size());
-  const Time waited = managed.paused + managed.moved;
   if (!ends.empty()) {
-    const Time ran = ends.back() - managed.started - std::min(waited, ends.back() - managed.started);
+    const Time ran = ends.back() - managed.started - managed.waits_until(ends.size());
     state.iteration_time = ran / static_cast<Time>(ends.size());
   } else if (job.duration > 0) {
     state.iteration_time = job.duration / std::max<Time>(state.iterations, 1);
@@ -275,6 +274,8 @@ void JobManager::go_on(JobId job) {
   ManagedJob& state = states_[job];
   --moving_;
   state.moved += environment_.engine.now() - state.paused_at;
+  state.iterations_before = static_cast<std::uint32_t>(jobs_.job(job).iteration_ends().size());
+  state.waited_before = std::exchange(state.waited, state.paused + state.moved);
   state.stage = Stage::running;
   jobs_.go_on(job);
 }

@@ -27,6 +27,10 @@ struct ManagedJob {
   Time paused = 0;        // sum of the times without GPUs since its begin
   Time moved = 0;         // sum of the times of its moves
   std::uint32_t pauses = 0;
+  // Iterations that had ended when it last went on. waited is paused + moved then, and waited_before the same
+  // one time earlier, so that the mean of its iterations has no waits.
+  std::uint32_t iterations_before = 0;
+  Time waited = 0, waited_before = 0;
   std::uint32_t hold_from = 0;  // pausing: the iteration that it holds
   Time shift = 0;               // pausing: above 0, it keeps its GPUs and goes on so much later
 
@@ -34,6 +38,8 @@ struct ManagedJob {
   bool holds_gpus() const {
     return stage == Stage::running || stage == Stage::pausing || stage == Stage::moving;
   }
+  // Returns the waits before the end of its iteration `ended`, the last one that has ended.
+  Time waits_until(std::size_t ended) const { return ended > iterations_before ? waited : waited_before; }
   // Returns the time without GPUs since its begin.
   Time paused_until(Time now) const { return paused + (stage == Stage::paused ? now - paused_at : 0); }
   Time moved_until(Time now) const { return moved + (stage == Stage::moving ? now - paused_at : 0); }

@@ -15,7 +15,8 @@ std::optional<std::uint32_t> SourceJob::hold() {
     for (const std::uint32_t slot : ranks_[rank].active)
       first = std::max(first, set_of(rank).active[slot].task.iteration + 1);
   }
-  if (const auto all = source().iterations(); all && first >= *all) return std::nullopt;
+  const auto all = source().iterations();
+  if (first == 0 || (all && first >= *all)) return std::nullopt;
   hold_from_ = first;
   return first;
 }
