@@ -102,7 +102,7 @@ void JobManager::add_all() {
   for (JobId job = 0; job < descriptions_.size(); ++job) {
     shares_.push_back((*placed)[job].shared);
     add(descriptions_[job], std::move((*placed)[job].gpus));
-    if (states_[job].stage == ManagedJob::Stage::never_fits) jobs_.drop(job);
+    if (states_[job].stage == Stage::never_fits) jobs_.drop(job);
   }
 }
 
@@ -134,7 +134,7 @@ std::vector<PlacedRanks> JobManager::place_or_leave_out() {
   std::size_t left_out = 0;
   for (JobId job = 0; job < descriptions_.size(); ++job) {
     const auto leave_out = [&](const Error& error) {
-      states_[job].stage = ManagedJob::Stage::never_fits;
+      states_[job].stage = Stage::never_fits;
       states_[job].why = error.what();
       ++left_out;
     };
@@ -230,7 +230,7 @@ void JobManager::add_rest(Recovery::Rest rest) {
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));
   shares_.push_back(shares_[rest.before]);
-  states_.emplace_back().stage = ManagedJob::Stage::running;
+  states_.emplace_back().stage = Stage::running;
   holders_.push_back(static_cast<std::uint32_t>(descriptions_.size()));
   descriptions_.push_back(std::move(job));
   if (has_queue_) environment_.intervals.ask();  // a repaired host may have GPUs for others

@@ -90,6 +90,7 @@ class JobManager {
   struct GpuUse {
     std::vector<bool> taken, shared;
   };
+  using Stage = ManagedJob::Stage;
   class Decisions;
 
   static std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus);

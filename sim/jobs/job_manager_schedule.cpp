@@ -11,8 +11,6 @@
 
 namespace netsim {
 
-using Stage = ManagedJob::Stage;
-
 // Decisions: applies the decisions of one call of the job scheduler.
 class JobManager::Decisions final : public JobDecisions {
  public:
