@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/event_loop.h"
@@ -10,6 +11,8 @@
 #include "sim/transport/ideal_endpoint.h"
 #include "sim/workload/deferred_source.h"
 #include "sim/workload/traffic/busy_source.h"
+#include "sim/workload/traffic/simple_source.h"
+#include "tests/support/scripted_source.h"
 
 namespace netsim::job_pause_test {
 namespace {
@@ -86,6 +89,34 @@ TEST(JobPause, AJobThatNeverBeginsIsLeftOut) {
   EXPECT_FALSE(run.jobs.done());
   run.jobs.drop(1);
   EXPECT_TRUE(run.jobs.done());
+}
+
+// Tasks that became ready before keep what they had.
+TEST(JobPause, SetsTheTrafficOfLaterTasks) {
+  EventLoop loop;
+  IdealEndpoint endpoint(loop, 2, 7, 0);
+  const auto executor = Executor::create(loop, endpoint, ConfigNode(), 10);
+  ComputeDevices devices({&loop}, {0, 0}, {}, 20);
+  const WorkDurations times(std::vector<Time>{});
+  SimpleSource source("two", 2);
+  const GroupId group = source.add_group({0, 1});
+  Task task;
+  task.stream = Stream::dp;
+  task.body = test::collective(CollectiveKind::all_reduce, group, 64);
+  for (int i = 0; i < 2; ++i) source.add_task_everywhere(task);
+  std::vector<std::pair<int, int>> traffic;
+  JobObserver observer;
+  observer.task = [&](const TaskRecord& record) {
+    const TransferTraits& traits = record.task.payload()->traits;
+    traffic.emplace_back(traits.priority, traits.traffic_class);
+  };
+  JobSet jobs({&loop}, {0, 0}, *executor, devices, 30, observer);
+  jobs.add({"two", &source, &times, {0, 1}, 0, 0});
+  jobs.start(0);
+  jobs.set_traffic(0, 3, 1);
+  loop.run();
+  ASSERT_TRUE(jobs.done());
+  EXPECT_THAT(traffic, ElementsAre(std::pair{0, 0}, std::pair{0, 0}, std::pair{3, 1}, std::pair{3, 1}));
 }
 
 TEST(BusySource, SpreadsTheRemainderOverItsFirstIterations) {

@@ -53,6 +53,48 @@ const Registration<JobScheduler> kCheckedJobs{
       return std::make_unique<CheckedJobs>(Registry<JobScheduler>::instance().create(p.of, "fifo"));
     }};
 
+// ShiftedJobs: starts all jobs, and shifts job 0 once, when its first iteration has ended.
+class ShiftedJobs final : public JobScheduler {
+ public:
+  JobNeeds needs() const override { return {.iterations = true, .pauses = true}; }
+  void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
+    for (const JobState& job : view.jobs) {
+      if (job.waits()) decisions.start(job.job, {job.job});
+      if (shifted_ || job.job != 0 || job.iterations_done == 0) continue;
+      decisions.shift(0, 500 * kMicrosecond);
+      shifted_ = true;
+    }
+  }
+
+ private:
+  bool shifted_ = false;
+};
+
+const Registration<JobScheduler> kShiftedJobs{
+    "test_shifted_jobs", "shifts the third iteration of the first job", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<ShiftedJobs>(); }};
+
+// The shift is exact, and the job keeps its GPU meanwhile.
+TEST(JobSchedulers, ShiftTheNextIterationByAnExactTime) {
+  const test::Directory directory;
+  SimulationSetup setup;
+  setup.workload = directory.path() + "/jobs.yaml";
+  std::ofstream(setup.workload.text())
+      << "jobs:\n- {name: shifted, workload: {kind: busy, duration: 4 ms, iterations: 4}}\n"
+         "- {name: other, workload: {kind: busy, duration: 4 ms, iterations: 4}}\n";
+  setup.config = parse_config(
+      "{topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}, host: single_nic, network: ideal, "
+      "scheduling: {jobs: test_shifted_jobs}}",
+      "cluster.yaml");
+  const Results results = Simulation(std::move(setup)).run({});
+  EXPECT_EQ(results.jobs[0].end, 4500 * kMicrosecond);
+  EXPECT_EQ(results.jobs[0].iteration_ends[1], 2 * kMillisecond);
+  EXPECT_EQ(results.jobs[0].iteration_ends[2], 3500 * kMicrosecond);
+  EXPECT_EQ(results.jobs[0].pauses, 0U);
+  EXPECT_EQ(results.jobs[1].end, 4 * kMillisecond);
+  EXPECT_EQ(results.jobs[1].gpus, std::vector<std::uint32_t>{1});
+}
+
 struct TracedJob {
   std::uint32_t gpus = 0;
   Time duration = 0;

@@ -51,7 +51,7 @@ class Cluster final : public JobDecisions {
   std::vector<std::uint32_t> started, paused;
 };
 
-TEST(JobOrder, FifoWaitsBehindAJobThatDoesNotFitUnlessItBackfills) {
+TEST(JobSchedulerRules, FifoWaitsBehindAJobThatDoesNotFitUnlessItBackfills) {
   for (const bool backfill : {false, true}) {
     Cluster cluster(10);
     for (const std::uint32_t ranks : {8U, 4U, 2U}) cluster.add(Phase::queued, ranks);
@@ -64,7 +64,7 @@ TEST(JobOrder, FifoWaitsBehindAJobThatDoesNotFitUnlessItBackfills) {
   }
 }
 
-TEST(JobOrder, SrsfCountsGpusAndRemainingIterations) {
+TEST(JobSchedulerRules, SrsfCountsGpusAndRemainingIterations) {
   Cluster cluster(8);
   cluster.add(Phase::queued, 8, kSecond, 2);       // 16 GPU seconds
   cluster.add(Phase::queued, 4, kSecond, 3);       // 12
@@ -74,7 +74,7 @@ TEST(JobOrder, SrsfCountsGpusAndRemainingIterations) {
   EXPECT_THAT(cluster.started, ElementsAre(1, 2));
 }
 
-TEST(JobOrder, SrsfPausesALongerJobOnlyWhereItMay) {
+TEST(JobSchedulerRules, SrsfPausesALongerJobOnlyWhereItMay) {
   for (const bool pauses : {false, true}) {
     Cluster cluster(8);
     cluster.add(Phase::running, 8, kSecond, 10);
@@ -85,7 +85,7 @@ TEST(JobOrder, SrsfPausesALongerJobOnlyWhereItMay) {
   }
 }
 
-TEST(JobOrder, AJobThatAlreadyPausesIsNotPausedAgain) {
+TEST(JobSchedulerRules, AJobThatAlreadyPausesIsNotPausedAgain) {
   Cluster cluster(8);
   cluster.add(Phase::pausing, 8, kSecond, 10);
   cluster.add(Phase::queued, 4, kSecond, 1);
@@ -93,7 +93,7 @@ TEST(JobOrder, AJobThatAlreadyPausesIsNotPausedAgain) {
   EXPECT_THAT(cluster.paused, IsEmpty());
 }
 
-TEST(JobOrder, LasServesTheFirstQueueInOrderOfBegins) {
+TEST(JobSchedulerRules, LasServesTheFirstQueueInOrderOfBegins) {
   Cluster cluster(1);
   for (int job = 0; job < 4; ++job) cluster.add(Phase::paused, 1);
   const double held[] = {5000, 10, 20, 50'000};
@@ -106,7 +106,7 @@ TEST(JobOrder, LasServesTheFirstQueueInOrderOfBegins) {
   EXPECT_THAT(cluster.started, ElementsAre(2)) << "job 2 began before job 1, and both are in the first queue";
 }
 
-TEST(JobOrder, SlaTakesTheModifiedDueDateByWeight) {
+TEST(JobSchedulerRules, SlaTakesTheModifiedDueDateByWeight) {
   Cluster cluster(1);
   for (int job = 0; job < 3; ++job) cluster.add(Phase::queued, 1);
   cluster.jobs[1].deadline = 10 * kSecond;
@@ -120,7 +120,7 @@ TEST(JobOrder, SlaTakesTheModifiedDueDateByWeight) {
   EXPECT_THAT(cluster.started, ElementsAre(1)) << "8 s / 3 is less than 4 s";
 }
 
-TEST(JobOrder, UnknownTimesCountAsASecond) {
+TEST(JobSchedulerRules, UnknownTimesCountAsASecond) {
   JobState job;
   EXPECT_EQ(seconds_left(job), 1);
   job.iterations = 4;
