@@ -6,8 +6,9 @@
 // - Otherwise a job gets free GPUs at its arrival or later, when the job scheduler says so
 //   (scheduling/job/job_scheduler.h); by default that is `fifo`. GPUs become free when their job is over or
 //   paused. The scheduler is then called at the next scheduling interval.
-// - A managed run has a named job scheduler, or its jobs come from a trace or a random process. What a job
-//   needs only while it runs is freed at its end, and a job that can never fit is left out.
+// - A managed run has a named job scheduler, or its jobs come from a trace or a random process. A job that
+// can
+//   never fit is left out. What a job of a trace or process needs only while it runs is freed at its end.
 // - GPUs on a failed host are not given out, nor are those of a job that will restart on them.
 #pragma once
 

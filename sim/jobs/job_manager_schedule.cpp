@@ -153,7 +153,7 @@ void JobManager::end_job(JobId job) {
   ManagedJob& state = states_[job];
   if (state.stage == Stage::ended) return;
   state.stage = Stage::ended;
-  if (!is_managed_ || recovery_->has_stopped(job)) return;
+  if (!descriptions_[job].at_begin) return;
   jobs_.release(job);
   times_[job].reset();
 }
