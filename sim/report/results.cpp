@@ -237,7 +237,8 @@ JobSummary summarise(const JobResult& job) {
   if (job.done) summary.jct_s = to_seconds(job.end - job.arrival);
   if (ended > 0) {
     const Time end = job.done ? job.end : job.iteration_ends.back();
-    summary.iteration_time_s = to_seconds(end - begin) / static_cast<double>(ended);
+    const Time waits = job.done && !warm ? job.paused + job.moved : 0;  // of a job scheduler
+    summary.iteration_time_s = to_seconds(end - begin - waits) / static_cast<double>(ended);
     const double gpu_seconds = *summary.iteration_time_s * static_cast<double>(job.gpus.size());
     summary.tflops_per_gpu = gpu_seconds > 0 ? job.model_flops / gpu_seconds * 1e-12 : 0;
   }
