@@ -37,6 +37,8 @@ class CriticalPath {
   // `gpus` holds the GPU of each rank.
   explicit CriticalPath(const std::vector<std::uint32_t>& gpus);
 
+  // Replaces the GPU of each rank, while no task of the job runs.
+  void move(const std::vector<std::uint32_t>& gpus);
   // Sets the job's arrival. Must be called before any record.
   void open(Time begin);
   // Take the records in the order in which the statistics apply them.

@@ -82,7 +82,9 @@ struct JobPlan {
   std::string name;                     // used in tables and messages
   TaskSource* source = nullptr;         // must outlive the job
   const ComputeTimes* times = nullptr;  // must outlive the job
-  std::vector<std::uint32_t> gpus;      // by rank, all different; until the job begins it may get others
+  // By rank, all different; until the job begins it may get others. Empty: its state is made when it gets
+  // GPUs, and freed when it has ended.
+  std::vector<std::uint32_t> gpus;
   Time arrival = 0;
   std::uint8_t priority = 0;  // of the job's messages (TransferTraits)
   // Null: the communications of a stream are launched in program order, one after the other.

@@ -13,11 +13,6 @@
 namespace netsim {
 namespace {
 
-// Returns the ranks of a job that are GPUs.
-std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus) {
-  return static_cast<std::uint32_t>(gpus.size()) - job.source->storage_ranks();
-}
-
 // Returns the kind of host to name in an error: this one, if its hosts can have CPUs, or one that can.
 std::string kind_with_cpus(const std::string& kind) {
   const ComponentInfo* info = Catalogue::instance().find(Host::kComponentKind, kind);
@@ -43,6 +38,9 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
   const ConfigNode& root = environment_.configuration;
   const Cluster& cluster = environment_.cluster;
   scheduling_ = scheduling_parameters().parse(section_of(root, "scheduling"));
+  scheduler_ = Registry<JobScheduler>::instance().create(scheduling_.jobs, "fifo");
+  is_managed_ = !scheduling_.jobs.is_null() || std::any_of(descriptions_.begin(), descriptions_.end(),
+                                                           [](const auto& job) { return job.at_begin; });
   connect_arrivals();
   connect_decisions();
   const GpuParameters gpus = gpu_parameters().parse(section_of(root, "gpus"));
@@ -53,10 +51,16 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
         slowness_of_gpus(static_cast<std::uint32_t>(cluster.gpus.size()), gpus.variation, environment_.seed);
   }
   add_all();
-  recovery_ =
-      std::make_unique<Recovery>(environment_.engine, cluster, jobs_, read_failures(gpus.failures, cluster),
-                                 [this](Recovery::Rest rest) { add_rest(std::move(rest)); });
-  if (queue_) open_queue();
+  std::vector<HostFailure> failures = read_failures(gpus.failures, cluster);
+  if (is_managed_ && scheduler_->needs().pauses && !failures.empty()) {
+    throw ConfigError(
+        gpus.failures.place(),
+        "hosts cannot fail in a run whose job scheduler pauses jobs (allowed: one that does not, "
+        "as fifo, or srsf and sla with `pauses: false`)");
+  }
+  recovery_ = std::make_unique<Recovery>(environment_.engine, cluster, jobs_, std::move(failures),
+                                         [this](Recovery::Rest rest) { add_rest(std::move(rest)); });
+  if (has_queue_) open_queue();
 }
 
 // Connects the arrivals at rendezvous to the engine. The call delay is set only if a job has
@@ -83,15 +87,22 @@ void JobManager::connect_decisions() {
 
 // ---- Placement
 
+// Returns the ranks of a job that are GPUs, 0 for a job without GPUs.
+std::uint32_t JobManager::gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus) {
+  if (gpus.empty()) return 0;
+  return static_cast<std::uint32_t>(gpus.size()) - job.source->storage_ranks();
+}
+
 void JobManager::add_all() {
-  std::optional<std::vector<PlacedRanks>> placed = place_together();
-  if (!placed) {
-    placed = place_one_by_one();
-    queue_.emplace();
-  }
-  for (std::size_t job = 0; job < descriptions_.size(); ++job) {
+  states_.resize(descriptions_.size());
+  std::optional<std::vector<PlacedRanks>> placed;
+  if (!is_managed_) placed = place_together();
+  has_queue_ = !placed.has_value();
+  if (!placed) placed = is_managed_ ? place_or_leave_out() : place_one_by_one();
+  for (JobId job = 0; job < descriptions_.size(); ++job) {
     shares_.push_back((*placed)[job].shared);
     add(descriptions_[job], std::move((*placed)[job].gpus));
+    if (states_[job].stage == Stage::never_fits) jobs_.drop(job);
   }
 }
 
@@ -113,6 +124,34 @@ std::optional<std::vector<PlacedRanks>> JobManager::place_together() const {
 std::vector<PlacedRanks> JobManager::place_one_by_one() const {
   std::vector<PlacedRanks> all;
   for (const JobDescription& job : descriptions_) all.push_back(place(job, no_use()));
+  return all;
+}
+
+// Places each job as if it were alone, and leaves out those that lack GPUs. If that is all of them, throws
+// what is wrong with the first. Jobs whose state is made at their begin have no GPUs before.
+std::vector<PlacedRanks> JobManager::place_or_leave_out() {
+  std::vector<PlacedRanks> all;
+  std::size_t left_out = 0;
+  for (JobId job = 0; job < descriptions_.size(); ++job) {
+    const auto leave_out = [&](const Error& error) {
+      states_[job].stage = Stage::never_fits;
+      states_[job].why = error.what();
+      ++left_out;
+    };
+    PlacedRanks placed;
+    try {
+      placed = find_gpus(descriptions_[job], no_use());
+    } catch (const ConfigError& error) {
+      leave_out(error);
+    } catch (const InputError& error) {
+      leave_out(error);
+    }
+    require_memory(descriptions_[job], placed.gpus);
+    require_cpus(descriptions_[job], placed.gpus);
+    if (descriptions_[job].at_begin) placed.gpus.clear();
+    all.push_back(std::move(placed));
+  }
+  if (left_out == descriptions_.size()) place(descriptions_.front(), no_use());
   return all;
 }
 
@@ -166,8 +205,10 @@ PlacedRanks JobManager::find_gpus(const JobDescription& job, const GpuUse& use) 
 }
 
 void JobManager::add(const JobDescription& job, std::vector<std::uint32_t> gpus) {
-  times_.push_back(times_of(job, gpus));
-  auto scheduling = make_task_scheduling(scheduling_, job, *times_.back(), environment_.cluster, gpus);
+  times_.push_back(gpus.empty() ? nullptr : times_of(job, gpus));
+  std::shared_ptr<const TaskScheduling> scheduling;
+  if (!gpus.empty())
+    scheduling = make_task_scheduling(scheduling_, job, *times_.back(), environment_.cluster, gpus);
   jobs_.add({job.name, job.source.get(), times_.back().get(), std::move(gpus), job.arrival, job.priority,
              std::move(scheduling), job.traffic_class});
 }
@@ -190,8 +231,10 @@ void JobManager::add_rest(Recovery::Rest rest) {
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));
   shares_.push_back(shares_[rest.before]);
+  states_.emplace_back().stage = Stage::running;
+  holders_.push_back(static_cast<std::uint32_t>(descriptions_.size()));
   descriptions_.push_back(std::move(job));
-  if (queue_) environment_.intervals.ask();  // a repaired host may have GPUs for others
+  if (has_queue_) environment_.intervals.ask();  // a repaired host may have GPUs for others
 }
 
 // Throws InputError for a job whose tensors do not fit into the memory of its GPUs.
@@ -227,115 +270,6 @@ void JobManager::require_cpus(const JobDescription& job, const std::vector<std::
             "(allowed: {} with cpus, or hosts that have CPUs in any case, as pcie_server, dgx_1v, gb200)",
             rank, cluster.graph.node(cluster.gpus[gpus[rank]].node).name, kind, kind_with_cpus(kind)));
   }
-}
-
-// ---- Arrivals
-
-void JobManager::begin() {
-  recovery_->begin();  // before the jobs, so that a host that fails at a job's arrival has failed for it
-  for (JobId job = 0; job < jobs_.size(); ++job) {
-    const Time arrival = jobs_.job(job).plan().arrival;
-    if (arrival == 0) {
-      arrive(job);
-    } else {
-      environment_.engine.call_at(arrival, [this, job] { arrive(job); });
-    }
-  }
-}
-
-void JobManager::arrive(JobId job) {
-  if (!queue_) {
-    recovery_->start(job);
-    return;
-  }
-  queue_->submit(job);
-  admit();
-}
-
-bool JobManager::is_pending() const {
-  if (recovery_->is_pending()) return true;
-  for (JobId job = 0; job < jobs_.size(); ++job) {
-    if (!jobs_.job(job).begun() && !is_queued(job)) return true;
-  }
-  return false;
-}
-
-// ---- The queue
-
-// The queue is looked at when a job has ended, and once more when nothing is pending.
-void JobManager::open_queue() {
-  environment_.intervals.subscribe(SchedulingLayer::jobs, [this](Time, bool) { admit(); });
-  jobs_.on_end([this](JobId) { environment_.intervals.ask(); });
-  recovery_->set_use([this] {
-    GpuUse use = present_use();
-    for (std::size_t gpu = 0; gpu < use.taken.size(); ++gpu)
-      use.taken[gpu] = use.taken[gpu] || use.shared[gpu];
-    return use.taken;
-  });
-}
-
-void JobManager::admit() {
-  queue_->admit([this](JobId job) { return start_if_free(job); });
-}
-
-bool JobManager::start_if_free(JobId job) {
-  const JobDescription& description = descriptions_[job];
-  std::optional<PlacedRanks> placed = place_if_free(description, present_use());
-  if (!placed) return false;
-  std::unique_ptr<ComputeTimes> times = times_of(description, placed->gpus);
-  jobs_.place(job, std::move(placed->gpus), *times, environment_.engine.now());
-  times_[job] = std::move(times);
-  recovery_->start(job);
-  return true;
-}
-
-JobManager::GpuUse JobManager::no_use() const {
-  const std::vector<bool> none(environment_.cluster.gpus.size(), false);
-  return {none, none};
-}
-
-// Returns the GPUs of the jobs that need theirs now. GPUs on failed hosts count as taken.
-JobManager::GpuUse JobManager::present_use() const {
-  GpuUse use = no_use();
-  for (JobId job = 0; job < jobs_.size(); ++job) {
-    if (!jobs_.job(job).begun() || !recovery_->holds_gpus(job)) continue;
-    const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
-    for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
-      (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
-  }
-  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
-    use.taken[gpu] = use.taken[gpu] || recovery_->has_failed(environment_.cluster.gpus[gpu].host);
-  return use;
-}
-
-// "24 of 32 are free, and 8 are on failed hosts"
-std::string JobManager::describe_free() const {
-  const GpuUse use = present_use();
-  std::size_t free = 0, failed = 0;
-  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu) {
-    free += !use.taken[gpu] && !use.shared[gpu] ? 1U : 0U;
-    failed += recovery_->has_failed(environment_.cluster.gpus[gpu].host) ? 1U : 0U;
-  }
-  return fmt::format("{} of {} are free", free, use.taken.size()) +
-         (failed > 0 ? fmt::format(", and {} are on failed hosts", failed) : "");
-}
-
-std::vector<std::string> JobManager::waiting(std::size_t limit) const {
-  std::vector<std::string> lines;
-  const std::string* before = nullptr;
-  for (std::size_t place = 0; queue_ && place < std::min(queue_->jobs().size(), limit); ++place) {
-    const JobDescription& job = descriptions_[queue_->jobs()[place]];
-    const std::string since = format_time(job.arrival);
-    if (before == nullptr) {
-      lines.push_back(fmt::format("{}: waits in the queue since {} for {} GPUs of its placement: {}",
-                                  job.name, since, job.source->ranks() - job.source->storage_ranks(),
-                                  describe_free()));
-    } else {
-      lines.push_back(fmt::format("{}: waits in the queue since {} behind {}", job.name, since, *before));
-    }
-    before = &job.name;
-  }
-  return lines;
 }
 
 }  // namespace netsim

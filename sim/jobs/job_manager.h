@@ -1,10 +1,14 @@
 // JobManager: decides where and when the jobs of a run run. It places their ranks on GPUs, starts them, and
 // lets them continue after failures of hosts (recovery.h). All of it happens between events.
 //
-// - If all jobs of the run fit on the cluster together, they are placed before the run in the order of the
-//   list. Each begins at its arrival and keeps its GPUs.
-// - Otherwise a job gets free GPUs at its arrival, or waits in a queue (admission_queue.h). GPUs become free
-//   when their job is over. The queue is looked at again at the next scheduling interval.
+// - If the configuration names no job scheduler and all jobs of the run fit on the cluster together, they are
+//   placed before the run in the order of the list. Each begins at its arrival and keeps its GPUs.
+// - Otherwise a job gets free GPUs at its arrival or later, when the job scheduler says so
+//   (scheduling/job/job_scheduler.h); by default that is `fifo`. GPUs become free when their job is over or
+//   paused. The scheduler is then called at the next scheduling interval.
+// - A managed run has a named job scheduler, or its jobs come from a trace or a random process. A job that
+// can
+//   never fit is left out. What a job of a trace or process needs only while it runs is freed at its end.
 // - GPUs on a failed host are not given out, nor are those of a job that will restart on them.
 #pragma once
 
@@ -19,9 +23,10 @@
 #include "sim/compute/gpu_variation.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
-#include "sim/jobs/admission_queue.h"
 #include "sim/jobs/job_set.h"
+#include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
+#include "sim/scheduling/job/job_scheduler.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/scheduling_parameters.h"
@@ -45,9 +50,10 @@ class JobManager {
     SchedulingIntervals& intervals;      // used only if jobs wait in a queue
     std::uint64_t seed = 1;
   };
-  // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has, until it
-  // begins, the GPUs that it would have alone. Throws ConfigError or InputError for a job that cannot run
-  // even if it is alone: it lacks GPUs or memory, or its configuration is invalid.
+  // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has the GPUs that
+  // it would have alone, until it begins. If its state is made when it begins, it has none. Throws
+  // ConfigError or InputError for a job that cannot run even if it is alone: it lacks GPUs or memory, or its
+  // configuration is invalid. A managed run leaves out jobs that lack GPUs, unless no other job is left.
   JobManager(const Environment& environment, std::vector<JobDescription> jobs);
   JobManager(const JobManager&) = delete;
   JobManager& operator=(const JobManager&) = delete;
@@ -63,10 +69,16 @@ class JobManager {
   bool done() const { return jobs_.done() && !recovery_->is_pending(); }
   // Returns whether a job will arrive or restart later.
   bool is_pending() const;
-  // Returns whether jobs get their GPUs at their arrival or later, because not all fit together.
-  bool has_queue() const { return queue_.has_value(); }
-  // Returns whether the job has arrived and waits for GPUs.
-  bool is_queued(JobId job) const { return queue_ && queue_->contains(job); }
+  // Must be called at each end of an iteration of a job, between events.
+  void iteration_ended(JobId job);
+  // Returns whether jobs get their GPUs at their arrival or later.
+  bool has_queue() const { return has_queue_; }
+  bool is_managed() const { return is_managed_; }
+  // Returns whether the job has arrived and waits for its first GPUs.
+  bool is_queued(JobId job) const { return states_[job].stage == ManagedJob::Stage::queued; }
+  const ManagedJob& state(JobId job) const { return states_[job]; }
+  // Returns the use of the cluster, a line for each change; empty without a queue.
+  const std::vector<ClusterUse>& uses() const { return uses_; }
   // Returns a line for each job in the queue with what it waits for, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
@@ -79,6 +91,10 @@ class JobManager {
   struct GpuUse {
     std::vector<bool> taken, shared;
   };
+  using Stage = ManagedJob::Stage;
+  class Decisions;
+
+  static std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus);
 
   void connect_arrivals();
   void connect_decisions();
@@ -88,12 +104,29 @@ class JobManager {
   PlacedRanks place(const JobDescription& job, const GpuUse& use) const;
   std::optional<PlacedRanks> place_if_free(const JobDescription& job, const GpuUse& use) const;
   PlacedRanks find_gpus(const JobDescription& job, const GpuUse& use) const;
+  std::vector<PlacedRanks> place_or_leave_out();
   void open_queue();
-  void arrive(JobId job);
-  void admit();
-  bool start_if_free(JobId job);
+  void schedule_arrivals();
+  void arrive_due();
+  void decide();
+  void settle_stages();
+  bool settle_stage(JobId job);
+  void end_job(JobId job);
+  void note_uses();
+  JobState state_of(JobId job) const;
+  bool start_if_free(JobId job, const std::vector<std::uint32_t>* gpus);
+  std::optional<PlacedRanks> place_on(JobId job, const std::vector<std::uint32_t>& gpus) const;
+  bool cannot_fit(JobId job) const;
+  void begin_job(JobId job, PlacedRanks placed);
+  void resume_job(JobId job, PlacedRanks placed);
+  void go_on_at(JobId job, Time time);
+  void go_on(JobId job);
+  void hold(JobId job, Time shift);
+  void count_gpus();
   GpuUse no_use() const;
+  GpuUse held_use() const;
   GpuUse present_use() const;
+  std::string describe_queued(JobId job, const std::string* before) const;
   std::string describe_free() const;
   std::unique_ptr<ComputeTimes> times_of(const JobDescription& job,
                                          const std::vector<std::uint32_t>& gpus) const;
@@ -112,8 +145,20 @@ class JobManager {
   std::unique_ptr<JournalReader> decisions_;          // passes announced decisions to the jobs
   SchedulingParameters scheduling_;
   std::unique_ptr<Recovery> recovery_;
-  std::vector<bool> shares_;             // by job: its placement lets it share GPUs with others
-  std::optional<AdmissionQueue> queue_;  // empty: all jobs fit together
+  std::vector<bool> shares_;  // by job: its placement lets it share GPUs with others
+  std::unique_ptr<JobScheduler> scheduler_;
+  bool is_managed_ = false;
+  bool has_queue_ = false;
+  bool default_shares_ = false;         // the placement of the configuration lets jobs share GPUs
+  std::vector<ManagedJob> states_;      // by job; only has_queue() uses them
+  std::vector<JobId> by_arrival_;       // the jobs in the order of their arrivals
+  std::size_t arrived_ = 0;             // so many of these have arrived
+  std::vector<JobId> live_;             // have arrived and not ended, in that order
+  std::vector<JobId> ended_;            // have ended since the last decision
+  mutable std::vector<JobId> holders_;  // have begun; those that hold no GPUs any more are removed in time
+  std::uint32_t moving_ = 0;            // jobs that will go on at a known time
+  ClusterState gpus_;
+  std::vector<ClusterUse> uses_;
   std::function<void(const JobDescription&)> on_job_added_;
 };
 

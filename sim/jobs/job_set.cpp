@@ -29,14 +29,22 @@ const Job& JobSet::add(JobPlan plan) {
   const std::uint32_t number = size(), first_rank = ranks(), ranks = plan.source->ranks();
   jobs_.push_back(TaskJob::create(run_, number, first_rank, std::move(plan), observer_));
   for (RankId rank = 0; rank < ranks; ++rank) rank_of_.emplace_back(number, rank);
+  dropped_.push_back(false);
   return *jobs_.back();
 }
 
-// The records of the start go to the statistics in the order of ranks; all others in the order of events.
 void JobSet::start(JobId job) {
+  begun_ = std::max(begun_, job + 1U);
+  begin_now(job, &TaskJob::start);
+}
+
+void JobSet::go_on(JobId job) { begin_now(job, &TaskJob::go_on); }
+
+// The records of the start go to the statistics in the order of ranks; all others in the order of events.
+void JobSet::begin_now(JobId job, void (TaskJob::*begin)()) {
   JobJournal journal = std::exchange(journal_, nullptr);
   TransferJournal transfers = std::exchange(transfer_journal_, nullptr);
-  jobs_[job]->start();
+  ((*jobs_[job]).*begin)();
   journal_ = std::move(journal);
   transfer_journal_ = std::move(transfers);
   note_end(job);
@@ -47,13 +55,20 @@ void JobSet::job_event(const Event& event) {
   jobs_[job]->resume(rank, event.argument);
 }
 
+void JobSet::skip_ended() const {
+  for (; ended_ < jobs_.size() && (jobs_[ended_]->done() || dropped_[ended_]); ++ended_)
+    tasks_of_ended_ += jobs_[ended_]->tasks_done();
+}
+
 bool JobSet::done() const {
-  return std::all_of(jobs_.begin(), jobs_.end(), [](const auto& job) { return job->done(); });
+  skip_ended();
+  return ended_ == jobs_.size();
 }
 
 std::uint64_t JobSet::tasks_done() const {
-  std::uint64_t sum = 0;
-  for (const auto& job : jobs_) sum += job->tasks_done();
+  skip_ended();
+  std::uint64_t sum = tasks_of_ended_;
+  for (std::uint32_t job = ended_; job < begun_; ++job) sum += jobs_[job]->tasks_done();
   return sum;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,9 +46,24 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   // InputError for circuits that do not exist.
   const Job& add(JobPlan plan);
   // Gives a job that has not begun other GPUs, with their durations, and a begin after its arrival. Must be
-  // called between events; `times` must outlive the job.
-  void place(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) {
-    jobs_[job]->place(std::move(gpus), times, begin);
+  // called between events; `times` must outlive the job. `scheduling` is that of a job that had no GPUs.
+  void place(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+             std::shared_ptr<const TaskScheduling> scheduling = nullptr) {
+    jobs_[job]->place(std::move(gpus), times, begin, std::move(scheduling));
+  }
+  // These pause a job between two iterations, move it while it is at rest, and let it go on (TaskJob). Must
+  // be called between events.
+  std::optional<std::uint32_t> hold(JobId job) { return jobs_[job]->hold(); }
+  void move(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times) {
+    jobs_[job]->move(std::move(gpus), times);
+  }
+  void go_on(JobId job);
+  // Frees what only a running job needs. The job is done, and its results stay.
+  void release(JobId job) { jobs_[job]->release(); }
+  // Leaves a job out that will never begin: done() does not wait for it.
+  void drop(JobId job) { dropped_[job] = true; }
+  void set_traffic(JobId job, std::uint8_t priority, std::uint8_t traffic_class) {
+    jobs_[job]->set_traffic(priority, traffic_class);
   }
   // Sets a callback for the end of a job, whether it is done or was stopped. start(), stop() and apply() call
   // it between events, at least once for each job that ends.
@@ -100,6 +116,8 @@ class JobSet final : private CommunicationListener, private ComputeListener {
     jobs_[job]->compute_done(gpu, handle);
   }
   void job_event(const Event& event);
+  void begin_now(JobId job, void (TaskJob::*begin)());
+  void skip_ended() const;
   void note_end(JobId job) const {
     if (on_end_ && jobs_[job]->done()) on_end_(job);
   }
@@ -114,6 +132,11 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   JobRun run_;
   JobObserver observer_;
   std::vector<std::unique_ptr<TaskJob>> jobs_;
+  std::vector<bool> dropped_;  // by job: it will never begin
+  // The jobs before ended_ are done or dropped, and have ended so many tasks. Runs of many jobs ask often.
+  mutable std::uint32_t ended_ = 0;
+  mutable std::uint64_t tasks_of_ended_ = 0;
+  std::uint32_t begun_ = 0;  // no job from here on has begun
   // The job and the rank in that job of each rank of the run.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> rank_of_;
 };

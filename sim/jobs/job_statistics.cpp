@@ -50,17 +50,37 @@ std::vector<RankTimes> times_of(const std::vector<RankLedger>& ledgers, Time unt
 }  // namespace
 
 JobStatistics::JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
-                             const std::vector<std::uint32_t>& gpus)
+                             const std::vector<std::uint32_t>& gpus, bool at_begin)
     : source_(source),
       job_(job),
       observer_(std::move(observer)),
-      ledgers_(source.ranks()),
-      open_iteration_(source.ranks(), 0),
-      storage_waits_(source.ranks()),
-      resumable_(dynamic_cast<const Resumable*>(&source)),
-      passed_by_(source.ranks(), 0) {
+      resumable_(dynamic_cast<const Resumable*>(&source)) {
+  if (!at_begin) prepare();
   if (observer_.path) path_.emplace(gpus);
   if (const MemoryPlan* memory = source.memory(); memory != nullptr) memory_.emplace(*memory, source.ranks());
+}
+
+void JobStatistics::prepare() {
+  const std::uint32_t ranks = source_.ranks();
+  ledgers_.resize(ranks);
+  open_iteration_.assign(ranks, 0);
+  storage_waits_.resize(ranks);
+  passed_by_.assign(ranks, 0);
+}
+
+void JobStatistics::release() {
+  NETSIM_CHECK(done(), "a job that is not done needs its statistics");
+  final_times_ = rank_times(end_);
+  ledgers_ = {};
+  operations_ = {};
+  free_operations_ = {};
+  live_ = {};
+  open_iteration_ = {};
+  ranks_in_ = {};
+  last_ends_ = {};
+  storage_waits_ = {};
+  passed_by_ = {};
+  path_.reset();
 }
 
 void JobStatistics::open(Time begin) {
@@ -414,7 +434,9 @@ void JobStatistics::end_warm_up(Time now) {
   warm_up_ledgers_ = {};
 }
 
-std::vector<RankTimes> JobStatistics::rank_times(Time until) const { return times_of(ledgers_, until); }
+std::vector<RankTimes> JobStatistics::rank_times(Time until) const {
+  return final_times_.empty() ? times_of(ledgers_, until) : final_times_;
+}
 
 bool JobStatistics::sender_began(std::uint64_t communication) const {
   const auto it = live_.find(communication);

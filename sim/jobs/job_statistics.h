@@ -74,14 +74,20 @@ inline MessageKey message_of(RankId rank, const Task& task) {
 class JobStatistics {
  public:
   // `source` provides groups and names, and at the beginning the ranks that have tasks. `job` is the job's
-  // number in the run, for records. `gpus` holds the GPU of each rank, for critical paths.
+  // number in the run, for records. `gpus` holds the GPU of each rank, for critical paths. With `at_begin`
+  // prepare() makes the state of the ranks later.
   JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
-                const std::vector<std::uint32_t>& gpus = {});
+                const std::vector<std::uint32_t>& gpus = {}, bool at_begin = false);
 
-  // Replaces the GPU of each rank. Must be called before open().
+  // Makes the state of the ranks. Called once for a job that is made when it begins, before open().
+  void prepare();
+  // Replaces the GPU of each rank. Must be called before open(), or while no task of the job runs.
   void set_gpus(const std::vector<std::uint32_t>& gpus) {
-    if (path_) path_.emplace(gpus);
+    if (path_ && opened_) path_->move(gpus);
+    if (path_ && !opened_) path_.emplace(gpus);
   }
+  // Frees the state of the ranks of a job that is done. All that the functions below return stays.
+  void release();
   // Starts the time of all ranks.
   void open(Time begin);
   // Applies a record. The records of one rank, and of the ranks of one operation, come in order of time.
@@ -94,7 +100,7 @@ class JobStatistics {
   void stop(Time now, bool complete);
   // Applies a transfer, before the records that it causes. Only called if critical paths are enabled.
   void apply(const TransferRecord& record, std::span<const PortDelay> ports) {
-    path_->released(record, ports);
+    if (path_) path_->released(record, ports);
   }
 
   // Returns whether every rank has ended all its tasks. False before open().
@@ -168,7 +174,8 @@ class JobStatistics {
   std::vector<RankLedger> ledgers_;  // by rank
   // By rank, of the tasks of warm-up iterations only; empty where there are none, and after them.
   std::vector<RankLedger> warm_up_ledgers_;
-  std::vector<Operation> operations_;  // arena
+  std::vector<RankTimes> final_times_;  // by rank, after release()
+  std::vector<Operation> operations_;   // arena
   std::vector<std::uint32_t> free_operations_;
   // Index in operations_ by communication id; looked up only, never iterated.
   std::unordered_map<std::uint64_t, std::uint32_t> live_;

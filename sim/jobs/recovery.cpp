@@ -188,6 +188,7 @@ bool Recovery::is_failing(JobId job) const {
 }
 
 bool Recovery::is_pending() const {
+  if (failures_.empty()) return false;
   for (JobId job = 0; job < states_.size(); ++job) {
     if (states_[job].stage == Stage::down || is_failing(job)) return true;
   }

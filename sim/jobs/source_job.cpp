@@ -27,13 +27,18 @@ SourceJob::SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t firs
       plan_(std::move(plan)),
       begin_(plan_.arrival),
       resumable_(dynamic_cast<const Resumable*>(plan_.source)),
-      statistics_(*plan_.source, number, std::move(observer), plan_.gpus),
-      circuits_(*plan_.source, run.circuits),
-      ranks_(plan_.source->ranks()) {
+      statistics_(*plan_.source, number, std::move(observer), plan_.gpus, plan_.gpus.empty()),
+      circuits_(*plan_.source, run.circuits) {
+  if (!plan_.gpus.empty()) prepare();
+}
+
+// Makes the state of the ranks and sets.
+void SourceJob::prepare() {
+  ranks_ = std::vector<RankState>(source().ranks());
   sets_.reserve(run_.loops->size());
   for (EventLoop* loop : *run_.loops) sets_.emplace_back(*loop);
   for (RankId rank = 0; rank < ranks_.size(); ++rank)
-    ranks_[rank].origin = Origin(run_.first_origin + first_rank + rank);
+    ranks_[rank].origin = Origin(run_.first_origin + first_rank_ + rank);
   assign_sets();
   if (plan_.scheduling == nullptr) return;
   plan_.source->release_communications(agreed_launches(plan_.scheduling));
@@ -51,11 +56,17 @@ void SourceJob::assign_sets() {
   }
 }
 
-void SourceJob::place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) {
+void SourceJob::place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+                      std::shared_ptr<const TaskScheduling> scheduling) {
   NETSIM_CHECK(!begun(), "a job that has begun keeps its GPUs");
   plan_.gpus = std::move(gpus);
   plan_.times = &times;
   begin_ = begin;
+  if (scheduling != nullptr) plan_.scheduling = std::move(scheduling);
+  if (ranks_.empty()) {
+    statistics_.prepare();
+    prepare();
+  }
   statistics_.set_gpus(plan_.gpus);
   assign_sets();
 }
@@ -79,6 +90,10 @@ void SourceJob::post(RankId rank, const std::vector<Task>& ready) {
   std::vector<std::uint32_t> slots = std::move(set.posted);
   slots.clear();
   for (const Task& task : ready) {
+    if (task.iteration >= hold_from_) {
+      ranks_[rank].held.push_back(task);
+      continue;
+    }
     const std::uint32_t slot = post(set, rank, task);
     if (slot != kNoIndex) slots.push_back(slot);
   }
@@ -104,8 +119,8 @@ std::uint32_t SourceJob::post(SetState& set, RankId rank, const Task& task) {
 // Resumes a task: its earliest start has come, its circuits are up, or its group is complete and has paused.
 void SourceJob::resume(RankId rank, std::uint64_t argument) {
   const auto slot = static_cast<std::uint32_t>(argument);
+  if (ranks_.empty() || ranks_[rank].halted) return;
   SetState& set = set_of(rank);
-  if (ranks_[rank].halted) return;
   if (slot == kCallScheduler) {
     set.cause = JobRecord::Cause::task_ended;
     if (ranks_[rank].schedule.call_again <= set.loop.now()) ranks_[rank].schedule.call_again = kNever;
@@ -152,7 +167,11 @@ std::uint32_t SourceJob::open_active(SetState& set, RankId rank, const Task& tas
   if (Payload* carried = active.task.payload()) {
     carried->traits.job = number_;
     carried->traits.priority = std::max(carried->traits.priority, plan_.priority);
-    if (carried->traits.traffic_class == 0) carried->traits.traffic_class = plan_.traffic_class;
+    if (traffic_class_) {
+      carried->traits.traffic_class = *traffic_class_;
+    } else if (carried->traits.traffic_class == 0) {
+      carried->traits.traffic_class = plan_.traffic_class;
+    }
   }
   active.rank = rank;
   active.posted = set.loop.now();

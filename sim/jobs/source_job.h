@@ -1,7 +1,8 @@
 // SourceJob: the TaskJob that runs the tasks of a TaskSource. Used within sim/jobs only. Its functions are in
-// five files. source_job_launch.cpp takes tasks from ready to launched, and source_job_schedule.cpp does so
-// where a task scheduler decides. source_job_waiting.cpp has the lines of stall reports, and
-// source_job_circle.cpp finds the ranks that wait for one another. source_job.cpp has all else.
+// six files. source_job_pause.cpp pauses and moves the job. source_job_launch.cpp takes tasks from ready to
+// launched, and source_job_schedule.cpp does so where a task scheduler decides. source_job_waiting.cpp has
+// the lines of stall reports, and source_job_circle.cpp finds the ranks that wait for one another.
+// source_job.cpp has all else.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +72,7 @@ struct alignas(64) RankState {
   std::uint32_t set = 0;
   bool halted = false;
   std::vector<std::uint32_t> active;  // slots of SetState::active
+  std::vector<Task> held;             // tasks that hold() keeps from being posted
   std::vector<StreamQueue> queues;
   std::unordered_map<std::uint32_t, Membership> memberships;  // by group; looked up only, never iterated
   RankSchedule schedule;                                      // used only with a task scheduler
@@ -103,7 +105,13 @@ class SourceJob final : public TaskJob {
   SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
             JobObserver observer);
 
-  void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) override;
+  void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+             std::shared_ptr<const TaskScheduling> scheduling) override;
+  std::optional<std::uint32_t> hold() override;
+  void move(std::vector<std::uint32_t> gpus, const ComputeTimes& times) override;
+  void go_on() override;
+  void release() override;
+  void set_traffic(std::uint8_t priority, std::uint8_t traffic_class) override;
   void start() override;
   void halt(RankId rank, Time now) override {
     release_gpu(rank);
@@ -151,6 +159,7 @@ class SourceJob final : public TaskJob {
   const SetState& set_of(RankId rank) const { return sets_[ranks_[rank].set]; }
   const TaskSource& source() const { return *plan_.source; }
 
+  void prepare();
   void assign_sets();
   void post(RankId rank, const std::vector<Task>& ready);
   std::uint32_t post(SetState& set, RankId rank, const Task& task);
@@ -268,6 +277,9 @@ class SourceJob final : public TaskJob {
   std::uint32_t number_;      // number of the job in its run
   std::uint32_t first_rank_;  // among the run's ranks: the target of EventKind::job is this plus the rank
   JobPlan plan_;
+  std::uint32_t hold_from_ = UINT32_MAX;       // tasks of this iteration and later ones are held
+  std::optional<std::uint8_t> traffic_class_;  // of all its messages; empty: that of each task
+  SchedulingSummary released_;                 // scheduling() after release()
   Time begin_;                  // of the ranks: the arrival, or later for a job that waited for GPUs
   const Resumable* resumable_;  // the source; null: it cannot resume from a checkpoint
   JobStatistics statistics_;

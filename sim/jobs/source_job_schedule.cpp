@@ -306,6 +306,7 @@ void SourceJob::announce_launch(SetState& set, const Active& active, const Launc
 
 // The decision has arrived at the other members. Each launches in an event of its own.
 void SourceJob::decided(const LaunchDecision& decision) {
+  if (ranks_.empty()) return;
   for (const RankId member : source().group(decision.group)) {
     if (member == decision.by || ranks_[member].halted) continue;
     EventLoop& loop = set_of(member).loop;
@@ -452,6 +453,7 @@ void SourceJob::drop_parts(RankId rank) {
 SchedulingSummary SourceJob::scheduling() const {
   SchedulingSummary sum;
   if (plan_.scheduling == nullptr) return sum;
+  if (!released_.scheduler.empty()) return released_;
   sum.scheduler = plan_.scheduling->name;
   for (const RankState& rank : ranks_) {
     for (const auto& [name, counts] : rank.schedule.counts) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,8 +40,21 @@ class TaskJob : public Job {
                                          JobPlan plan, JobObserver observer);
 
   // Gives a job that has not begun other GPUs, with their durations, and a begin after its arrival. `times`
-  // must outlive the job.
-  virtual void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin) = 0;
+  // must outlive the job. `scheduling` is that of a job whose state is made now; otherwise it is null.
+  virtual void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+                     std::shared_ptr<const TaskScheduling> scheduling) = 0;
+  // Holds all tasks of the first iteration of which no rank has begun a task. When all iterations before it
+  // have ended, the job is at rest. Returns the number of that iteration, or nothing if the job ends before.
+  // Called between events.
+  virtual std::optional<std::uint32_t> hold() = 0;
+  // Gives a job at rest other GPUs, with their durations. `times` must outlive the job.
+  virtual void move(std::vector<std::uint32_t> gpus, const ComputeTimes& times) = 0;
+  // Lets a job that holds its tasks go on, now. Called like start().
+  virtual void go_on() = 0;
+  // Frees what only a running job needs. Called between events, for a job that is done.
+  virtual void release() = 0;
+  // Sets the least priority, and the data class, of the messages of all tasks that become ready from now on.
+  virtual void set_traffic(std::uint8_t priority, std::uint8_t traffic_class) = 0;
   // Begins all ranks. Called once, at the job's begin, while no set runs and the journal is empty.
   virtual void start() = 0;
   // Halts a rank: it launches no more tasks, the ends of launched tasks are not reported, and its kernels

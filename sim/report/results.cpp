@@ -239,6 +239,25 @@ std::int64_t slowdown_millionths(const FlowRecord& flow) {
                                    flow.ideal);
 }
 
+std::optional<double> JobResult::slowdown() const {
+  const Time ran = held() - moved;
+  if (!done || ran <= 0) return std::nullopt;
+  return static_cast<double>(end - arrival) / static_cast<double>(ran);
+}
+
+std::optional<Time> JobResult::tardiness() const {
+  if (!done || deadline == kNever) return std::nullopt;
+  return std::max<Time>(0, end - deadline);
+}
+
+const char* JobResult::state() const {
+  if (done) return "done";
+  if (!never_fits.empty()) return "never fits";
+  if (stopped) return "stopped by a failure";
+  if (begun) return "under way";
+  return waits ? "waits for GPUs" : "not arrived";
+}
+
 JobSummary summarise(const JobResult& job) {
   JobSummary summary;
   // Excludes the warm-up, from whose end on it counts, if one more iteration ended.
@@ -249,7 +268,8 @@ JobSummary summarise(const JobResult& job) {
   if (job.done) summary.jct_s = to_seconds(job.end - job.arrival);
   if (ended > 0) {
     const Time end = job.done ? job.end : job.iteration_ends.back();
-    summary.iteration_time_s = to_seconds(end - begin) / static_cast<double>(ended);
+    const Time waits = job.done && !warm ? job.paused + job.moved : 0;  // of a job scheduler
+    summary.iteration_time_s = to_seconds(end - begin - waits) / static_cast<double>(ended);
     const double gpu_seconds = *summary.iteration_time_s * static_cast<double>(job.gpus.size());
     summary.tflops_per_gpu = gpu_seconds > 0 ? job.model_flops / gpu_seconds * 1e-12 : 0;
   }

@@ -12,6 +12,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/units.h"
 #include "sim/jobs/job.h"
+#include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
 #include "sim/report/quantiles.h"
 #include "sim/scheduling/flow/flow_summary.h"
@@ -69,6 +70,14 @@ struct JobResult {
   bool begun = true;   // false: the run ended before the job arrived or had GPUs
   bool waits = false;  // it had arrived and waited for GPUs when the run ended
   bool done = false;
+  std::string never_fits;         // why the cluster can never run it; "": it can
+  std::uint32_t wanted_gpus = 0;  // GPUs that it needs; meaningful only while it has none
+  // By a job scheduler: number of its pauses, time without GPUs since its begin, and time of its moves.
+  std::uint32_t pauses = 0;
+  Time paused = 0, moved = 0;
+  double weight = 1;
+  Time deadline = kNever;               // kNever: none
+  std::string vc;                       // virtual cluster, "" for none
   bool stopped = false;                 // stopped by a failure and restarted under another name
   std::optional<JobRecovery> recovery;  // only in the last of the jobs of a restarted job
   std::uint8_t priority = 0;
@@ -96,6 +105,16 @@ struct JobResult {
 
   // Returns how long the job waited for GPUs, at least 0.
   Time queued() const { return waits ? end - arrival : begin - arrival; }
+  // Returns the number of GPUs that it needs.
+  std::size_t gpu_count() const { return gpus.empty() ? wanted_gpus : gpus.size(); }
+  // Returns the time for which it held its GPUs.
+  Time held() const { return begun ? end - begin - paused : 0; }
+  // Returns its completion time divided by the time in which it ran, or nothing if it is not done.
+  std::optional<double> slowdown() const;
+  // Returns the time by which it missed its deadline, or nothing if it has none or is not done.
+  std::optional<Time> tardiness() const;
+  // Returns "done", "under way", "waits for GPUs" or another state in words.
+  const char* state() const;
 };
 
 // CollectiveTimes: the times of all collectives of one kind, size, number of ranks and algorithm, over all
@@ -202,6 +221,9 @@ struct Results {
   std::vector<FabricResult> fabrics;              // only where there are several packet fabrics
   FlowSchedulingSummary flow_scheduling;          // the scheduler's name is empty if the run has none
   std::vector<JobResult> jobs;
+  // The use of the cluster, a line for each change; empty where all jobs were placed before the run.
+  std::vector<ClusterUse> uses;
+  std::uint32_t gpus = 0;  // of the cluster, without drives of storage servers
   // Sorted by kind, ranks and bytes; only the first kCollectiveTimes that occurred.
   std::vector<CollectiveTimes> collectives;
   std::vector<LinkResult> links;  // by port id; empty for `network: ideal`

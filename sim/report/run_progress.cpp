@@ -28,6 +28,12 @@ Volume RunProgress::done() const {
 Volume RunProgress::whole() const {
   Volume sum;
   for (JobId job = 0; job < jobs_.size(); ++job) {
+    if (jobs_.job(job).plan().gpus.empty()) {  // its messages are not known before it has GPUs
+      const auto tasks = descriptions_[job].source->total_tasks();
+      sum.known = sum.known && tasks.has_value();
+      sum.tasks += tasks.value_or(0);
+      continue;
+    }
     add_volume(sum, naming_file(descriptions_[job].file, [&] {
                  const JobPlan& plan = jobs_.job(job).plan();
                  return predict_volume(*descriptions_[job].source, plan.gpus, executor_, cluster_, packets_,

@@ -28,6 +28,7 @@ struct RunView {
   std::vector<JobView> jobs;                // by number; a restarted job is added during the run
   std::vector<std::string> nic_names = {};  // by GPU, named as in links.csv; GPUs beyond the end have none
   const Cluster* cluster = nullptr;         // outlives the view; null: there is none
+  bool queue = false;                       // jobs get their GPUs at their arrival or later
   Bytes payload = 0;  // payload bytes of a packet of the first packet fabric; 0: there is none
 
   // Returns the name of a GPU's NIC, or "".

@@ -158,7 +158,7 @@ Json job_json(const JobResult& job) {
     exposed[to_string(stream)] = summary.exposed_by_s[static_cast<std::size_t>(stream)];
   }
   return {{"name", job.name},
-          {"ranks", job.gpus.size()},
+          {"ranks", job.gpu_count()},
           {"done", job.done},
           {"stopped", job.stopped},
           {"priority", job.priority},
@@ -181,7 +181,12 @@ Json job_json(const JobResult& job) {
           {"recovery", recovery_json(job.recovery)},
           {"scheduling", scheduling_json(job.scheduling)},
           {"critical_path", critical_path_json(job)},
-          {"queued_s", to_seconds(job.queued())}};
+          {"queued_s", to_seconds(job.queued())},
+          {"state", job.state()},
+          {"slowdown", or_null(job.slowdown())},
+          {"pauses", job.pauses},
+          {"paused_s", to_seconds(job.paused)},
+          {"moved_s", to_seconds(job.moved)}};
 }
 
 Json network_json(const Results& results) {

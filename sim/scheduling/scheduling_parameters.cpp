@@ -1,6 +1,7 @@
 #include "sim/scheduling/scheduling_parameters.h"
 
 #include "sim/scheduling/flow/flow_scheduler.h"
+#include "sim/scheduling/job/job_scheduler.h"
 #include "sim/scheduling/task/task_scheduler.h"
 
 namespace netsim {
@@ -13,6 +14,11 @@ const Parameters<SchedulingParameters>& scheduling_parameters() {
                 "simulated time from one possible decision of the schedulers of jobs and flows to the next; "
                 "intervals in which nobody asks for a decision are left out. It is not about "
                 "network.switch.scheduler, the queue discipline of switches")
+          .component(
+              "jobs", &P::jobs, JobScheduler::kComponentKind, "",
+              "the job scheduler, which decides which jobs have GPUs; each job then gets its GPUs at its "
+              "arrival or later; default: none, so that jobs that fit together are placed before the "
+              "run, and others wait in the order of their arrivals")
           .component("tasks", &P::tasks, TaskScheduler::kComponentKind, "",
                      "the task scheduler, which decides which communication a rank launches next; default: "
                      "none, so that the communications of a stream run in program order")

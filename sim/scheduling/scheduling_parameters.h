@@ -12,6 +12,7 @@ namespace netsim {
 struct SchedulingParameters {
   Time interval =
       kMicrosecond;    // simulated time from one possible decision to the next (SchedulingIntervals)
+  ConfigNode jobs;     // the job scheduler; null: none, jobs run in the order of their arrivals
   ConfigNode tasks;    // the task scheduler; null: none
   bool agreed = true;  // `order: agreed`; false: `order: local`
   Time latency = 10 * kMicrosecond;

@@ -64,8 +64,11 @@ void log_network(Log& log, const ConfigNode& root, const std::string& fabric, co
 
 void log_placements(Log& log, const Simulation& simulation) {
   if (simulation.has_queue()) {
+    const std::string scheduler = configured(simulation.configuration(), "scheduling.jobs");
     log.info(LogTopic::scheduling,
-             "the jobs do not fit on the cluster together: each gets its GPUs at its arrival or later");
+             (scheduler.empty() ? "the jobs do not fit on the cluster together, or come from a trace"
+                                : "job scheduler " + scheduler) +
+                 ": each job gets its GPUs at its arrival or later");
     return;
   }
   for (JobId job = 0; job < simulation.jobs(); ++job) {

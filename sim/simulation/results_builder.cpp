@@ -63,7 +63,7 @@ std::vector<FabricResult> fabric_results(const RunParts& run) {
 
 // Adds the memory of a job's GPUs and hosts to its result, if it is known.
 void add_memory(const RunParts& run, const Job& job, JobResult& result) {
-  if (job.memory() == nullptr) return;
+  if (job.memory() == nullptr || result.gpus.empty()) return;
   result.memory = memory_of(*job.memory(), *job.plan().source->memory());
   result.memory->capacity = run.models.memory_of(result.gpus[result.memory->rank]);
   std::vector<Bytes> of_hosts(run.cluster.hosts.size(), 0);
@@ -72,6 +72,19 @@ void add_memory(const RunParts& run, const Job& job, JobResult& result) {
     host += job.memory()->of(rank).host_peak;
     result.memory->host = std::max(result.memory->host, host);
   }
+}
+
+// Adds what the job scheduler did with a job, and what it was told of it.
+void add_management(const RunParts& run, JobId job, Time now, JobResult& result) {
+  const JobDescription& description = run.manager.descriptions()[job];
+  const ManagedJob& state = run.manager.state(job);
+  result.never_fits = state.why;
+  result.pauses = state.pauses;
+  result.paused = state.paused_until(now);
+  result.moved = state.moved_until(now);
+  result.weight = description.weight;
+  result.deadline = description.deadline;
+  result.vc = description.vc;
 }
 
 JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
@@ -87,6 +100,8 @@ JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   result.done = job.done() && !result.stopped;
   result.priority = job.plan().priority;
   result.waits = run.manager.is_queued(number);
+  result.wanted_gpus = source.ranks() - source.storage_ranks();
+  add_management(run, number, now, result);
   result.arrival = job.plan().arrival;
   result.begin = job.begin_time();
   result.end = job.done() ? job.end_time() : std::max(now, result.begin);
@@ -94,7 +109,7 @@ JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   result.gpus = job.plan().gpus;
   result.rank_times = result.begun ? job.rank_times(result.end) : std::vector<RankTimes>(result.gpus.size());
   // Removes the drives of storage servers, because the job does not compute on them.
-  result.gpus.resize(result.gpus.size() - source.storage_ranks());
+  if (!result.gpus.empty()) result.gpus.resize(result.wanted_gpus);
   result.rank_times.resize(result.gpus.size());
   result.paths = job.paths();
   result.path_shares = run.recorder.path_shares(number, source);
@@ -197,9 +212,21 @@ std::vector<std::string> unused_settings(const RunParts& run) {
   return lines;
 }
 
+// Returns a note about the jobs that the cluster can never run.
+std::vector<std::string> never_fitting(const Results& results) {
+  const auto never = [](const JobResult& job) { return !job.never_fits.empty(); };
+  const auto first = std::find_if(results.jobs.begin(), results.jobs.end(), never);
+  if (first == results.jobs.end()) return {};
+  return {fmt::format("{} of {} jobs can never run on this cluster and were left out; the first is '{}': {}",
+                      std::count_if(first, results.jobs.end(), never), results.jobs.size(), first->name,
+                      first->never_fits)};
+}
+
 // Returns a note about the jobs that waited for GPUs.
 std::vector<std::string> queueing(const RunParts& run, const Results& results) {
   if (!run.manager.has_queue()) return {};
+  std::vector<std::string> lines = never_fitting(results);
+  if (run.manager.is_managed()) return lines;
   const auto longest =
       std::max_element(results.jobs.begin(), results.jobs.end(),
                        [](const JobResult& a, const JobResult& b) { return a.queued() < b.queued(); });
@@ -293,6 +320,9 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
   if (run.sampler != nullptr && run.output.sample.queues) results.sampled_queues = run.sampler->queues();
   for (JobId job = 0; job < run.jobs.size(); ++job)
     results.jobs.push_back(job_result(run, job, results.simulated));
+  results.uses = run.manager.uses();
+  for (GpuId gpu = 0; gpu < run.cluster.gpus.size(); ++gpu)
+    results.gpus += run.cluster.is_drives(gpu) ? 0 : 1;
   for (const Gpu& gpu : run.cluster.gpus) results.gpu_names.push_back(run.cluster.graph.node(gpu.node).name);
   if (run.packets != nullptr) add_network(run, results);
   if (run.flows != nullptr) results.flow_scheduling = run.flows->summary();

@@ -64,6 +64,7 @@ JobObserver Simulation::observer() {
                          recorder_->record(communication, choices_->choice(communication));
                        },
                        [this](JobId job, std::uint32_t iteration, Time end) {
+                         manager_->iteration_ended(job);
                          if (on_iteration_) on_iteration_(job, iteration, end);
                        },
                        {},
@@ -93,6 +94,7 @@ void Simulation::open_outputs() {
     for (const JobDescription& job : jobs) run.jobs.push_back({job.name, job.source.get()});
     run.nic_names = nic_names(cluster);
     run.cluster = &cluster;
+    run.queue = manager_->has_queue();
     run.payload = first_packet_transport(cluster, system_.transports()).mtu;
     sinks_ = std::make_unique<ResultSinks>(setup_.output_directory, std::move(run));
   }
@@ -195,6 +197,7 @@ Prediction Simulation::predict(double seconds, const Watch& watch) {
   Prediction prediction = extrapolate(jobs_->ranks(), progress_->whole(), calibration);
   for (JobId job = 0; job < jobs_->size(); ++job) {
     const JobPlan& plan = jobs_->job(job).plan();
+    if (plan.gpus.empty()) continue;
     if (auto planned = planned_launches(plan.name, *plan.source, plan.scheduling.get()))
       prediction.launches.push_back(std::move(*planned));
     if (plan.source->memory() == nullptr) continue;

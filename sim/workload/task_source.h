@@ -69,6 +69,8 @@ class WorkloadDescription {
   virtual std::vector<std::string> notes() const { return {}; }
   // Returns the floating-point operations of the model in one iteration of all ranks, or 0 if unknown.
   virtual double model_flops() const = 0;
+  // Returns the time that an iteration takes at least, as far as the workload tells it, or 0.
+  virtual Time expected_iteration() const { return 0; }
 };
 
 // TaskGraph: the tasks of one iteration of a rank and the order between them. Tasks are named by their
@@ -125,6 +127,11 @@ class TaskStream {
   static constexpr std::uint32_t kNoIteration = UINT32_MAX;
 
   virtual ~TaskStream() = default;
+  // Makes what only a running job needs. Called before the first start(), if at all.
+  virtual void open() {}
+  // Frees what only a running job needs. Called when all tasks of all ranks have ended, if at all. Counts,
+  // names and the facts of the census stay as they are.
+  virtual void close() {}
   // Lets a task scheduler choose the order of communications. From now on a communication that has
   // dependencies is handed out when they have ended, whatever its place in its stream queue. Computations
   // keep their order, and so do communications without dependencies.

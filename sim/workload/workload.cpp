@@ -8,8 +8,8 @@
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
+#include "sim/workload/job_list.h"
 #include "sim/workload/program/program_file.h"
-#include "sim/workload/traffic/traffic.h"
 
 namespace netsim {
 namespace {
@@ -133,98 +133,6 @@ const FormatRegistration kJobs{{.name = kJobsFormat,
                                 .component = {},
                                 .advice = {},
                                 .endings = {".yaml", ".yml"}}};
-
-struct JobParameters {
-  std::string name;
-  ConfigNode workload;
-  Time arrival = 0;
-  ConfigNode placement;
-  std::int64_t priority = 0;
-  std::int64_t traffic_class = 0;
-  std::int64_t seed = 0;
-};
-
-const Parameters<JobParameters>& job_parameters() {
-  using P = JobParameters;
-  static const auto parameters =
-      Parameters<P>()
-          .text("name", &P::name, "name of the job in tables and messages")
-          .required()
-          .time("arrival", &P::arrival, {0, 1'000'000 * kSecond}, "time at which the job begins")
-          .component("placement", &P::placement, "placement", "packed", "placement of the ranks on GPUs")
-          .integer("priority", &P::priority, {0, 255},
-                   "least priority of its messages among those of one queue pair; it has an effect between "
-                   "jobs, which never share a queue pair, only with transport.nic_priorities")
-          .integer("class", &P::traffic_class, kTrafficClasses,
-                   "data class of those of its messages that name none or class 0")
-          .integer("seed", &P::seed, {0, INT64_MAX},
-                   "seed of the workload's random draws; 0: the run's seed");
-  return parameters;
-}
-
-// Returns the input that a job names, which is a file, a folder, or a sequence of them.
-InputPaths named_input(const ConfigNode& node) {
-  const auto find = [](const ConfigNode& name) {
-    const std::string path = read_text(name);
-    if (path.empty()) name.fail("the name of a file is empty");
-    return find_input_file(path, name.place().file);
-  };
-  if (node.is_scalar()) return find(node);
-  if (node.items().empty()) node.fail("the sequence of files is empty");
-  std::vector<std::string> paths;
-  for (const ConfigNode& name : node.items()) paths.push_back(find(name));
-  return paths;
-}
-
-// Returns a workload that is written in place, or reads the one whose input is named.
-std::unique_ptr<TaskSource> job_source(const ConfigNode& node, const WorkloadContext& context,
-                                       std::string& file) {
-  if (!node.is_scalar() && !node.is_sequence())
-    return Registry<WorkloadKind>::instance().create(node, "")->tasks(context);
-  const InputPaths input = named_input(node);
-  file = input.text();
-  return load_workload(input, context);
-}
-
-JobDescription read_job(const ConfigNode& node, const WorkloadContext& context, const std::string& path) {
-  const JobParameters p = job_parameters().parse(node, {"workload"});
-  const ConfigNode* workload = node.find("workload");
-  if (workload == nullptr || workload->is_null())
-    node.fail(
-        "'workload' is missing: a file, a folder, a sequence of files, or {kind: ...} (netsim --list "
-        "workload)");
-  WorkloadContext own = context;
-  own.assignments.clear();
-  if (p.seed != 0) own.seed = static_cast<std::uint64_t>(p.seed);
-  JobDescription job;
-  job.name = p.name;
-  job.file = path;
-  job.source = job_source(*workload, own, job.file);
-  job.arrival = p.arrival;
-  job.priority = static_cast<std::uint8_t>(p.priority);
-  if (const std::string problem = class_problem(p.traffic_class, context.classes); !problem.empty())
-    node.find("class")->fail(problem);
-  job.traffic_class = static_cast<std::uint8_t>(p.traffic_class);
-  job.placement = p.placement;
-  return job;
-}
-
-std::vector<JobDescription> read_jobs(const ConfigNode& root, const WorkloadContext& context,
-                                      const std::string& path) {
-  root.allow_keys({"jobs"});
-  const ConfigNode& list = *root.find("jobs");
-  if (!list.is_sequence() || list.items().empty())
-    list.fail("a sequence of {name, workload, ...} is expected");
-  std::vector<JobDescription> jobs;
-  for (const ConfigNode& node : list.items()) {
-    jobs.push_back(read_job(node, context, path));
-    const std::string& name = jobs.back().name;
-    const auto same = [&name](const JobDescription& other) { return other.name == name; };
-    if (std::count_if(jobs.begin(), jobs.end(), same) > 1) node.fail("a second job is called '" + name + "'");
-    if (const auto found = find_not_name(name); found) node.fail("the name '" + name + "': " + found->what);
-  }
-  return jobs;
-}
 
 // Reads a description. Every error in it is an InputError of the workload, also in parts that are read as
 // configurations.

@@ -45,6 +45,13 @@ struct JobDescription {
   std::uint8_t traffic_class = 0;
   ConfigNode placement;  // null: the placement of the configuration
   std::string file;      // input from which the workload was read, for messages; "": none
+  // The following are for job schedulers, and for the table of jobs.
+  double weight = 1;
+  Time deadline = kNever;  // kNever: none
+  Time duration = 0;       // expected time that the whole job runs; 0: what the workload tells, if anything
+  std::string vc = {};     // virtual cluster, "" for none
+  // The job's state is made when it begins, and freed when it has ended (TaskStream::open, close).
+  bool at_begin = false;
 };
 
 // Reads an input as jobs:
@@ -58,6 +65,8 @@ struct JobDescription {
 //       priority: 1
 //       class: 1
 //     - {name: replay, workload: [monday.csv, tuesday.csv]}
+//
+// Instead of a list, `jobs` may name a trace or a random process of arrivals (job_list.h).
 //
 // Paths are those of files or folders, relative to the file. Several of them are one input. Any other
 // workload is one job that arrives at 0. Errors are those of load_workload().

@@ -27,7 +27,8 @@ FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 # Components of the page, by source file: kind and name.
 COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "through_root": "collective_algorithm", "always": "collective_library",
               "backwards": "placement", "shortest_first": "queue_discipline", "flow_lines": "result_sink", "layer_check": "strategy",
-              "named_flows": "workload_reader", "smallest_first": "task_scheduler", "one_at_a_time": "flow_scheduler"}
+              "named_flows": "workload_reader", "smallest_first": "task_scheduler", "one_at_a_time": "flow_scheduler",
+              "few_gpus_first": "job_scheduler"}
 # The quick suite builds these, without optimization: the first one of the page, and the one that the page's program uses.
 QUICK_COMPONENTS = ("halving", "twin_stars")
 # A file in the page's command for a component, where its name is not that of the component.

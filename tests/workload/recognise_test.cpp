@@ -83,6 +83,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"netsim_program", "\x0a\x0fnetsim-workload\x10\x01"},
       {"netsim_workload", "kind: incast\nsenders: 3\n"},
       {"netsim_workload", "{kind: incast, senders: 3}\n"},
+      {"netsim_job_trace", "submitted_s,gpus,duration_s\n0,8,3600\n"},
       {"netsim_jobs", "# two\njobs:\n  - name: a\n    workload: b.pb\n"},
       {"netsim_configuration", "# comment\ntopology: {kind: star}\nhost: single_nic\n"},
       // Formats that netsim does not read.

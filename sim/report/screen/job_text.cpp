@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "sim/core/text.h"
@@ -12,6 +13,7 @@ namespace netsim::screen {
 namespace {
 
 constexpr std::size_t kBarWidth = 40, kBesideBar = 41;
+constexpr std::size_t kShownJobs = 100;  // rows of the table of jobs; jobs.csv has all
 
 // Returns "-" for a missing value, such as those of a job that ended no iteration.
 std::string or_dash(const std::optional<double>& value, std::string (*format)(double)) {
@@ -31,6 +33,32 @@ void bar(Text out, const std::string& label, double seconds, double whole, std::
                  length > 0 ? "  " : "", std::string(std::min(length, longest), '#'));
 }
 
+// Writes the means over all jobs that are done, and how much of the cluster was held. Only runs in which jobs
+// wait for GPUs have these lines.
+void management(Text out, const Results& results) {
+  if (results.uses.empty()) return;
+  double jct = 0, queued = 0, slowdown = 0, held = 0, pauses = 0;
+  std::size_t done = 0;
+  for (const JobResult& job : results.jobs) {
+    held += to_seconds(job.held()) * static_cast<double>(job.gpu_count());
+    if (!job.done) continue;
+    ++done;
+    jct += to_seconds(job.end - job.arrival);
+    queued += to_seconds(job.queued());
+    slowdown += job.slowdown().value_or(1);
+    pauses += job.pauses;
+  }
+  const double all = to_seconds(results.simulated) * results.gpus;
+  if (done == 0 || all <= 0) return;
+  const auto mean = [&](double sum) { return sum / static_cast<double>(done); };
+  fmt::format_to(out,
+                 "\n  {} of {} jobs done; means: job time {}, queued {}, slowdown {:.2f}, {:.2f} pauses\n",
+                 done, results.jobs.size(), human_seconds(mean(jct)), human_seconds(mean(queued)),
+                 mean(slowdown), mean(pauses));
+  fmt::format_to(out, "  {:.1f} % of the GPU time was held by jobs until {}\n", 100 * held / all,
+                 human_seconds(to_seconds(results.simulated)));
+}
+
 }  // namespace
 
 void header(Text out, const Results& results, const JobResult& job) {
@@ -43,29 +71,37 @@ void jobs(Text out, const Results& results, std::size_t width) {
   TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
       time{"job time", 0, false, {}}, iteration{"iteration", 1, false, {}}, compute{"compute", 4, false, {}},
       exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, queued{"queued", 2, false, {}},
+      begin{"begin", 2, false, {}}, slowdown{"slowdown", 1, false, {}}, held{"GPU time", 3, false, {}},
       state{"", 0, true, {}};
-  for (const JobResult& job : results.jobs) {
+  const std::size_t shown = std::min(results.jobs.size(), kShownJobs);
+  for (const JobResult& job : std::span(results.jobs).first(shown)) {
     const JobSummary summary = summarise(job);
     name.cells.push_back(printable(job.name));
-    gpus.cells.push_back(fmt::format("{}", job.gpus.size()));
+    gpus.cells.push_back(fmt::format("{}", job.gpu_count()));
     arrival.cells.push_back(human_seconds(to_seconds(job.arrival)));
     queued.cells.push_back(human_seconds(to_seconds(job.queued())));
+    begin.cells.push_back(job.begun ? human_seconds(to_seconds(job.begin)) : "-");
     time.cells.push_back(or_dash(summary.jct_s, human_seconds));
+    slowdown.cells.push_back(
+        or_dash(job.slowdown(), [](double ratio) { return fmt::format("{:.2f}", ratio); }));
+    held.cells.push_back(human_seconds(to_seconds(job.held()) * static_cast<double>(job.gpu_count())));
     iteration.cells.push_back(or_dash(summary.iteration_time_s, human_seconds));
     compute.cells.push_back(human_seconds(summary.compute_s));
     exposed.cells.push_back(human_seconds(summary.exposed_s));
     idle.cells.push_back(human_seconds(summary.idle_s));
-    state.cells.push_back(job.done      ? ""
-                          : job.stopped ? "stopped by a failure"
-                          : job.begun   ? "under way"
-                          : job.waits   ? "waits for GPUs"
-                                        : "not arrived");
+    state.cells.push_back(job.done ? "" : job.state());
   }
   std::vector<TableColumn> table{name, gpus, arrival, time, iteration, compute, exposed, idle, state};
-  const bool waited = std::any_of(results.jobs.begin(), results.jobs.end(),
-                                  [](const JobResult& job) { return job.queued() > 0; });
-  if (waited) table.insert(table.begin() + 3, queued);
+  if (!results.uses.empty()) {
+    table = {name, gpus, arrival, queued, begin, time, slowdown, held, iteration, state};
+  } else if (std::any_of(results.jobs.begin(), results.jobs.end(),
+                         [](const JobResult& job) { return job.queued() > 0; })) {
+    table.insert(table.begin() + 3, queued);
+  }
   fmt::format_to(out, "{}", text_table(std::move(table), 2, width));
+  if (shown < results.jobs.size())
+    fmt::format_to(out, "  and {} more, in jobs.csv (--out)\n", results.jobs.size() - shown);
+  management(out, results);
 }
 
 void job_headline(Text out, const JobResult& job, const JobSummary& summary) {

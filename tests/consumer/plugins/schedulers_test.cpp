@@ -1,5 +1,5 @@
-// Do the task schedulers of docs/how-to/extend.md and of the plugins here act in a run, on any number of
-// threads?
+// Do the task and job schedulers of docs/how-to/extend.md and of the plugins here act in a run, on any number
+// of threads?
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -84,6 +84,27 @@ TEST(SchedulerPlugins, GiveOneRunForAnyNumberOfThreads) {
     EXPECT_EQ(one.fingerprints.results, two.fingerprints.results) << kind;
     EXPECT_EQ(one.fingerprints.packets, two.fingerprints.packets) << kind;
   }
+}
+
+// A job of one GPU comes after one of two, and begins before it when the first job has ended.
+TEST(SchedulerPlugins, FewGpusFirstLetsASmallJobOvertake) {
+  const std::string path = testing::TempDir() + "few_gpus_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path)
+      << "jobs:\n"
+         "- {name: first, workload: {kind: busy, ranks: 2, duration: 1 ms}}\n"
+         "- {name: large, arrival: 100 us, workload: {kind: busy, ranks: 2, duration: 1 ms}}\n"
+         "- {name: small, arrival: 200 us, workload: {kind: busy, duration: 1 ms}}\n";
+  SimulationSetup setup;
+  setup.config = parse_config(
+      "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\nnetwork: ideal\n"
+      "scheduling: {jobs: few_gpus_first}\n",
+      "schedulers.yaml");
+  setup.workload = path;
+  const Results results = Simulation(std::move(setup)).run({});
+  std::filesystem::remove(path);
+  EXPECT_EQ(to_string(results.outcome), std::string("done"));
+  EXPECT_LT(results.jobs[2].begin, results.jobs[1].begin);
+  EXPECT_GE(results.jobs[1].begin, results.jobs[2].end);
 }
 
 }  // namespace

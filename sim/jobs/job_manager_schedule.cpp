@@ -1,0 +1,384 @@
+// Arrivals, the calls of the job scheduler, and what follows from its decisions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/core/registry.h"
+#include "sim/jobs/job_manager.h"
+#include "sim/jobs/make_task_scheduling.h"
+
+namespace netsim {
+
+// Decisions: applies the decisions of one call of the job scheduler.
+class JobManager::Decisions final : public JobDecisions {
+ public:
+  explicit Decisions(JobManager& manager) : manager_(manager) {}
+  bool start(JobId job) override { return manager_.start_if_free(job, nullptr); }
+  bool start(JobId job, const std::vector<std::uint32_t>& gpus) override {
+    return manager_.start_if_free(job, &gpus);
+  }
+  void pause(JobId job) override { manager_.hold(job, 0); }
+  void shift(JobId job, Time by) override {
+    if (by > 0) manager_.hold(job, by);
+  }
+  void set_traffic(JobId job, std::uint8_t priority, std::uint8_t traffic_class) override {
+    manager_.jobs_.set_traffic(job, priority, traffic_class);
+  }
+
+ private:
+  JobManager& manager_;
+};
+
+// ---- Arrivals
+
+void JobManager::begin() {
+  recovery_->begin();  // before the jobs, so that a host that fails at a job's arrival has failed for it
+  if (has_queue_) return schedule_arrivals();
+  for (JobId job = 0; job < jobs_.size(); ++job) {
+    const Time arrival = jobs_.job(job).plan().arrival;
+    if (arrival == 0) {
+      recovery_->start(job);
+    } else {
+      environment_.engine.call_at(arrival, [this, job] { recovery_->start(job); });
+    }
+  }
+}
+
+// A managed run may have many jobs, so each arrival schedules the next one. Otherwise all are scheduled now.
+void JobManager::schedule_arrivals() {
+  by_arrival_.resize(descriptions_.size());
+  std::iota(by_arrival_.begin(), by_arrival_.end(), 0U);
+  std::stable_sort(by_arrival_.begin(), by_arrival_.end(),
+                   [&](JobId a, JobId b) { return descriptions_[a].arrival < descriptions_[b].arrival; });
+  Time last = 0;
+  for (const JobId job : by_arrival_) {
+    const Time arrival = descriptions_[job].arrival;
+    if (is_managed_ || arrival == std::exchange(last, arrival)) continue;
+    environment_.engine.call_at(arrival, [this] { arrive_due(); });
+  }
+  arrive_due();
+}
+
+// Jobs that arrive at one time are all there when the scheduler is called.
+void JobManager::arrive_due() {
+  const Time now = environment_.engine.now();
+  const std::size_t before = live_.size();
+  for (; arrived_ < by_arrival_.size() && descriptions_[by_arrival_[arrived_]].arrival <= now; ++arrived_) {
+    ManagedJob& state = states_[by_arrival_[arrived_]];
+    if (state.stage != Stage::coming) continue;
+    state.stage = Stage::queued;
+    live_.push_back(by_arrival_[arrived_]);
+  }
+  if (live_.size() > before) decide();
+  if (!is_managed_ || arrived_ == by_arrival_.size()) return;
+  environment_.engine.call_at(descriptions_[by_arrival_[arrived_]].arrival, [this] { arrive_due(); });
+}
+
+bool JobManager::is_pending() const {
+  if (recovery_->is_pending()) return true;
+  if (has_queue_) return arrived_ < by_arrival_.size() || moving_ > 0;
+  for (JobId job = 0; job < jobs_.size(); ++job) {
+    if (!jobs_.job(job).begun()) return true;
+  }
+  return false;
+}
+
+// ---- Decisions
+
+// The scheduler is called when a job has ended, and once more when nothing is pending.
+void JobManager::open_queue() {
+  const auto has_default = [](const JobDescription& job) { return job.placement.is_null(); };
+  if (std::any_of(descriptions_.begin(), descriptions_.end(), has_default)) {
+    const ConfigNode& placement = section_of(environment_.configuration, "placement");
+    default_shares_ = Registry<Placement>::instance().create(placement, "packed")->shares();
+  }
+  environment_.intervals.subscribe(SchedulingLayer::jobs, [this](Time, bool) { decide(); });
+  jobs_.on_end([this](JobId job) {
+    ended_.push_back(job);
+    environment_.intervals.ask();
+  });
+  recovery_->set_use([this] {
+    GpuUse use = present_use();
+    for (std::size_t gpu = 0; gpu < use.taken.size(); ++gpu)
+      use.taken[gpu] = use.taken[gpu] || use.shared[gpu];
+    return use.taken;
+  });
+}
+
+void JobManager::iteration_ended(JobId job) {
+  if (!has_queue_) return;
+  if (states_[job].stage == Stage::pausing || scheduler_->needs().iterations) environment_.intervals.ask();
+}
+
+void JobManager::decide() {
+  settle_stages();
+  count_gpus();
+  std::vector<JobState> jobs;
+  jobs.reserve(live_.size());
+  for (const JobId job : live_) jobs.push_back(state_of(job));
+  Decisions decisions(*this);
+  scheduler_->decide({environment_.engine.now(), jobs, gpus_}, decisions);
+  note_uses();
+}
+
+// Follows the jobs that have ended, or have come to the end of their last iteration before a pause.
+void JobManager::settle_stages() {
+  for (const JobId job : ended_) end_job(job);
+  if (!ended_.empty()) std::erase_if(live_, [&](JobId job) { return states_[job].stage == Stage::ended; });
+  ended_.clear();
+  for (const JobId job : live_) {
+    if (states_[job].stage == Stage::pausing && settle_stage(job)) std::erase(holders_, job);
+  }
+}
+
+// Returns whether the job, which is pausing, no longer holds its GPUs.
+bool JobManager::settle_stage(JobId job) {
+  ManagedJob& state = states_[job];
+  const std::vector<Time>& ends = jobs_.job(job).iteration_ends();
+  if (ends.size() < state.hold_from) return false;
+  state.paused_at = environment_.engine.now();
+  if (state.shift > 0) {
+    state.stage = Stage::moving;
+    go_on_at(job, std::max(environment_.engine.now(), ends[state.hold_from - std::size_t{1}] + state.shift));
+    return false;
+  }
+  state.stage = Stage::paused;
+  ++state.pauses;
+  return true;
+}
+
+void JobManager::end_job(JobId job) {
+  ManagedJob& state = states_[job];
+  if (state.stage == Stage::ended) return;
+  state.stage = Stage::ended;
+  if (!descriptions_[job].at_begin) return;
+  jobs_.release(job);
+  times_[job].reset();
+}
+
+JobState JobManager::state_of(JobId number) const {
+  const ManagedJob& managed = states_[number];
+  const JobDescription& job = descriptions_[number];
+  const Job& run = jobs_.job(number);
+  const Time now = environment_.engine.now();
+  JobState state;
+  state.job = number;
+  state.phase =
+      static_cast<JobState::Phase>(static_cast<int>(managed.stage) - static_cast<int>(Stage::queued));
+  state.ranks = job.source->ranks() - job.source->storage_ranks();
+  state.submitted = job.arrival;
+  state.started = managed.started;
+  state.deadline = job.deadline;
+  state.weight = job.weight;
+  state.vc = job.vc;
+  state.iterations = job.source->iterations().value_or(0);
+  const std::vector<Time>& ends = run.iteration_ends();
+  state.iterations_done = static_cast<std::uint32_t>(ends.size());
+  if (!ends.empty()) {
+    const Time ran = ends.back() - managed.started - managed.waits_until(ends.size());
+    state.iteration_time = ran / static_cast<Time>(ends.size());
+  } else if (job.duration > 0) {
+    state.iteration_time = job.duration / std::max<Time>(state.iterations, 1);
+  } else {
+    state.iteration_time = job.source->expected_iteration();
+  }
+  if (managed.started != kNever)
+    state.gpu_seconds = to_seconds(now - managed.started - managed.paused_until(now)) * state.ranks;
+  if (managed.holds_gpus()) state.gpus = run.plan().gpus;
+  return state;
+}
+
+bool JobManager::start_if_free(JobId job, const std::vector<std::uint32_t>* gpus) {
+  const bool waits = states_[job].waits();
+  NETSIM_CHECK(waits, "a job scheduler starts a job that does not wait");
+  if (gpus == nullptr && cannot_fit(job)) return false;
+  std::optional<PlacedRanks> placed =
+      gpus != nullptr ? place_on(job, *gpus) : place_if_free(descriptions_[job], present_use());
+  if (!placed) return false;
+  if (states_[job].stage == Stage::queued) {
+    begin_job(job, std::move(*placed));
+  } else {
+    resume_job(job, std::move(*placed));
+  }
+  count_gpus();
+  return true;
+}
+
+// Returns whether the number of free GPUs alone tells that the job finds no place.
+bool JobManager::cannot_fit(JobId job) const {
+  const JobDescription& description = descriptions_[job];
+  return description.placement.is_null() && !default_shares_ &&
+         description.source->ranks() - description.source->storage_ranks() > gpus_.free;
+}
+
+// Returns the job on these GPUs if all are free.
+std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<std::uint32_t>& gpus) const {
+  const JobDescription& description = descriptions_[job];
+  NETSIM_CHECK(description.source->storage_ranks() == 0, "the GPUs of a job with storage servers are found");
+  NETSIM_CHECK(gpus.size() == description.source->ranks(), "a job scheduler names one GPU for each rank");
+  GpuUse use = present_use();
+  for (const GpuId gpu : gpus) {
+    NETSIM_CHECK(gpu < use.taken.size(), "a job scheduler names a GPU that does not exist");
+    if (use.taken[gpu] || use.shared[gpu]) return std::nullopt;
+    use.taken[gpu] = true;
+  }
+  return PlacedRanks{gpus, false};
+}
+
+void JobManager::begin_job(JobId job, PlacedRanks placed) {
+  const JobDescription& description = descriptions_[job];
+  ManagedJob& state = states_[job];
+  if (description.at_begin) {
+    description.source->open();
+    require_memory(description, placed.gpus);
+  }
+  std::unique_ptr<ComputeTimes> times = times_of(description, placed.gpus);
+  std::shared_ptr<const TaskScheduling> scheduling;
+  if (jobs_.job(job).plan().gpus.empty())
+    scheduling = make_task_scheduling(scheduling_, description, *times, environment_.cluster, placed.gpus);
+  jobs_.place(job, std::move(placed.gpus), *times, environment_.engine.now(), std::move(scheduling));
+  times_[job] = std::move(times);
+  if (is_managed_) shares_[job] = placed.shared;
+  state.stage = Stage::running;
+  state.started = environment_.engine.now();
+  holders_.push_back(job);
+  recovery_->start(job);
+}
+
+// The job holds its new GPUs from now on, and goes on when it has moved.
+void JobManager::resume_job(JobId job, PlacedRanks placed) {
+  const Time now = environment_.engine.now();
+  std::unique_ptr<ComputeTimes> times = times_of(descriptions_[job], placed.gpus);
+  jobs_.move(job, std::move(placed.gpus), *times);
+  times_[job] = std::move(times);
+  shares_[job] = placed.shared;
+  holders_.push_back(job);
+  ManagedJob& state = states_[job];
+  state.paused += now - state.paused_at;
+  state.paused_at = now;
+  state.stage = Stage::moving;
+  go_on_at(job, now + scheduler_->move());
+}
+
+void JobManager::go_on_at(JobId job, Time time) {
+  ++moving_;
+  if (time <= environment_.engine.now()) return go_on(job);
+  environment_.engine.call_at(time, [this, job] { go_on(job); });
+}
+
+void JobManager::go_on(JobId job) {
+  ManagedJob& state = states_[job];
+  --moving_;
+  state.moved += environment_.engine.now() - state.paused_at;
+  state.iterations_before = static_cast<std::uint32_t>(jobs_.job(job).iteration_ends().size());
+  state.waited_before = std::exchange(state.waited, state.paused + state.moved);
+  state.stage = Stage::running;
+  jobs_.go_on(job);
+}
+
+// Pauses a running job at the end of its iteration, or shifts its next one. A job in its last iteration ends.
+void JobManager::hold(JobId job, Time shift) {
+  NETSIM_CHECK(scheduler_->needs().pauses, "a job scheduler pauses a job without JobNeeds::pauses");
+  ManagedJob& state = states_[job];
+  if (state.stage != Stage::running || jobs_.job(job).done()) return;
+  const std::optional<std::uint32_t> first = jobs_.hold(job);
+  if (!first) return;
+  state.stage = Stage::pausing;
+  state.hold_from = *first;
+  state.shift = shift;
+}
+
+// ---- GPUs
+
+void JobManager::count_gpus() {
+  const Cluster& cluster = environment_.cluster;
+  const GpuUse use = present_use();
+  gpus_.gpus = gpus_.free = 0;
+  gpus_.free_by_host.assign(cluster.hosts.size(), 0);
+  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu) {
+    if (cluster.is_drives(gpu)) continue;
+    ++gpus_.gpus;
+    if (use.taken[gpu] || use.shared[gpu]) continue;
+    ++gpus_.free;
+    ++gpus_.free_by_host[cluster.gpus[gpu].host];
+  }
+}
+
+void JobManager::note_uses() {
+  ClusterUse now;
+  now.time = environment_.engine.now();
+  const GpuUse use = held_use();
+  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
+    now.gpus_held += use.taken[gpu] || use.shared[gpu] ? 1U : 0U;
+  for (const JobId job : live_) {
+    const ManagedJob& state = states_[job];
+    ++(state.holds_gpus() ? now.running : state.stage == Stage::paused ? now.paused : now.queued);
+  }
+  if (!uses_.empty() && uses_.back().time == now.time) uses_.pop_back();
+  if (uses_.empty() || !uses_.back().is_same_use(now)) uses_.push_back(now);
+}
+
+JobManager::GpuUse JobManager::no_use() const {
+  const std::vector<bool> none(environment_.cluster.gpus.size(), false);
+  return {none, none};
+}
+
+// Returns the GPUs of the jobs that need theirs now.
+JobManager::GpuUse JobManager::held_use() const {
+  GpuUse use = no_use();
+  std::erase_if(holders_, [&](JobId job) { return !recovery_->holds_gpus(job); });
+  for (const JobId job : holders_) {
+    const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
+    for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
+      (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
+  }
+  return use;
+}
+
+// Returns held_use(). GPUs on failed hosts count as taken.
+JobManager::GpuUse JobManager::present_use() const {
+  GpuUse use = held_use();
+  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
+    use.taken[gpu] = use.taken[gpu] || recovery_->has_failed(environment_.cluster.gpus[gpu].host);
+  return use;
+}
+
+// "24 of 32 are free, and 8 are on failed hosts"
+std::string JobManager::describe_free() const {
+  const GpuUse use = present_use();
+  std::size_t free = 0, failed = 0;
+  for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu) {
+    free += !use.taken[gpu] && !use.shared[gpu] ? 1U : 0U;
+    failed += recovery_->has_failed(environment_.cluster.gpus[gpu].host) ? 1U : 0U;
+  }
+  return fmt::format("{} of {} are free", free, use.taken.size()) +
+         (failed > 0 ? fmt::format(", and {} are on failed hosts", failed) : "");
+}
+
+std::vector<std::string> JobManager::waiting(std::size_t limit) const {
+  std::vector<std::string> lines;
+  const std::string* before = nullptr;
+  for (const JobId job : live_) {
+    if (lines.size() == limit) return lines;
+    if (!states_[job].waits()) continue;
+    lines.push_back(describe_queued(job, before));
+    if (!is_managed_) before = &descriptions_[job].name;
+  }
+  return lines;
+}
+
+// `before` is the job that must begin before this one, or null.
+std::string JobManager::describe_queued(JobId number, const std::string* before) const {
+  const JobDescription& job = descriptions_[number];
+  if (states_[number].stage == Stage::paused)
+    return fmt::format("{}: is paused since {}", job.name, format_time(states_[number].paused_at));
+  const std::string since = format_time(job.arrival);
+  if (before != nullptr)
+    return fmt::format("{}: waits in the queue since {} behind {}", job.name, since, *before);
+  return fmt::format("{}: waits in the queue since {} for {} GPUs of its placement: {}", job.name, since,
+                     job.source->ranks() - job.source->storage_ranks(), describe_free());
+}
+
+}  // namespace netsim

@@ -1,0 +1,122 @@
+// JobScheduler: decides which jobs run on the cluster, and since when. It is a component kind, which
+// `scheduling.jobs` names. Without one, jobs run in the order of their arrivals (fifo).
+//
+// It is called between events when jobs arrive. It is also called at the next scheduling interval after a job
+// ended or was paused, and after iterations if it needs that. The placement of a job finds its GPUs, unless
+// the scheduler names them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/ids.h"
+#include "sim/core/parameters.h"
+#include "sim/core/units.h"
+
+namespace netsim {
+
+// JobState: what a job scheduler knows of one job.
+struct JobState {
+  enum class Phase : std::uint8_t {
+    queued,   // has arrived and has never begun
+    running,  // holds GPUs
+    pausing,  // holds GPUs until the end of its present iteration
+    paused,   // has begun and holds no GPUs
+    moving    // holds GPUs and begins its next iteration after JobScheduler::move()
+  };
+  JobId job;
+  Phase phase = Phase::queued;
+  std::uint32_t ranks = 0;  // number of GPUs that it needs
+  Time submitted = 0;
+  Time started = kNever;   // its first begin; kNever: it has not begun
+  Time deadline = kNever;  // kNever: it has none
+  double weight = 1;
+  std::uint32_t iterations = 0;  // of the whole job; 0: only its run tells
+  std::uint32_t iterations_done = 0;
+  // Mean time of its iterations so far without waits; before the first, what the workload tells; 0: unknown.
+  Time iteration_time = 0;
+  std::string_view vc;                  // virtual cluster, "" for none
+  double gpu_seconds = 0;               // GPUs held, summed over the time for which it held them
+  std::span<const std::uint32_t> gpus;  // by rank, those that it holds; empty: none
+
+  bool waits() const { return phase == Phase::queued || phase == Phase::paused; }
+};
+
+// Returns the iterations that are left, at least 1.
+std::uint32_t iterations_left(const JobState& job);
+// Returns the expected seconds that the job still needs. An iteration of unknown time counts as one second.
+double seconds_left(const JobState& job);
+
+// ClusterState: the GPUs of the cluster. Those on failed hosts are neither free nor held.
+struct ClusterState {
+  std::uint32_t gpus = 0;                   // all, drives of storage servers excluded
+  std::uint32_t free = 0;                   // GPUs that no job holds
+  std::vector<std::uint32_t> free_by_host;  // by host
+};
+
+// JobSchedulerView: what a job scheduler sees when it is called.
+struct JobSchedulerView {
+  Time now = 0;
+  // Jobs that have arrived and are not done, in the order of their arrivals. Jobs of one time are in the
+  // order of the list. Jobs that can never fit are left out.
+  std::span<const JobState> jobs;
+  const ClusterState& cluster;
+};
+
+// JobDecisions: takes the decisions. Each acts at once.
+class JobDecisions {
+ public:
+  virtual ~JobDecisions() = default;
+  // Lets a job that waits begin, or go on after JobScheduler::move(), on GPUs that its placement finds.
+  // Returns whether it found free ones.
+  virtual bool start(JobId job) = 0;
+  // Does the same on GPUs that the caller names, one for each rank. Returns false if one of them is not free.
+  virtual bool start(JobId job, const std::vector<std::uint32_t>& gpus) = 0;
+  // Pauses a running job at the end of the iteration in which its first rank is. Its GPUs are free at the
+  // next scheduling interval after it. A job in its last iteration ends instead. Only allowed with
+  // JobNeeds::pauses.
+  virtual void pause(JobId job) = 0;
+  // Lets the next iteration of a running job begin so much later at all ranks. It keeps its GPUs. Only
+  // allowed with JobNeeds::pauses.
+  virtual void shift(JobId job, Time by) = 0;
+  // Sets the least priority of the messages that the job sends from now on, and their data class in the
+  // network.
+  virtual void set_traffic(JobId job, std::uint8_t priority, std::uint8_t traffic_class) = 0;
+};
+
+// JobNeeds: what a job scheduler asks for.
+struct JobNeeds {
+  bool iterations = false;  // it is also called after each end of an iteration of any job
+  bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
+};
+
+class JobScheduler {
+ public:
+  static constexpr const char* kComponentKind = "job_scheduler";
+  explicit JobScheduler(Time move = 0) : move_(move) {}
+  virtual ~JobScheduler() = default;
+  // Returns the time from the decision to resume a paused job until its next iteration begins.
+  Time move() const { return move_; }
+  virtual JobNeeds needs() const { return {}; }
+  // Decides what the jobs do. It may keep state of its own: there is one object for a run.
+  virtual void decide(const JobSchedulerView& view, JobDecisions& decisions) = 0;
+
+ private:
+  Time move_;
+};
+
+// MoveParameters: the parameter that every job scheduler with pauses has.
+struct MoveParameters {
+  Time move = 0;
+};
+template <class P>
+Parameters<P> move_parameters() {
+  return Parameters<P>().time(
+      "move", &P::move, {0, 10'000 * kSecond},
+      "time from the decision to resume a paused job until its next iteration begins, "
+      "as for a checkpoint that is written and read; the job holds its GPUs meanwhile");
+}
+
+}  // namespace netsim

@@ -1,0 +1,43 @@
+// srsf: the job with the shortest remaining service runs first. Service is the remaining time multiplied by
+// the number of GPUs (Tiresias calls this SRSF: Gu et al., NSDI 2019, section 3.1). With one rank a job it is
+// shortest remaining time first.
+#include <memory>
+
+#include "sim/core/registry.h"
+#include "sim/scheduling/job/job_order.h"
+
+namespace netsim {
+namespace {
+
+struct SrsfParameters : MoveParameters {
+  bool pauses = true;
+};
+
+class Srsf final : public JobScheduler {
+ public:
+  explicit Srsf(const SrsfParameters& p) : JobScheduler(p.move), pauses_(p.pauses) {}
+  JobNeeds needs() const override { return {.pauses = pauses_}; }
+  void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
+    const auto service = [](const JobState& job) { return seconds_left(job) * job.ranks; };
+    const auto order =
+        sorted_jobs(view, [&](const JobState& a, const JobState& b) { return service(a) < service(b); });
+    if (pauses_) {
+      run_first(order, view.cluster, decisions);
+    } else {
+      start_in_order(order, true, decisions);
+    }
+  }
+
+ private:
+  bool pauses_;
+};
+
+const Registration<JobScheduler> kSrsf{
+    "srsf", "the job with the least remaining time x GPUs runs first, and pauses jobs with more",
+    move_parameters<SrsfParameters>().flag(
+        "pauses", &SrsfParameters::pauses,
+        "running jobs are paused for shorter ones; otherwise a job keeps its GPUs to its end"),
+    [](const SrsfParameters& p, const ConfigNode&) { return std::make_unique<Srsf>(p); }};
+
+}  // namespace
+}  // namespace netsim
