@@ -24,6 +24,9 @@ sys.dont_write_bytecode = True
 import reference
 
 FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
+# With NETSIM_TEST_SIZE=few, as builds with a sanitizer set it, each fourth of those commands runs that write no file.
+WRITES = re.compile(r" --(out|compile|draw|json)\b|>")
+COMMAND_STEP = 4 if os.environ.get("NETSIM_TEST_SIZE") == "few" else 1
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|cmake|ninja|ctest|apt|sudo|python3?|git)(?=\s|$)")
@@ -149,6 +152,8 @@ class Documentation(unittest.TestCase):
         if command in self.looked_at:
             return
         self.looked_at.add(command)
+        if len(self.looked_at) % COMMAND_STEP != 0 and "--config" in command and not WRITES.search(command):
+            return
         if self.is_long(command):
             command = re.sub(r" --(quiet|dry-run|json -|out \S+)", "", command)
             json.loads(self.shell(command + " --print-config --json -"))
