@@ -59,8 +59,8 @@ class DeferredSource final : public TaskSource {
   bool for_each_task(RankId rank, const Visitor& visit) const override {
     return is_open() && tasks_->for_each_task(rank, visit);
   }
-  std::optional<TaskGraph> graph(RankId rank) const override {
-    return is_open() ? tasks_->graph(rank) : std::nullopt;
+  std::optional<TaskGraph> graph(RankId rank, const AgreedLaunches& agreed) const override {
+    return is_open() ? tasks_->graph(rank, agreed) : std::nullopt;
   }
 
   bool is_open() const { return tasks_ != nullptr; }
@@ -68,7 +68,9 @@ class DeferredSource final : public TaskSource {
   void close() override {
     if (!facts_->own_algorithms) tasks_.reset();
   }
-  void release_communications() override { tasks_->release_communications(); }
+  void release_communications(AgreedLaunches agreed) override {
+    tasks_->release_communications(std::move(agreed));
+  }
   void start(RankId rank, std::vector<Task>& ready) override { tasks_->start(rank, ready); }
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override {
     tasks_->complete(rank, task, ready);

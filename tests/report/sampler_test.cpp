@@ -25,6 +25,9 @@ class FakeNetwork final : public PacketNetwork {
   bool release(const MessageHandle&) override { return false; }
   bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
   Bytes cancel(const MessageHandle&) override { return 0; }
+  bool set_rate(const MessageHandle&, BitRate) override { return false; }
+  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
+  Bytes left(const MessageHandle&) const override { return 0; }
   void tell_delays() override {}
   Reach reach(GpuId, GpuId) const override { return Reach::scale_out; }
   std::uint32_t gpu_count() const override { return 2; }

@@ -8,7 +8,7 @@ namespace netsim::test {
 namespace {
 
 // Set before main, because RapidCheck reads the variable once, at the first property.
-const bool set = [] {
+[[maybe_unused]] const bool kNumberOfCasesIsSet = [] {
   return full_size() || setenv("RC_PARAMS", by_size("", "max_success=40", "max_success=20"), 0) == 0;
 }();
 

@@ -1,5 +1,5 @@
 // las: the job with the least attained service runs first. Nothing has to be known about a job's length. It
-// is the discretized two-dimensional LAS of Tiresias (Gu et al., NSDI 2019, section 4.1): service is GPUs x
+// is the discretized two-dimensional LAS of Tiresias (Gu et al., NSDI 2019): service is GPUs x
 // time. Jobs fall from queue to queue at thresholds, and a queue is served in the order of first begins.
 #include <memory>
 #include <utility>

@@ -1,5 +1,5 @@
 // srsf: the job with the shortest remaining service runs first. Service is the remaining time multiplied by
-// the number of GPUs (Tiresias calls this SRSF: Gu et al., NSDI 2019, section 3.1). With one rank a job it is
+// the number of GPUs (Tiresias calls this SRSF: Gu et al., NSDI 2019). With one rank a job it is
 // shortest remaining time first.
 #include <memory>
 
