@@ -25,6 +25,7 @@ Launch next(Bytes in_flight, const std::vector<Candidate>& candidates) {
   const auto scheduler = Registry<TaskScheduler>::instance().create(
       parse_config("{kind: credit, part: 4 KiB, credit: 10 KiB}", "credit.yaml"), "");
   InFlight part;
+  part.kind = "message";
   part.part = in_flight;
   const std::vector<InFlight> flight{part};
   return scheduler->next(RankView{0, 0, flight, {}}, candidates);

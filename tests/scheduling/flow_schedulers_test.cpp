@@ -167,10 +167,10 @@ TEST(FlowSchedulers, PathsSpreadsFlows) {
 TEST(FlowSchedulers, FastpassMatchesSourcesAndDestinations) {
   TwoByTwo net;
   const auto fastpass = make("{kind: fastpass, slot: 20 us}");
-  EXPECT_EQ(net.decide(*fastpass), Rates({100, 100, -1, -1}));
+  EXPECT_EQ(net.decide(*fastpass), Rates({98, 98, -1, -1}));
   EXPECT_EQ(net.decisions.again(), 20 * kMicrosecond);
-  EXPECT_EQ(net.decide(*fastpass), Rates({-1, -1, 100, 100}));
-  EXPECT_EQ(net.decide(*fastpass), Rates({100, 100, -1, -1}));
+  EXPECT_EQ(net.decide(*fastpass), Rates({-1, -1, 98, 98}));
+  EXPECT_EQ(net.decide(*fastpass), Rates({98, 98, -1, -1}));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 struct FastpassParameters {
   Time slot = 10 * kMicrosecond;
   SlotOrder order = SlotOrder::least_recent;
+  double use = 0.98;
   std::int64_t most_paths = 64;
 };
 
@@ -31,6 +32,9 @@ const Parameters<FastpassParameters>& fastpass_parameters() {
           .choice("order", &P::order,
                   {{"least_recent", SlotOrder::least_recent}, {"fewest_left", SlotOrder::fewest_left}},
                   "who is asked first for a slot: who had the last one longest ago, or who needs the fewest")
+          .real("use", &P::use, {0.01, 1},
+                "share of the links' rate at which flows send; the rest drains the packets that two slots "
+                "have in the network together")
           .integer("most_paths", &P::most_paths, {1, 4096},
                    "paths of a flow that are looked at, the first ones");
   return parameters;
@@ -88,11 +92,11 @@ class Fastpass final : public FlowScheduler {
     return served;
   }
 
-  // Returns the rate of the slowest link of the flow's path.
-  static BitRate rate_of(const FlowsView& view, const FlowView& flow) {
+  // Returns the rate at which the flow sends, of the slowest link of its path.
+  BitRate rate_of(const FlowsView& view, const FlowView& flow) const {
     BitRate rate = INT64_MAX;
     for (const PortId port : flow.ports) rate = std::min(rate, view.port_rates[port]);
-    return rate;
+    return static_cast<BitRate>(p_.use * static_cast<double>(rate));
   }
 
   std::uint64_t slots_of(const FlowsView& view, const FlowView& flow) const {

@@ -22,7 +22,10 @@ bool Sender::release(const MessageHandle& handle) {
   const std::uint32_t id = queues_.message(message).queue_pair;
   if (queues_.message(message).held) --state_.records[id].held;
   queues_.release(senders_[id], message, loop_.now());
-  if (senders_[id].limited) await_rests(id);
+  if (senders_[id].limited) {
+    limits_[id].due = kNever;  // the time of the hold is not caught up
+    await_rests(id);
+  }
   make_ready(id);
   return true;
 }
@@ -86,8 +89,10 @@ void Sender::rescale_pace(std::uint32_t id, BitRate limit) {
   const BitRate was = std::min(s.rate, std::exchange(limits_[id].paced_at_most, limit)),
                 is = std::min(s.rate, limit);
   const Time rest = s.pace_at - loop_.now();
+  if (rest <= 0) limits_[id].due = kNever;
   if (rest <= 0 || is == was) return;
   s.pace_at = loop_.now() + static_cast<Time>((static_cast<Int128>(rest) * was + is - 1) / is);
+  if (limits_[id].due != kNever) limits_[id].due = s.pace_at;
   if (s.pacing) schedule_timer(id, s.pace_at, EventKind::pace);
 }
 

@@ -344,15 +344,29 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
   PaceLimits& limits = limits_[id];
   limits.paced_at_most = rate_limit;
   const BitRate rate = std::min(s.rate, rate_limit);
-  if (const std::uint32_t ended = std::exchange(limits.ended, kNone); ended != kNone) {
+  const Time packet = fabric_.serialisation(paced_bytes(s, wire_bytes), rate);
+  const std::uint32_t ended = std::exchange(limits.ended, kNone);
+  if (ended != kNone) {
     limits.paced_for = kNone;
-    begin_rest(id, ended, fabric_.serialisation(paced_bytes(s, wire_bytes), rate));
+    begin_rest(id, ended, packet);
   }
-  if (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again)) {
+  const Time late = rate_limit < s.rate ? catch_up(limits, packet, ended == kNone) : 0;
+  if (late >= packet || (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again))) {
     join_if_work(id);
     return;
   }
-  wait_for_pace(id, wire_bytes, rate);
+  wait_for_pace(id, wire_bytes, rate, late);
+}
+
+// Returns by how much the packet that was made now is later than the rate limit allowed, because other queue
+// pairs of the NIC went first. The next wait is shorter by that time, so that the queue pair has its rate. It
+// catches up by a few packets at most, and not over the pause between two messages.
+Time Sender::catch_up(PaceLimits& limits, Time packet, bool message_goes_on) const {
+  constexpr Time kMostPackets = 8;
+  const Time now = loop_.now();
+  const Time due = limits.due == kNever ? now : std::clamp(limits.due, now - kMostPackets * packet, now);
+  limits.due = message_goes_on ? due + packet : kNever;
+  return now - due;
 }
 
 // Makes the message's connection rest for its gap, from the end of its last packet on.
@@ -377,12 +391,12 @@ std::uint32_t Sender::paced_bytes(const SenderState& s, Bytes wire_bytes) const 
   return of(s).needs.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
 }
 
-// Starts the wait for the next packet. If nothing is to be sent, a queue pair of constant rate needs no
-// event: see make_ready().
-void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate) {
+// Starts the wait for the next packet, which is shorter by `late`. If nothing is to be sent, a queue pair of
+// constant rate needs no event: see make_ready().
+void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time late) {
   SenderState& s = senders_[id];
   s.last_paced = paced_bytes(s, wire_bytes);
-  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate);
+  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate) - late;
   if (s.scale_up && !has_work(id)) return;
   s.pacing = true;  // also after the last packet: a following message must not exceed the rate
   schedule_timer(id, s.pace_at, EventKind::pace);

@@ -205,7 +205,8 @@ class FlowListReader final : public WorkloadReader {
 
 const Registration<WorkloadReader> kCsv{
     "csv",
-    "a flow list: source,destination,bytes,start[,class][,priority][,path][,channel][,name], one flow a line",
+    "a flow list with one flow a line: source,destination,bytes,start and, as needed, class, priority, path, "
+    "channel and name",
     Parameters<CsvParameters>(),
     [](const CsvParameters&, const ConfigNode&) { return std::make_unique<FlowListReader>(); }};
 
