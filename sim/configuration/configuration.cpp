@@ -67,10 +67,10 @@ ParameterTable make_table() {
       section_info("gpus", gpu_parameters().table(),
                    "mutual slowdown of computing and communication, variation and failures of GPUs"),
       component_info("placement", "placement", "packed", "which GPU each rank of a job runs on"),
-      section_info(
-          "scheduling", scheduling_parameters().table(),
-          "the schedulers of jobs, tasks and flows, and the times at which they decide; the queue discipline of "
-          "switches is network.switch.scheduler"),
+      section_info("scheduling", scheduling_parameters().table(),
+                   "the schedulers of jobs, tasks and flows, and the times at which they decide; the queue "
+                   "discipline of "
+                   "switches is network.switch.scheduler"),
       section_info("output", output_parameters().table(), "tables"),
       section_info("engine", engine_parameters().table(), "parameters of the simulator itself")};
 }

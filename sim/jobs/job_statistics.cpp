@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "sim/collectives/own_algorithm.h"
@@ -71,16 +72,10 @@ void JobStatistics::prepare() {
 void JobStatistics::release() {
   NETSIM_CHECK(done(), "a job that is not done needs its statistics");
   final_times_ = rank_times(end_);
-  ledgers_ = {};
-  operations_ = {};
-  free_operations_ = {};
-  live_ = {};
-  open_iteration_ = {};
-  ranks_in_ = {};
-  last_ends_ = {};
-  storage_waits_ = {};
-  passed_by_ = {};
   path_.reset();
+  const auto free = [](auto&... members) { ((members = std::decay_t<decltype(members)>()), ...); };
+  free(ledgers_, warm_up_ledgers_, operations_, free_operations_, live_, open_iteration_, ranks_in_,
+       last_ends_, storage_waits_, passed_by_);
 }
 
 void JobStatistics::open(Time begin) {
@@ -431,7 +426,7 @@ void JobStatistics::close_iteration(Time now) {
 // one of the job, which has no next one that hides its communication.
 void JobStatistics::end_warm_up(Time now) {
   warm_up_times_ = times_of(warm_up_ledgers_, now);
-  warm_up_ledgers_ = {};
+  warm_up_ledgers_ = std::vector<RankLedger>();  // {} would keep its memory
 }
 
 std::vector<RankTimes> JobStatistics::rank_times(Time until) const {

@@ -48,9 +48,8 @@ void SourceJob::release() {
   released_ = scheduling();
   statistics_.release();
   plan_.source->close();
-  ranks_ = {};
-  sets_.clear();
-  sets_.shrink_to_fit();
+  ranks_ = std::vector<RankState>();
+  sets_ = std::vector<SetState>();
   groups_.clear();
 }
 

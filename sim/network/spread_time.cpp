@@ -77,7 +77,8 @@ Time SpreadTimes::over_ways(std::span<const std::vector<PortId>> ways, const Pac
                                   some.rbegin()));
   }
   std::vector<PortId> ports;
-  // Routes may have changed the virtual channel, so that later packets overtake others at a switch of the way.
+  // Routes may have changed the virtual channel, so that later packets overtake others at a switch of the
+  // way.
   const bool in_order = state_.channels == 1;
   if (!in_order) before = std::min(before, shared(some).before.size());
   for (const std::vector<PortId>& way : ways) behind = std::min(behind, way.size() - before);

@@ -119,8 +119,8 @@ struct alignas(32) PaceLimits {
   std::uint32_t ended = kNone;
   std::uint32_t rests = kNone;  // first of its connections that rest (SendQueues)
   std::uint32_t own_path = 0;   // SenderState::path of messages without a path hint
-  // Time at which the rate limit allows the next packet. kNever: no packet of the present message was paced by
-  // its limit.
+  // Time at which the rate limit allows the next packet. kNever: no packet of the present message was paced
+  // by its limit.
   Time due = kNever;
 };
 

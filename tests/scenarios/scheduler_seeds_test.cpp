@@ -152,9 +152,8 @@ class SchedulerSeeds : public ScheduledRuns {
         const std::string name = scheduler + ", seed " + std::to_string(seed) + "\n" + scenario.workload;
         Results results;
         ASSERT_NO_THROW(results = run(scenario)) << name;
-        ASSERT_EQ(results.outcome, Outcome::done)
-            << name << "\n"
-            << (results.waiting.empty() ? "" : results.waiting.front());
+        ASSERT_EQ(results.outcome, Outcome::done) << name << "\n"
+                                                  << (results.waiting.empty() ? "" : results.waiting.front());
         expect_that_times_add_up(results.jobs[0]);
         if (HasFailure()) FAIL() << name;
       }

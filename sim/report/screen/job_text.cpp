@@ -51,12 +51,10 @@ void management(Text out, const Results& results) {
   const double all = to_seconds(results.simulated) * results.gpus;
   if (done == 0 || all <= 0) return;
   const auto mean = [&](double sum) { return sum / static_cast<double>(done); };
-  fmt::format_to(out,
-                 "\n  {} of {} jobs done; means: job time {}, queued {}, slowdown {:.2f}, {:.2f} pauses\n",
-                 done, results.jobs.size(), human_seconds(mean(jct)), human_seconds(mean(queued)),
-                 mean(slowdown), mean(pauses));
-  fmt::format_to(out, "  {:.1f} % of the GPU time was held by jobs until {}\n", 100 * held / all,
-                 human_seconds(to_seconds(results.simulated)));
+  fmt::format_to(out, "\n  {} of {} jobs done; {:.1f} % of the GPU time was held until {}\n", done,
+                 results.jobs.size(), 100 * held / all, human_seconds(to_seconds(results.simulated)));
+  fmt::format_to(out, "  means: job time {}, queued {}, slowdown {:.2f}, {:.2f} pauses\n",
+                 human_seconds(mean(jct)), human_seconds(mean(queued)), mean(slowdown), mean(pauses));
 }
 
 }  // namespace

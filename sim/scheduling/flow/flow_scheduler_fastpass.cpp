@@ -85,7 +85,7 @@ class Fastpass final : public FlowScheduler {
       demands.push_back({source, number(flow.destination), slots_of(view, flow), last_slot});
       last.emplace(flow.id, last_slot);
     }
-    const std::vector<std::uint32_t> served =
+    std::vector<std::uint32_t> served =
         maximal_matching(demands, static_cast<std::uint32_t>(ends.size()), p_.order);
     for (const std::uint32_t flow : served) last[view.flows[flow].id] = slot_;
     last_ = std::move(last);

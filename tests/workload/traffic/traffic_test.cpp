@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sim/core/registry.h"
-#include "sim/workload/traffic/simple_source.h"
 #include "sim/workload/traffic/flow_source.h"
+#include "sim/workload/traffic/simple_source.h"
 #include "sim/workload/workload.h"
 #include "tests/support/tasks_of.h"
 
