@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "sim/core/errors.h"
+#include "sim/core/temporary_files.h"
 #include "sim/core/time_limits.h"
 
 namespace netsim {
@@ -93,6 +94,7 @@ Engine::Engine(const Options& options) {
   for (auto& set : sets_) set->out_ = &outboxes_[0][parity_];
   if (threads <= std::thread::hardware_concurrency()) spins_ = kSpins;
   workers_.reserve(threads);
+  const SignalsDeferred in_workers;  // the thread that claims an output directory handles signals
   try {
     for (std::uint32_t thread = 1; thread < threads; ++thread)
       workers_.emplace_back([this, thread] { work(thread); });

@@ -149,21 +149,6 @@ std::uint64_t load_little_endian(const char* bytes, std::size_t count) {
   return word;
 }
 
-// SignalsDeferred: signals that end the process wait, in this thread, while the object lives.
-class SignalsDeferred {
- public:
-  SignalsDeferred() {
-    const sigset_t signals = ending_signals();
-    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
-  }
-  ~SignalsDeferred() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsDeferred(const SignalsDeferred&) = delete;
-  SignalsDeferred& operator=(const SignalsDeferred&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 Descriptor::~Descriptor() {

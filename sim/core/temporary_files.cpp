@@ -30,6 +30,13 @@ sigset_t ending_signals() {
   return signals;
 }
 
+SignalsDeferred::SignalsDeferred() {
+  const sigset_t signals = ending_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+}
+
+SignalsDeferred::~SignalsDeferred() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 TemporaryFile::TemporaryFile(int directory, const std::string& name) {
   if (name.size() > NAME_MAX) return;
   for (std::size_t i = 0; i < slots.size(); ++i) {

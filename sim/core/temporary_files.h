@@ -10,6 +10,19 @@ namespace netsim {
 // Returns the signals whose handlers end the process.
 sigset_t ending_signals();
 
+// SignalsDeferred: signals that end the process wait, in this thread, while the object lives. A thread that
+// is started meanwhile never handles them, so that the first thread of the program handles all.
+class SignalsDeferred {
+ public:
+  SignalsDeferred();
+  ~SignalsDeferred();
+  SignalsDeferred(const SignalsDeferred&) = delete;
+  SignalsDeferred& operator=(const SignalsDeferred&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 // TemporaryFile: registers a file while the object lives; its owner creates and removes the file. At most 64
 // files are registered at a time. remove_temporary_files() does not remove any more than these.
 class TemporaryFile {
