@@ -89,11 +89,13 @@ class PathSelection {
   // Chooses for a job whose iterations take `iteration` seconds.
   Options choose(const CruxJob& job, double iteration) {
     std::vector<double> largest;
+    largest.reserve(job.traffic.size());
     for (const PathChoice& choice : job.traffic) largest.push_back(bytes_of(choice));
     Options options(job.traffic.size(), 0);
     for (const std::uint32_t index : falling(largest)) {
       const auto& all = job.traffic[index].options;
       std::vector<double> unused;
+      unused.reserve(all.size());
       for (const auto& option : all) unused.push_back(-fullest_with(option, iteration));
       options[index] = falling(unused).front();
       for (const LinkBytes& next : all[options[index]]) use_[next.link] += use_of(next, iteration);
