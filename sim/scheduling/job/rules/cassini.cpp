@@ -326,6 +326,7 @@ std::optional<std::vector<JobShift>> time_shifts(std::span<const SharedLink> lin
         seen);
   }
   std::vector<JobShift> result;
+  result.reserve(shifts.size());
   for (const auto& [job, shift] : shifts) result.push_back({job, shift});
   return result;
 }
