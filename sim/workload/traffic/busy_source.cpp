@@ -22,8 +22,8 @@ BusySource::BusySource(std::string job_name, std::uint32_t ranks, Time duration,
 }
 
 const std::vector<std::string>& BusySource::names() const {
-  static const std::vector<std::string> kNames{"busy"};
-  return kNames;
+  static const std::vector<std::string> names{"busy"};
+  return names;
 }
 
 bool BusySource::for_each_task(RankId, const Visitor& visit) const {
@@ -32,7 +32,7 @@ bool BusySource::for_each_task(RankId, const Visitor& visit) const {
 }
 
 void BusySource::close() {
-  done_ = {};
+  done_ = std::vector<std::uint32_t>();  // {} would keep its memory
   closed_ = true;
 }
 
