@@ -344,16 +344,21 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
   PaceLimits& limits = limits_[id];
   limits.paced_at_most = rate_limit;
   const BitRate rate = std::min(s.rate, rate_limit);
-  const Time packet = fabric_.serialisation(paced_bytes(s, wire_bytes), rate);
   const std::uint32_t ended = std::exchange(limits.ended, kNone);
   if (ended != kNone) {
     limits.paced_for = kNone;
-    begin_rest(id, ended, packet);
+    if (const Time gap = queues_.message(ended).request.message.traits.gap; gap != 0)
+      begin_rest(id, ended, fabric_.serialisation(paced_bytes(s, wire_bytes), rate) + gap);
   }
-  const Time late = rate_limit < s.rate ? catch_up(limits, packet, ended == kNone) : 0;
-  if (late >= packet || (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again))) {
+  if (rate >= s.line_rate && (s.scale_up || !of(s).needs.pace_again)) {
     join_if_work(id);
     return;
+  }
+  Time late = 0;
+  if (rate_limit < s.rate) {
+    const Time packet = fabric_.serialisation(paced_bytes(s, wire_bytes), rate);
+    late = catch_up(limits, packet, ended == kNone);
+    if (late >= packet) return join_if_work(id);
   }
   wait_for_pace(id, wire_bytes, rate, late);
 }
@@ -369,11 +374,10 @@ Time Sender::catch_up(PaceLimits& limits, Time packet, bool message_goes_on) con
   return now - due;
 }
 
-// Makes the message's connection rest for its gap, from the end of its last packet on.
-void Sender::begin_rest(std::uint32_t id, std::uint32_t message, Time packet) {
-  const Time gap = queues_.message(message).request.message.traits.gap, now = loop_.now();
-  if (gap == 0) return;
-  queues_.begin_rest(senders_[id], message, now, now + packet + gap);
+// Makes the message's connection rest for this time, which is that of its last packet and its gap.
+void Sender::begin_rest(std::uint32_t id, std::uint32_t message, Time time) {
+  const Time now = loop_.now();
+  queues_.begin_rest(senders_[id], message, now, now + time);
   await_rests(id);
 }
 

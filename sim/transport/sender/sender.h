@@ -175,7 +175,7 @@ class Sender final : public PacketSource {
   void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
   Time catch_up(PaceLimits& limits, Time packet, bool message_goes_on) const;
   void pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
-  void begin_rest(std::uint32_t id, std::uint32_t message, Time packet);
+  void begin_rest(std::uint32_t id, std::uint32_t message, Time time);
   void await_rests(std::uint32_t id);
   std::uint32_t paced_bytes(const SenderState& s, Bytes wire_bytes) const;
   void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time late = 0);
