@@ -363,9 +363,9 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
   wait_for_pace(id, wire_bytes, rate, late);
 }
 
-// Returns by how much the packet that was made now is later than its rate limit allowed, because other queue
-// pairs of the NIC went first. The next wait is shorter by that, so that the queue pair has its rate. It
-// makes up for a few packets at most, and not for the pause between two messages.
+// Returns how much later the packet was made than its rate limit allowed, because other queue pairs of the
+// NIC went first. The next wait is shorter by that, so that the queue pair has its rate. It makes up for a
+// few packets at most, and not for the pause between two messages.
 Time Sender::catch_up(PaceLimits& limits, Time packet, bool message_goes_on) const {
   constexpr Time kMostPackets = 8;
   const Time now = loop_.now();
