@@ -19,6 +19,7 @@
 
 namespace netsim {
 
+// NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers
 template <class T>
 class ReservedArray {
  public:
@@ -105,5 +106,6 @@ class ReservedArray {
   std::atomic<std::size_t> missing_{SIZE_MAX};
   std::mutex growing_;
 };
+// NOLINTEND(bugprone-sizeof-expression)
 
 }  // namespace netsim
