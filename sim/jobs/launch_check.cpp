@@ -160,12 +160,8 @@ class InstantExecutor final : public Executor {
   std::vector<std::size_t> free_;
 };
 
-// Returns the graphs of all ranks, or nothing if there are none or if they are too large.
+// Returns the graphs of all ranks, or nothing if one has none.
 std::optional<std::vector<TaskGraph>> graphs_of(const TaskSource& source, const AgreedLaunches& agreed) {
-  const auto total = source.total_tasks();
-  const auto iterations = source.iterations();
-  if (!total || !iterations || *iterations == 0 || *total / *iterations > kMostCheckedTasks)
-    return std::nullopt;
   std::vector<TaskGraph> graphs;
   for (RankId rank = 0; rank < source.ranks(); ++rank) {
     std::optional<TaskGraph> graph = source.graph(rank, agreed);
@@ -199,9 +195,17 @@ std::vector<std::string> play(OneIteration& tasks, const std::shared_ptr<const T
 
 }  // namespace
 
+bool is_checked(const TaskSource& source, const TaskScheduling& scheduling) {
+  constexpr std::uint64_t kMostTasks = 2'000'000;
+  const auto total = source.total_tasks();
+  const auto iterations = source.iterations();
+  return scheduling.agreed && total && iterations && *iterations > 0 && *total / *iterations <= kMostTasks &&
+         source.graph(0, {}).has_value();
+}
+
 void check_launches(const TaskSource& source, const std::shared_ptr<const TaskScheduling>& scheduling,
                     const Place& place) {
-  if (!scheduling->agreed) return;
+  if (!is_checked(source, *scheduling)) return;
   std::optional<std::vector<TaskGraph>> graphs = graphs_of(source, agreed_launches(scheduling));
   if (!graphs) return;
   OneIteration tasks(source, std::move(*graphs));

@@ -9,8 +9,9 @@
 
 namespace netsim {
 
-// The check plays the tasks of one iteration of all ranks, so larger jobs are not checked.
-inline constexpr std::uint64_t kMostCheckedTasks = 2'000'000;
+// Returns whether check_launches() plays the job. It plays the tasks of one iteration of all ranks, so it
+// leaves out large jobs.
+bool is_checked(const TaskSource& source, const TaskScheduling& scheduling);
 
 // Plays the first iteration of the source with the scheduler: as a job, on GPUs and a network that take no
 // time. A message is sent as soon as it is launched, a collective when all members have launched it.

@@ -8,14 +8,6 @@
 namespace netsim {
 namespace {
 
-// Returns whether check_launches() has played an iteration of the job.
-bool is_played(const TaskSource& source, const TaskScheduling& scheduling) {
-  const auto total = source.total_tasks();
-  const auto iterations = source.iterations();
-  return scheduling.agreed && total && iterations && *iterations > 0 &&
-         *total / *iterations <= kMostCheckedTasks && source.graph(0, {}).has_value();
-}
-
 std::optional<LaunchCounts> counts_of(const TaskSource& source, const TaskScheduling& scheduling) {
   LaunchCounts counts;
   for (RankId rank = 0; rank < source.ranks(); ++rank) {
@@ -76,7 +68,7 @@ std::span<const PlannedOperation> PlannedOperations::cut(const Task& task, Bytes
 std::optional<PlannedLaunches> planned_launches(const std::string& job, const TaskSource& source,
                                                 const TaskScheduling* scheduling) {
   if (scheduling == nullptr) return std::nullopt;
-  return PlannedLaunches{job, scheduling->name, scheduling->agreed, is_played(source, *scheduling),
+  return PlannedLaunches{job, scheduling->name, scheduling->agreed, is_checked(source, *scheduling),
                          counts_of(source, *scheduling)};
 }
 

@@ -34,4 +34,13 @@ void run_first(const std::vector<const JobState*>& order, const ClusterState& cl
   start_in_order(starts, true, decisions);
 }
 
+void run_in_order(const std::vector<const JobState*>& order, bool pauses, const ClusterState& cluster,
+                  JobDecisions& decisions) {
+  if (pauses) {
+    run_first(order, cluster, decisions);
+  } else {
+    start_in_order(order, true, decisions);
+  }
+}
+
 }  // namespace netsim

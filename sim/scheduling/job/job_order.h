@@ -18,6 +18,11 @@ void start_in_order(const std::vector<const JobState*>& order, bool backfill, Jo
 void run_first(const std::vector<const JobState*>& order, const ClusterState& cluster,
                JobDecisions& decisions);
 
+// Lets the first jobs of `order` run: with `pauses` as run_first() does, otherwise as start_in_order() does
+// with backfill.
+void run_in_order(const std::vector<const JobState*>& order, bool pauses, const ClusterState& cluster,
+                  JobDecisions& decisions);
+
 // Returns the jobs sorted by `before`. Equal ones keep their order.
 template <class Before>
 std::vector<const JobState*> sorted_jobs(const JobSchedulerView& view, Before before) {

@@ -30,11 +30,7 @@ class Sla final : public JobScheduler {
     const auto order = sorted_jobs(view, [&](const JobState& a, const JobState& b) {
       return due_order(a, view.now) < due_order(b, view.now);
     });
-    if (pauses_) {
-      run_first(order, view.cluster, decisions);
-    } else {
-      start_in_order(order, true, decisions);
-    }
+    run_in_order(order, pauses_, view.cluster, decisions);
   }
 
  private:

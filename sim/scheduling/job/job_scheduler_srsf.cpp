@@ -21,11 +21,7 @@ class Srsf final : public JobScheduler {
     const auto service = [](const JobState& job) { return seconds_left(job) * job.ranks; };
     const auto order =
         sorted_jobs(view, [&](const JobState& a, const JobState& b) { return service(a) < service(b); });
-    if (pauses_) {
-      run_first(order, view.cluster, decisions);
-    } else {
-      start_in_order(order, true, decisions);
-    }
+    run_in_order(order, pauses_, view.cluster, decisions);
   }
 
  private:

@@ -141,7 +141,8 @@ std::uint32_t Connections::hinted_path(std::uint32_t id, std::uint32_t hint) {
   }
   const Ends way = ends(id);
   std::vector<std::uint32_t> steps = data_steps(id, way, *routes_, hint);
-  // As for the queue pair's own path: if links that are down leave no way, the original way is used.
+  // If links that are down leave no way, the messages take the original one, as the queue pair's own path
+  // does.
   if (steps.empty()) steps = data_steps(id, way, *cluster_.routes, hint);
   if (unused == kNone) record.hinted = unused = paths.add({kNoPathHint, {}, record.hinted});
   paths[unused].hint = hint;
