@@ -127,7 +127,7 @@ ConfigNode own_entries(const ConfigNode& node, const std::string& kind, const st
   if (catalogue.keys_of(kind, name).empty()) return node;
   refuse_unknown_keys(catalogue.find(kind, name)->parameters, node, {"kind"});
   ParameterTable also = own;
-  also.emplace_back().name = "kind";
+  also.edit().emplace_back().name = "kind";
   return entries_of(also, node);
 }
 
