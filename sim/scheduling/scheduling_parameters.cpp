@@ -1,6 +1,7 @@
 #include "sim/scheduling/scheduling_parameters.h"
 
 #include "sim/scheduling/flow/flow_scheduler.h"
+#include "sim/scheduling/flow/flow_splitter.h"
 #include "sim/scheduling/job/job_scheduler.h"
 #include "sim/scheduling/task/task_scheduler.h"
 
@@ -35,7 +36,10 @@ const Parameters<SchedulingParameters>& scheduling_parameters() {
                 "time from a decision of the flow scheduler about all flows until it acts at the hosts")
           .time("flow_idle", &P::flow_idle, {0, kSecond},
                 "how long a flow without messages under way is remembered: with its rate, its path and the "
-                "bytes that it has sent");
+                "bytes that it has sent")
+          .component("splits", &P::splits, FlowSplitter::kComponentKind, "",
+                     "the flow splitter, which divides a message among the NICs of its host; each share is a "
+                     "flow for the flow scheduler; default: none, so that a message takes one NIC");
   return parameters;
 }
 
