@@ -2,8 +2,8 @@
 // `scheduling.splits` of the configuration names one. Without one, a message takes one way as a whole.
 //
 // It stands beside the flow scheduler, not in it, because the two decide different things. The splitter looks
-// at one host's graph when a message is sent. Each share is then a flow of its own with its own source, path
-// and rate, so every flow scheduler works with every splitter, and splitting works without a scheduler.
+// at one host's graph when a message is sent. Each share is then a flow with its own source, path and rate.
+// So every flow scheduler works with every splitter, and splits also work without a scheduler.
 //
 // A way is a NIC of the source's host, with the links that lead to it.
 // - own: the NIC that the message would take as a whole.

@@ -1,7 +1,7 @@
-// proportional: splits a message over the NICs of its host in proportion to the rates of the ways. The source
-// of the idea is the intra-inter co-design of the survey "Communication Optimization for Distributed
-// Training" (Wei et al., arXiv 2403.07585, section on co-design within and between hosts). NCCL's PXN relays
-// in the same manner, but picks one NIC for a message (src/graph/paths.cc, since 2.12).
+// proportional: splits a message over the NICs of its host in proportion to the rates of the ways. It is the
+// intra-inter co-design of the survey "Communication Optimization for Distributed Training" (Wei et al.,
+// arXiv 2403.07585, figure 5b). NCCL's PXN relays too, but it picks one NIC for a message
+// (src/graph/paths.cc).
 #include <memory>
 #include <vector>
 

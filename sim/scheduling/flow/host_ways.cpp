@@ -23,8 +23,8 @@ class HostWays::Search {
     add(WayKind::own, source, destination, cluster_.nic_ends(source, destination, lane));
   }
 
-  // Adds the NICs of the GPUs that NVLink joins to the source, and of the source itself where its own way
-  // takes the NIC of another GPU.
+  // Adds the NICs of the GPUs that NVLink joins to the source. The source's own NIC is added where its own
+  // way takes that of another GPU.
   void add_over_nvlink() {
     for (const bool same_rail : {true, false}) {
       for (const GpuId via : sources_) {

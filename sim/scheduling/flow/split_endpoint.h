@@ -2,22 +2,22 @@
 // above the flow scheduler, which sees each share as a flow, and exists only where the configuration names a
 // FlowSplitter.
 //
-// A share takes up to three legs: to a GPU of the source's host over NVLink, over the fabric, and from a GPU
-// of the destination's host to the destination over NVLink. A share with a leg over NVLink goes in chunks.
-// Each chunk is a message of each leg, and a relaying GPU sends a chunk on when it has all of it. At most
-// SplitSettings::buffers chunks of a share have left the source and are not acknowledged by the far NIC.
+// A share takes up to three legs. They lead over NVLink to a relay in the source's host, over the fabric, and
+// over NVLink from a relay in the destination's host. A share with a relay goes in chunks. Each chunk is a
+// message of each leg, and a relay sends a chunk on when it has all of it. At most SplitSettings::buffers
+// chunks of a share have left the source and are not acknowledged by the far NIC.
 //
-// The listener gets one report of each kind for the whole message: left when the last byte of all shares has
-// left the source, sent when all shares are acknowledged, and delivered when all their bytes are at the
-// destination. Messages of one queue pair that are split alike keep their order. One that is smaller than
-// SplitSettings::least may overtake a split one.
+// The listener gets one report of each kind for the whole message. It has left when the last byte of all
+// shares has left the source, and is sent when all shares are acknowledged. It is delivered when all bytes
+// are at the destination. Messages of one queue pair that are split alike keep their order. One that is
+// smaller than SplitSettings::least may overtake a split one.
 //
 // The handle of a split message is that of no message, because the shares are scheduled one by one. Shares
 // over PCIe belong to the flow of the own share.
 //
-// What concerns a message at its source is used by the source's set only, what concerns its arrival by the
-// destination's. A receiver reads the message as it was sent from the source's record. That record does not
-// change until the source has all acknowledgements, and so after every message of the receiver that reads it.
+// The source's set alone changes the record of a message, and the destination's set that of its arrival. A
+// receiver reads the message as it was sent from the source's record. That part does not change until the
+// source has all acknowledgements, and so after every message of the receiver that reads it.
 #pragma once
 
 #include <cstdint>
@@ -103,7 +103,7 @@ class SplitEndpoint final : public EndpointDecorator, private MessageListener {
   struct WaysHash {
     std::size_t operator()(const WaysKey& key) const;
   };
-  // What belongs to one set. The maps are looked up only, never iterated.
+  // SetState: the part that one set uses. The maps are looked up only, never iterated.
   struct alignas(64) SetState {
     std::unordered_map<WaysKey, std::unique_ptr<Ways>, WaysHash> ways;
     std::vector<std::uint32_t> free_records;
