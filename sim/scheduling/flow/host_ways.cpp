@@ -81,6 +81,7 @@ class HostWays::Search {
   std::optional<Found> best_end(GpuId via, bool same_rail) const {
     std::optional<Found> own;
     for (const GpuId at : destinations_) {
+      if (cluster_.way(via, at) != HostRouteKind::packets) continue;
       const std::optional<Cluster::NicEnds> ends = ends_of(via, at);
       if (!ends || is_used(froms_, ends->from.nic)) continue;
       if (is_used(tos_, ends->to.nic)) {
