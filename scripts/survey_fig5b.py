@@ -6,7 +6,8 @@
 
 The study (configs/studies/survey_fig5b/study.yaml) has a row for each co-design: none, vertical, horizontal (the flows of job 1 first,
 those of job 2 first, another placement, a shift in time), intra-inter, and vertical with horizontal. Each runs on each network. On
-max_min a flow scheduler sets the rates of all flows; it is left out where the program has no flow schedulers.
+max_min a flow scheduler sets the rates of all flows; it is left out where the program has no flow schedulers. In the row intra-inter
+a flow splitter divides F1 between the two NICs of its host.
 
 The hand calculation is max-min fair sharing of fluids, with strict levels where a row has an order. --scale 0.1 makes all sizes
 and computations ten times smaller. --release says when job 2 arrives, in units of 80 ms x scale; 0.5 is that of the figure.
@@ -104,6 +105,7 @@ BY_HAND = {
 class Run:
     row: str
     network: str
+    workload: str  # name of a file of the study, without its ending
     settings: tuple  # of (path, value)
 
 
@@ -117,10 +119,10 @@ class Study:
     def runs(self, rows, networks):
         for row in rows:
             for network in networks:
-                settings = dict(self.networks[network]["set"])
+                settings = self.networks[network]["set"] | self.rows[row].get("set", {})
                 if self.networks[network].get("schedules_flows"):
                     settings["scheduling.flows"] = self.rows[row]["flows"]
-                yield Run(row, network, tuple(settings.items()))
+                yield Run(row, network, self.rows[row].get("workload", row), tuple(settings.items()))
 
 
 def read_study(path=STUDY):
@@ -162,7 +164,7 @@ def simulate(study, run, binary, out, scale, release):
     import yaml
     folder = out / run.network / run.row
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = yaml.safe_load((study.folder / f"{run.row}.yaml").read_text(encoding="utf-8"))
+    jobs = yaml.safe_load((study.folder / f"{run.workload}.yaml").read_text(encoding="utf-8"))
     execution.write_json(folder / "jobs.yaml", rescale(jobs, study.folder, scale, release))
     overlays = [part for path, value in run.settings for part in ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")]
     execution.run([str(binary), "--config", str(study.folder / study.config), "--workload", str(folder / "jobs.yaml"), *overlays,

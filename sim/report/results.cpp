@@ -355,6 +355,18 @@ void note_flow_scheduler(const FlowSchedulingSummary& s, std::vector<std::string
       s.flows == 0 ? "no flow crossed the fabric" : fmt::format("it left {} flows as they were", s.flows)));
 }
 
+// Notes a flow splitter that split nothing.
+void note_splits(const SplitSummary& s, std::vector<std::string>& notes) {
+  if (s.splitter.empty() || s.split > 0) return;
+  notes.push_back(fmt::format(
+      "scheduling.splits changes nothing: {}",
+      s.messages == 0
+          ? "no message crossed the fabric"
+          : fmt::format("of {} messages none had a way over another NIC of its host and as many bytes as the "
+                        "splitter '{}' asks for",
+                        s.messages, s.splitter)));
+}
+
 }  // namespace
 
 std::vector<std::string> derive_notes(const Results& results) {
@@ -373,6 +385,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_memory(results, notes);
   note_schedulers(results, notes);
   note_flow_scheduler(results.flow_scheduling, notes);
+  note_splits(results.splits, notes);
   return notes;
 }
 

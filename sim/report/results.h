@@ -220,6 +220,7 @@ struct Results {
   FabricSettings knobs;                           // settings of all fabrics
   std::vector<FabricResult> fabrics;              // only where there are several packet fabrics
   FlowSchedulingSummary flow_scheduling;          // the scheduler's name is empty if the run has none
+  SplitSummary splits;                            // the splitter's name is empty if the run has none
   std::vector<JobResult> jobs;
   // The use of the cluster, a line for each change; empty where all jobs were placed before the run.
   std::vector<ClusterUse> uses;

@@ -151,6 +151,11 @@ Json flow_scheduling_json(const FlowSchedulingSummary& scheduling) {
           {"held_s", to_seconds(scheduling.held_time)}};
 }
 
+Json splits_json(const SplitSummary& splits) {
+  return {{"splitter", splits.splitter}, {"messages", splits.messages},   {"split", splits.split},
+          {"own_bytes", splits.own},     {"nvlink_bytes", splits.nvlink}, {"pcie_bytes", splits.pcie}};
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
@@ -301,7 +306,8 @@ std::string summary_json(const Results& results) {
                {"flows", flows_json(results)},
                {"notes", results.notes}};
   if (!results.flow_scheduling.scheduler.empty())
-    json["scheduling"] = {{"flows", flow_scheduling_json(results.flow_scheduling)}};
+    json["scheduling"]["flows"] = flow_scheduling_json(results.flow_scheduling);
+  if (!results.splits.splitter.empty()) json["scheduling"]["splits"] = splits_json(results.splits);
   if (!results.waiting.empty()) json["waiting"] = results.waiting;
   return text_of(json);
 }

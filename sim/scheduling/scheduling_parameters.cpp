@@ -1,6 +1,7 @@
 #include "sim/scheduling/scheduling_parameters.h"
 
 #include "sim/scheduling/flow/flow_scheduler.h"
+#include "sim/scheduling/flow/flow_splitter.h"
 #include "sim/scheduling/job/job_scheduler.h"
 #include "sim/scheduling/task/task_scheduler.h"
 
@@ -36,6 +37,9 @@ const Parameters<SchedulingParameters>& scheduling_parameters() {
           .time("flow_idle", &P::flow_idle, {0, kSecond},
                 "how long a flow without messages under way is remembered: with its rate, its path and the "
                 "bytes that it has sent")
+          .component("splits", &P::splits, FlowSplitter::kComponentKind, "",
+                     "the flow splitter, which divides a message among the NICs of its host; each share is a "
+                     "flow for the flow scheduler; default: none, so that a message takes one NIC")
           .section("views", &P::views, view_parameters(),
                    "the information about other layers that schedulers get, by field: each can be switched "
                    "off, aged, and taken less often");

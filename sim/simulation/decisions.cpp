@@ -146,6 +146,13 @@ void log_results(Log& log, const Results& results) {
                          flows.scheduler, flows.flows, flows.decisions, flows.intervals, flows.late,
                          flows.held, format_time(flows.held_time)));
   }
+  if (const SplitSummary& splits = results.splits; !splits.splitter.empty()) {
+    log.info(
+        LogTopic::scheduling,
+        fmt::format("{}: split {} of {} messages; {} B over their own NICs, {} B over NVLink, {} B over "
+                    "PCIe",
+                    splits.splitter, splits.split, splits.messages, splits.own, splits.nvlink, splits.pcie));
+  }
   for (const CollectiveTimes& row : results.collectives) {
     if (row.choice.algorithm.empty()) continue;
     log.info(LogTopic::collectives,

@@ -326,6 +326,7 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
   for (const Gpu& gpu : run.cluster.gpus) results.gpu_names.push_back(run.cluster.graph.node(gpu.node).name);
   if (run.packets != nullptr) add_network(run, results);
   if (run.flows != nullptr) results.flow_scheduling = run.flows->summary();
+  if (run.splits != nullptr) results.splits = run.splits->summary();
   results.fingerprints.results = run.recorder.fingerprint(results.network, results.links);
   if (outcome == Outcome::stalled) results.waiting = waiting(run);
   results.notes = notes(run, results);

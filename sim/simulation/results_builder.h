@@ -16,6 +16,7 @@
 #include "sim/report/results.h"
 #include "sim/report/sampler.h"
 #include "sim/scheduling/flow/scheduled_endpoint.h"
+#include "sim/scheduling/flow/split_endpoint.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/packet_network.h"
@@ -40,6 +41,7 @@ struct RunParts {
   const ResultSinks* sinks;  // null: no files
   const SchedulingIntervals& intervals;
   const ScheduledEndpoint* flows;  // null: the configuration names no flow scheduler
+  const SplitEndpoint* splits;     // null: the configuration names no flow splitter
 };
 
 // Returns the results. `cut` is the time at which a run with the outcome `limit` was cut.

@@ -184,7 +184,7 @@ RunParts Simulation::parts() const {
   return {setup_.config,        setup_.notes,       system_.cluster(), system_.engine(), system_.packets(),
           system_.transports(), system_.executor(), system_.models(),  *jobs_,           *manager_,
           system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_,
-          system_.flows()};
+          system_.flows(),      system_.splits()};
 }
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {

@@ -78,6 +78,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
   schedule_flows();
+  split_flows();
   executor_ =
       Executor::create(loops_, set_of_gpu_, *endpoint_, section_of(root, "collectives"), next_origin_);
   next_origin_ += gpus;
@@ -114,12 +115,34 @@ void System::schedule_flows() {
         fmt::format("flow scheduler '{}' decides every {}, and scheduling.interval is {}: longer than that",
                     name, format_time(scheduler->needs().every), format_time(parameters.interval)));
   }
-  ScheduledEndpoint::Setup setup{name, parameters.flow_delay, parameters.flow_idle, {}, set_of_gpu_};
-  for (const TransportFigures& figures : transports_) setup.queue_pairs.push_back(figures.queue_pairs);
+  ScheduledEndpoint::Setup setup{name, parameters.flow_delay, parameters.flow_idle, queue_pairs(),
+                                 set_of_gpu_};
   auto scheduled = std::make_unique<ScheduledEndpoint>(std::move(endpoint_), std::move(scheduler), engine_,
                                                        cluster_, std::move(setup));
   flows_ = scheduled.get();
   endpoint_ = std::move(scheduled);
+}
+
+// Puts a splitter between the executor and the flow scheduler or the network, if the configuration names one.
+void System::split_flows() {
+  const ConfigNode node = scheduling_parameters().parse(section_of(root_, "scheduling")).splits;
+  if (node.is_null()) return;
+  const std::string name = Registry<FlowSplitter>::component_name(node, "");
+  if (packets_ == nullptr)
+    node.fail(fmt::format("flow splitter '{}' needs NICs, and `network: ideal` has none", name));
+  SplitEndpoint::Setup setup{name, queue_pairs(), set_of_gpu_};
+  auto split = std::make_unique<SplitEndpoint>(std::move(endpoint_),
+                                               Registry<FlowSplitter>::instance().create(node, ""), engine_,
+                                               cluster_, std::move(setup));
+  splits_ = split.get();
+  endpoint_ = std::move(split);
+}
+
+// Returns the number of queue pairs between two GPUs, by fabric.
+std::vector<std::uint32_t> System::queue_pairs() const {
+  std::vector<std::uint32_t> numbers;
+  for (const TransportFigures& figures : transports_) numbers.push_back(figures.queue_pairs);
+  return numbers;
 }
 
 WorkloadContext System::workload_context(std::uint64_t seed) const {

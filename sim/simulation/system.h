@@ -12,6 +12,7 @@
 #include "sim/core/engine.h"
 #include "sim/report/output_parameters.h"
 #include "sim/scheduling/flow/scheduled_endpoint.h"
+#include "sim/scheduling/flow/split_endpoint.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/structure.h"
 #include "sim/topology/topology.h"
@@ -40,6 +41,8 @@ class System {
   // Return null if the configuration names no flow scheduler.
   const ScheduledEndpoint* flows() const { return flows_; }
   ScheduledEndpoint* flows() { return flows_; }
+  // Returns null if the configuration names no flow splitter.
+  const SplitEndpoint* splits() const { return splits_; }
   // Returns null if the network has no optical circuits that jobs can request.
   CircuitControl* circuits() { return circuits_; }
   // Returns the structure of the cluster, with its bisection while all links that faults take down are down.
@@ -60,6 +63,8 @@ class System {
 
  private:
   void schedule_flows();
+  void split_flows();
+  std::vector<std::uint32_t> queue_pairs() const;
 
   const ConfigNode& root_;
   Cluster cluster_;
@@ -71,6 +76,7 @@ class System {
   std::vector<TransportFigures> transports_;
   PacketNetwork* packets_ = nullptr;
   ScheduledEndpoint* flows_ = nullptr;
+  SplitEndpoint* splits_ = nullptr;
   CircuitControl* circuits_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;

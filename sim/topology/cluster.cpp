@@ -188,8 +188,31 @@ Cluster::NicEnds Cluster::ends_elsewhere(std::uint32_t from, std::uint32_t to, s
   return {sending_end(from, *begin), receiving_end(to, *end)};
 }
 
+std::uint32_t Cluster::nic_choices(std::uint32_t from, std::uint32_t to) const {
+  return static_cast<std::uint32_t>(nic_ways(from, packet_fabric(from, to)).first.size());
+}
+
+// Returns the ends of a lane that chooses the sender's NIC.
+Cluster::NicEnds Cluster::ends_of_choice(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
+                                         std::uint32_t lane) const {
+  const auto here = nic_ways(from, fabric).first;
+  const auto [there, equal_there] = nic_ways(to, fabric);
+  const HostRoutes::NicRoute& begin = here[((lane & ~kFirstChosenLane) >> kChosenBits) % here.size()];
+  const HostRoutes::NicRoute* end = &there[lane % equal_there];
+  if (hosts[gpus[from].host].group == hosts[gpus[to].host].group) {
+    const auto same = std::find_if(there.begin(), there.end(),
+                                   [&](const HostRoutes::NicRoute& way) { return way.nic == begin.nic; });
+    if (same != there.end()) end = &*same;
+  }
+  return {sending_end(from, begin), receiving_end(to, *end)};
+}
+
 Cluster::NicEnds Cluster::nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
   const std::uint32_t fabric = packet_fabric(from, to);
+  if (lane >= kFirstChosenLane) {
+    NicEnds chosen = ends_of_choice(from, to, fabric, lane);
+    if (joins(chosen.from.nic, chosen.to.nic)) return chosen;
+  }
   const auto [there, equal_there] = nic_ways(to, fabric);
   const auto [here, equal_here] = nic_ways(from, fabric);
   NicEnds ends{sending_end(from, here[lane % equal_here]), receiving_end(to, there[lane % equal_there])};

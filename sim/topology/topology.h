@@ -199,7 +199,15 @@ struct Cluster {
   // of its host that is joined to the receiver's. It reaches that NIC over NVLink and another GPU where
   // necessary, as NCCL does (PXN, since 2.12). If there is none, another NIC of the receiver is taken.
   // Throws a ConfigError with both GPUs' names where no fabric joins them.
+  // A lane of lane_over() takes that NIC of the sender instead, if it is joined to the receiver's. The
+  // receiver takes its NIC with the same place in its host, where both hosts are of one group.
   NicEnds nic_ends(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const;
+  // Returns how many NICs a sender to `to` can choose from, and the lane that chooses one of them, 0 for the
+  // nearest. Lanes of one NIC are told apart by the low bits of `lane`.
+  std::uint32_t nic_choices(std::uint32_t from, std::uint32_t to) const;
+  static constexpr std::uint32_t lane_over(std::uint32_t nic, std::uint32_t lane) {
+    return kFirstChosenLane | nic << kChosenBits | (lane & ((1U << kChosenBits) - 1));
+  }
   // Returns the fabric of messages between two GPUs with HostRouteKind::packets, the same in both directions.
   // It is the first fabric of the lower-numbered GPU's host that the other host is joined to as well. Throws
   // a ConfigError with both names where there is none.
@@ -224,6 +232,9 @@ struct Cluster {
   bool is_beside_cpu(std::uint32_t gpu) const;
 
  private:
+  // Lanes from here on choose a NIC. Channels of workloads are smaller.
+  static constexpr std::uint32_t kFirstChosenLane = 1U << 31, kChosenBits = 20;
+
   // Returns whether the GPU is a host port itself.
   bool is_port(std::uint32_t gpu) const;
   [[noreturn]] void not_joined(std::uint32_t from, std::uint32_t to) const;
@@ -235,6 +246,8 @@ struct Cluster {
   NicEnd sending_end(std::uint32_t gpu, const HostRoutes::NicRoute& way) const;
   NicEnd receiving_end(std::uint32_t gpu, const HostRoutes::NicRoute& way) const;
   NicEnd nic_end(std::uint32_t gpu, NodeId nic, const std::vector<PortId>& ports) const;
+  NicEnds ends_of_choice(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
+                         std::uint32_t lane) const;
   NicEnds ends_elsewhere(std::uint32_t from, std::uint32_t to, std::uint32_t fabric,
                          std::uint32_t lane) const;
   bool joins(NodeId from, NodeId to) const;

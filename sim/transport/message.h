@@ -54,6 +54,8 @@ struct Message {
   // A credit: it tells that a receiver has a free slot. It carries no data of the workload and is in no
   // table.
   bool credit = false;
+  // It carries a part of a message that is split over several ways (SplitEndpoint), and the tag tells which.
+  bool share = false;
   // For tables, where the operation is a part of the communication `whole`: the number of the part, from 0.
   // kNoIndex: the operation is a communication of its own.
   std::uint32_t part = kNoIndex;

@@ -106,6 +106,12 @@ std::string flow_scheduling_text(const FlowSchedulingSummary& s) {
   return text;
 }
 
+std::string splits_text(const SplitSummary& s) {
+  const auto bytes = [](Bytes value) { return human_bytes(static_cast<double>(value)); };
+  return fmt::format("{}: {} of {} messages; {} over their own NICs, {} over NVLink, {} over PCIe",
+                     s.splitter, s.split, s.messages, bytes(s.own), bytes(s.nvlink), bytes(s.pcie));
+}
+
 void network(Text out, const Results& results, std::size_t width) {
   if (!results.packet_network) return;
   fmt::format_to(out, "\n");
@@ -117,6 +123,7 @@ void network(Text out, const Results& results, std::size_t width) {
   labelled(out, "network", counters_text(results), width);
   if (!results.flow_scheduling.scheduler.empty())
     labelled(out, "scheduling", flow_scheduling_text(results.flow_scheduling), width);
+  if (!results.splits.splitter.empty()) labelled(out, "splits", splits_text(results.splits), width);
 }
 
 void slowdowns_by_size(Text out, const Results& results, std::size_t width) {

@@ -22,5 +22,7 @@ std::string queues_text(const Results& results);
 std::string counters_text(const Results& results);
 // Returns what the flow scheduler did.
 std::string flow_scheduling_text(const FlowSchedulingSummary& scheduling);
+// Returns what the flow splitter did.
+std::string splits_text(const SplitSummary& splits);
 
 }  // namespace netsim::screen

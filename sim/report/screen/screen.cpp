@@ -48,6 +48,7 @@ void traffic(Text out, const Results& results, std::size_t width) {
   line("network", counters_text(results));
   if (!results.flow_scheduling.scheduler.empty())
     line("scheduling", flow_scheduling_text(results.flow_scheduling));
+  if (!results.splits.splitter.empty()) line("splits", splits_text(results.splits));
 }
 
 void training(Text out, const Results& results, std::size_t width) {

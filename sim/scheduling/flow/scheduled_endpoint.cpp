@@ -34,11 +34,10 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
 ScheduledEndpoint::ScheduledEndpoint(std::unique_ptr<Endpoint> network,
                                      std::unique_ptr<FlowScheduler> scheduler, Engine& engine,
                                      const Cluster& cluster, Setup setup)
-    : network_(std::move(network)),
+    : EndpointDecorator(std::move(network), cluster),
       scheduler_(std::move(scheduler)),
       needs_(scheduler_->needs()),
       engine_(engine),
-      cluster_(cluster),
       setup_(std::move(setup)),
       ports_(cluster) {
   for (std::uint32_t set = 0; set < engine.sets(); ++set)
@@ -58,18 +57,6 @@ void ScheduledEndpoint::connect(SchedulingIntervals& intervals, NameOfCommunicat
 }
 
 // ---- Messages. These are called from events of the source's set.
-
-bool ScheduledEndpoint::is_scheduled(const Message& message) const {
-  return !message.credit && message.aggregation.is_none() && message.source != message.destination &&
-         network_->reach(message.source, message.destination) == Reach::scale_out;
-}
-
-// Returns the number of the message's queue pair between its two GPUs.
-std::uint32_t ScheduledEndpoint::lane_of(const Message& message) const {
-  if (message.traits.own_queue_pair) return message.traits.channel;
-  return message.traits.channel %
-         setup_.queue_pairs[cluster_.packet_fabric(message.source, message.destination)];
-}
 
 MessageHandle ScheduledEndpoint::send(const SendRequest& request) {
   if (!is_scheduled(request.message)) return network_->send(request);
