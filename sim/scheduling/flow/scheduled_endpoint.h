@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/core/engine.h"
+#include "sim/core/ids.h"
 #include "sim/scheduling/flow/flow_ports.h"
 #include "sim/scheduling/flow/flow_scheduler.h"
 #include "sim/scheduling/flow/flow_summary.h"
@@ -86,9 +87,7 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   }
   GpuSite site(GpuId gpu) const override { return network_->site(gpu); }
   std::uint32_t gpu_count() const override { return network_->gpu_count(); }
-  std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
-    return netsim::linked_gpus(cluster_);
-  }
+  std::vector<std::vector<GpuId>> linked_gpus() const override { return netsim::linked_gpus(cluster_); }
 
  private:
   // Place of a flow: its set, and its index in the set's table.
