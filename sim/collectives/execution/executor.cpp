@@ -103,9 +103,7 @@ std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
   std::sort(unfinished.begin(), unfinished.end(), [](const Operation* a, const Operation* b) {
     return std::pair(a->gpu, a->number) < std::pair(b->gpu, b->number);
   });
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < unfinished.size() && i < limit; ++i) lines.push_back(describe(*unfinished[i]));
-  return lines;
+  return describe_all(unfinished, limit);
 }
 
 }  // namespace

@@ -568,7 +568,7 @@ TEST(Waiting, SaysWhatIsMissing) {
       lines[1],
       "gpu 1: all_reduce 0xab round 1 of 1: channel 0 thread block 0 waits to reduce chunk 3 of the input "
       "from gpu 0");
-  EXPECT_EQ(lines[3], "gpu 3: 16 messages of communication 0xab arrived, which the GPU has not started");
+  EXPECT_EQ(lines[3], "gpu 3: 16 messages of all_reduce 0xab arrived, which the GPU has not started");
   EXPECT_EQ(bench.executor->waiting(2).size(), 2U);
 }
 
@@ -598,8 +598,7 @@ TEST(Waiting, NamesTheJob) {
   bench.run();
   const auto lines = bench.executor->waiting(2);
   EXPECT_THAT(lines[0], StartsWith("gpu 0: all_reduce 0x7 of job 3 round 1 of 1"));
-  EXPECT_EQ(lines[1],
-            "gpu 1: 1 messages of communication 0x7 of job 3 arrived, which the GPU has not started");
+  EXPECT_EQ(lines[1], "gpu 1: 1 messages of all_reduce 0x7 of job 3 arrived, which the GPU has not started");
 }
 
 TEST(Waiting, NamesTheCommunicationOfAPart) {
@@ -610,7 +609,9 @@ TEST(Waiting, NamesTheCommunicationOfAPart) {
   request.whole = 7;
   bench.start_at(0, 0, request);
   bench.run();
-  EXPECT_THAT(bench.executor->waiting(1)[0], StartsWith("gpu 0: part 4 of all_reduce 0x7 round 1 of 1"));
+  const auto lines = bench.executor->waiting(2);
+  EXPECT_THAT(lines[0], StartsWith("gpu 0: part 4 of all_reduce 0x7 round 1 of 1"));
+  EXPECT_EQ(lines[1], "gpu 1: 1 messages of part 4 of all_reduce 0x7 arrived, which the GPU has not started");
 }
 
 // ---- Parameters
