@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/collectives/library/channel_orders.h"
 #include "tests/collectives/fake_endpoint.h"
 
 namespace netsim::communicator_layout_test {

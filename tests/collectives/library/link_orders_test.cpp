@@ -32,7 +32,7 @@ LinkLanes links_of(const std::string& rows) {
   return links;
 }
 
-LinkLanes part_of(const LinkLanes& links, const std::vector<GpuId>& gpus) {
+LinkLanes part_of(const LinkLanes& links, const std::vector<std::uint32_t>& gpus) {
   LinkLanes part{static_cast<std::uint32_t>(gpus.size()), {}};
   for (const std::uint32_t from : gpus) {
     for (const std::uint32_t to : gpus) part.lanes.push_back(links.lanes[from * links.count + to]);
