@@ -53,7 +53,7 @@ GpuModels::GpuModels(const ConfigNode& root, const Cluster& cluster)
   }
 }
 
-double GpuModels::mean_peak_flops(const std::vector<std::uint32_t>& gpus) const {
+double GpuModels::mean_peak_flops(const std::vector<GpuId>& gpus) const {
   std::vector<std::size_t> of_group(models_.size(), 0);
   for (const GpuId gpu : gpus) ++of_group[group_of(gpu)];
   double sum = 0;

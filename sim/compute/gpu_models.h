@@ -18,10 +18,10 @@ namespace netsim {
 
 // ComputingJob: the part of a job that its compute times depend on. All of it belongs to the caller.
 struct ComputingJob {
-  const std::string& name;                 // seeds the jitter
-  const std::string& file;                 // file of the workload, for messages
-  const std::vector<Work>& works;          // by ComputeRequest::work
-  const std::vector<std::uint32_t>& gpus;  // by rank
+  const std::string& name;         // seeds the jitter
+  const std::string& file;         // file of the workload, for messages
+  const std::vector<Work>& works;  // by ComputeRequest::work
+  const std::vector<GpuId>& gpus;  // by rank
 };
 
 class GpuModels {
@@ -39,7 +39,7 @@ class GpuModels {
   // Returns the memory of a GPU in bytes, or 0 if it is unknown.
   Bytes memory_of(GpuId gpu) const { return of_gpu(gpu) != nullptr ? of_gpu(gpu)->memory() : 0; }
   // Returns the mean peak rate of these GPUs in FLOP/s, or 0 if that of one GPU is unknown.
-  double mean_peak_flops(const std::vector<std::uint32_t>& gpus) const;
+  double mean_peak_flops(const std::vector<GpuId>& gpus) const;
   // Returns the times of a job's compute tasks, by the models and varied as `variation` says. The drives of
   // storage servers compute nothing. Throws ConfigError for a kernel that has neither a duration nor a model,
   // or that its model cannot time.

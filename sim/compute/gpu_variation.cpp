@@ -49,7 +49,7 @@ const Parameters<FailureEntry>& failure_parameters() {
 }
 
 // Returns the GPUs that the entry names.
-std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, const Cluster& cluster) {
+std::vector<GpuId> gpus_of(const Entry& entry, const ConfigNode& node, const Cluster& cluster) {
   if (entry.gpu.empty() == entry.host.empty()) node.fail("one of 'gpu' and 'host' is needed, and not both");
   const bool whole = entry.gpu.empty();
   const std::string& name = whole ? entry.host : entry.gpu;
@@ -57,7 +57,7 @@ std::vector<std::uint32_t> gpus_of(const Entry& entry, const ConfigNode& node, c
     const std::string& full = cluster.graph.node(gpu.node).name;
     return whole ? full.substr(0, full.find('/')) : full;
   };
-  std::vector<std::uint32_t> found;
+  std::vector<GpuId> found;
   for (GpuId gpu = 0; gpu < cluster.gpus.size(); ++gpu) {
     if (name_of(cluster.gpus[gpu]) == name) found.push_back(gpu);
   }
@@ -150,7 +150,7 @@ std::vector<HostFailure> read_failures(const ConfigNode& list, const Cluster& cl
 }
 
 VaryingTimes::VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how,
-                           const std::vector<std::uint32_t>& gpus, std::uint64_t seed, const std::string& job)
+                           const std::vector<GpuId>& gpus, std::uint64_t seed, const std::string& job)
     : times_(std::move(times)),
       jitter_(how.jitter),
       key_(RandomStream(seed, "compute jitter of " + job).key()) {

@@ -30,7 +30,7 @@ std::vector<Straggler> read_stragglers(const ConfigNode& list, const Cluster& cl
 
 // HostFailure: from time `at` on, the GPUs of a host do nothing more.
 struct HostFailure {
-  std::uint32_t host = 0;
+  HostId host = 0;
   Time at = 0;
 };
 
@@ -63,8 +63,8 @@ struct GpuVariation {
 class VaryingTimes final : public ComputeTimes {
  public:
   // `gpus` holds the GPU of each rank.
-  VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how,
-               const std::vector<std::uint32_t>& gpus, std::uint64_t seed, const std::string& job);
+  VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how, const std::vector<GpuId>& gpus,
+               std::uint64_t seed, const std::string& job);
   Time duration(RankId rank, const ComputeRequest& task) const override;
 
  private:

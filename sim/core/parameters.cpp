@@ -134,6 +134,14 @@ ParameterInfo section_info(std::string name, ParameterTable parameters, std::str
   return info;
 }
 
+ParameterInfo list_info(std::string name, std::string type, std::string doc) {
+  ParameterInfo info;
+  info.name = std::move(name);
+  info.type = std::move(type);
+  info.doc = std::move(doc);
+  return info;
+}
+
 ParameterInfo names_info(std::string name, std::string default_name, std::string doc) {
   ParameterInfo info;
   info.name = std::move(name);

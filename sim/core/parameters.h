@@ -83,6 +83,8 @@ ParameterInfo section_info(std::string name, ParameterTable parameters, std::str
 ParameterInfo component_info(std::string name, std::string component_kind, std::string default_name,
                              std::string doc);
 
+// Returns the entry of a list, or of a map of lists, which the component reads. `type` is "list" or "lists".
+ParameterInfo list_info(std::string name, std::string type, std::string doc);
 ParameterInfo names_info(std::string name, std::string default_name, std::string doc);
 // Returns the names that a parameter of type `names` holds, as nodes with their places.
 std::vector<ConfigNode> read_names(const ConfigNode& node, const std::string& default_name);
@@ -195,7 +197,7 @@ class Parameters {
 
   // Declares a map of lists by name, which the component reads from the kept node. An absent key leaves it
   // null.
-  Parameters&& lists(std::string name, ConfigNode P::*member, std::string doc);
+  Parameters&& lists_by_name(std::string name, ConfigNode P::*member, std::string doc);
 
   // Declares a map of sections by name, each with the parameters `each`. The component reads it from the kept
   // node. An absent key leaves it null.
@@ -345,21 +347,13 @@ Parameters<P>&& Parameters<P>::component(std::string name, ConfigNode P::*member
 
 template <class P>
 Parameters<P>&& Parameters<P>::list(std::string name, ConfigNode P::*member, std::string doc) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.type = "list";
-  info.doc = std::move(doc);
-  keep(std::move(info), member);
+  keep(list_info(std::move(name), "list", std::move(doc)), member);
   return std::move(*this);
 }
 
 template <class P>
-Parameters<P>&& Parameters<P>::lists(std::string name, ConfigNode P::*member, std::string doc) {
-  ParameterInfo info;
-  info.name = std::move(name);
-  info.type = "lists";
-  info.doc = std::move(doc);
-  keep(std::move(info), member);
+Parameters<P>&& Parameters<P>::lists_by_name(std::string name, ConfigNode P::*member, std::string doc) {
+  keep(list_info(std::move(name), "lists", std::move(doc)), member);
   return std::move(*this);
 }
 

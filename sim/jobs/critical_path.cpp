@@ -177,9 +177,9 @@ void CriticalPath::Links::ports_of(std::uint32_t number, std::vector<PortDelay>&
   if (link.slowest != kNoId) ports.front().transmission = link.transmission;
 }
 
-CriticalPath::CriticalPath(const std::vector<std::uint32_t>& gpus) : ranks_(gpus.size()) { move(gpus); }
+CriticalPath::CriticalPath(const std::vector<GpuId>& gpus) : ranks_(gpus.size()) { move(gpus); }
 
-void CriticalPath::move(const std::vector<std::uint32_t>& gpus) {
+void CriticalPath::move(const std::vector<GpuId>& gpus) {
   rank_of_gpu_.clear();
   for (RankId rank = 0; rank < gpus.size(); ++rank) {
     if (rank_of_gpu_.size() <= gpus[rank]) rank_of_gpu_.resize(gpus[rank] + std::size_t{1}, kNoIndex);

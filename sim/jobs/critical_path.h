@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "sim/core/arena.h"
+#include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/jobs/path_step.h"
 #include "sim/transport/message_delays.h"
@@ -35,10 +36,10 @@ struct TransferRecord;  // execution/transfer_record.h
 class CriticalPath {
  public:
   // `gpus` holds the GPU of each rank.
-  explicit CriticalPath(const std::vector<std::uint32_t>& gpus);
+  explicit CriticalPath(const std::vector<GpuId>& gpus);
 
   // Replaces the GPU of each rank, while no task of the job runs.
-  void move(const std::vector<std::uint32_t>& gpus);
+  void move(const std::vector<GpuId>& gpus);
   // Sets the job's arrival. Must be called before any record.
   void open(Time begin);
   // Take the records in the order in which the statistics apply them.

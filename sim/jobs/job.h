@@ -16,6 +16,7 @@
 #include "sim/compute/compute_devices.h"
 #include "sim/compute/compute_times.h"
 #include "sim/core/event_loop.h"
+#include "sim/core/ids.h"
 #include "sim/jobs/path_step.h"
 #include "sim/jobs/task_scheduling.h"
 #include "sim/training/memory/memory_ledger.h"
@@ -84,7 +85,7 @@ struct JobPlan {
   const ComputeTimes* times = nullptr;  // must outlive the job
   // By rank, all different; until the job begins it may get others. Empty: its state is made when it gets
   // GPUs, and freed when it has ended.
-  std::vector<std::uint32_t> gpus;
+  std::vector<GpuId> gpus;
   Time arrival = 0;
   std::uint8_t priority = 0;  // of the job's messages (TransferTraits)
   // Null: the communications of a stream are launched in program order, one after the other.

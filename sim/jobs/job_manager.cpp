@@ -88,7 +88,7 @@ void JobManager::connect_decisions() {
 // ---- Placement
 
 // Returns the ranks of a job that are GPUs, 0 for a job without GPUs.
-std::uint32_t JobManager::gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus) {
+std::uint32_t JobManager::gpu_ranks(const JobDescription& job, const std::vector<GpuId>& gpus) {
   if (gpus.empty()) return 0;
   return static_cast<std::uint32_t>(gpus.size()) - job.source->storage_ranks();
 }
@@ -204,7 +204,7 @@ PlacedRanks JobManager::find_gpus(const JobDescription& job, const GpuUse& use) 
   return placed;
 }
 
-void JobManager::add(const JobDescription& job, std::vector<std::uint32_t> gpus) {
+void JobManager::add(const JobDescription& job, std::vector<GpuId> gpus) {
   times_.push_back(gpus.empty() ? nullptr : times_of(job, gpus));
   std::shared_ptr<const TaskScheduling> scheduling;
   if (!gpus.empty())
@@ -214,7 +214,7 @@ void JobManager::add(const JobDescription& job, std::vector<std::uint32_t> gpus)
 }
 
 std::unique_ptr<ComputeTimes> JobManager::times_of(const JobDescription& job,
-                                                   const std::vector<std::uint32_t>& gpus) const {
+                                                   const std::vector<GpuId>& gpus) const {
   return environment_.models.times({job.name, job.file, job.source->works(), gpus}, variation_,
                                    environment_.seed);
 }
@@ -238,7 +238,7 @@ void JobManager::add_rest(Recovery::Rest rest) {
 }
 
 // Throws InputError for a job whose tensors do not fit into the memory of its GPUs.
-void JobManager::require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
+void JobManager::require_memory(const JobDescription& job, const std::vector<GpuId>& gpus) const {
   const MemoryPlan* plan = job.source->memory();
   if (plan == nullptr || overcommit_memory_) return;
   const Cluster& cluster = environment_.cluster;
@@ -257,7 +257,7 @@ void JobManager::require_memory(const JobDescription& job, const std::vector<std
 }
 
 // Throws InputError if a rank of a job that copies to host memory has no path there.
-void JobManager::require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const {
+void JobManager::require_cpus(const JobDescription& job, const std::vector<GpuId>& gpus) const {
   if (!job.source->uses_hosts() || !environment_.packet_network) return;
   const Cluster& cluster = environment_.cluster;
   for (RankId rank = 0; rank < gpu_ranks(job, gpus); ++rank) {

@@ -23,6 +23,7 @@
 #include "sim/compute/gpu_variation.h"
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
+#include "sim/core/ids.h"
 #include "sim/jobs/job_set.h"
 #include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
@@ -94,7 +95,7 @@ class JobManager {
   using Stage = ManagedJob::Stage;
   class Decisions;
 
-  static std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus);
+  static std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<GpuId>& gpus);
 
   void connect_arrivals();
   void connect_decisions();
@@ -114,8 +115,8 @@ class JobManager {
   void end_job(JobId job);
   void note_uses();
   JobState state_of(JobId job) const;
-  bool start_if_free(JobId job, const std::vector<std::uint32_t>* gpus);
-  std::optional<PlacedRanks> place_on(JobId job, const std::vector<std::uint32_t>& gpus) const;
+  bool start_if_free(JobId job, const std::vector<GpuId>* gpus);
+  std::optional<PlacedRanks> place_on(JobId job, const std::vector<GpuId>& gpus) const;
   bool cannot_fit(JobId job) const;
   void begin_job(JobId job, PlacedRanks placed);
   void resume_job(JobId job, PlacedRanks placed);
@@ -128,12 +129,11 @@ class JobManager {
   GpuUse present_use() const;
   std::string describe_queued(JobId job, const std::string* before) const;
   std::string describe_free() const;
-  std::unique_ptr<ComputeTimes> times_of(const JobDescription& job,
-                                         const std::vector<std::uint32_t>& gpus) const;
-  void add(const JobDescription& job, std::vector<std::uint32_t> gpus);
+  std::unique_ptr<ComputeTimes> times_of(const JobDescription& job, const std::vector<GpuId>& gpus) const;
+  void add(const JobDescription& job, std::vector<GpuId> gpus);
   void add_rest(Recovery::Rest rest);
-  void require_memory(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
-  void require_cpus(const JobDescription& job, const std::vector<std::uint32_t>& gpus) const;
+  void require_memory(const JobDescription& job, const std::vector<GpuId>& gpus) const;
+  void require_cpus(const JobDescription& job, const std::vector<GpuId>& gpus) const;
 
   Environment environment_;
   JobSet& jobs_;

@@ -16,7 +16,7 @@ class JobManager::Decisions final : public JobDecisions {
  public:
   explicit Decisions(JobManager& manager) : manager_(manager) {}
   bool start(JobId job) override { return manager_.start_if_free(job, nullptr); }
-  bool start(JobId job, const std::vector<std::uint32_t>& gpus) override {
+  bool start(JobId job, const std::vector<GpuId>& gpus) override {
     return manager_.start_if_free(job, &gpus);
   }
   void pause(JobId job) override { manager_.hold(job, 0); }
@@ -190,7 +190,7 @@ JobState JobManager::state_of(JobId number) const {
   return state;
 }
 
-bool JobManager::start_if_free(JobId job, const std::vector<std::uint32_t>* gpus) {
+bool JobManager::start_if_free(JobId job, const std::vector<GpuId>* gpus) {
   const bool waits = states_[job].waits();
   NETSIM_CHECK(waits, "a job scheduler starts a job that does not wait");
   if (gpus == nullptr && cannot_fit(job)) return false;
@@ -214,7 +214,7 @@ bool JobManager::cannot_fit(JobId job) const {
 }
 
 // Returns the job on these GPUs if all are free.
-std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<std::uint32_t>& gpus) const {
+std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<GpuId>& gpus) const {
   const JobDescription& description = descriptions_[job];
   NETSIM_CHECK(description.source->storage_ranks() == 0, "the GPUs of a job with storage servers are found");
   NETSIM_CHECK(gpus.size() == description.source->ranks(), "a job scheduler names one GPU for each rank");
@@ -330,7 +330,7 @@ JobManager::GpuUse JobManager::held_use() const {
   GpuUse use = no_use();
   std::erase_if(holders_, [&](JobId job) { return !recovery_->holds_gpus(job); });
   for (const JobId job : holders_) {
-    const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
+    const std::vector<GpuId>& gpus = jobs_.job(job).plan().gpus;
     for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
       (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
   }

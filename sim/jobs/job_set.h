@@ -47,14 +47,14 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   const Job& add(JobPlan plan);
   // Gives a job that has not begun other GPUs, with their durations, and a begin after its arrival. Must be
   // called between events; `times` must outlive the job. `scheduling` is that of a job that had no GPUs.
-  void place(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+  void place(JobId job, std::vector<GpuId> gpus, const ComputeTimes& times, Time begin,
              std::shared_ptr<const TaskScheduling> scheduling = nullptr) {
     jobs_[job]->place(std::move(gpus), times, begin, std::move(scheduling));
   }
   // These pause a job between two iterations, move it while it is at rest, and let it go on (TaskJob). Must
   // be called between events.
   std::optional<std::uint32_t> hold(JobId job) { return jobs_[job]->hold(); }
-  void move(JobId job, std::vector<std::uint32_t> gpus, const ComputeTimes& times) {
+  void move(JobId job, std::vector<GpuId> gpus, const ComputeTimes& times) {
     jobs_[job]->move(std::move(gpus), times);
   }
   void go_on(JobId job);
@@ -109,7 +109,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   std::vector<std::string> waiting(std::size_t limit) const;
 
  private:
-  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override {
+  void communication_done(GpuId gpu, const CommunicationRequest& request, Time started) override {
     jobs_[request.traits.job]->communication_done(gpu, request, started);
   }
   void compute_done(GpuId gpu, JobId job, std::uint32_t handle) override {

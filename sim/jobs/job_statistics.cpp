@@ -51,7 +51,7 @@ std::vector<RankTimes> times_of(const std::vector<RankLedger>& ledgers, Time unt
 }  // namespace
 
 JobStatistics::JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
-                             const std::vector<std::uint32_t>& gpus, bool at_begin)
+                             const std::vector<GpuId>& gpus, bool at_begin)
     : source_(source),
       job_(job),
       observer_(std::move(observer)),

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/jobs/communication_id.h"
 #include "sim/jobs/critical_path.h"
 #include "sim/jobs/job.h"
@@ -77,12 +78,12 @@ class JobStatistics {
   // number in the run, for records. `gpus` holds the GPU of each rank, for critical paths. With `at_begin`
   // prepare() makes the state of the ranks later.
   JobStatistics(const TaskSource& source, JobId job, JobObserver observer,
-                const std::vector<std::uint32_t>& gpus = {}, bool at_begin = false);
+                const std::vector<GpuId>& gpus = {}, bool at_begin = false);
 
   // Makes the state of the ranks. Called once for a job that is made when it begins, before open().
   void prepare();
   // Replaces the GPU of each rank. Must be called before open(), or while no task of the job runs.
-  void set_gpus(const std::vector<std::uint32_t>& gpus) {
+  void set_gpus(const std::vector<GpuId>& gpus) {
     if (path_ && opened_) path_->move(gpus);
     if (path_ && !opened_) path_.emplace(gpus);
   }

@@ -116,7 +116,7 @@ class InstantExecutor final : public Executor {
   }
 
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
-  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
+  std::uint32_t start(GpuId gpu, const CommunicationRequest& request) override {
     const bool message = !is_collective(request.kind);
     std::vector<Entered>& entered = entered_[request.communication];
     if (message && request.index == 0) end({gpu, request, loop_.now()});
@@ -130,16 +130,16 @@ class InstantExecutor final : public Executor {
   }
   void set_trace(TransferTrace) override {}
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
-  Bytes scale_out_bytes(std::uint32_t, const CommunicationRequest&) override { return 0; }
+  Bytes scale_out_bytes(GpuId, const CommunicationRequest&) override { return 0; }
   LibraryChoice choice(const CommunicationRequest&) override { return {}; }
-  std::string nccl_graph(const std::vector<std::uint32_t>&) override { return {}; }
-  void for_each_batch(std::uint32_t, const CommunicationRequest&, const BatchVisitor&) override {}
+  std::string nccl_graph(const std::vector<GpuId>&) override { return {}; }
+  void for_each_batch(GpuId, const CommunicationRequest&, const BatchVisitor&) override {}
   void message_delivered(const Delivery&) override {}
   void message_sent(const SendCompletion&) override {}
 
  private:
   struct Entered {
-    std::uint32_t gpu;
+    GpuId gpu;
     CommunicationRequest request;
     Time at;
   };
@@ -175,8 +175,8 @@ std::optional<std::vector<TaskGraph>> graphs_of(const TaskSource& source, const 
 std::vector<std::string> play(OneIteration& tasks, const std::shared_ptr<const TaskScheduling>& scheduling) {
   const std::uint32_t ranks = tasks.ranks();
   const std::vector<std::uint32_t> one_set(ranks, 0);
-  std::vector<std::uint32_t> gpus;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
+  std::vector<GpuId> gpus;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.emplace_back(rank);
   EventLoop loop;
   InstantExecutor executor(loop, 0);
   ComputeDevices devices({&loop}, one_set, {}, 1);

@@ -22,7 +22,7 @@ namespace {
 // left out.
 class LinkEstimate {
  public:
-  LinkEstimate(const Cluster& cluster, const TaskSource& source, const std::vector<std::uint32_t>& gpus)
+  LinkEstimate(const Cluster& cluster, const TaskSource& source, const std::vector<GpuId>& gpus)
       : cluster_(cluster), source_(source), gpus_(gpus) {}
 
   Time operator()(RankId rank, const Task& task) const {
@@ -46,7 +46,7 @@ class LinkEstimate {
   std::uint32_t host_of(RankId rank) const { return cluster_.gpus[gpus_[rank]].host; }
   const Cluster& cluster_;
   const TaskSource& source_;
-  const std::vector<std::uint32_t>& gpus_;
+  const std::vector<GpuId>& gpus_;
 };
 
 // Enters a plan in tables by rank and position.
@@ -156,7 +156,7 @@ void refuse_circle(const LaunchPlan& plan, const JobProfile& profile, const std:
 std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
                                                            const JobDescription& job,
                                                            const ComputeTimes& times, const Cluster& cluster,
-                                                           const std::vector<std::uint32_t>& gpus) {
+                                                           const std::vector<GpuId>& gpus) {
   if (parameters.tasks.is_null()) return nullptr;
   auto scheduling = std::make_shared<TaskScheduling>();
   scheduling->scheduler = make_task_scheduler(parameters.tasks);

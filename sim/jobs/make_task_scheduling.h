@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/compute/compute_times.h"
+#include "sim/core/ids.h"
 #include "sim/jobs/task_scheduling.h"
 #include "sim/scheduling/scheduling_parameters.h"
 #include "sim/topology/topology.h"
@@ -20,6 +21,6 @@ namespace netsim {
 std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
                                                            const JobDescription& job,
                                                            const ComputeTimes& times, const Cluster& cluster,
-                                                           const std::vector<std::uint32_t>& gpus);
+                                                           const std::vector<GpuId>& gpus);
 
 }  // namespace netsim

@@ -10,7 +10,7 @@ namespace netsim {
 namespace {
 
 // "rank 3", "ranks 8 to 15", "ranks 1, 5"
-std::string text_of_ranks(const std::vector<std::uint32_t>& ranks) {
+std::string text_of_ranks(const std::vector<RankId>& ranks) {
   if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
   if (ranks.size() > 2 && ranks.back() - ranks.front() + 1 == ranks.size())
     return fmt::format("ranks {} to {}", ranks.front(), ranks.back());
@@ -47,19 +47,19 @@ void Recovery::begin() {
 }
 
 void Recovery::start(JobId job) {
-  std::vector<std::uint32_t> failed;
-  for (std::uint32_t host = 0; host < failed_at_.size(); ++host) {
+  std::vector<HostId> failed;
+  for (HostId host = 0; host < failed_at_.size(); ++host) {
     if (failed_at_[host] && !ranks_on(jobs_.job(job).plan(), host).empty()) failed.push_back(host);
   }
-  for (const std::uint32_t host : failed) {
+  for (const HostId host : failed) {
     for (const RankId rank : ranks_on(jobs_.job(job).plan(), host)) jobs_.halt(job, rank, engine_.now());
   }
   jobs_.start(job);
-  for (const std::uint32_t host : failed) lose(job, host);
+  for (const HostId host : failed) lose(job, host);
 }
 
 // Fails a host. A failed host that is not repaired cannot fail again.
-void Recovery::fail(std::uint32_t host) {
+void Recovery::fail(HostId host) {
   if (failed_at_[host]) return;
   failed_at_[host] = engine_.now();
   for (JobId job = 0; job < jobs_.size(); ++job) {
@@ -69,9 +69,9 @@ void Recovery::fail(std::uint32_t host) {
 }
 
 // Records the failure of a host of a job that runs or is down.
-void Recovery::lose(JobId job, std::uint32_t host) {
+void Recovery::lose(JobId job, HostId host) {
   const Time now = engine_.now();
-  const std::vector<std::uint32_t> ranks = ranks_on(jobs_.job(job).plan(), host);
+  const std::vector<RankId> ranks = ranks_on(jobs_.job(job).plan(), host);
   if (ranks.empty()) return;
   JobState& state = states_[job];
   state.failed_hosts.emplace_back(host, *failed_at_[host]);
@@ -106,10 +106,11 @@ void Recovery::restart(JobId before) {
     engine_.call_at(at, [this, before] { restart(before); });
     return;
   }
-  const std::uint32_t number = jobs_.size();
-  std::uint32_t first = before, restarts = 1;
+  const JobId number = jobs_.size();
+  JobId first = before;
+  std::uint32_t restarts = 1;
   for (; states_[first].before; first = *states_[first].before) ++restarts;
-  std::vector<std::uint32_t> gpus = gpus_after_failure(jobs_.job(before).plan());
+  std::vector<GpuId> gpus = gpus_after_failure(jobs_.job(before).plan());
   states_[before].stage = Stage::replaced;
   JobState& state = states_.emplace_back();
   state.before = before;
@@ -119,15 +120,15 @@ void Recovery::restart(JobId before) {
   start(number);
 }
 
-std::vector<std::uint32_t> Recovery::gpus_after_failure(const JobPlan& plan) {
+std::vector<GpuId> Recovery::gpus_after_failure(const JobPlan& plan) {
   if (use_) taken_ = use_();
-  std::vector<std::uint32_t> gpus = plan.gpus;
+  std::vector<GpuId> gpus = plan.gpus;
   const std::size_t trainers = gpus.size() - plan.source->storage_ranks();
-  for (std::uint32_t host = 0; host < failed_at_.size(); ++host) {
-    const std::vector<std::uint32_t> ranks = ranks_on(plan, host);
+  for (HostId host = 0; host < failed_at_.size(); ++host) {
+    const std::vector<RankId> ranks = ranks_on(plan, host);
     if (!failed_at_[host] || ranks.empty()) continue;
     const bool trains = ranks.front() < trainers;
-    if (const std::optional<std::uint32_t> spare = trains ? spare_of(host) : std::nullopt; spare) {
+    if (const std::optional<HostId> spare = trains ? spare_of(host) : std::nullopt; spare) {
       replace(gpus, host, *spare);
     } else {
       failed_at_[host].reset();
@@ -137,34 +138,34 @@ std::vector<std::uint32_t> Recovery::gpus_after_failure(const JobPlan& plan) {
 }
 
 // Returns the first host of the same group that has not failed and none of whose GPUs is used.
-std::optional<std::uint32_t> Recovery::spare_of(std::uint32_t host) const {
-  for (std::uint32_t other = 0; other < failed_at_.size(); ++other) {
+std::optional<HostId> Recovery::spare_of(HostId host) const {
+  for (HostId other = 0; other < failed_at_.size(); ++other) {
     if (failed_at_[other] || cluster_.hosts[other].group != cluster_.hosts[host].group) continue;
-    const std::vector<std::uint32_t> gpus = gpus_of(other);
+    const std::vector<GpuId> gpus = gpus_of(other);
     if (std::none_of(gpus.begin(), gpus.end(), [&](GpuId gpu) { return taken_[gpu]; })) return other;
   }
   return std::nullopt;
 }
 
-void Recovery::replace(std::vector<std::uint32_t>& gpus, std::uint32_t host, std::uint32_t spare) {
-  const std::vector<std::uint32_t> from = gpus_of(host), to = gpus_of(spare);
-  for (std::uint32_t& gpu : gpus) {
+void Recovery::replace(std::vector<GpuId>& gpus, HostId host, HostId spare) {
+  const std::vector<GpuId> from = gpus_of(host), to = gpus_of(spare);
+  for (GpuId& gpu : gpus) {
     if (cluster_.gpus[gpu].host != host) continue;
     gpu = to[static_cast<std::size_t>(std::find(from.begin(), from.end(), gpu) - from.begin())];
     taken_[gpu] = true;
   }
 }
 
-std::vector<std::uint32_t> Recovery::ranks_on(const JobPlan& plan, std::uint32_t host) const {
-  std::vector<std::uint32_t> ranks;
+std::vector<RankId> Recovery::ranks_on(const JobPlan& plan, HostId host) const {
+  std::vector<RankId> ranks;
   for (RankId rank = 0; rank < plan.gpus.size(); ++rank) {
     if (cluster_.gpus[plan.gpus[rank]].host == host) ranks.push_back(rank);
   }
   return ranks;
 }
 
-std::vector<std::uint32_t> Recovery::gpus_of(std::uint32_t host) const {
-  std::vector<std::uint32_t> gpus;
+std::vector<GpuId> Recovery::gpus_of(HostId host) const {
+  std::vector<GpuId> gpus;
   for (GpuId gpu = 0; gpu < cluster_.gpus.size(); ++gpu) {
     if (cluster_.gpus[gpu].host == host) gpus.push_back(gpu);
   }
@@ -245,7 +246,7 @@ void Recovery::add_cost(JobRecovery& recovery, JobId number, Time until) const {
 
 std::vector<std::string> Recovery::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
-  for (std::uint32_t number = 0; number < states_.size(); ++number) {
+  for (JobId number = 0; number < states_.size(); ++number) {
     const Job& job = jobs_.job(number);
     if (job.done() || resumable(number) != nullptr) continue;
     for (const auto& [host, at] : states_[number].failed_hosts) {

@@ -55,10 +55,10 @@ class Recovery {
  public:
   // Rest: the part of job `before` that is not done.
   struct Rest {
-    std::uint32_t before = 0;
+    JobId before = 0;
     std::string name;
     std::unique_ptr<TaskSource> source;
-    std::vector<std::uint32_t> gpus;
+    std::vector<GpuId> gpus;
   };
   // Adds the rest to the jobs, as the last job, arriving now.
   using Continue = std::function<void(Rest)>;
@@ -105,24 +105,24 @@ class Recovery {
   };
   struct JobState {
     Stage stage = Stage::runs;
-    std::optional<std::uint32_t> before;  // the job that this one continues
-    std::uint32_t done_before = 0;        // number of iterations that the jobs before have saved
+    std::optional<JobId> before;    // the job that this one continues
+    std::uint32_t done_before = 0;  // number of iterations that the jobs before have saved
     std::uint32_t saved = 0;  // number of iterations of this job that are saved; valid once it is stopped
     Time failed = 0;          // time of the first failure of one of its hosts
     Time storage_wait = 0;    // longest storage wait of any rank at that time
     Time restart_at = 0;
-    std::vector<std::pair<std::uint32_t, Time>> failed_hosts;  // hosts on which ranks stopped, with the times
+    std::vector<std::pair<HostId, Time>> failed_hosts;  // hosts on which ranks stopped, with the times
   };
 
-  void fail(std::uint32_t host);
-  void lose(JobId job, std::uint32_t host);
+  void fail(HostId host);
+  void lose(JobId job, HostId host);
   void stop(JobId job);
   void restart(JobId job);
-  std::vector<std::uint32_t> gpus_after_failure(const JobPlan& plan);
-  std::optional<std::uint32_t> spare_of(std::uint32_t host) const;
-  void replace(std::vector<std::uint32_t>& gpus, std::uint32_t host, std::uint32_t spare);
-  std::vector<std::uint32_t> ranks_on(const JobPlan& plan, std::uint32_t host) const;
-  std::vector<std::uint32_t> gpus_of(std::uint32_t host) const;
+  std::vector<GpuId> gpus_after_failure(const JobPlan& plan);
+  std::optional<HostId> spare_of(HostId host) const;
+  void replace(std::vector<GpuId>& gpus, HostId host, HostId spare);
+  std::vector<RankId> ranks_on(const JobPlan& plan, HostId host) const;
+  std::vector<GpuId> gpus_of(HostId host) const;
   const Resumable* resumable(JobId job) const;
   std::uint32_t saved_iterations(JobId job) const;
   bool is_failing(JobId job) const;

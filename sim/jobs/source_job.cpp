@@ -56,7 +56,7 @@ void SourceJob::assign_sets() {
   }
 }
 
-void SourceJob::place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+void SourceJob::place(std::vector<GpuId> gpus, const ComputeTimes& times, Time begin,
                       std::shared_ptr<const TaskScheduling> scheduling) {
   NETSIM_CHECK(!begun(), "a job that has begun keeps its GPUs");
   plan_.gpus = std::move(gpus);
@@ -308,7 +308,7 @@ void SourceJob::complete_compute(GpuId gpu, std::uint32_t slot) {
            active.start);
 }
 
-void SourceJob::communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) {
+void SourceJob::communication_done(GpuId gpu, const CommunicationRequest& request, Time started) {
   SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
   const std::uint32_t slot = request.handle;
   NETSIM_CHECK(slot < set.active.size() && set.active[slot].state == Active::State::launched &&

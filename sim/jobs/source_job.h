@@ -29,7 +29,7 @@ namespace netsim::source_job {
 
 // Group: the GPUs of a group as the executor takes them, and the index of each rank in it.
 struct Group {
-  std::vector<std::uint32_t> gpus;
+  std::vector<GpuId> gpus;
   std::vector<std::pair<RankId, std::uint32_t>> places;  // (rank, index), by rank
 };
 
@@ -85,7 +85,7 @@ struct alignas(64) SetState {
   std::vector<Active> active;  // arena
   // The two GPUs of each point-to-point task, by slot of `active`. A deque keeps their addresses, which the
   // executor stores.
-  std::deque<std::vector<std::uint32_t>> pairs;
+  std::deque<std::vector<GpuId>> pairs;
   std::vector<std::uint32_t> free_active;
   std::vector<Task> ready;                             // scratch
   std::vector<std::uint32_t> posted;                   // scratch
@@ -105,10 +105,10 @@ class SourceJob final : public TaskJob {
   SourceJob(const JobRun& run, std::uint32_t number, std::uint32_t first_rank, JobPlan plan,
             JobObserver observer);
 
-  void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+  void place(std::vector<GpuId> gpus, const ComputeTimes& times, Time begin,
              std::shared_ptr<const TaskScheduling> scheduling) override;
   std::optional<std::uint32_t> hold() override;
-  void move(std::vector<std::uint32_t> gpus, const ComputeTimes& times) override;
+  void move(std::vector<GpuId> gpus, const ComputeTimes& times) override;
   void go_on() override;
   void release() override;
   void set_traffic(std::uint8_t priority, std::uint8_t traffic_class) override;
@@ -123,7 +123,7 @@ class SourceJob final : public TaskJob {
   }
   void resume(RankId rank, std::uint64_t argument) override;
   void compute_done(GpuId gpu, std::uint32_t handle) override { complete_compute(gpu, handle); }
-  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override;
+  void communication_done(GpuId gpu, const CommunicationRequest& request, Time started) override;
   void arrived(const MemberArrival& arrival) override;
   void decided(const LaunchDecision& decision) override;
   void call_schedulers() override;
@@ -223,8 +223,8 @@ class SourceJob final : public TaskJob {
   void ask_for_circuits(SetState& set, std::uint32_t slot);
   void arrive(const SetState& set, std::uint32_t slot, Time delay);
   void wake(const std::vector<MemberArrival>& members);
-  const std::vector<std::uint32_t>& members(SetState& set, std::uint32_t slot) const;
-  CommunicationRequest request(const Active& active, const std::vector<std::uint32_t>& members,
+  const std::vector<GpuId>& members(SetState& set, std::uint32_t slot) const;
+  CommunicationRequest request(const Active& active, const std::vector<GpuId>& members,
                                std::uint32_t slot) const;
   // Returns whether the task runs kernels on its GPU. Copies to and from the host use the GPU's copy engines.
   static bool runs_kernels(const Task& task) {

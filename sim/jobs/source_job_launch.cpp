@@ -153,7 +153,7 @@ void SourceJob::wake(const std::vector<MemberArrival>& members) {
 }
 
 // Returns the GPUs in group order. The address is valid until the task ends.
-const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_t slot) const {
+const std::vector<GpuId>& SourceJob::members(SetState& set, std::uint32_t slot) const {
   const Active& active = set.active[slot];
   if (active.group != nullptr) return active.group->gpus;
   if (is_copy(active.task.kind())) {
@@ -161,12 +161,12 @@ const std::vector<std::uint32_t>& SourceJob::members(SetState& set, std::uint32_
     return set.pairs[slot];
   }
   const MessageKey message = message_of(active.rank, active.task);
-  std::vector<std::uint32_t>& pair = set.pairs[slot];
+  std::vector<GpuId>& pair = set.pairs[slot];
   pair.assign({plan_.gpus[message.sender], plan_.gpus[message.receiver]});
   return pair;
 }
 
-CommunicationRequest SourceJob::request(const Active& active, const std::vector<std::uint32_t>& members,
+CommunicationRequest SourceJob::request(const Active& active, const std::vector<GpuId>& members,
                                         std::uint32_t slot) const {
   CommunicationRequest request = request_of(active.task);
   request.members = &members;

@@ -22,7 +22,7 @@ std::optional<std::uint32_t> SourceJob::hold() {
 }
 
 // Nothing of the job is in flight, so its groups may get their new GPUs in place.
-void SourceJob::move(std::vector<std::uint32_t> gpus, const ComputeTimes& times) {
+void SourceJob::move(std::vector<GpuId> gpus, const ComputeTimes& times) {
   NETSIM_CHECK(
       std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank.active.empty(); }),
       "a job moves while its tasks run");

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/jobs/job.h"
 #include "sim/jobs/job_statistics.h"
 #include "sim/jobs/launch_decision.h"
@@ -41,14 +42,14 @@ class TaskJob : public Job {
 
   // Gives a job that has not begun other GPUs, with their durations, and a begin after its arrival. `times`
   // must outlive the job. `scheduling` is that of a job whose state is made now; otherwise it is null.
-  virtual void place(std::vector<std::uint32_t> gpus, const ComputeTimes& times, Time begin,
+  virtual void place(std::vector<GpuId> gpus, const ComputeTimes& times, Time begin,
                      std::shared_ptr<const TaskScheduling> scheduling) = 0;
   // Holds all tasks of the first iteration of which no rank has begun a task. When all iterations before it
   // have ended, the job is at rest. Returns the number of that iteration, or nothing if the job ends before.
   // Called between events.
   virtual std::optional<std::uint32_t> hold() = 0;
   // Gives a job at rest other GPUs, with their durations. `times` must outlive the job.
-  virtual void move(std::vector<std::uint32_t> gpus, const ComputeTimes& times) = 0;
+  virtual void move(std::vector<GpuId> gpus, const ComputeTimes& times) = 0;
   // Lets a job that holds its tasks go on, now. Called like start().
   virtual void go_on() = 0;
   // Frees what only a running job needs. Called between events, for a job that is done.
@@ -66,7 +67,7 @@ class TaskJob : public Job {
   // Handles EventKind::job of one of the job's ranks.
   virtual void resume(RankId rank, std::uint64_t argument) = 0;
   virtual void compute_done(GpuId gpu, std::uint32_t handle) = 0;
-  virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
+  virtual void communication_done(GpuId gpu, const CommunicationRequest& request, Time started) = 0;
   // Handles an arrival that a rank has announced (rendezvous.h). Called between events.
   virtual void arrived(const MemberArrival& arrival) = 0;
   // Handles a decision that the first rank of a group has announced. Called between events.

@@ -189,7 +189,7 @@ void write_graph(const Options& options) {
     throw ConfigError(
         fmt::format("--ranks: {} for a graph of a cluster of {} GPUs (allowed: 2 to {})", ranks, gpus, gpus));
   }
-  std::vector<std::uint32_t> members(ranks);
+  std::vector<GpuId> members(ranks);
   std::iota(members.begin(), members.end(), 0U);
   write_file(options.subject, system.executor().nccl_graph(members));
 }

@@ -59,7 +59,7 @@ void CollectiveBounds::add_level(const Cluster& cluster, const std::vector<std::
   for (const Gpu& gpu : cluster.gpus) level.part_of.push_back(part_of_node[gpu.node]);
 }
 
-Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector<std::uint32_t>& members,
+Time CollectiveBounds::least(CollectiveKind kind, Bytes bytes, const std::vector<GpuId>& members,
                              LibraryChoice::Help help) {
   const auto n = static_cast<double>(bytes), p = static_cast<double>(members.size());
   const bool servers = help == LibraryChoice::Help::servers;

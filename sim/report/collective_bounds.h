@@ -27,6 +27,7 @@
 
 #include "sim/collectives/collective_kind.h"
 #include "sim/collectives/execution/library_choice.h"
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/topology/topology.h"
 
@@ -36,8 +37,7 @@ class CollectiveBounds {
  public:
   explicit CollectiveBounds(const Cluster& cluster);
   // Returns the least time in ps. `members` holds at least two GPUs.
-  Time least(CollectiveKind kind, Bytes bytes, const std::vector<std::uint32_t>& members,
-             LibraryChoice::Help help);
+  Time least(CollectiveKind kind, Bytes bytes, const std::vector<GpuId>& members, LibraryChoice::Help help);
 
  private:
   // Part: one part of the cluster, with the links that join it to the other parts. `rate` is their total in

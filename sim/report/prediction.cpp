@@ -38,14 +38,14 @@ constexpr std::uint64_t kMemoryPerTimer = sizeof(TimerQueue::Timer);
 // PlacedSource: a job's task source, the GPUs of its ranks and its task scheduler.
 struct PlacedSource {
   const TaskSource& source;
-  const std::vector<std::uint32_t>& gpus;  // by rank
-  const TaskScheduling* scheduling;        // null: no task scheduler
+  const std::vector<GpuId>& gpus;    // by rank
+  const TaskScheduling* scheduling;  // null: no task scheduler
 };
 
 // Returns the request that the rank makes for a task. `members` is storage for the GPUs of the request's
 // group.
 CommunicationRequest placed_request(const PlacedSource& job, RankId rank, const Task& task,
-                                    std::vector<std::uint32_t>& members) {
+                                    std::vector<GpuId>& members) {
   CommunicationRequest request = request_of(task);
   request.members = &members;
   members.clear();
@@ -93,7 +93,7 @@ class RankCalls {
 
   PlacedSource job_;
   std::uint32_t rank_;
-  std::vector<std::uint32_t> members_;
+  std::vector<GpuId> members_;
   std::map<Key, Cost> known_;
   Cost flow_{};
 };
@@ -407,7 +407,7 @@ std::uint64_t process_status(const std::string& name) {
 
 std::uint64_t Volume::hops() const { return sum_of(packet_hops); }
 
-Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
+Volume predict_volume(const TaskSource& source, const std::vector<GpuId>& gpus, Executor& executor,
                       const Cluster& cluster, const PacketNetwork* network,
                       const TaskScheduling* scheduling) {
   Volume volume;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/jobs/planned_operations.h"
 #include "sim/topology/topology.h"
@@ -83,7 +84,7 @@ double share_done(const Volume& done, const Volume& all);
 // Counts the work of a job by walking all tasks of all its ranks. `gpus` holds the GPU of each rank;
 // `network` is null if it is ideal, and `scheduling` if the job has no task scheduler. Volume::known is false
 // if the source cannot list its tasks.
-Volume predict_volume(const TaskSource& source, const std::vector<std::uint32_t>& gpus, Executor& executor,
+Volume predict_volume(const TaskSource& source, const std::vector<GpuId>& gpus, Executor& executor,
                       const Cluster& cluster, const PacketNetwork* network, const TaskScheduling* scheduling);
 // Adds the volume of another job.
 void add_volume(Volume& sum, const Volume& more);

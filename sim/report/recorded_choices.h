@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
+#include "sim/core/ids.h"
 #include "sim/jobs/job_set.h"
 #include "sim/report/collective_bounds.h"
 #include "sim/topology/topology.h"
@@ -29,7 +30,7 @@ class RecordedChoices {
   Executor& executor_;
   const Cluster& cluster_;
   bool has_links_;
-  std::vector<std::uint32_t> members_;      // GPUs of the collective
+  std::vector<GpuId> members_;              // GPUs of the collective
   std::optional<CollectiveBounds> bounds_;  // made with the first collective
 };
 

@@ -10,6 +10,7 @@
 
 #include "sim/collectives/execution/library_choice.h"
 #include "sim/core/errors.h"
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/jobs/job.h"
 #include "sim/jobs/managed_job.h"
@@ -85,7 +86,7 @@ struct JobResult {
   Time begin = 0;                      // start of its ranks; its arrival if it has not begun
   Time end = 0;                        // end of the last task, or of the run if the job is not done
   std::vector<Time> iteration_ends;    // by iteration, those that ended
-  std::vector<std::uint32_t> gpus;     // by rank
+  std::vector<GpuId> gpus;             // by rank
   std::vector<RankTimes> rank_times;   // by rank, over [begin, end]
   std::vector<PathSummary> paths;      // by ended iteration, if critical paths are enabled
   std::vector<PathPair> path_pairs;    // by pair of GPUs, the largest first

@@ -9,16 +9,16 @@
 
 namespace netsim {
 
-std::vector<std::uint32_t> free_gpus(const PlacementView& view) {
-  std::vector<std::uint32_t> gpus;
+std::vector<GpuId> free_gpus(const PlacementView& view) {
+  std::vector<GpuId> gpus;
   for (GpuId gpu = 0; gpu < view.taken.size(); ++gpu) {
     if (!view.taken[gpu]) gpus.push_back(gpu);
   }
   return gpus;
 }
 
-std::vector<std::uint32_t> enough_gpus(const PlacementView& view, const Place& where) {
-  std::vector<std::uint32_t> gpus = free_gpus(view);
+std::vector<GpuId> enough_gpus(const PlacementView& view, const Place& where) {
+  std::vector<GpuId> gpus = free_gpus(view);
   if (gpus.size() < view.ranks) {
     throw ConfigError(where,
                       fmt::format("job '{}' has {} ranks, but of the cluster's {} GPUs only {} are free "

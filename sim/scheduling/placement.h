@@ -37,7 +37,7 @@ class Placement {
   bool shares() const { return shares_; }
   // Returns the GPU of each rank, all different and none of them taken. Throws ConfigError if the ranks do
   // not fit.
-  virtual std::vector<std::uint32_t> place(const PlacementView& view) const = 0;
+  virtual std::vector<GpuId> place(const PlacementView& view) const = 0;
 
  private:
   bool shares_;
@@ -55,13 +55,13 @@ Parameters<P> placement_parameters() {
 }
 
 // Returns the GPUs that are not taken, in order.
-std::vector<std::uint32_t> free_gpus(const PlacementView& view);
+std::vector<GpuId> free_gpus(const PlacementView& view);
 // Returns free_gpus(). Throws ConfigError at `where` if there are fewer than ranks.
-std::vector<std::uint32_t> enough_gpus(const PlacementView& view, const Place& where);
+std::vector<GpuId> enough_gpus(const PlacementView& view, const Place& where);
 
 // PlacedRanks: the GPU of each rank of a job. `shared` means that other jobs may use them too.
 struct PlacedRanks {
-  std::vector<std::uint32_t> gpus;
+  std::vector<GpuId> gpus;
   bool shared = false;
 };
 // Places the ranks by the placement that `node` names (null: packed). `view.taken` marks the GPUs that one

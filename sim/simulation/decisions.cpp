@@ -37,7 +37,7 @@ std::string fabrics(const ConfigNode& root, const Cluster& cluster) {
   return names(cluster.fabrics, [](const ClusterFabric& fabric) { return fabric.name; });
 }
 
-std::size_t hosts(const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
+std::size_t hosts(const Cluster& cluster, const std::vector<GpuId>& gpus) {
   std::set<std::uint32_t> hosts;
   for (const GpuId gpu : gpus) hosts.insert(cluster.gpus[gpu].host);
   return hosts.size();
@@ -72,7 +72,7 @@ void log_placements(Log& log, const Simulation& simulation) {
     return;
   }
   for (JobId job = 0; job < simulation.jobs(); ++job) {
-    const std::vector<std::uint32_t>& gpus = simulation.placement(job);
+    const std::vector<GpuId>& gpus = simulation.placement(job);
     log.info(LogTopic::scheduling,
              fmt::format("job '{}': rank 0 on GPU {}, {} ranks on {} hosts", simulation.job(job).name,
                          gpus.front(), gpus.size(), hosts(simulation.cluster(), gpus)));

@@ -97,7 +97,7 @@ class Simulation {
   bool has_queue() const { return manager_->has_queue(); }
   // Returns the GPU of each rank of a job. Where jobs wait for GPUs, a job has its GPUs when it has begun;
   // before, these are the GPUs that it would have alone.
-  const std::vector<std::uint32_t>& placement(JobId job) const { return jobs_->job(job).plan().gpus; }
+  const std::vector<GpuId>& placement(JobId job) const { return jobs_->job(job).plan().gpus; }
   // Predicts the size of the run by a calibration. It simulates the run for about `seconds` of wall time, or
   // to its end, within the watch's `until` and `interrupted`. Must be called once, instead of run().
   Prediction predict(double seconds, const Watch& watch);

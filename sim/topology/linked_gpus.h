@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/topology/topology.h"
 
 namespace netsim {
@@ -14,11 +15,11 @@ class KnowsLinkedGpus {
  public:
   virtual ~KnowsLinkedGpus() = default;
   // Returns linked_gpus() of its cluster.
-  virtual std::vector<std::vector<std::uint32_t>> linked_gpus() const = 0;
+  virtual std::vector<std::vector<GpuId>> linked_gpus() const = 0;
 };
 
 // Returns, for each GPU, the GPUs in ascending order whose fabric switch is linked to its own fabric switch.
 // Only switches with the NIC of exactly one GPU count. Circuits count as they are at the start.
-std::vector<std::vector<std::uint32_t>> linked_gpus(const Cluster& cluster);
+std::vector<std::vector<GpuId>> linked_gpus(const Cluster& cluster);
 
 }  // namespace netsim

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/engine.h"
+#include "sim/core/ids.h"
 #include "sim/network/fabric.h"
 #include "sim/topology/linked_gpus.h"
 #include "sim/transport/connections/connections.h"
@@ -76,9 +77,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   Time delay_inside(GpuId source, GpuId destination) const override {
     return cluster_.delay_inside(source, destination);
   }
-  std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
-    return netsim::linked_gpus(cluster_);
-  }
+  std::vector<std::vector<GpuId>> linked_gpus() const override { return netsim::linked_gpus(cluster_); }
   BitRate direct_rate(GpuId source, GpuId destination) const override {
     return cluster_.direct_rate(source, destination);
   }

@@ -48,7 +48,7 @@ Parameters<JobEntry> entry_parameters() {
       .time("deadline", &P::deadline, {1, kNever},
             "time at which it should have ended, for job schedulers; in `of` it counts from the arrival")
       .time("duration", &P::duration, {0, 1'000'000 * kSecond},
-            "time that the job is expected to run, which job schedulers know; 0: what its workload tells");
+            "time that job schedulers expect the job to run; 0: they use the time that its workload states");
 }
 
 const Parameters<JobEntry>& listed_job_parameters() {

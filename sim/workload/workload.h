@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/input_set.h"
 #include "sim/core/units.h"
 #include "sim/workload/task_source.h"
@@ -22,8 +23,8 @@ struct WorkloadContext {
   std::uint64_t seed = 1;
   // Cluster::host_numbers: the numbers by which flow files of other tools name the hosts.
   std::vector<std::uint32_t> host_numbers;
-  std::vector<std::uint32_t> drives;  // GPU numbers that stand for the drives of storage servers
-  std::int64_t classes = 6;           // number of the network's data classes; flows name 0 to classes - 1
+  std::vector<GpuId> drives;  // GPU numbers that stand for the drives of storage servers
+  std::int64_t classes = 6;   // number of the network's data classes; flows name 0 to classes - 1
   // Assignments laid over the description that is read (overlay_config()), but not over those that it names.
   std::vector<std::string> assignments;
 };

@@ -11,13 +11,14 @@
 
 #include "sim/collectives/execution/executor.h"
 #include "sim/core/event_loop.h"
+#include "sim/core/ids.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
 
 // The GPUs 0 to count - 1: a group.
-inline std::vector<std::uint32_t> everyone(std::uint32_t count) {
-  std::vector<std::uint32_t> members(count);
+inline std::vector<GpuId> everyone(std::uint32_t count) {
+  std::vector<GpuId> members(count);
   std::iota(members.begin(), members.end(), 0U);
   return members;
 }
@@ -138,7 +139,7 @@ class FakeEndpoint final : public Endpoint {
 };
 
 // All members of a group at once.
-inline void start_all(Executor& executor, CollectiveKind kind, const std::vector<std::uint32_t>& members,
+inline void start_all(Executor& executor, CollectiveKind kind, const std::vector<GpuId>& members,
                       Bytes bytes) {
   CommunicationRequest request;
   request.kind = kind;
@@ -157,7 +158,7 @@ struct Completions final : CommunicationListener {
     bool operator==(const Done&) const = default;
   };
   explicit Completions(EventLoop& event_loop) : loop(event_loop) {}
-  void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) override {
+  void communication_done(GpuId gpu, const CommunicationRequest& request, Time started) override {
     done.push_back({gpu, request.communication, started, loop.now()});
     if (then) then(gpu, request.communication);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/collectives/execution/executor.h"
+#include "sim/core/ids.h"
 #include "tests/collectives/fake_endpoint.h"
 #include "tests/support/packet_fixture.h"
 
@@ -48,8 +49,7 @@ class PacketCollectives {
   std::unique_ptr<Executor> executor;
 };
 
-inline CommunicationRequest request_of(CollectiveKind kind, const std::vector<std::uint32_t>& members,
-                                       Bytes bytes) {
+inline CommunicationRequest request_of(CollectiveKind kind, const std::vector<GpuId>& members, Bytes bytes) {
   CommunicationRequest request;
   request.kind = kind;
   request.members = &members;
@@ -58,8 +58,8 @@ inline CommunicationRequest request_of(CollectiveKind kind, const std::vector<st
   return request;
 }
 
-inline std::vector<std::uint32_t> every(std::uint32_t stride, std::uint32_t count) {
-  std::vector<std::uint32_t> members;
+inline std::vector<GpuId> every(std::uint32_t stride, std::uint32_t count) {
+  std::vector<GpuId> members;
   for (std::uint32_t i = 0; i < count; ++i) members.push_back(i * stride);
   return members;
 }

@@ -24,7 +24,7 @@ std::vector<Straggler> stragglers(const std::string& yaml) {
 }
 
 VaryingTimes times(const GpuVariation& how, std::uint64_t seed = 1, const std::string& job = "job") {
-  std::vector<std::uint32_t> gpus(16);
+  std::vector<GpuId> gpus(16);
   for (std::uint32_t i = 0; i < 16; ++i) gpus[i] = 15 - i;  // rank r on GPU 15 - r
   return VaryingTimes(std::make_unique<WorkDurations>(std::vector<Time>{1'000'000}), how, gpus, seed, job);
 }

@@ -154,7 +154,7 @@ struct CircuitRun {
   CircuitRun(TaskSource& source, std::uint32_t sets = 1, std::uint32_t threads = 1)
       : engine(options_of(sets, threads)), control(engine), endpoint(engine, set_of_rank(source, sets)) {
     std::vector<EventLoop*> loops;
-    std::vector<std::uint32_t> gpus;
+    std::vector<GpuId> gpus;
     for (std::uint32_t set = 0; set < sets; ++set) loops.push_back(&engine.loop(set));
     for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) gpus.push_back(rank);
     executor = Executor::create(loops, set_of_rank(source, sets), endpoint, ConfigNode(), 10);

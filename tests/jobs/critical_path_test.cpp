@@ -35,7 +35,7 @@ struct PlayedJob {
     EventLoop loop;
     IdealEndpoint endpoint(loop, source.ranks(), kLink, 0);
     const auto executor = Executor::create(loop, endpoint, ConfigNode(), 100);
-    std::vector<std::uint32_t> gpus;
+    std::vector<GpuId> gpus;
     for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) gpus.push_back(rank);
     JobObserver observer;
     observer.path = [this](std::uint32_t, std::uint32_t iteration, const PathStep& step) {

@@ -53,7 +53,7 @@ TEST(JobPause, HoldsTheNextIterationAndGoesOnElsewhere) {
   run.loop.run();
   EXPECT_TRUE(run.jobs.done());
   EXPECT_THAT(run.job().iteration_ends(), ElementsAre(15, 25, 70, 80));
-  EXPECT_EQ(run.job().plan().gpus, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(run.job().plan().gpus, std::vector<GpuId>{1});
   EXPECT_EQ(run.job().rank_times(80).at(0).compute, 40);
   EXPECT_EQ(run.job().rank_times(80).at(0).idle, 35);
 }

@@ -174,7 +174,7 @@ class ScriptedExecutor final : public Executor {
   }
   void set_listener(CommunicationListener* listener) override { listener_ = listener; }
   void set_trace(TransferTrace) override {}
-  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
+  std::uint32_t start(GpuId gpu, const CommunicationRequest& request) override {
     starts.push_back({gpu, loop_.now(), request});
     EXPECT_EQ((*request.members)[request.index], gpu);
     Entered& entered = entered_[request.communication];
@@ -191,10 +191,10 @@ class ScriptedExecutor final : public Executor {
     return channels;
   }
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
-  Bytes scale_out_bytes(std::uint32_t, const CommunicationRequest&) override { return 0; }
+  Bytes scale_out_bytes(GpuId, const CommunicationRequest&) override { return 0; }
   LibraryChoice choice(const CommunicationRequest&) override { return {}; }
-  std::string nccl_graph(const std::vector<std::uint32_t>&) override { return {}; }
-  void for_each_batch(std::uint32_t, const CommunicationRequest&, const BatchVisitor&) override {}
+  std::string nccl_graph(const std::vector<GpuId>&) override { return {}; }
+  void for_each_batch(GpuId, const CommunicationRequest&, const BatchVisitor&) override {}
   void message_delivered(const Delivery&) override {}
   void message_sent(const SendCompletion&) override {}
 
@@ -241,7 +241,7 @@ class ScriptedExecutor final : public Executor {
 
 struct ScriptedRun {
   explicit ScriptedRun(ScriptedSource source_, Time delivery = 10, Time acknowledgement = 3,
-                       Time collective = 20, Time skew = 0, std::vector<std::uint32_t> gpus = {},
+                       Time collective = 20, Time skew = 0, std::vector<GpuId> gpus = {},
                        std::shared_ptr<const TaskScheduling> scheduling = nullptr,
                        const GpuParameters& parameters = {})
       : source(std::move(source_)), executor(loop, delivery, acknowledgement, collective, skew) {
@@ -355,12 +355,12 @@ TEST(Job, RunsOnTheGpusItIsGivenInGroupOrder) {
   ScriptedRun run(source, 10, 3, 20, 0, {5, 9, 3});
   run.run();
   ASSERT_TRUE((*run.job)->done());
-  std::set<std::vector<std::uint32_t>> members;
+  std::set<std::vector<GpuId>> members;
   for (const auto& start : run.executor.starts) {
     EXPECT_EQ(start.request.members->size(), 2U);
     if (start.request.kind == CollectiveKind::all_reduce) members.insert(*start.request.members);
   }
-  EXPECT_EQ(members, (std::set<std::vector<std::uint32_t>>{{3, 5}}));
+  EXPECT_EQ(members, (std::set<std::vector<GpuId>>{{3, 5}}));
 }
 
 TEST(Job, MembersAgreeOnIdsAndNoTwoOperationsShareOne) {
@@ -590,7 +590,7 @@ TEST(JobOrder, MembersFindEachOtherByTheOrderOfTheProgram) {
 // ---- Computing: shared, disturbed, different
 
 struct TwoJobs {
-  TwoJobs(Time first, Time second, std::vector<std::uint32_t> second_gpus)
+  TwoJobs(Time first, Time second, std::vector<GpuId> second_gpus)
       : executor(loop, 10, 3, 20, 0),
         times{WorkDurations({first}), WorkDurations({second})},
         devices({&loop}, {0, 0}, {}, 0),
@@ -648,7 +648,7 @@ TEST(JobsOnTwoGpus, MayGetOtherGpusAndALaterBeginUntilTheyBegin) {
   const Job& second = run.jobs.job(1);
   EXPECT_EQ(run.jobs.job(0).end_time(), 100) << "nobody shares its GPU";
   EXPECT_EQ(second.plan().arrival, 50);
-  EXPECT_EQ(second.plan().gpus, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(second.plan().gpus, std::vector<GpuId>{1});
   EXPECT_EQ(second.begin_time(), 70);
   EXPECT_EQ(second.end_time(), 100);
   EXPECT_EQ(second.rank_times(100).at(0).compute, 30);
@@ -871,7 +871,7 @@ struct RunInSets {
         loops(sets),
         endpoint(pointers(), set_of_rank(sets), delay),
         executor(Executor::create(pointers(), set_of_rank(sets), endpoint, ConfigNode(), 10)) {
-    std::vector<std::uint32_t> gpus;
+    std::vector<GpuId> gpus;
     for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) gpus.push_back(rank);
     SingleJob job(pointers(), set_of_rank(sets), *executor, source, gpus, source.durations(), 20, observer());
     std::vector<std::vector<JobRecord>> journals(sets);

@@ -84,8 +84,8 @@ struct ScheduledRun {
   }
   ScheduledRun(ScriptedSource& source, std::shared_ptr<TaskScheduling> scheduling)
       : ScheduledRun(source, source.durations(), std::move(scheduling)) {}
-  static std::vector<std::uint32_t> everyone(std::uint32_t ranks) {
-    std::vector<std::uint32_t> gpus;
+  static std::vector<GpuId> everyone(std::uint32_t ranks) {
+    std::vector<GpuId> gpus;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
     return gpus;
   }

@@ -36,11 +36,11 @@ TEST(CollectiveBounds, AreTheBusiestGpusAndHosts) {
   const double gpu = gpu_rate(cluster);
   EXPECT_GT(gpu, 240e9);
   const Bytes n = kGibibyte;
-  const std::vector<std::uint32_t> host = every(1, 8), both = every(1, 16), uneven = every(1, 11);
+  const std::vector<GpuId> host = every(1, 8), both = every(1, 16), uneven = every(1, 11);
   using K = CollectiveKind;
   // The NICs of a host bound data that crosses them unreduced, data that switches add up, and groups with few
   // members in a host. The links of a GPU bound all else.
-  const std::tuple<K, const std::vector<std::uint32_t>*, Help, double> cases[] = {
+  const std::tuple<K, const std::vector<GpuId>*, Help, double> cases[] = {
       {K::all_reduce, &host, Help::none, 2.0 * 7 / 8 / gpu},
       {K::all_reduce, &host, Help::switches, 1 / gpu},
       {K::all_reduce, &host, Help::servers, 1 / gpu},
@@ -75,9 +75,9 @@ TEST(CollectiveBounds, AreThoseOfTheNarrowestCut) {
       "test.yaml");
   const Cluster cluster = build_cluster(root);
   CollectiveBounds bounds(cluster);
-  const std::vector<std::uint32_t> all = every(1, 8), one_rack = every(1, 4);
+  const std::vector<GpuId> all = every(1, 8), one_rack = every(1, 4);
   const Bytes n = kGibibyte;
-  const auto seconds = [&](CollectiveKind kind, const std::vector<std::uint32_t>& members) {
+  const auto seconds = [&](CollectiveKind kind, const std::vector<GpuId>& members) {
     return static_cast<double>(bounds.least(kind, n, members, Help::none)) / 1e12 * 12.5e9 /
            static_cast<double>(n);
   };
@@ -93,7 +93,7 @@ TEST(CollectiveBounds, AreDelaysWhereBytesAreFew) {
       "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 2 us}\nhost: single_nic\n", "test.yaml");
   const Cluster cluster = build_cluster(root);
   CollectiveBounds bounds(cluster);
-  const std::vector<std::uint32_t> all = every(1, 4);
+  const std::vector<GpuId> all = every(1, 4);
   using K = CollectiveKind;
   for (const K kind : {K::all_reduce, K::all_gather, K::reduce_scatter, K::broadcast, K::reduce})
     EXPECT_EQ(bounds.least(kind, 1, all, Help::none), 2 * kMicrosecond) << to_string(kind);
@@ -108,7 +108,7 @@ TEST(CollectiveBounds, ARingComesNear) {
   const Cluster cluster = build_cluster(root);
   CollectiveBounds bounds(cluster);
   test::PacketCollectives dgx(kTwoDgx);
-  const std::vector<std::uint32_t> members = every(1, 16);
+  const std::vector<GpuId> members = every(1, 16);
   const Bytes n = 512 * kMebibyte;
   const Time takes = dgx.run(test::request_of(CollectiveKind::all_reduce, members, n));
   const Time least = bounds.least(CollectiveKind::all_reduce, n, members, Help::none);

@@ -55,7 +55,7 @@ class Collective : public CommunicationListener {
 
   test::PacketFixture fixture;
   std::unique_ptr<Executor> executor;
-  std::vector<std::uint32_t> members;
+  std::vector<GpuId> members;
   std::uint32_t done = 0;
   Time end = 0;
 };
@@ -142,7 +142,7 @@ Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t ra
       static_cast<std::uint32_t>(fixture.cluster.graph.port_count()));
   Completions done(fixture.loop.loop());
   executor->set_listener(&done);
-  const std::vector<std::uint32_t> members = everyone(ranks);
+  const std::vector<GpuId> members = everyone(ranks);
   start_all(*executor, kind, members, bytes);
   fixture.loop.run();
   EXPECT_EQ(done.done.size(), ranks);

@@ -242,7 +242,7 @@ class Search {
   }
 
   // Until the first failure of one of its hosts, or the end. GPU g is on host g.
-  static Time up_time(const JobResult& job, const std::vector<std::uint32_t>& gpus,
+  static Time up_time(const JobResult& job, const std::vector<GpuId>& gpus,
                       const std::vector<Failure>& failures) {
     Time end = job.end;
     for (const Failure& failure : failures) {
@@ -284,7 +284,7 @@ class Search {
   std::string path_ = directory_.path() + "/job.yaml";
   JobResult whole_;
   Time training_ = 0;  // the job without checkpoints
-  std::vector<std::vector<std::uint32_t>> placements_;
+  std::vector<std::vector<GpuId>> placements_;
   int runs_ = 0, anew_ = 0, complete_ = 0, untouched_ = 0, saved_after_ = 0, restarts_ = 0;
 };
 

@@ -51,7 +51,7 @@ struct Failing {
   }
   test::Directory directory;
   std::string path = directory.path() + "/job.yaml";
-  std::vector<std::vector<std::uint32_t>> placements;
+  std::vector<std::vector<GpuId>> placements;
 };
 
 constexpr const char* kRecovers =

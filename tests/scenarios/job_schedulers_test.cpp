@@ -92,7 +92,7 @@ TEST(JobSchedulers, ShiftTheNextIterationByAnExactTime) {
   EXPECT_EQ(results.jobs[0].iteration_ends[2], 3500 * kMicrosecond);
   EXPECT_EQ(results.jobs[0].pauses, 0U);
   EXPECT_EQ(results.jobs[1].end, 4 * kMillisecond);
-  EXPECT_EQ(results.jobs[1].gpus, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(results.jobs[1].gpus, std::vector<GpuId>{1});
 }
 
 struct TracedJob {

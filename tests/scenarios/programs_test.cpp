@@ -5,14 +5,20 @@
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/programs/msccl_xml.h"
 #include "sim/collectives/programs/one_peer_blocks.h"
+#include "sim/configuration/load_run.h"
+#include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/report/summary.h"
+#include "sim/simulation/simulation.h"
 #include "tests/support/program.h"
 #include "tests/support/shared.h"
 
 namespace netsim::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 std::string text_of(const char* algorithm, CollectiveKind kind, std::uint32_t ranks) {
   return write_msccl_xml(
@@ -64,33 +70,36 @@ TEST_F(NetsimProgram, RefusesAWrongProgram) {
   expect_error("--prove a.xml --list", ExitCode::usage, {"--list and --prove exclude each other"});
 }
 
+// Runs workloads on the cluster of NetsimProgram in the process of the test.
+class Programs : public NetsimProgram {
+ protected:
+  Results results_of(const std::string& workload, const std::string& assignment) const {
+    SimulationSetup setup;
+    setup.config = load_run(path("star.yaml"), RunOverrides{{assignment}, {}}).config;
+    setup.workload = path(workload);
+    setup.threads = 1;
+    Results results = Simulation(std::move(setup)).run({});
+    EXPECT_EQ(results.outcome, Outcome::done);
+    return results;
+  }
+  // Returns the summary of two all-reduces of 30 MB.
+  nlohmann::json summary_with(const std::string& algorithm) const {
+    write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
+    return nlohmann::json::parse(
+        summary_json(results_of("all_reduce.yaml", "collectives.all_reduce=" + algorithm)));
+  }
+  std::string from_file(const std::string& name) const { return "{kind: msccl, file: '" + path(name) + "'}"; }
+};
+
 // A ring that netsim wrote as an MSCCL program gives the same results as the built-in ring.
-TEST_F(NetsimProgram, TheRingFromAFileTakesTheTimeOfTheRing) {
+TEST_F(Programs, TheRingFromAFileTakesTheTimeOfTheRing) {
   write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 4));
-  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
-  const auto summary_with = [this](const std::string& algorithm) {
-    const Ended ended =
-        run("--config star.yaml --workload all_reduce.yaml --quiet --json - --set "
-            "'collectives.all_reduce=" +
-            algorithm + "'");
-    EXPECT_EQ(ended.code, 0) << ended.err;
-    return nlohmann::json::parse(ended.out);
-  };
-  const nlohmann::json ours = summary_with("ring"), theirs = summary_with("{kind: msccl, file: ring.xml}");
-  EXPECT_EQ(ours, theirs);
+  EXPECT_EQ(summary_with("ring"), summary_with(from_file("ring.xml")));
 }
 
 // Programs that `--write-program` writes are proved, and give the results of the algorithm that they were
 // written from, its parameters included.
-TEST_F(NetsimProgram, WhatItWritesIsProvedAndTakesTheTimeOfTheAlgorithm) {
-  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 30 MB, repeat: 2}");
-  const auto summary_with = [this](const std::string& algorithm) {
-    const Ended ended =
-        run("--config star.yaml --workload all_reduce.yaml --quiet --json - --set 'collectives.all_reduce=" +
-            algorithm + "'");
-    EXPECT_EQ(ended.code, 0) << ended.err;
-    return nlohmann::json::parse(ended.out);
-  };
+TEST_F(Programs, WhatItWritesIsProvedAndTakesTheTimeOfTheAlgorithm) {
   for (const auto& [plan, algorithm] :
        {std::pair("ring", "ring"),
         std::pair("torus_2d --set dimensions=[2,2]", "{kind: torus_2d, dimensions: [2, 2]}"),
@@ -101,8 +110,7 @@ TEST_F(NetsimProgram, WhatItWritesIsProvedAndTakesTheTimeOfTheAlgorithm) {
     EXPECT_THAT(written.out, HasSubstr("plan.xml: all_reduce '")) << plan;
     EXPECT_EQ(run("--prove plan.xml --quiet").code, 0);
     EXPECT_EQ(run(words).out, directory_.text("plan.xml")) << "without --out, on stdout";
-    const nlohmann::json ours = summary_with(algorithm),
-                         theirs = summary_with("{kind: msccl, file: plan.xml}");
+    const nlohmann::json ours = summary_with(algorithm), theirs = summary_with(from_file("plan.xml"));
     EXPECT_EQ(ours["fingerprint"]["results"], theirs["fingerprint"]["results"]) << plan;
     EXPECT_EQ(ours["collectives"], theirs["collectives"]) << plan;
   }
@@ -136,32 +144,32 @@ TEST_F(NetsimProgram, ShowsASchedule) {
                {"lost.xml: all_reduce 'ring'", "refused: rank "});
 }
 
-TEST_F(NetsimProgram, AProgramIsForItsCollectiveAndRanks) {
+TEST_F(Programs, AProgramIsForItsCollectiveAndRanks) {
   write("ring.xml", text_of("ring", CollectiveKind::all_reduce, 3));
-  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 1 MB}");
-  const std::string cluster = "--config star.yaml --workload all_reduce.yaml --set ";
-  expect_error(cluster + "'collectives.all_reduce={kind: msccl, file: ring.xml}'", ExitCode::input,
-               {"all_reduce with 4 ranks: ", "ring.xml is for 3 ranks"});
-  expect_error(cluster + "'collectives.all_gather={kind: msccl, file: ring.xml}'", ExitCode::usage,
-               {"'msccl' with these parameters does not do all_gather"});
-  expect_error(cluster + "'collectives.all_reduce={kind: msccl}'", ExitCode::usage, {"file"});
-  expect_error(cluster + "'collectives.all_reduce={kind: msccl, file: none.xml}'", ExitCode::io,
-               {"none.xml"});
   write("wrong.xml", with(text_of("ring", CollectiveKind::all_reduce, 4), "type=\"rrs\"", "type=\"rcs\""));
-  expect_error(cluster + "'collectives.all_reduce={kind: msccl, file: wrong.xml}'", ExitCode::input,
-               {"wrong.xml: all_reduce 'ring' of 4 ranks", "refused: rank "});
+  write("all_reduce.yaml", "{kind: collective, collective: all_reduce, bytes: 1 MB}");
+  const auto run_with = [this](const std::string& assignment) {
+    return [this, assignment] { results_of("all_reduce.yaml", "collectives." + assignment); };
+  };
+  EXPECT_THAT(run_with("all_reduce=" + from_file("ring.xml")),
+              ThrowsMessage<InputError>(
+                  AllOf(HasSubstr("all_reduce with 4 ranks: "), HasSubstr("ring.xml is for 3 ranks"))));
+  EXPECT_THAT(run_with("all_gather=" + from_file("ring.xml")),
+              ThrowsMessage<ConfigError>(HasSubstr("'msccl' with these parameters does not do all_gather")));
+  EXPECT_THAT(run_with("all_reduce={kind: msccl}"), ThrowsMessage<ConfigError>(HasSubstr("file")));
+  EXPECT_THAT(run_with("all_reduce=" + from_file("none.xml")), ThrowsMessage<IoError>(HasSubstr("none.xml")));
+  EXPECT_THAT(run_with("all_reduce=" + from_file("wrong.xml")),
+              ThrowsMessage<InputError>(
+                  AllOf(HasSubstr("wrong.xml: all_reduce 'ring' of 4 ranks"), HasSubstr("refused: rank "))));
 }
 
-TEST_F(NetsimProgram, ACustomCollectiveIsWhatTheConfigurationNames) {
+TEST_F(Programs, ACustomCollectiveIsWhatTheConfigurationNames) {
   write("trade.xml", kTrade);
   write("custom.yaml", "{kind: collective, collective: custom, bytes: 1 MB, ranks: 2}");
-  const Ended ended =
-      run("--config star.yaml --workload custom.yaml --quiet --json - --set 'collectives.custom={kind: "
-          "msccl, file: "
-          "trade.xml}'");
-  EXPECT_EQ(ended.code, 0) << ended.err;
-  expect_error("--config star.yaml --workload custom.yaml", ExitCode::input,
-               {"of kind custom", "names no algorithm: collectives.custom"});
+  EXPECT_EQ(results_of("custom.yaml", "collectives.custom=" + from_file("trade.xml")).collectives.size(), 1U);
+  EXPECT_THAT(([this] { results_of("custom.yaml", "topology.hosts=4"); }),
+              ThrowsMessage<InputError>(
+                  AllOf(HasSubstr("of kind custom"), HasSubstr("names no algorithm: collectives.custom"))));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Request {
   std::vector<std::pair<std::string, std::uint32_t>> axes;
   std::string job = "job";
 
-  std::vector<std::uint32_t> place(const std::string& placement) const {
+  std::vector<GpuId> place(const std::string& placement) const {
     const PlacementView view{cluster(), taken, ranks, axes, job, 1};
     return place_ranks(parse_config(placement, "config.yaml"), view, std::vector<bool>(taken.size(), false))
         .gpus;
@@ -69,7 +69,7 @@ TEST(Placement, StridedWrapsAround) {
 
 TEST(Placement, RandomIsTheSameForTheSameSeedAndJobAndUsesAllOfTheCluster) {
   const Request request(32);
-  const std::vector<std::uint32_t> gpus = request.place("kind: random");
+  const std::vector<GpuId> gpus = request.place("kind: random");
   EXPECT_EQ(std::set<std::uint32_t>(gpus.begin(), gpus.end()).size(), 32U);
   EXPECT_NE(gpus, request.place("kind: packed"));
   EXPECT_EQ(gpus, request.place("kind: random"));
@@ -84,7 +84,7 @@ TEST(Placement, ByAxisPutsOneAxisIntoHostsAndAnotherOnARail) {
   Request request(16);
   request.axes = {{"tp", 2}, {"pp", 2}, {"dp", 4}};
   EXPECT_EQ(request.place("kind: by_axis"), request.place("kind: packed"));
-  const std::vector<std::uint32_t> gpus = request.place("{kind: by_axis, inside: [tp, dp], along: [pp]}");
+  const std::vector<GpuId> gpus = request.place("{kind: by_axis, inside: [tp, dp], along: [pp]}");
   for (std::uint32_t rank = 0; rank < 16; ++rank) {
     const std::uint32_t tp = rank % 2, pp = rank / 2 % 2, dp = rank / 4;
     EXPECT_EQ(cluster().gpus[gpus[rank]].host, pp);
@@ -108,7 +108,7 @@ TEST(Placement, ByAxisDividesNoGroup) {
   const std::vector<bool> taken(racks.gpus.size(), false);
   const PlacementView view{racks, taken, 16, {{"tp", 8}, {"dp", 2}}, "job", 1};
   const ConfigNode node = parse_config("{kind: by_axis, inside: [tp]}", "test.yaml");
-  const std::vector<std::uint32_t> gpus = place_ranks(node, view, taken).gpus;
+  const std::vector<GpuId> gpus = place_ranks(node, view, taken).gpus;
   for (std::uint32_t rank = 0; rank < 16; ++rank) EXPECT_EQ(gpus[rank], rank % 8 + 12 * (rank / 8));
 }
 

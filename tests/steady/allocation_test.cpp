@@ -56,7 +56,7 @@ class SteppedRun {
       : root_(parse_config(cluster, "cluster.yaml")),
         system_(root_, 1, 1, [this](const FlowRecord&) { ++flows_; }),
         source_(read(workload)) {
-    std::vector<std::uint32_t> gpus(source_->ranks());
+    std::vector<GpuId> gpus(source_->ranks());
     std::iota(gpus.begin(), gpus.end(), 0);
     jobs_.emplace(system_.loops(), system_.set_of_gpu(), system_.executor(), system_.devices(),
                   system_.next_origin(), JobObserver{});

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/jobs/job_set.h"
 
 namespace netsim::test {
@@ -17,7 +18,7 @@ class SingleJob {
   // GPU g runs in loops[set_of_gpu[g]]. durations[i] is the time of works()[i]. Origins from first_origin on
   // are taken.
   SingleJob(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Executor& executor,
-            TaskSource& source, std::vector<std::uint32_t> gpus, std::vector<Time> durations,
+            TaskSource& source, std::vector<GpuId> gpus, std::vector<Time> durations,
             std::uint32_t first_origin, JobObserver observer = {},
             std::shared_ptr<const TaskScheduling> scheduling = nullptr, const GpuParameters& parameters = {},
             AnnounceArrival announce = {}, CircuitControl* circuits = nullptr)
@@ -33,7 +34,7 @@ class SingleJob {
     jobs_.add({source.job_name(), &source, &times_, std::move(gpus), 0, 0, std::move(scheduling)});
   }
   // All GPUs in one set.
-  SingleJob(EventLoop& loop, Executor& executor, TaskSource& source, std::vector<std::uint32_t> gpus,
+  SingleJob(EventLoop& loop, Executor& executor, TaskSource& source, std::vector<GpuId> gpus,
             std::vector<Time> durations, std::uint32_t first_origin, JobObserver observer = {},
             std::shared_ptr<const TaskScheduling> scheduling = nullptr, const GpuParameters& parameters = {})
       : SingleJob({&loop}, std::vector<std::uint32_t>(1 + *std::max_element(gpus.begin(), gpus.end()), 0),

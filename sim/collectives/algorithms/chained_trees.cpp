@@ -65,7 +65,8 @@ const Registration<CollectiveAlgorithm> kChainedTrees{
         .integer("chunks", &ChainedTreesParameters::chunks, {1, 65536},
                  "chunks of a tree's part of the buffer")
         .flag("chained", &ChainedTreesParameters::chained,
-              "the root broadcasts each chunk as soon as it is reduced; false: after all chunks are reduced"),
+              "the root broadcasts each chunk as soon as it is reduced; false: it broadcasts when all chunks "
+              "are reduced"),
     [](const ChainedTreesParameters& p, const ConfigNode&) { return std::make_unique<ChainedTrees>(p); }};
 
 }  // namespace

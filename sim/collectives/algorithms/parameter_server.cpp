@@ -167,8 +167,8 @@ const Registration<CollectiveAlgorithm> kParameterServer{
     "dedicated members, or both as in BytePS",
     Parameters<ParameterServerParameters>()
         .integer("servers", &ParameterServerParameters::servers, {0, 1 << 20},
-                 "number of members, the last ones, that only serve and contribute nothing (BytePS's CPU "
-                 "machines)")
+                 "number of members that only serve and contribute nothing; they are the last ones of the "
+                 "group (BytePS's CPU machines)")
         .choice(
             "split", &ParameterServerParameters::split,
             {{"optimal", Split::optimal}, {"colocated", Split::colocated}, {"dedicated", Split::dedicated}},

@@ -10,8 +10,7 @@ namespace {
 // Makes the aggregation groups of a plan. Consecutive groups mostly have the same members and share a list.
 // The two groups of an in-network all-reduce refer to each other by their numbers. The numbers also
 // distinguish the aggregation trees of the network.
-AggregationCache::AggregationGroups make_aggregations(const Plan& plan,
-                                                      const std::vector<std::uint32_t>& members) {
+AggregationCache::AggregationGroups make_aggregations(const Plan& plan, const std::vector<GpuId>& members) {
   AggregationCache::AggregationGroups made;
   made.members.reserve(plan.aggregations());
   for (std::uint32_t number = 0; number < plan.aggregations(); ++number) {
@@ -35,7 +34,7 @@ AggregationCache::AggregationGroups make_aggregations(const Plan& plan,
 }  // namespace
 
 const AggregationCache::AggregationGroups& AggregationCache::get(const Plan& plan,
-                                                                 const std::vector<std::uint32_t>& members,
+                                                                 const std::vector<GpuId>& members,
                                                                  double share) {
   const std::lock_guard lock(mutex_);
   const Key wanted = key(plan, members, share);

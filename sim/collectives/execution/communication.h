@@ -9,6 +9,7 @@
 
 #include "sim/collectives/block_counts.h"
 #include "sim/collectives/collective_kind.h"
+#include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"
@@ -24,7 +25,7 @@ struct CommunicationRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   // GPUs in group order, valid until communication_done(). A point-to-point transfer with one GPU is a copy
   // between it and its host's memory (traits.from_host). Such a copy is one message, without the library.
-  const std::vector<std::uint32_t>* members = nullptr;
+  const std::vector<GpuId>* members = nullptr;
   std::uint32_t index = 0;  // index of this rank in the group
   std::uint32_t root = 0;   // index of the root in the group, for kinds with a root
   Bytes bytes = 0;          // meaning as in CollectiveKindInfo::bytes; > 0
@@ -66,7 +67,7 @@ class CommunicationListener {
   //
   // The call comes from events of the GPU's logical process, never from inside Executor::start(). It may
   // itself start operations.
-  virtual void communication_done(std::uint32_t gpu, const CommunicationRequest& request, Time started) = 0;
+  virtual void communication_done(GpuId gpu, const CommunicationRequest& request, Time started) = 0;
 };
 
 }  // namespace netsim

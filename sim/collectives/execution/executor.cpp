@@ -25,7 +25,7 @@ class ScheduleExecutor final : public Executor {
     trace_ = std::move(trace);
     endpoint_.tell_delays();
   }
-  std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) override {
+  std::uint32_t start(GpuId gpu, const CommunicationRequest& request) override {
     return part_of(gpu).start(gpu, request);
   }
   void message_delivered(const Delivery& delivery) override {
@@ -38,7 +38,7 @@ class ScheduleExecutor final : public Executor {
     part_of(request.message.source).message_left(request);
   }
   std::vector<std::string> waiting(std::size_t limit) const override;
-  Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) override {
+  Bytes scale_out_bytes(GpuId gpu, const CommunicationRequest& request) override {
     return batches_.scale_out_bytes(gpu, request);
   }
   LibraryChoice choice(const CommunicationRequest& request) override {
@@ -54,11 +54,8 @@ class ScheduleExecutor final : public Executor {
             request.algorithm != nullptr ? request.algorithm->name : "",
             help};
   }
-  std::string nccl_graph(const std::vector<std::uint32_t>& members) override {
-    return context_.nccl_graph(members);
-  }
-  void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
-                      const BatchVisitor& visit) override {
+  std::string nccl_graph(const std::vector<GpuId>& members) override { return context_.nccl_graph(members); }
+  void for_each_batch(GpuId gpu, const CommunicationRequest& request, const BatchVisitor& visit) override {
     batches_.for_each(gpu, request, visit);
   }
 
@@ -106,9 +103,7 @@ std::vector<std::string> ScheduleExecutor::waiting(std::size_t limit) const {
   std::sort(unfinished.begin(), unfinished.end(), [](const Operation* a, const Operation* b) {
     return std::pair(a->gpu, a->number) < std::pair(b->gpu, b->number);
   });
-  std::vector<std::string> lines;
-  for (std::size_t i = 0; i < unfinished.size() && i < limit; ++i) lines.push_back(describe(*unfinished[i]));
-  return lines;
+  return describe_all(unfinished, limit);
 }
 
 }  // namespace

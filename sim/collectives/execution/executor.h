@@ -19,6 +19,7 @@
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
+#include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/transport/endpoint.h"
 
@@ -69,25 +70,24 @@ class Executor : public MessageListener {
   // Returns the number of channels of the communication on the GPU, each a thread block of its kernel there,
   // even where they are simulated together. 0: none runs. Throws InputError where the algorithm has a limit
   // on ranks.
-  virtual std::uint32_t start(std::uint32_t gpu, const CommunicationRequest& request) = 0;
+  virtual std::uint32_t start(GpuId gpu, const CommunicationRequest& request) = 0;
   // Returns what each unfinished operation waits for, one line each, at most `limit` lines. Stall reports
   // call it while no logical process runs.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;
   // Returns the bytes that this rank's operation will send over the scale-out fabric, exactly as start()
   // would. It is used for progress and --dry-run and costs one pass over the rank's steps. One thread at a
   // time may call it.
-  virtual Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) = 0;
+  virtual Bytes scale_out_bytes(GpuId gpu, const CommunicationRequest& request) = 0;
   // Returns the choice for a group of two or more members; `index` of the request is ignored. One thread at a
   // time may call it.
   virtual LibraryChoice choice(const CommunicationRequest& request) = 0;
   // Returns the rings and trees of a group of two or more members, in NCCL's file format (nccl_graph.h). They
   // are those of the first host, or of the first hosts that NVLink joins. One thread at a time may call it.
-  virtual std::string nccl_graph(const std::vector<std::uint32_t>& members) = 0;
+  virtual std::string nccl_graph(const std::vector<GpuId>& members) = 0;
   // Visits all messages that this rank's operation will send, size by size, exactly as start() would. It
   // costs as much as scale_out_bytes(). One thread at a time may call it.
   using BatchVisitor = std::function<void(const MessageBatch&)>;
-  virtual void for_each_batch(std::uint32_t gpu, const CommunicationRequest& request,
-                              const BatchVisitor& visit) = 0;
+  virtual void for_each_batch(GpuId gpu, const CommunicationRequest& request, const BatchVisitor& visit) = 0;
 };
 
 }  // namespace netsim

@@ -18,7 +18,7 @@ using Phase = Operation::Phase;
 }
 
 // Checks the preconditions of a request that the caller guarantees for any user input.
-void check(std::uint32_t gpu, const CommunicationRequest& request) {
+void check(GpuId gpu, const CommunicationRequest& request) {
   NETSIM_CHECK(request.members != nullptr && request.index < request.members->size() &&
                    (*request.members)[request.index] == gpu && request.bytes > 0,
                "communication request of gpu " + std::to_string(gpu));
@@ -96,7 +96,7 @@ void ExecutorShard::launch(std::uint32_t slot) {
   events_.schedule(std::max(events_.now(), operation.busy_until), operation.gpu, ExecutorEvent::finish, slot);
 }
 
-bool ExecutorShard::is_ideal(const std::vector<std::uint32_t>& members) const {
+bool ExecutorShard::is_ideal(const std::vector<GpuId>& members) const {
   return endpoint_.reach(members[0], members[1]) == Reach::ideal;
 }
 

@@ -14,6 +14,7 @@
 #include "sim/collectives/execution/outgoing_messages.h"
 #include "sim/collectives/execution/step_runner.h"
 #include "sim/collectives/library/library_context.h"
+#include "sim/core/ids.h"
 
 namespace netsim {
 
@@ -40,7 +41,7 @@ class alignas(64) ExecutorShard {
   void handle(const Event& event);
   std::uint32_t enter(Operation& operation, const CommunicationRequest& request);
   // Returns whether the network that joins a group has no costs.
-  bool is_ideal(const std::vector<std::uint32_t>& members) const;
+  bool is_ideal(const std::vector<GpuId>& members) const;
   void launch(std::uint32_t slot);
   void begin(Operation& operation);
   void run(std::uint32_t slot, const Delivery& delivery);

@@ -53,7 +53,7 @@ std::uint32_t rank_of(const Plan& plan, std::uint32_t rank, const Partner& to) {
 
 }  // namespace
 
-Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request) {
+Bytes MessageBatches::scale_out_bytes(GpuId gpu, const CommunicationRequest& request) {
   Bytes sum = 0;
   for_each(gpu, request, [&](const MessageBatch& batch) {
     if (batch.reach == Reach::scale_out) sum += batch.bytes * static_cast<Bytes>(batch.count);
@@ -61,7 +61,7 @@ Bytes MessageBatches::scale_out_bytes(std::uint32_t gpu, const CommunicationRequ
   return sum;
 }
 
-void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& request,
+void MessageBatches::for_each(GpuId gpu, const CommunicationRequest& request,
                               const Executor::BatchVisitor& visit) {
   if (request.members->size() == 1) return;
   const CollectiveConfig& config = library_.configure(request);
@@ -77,7 +77,7 @@ void MessageBatches::for_each(std::uint32_t gpu, const CommunicationRequest& req
   }
 }
 
-void MessageBatches::for_each_on(std::uint32_t gpu, const CommunicationRequest& request,
+void MessageBatches::for_each_on(GpuId gpu, const CommunicationRequest& request,
                                  const CollectiveConfig& config, const ChannelOrders::Channels& channels,
                                  const Executor::BatchVisitor& visit) {
   const Plan& plan = *config.plan;

@@ -17,11 +17,11 @@ class MessageBatches {
  public:
   MessageBatches(LibraryState& library, AggregationCache& aggregations, const Endpoint& endpoint)
       : library_(library), aggregations_(aggregations), endpoint_(endpoint) {}
-  Bytes scale_out_bytes(std::uint32_t gpu, const CommunicationRequest& request);
-  void for_each(std::uint32_t gpu, const CommunicationRequest& request, const Executor::BatchVisitor& visit);
+  Bytes scale_out_bytes(GpuId gpu, const CommunicationRequest& request);
+  void for_each(GpuId gpu, const CommunicationRequest& request, const Executor::BatchVisitor& visit);
 
  private:
-  void for_each_on(std::uint32_t gpu, const CommunicationRequest& request, const CollectiveConfig& config,
+  void for_each_on(GpuId gpu, const CommunicationRequest& request, const CollectiveConfig& config,
                    const ChannelOrders::Channels& channels, const Executor::BatchVisitor& visit);
 
   LibraryContext library_;

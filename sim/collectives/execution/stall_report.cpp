@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 namespace netsim {
 namespace {
 
@@ -51,12 +55,21 @@ std::string describe_block(const Operation& operation, std::uint32_t number) {
                      cause(operation, number));
 }
 
+bool is_announced(const Operation& operation) { return operation.phase == Operation::Phase::announced; }
+
+// Returns the job and the communication that an operation belongs to.
+std::pair<JobId, std::uint64_t> id_of(const Operation& operation) {
+  return {operation.request.traits.job, operation.request.communication};
+}
+
 }  // namespace
 
-std::string describe(const Operation& operation) {
-  if (operation.phase == Operation::Phase::announced) {
+std::string describe(const Operation& operation, const CommunicationRequest* started) {
+  if (is_announced(operation)) {
+    const std::string name = started != nullptr ? communication_name(to_string(started->kind), *started)
+                                                : communication_name("communication", operation.request);
     return fmt::format("gpu {}: {} messages of {} arrived, which the GPU has not started", operation.gpu,
-                       operation.arrived.total(), communication_name("communication", operation.request));
+                       operation.arrived.total(), name);
   }
   const std::string name = fmt::format(
       "gpu {}: {}", operation.gpu, communication_name(to_string(operation.request.kind), operation.request));
@@ -65,6 +78,19 @@ std::string describe(const Operation& operation) {
     if (!operation.thread_blocks[number].done()) return name + " " + describe_block(operation, number);
   }
   return fmt::format("{} waits for the acknowledgement of {} messages", name, operation.in_flight);
+}
+
+std::vector<std::string> describe_all(std::span<const Operation* const> operations, std::size_t limit) {
+  std::map<std::pair<JobId, std::uint64_t>, const CommunicationRequest*> started;
+  for (const Operation* operation : operations) {
+    if (!is_announced(*operation)) started.emplace(id_of(*operation), &operation->request);
+  }
+  std::vector<std::string> lines;
+  for (const Operation* operation : operations.first(std::min(limit, operations.size()))) {
+    const auto known = started.find(id_of(*operation));
+    lines.push_back(describe(*operation, known == started.end() ? nullptr : known->second));
+  }
+  return lines;
 }
 
 }  // namespace netsim

@@ -24,6 +24,7 @@
 
 #include "sim/collectives/execution/communication.h"
 #include "sim/collectives/protocol.h"
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -63,7 +64,7 @@ class CollectiveLibrary {
   virtual CollectiveConfig configure(const LibraryRequest& request) const = 0;
   // Changes the layout of a group, above all the orders of rings and chains, before any communication uses
   // it. It is called once for each group, by one thread at a time.
-  virtual void adjust(const std::vector<std::uint32_t>& /*members*/, CommunicatorLayout& /*layout*/) const {}
+  virtual void adjust(const std::vector<GpuId>& /*members*/, CommunicatorLayout& /*layout*/) const {}
   // Returns how long a GPU that forwards the messages of another one (CollectiveConfig::forwarding_gpu) takes
   // to send each on to another host.
   virtual Time forwarding_latency(Protocol /*protocol*/) const { return 0; }

@@ -88,8 +88,9 @@ void add_protocols(Parameters<C>& p) {
                {"auto", std::nullopt}},
               "how kernels move data; auto: by size and group, as NCCL's cost model chooses (tuning.cc)")
       .list("choices", &C::choices,
-            "algorithms by size and group; the first entry that fits counts, and without one the kind's own: "
-            "[{collective: all_reduce, from: 0 B, to: 64 KiB, ranks: 16, domains: 2, algorithm: tree}]")
+            "algorithms by size and group: [{collective: all_reduce, from: 0 B, to: 64 KiB, ranks: 16, "
+            "domains: 2, algorithm: tree}]; the first entry that fits is used, and the algorithm given for "
+            "the kind where none fits")
       .list("nccl_algo", &C::nccl_algo,
             "algorithms that NCCL may choose, as NCCL_ALGO has them: '^tree,nvls', "
             "'allreduce:ring;broadcast:tree'")
@@ -98,9 +99,8 @@ void add_protocols(Parameters<C>& p) {
             "a file of rules for NCCL's choice, as its example tuner plug-in reads it (ext-tuner/example): "
             "collective_type, min_bytes, max_bytes, algorithm, protocol, channels, nNodes, nRanks, ...")
       .list("graph", &C::graph,
-            "a file of rings and trees that NCCL found (NCCL_GRAPH_FILE; --write-graph writes one): groups "
-            "with "
-            "all GPUs of it in each host take these instead of their own search")
+            "a file of rings and trees that NCCL found (NCCL_GRAPH_FILE; --write-graph writes one); a group "
+            "that has all GPUs of the file in each of its hosts uses them and searches for none")
       .choice("gpu_generation", &C::gpu_generation,
               {{"of_hosts", std::nullopt},
                {"volta", GpuGeneration::volta},
@@ -112,9 +112,9 @@ void add_protocols(Parameters<C>& p) {
             "latency before the kernel of a collective runs, in addition to the base latency; a property of "
             "the machine, to be measured")
       .time("net_overhead", &C::net_overhead, {0, kSecond},
-            "time that a GPU's proxy thread takes to post a message to the network, one after the other; "
-            "three times as long for Simple (NCCL_NET_OVERHEAD: 1 us with Intel's CPUs, 2 us with AMD's); 0: "
-            "all at once")
+            "time that a GPU's proxy thread takes to post one message to the network, three times as long "
+            "for Simple (NCCL_NET_OVERHEAD: 1 us with Intel's CPUs, 2 us with AMD's); 0: it posts all "
+            "messages at once")
       .time("base_latency_pat", &C::base_latency_pat, {0, kSecond},
             "start of an all-gather or reduce-scatter by PAT (NCCL tuning.cc, 'Base time')")
       .time("rank_latency_pat", &C::rank_latency_pat, {0, kSecond},
@@ -127,8 +127,8 @@ void add_protocols(Parameters<C>& p) {
 void add_channels(Parameters<C>& p) {
   const Range<std::int64_t> channels{1, 1024};
   p.integer("scale_up_channels", &C::scale_up_channels, channels,
-            "channels of a group within one host (NCCL on A100 with NVSwitch: 24), those of a ring timed "
-            "together, at least one for each ring")
+            "channels of a group within one host, at least one for each ring (NCCL on A100 with NVSwitch: "
+            "24); the channels of one ring are timed together")
       .integer("scale_out_channels", &C::scale_out_channels, channels,
                "channels of a group on several hosts; each has its own chain of messages")
       .flag("channels_apart", &C::channels_apart,

@@ -12,7 +12,7 @@ using Orders = LinkOrders::Orders;
 
 // Sites: how the members of a group are joined.
 struct Sites {
-  const std::vector<std::uint32_t>& members;
+  const std::vector<GpuId>& members;
   const Endpoint& endpoint;
   LinkOrders& orders;
 };
@@ -68,8 +68,7 @@ LinkLanes links_between(const std::vector<std::uint32_t>& places, const Sites& s
 }
 
 // Returns whether NVLinks lead directly from the first GPU to another one of its domain.
-bool has_direct_links(const Domain& domain, const std::vector<std::uint32_t>& members,
-                      const Endpoint& endpoint) {
+bool has_direct_links(const Domain& domain, const std::vector<GpuId>& members, const Endpoint& endpoint) {
   return std::any_of(domain.places.begin() + 1, domain.places.end(), [&](std::uint32_t place) {
     return endpoint.direct_rate(members[domain.places.front()], members[place]) > 0;
   });
@@ -139,7 +138,7 @@ std::size_t in_second_tree(std::size_t domains, std::size_t position) {
   return domains % 2 == 0 ? domains - 1 - position : (position + 1) % domains;
 }
 
-bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vector<std::uint32_t>& members,
+bool all_reduced_by_switches(const std::vector<Domain>& domains, const std::vector<GpuId>& members,
                              const Endpoint& endpoint) {
   return std::all_of(domains.begin(), domains.end(), [&](const Domain& domain) {
     if (domain.places.size() < 2) return false;
@@ -162,8 +161,7 @@ bool is_at_nvswitch(GpuId gpu, const Endpoint& endpoint) {
 
 // Returns whether aggregation trees join the members with the same number in all domains. `each` is the
 // number of members of a domain.
-bool are_joined_by_trees(std::uint32_t each, const std::vector<std::uint32_t>& members,
-                         const Endpoint& endpoint) {
+bool are_joined_by_trees(std::uint32_t each, const std::vector<GpuId>& members, const Endpoint& endpoint) {
   for (std::uint32_t first = 0; first < each; ++first) {
     std::vector<GpuId> joined;
     for (std::size_t place = first; place < members.size(); place += each) joined.push_back(members[place]);
@@ -209,8 +207,7 @@ void index_rings(CommunicatorLayout& layout) {
   }
 }
 
-CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
-                           LinkOrders& orders) {
+CommunicatorLayout lay_out(const std::vector<GpuId>& members, const Endpoint& endpoint, LinkOrders& orders) {
   CommunicatorLayout layout;
   layout.farthest = farthest_of(members, endpoint);
   const std::vector<Domain> domains = domains_of(members, endpoint);
@@ -251,7 +248,7 @@ CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endp
   return layout;
 }
 
-const CommunicatorLayout& LayoutCache::get(const std::vector<std::uint32_t>& members) {
+const CommunicatorLayout& LayoutCache::get(const std::vector<GpuId>& members) {
   const std::lock_guard lock(mutex_);
   const auto known = layouts_.find(members);
   if (known != layouts_.end()) return known->second;

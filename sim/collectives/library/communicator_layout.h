@@ -35,6 +35,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/library/link_orders.h"
+#include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/core/shared_lookup.h"
 #include "sim/transport/endpoint.h"
@@ -103,8 +104,7 @@ struct CommunicatorLayout {
 
 // Makes the layout of a group. `members` holds at least 2 GPUs in the order of the group. `orders` caches
 // results for other groups.
-CommunicatorLayout lay_out(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
-                           LinkOrders& orders);
+CommunicatorLayout lay_out(const std::vector<GpuId>& members, const Endpoint& endpoint, LinkOrders& orders);
 // Joins the chains of all domains to chains of the group. `of_domain` holds the chains of each domain, and
 // `alike` says that all domains have as many members.
 LinkOrders::Orders joined_chains(const std::vector<LinkOrders::Orders>& of_domain, bool alike);
@@ -115,13 +115,13 @@ void index_rings(CommunicatorLayout& layout);
 // live as long as the cache.
 class LayoutCache {
  public:
-  using Key = std::vector<std::uint32_t>;
+  using Key = std::vector<GpuId>;
   using Value = CommunicatorLayout;
   // Adjust: CollectiveLibrary::adjust(); empty: layouts stay as they are found.
-  using Adjust = std::function<void(const std::vector<std::uint32_t>&, CommunicatorLayout&)>;
+  using Adjust = std::function<void(const std::vector<GpuId>&, CommunicatorLayout&)>;
   LayoutCache(const Endpoint& endpoint, Adjust adjust) : endpoint_(endpoint), adjust_(std::move(adjust)) {}
-  static const Key& key(const std::vector<std::uint32_t>& members) { return members; }
-  const CommunicatorLayout& get(const std::vector<std::uint32_t>& members);
+  static const Key& key(const std::vector<GpuId>& members) { return members; }
+  const CommunicatorLayout& get(const std::vector<GpuId>& members);
 
  private:
   const Endpoint& endpoint_;

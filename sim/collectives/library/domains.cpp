@@ -34,8 +34,8 @@ std::map<std::uint32_t, std::vector<std::uint32_t>> nearest_users(
 }
 
 // Returns the NICs of a host that are near any of its GPUs, in rising order. `gpu` is one of them.
-std::vector<std::uint32_t> nics_of_host(std::uint32_t gpu, const Endpoint& endpoint) {
-  const std::uint32_t host = endpoint.site(gpu).host;
+std::vector<std::uint32_t> nics_of_host(GpuId gpu, const Endpoint& endpoint) {
+  const HostId host = endpoint.site(gpu).host;
   std::vector<std::uint32_t> nics;
   for (std::uint32_t other = gpu - device_number(endpoint, gpu);
        other < endpoint.gpu_count() && endpoint.site(other).host == host; ++other) {
@@ -49,9 +49,9 @@ std::vector<std::uint32_t> nics_of_host(std::uint32_t gpu, const Endpoint& endpo
 
 }  // namespace
 
-std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
+std::vector<Domain> domains_of(const std::vector<GpuId>& members, const Endpoint& endpoint) {
   std::vector<Domain> domains;
-  std::map<std::uint32_t, std::size_t> of_host;
+  std::map<HostId, std::size_t> of_host;
   std::map<std::uint32_t, std::uint32_t> links_of_place;  // number of links to its NICs
   for (std::uint32_t place = 0; place < members.size(); ++place) {
     const GpuSite site = endpoint.site(members[place]);
@@ -95,14 +95,14 @@ std::vector<std::uint32_t> nets_near(const Domain& domain, std::uint32_t place) 
   return nets;
 }
 
-Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
+Reach farthest_of(const std::vector<GpuId>& members, const Endpoint& endpoint) {
   Reach farthest = Reach::scale_up;
   for (std::size_t i = 1; i < members.size(); ++i)
     farthest = std::max(farthest, endpoint.reach(members[0], members[i]));
   return farthest;
 }
 
-Reach nearest_of(const std::vector<Domain>& domains, const std::vector<std::uint32_t>& members,
+Reach nearest_of(const std::vector<Domain>& domains, const std::vector<GpuId>& members,
                  const Endpoint& endpoint) {
   for (const Domain& domain : domains) {
     if (domain.places.size() > 1) return endpoint.reach(members[domain.places[0]], members[domain.places[1]]);
@@ -124,15 +124,15 @@ bool follow_each_other(const std::vector<Domain>& domains) {
   });
 }
 
-std::vector<RankSite> sites_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint) {
+std::vector<RankSite> sites_of(const std::vector<GpuId>& members, const Endpoint& endpoint) {
   struct Host {
     std::uint32_t number;
     std::vector<std::uint32_t> nics;
   };
-  std::map<std::uint32_t, Host> hosts;
+  std::map<HostId, Host> hosts;
   std::vector<RankSite> sites;
   sites.reserve(members.size());
-  for (const std::uint32_t gpu : members) {
+  for (const GpuId gpu : members) {
     const GpuSite site = endpoint.site(gpu);
     const auto [known, fresh] =
         hosts.try_emplace(site.host, Host{static_cast<std::uint32_t>(hosts.size()), {}});
@@ -147,8 +147,8 @@ std::vector<RankSite> sites_of(const std::vector<std::uint32_t>& members, const 
   return sites;
 }
 
-std::uint32_t device_number(const Endpoint& endpoint, std::uint32_t gpu) {
-  const std::uint32_t host = endpoint.site(gpu).host;
+std::uint32_t device_number(const Endpoint& endpoint, GpuId gpu) {
+  const HostId host = endpoint.site(gpu).host;
   std::uint32_t first = gpu;
   while (first > 0 && endpoint.site(first - 1).host == host) --first;
   return gpu - first;

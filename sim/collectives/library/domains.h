@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/collectives/algorithm.h"
+#include "sim/core/ids.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
@@ -22,7 +23,7 @@ struct Domain {
 
 // Returns the domains in the order of their first members. Consecutive hosts that NVLink joins are one
 // domain.
-std::vector<Domain> domains_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
+std::vector<Domain> domains_of(const std::vector<GpuId>& members, const Endpoint& endpoint);
 
 // Returns the members near NIC number `index` of the domain; all members where no NIC is near.
 const std::vector<std::uint32_t>& near_nic(const Domain& domain, std::size_t index);
@@ -30,16 +31,16 @@ const std::vector<std::uint32_t>& near_nic(const Domain& domain, std::size_t ind
 std::vector<std::uint32_t> nets_near(const Domain& domain, std::uint32_t place);
 
 // Returns the reach from the first member to the farthest one, and between neighbours in a domain.
-Reach farthest_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
-Reach nearest_of(const std::vector<Domain>& domains, const std::vector<std::uint32_t>& members,
+Reach farthest_of(const std::vector<GpuId>& members, const Endpoint& endpoint);
+Reach nearest_of(const std::vector<Domain>& domains, const std::vector<GpuId>& members,
                  const Endpoint& endpoint);
 // Returns the number of members of each domain; a single number where all have as many.
 DomainSizes sizes_of(const std::vector<Domain>& domains);
 // Returns whether the members of each domain are consecutive in the group.
 bool follow_each_other(const std::vector<Domain>& domains);
 // Returns the host and the rail of each member.
-std::vector<RankSite> sites_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint);
+std::vector<RankSite> sites_of(const std::vector<GpuId>& members, const Endpoint& endpoint);
 // Returns the number of a GPU among the GPUs of its host.
-std::uint32_t device_number(const Endpoint& endpoint, std::uint32_t gpu);
+std::uint32_t device_number(const Endpoint& endpoint, GpuId gpu);
 
 }  // namespace netsim

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/ids.h"
+
 namespace netsim {
 
 class LibraryContext;
@@ -14,8 +16,7 @@ class GraphWriter {
  public:
   virtual ~GraphWriter() = default;
   // Returns the text described at Executor::nccl_graph().
-  virtual std::string nccl_graph(const std::vector<std::uint32_t>& members,
-                                 LibraryContext& context) const = 0;
+  virtual std::string nccl_graph(const std::vector<GpuId>& members, LibraryContext& context) const = 0;
 };
 
 }  // namespace netsim

@@ -18,13 +18,13 @@ LibraryState::LibraryState(const ConfigNode& section, const Endpoint& endpoint)
       algorithms(parameters),
       network(endpoint),
       library(Registry<CollectiveLibrary>::instance().create(parameters.library, kDefaultLibrary)),
-      layouts(endpoint, [this](const std::vector<std::uint32_t>& members, CommunicatorLayout& layout) {
+      layouts(endpoint, [this](const std::vector<GpuId>& members, CommunicatorLayout& layout) {
         library->adjust(members, layout);
       }) {
   library->prepare({section, parameters, algorithms, network});
 }
 
-const std::vector<std::vector<std::uint32_t>>& LibraryState::linked_gpus() {
+const std::vector<std::vector<GpuId>>& LibraryState::linked_gpus() {
   std::call_once(linked_found_, [this] {
     const auto* fabric = dynamic_cast<const KnowsLinkedGpus*>(&network);
     if (fabric != nullptr) linked_ = fabric->linked_gpus();
@@ -56,14 +56,14 @@ CollectiveConfig LibraryContext::explain(const CommunicationRequest& request) {
   return state_.library->configure({request, *this, true});
 }
 
-std::string LibraryContext::nccl_graph(const std::vector<std::uint32_t>& members) {
+std::string LibraryContext::nccl_graph(const std::vector<GpuId>& members) {
   const auto* writer = dynamic_cast<const GraphWriter*>(state_.library.get());
   if (writer == nullptr)
     throw InputError("the library that collectives.library names has no rings and trees to write as a graph");
   return writer->nccl_graph(members, *this);
 }
 
-const std::vector<RankSite>& LibraryContext::sites(const std::vector<std::uint32_t>& members) {
+const std::vector<RankSite>& LibraryContext::sites(const std::vector<GpuId>& members) {
   const auto [known, fresh] = sites_.try_emplace(&layout(members));
   if (fresh) known->second = sites_of(members, state_.network);
   return known->second;

@@ -17,6 +17,7 @@
 #include "sim/collectives/library/collectives_parameters.h"
 #include "sim/collectives/library/communicator_layout.h"
 #include "sim/collectives/library/plan_cache.h"
+#include "sim/core/ids.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
@@ -35,11 +36,11 @@ class LibraryState {
   LayoutCache layouts;
   PlanCache plans;
   // Returns KnowsLinkedGpus::linked_gpus() of the network. The first call finds them; any thread may call.
-  const std::vector<std::vector<std::uint32_t>>& linked_gpus();
+  const std::vector<std::vector<GpuId>>& linked_gpus();
 
  private:
   std::once_flag linked_found_;
-  std::vector<std::vector<std::uint32_t>> linked_;
+  std::vector<std::vector<GpuId>> linked_;
 };
 
 class LibraryContext {
@@ -53,14 +54,12 @@ class LibraryContext {
   // For tables: the same, with CollectiveConfig::why.
   CollectiveConfig explain(const CommunicationRequest& request);
   // Returns the text described at Executor::nccl_graph(). Throws InputError where the library writes none.
-  std::string nccl_graph(const std::vector<std::uint32_t>& members);
+  std::string nccl_graph(const std::vector<GpuId>& members);
 
   // For libraries. Layouts and plans live as long as the run.
-  const CommunicatorLayout& layout(const std::vector<std::uint32_t>& members) {
-    return layouts_.get(members);
-  }
+  const CommunicatorLayout& layout(const std::vector<GpuId>& members) { return layouts_.get(members); }
   // Returns the host and the rail of each member, in group order.
-  const std::vector<RankSite>& sites(const std::vector<std::uint32_t>& members);
+  const std::vector<RankSite>& sites(const std::vector<GpuId>& members);
   // Returns the plan of an algorithm, which is made and proved at the first request of the run. The run owns
   // it. Throws InputError for a group that the algorithm cannot serve.
   const Plan& plan(const CollectiveAlgorithm& algorithm, CollectiveKind kind, const GroupShape& shape) {
@@ -70,7 +69,7 @@ class LibraryContext {
   const AlgorithmChoice& algorithms() const { return state_.algorithms; }
   const Endpoint& network() const { return state_.network; }
   // Returns, for each GPU, the GPUs that links of the fabric join with it directly; empty: none.
-  const std::vector<std::vector<std::uint32_t>>& linked_gpus() { return state_.linked_gpus(); }
+  const std::vector<std::vector<GpuId>>& linked_gpus() { return state_.linked_gpus(); }
 
  private:
   bool is_last(const CommunicationRequest& request) const;
@@ -82,7 +81,7 @@ class LibraryContext {
   // The last communication and its configuration, because members of one logical process mostly enter
   // together. `asked_.members` is null or refers to `members_`.
   CommunicationRequest asked_;
-  std::vector<std::uint32_t> members_;
+  std::vector<GpuId> members_;
   CollectiveConfig config_;
 };
 

@@ -6,18 +6,18 @@
 
 namespace netsim {
 
-std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<std::uint32_t>>& linked,
-                                      std::span<const std::uint32_t> members) {
+std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<GpuId>>& linked,
+                                      std::span<const GpuId> members) {
   const auto count = static_cast<std::uint32_t>(members.size());
   std::vector<std::uint32_t> jumps;
   if (linked.empty() || count < 3) return jumps;
   const auto has = [&](std::uint32_t from, std::uint32_t jump) {
-    const std::vector<std::uint32_t>& there = linked[members[from]];
+    const std::vector<GpuId>& there = linked[members[from]];
     return std::binary_search(there.begin(), there.end(), members[(from + jump) % count]);
   };
-  std::map<std::uint32_t, std::uint32_t> place;
+  std::map<GpuId, std::uint32_t> place;
   for (std::uint32_t i = 0; i < count; ++i) place[members[i]] = i;
-  for (const std::uint32_t gpu : linked[members[0]]) {
+  for (const GpuId gpu : linked[members[0]]) {
     const auto at = place.find(gpu);
     if (at == place.end() || std::gcd(at->second, count) != 1) continue;
     std::uint32_t from = 0;

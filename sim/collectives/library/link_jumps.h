@@ -6,12 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/ids.h"
+
 namespace netsim {
 
 // Returns the numbers j such that a link leads from every member to the one j further on. Each j has no
 // divisor in common with the number of members, so that it forms one ring. Each is followed by its opposite
 // direction, the shorter ones first. `linked` is KnowsLinkedGpus::linked_gpus().
-std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<std::uint32_t>>& linked,
-                                      std::span<const std::uint32_t> members);
+std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<GpuId>>& linked,
+                                      std::span<const GpuId> members);
 
 }  // namespace netsim

@@ -139,7 +139,7 @@ bool use_kernels(CollectiveConfig& config, const LibraryRequest& request, const 
 }
 
 std::uint32_t point_to_point_channels(const LibraryRequest& request) {
-  const std::vector<std::uint32_t>& members = *request.communication.members;
+  const std::vector<GpuId>& members = *request.communication.members;
   const CollectivesParameters& parameters = request.context.parameters();
   const bool between = request.context.network().reach(members[0], members[1]) == Reach::scale_out;
   return static_cast<std::uint32_t>(between ? parameters.scale_out_channels : parameters.scale_up_channels);
@@ -149,7 +149,7 @@ CollectiveConfig point_to_point_config(const LibraryRequest& request, const Coll
                                        Protocol protocol, std::uint32_t channels) {
   const CommunicationRequest& communication = request.communication;
   const CollectivesParameters& parameters = request.context.parameters();
-  const std::vector<std::uint32_t>& members = *communication.members;
+  const std::vector<GpuId>& members = *communication.members;
   CollectiveConfig config;
   config.plan = &request.context.plan(algorithm, communication.kind, {});
   ChunkingInput input;

@@ -54,7 +54,7 @@ class EndpointDecorator : public Endpoint, public KnowsLinkedGpus {
   }
   GpuSite site(GpuId gpu) const override { return network_->site(gpu); }
   std::uint32_t gpu_count() const override { return network_->gpu_count(); }
-  std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
+  std::vector<std::vector<GpuId>> linked_gpus() const override {
     return netsim::linked_gpus(cluster_);
   }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/core/engine.h"
+#include "sim/core/ids.h"
 #include "sim/scheduling/flow/endpoint_decorator.h"
 #include "sim/scheduling/flow/flow_ports.h"
 #include "sim/scheduling/flow/flow_scheduler.h"

@@ -37,9 +37,9 @@ struct JobState {
   std::uint32_t iterations_done = 0;
   // Mean time of its iterations so far without waits; before the first, what the workload tells; 0: unknown.
   Time iteration_time = 0;
-  std::string_view vc;                  // virtual cluster, "" for none
-  double gpu_seconds = 0;               // GPUs held, summed over the time for which it held them
-  std::span<const std::uint32_t> gpus;  // by rank, those that it holds; empty: none
+  std::string_view vc;          // virtual cluster, "" for none
+  double gpu_seconds = 0;       // GPUs held, summed over the time for which it held them
+  std::span<const GpuId> gpus;  // by rank, those that it holds; empty: none
 
   bool waits() const { return phase == Phase::queued || phase == Phase::paused; }
 };
@@ -73,7 +73,7 @@ class JobDecisions {
   // Returns whether it found free ones.
   virtual bool start(JobId job) = 0;
   // Does the same on GPUs that the caller names, one for each rank. Returns false if one of them is not free.
-  virtual bool start(JobId job, const std::vector<std::uint32_t>& gpus) = 0;
+  virtual bool start(JobId job, const std::vector<GpuId>& gpus) = 0;
   // Pauses a running job at the end of the iteration in which its first rank is. Its GPUs are free at the
   // next scheduling interval after it. A job in its last iteration ends instead. Only allowed with
   // JobNeeds::pauses.

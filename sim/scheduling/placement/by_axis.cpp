@@ -29,11 +29,11 @@ class ByAxis final : public Placement {
   ByAxis(const ByAxisParameters& p, const ConfigNode& where)
       : Placement(p.share), inside_(named(p.inside)), along_(named(p.along)), where_(where.place()) {}
 
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+  std::vector<GpuId> place(const PlacementView& view) const override {
     const std::vector<std::size_t> order = order_of(view);
     check_hosts(view);
-    const std::vector<std::uint32_t> free = gpus_for(view);
-    std::vector<std::uint32_t> gpus(view.ranks);
+    const std::vector<GpuId> free = gpus_for(view);
+    std::vector<GpuId> gpus(view.ranks);
     for (RankId rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[index_of(view, order, rank)];
     return gpus;
   }
@@ -81,10 +81,10 @@ class ByAxis final : public Placement {
 
   // Returns the free GPUs, from each host or rack as many as whole groups fill. Returns all if no host or
   // rack holds a whole group.
-  std::vector<std::uint32_t> gpus_for(const PlacementView& view) const {
-    std::vector<std::uint32_t> free = enough_gpus(view, where_);
+  std::vector<GpuId> gpus_for(const PlacementView& view) const {
+    std::vector<GpuId> free = enough_gpus(view, where_);
     const std::size_t group = inside(view);
-    std::vector<std::uint32_t> taken;
+    std::vector<GpuId> taken;
     for (std::size_t begin = 0, end = 0; begin < free.size(); begin = end) {
       for (end = begin + 1; end < free.size() && near(view.cluster, free[begin], free[end]);) ++end;
       const std::size_t whole = (end - begin) / group * group;
@@ -97,7 +97,7 @@ class ByAxis final : public Placement {
                                           "without being divided, the job has {}",
                                           view.job, taken.size() / group, group, view.ranks / group));
   }
-  static bool near(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
+  static bool near(const Cluster& cluster, GpuId a, GpuId b) {
     return cluster.same_host(a, b) || cluster.way(a, b) == HostRouteKind::nvlink_fabric;
   }
 

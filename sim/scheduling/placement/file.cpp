@@ -19,8 +19,6 @@
 namespace netsim {
 namespace {
 
-constexpr std::uint32_t kNowhere = UINT32_MAX;
-
 struct FileParameters : PlacementParameters {
   std::string file;
 };
@@ -29,14 +27,14 @@ struct FileParameters : PlacementParameters {
 class PlacementTable {
  public:
   PlacementTable(std::string_view text, const std::string& path, const PlacementView& view)
-      : table_(text, path), view_(view), gpus_(view.ranks, kNowhere) {
+      : table_(text, path), view_(view), gpus_(view.ranks) {
     for (const Gpu& gpu : view.cluster.gpus) first_of_host_.push_back(gpu.host);
   }
 
-  std::vector<std::uint32_t> read() {
+  std::vector<GpuId> read() {
     table_.header({"rank", "host", "gpu"}, 3);
     while (table_.next()) take_rank();
-    const auto missing = std::find(gpus_.begin(), gpus_.end(), kNowhere);
+    const auto missing = std::find(gpus_.begin(), gpus_.end(), GpuId::none());
     if (missing != gpus_.end()) {
       table_.reader().fail({"", 1, 1}, fmt::format("rank {} of job '{}' ({} ranks) has no line",
                                                    missing - gpus_.begin(), view_.job, view_.ranks));
@@ -56,9 +54,9 @@ class PlacementTable {
     const auto first = std::lower_bound(first_of_host_.begin(), first_of_host_.end(), host);
     const auto last = std::upper_bound(first_of_host_.begin(), first_of_host_.end(), host);
     const std::int64_t local = reader.integer(gpu_cell, "the GPU", {0, last - first - 1});
-    const auto gpu = static_cast<std::uint32_t>(first - first_of_host_.begin() + local);
-    std::uint32_t& place = gpus_[static_cast<std::size_t>(rank)];
-    if (place != kNowhere) reader.fail(rank_cell, fmt::format("a second line for rank {}", rank));
+    const GpuId gpu = static_cast<std::uint32_t>(first - first_of_host_.begin() + local);
+    GpuId& place = gpus_[static_cast<std::size_t>(rank)];
+    if (!place.is_none()) reader.fail(rank_cell, fmt::format("a second line for rank {}", rank));
     if (std::find(gpus_.begin(), gpus_.end(), gpu) != gpus_.end())
       reader.fail(gpu_cell, fmt::format("a second rank on GPU {} of host {}", local, host));
     if (view_.taken[gpu]) {
@@ -72,14 +70,14 @@ class PlacementTable {
 
   CsvReader table_;
   const PlacementView& view_;
-  std::vector<std::uint32_t> gpus_;
+  std::vector<GpuId> gpus_;                  // by rank; none: its line has not come
   std::vector<std::int64_t> first_of_host_;  // by GPU: its host
 };
 
 class File final : public Placement {
  public:
   File(const FileParameters& p, Place where) : Placement(p.share), file_(p.file), where_(std::move(where)) {}
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+  std::vector<GpuId> place(const PlacementView& view) const override {
     const std::string path = find_input_file(file_, where_.file);
     const std::string text = read_file(path);
     return PlacementTable(text, path, view).read();

@@ -10,13 +10,11 @@
 namespace netsim {
 namespace {
 
-constexpr std::uint32_t kUnplaced = UINT32_MAX;
-
 class Annotated final : public Placement {
  public:
   Annotated(const PlacementParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
 
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
+  std::vector<GpuId> place(const PlacementView& view) const override {
     enough_gpus(view, where_);
     const std::vector<std::int64_t>& ranks = view.cluster.gpu_ranks;
     if (ranks.empty())
@@ -26,17 +24,16 @@ class Annotated final : public Placement {
                                             "takes all hosts of the file, in their order",
                                             ranks.size(), view.cluster.gpus.size()));
     }
-    std::vector<std::uint32_t> gpus(view.ranks, kUnplaced);
+    std::vector<GpuId> gpus(view.ranks);
     for (GpuId gpu = 0; gpu < ranks.size(); ++gpu) {
       if (ranks[gpu] < 0 || ranks[gpu] >= std::int64_t{view.ranks}) continue;
-      std::uint32_t& place = gpus[static_cast<std::size_t>(ranks[gpu])];
-      if (place != kUnplaced)
-        fail(view, ranks[gpu], fmt::format("is assigned to GPUs {} and {}", place, gpu));
+      GpuId& place = gpus[static_cast<std::size_t>(ranks[gpu])];
+      if (!place.is_none()) fail(view, ranks[gpu], fmt::format("is assigned to GPUs {} and {}", place, gpu));
       if (view.taken[gpu]) fail(view, ranks[gpu], fmt::format("is on GPU {}, where another job is", gpu));
       place = gpu;
     }
     for (RankId rank = 0; rank < view.ranks; ++rank) {
-      if (gpus[rank] == kUnplaced) fail(view, rank, "is assigned to no GPU");
+      if (gpus[rank].is_none()) fail(view, rank, "is assigned to no GPU");
     }
     return gpus;
   }

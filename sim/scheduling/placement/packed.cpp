@@ -11,8 +11,8 @@ struct PackedParameters : PlacementParameters {};
 class Packed final : public Placement {
  public:
   Packed(const PackedParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
-    std::vector<std::uint32_t> gpus = enough_gpus(view, where_);
+  std::vector<GpuId> place(const PlacementView& view) const override {
+    std::vector<GpuId> gpus = enough_gpus(view, where_);
     gpus.resize(view.ranks);
     return gpus;
   }

@@ -20,8 +20,8 @@ class Random final : public Placement {
 
   // Shuffles as many GPUs as there are ranks (Fisher and Yates). The random stream has the job's name, so
   // that draws of other jobs change nothing here.
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
-    std::vector<std::uint32_t> gpus = enough_gpus(view, where_);
+  std::vector<GpuId> place(const PlacementView& view) const override {
+    std::vector<GpuId> gpus = enough_gpus(view, where_);
     RandomStream random(seed_ != 0 ? seed_ : view.seed, "placement." + view.job);
     for (RankId rank = 0; rank < view.ranks; ++rank) {
       const std::size_t drawn = rank + static_cast<std::size_t>(random.below(gpus.size() - rank));

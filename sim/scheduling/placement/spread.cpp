@@ -15,13 +15,13 @@ class Spread final : public Placement {
   Spread(const SpreadParameters& p, Place where) : Placement(p.share), where_(std::move(where)) {}
 
   // Orders the free GPUs by the number of free GPUs before them in their host, then by GPU.
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
-    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
+  std::vector<GpuId> place(const PlacementView& view) const override {
+    const std::vector<GpuId> free = enough_gpus(view, where_);
+    std::vector<std::pair<std::uint32_t, GpuId>> order;
     std::vector<std::uint32_t> of_host(view.cluster.host_count, 0);
     for (const GpuId gpu : free) order.emplace_back(of_host[view.cluster.gpus[gpu].host]++, gpu);
     std::sort(order.begin(), order.end());
-    std::vector<std::uint32_t> gpus;
+    std::vector<GpuId> gpus;
     for (RankId rank = 0; rank < view.ranks; ++rank) gpus.push_back(order[rank].second);
     return gpus;
   }

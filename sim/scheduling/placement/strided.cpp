@@ -18,9 +18,9 @@ class Strided final : public Placement {
   Strided(const StridedParameters& p, Place where)
       : Placement(p.share), stride_(static_cast<std::size_t>(p.stride)), where_(std::move(where)) {}
 
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
-    const std::vector<std::uint32_t> free = enough_gpus(view, where_);
-    std::vector<std::uint32_t> gpus;
+  std::vector<GpuId> place(const PlacementView& view) const override {
+    const std::vector<GpuId> free = enough_gpus(view, where_);
+    std::vector<GpuId> gpus;
     for (std::size_t first = 0; gpus.size() < view.ranks; ++first) {
       for (std::size_t at = first; at < free.size() && gpus.size() < view.ranks; at += stride_)
         gpus.push_back(free[at]);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "sim/core/adjacency_list.h"
@@ -12,11 +11,6 @@
 
 namespace netsim {
 namespace {
-
-// A sequence is of one group, collective and stream.
-using SequenceKey = std::tuple<std::uint32_t, std::uint8_t, std::uint8_t>;
-
-SequenceKey sequence_key(const ProfileTask& task) { return {task.group, task.collective, task.stream}; }
 
 using Buckets = std::vector<std::vector<std::uint32_t>>;
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "sim/core/units.h"
@@ -29,6 +30,12 @@ struct FusionTensor {
 
 // A rule gets tensors in the order in which they become ready, and returns buckets of their indexes.
 using FusionRule = std::function<FusionMap(std::span<const FusionTensor>)>;
+
+// SequenceKey: the group, the kind and the stream that all collectives of a sequence have.
+using SequenceKey = std::tuple<std::uint32_t, std::uint8_t, std::uint8_t>;
+inline SequenceKey sequence_key(const ProfileTask& task) {
+  return {task.group, task.collective, task.stream};
+}
 
 // Returns the sequences of communications that may be fused with one another, in program order. The
 // collectives of a sequence have the same kind, group and stream. None of them can begin only after another

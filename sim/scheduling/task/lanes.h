@@ -58,4 +58,13 @@ std::size_t first_candidate(std::span<const Candidate> candidates, const Fits& f
 inline bool is_needed_before(const Candidate& a, const Candidate& b) { return a.order < b.order; }
 inline bool is_ready_before(const Candidate& a, const Candidate& b) { return a.ready < b.ready; }
 
+// Returns the index of the candidate that became ready first, or Launch::kNothing. A gradient is taken only
+// where none is in flight in its lane, so that gradients of a lane run one after the other.
+inline std::size_t first_ready_alone(const RankView& rank, std::span<const Candidate> candidates) {
+  const auto fits = [&](const Candidate& one) {
+    return !may_be_gradient(one) || gradient_parts_in_lane(rank, one) == 0;
+  };
+  return first_candidate(candidates, fits, is_ready_before);
+}
+
 }  // namespace netsim

@@ -25,11 +25,11 @@ struct CreditParameters {
 
 const Parameters<CreditParameters>& credit_parameters() {
   using P = CreditParameters;
-  static const auto parameters =
-      Parameters<P>()
-          .bytes("part", &P::part, {1, 1000 * kGigabyte}, "size of a part")
-          .bytes("credit", &P::credit, {1, 1000 * kGigabyte},
-                 "most bytes in flight at once, for each group and for the messages of a rank");
+  static const auto parameters = Parameters<P>()
+                                     .bytes("part", &P::part, {1, 1000 * kGigabyte}, "size of a part")
+                                     .bytes("credit", &P::credit, {1, 1000 * kGigabyte},
+                                            "most bytes of gradients that a rank has in flight at once in "
+                                            "each group, and among all its messages");
   return parameters;
 }
 

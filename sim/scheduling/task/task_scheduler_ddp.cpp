@@ -34,23 +34,17 @@ class Ddp final : public TaskScheduler {
     const ProfileTask* before = nullptr;
     for (const std::vector<std::uint32_t>& bucket : plan.fused) {
       const ProfileTask& task = profile.task_of(bucket.front());
-      if (before == nullptr || !is_of_one_sequence(*before, task)) plan.sequences.emplace_back();
+      if (before == nullptr || sequence_key(*before) != sequence_key(task)) plan.sequences.emplace_back();
       plan.sequences.back().push_back(bucket.front());
       before = &task;
     }
     return plan;
   }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
-    const auto fits = [&](const Candidate& one) {
-      return !may_be_gradient(one) || gradient_parts_in_lane(rank, one) == 0;
-    };
-    return {first_candidate(candidates, fits, is_ready_before)};
+    return {first_ready_alone(rank, candidates)};
   }
 
  private:
-  static bool is_of_one_sequence(const ProfileTask& a, const ProfileTask& b) {
-    return a.group == b.group && a.collective == b.collective && a.stream == b.stream;
-  }
   DdpLimits limits_;
 };
 

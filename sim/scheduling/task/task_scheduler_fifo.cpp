@@ -20,7 +20,7 @@ const Parameters<FifoParameters>& fifo_parameters() {
       Parameters<P>()
           .bytes("part", &P::part, {0, 1000 * kGigabyte}, "size of a part; 0: communications are not cut")
           .integer("in_flight", &P::in_flight, {1, 1 << 20},
-                   "most parts in flight at once, for each group and for the messages of a rank");
+                   "most parts that a rank has in flight at once in each group, and among all its messages");
   return parameters;
 }
 

@@ -36,10 +36,7 @@ class Merge final : public TaskScheduler {
     return plan;
   }
   Launch next(const RankView& rank, std::span<const Candidate> candidates) const override {
-    const auto fits = [&](const Candidate& one) {
-      return !may_be_gradient(one) || gradient_parts_in_lane(rank, one) == 0;
-    };
-    return {first_candidate(candidates, fits, is_ready_before)};
+    return {first_ready_alone(rank, candidates)};
   }
 
  private:

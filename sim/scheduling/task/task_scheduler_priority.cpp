@@ -43,8 +43,10 @@ const Parameters<PriorityParameters>& priority_parameters() {
                   "what comes first: `use` takes what the next computation needs, `tail` what the longest "
                   "path leads on from, `tic` and `tac` follow the rules of TicTac")
           .bytes("part", &P::part, {0, 1000 * kGigabyte}, "size of a part; 0: communications are not cut")
-          .integer("in_flight", &P::in_flight, {1, 1 << 20},
-                   "most parts in flight at once, for each group and for the messages of a rank")
+          .integer(
+              "in_flight", &P::in_flight, {1, 1 << 20},
+              "most parts of gradients that a rank has in flight at once in each group, and among all its "
+              "messages")
           .flag("fuse", &P::fuse,
                 "collectives are fused by the dynamic program of PACE, before they are cut into parts")
           .time("startup", &P::startup, {0, kSecond},

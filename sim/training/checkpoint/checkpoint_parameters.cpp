@@ -9,11 +9,11 @@ const Parameters<CheckpointParameters>& checkpoint_parameters() {
           .integer("every", &P::every, {0, 1'000'000},
                    "iterations between two checkpoints; 0: there are none")
           .flag("asynchronous", &P::asynchronous,
-                "training continues while a copy in the hosts' memory is written; false: it waits until the "
-                "copy is written")
+                "training continues while the copy in the hosts' memory is written to storage; false: "
+                "training waits until it is written")
           .flag("divided", &P::divided,
-                "each replica writes a part of the state that all have; false: the first replica writes all "
-                "of it")
+                "each replica writes a part of the state that all replicas hold; false: the first replica "
+                "writes all of it")
           .integer("servers", &P::servers, {0, 65'536},
                    "storage servers that checkpoints are written to; 0: all")
           .bytes("piece", &P::piece, {4096, 1000 * kGigabyte}, "size of the pieces that are sent and written")

@@ -191,8 +191,8 @@ Parameters<ServersExchangeParameters> servers_exchange_parameters() {
           "server of each layer or slice. round_robin: in turn, in the order of the network; by_size: the "
           "largest first, each to the server that has the fewest bytes")
       .bytes("slice", &P::slice, {0, 1000 * kGigabyte},
-             "bytes of the slices into which layers are cut, each of which is pushed and answered by itself; "
-             "P3's have 160 KB; 0: whole layers")
+             "bytes of the slices into which layers are cut; each slice is pushed and answered by itself, "
+             "and P3's have 160 KB; 0: layers are not cut")
       .rate("sum", &P::sum, {0, 1'000'000 * kGbps},
             "rate at which a server adds gradients that have arrived; 0: it takes no time");
 }

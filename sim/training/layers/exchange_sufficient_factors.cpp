@@ -89,7 +89,8 @@ Parameters<FactorsParameters> factors_parameters() {
               {{"hybrid", FactorChoice::hybrid},
                {"always", FactorChoice::always},
                {"never", FactorChoice::never}},
-              "layers with a matrix whose factors are sent: those for which that is less, all, or none")
+              "which layers with a matrix send its factors instead of its gradient: those whose factors have "
+              "fewer bytes, all of them, or none")
       .real("operations", &P::operations, {0, 1e18},
             "operations per second of a GPU while it multiplies the factors again; 0: it takes no time");
 }

@@ -65,9 +65,10 @@ const Parameters<LayerOptimizer>& layer_optimizer_parameters() {
   using O = LayerOptimizer;
   static const auto p =
       Parameters<O>()
-          .choice("per", &O::per, {{"layer", UpdateUnit::layer}, {"whole", UpdateUnit::whole}},
-                  "layer: each layer is updated when its gradient has been exchanged, and its next forward "
-                  "waits for that alone; whole: one update behind all exchanges, for which all forwards wait")
+          .choice(
+              "per", &O::per, {{"layer", UpdateUnit::layer}, {"whole", UpdateUnit::whole}},
+              "layer: each layer is updated when its gradient has been exchanged, and only its own next "
+              "forward waits for that; whole: one update follows all exchanges, and all forwards wait for it")
           .time("time", &O::time, {0, ProgramLimits::kKernelTime},
                 "time of one update, of a layer or of all");
   return p;
@@ -81,9 +82,9 @@ const Parameters<LayersParameters>& layers_parameters() {
           .integer("replicas", &P::replicas, {0, kMaxTrafficRanks},
                    "workers, each with a copy of the network; 0: all GPUs that are no servers")
           .text("file", &P::file,
-                "CSV with the layers, instead of 'layers': columns name, forward, backward, weight_gradient, "
-                "bytes, after, matrix, all_to_all; or rows of elements, forward and backward in ns, as "
-                "SwitchML's DNN benchmark has them")
+                "CSV file with the layers, instead of 'layers'; it has the columns name, forward, backward, "
+                "weight_gradient, bytes, after, matrix and all_to_all, or rows of elements, forward and "
+                "backward in ns, as in SwitchML's DNN benchmark")
           .integer("element_bytes", &P::element_bytes, {1, 16},
                    "bytes of an element of a gradient, where elements are counted")
           .section("scale", &P::scale, layer_scale_parameters(),

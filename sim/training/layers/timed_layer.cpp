@@ -42,8 +42,8 @@ const Parameters<LayerEntry>& layer_parameters() {
           .bytes("bytes", &E::bytes, kSizes, "0, or those of the matrix",
                  "bytes of the gradient of the parameters; 0: nothing is exchanged")
           .bytes("all_to_all", &E::all_to_all, kSizes,
-                 "bytes that a worker sends in an all-to-all before the layer and in one after it, forward "
-                 "and backward: dispatch and combine of experts")
+                 "bytes that a worker sends in each of two all-to-alls, one before and one after the layer, "
+                 "in forward and backward; they dispatch tokens to experts and combine their results")
           .list("matrix", &E::matrix, "[rows, columns] of a fully connected layer's parameters")
           .list("after", &E::after,
                 "names of the layers whose outputs it reads, [] for none; default: the layer before in the "

@@ -199,7 +199,8 @@ Parameters<DlrmModel> dlrm_parameters() {
       .list("bottom", &P::bottom,
             "outputs of the layers of the dense features' MLP; [512, 256, 128] unless given")
       .list("top", &P::top,
-            "outputs of the layers of the MLP after the interaction; [1024, 1024, 512, 256, 1] unless given");
+            "numbers of outputs of the layers of the MLP after the interaction; default: [1024, 1024, 512, "
+            "256, 1]");
 }
 
 const Registration<ModelKind> kDlrm{

@@ -333,8 +333,8 @@ Parameters<ContextParameters> context_parameters() {
                   "of them; an all-gather collects all; all-to-alls divide heads instead of tokens; or "
                   "all-to-alls run among neighbours and a ring among those groups")
           .integer("context_heads", &P::heads, {2, 65'536},
-                   "hybrid: context-parallel ranks that divide heads among them; the ring has context / "
-                   "context_heads steps"));
+                   "hybrid: number of context-parallel ranks that divide the heads among them; the ring then "
+                   "has context / context_heads steps"));
 }
 
 const Registration<Strategy> kContextParallel{

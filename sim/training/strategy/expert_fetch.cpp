@@ -98,14 +98,14 @@ class ExpertFetch final : public Strategy {
 
 const Registration<Strategy> kExpertFetch{
     "expert_fetch", "with expert_exchange: fetch, experts travel to the ranks that have the tokens",
-    ptdp_keys(
-        in_section(kDispatchSection, Parameters<FetchParameters>()
-                                         .integer("ahead", &FetchParameters::ahead, {0, 1000},
-                                                  "with expert_exchange: fetch, number of layers by which a "
-                                                  "layer's experts are fetched ahead of their use")
-                                         .flag("again", &FetchParameters::again,
-                                               "with expert_exchange: fetch, experts are fetched again for "
-                                               "the backward; otherwise a rank keeps those of the forward"))),
+    ptdp_keys(in_section(kDispatchSection,
+                         Parameters<FetchParameters>()
+                             .integer("ahead", &FetchParameters::ahead, {0, 1000},
+                                      "with expert_exchange: fetch, number of layers by which a "
+                                      "layer's experts are fetched ahead of their use")
+                             .flag("again", &FetchParameters::again,
+                                   "with expert_exchange: fetch, a rank fetches its experts again for the "
+                                   "backward; false: it keeps those of the forward"))),
     [](const FetchParameters& p, const ConfigNode&) { return std::make_unique<ExpertFetch>(p); }};
 
 }  // namespace

@@ -45,32 +45,32 @@ const Parameters<PipelineParameters>& pipeline_parameters() {
           .integer("virtual_stages", &P::virtual_stages, {1, 10'000}, "model chunks per stage (v)")
           .integer("microbatches", &P::microbatches, {1, 1'000'000}, "microbatches per iteration (m)")
           .time("forward", &P::forward, {0, 1000 * kSecond},
-                "forward of one microbatch in one stage's share of the model; virtual_stages divides it "
-                "among the chunks, to the picosecond; if not given, 1 ms rounded down to a multiple of them")
+                "time of the forward of one microbatch in one stage; virtual_stages divides it evenly among "
+                "the stage's chunks; default: 1 ms, rounded down to a multiple of virtual_stages in ps")
           .time("backward", &P::backward, {0, 1000 * kSecond},
                 "backward of one microbatch in one stage, gradients of input and weights, divided likewise")
           .time("weights", &P::weights, {0, 1000 * kSecond},
-                "part of the backward that computes gradients of weights, where a schedule splits it; if not "
-                "given, half of it, rounded down to a multiple of virtual_stages")
+                "part of the backward that computes gradients of weights, for schedules that split the "
+                "backward; default: half of the backward, rounded down to a multiple of virtual_stages")
           .time("overlapped", &P::overlapped, {0, 1000 * kSecond},
-                "a forward and the backward of another microbatch computed as one, where a schedule does so; "
-                "forward + backward if not given")
+                "time of a forward and a backward of two microbatches that are computed together, for "
+                "schedules that do so; default: forward + backward")
           .bytes("bytes", &P::bytes, {1, 1000 * kGigabyte}, "message between stages, in both directions")
           .integer("replicas", &P::replicas, {1, 65'536},
                    "replicas of the pipeline (d); ranks are stages x replicas")
           .bytes("gradients", &P::gradients, {0, 1000 * kGigabyte},
-                 "bytes of the gradients of one stage's share of the model, which all its copies reduce, "
-                 "those of replicas and those of a bidirectional schedule: at the end of an iteration, or "
-                 "where the schedule has it; "
-                 "virtual_stages divides them among the chunks")
+                 "bytes of the gradients of one stage, which virtual_stages divides among its chunks; all "
+                 "copies of the stage reduce them, at the end of an iteration or where the schedule says so; "
+                 "copies are those of replicas and of a bidirectional schedule")
           .flag("overlap_p2p", &P::overlap_p2p,
                 "a stage continues while its messages are in flight; false: it waits for them")
           .flag("ordered_p2p", &P::ordered_p2p,
-                "messages of a stage are in one stream, as in one NCCL communicator: sends of a step and the "
-                "next receives are one call, which waits for the call before it; false: sends wait for their "
-                "data only, receives for the one before in their direction")
+                "all messages of a stage are in one stream, as in one NCCL communicator: the sends of a step "
+                "and the next receives are one call, which waits for the call before it; false: a send waits "
+                "only for its data, and a receive only for the receive before it in its direction")
           .component("schedule", &P::schedule, "pipeline_schedule", "",
-                     "order of forwards and backwards; interleaved if virtual_stages > 1, else one_f_one_b")
+                     "order of forwards and backwards; default: interleaved if virtual_stages is more than "
+                     "1, otherwise one_f_one_b")
           .integer("iterations", &P::iterations, {1, 1'000'000}, "iterations")
           .integer("warm_up", &P::warm_up, {0, 999'999}, "number of first iterations that means exclude");
   return p;

@@ -295,20 +295,22 @@ Parameters<PipelineKeys> pipeline_keys() {
                  .section("layers", &P::layers, pipeline_division_parameters(),
                           "how many layers each stage has, where they are not all alike")
                  .component("schedule", &P::schedule, "pipeline_schedule", "",
-                            "order of forwards and backwards; interleaved if virtual_stages > 1, else "
-                            "one_f_one_b"))
+                            "order of forwards and backwards; default: interleaved if virtual_stages is more "
+                            "than 1, otherwise one_f_one_b"))
       .flag("scatter_gather", &P::scatter_gather,
             "between stages each tensor rank sends 1/t of the tensor and the receivers gather it")
       .flag("overlap_p2p", &P::overlap_p2p,
-            "a stage continues while its messages to other stages are in flight; false: it waits for them")
+            "a stage continues to compute while its messages to other stages are in flight; false: it waits "
+            "for them")
       .flag("ordered_p2p", &P::ordered_p2p,
-            "messages of a stage to others are in one stream, as in one NCCL communicator: sends of a "
-            "step and the next receives are one call, which waits for the call before it; false: sends "
-            "wait for their data only, receives for the one before in their direction")
+            "all messages of a stage are in one stream, as in one NCCL communicator: the sends of a step and "
+            "the next receives are one call, which waits for the call before it; false: a send waits only "
+            "for its data, and a receive only for the receive before it in its direction")
       .section(kDispatchSection.name,
                Parameters<P>().integer("multiprocessors", &P::multiprocessors, {0, 1000},
-                                       "dispatch: multiprocessors that its kernels occupy while a forward "
-                                       "and a backward overlap (dual_pipe); these compute on the others"),
+                                       "with expert_exchange: dispatch, multiprocessors that the kernels of "
+                                       "dispatch and combine occupy while a forward and a backward overlap "
+                                       "(dual_pipe); both compute on the other multiprocessors"),
                kDispatchSection.doc);
 }
 

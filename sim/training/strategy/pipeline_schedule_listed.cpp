@@ -121,7 +121,8 @@ Parameters<ListedParameters> listed_parameters() {
           {{"looped", Shape::looped}, {"v_shaped", Shape::v_shaped}, {"bidirectional", Shape::bidirectional}},
           "placement of the model's parts on the stages")
       .list("routes", &P::routes,
-            "instead of placement: for each way through the pipeline the stages that hold part 0, 1, 2, ...")
+            "used instead of placement: for each direction through the pipeline, the list of the stages that "
+            "hold part 0, 1, 2, ...")
       .list("steps", &P::steps,
             "for each stage its steps in order: F forward, B backward, I and W its two halves (gradients of "
             "input and of weights), with microbatch and chunk: F3.1; F3.0&B2.1 overlaps two. SF3.1, RF3.1, "

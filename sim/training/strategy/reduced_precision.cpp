@@ -141,15 +141,15 @@ class ReducedPrecision final : public Strategy {
 
 const Registration<Strategy> kReducedPrecision{
     "reduced_precision", "GEMMs of the layers' weights run in FP8 or FP4",
-    ptdp_keys(
-        Parameters<PrecisionParameters>()
-            .choice("precision", &PrecisionParameters::precision,
-                    {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
-                    "precision of the GEMMs of the layers' weights")
-            .choice("scaling", &PrecisionParameters::scaling,
-                    {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
-                    "scaling of operands in FP8: by whole tensors, cast by the kernels before (Transformer "
-                    "Engine), or by blocks of 128 elements, cast by kernels of their own (DeepSeek-V3)")),
+    ptdp_keys(Parameters<PrecisionParameters>()
+                  .choice("precision", &PrecisionParameters::precision,
+                          {{"half", Precision::half}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
+                          "precision of the GEMMs of the layers' weights")
+                  .choice("scaling", &PrecisionParameters::scaling,
+                          {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
+                          "how operands in FP8 are scaled: each tensor as a whole, cast by the kernel that "
+                          "writes it (Transformer Engine), or in blocks of 128 elements, which kernels of "
+                          "their own cast (DeepSeek-V3)")),
     [](const PrecisionParameters& p, const ConfigNode&) { return std::make_unique<ReducedPrecision>(p); }};
 
 }  // namespace

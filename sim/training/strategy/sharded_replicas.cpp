@@ -286,8 +286,8 @@ Parameters<ShardingParameters> sharding_parameters() {
                   {{"states", Sharded::states},
                    {"gradients", Sharded::gradients},
                    {"parameters", Sharded::parameters}},
-                  "what is divided among replicas: the optimizer's states (ZeRO-1), gradients besides "
-                  "(ZeRO-2), or parameters, too (ZeRO-3, FSDP)")
+                  "what is divided among replicas: only the optimizer's states (ZeRO-1), also the gradients "
+                  "(ZeRO-2), or also the parameters (ZeRO-3, FSDP)")
           .choice("reshard", &P::reshard,
                   {{"all", ShardedReplicas::Reshard::all},
                    {"layers", ShardedReplicas::Reshard::layers},
@@ -296,21 +296,22 @@ Parameters<ShardingParameters> sharding_parameters() {
                   "all, those of the layers but not of embedding and logits, or none")
           .integer("ahead", &P::ahead, {0, 1000},
                    "layers: how much ahead of its use a layer's parameters are gathered")
-          .integer(
-              "group", &P::group, {0, 1'000'000},
-              "data-parallel ranks that share one copy, the others having copies of their own (HSDP); 0: "
-              "all share one")
+          .integer("group", &P::group, {0, 1'000'000},
+                   "number of data-parallel ranks that share one copy of the model (HSDP); 0: all of them "
+                   "share one copy")
           .choice("all_reduce", &P::all_reduce,
                   {{"every", P::AllReduce::every}, {"last", P::AllReduce::last}},
-                  "group: groups complete sums of gradients after every microbatch's backward, or after the "
-                  "last one only (PyTorch's set_requires_all_reduce)")
+                  "with group: when groups all-reduce their sums of gradients: after the backward of every "
+                  "microbatch, or only after that of the last one (PyTorch's set_requires_all_reduce)")
           .flag("separate_reduce_scatter", &P::separate_reduce_scatter,
-                "parameters: reduce-scatters of gradients run beside gathers, in a communicator of their own "
-                "(PyTorch's set_separate_reduce_scatter_group); false: one of both at a time")
+                "with what: parameters, reduce-scatters of gradients have a communicator of their own and "
+                "run beside all-gathers (PyTorch's set_separate_reduce_scatter_group); false: only one of "
+                "both runs at a time")
           .time("list_entry", &P::list_entry, {0, kSecond},
-                "parameters: what each rank's part costs the host where a matrix is gathered into a list of "
-                "tensors, and its gradient reduce-scattered out of one (DeepSpeed of 2021); 0: no lists"),
-      "distributed_adam: what else replicas divide among them");
+                "with what: parameters, time of the host for each rank's part, where matrices are gathered "
+                "into lists of tensors and gradients are reduce-scattered from lists (DeepSpeed of 2021); 0: "
+                "there are no lists"),
+      "what replicas divide among them; it has an effect with distributed_adam");
 }
 
 const Registration<Strategy> kShardedReplicas{

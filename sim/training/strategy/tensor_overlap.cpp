@@ -233,13 +233,13 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
           "tensor_overlap",
           Parameters<P>()
               .choice("gathers", &P::gathers, methods,
-                      "inputs that are gathered before a GEMM: passed on from rank to rank, or gathered in "
-                      "pieces, beside the GEMM of the piece before")
-              .choice(
-                  "reduce_scatters", &P::reduce_scatters, methods,
-                  "sums that are scattered behind a GEMM: passed on and added to, or scattered in pieces, "
-                  "beside the GEMM of the next piece")
-              .integer("pieces", &P::pieces, {2, 1024}, "of what is pipelined"),
+                      "how inputs are gathered before a GEMM, while the GEMM of the piece before runs: ranks "
+                      "pass pieces on in a ring, or each piece is all-gathered")
+              .choice("reduce_scatters", &P::reduce_scatters, methods,
+                      "how sums are reduce-scattered after a GEMM, while the GEMM of the next piece runs: "
+                      "ranks pass pieces on in a ring and add to them, or each piece is reduce-scattered")
+              .integer("pieces", &P::pieces, {2, 1024},
+                       "number of pieces into which pipelined communication is cut"),
           "communication of sequence parallelism beside the GEMMs that wait for it"));
 }
 

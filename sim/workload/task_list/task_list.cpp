@@ -56,8 +56,8 @@ const Parameters<TaskListParameters>& task_list_parameters() {
           .integer("iterations", &P::iterations, {1, 1'000'000}, "number of times that all tasks run")
           .integer("warm_up", &P::warm_up, {0, 999'999},
                    "number of the first iterations that means leave out")
-          .lists("groups", &P::groups,
-                 "ranks by a name that 'on', 'from' and 'to' may use: {data: [0, 1, 2]}");
+          .lists_by_name("groups", &P::groups,
+                         "ranks by a name that 'on', 'from' and 'to' may use: {data: [0, 1, 2]}");
   return p;
 }
 

@@ -47,8 +47,8 @@ const Parameters<Entry>& flow_parameters() {
           .time("start", &Entry::start, kStartTimes, "time at which the sender starts")
           .integer("class", &Entry::traffic_class, kTrafficClasses, "data class that it travels in")
           .integer("priority", &Entry::priority, {0, UINT8_MAX},
-                   "priority among the messages of its queue pair; among queue pairs with "
-                   "transport.nic_priorities")
+                   "priority among the messages of its queue pair, and with transport.nic_priorities also "
+                   "among the queue pairs of its NIC")
           .integer("path", &Entry::path, {-1, kMaxPathHint},
                    "path hint: the index of its path among those of equal cost; -1: routing chooses")
           .integer("channel", &Entry::channel, {-1, kMaxChannel},

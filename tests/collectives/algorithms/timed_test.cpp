@@ -60,7 +60,7 @@ Time time_of(const std::string& algorithm, CollectiveKind kind, std::uint32_t p,
   const auto executor = Executor::create(
       loop, endpoint, parse_config(settings_of(algorithm, kind, slice, network.slots), "test.yaml"), 100'000);
   executor->set_listener(&done);
-  std::vector<std::uint32_t> members(p);
+  std::vector<GpuId> members(p);
   std::iota(members.begin(), members.end(), 0U);
   start_all(*executor, kind, members, n);
   loop.run();
@@ -658,7 +658,7 @@ double over_packets(const std::string& cluster, const std::string& algorithm, st
                                          parse_config(settings_of(algorithm, kind, "1 GiB"), "test.yaml"),
                                          static_cast<std::uint32_t>(fixture.cluster.graph.port_count()));
   executor->set_listener(&done);
-  std::vector<std::uint32_t> members(p);
+  std::vector<GpuId> members(p);
   std::iota(members.begin(), members.end(), 0U);
   start_all(*executor, kind, members, n);
   fixture.loop.run();

@@ -69,7 +69,7 @@ TEST(CollnetChain, TakesTheLatenciesOfItsModel) {
   const auto time_of = [](std::uint32_t gpus, const std::string& more) {
     PacketCollectives cluster(
         fabric("{kind: dgx_a100}", "{kind: collnet_chain, chains: 1, chunk: 64 B" + more + "}"));
-    std::vector<std::uint32_t> members;
+    std::vector<GpuId> members;
     for (std::uint32_t host = 0; host < 2; ++host) {
       for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) members.push_back(8 * host + gpu);
     }

@@ -83,7 +83,7 @@ class Bench {
   }
 };
 
-CommunicationRequest request_of(CollectiveKind kind, const std::vector<std::uint32_t>& members, Bytes bytes,
+CommunicationRequest request_of(CollectiveKind kind, const std::vector<GpuId>& members, Bytes bytes,
                                 std::uint64_t communication = 1) {
   CommunicationRequest request;
   request.kind = kind;
@@ -221,7 +221,7 @@ TEST(Executor, LateRanksDelayARingAsMaxPlusSays) {
 // ---- Point-to-point
 
 TEST(PointToPoint, ReportsTheSendersStartAtBothEnds) {
-  const std::vector<std::uint32_t> pair{4, 1};
+  const std::vector<GpuId> pair{4, 1};
   for (const Time receiver_start : {Time{0}, Time{7}, Time{12}, Time{50}}) {
     Bench bench(5, 10);
     auto request = request_of(CollectiveKind::point_to_point, pair, 1000, 9);
@@ -235,7 +235,7 @@ TEST(PointToPoint, ReportsTheSendersStartAtBothEnds) {
 }
 
 TEST(PointToPoint, PaysTheHopButNoBase) {
-  const std::vector<std::uint32_t> inside{0, 1}, outside{1, 2};
+  const std::vector<GpuId> inside{0, 1}, outside{1, 2};
   Bench bench(4, 2, {8 * kGbps, kMicrosecond}, {8 * kGbps, 2 * kMicrosecond});
   bench.start_all(request_of(CollectiveKind::point_to_point, inside, 1000, 1));  // 1 byte a ns
   bench.start_all(request_of(CollectiveKind::point_to_point, outside, 4000, 2));
@@ -247,7 +247,7 @@ TEST(PointToPoint, PaysTheHopButNoBase) {
 }
 
 TEST(PointToPoint, RawIsOneMessage) {
-  const std::vector<std::uint32_t> pair{0, 1};
+  const std::vector<GpuId> pair{0, 1};
   Bench bench(2, 1, {}, {8 * kGbps, kMicrosecond});
   auto request = request_of(CollectiveKind::point_to_point, pair, kGigabyte);
   request.raw = true;
@@ -264,7 +264,7 @@ TEST(PointToPoint, RawIsOneMessage) {
 }
 
 TEST(PointToPoint, FillsTheSlotsAndNoMore) {
-  const std::vector<std::uint32_t> pair{0, 1};
+  const std::vector<GpuId> pair{0, 1};
   for (const std::uint32_t slots : {2U, 4U, 7U}) {
     Bench bench(2, 1, {}, {200 * kGbps, kMillisecond},
                 "{slices_per_chunk: 1, slots: " + std::to_string(slots) + "}");
@@ -363,7 +363,7 @@ TEST(Executor, BroadcastAndReduceArePipelines) {
 
 // A collective hands its last sends over; its communication number is free again once they are acknowledged.
 TEST(Executor, DoesNotWaitForAcknowledgementsOfACollective) {
-  const std::vector<std::uint32_t> pair{0, 1};
+  const std::vector<GpuId> pair{0, 1};
   Bench bench(2, 1, {}, {8 * kGbps, kMillisecond}, without_latency(", scale_out_channels: 1"));
   bench.start_all(request_of(CollectiveKind::broadcast, pair, 1000, 1));
   bench.start_all(request_of(CollectiveKind::point_to_point, pair, 1000, 2));
@@ -394,7 +394,7 @@ TEST(Executor, SendsTheFlagOfAnEmptyChunk) {
 }
 
 TEST(Executor, LetsAGroupOfOneBeDoneAtOnce) {
-  const std::vector<std::uint32_t> alone{2};
+  const std::vector<GpuId> alone{2};
   Bench bench(4, 1, {}, {});
   const auto request = request_of(CollectiveKind::all_reduce, alone, 1000);
   bench.start_at(17, 2, request);
@@ -404,7 +404,7 @@ TEST(Executor, LetsAGroupOfOneBeDoneAtOnce) {
 }
 
 TEST(Executor, NeverCallsBackFromStart) {
-  const std::vector<std::uint32_t> pair{0, 1};
+  const std::vector<GpuId> pair{0, 1};
   Bench bench(2, 0);
   auto request = request_of(CollectiveKind::point_to_point, pair, 10);
   bench.executor->start(0, request);
@@ -490,7 +490,7 @@ TEST(Executor, SendsEveryByteOnceWhateverTheCutting) {
 }
 
 TEST(Executor, RunsOperationsOfOverlappingGroupsAtOnce) {
-  const std::vector<std::uint32_t> rows[2] = {{0, 1, 2}, {3, 4, 5}}, columns[3] = {{0, 3}, {4, 1}, {2, 5}};
+  const std::vector<GpuId> rows[2] = {{0, 1, 2}, {3, 4, 5}}, columns[3] = {{0, 3}, {4, 1}, {2, 5}};
   Bench alone(6, 3, {80 * kGbps, kMicrosecond}, {});
   alone.start_all(request_of(CollectiveKind::all_reduce, rows[0], 9'000'000, 1));
   const Time expected = alone.run();
@@ -568,12 +568,12 @@ TEST(Waiting, SaysWhatIsMissing) {
       lines[1],
       "gpu 1: all_reduce 0xab round 1 of 1: channel 0 thread block 0 waits to reduce chunk 3 of the input "
       "from gpu 0");
-  EXPECT_EQ(lines[3], "gpu 3: 16 messages of communication 0xab arrived, which the GPU has not started");
+  EXPECT_EQ(lines[3], "gpu 3: 16 messages of all_reduce 0xab arrived, which the GPU has not started");
   EXPECT_EQ(bench.executor->waiting(2).size(), 2U);
 }
 
 TEST(Waiting, NamesLatencySlotsAndAcknowledgements) {
-  const std::vector<std::uint32_t> pair{0, 1};
+  const std::vector<GpuId> pair{0, 1};
   Bench bench(2, 1, {}, {8 * kGbps, kMillisecond},
               "{scale_out_channels: 1, hop_latency_net_ring: 0, slices_per_chunk: 1}");
   bench.start_all(request_of(CollectiveKind::broadcast, pair, 6 * kMebibyte, 1));
@@ -598,8 +598,7 @@ TEST(Waiting, NamesTheJob) {
   bench.run();
   const auto lines = bench.executor->waiting(2);
   EXPECT_THAT(lines[0], StartsWith("gpu 0: all_reduce 0x7 of job 3 round 1 of 1"));
-  EXPECT_EQ(lines[1],
-            "gpu 1: 1 messages of communication 0x7 of job 3 arrived, which the GPU has not started");
+  EXPECT_EQ(lines[1], "gpu 1: 1 messages of all_reduce 0x7 of job 3 arrived, which the GPU has not started");
 }
 
 TEST(Waiting, NamesTheCommunicationOfAPart) {
@@ -610,7 +609,9 @@ TEST(Waiting, NamesTheCommunicationOfAPart) {
   request.whole = 7;
   bench.start_at(0, 0, request);
   bench.run();
-  EXPECT_THAT(bench.executor->waiting(1)[0], StartsWith("gpu 0: part 4 of all_reduce 0x7 round 1 of 1"));
+  const auto lines = bench.executor->waiting(2);
+  EXPECT_THAT(lines[0], StartsWith("gpu 0: part 4 of all_reduce 0x7 round 1 of 1"));
+  EXPECT_EQ(lines[1], "gpu 1: 1 messages of part 4 of all_reduce 0x7 arrived, which the GPU has not started");
 }
 
 // ---- Parameters

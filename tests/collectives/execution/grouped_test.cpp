@@ -55,7 +55,7 @@ struct Call {
     }
   }
   EventLoop loop;
-  std::vector<std::uint32_t> members;
+  std::vector<GpuId> members;
   FakeEndpoint endpoint;
   Completions done;
   std::unique_ptr<Executor> executor;

@@ -159,7 +159,7 @@ TEST(Nvls, SharesPortsWithOtherTraffic) {
   const auto members = every(1, 8);
   PacketCollectives alone(dgx(kFullRate, kNoLatency)), both(dgx(kFullRate, kNoLatency));
   const Time undisturbed = alone.run(request_of(CollectiveKind::all_reduce, members, n));
-  const std::vector<std::uint32_t> two{0, 1};
+  const std::vector<GpuId> two{0, 1};
   CommunicationRequest other = request_of(CollectiveKind::point_to_point, two, n);
   other.raw = true;
   other.communication = 6;
@@ -388,10 +388,10 @@ TEST(NvlsTree, IsLimitedByCopiesOnTwoHostsAndHasFewSteps) {
 // different numbers of GPUs, or GPUs not in order, rings and trees are used.
 TEST(NvlsTree, IsWhatNcclTakesForMuch) {
   PacketCollectives hosts(h100_hosts(3, "nccl, protocol: auto"));
-  const auto choice = [&](const std::vector<std::uint32_t>& members, Bytes bytes) {
+  const auto choice = [&](const std::vector<GpuId>& members, Bytes bytes) {
     return hosts.executor->choice(request_of(CollectiveKind::all_reduce, members, bytes));
   };
-  const std::vector<std::uint32_t> two = every(1, 16), uneven = every(1, 12);
+  const std::vector<GpuId> two = every(1, 16), uneven = every(1, 12);
   EXPECT_EQ(choice(two, 64 * kKibibyte).algorithm, "tree");
   EXPECT_EQ(choice(two, 256 * kMebibyte).algorithm, "nvls_tree");
   EXPECT_THAT(choice(two, 256 * kMebibyte).why, HasSubstr("next ring"));
@@ -400,7 +400,7 @@ TEST(NvlsTree, IsWhatNcclTakesForMuch) {
   EXPECT_THAT(choice(uneven, 256 * kMebibyte).why, HasSubstr("not as many GPUs of each host"));
   EXPECT_THAT(choice({0, 8, 1, 9}, 256 * kMebibyte).why,
               HasSubstr("the GPUs of a host do not follow each other"));
-  const std::vector<std::uint32_t> pairs = {0, 1, 8, 9};
+  const std::vector<GpuId> pairs = {0, 1, 8, 9};
   EXPECT_EQ(choice(pairs, 256 * kMebibyte).why.find("no NVLS"), std::string::npos);
 }
 

@@ -51,9 +51,9 @@ constexpr const char* kTwoDgx =
 // the network sees.
 TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
   const auto eight = every(1, 8), sixteen = every(1, 16);
-  const std::vector<std::uint32_t> rail{0, 8}, alone{3};
+  const std::vector<GpuId> rail{0, 8}, alone{3};
   PacketCollectives dgx(kTwoDgx);
-  const auto started = [&](const std::vector<std::uint32_t>& members, std::uint64_t communication) {
+  const auto started = [&](const std::vector<GpuId>& members, std::uint64_t communication) {
     auto request = request_of(CollectiveKind::all_gather, members, 24 * kMebibyte);
     request.communication = communication;
     return std::pair(dgx.executor->start(members[0], request),
@@ -133,7 +133,7 @@ TEST(PacketExecutor, TheCostModelChoosesTheProtocol) {
 
 // Compares an all-reduce of all members with measured times, each within its tolerance. Returns the geometric
 // mean of the errors, without the first, from which the launch time was taken.
-double expect_measured(const std::string& yaml, const std::vector<std::uint32_t>& members,
+double expect_measured(const std::string& yaml, const std::vector<GpuId>& members,
                        const std::vector<std::tuple<Bytes, double, double>>& measured) {
   double logarithms = 0;
   for (const auto& [bytes, microseconds, tolerance] : measured) {
@@ -244,7 +244,7 @@ TEST(PacketExecutor, ABroadcastAndAReduceUseAllNics) {
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::reduce}) {
     for (const std::uint32_t root : {0U, 5U, 14U}) {
       PacketCollectives dgx(kTwoDgx + std::string("collectives: {broadcast: nccl, reduce: nccl}\n"));
-      const std::vector<std::uint32_t> members = every(1, 16);
+      const std::vector<GpuId> members = every(1, 16);
       CommunicationRequest request = request_of(kind, members, n);
       request.root = root;
       const auto seconds = static_cast<double>(dgx.run(request)) / 1e12;
@@ -461,7 +461,7 @@ TEST(LongPacketExecutor, TwoStepsAreFasterThanOneForLittle) {
 }
 
 TEST(PacketExecutor, RawTransferIsOneFlow) {
-  const std::vector<std::uint32_t> pair{3, 11};
+  const std::vector<GpuId> pair{3, 11};
   PacketCollectives dgx("topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n");
   auto request = request_of(CollectiveKind::point_to_point, pair, 10 * kMegabyte);
   request.raw = true;

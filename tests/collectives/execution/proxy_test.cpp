@@ -29,7 +29,7 @@ std::vector<Time> times_at(const std::string& collectives) {
   const std::unique_ptr<Executor> executor =
       Executor::create(loop, endpoint, parse_config(collectives, "test.yaml"), 100'000);
   executor->set_listener(&done);
-  const std::vector<std::uint32_t> members = everyone(kRanks);
+  const std::vector<GpuId> members = everyone(kRanks);
   auto request = request_of(CollectiveKind::all_to_all, members, 8 * kRanks);
   for (request.index = 0; request.index < kRanks; ++request.index) executor->start(request.index, request);
   loop.run();

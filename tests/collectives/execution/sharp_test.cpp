@@ -125,7 +125,7 @@ TEST(Sharp, EachLinkOfTheTreeCarriesTheBufferOnceEachWay) {
     PacketCollectives cluster(fabric(topology, kNoLatency));
     const Graph& graph = cluster.packets.cluster.graph;
     const auto hosts = static_cast<std::uint32_t>(cluster.packets.cluster.gpus.size());
-    std::vector<std::uint32_t> members = every(1, hosts);
+    std::vector<GpuId> members = every(1, hosts);
     for (std::uint32_t i = hosts - 1; i > 0; --i)
       std::swap(members[i], members[*rc::gen::inRange<std::uint32_t>(0, i + 1)]);
     members.resize(*rc::gen::inRange<std::uint32_t>(2, hosts + 1));
@@ -209,7 +209,7 @@ TEST(Sharp, TreesShareLinksWithEachOtherAndWithMessages) {
     cluster.executor->start(gpu, gpu % 2 == 0 ? one : two);
     cluster.executor->start(gpu, gpu % 2 == 0 ? two : one);
   }
-  const std::vector<std::uint32_t> pair{0, 7};
+  const std::vector<GpuId> pair{0, 7};
   CommunicationRequest other = request_of(CollectiveKind::point_to_point, pair, n);
   other.raw = true;
   other.communication = 7;
@@ -417,7 +417,7 @@ TEST(Sharp, OtherKindsUseAllNicsOfAHost) {
 // ---- What is refused
 
 TEST(Sharp, NeedsSwitchesThatAddUp) {
-  const auto starts = [](const std::string& yaml, const std::vector<std::uint32_t>& members) {
+  const auto starts = [](const std::string& yaml, const std::vector<GpuId>& members) {
     PacketCollectives made(yaml);
     made.executor->start(members[0], request_of(CollectiveKind::all_reduce, members, 1000));
   };

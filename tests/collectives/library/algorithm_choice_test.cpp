@@ -35,8 +35,8 @@ constexpr const char* kChoices =
 
 TEST(Choices, TakeTheFirstEntryThatFits) {
   const PacketCollectives dgx(two_dgx(kChoices));
-  const std::vector<std::uint32_t> all = every(1, 16), host = every(1, 8), rail = every(8, 2);
-  const auto algorithm = [&](Bytes bytes, const std::vector<std::uint32_t>& members) {
+  const std::vector<GpuId> all = every(1, 16), host = every(1, 8), rail = every(8, 2);
+  const auto algorithm = [&](Bytes bytes, const std::vector<GpuId>& members) {
     return dgx.executor->choice(request_of(Kind::all_reduce, members, bytes)).algorithm;
   };
   EXPECT_EQ(algorithm(64 * kKibibyte, all), "double_binary_tree");

@@ -84,10 +84,10 @@ TEST(AsConfigured, RunsAlgorithmsWithKernelsOfTheirOwn) {
 
 // PXN is NCCL's: by its library a message for another rail goes to the GPU of that rail first.
 TEST(AsConfigured, SendsALoneMessageStraight) {
-  const std::vector<std::uint32_t> pair{0, 13};
+  const std::vector<GpuId> pair{0, 13};
   const auto destinations = [&](const std::string& library) {
     const PacketCollectives dgx(two_dgx("point_to_point: nccl_p2p, library: " + library));
-    std::vector<std::uint32_t> all;
+    std::vector<GpuId> all;
     dgx.executor->for_each_batch(0, request_of(CollectiveKind::point_to_point, pair, kMebibyte),
                                  [&](const MessageBatch& batch) { all.push_back(batch.destination); });
     return all;

@@ -42,7 +42,7 @@ class Backward final : public CollectiveLibrary {
     if (request.explain) config.why = "backward";
     return config;
   }
-  void adjust(const std::vector<std::uint32_t>& members, CommunicatorLayout& layout) const override {
+  void adjust(const std::vector<GpuId>& members, CommunicatorLayout& layout) const override {
     ++adjusted;
     EXPECT_EQ(members.size(), layout.rings.front().size());
     for (std::vector<std::uint32_t>& ring : layout.rings) std::reverse(ring.begin(), ring.end());
@@ -161,7 +161,7 @@ const Registration<CollectiveAlgorithm> kByRail{
 
 TEST(CollectiveAlgorithm, MayNeedTheHostsAndRailsOfItsRanks) {
   // Each GPU of a DGX A100 has a rail of its own. GPUs 0 and 8 are on the first, 1 and 9 on the second.
-  const std::vector<std::uint32_t> members{0, 2, 1, 8, 10, 9};
+  const std::vector<GpuId> members{0, 2, 1, 8, 10, 9};
   for (const char* library : {"nccl", "as_configured", "test_backward"}) {
     PacketCollectives cluster(collectives(std::string("library: ") + library + ", broadcast: test_by_rail"));
     const auto next_of = [&](std::uint32_t index) {

@@ -9,14 +9,14 @@
 #include <set>
 #include <utility>
 
+#include "sim/collectives/library/channel_orders.h"
 #include "tests/collectives/fake_endpoint.h"
 
 namespace netsim::communicator_layout_test {
 namespace {
 
 // `direct`: of links between any two GPUs of a host.
-CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uint32_t per_host,
-                             BitRate direct = 0) {
+CommunicatorLayout layout_of(const std::vector<GpuId>& members, std::uint32_t per_host, BitRate direct = 0) {
   EventLoop loop;
   const std::uint32_t gpus = *std::max_element(members.begin(), members.end()) + 1;
   FakeEndpoint endpoint(loop, gpus, per_host, {}, {});

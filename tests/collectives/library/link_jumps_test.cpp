@@ -21,7 +21,7 @@ using test::request_of;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::uint32_t> jumps_of(const std::string& topology, const std::vector<std::uint32_t>& members) {
+std::vector<std::uint32_t> jumps_of(const std::string& topology, const std::vector<GpuId>& members) {
   const Cluster cluster = build_cluster(parse_config("topology: " + topology + "\n", "test.yaml"));
   return link_jumps(linked_gpus(cluster), members);
 }

@@ -158,7 +158,7 @@ TEST(RingsAlongLinks, HalvesOfAnAllReduceHaveThemToo) {
 // Blink's group of DGX-1V GPUs that no NVLink ring joins keeps its order. It goes over another GPU or PCIe,
 // and there is no error.
 TEST(RingsAlongLinks, AGroupWithoutARingKeepsItsOrder) {
-  const std::vector<std::uint32_t> members{0, 5, 6, 7};  // 0 has no link to any of the others
+  const std::vector<GpuId> members{0, 5, 6, 7};  // 0 has no link to any of the others
   PacketCollectives hosts(two_of("dgx_1v"));
   const Time end = hosts.run(request_of(CollectiveKind::all_reduce, members, 100 * kMebibyte));
   EXPECT_GT(bus_bandwidth(4, 100 * kMebibyte, end), 5);

@@ -78,7 +78,7 @@ Outcome run(const std::string& yaml, std::uint32_t ranks, Time delay) {
   EventLoop loop;
   IdealEndpoint endpoint(loop, ranks, delay, 0);
   const auto executor = Executor::create(loop, endpoint, ConfigNode(), ranks);
-  std::vector<std::uint32_t> gpus;
+  std::vector<GpuId> gpus;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) gpus.push_back(rank);
   std::vector<Time> durations;
   for (const Work& work : source->works()) durations.push_back(total_duration(work));

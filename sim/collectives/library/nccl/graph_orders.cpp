@@ -16,7 +16,7 @@ using Orders = LinkOrders::Orders;
 
 // Sites: the members of a group and the network that joins them.
 struct Sites {
-  const std::vector<std::uint32_t>& members;
+  const std::vector<GpuId>& members;
   const Endpoint& endpoint;
 };
 
@@ -28,7 +28,7 @@ std::vector<NcclGraph::Device> devices_of(const Domain& domain, const Sites& sit
   devices.reserve(domain.places.size());
   std::map<std::uint32_t, std::uint32_t> hosts;
   for (const std::uint32_t place : domain.places) {
-    const std::uint32_t gpu = sites.members[place];
+    const GpuId gpu = sites.members[place];
     const auto host = hosts.try_emplace(sites.endpoint.site(gpu).host, hosts.size()).first->second;
     devices.push_back({host, device_number(sites.endpoint, gpu)});
   }
@@ -174,13 +174,13 @@ NcclGraph::Graph graph_along(const Domain& domain, const Sites& sites, const Ord
 
 }  // namespace
 
-void take_orders(const NcclGraph& graph, const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
+void take_orders(const NcclGraph& graph, const std::vector<GpuId>& members, const Endpoint& endpoint,
                  CommunicatorLayout& layout) {
   const std::vector<Domain> domains = domains_of(members, endpoint);
   take_given(Given(domains, {members, endpoint}, graph), domains.size(), layout);
 }
 
-NcclGraph graph_of(const std::vector<std::uint32_t>& members, const Endpoint& endpoint,
+NcclGraph graph_of(const std::vector<GpuId>& members, const Endpoint& endpoint,
                    const CommunicatorLayout& layout, std::uint32_t inside) {
   const Sites sites{members, endpoint};
   const Domain first = domains_of(members, endpoint).front();

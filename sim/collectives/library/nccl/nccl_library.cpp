@@ -24,14 +24,14 @@ class NcclLibrary final : public CollectiveLibrary, public GraphWriter {
   CollectiveConfig configure(const LibraryRequest& request) const override {
     return is_collective(request.communication.kind) ? collective(request) : point_to_point(request);
   }
-  void adjust(const std::vector<std::uint32_t>& members, CommunicatorLayout& layout) const override {
+  void adjust(const std::vector<GpuId>& members, CommunicatorLayout& layout) const override {
     if (settings_.graph) take_orders(*settings_.graph, members, *network_, layout);
   }
   // A proxy sends on what has arrived, as in a step between hosts.
   Time forwarding_latency(Protocol protocol) const override {
     return parameters_->of(protocol).hop_latency_net_ring;
   }
-  std::string nccl_graph(const std::vector<std::uint32_t>& members, LibraryContext& context) const override;
+  std::string nccl_graph(const std::vector<GpuId>& members, LibraryContext& context) const override;
 
  private:
   CollectiveConfig collective(const LibraryRequest& request) const;
@@ -101,7 +101,7 @@ void NcclLibrary::prepare(const LibrarySetup& setup) {
 
 CollectiveConfig NcclLibrary::point_to_point(const LibraryRequest& request) const {
   const CommunicationRequest& communication = request.communication;
-  const std::vector<std::uint32_t>& members = *communication.members;
+  const std::vector<GpuId>& members = *communication.members;
   const NamedAlgorithm named = named_algorithm(request);
   const NcclTraits traits = nccl_traits_of(*named.algorithm);
   const Protocol protocol = parameters_->protocol.value_or(
@@ -144,8 +144,7 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
   return config;
 }
 
-std::string NcclLibrary::nccl_graph(const std::vector<std::uint32_t>& members,
-                                    LibraryContext& context) const {
+std::string NcclLibrary::nccl_graph(const std::vector<GpuId>& members, LibraryContext& context) const {
   const CollectivesParameters& parameters = context.parameters();
   CommunicatorLayout layout = context.layout(members);
   NcclGraph graph =

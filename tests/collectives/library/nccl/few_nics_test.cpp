@@ -92,7 +92,7 @@ TEST_F(FewNics, RingsEnterAndLeaveByTheGpuNearestToTheNic) {
 TEST_F(FewNics, GpusThatAreEquallyFarShareTheRings) {
   const PacketFixture packets(two_hosts({0, 2, 4, 6}));
   LinkOrders orders;
-  const std::vector<std::uint32_t> members{1, 3, 5, 7, 9, 11, 13, 15};
+  const std::vector<GpuId> members{1, 3, 5, 7, 9, 11, 13, 15};
   const CommunicatorLayout layout = lay_out(members, *packets.network, orders);
   ASSERT_EQ(layout.rings.size(), 4u);
   std::set<std::uint32_t> first, last;
@@ -128,7 +128,7 @@ TEST_F(FewNics, RunOnAsManyChannelsAsNccl) {
 }
 
 std::pair<std::uint32_t, std::uint32_t> channels_of(const std::string& config,
-                                                    const std::vector<std::uint32_t>& members) {
+                                                    const std::vector<GpuId>& members) {
   const PacketFixture packets(config);
   LinkOrders orders;
   const CommunicatorLayout layout = lay_out(members, *packets.network, orders);

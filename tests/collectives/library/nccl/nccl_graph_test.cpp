@@ -40,7 +40,7 @@ constexpr const char* kPair = R"(<graphs version="1">
 
 NcclGraph pair() { return read_nccl_graph(kPair, "graph.xml"); }
 
-CommunicatorLayout along_graph(const NcclGraph& graph, const std::vector<std::uint32_t>& members,
+CommunicatorLayout along_graph(const NcclGraph& graph, const std::vector<GpuId>& members,
                                const Endpoint& endpoint, LinkOrders& orders) {
   CommunicatorLayout layout = lay_out(members, endpoint, orders);
   take_orders(graph, members, endpoint, layout);
@@ -48,7 +48,7 @@ CommunicatorLayout along_graph(const NcclGraph& graph, const std::vector<std::ui
   return layout;
 }
 
-CommunicatorLayout layout_of(const std::vector<std::uint32_t>& members, std::uint32_t per_host,
+CommunicatorLayout layout_of(const std::vector<GpuId>& members, std::uint32_t per_host,
                              const NcclGraph* graph) {
   EventLoop loop;
   FakeEndpoint endpoint(loop, members.back() + 1, per_host, {}, {});
@@ -80,8 +80,7 @@ TEST(NcclGraphs, SayRingsAndTrees) {
 // For other groups the library finds its own graphs.
 TEST(NcclGraphs, AreOfGroupsWithAllTheirGpus) {
   const NcclGraph graph = pair();
-  for (const std::vector<std::uint32_t>& members :
-       {std::vector<std::uint32_t>{0, 4, 8}, {0, 1, 4}, {0, 1, 2, 4, 5, 6}}) {
+  for (const std::vector<GpuId>& members : {std::vector<GpuId>{0, 4, 8}, {0, 1, 4}, {0, 1, 2, 4, 5, 6}}) {
     const CommunicatorLayout own = layout_of(members, 4, nullptr), given = layout_of(members, 4, &graph);
     EXPECT_EQ(given.given_rings.channels, 0U);
     EXPECT_EQ(given.rings, own.rings);
@@ -105,7 +104,7 @@ TEST(NcclGraphs, AreWrittenAsTheyAreRead) {
   EXPECT_EQ(write_nccl_graph(again), text);
   for (const std::uint32_t per_host : {2U, 4U, 8U}) {
     EventLoop loop;
-    const std::vector<std::uint32_t> members = everyone(3 * per_host);
+    const std::vector<GpuId> members = everyone(3 * per_host);
     FakeEndpoint endpoint(loop, 3 * per_host, per_host, {}, {});
     LinkOrders orders;
     const CommunicatorLayout own = lay_out(members, endpoint, orders);

@@ -44,7 +44,7 @@ struct Played {
     loop.run();
   }
   EventLoop loop;
-  std::vector<std::uint32_t> members;
+  std::vector<GpuId> members;
   FakeEndpoint endpoint;
   Completions done;
   std::unique_ptr<Executor> executor;

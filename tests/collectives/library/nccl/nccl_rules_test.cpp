@@ -253,7 +253,7 @@ TEST(NcclChoice, KeepsToItsLists) {
 
 // Four hosts of eight GPUs, or whatever `host` has.
 LibraryChoice choice_over(const std::string& host, bool aggregation, const std::string& collectives,
-                          const std::vector<std::uint32_t>& members, Kind kind = Kind::all_reduce,
+                          const std::vector<GpuId>& members, Kind kind = Kind::all_reduce,
                           Bytes bytes = kMebibyte) {
   const PacketCollectives cluster(
       "topology: {kind: rail_optimized, hosts_per_leaf: 4, units: 1, spines: 2, link: infiniband, rate: 200 "
@@ -337,7 +337,7 @@ TEST(NcclChoice, ListsAndTunersNameCollNet) {
 }
 
 TEST(NcclChoice, SaysWhyThereIsNoCollNet) {
-  const auto why = [](const std::vector<std::uint32_t>& members) {
+  const auto why = [](const std::vector<GpuId>& members) {
     return choice_over("dgx_a100", true, kAllByNccl, members).why;
   };
   EXPECT_THAT(why({0, 1, 8}), HasSubstr("; no CollNet: not as many GPUs of each host"));

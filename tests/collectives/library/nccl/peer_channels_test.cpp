@@ -22,7 +22,7 @@ using test::PacketCollectives;
 using test::PacketFixture;
 using test::request_of;
 
-PeerChannels channels_of(const std::string& cluster, const std::vector<std::uint32_t>& members) {
+PeerChannels channels_of(const std::string& cluster, const std::vector<GpuId>& members) {
   const PacketFixture fixture(cluster);
   LinkOrders orders;
   const CommunicatorLayout layout = lay_out(members, *fixture.network, orders);
@@ -100,7 +100,7 @@ struct Lone {
     loop.run();
   }
   EventLoop loop;
-  std::vector<std::uint32_t> members;
+  std::vector<GpuId> members;
   FakeEndpoint endpoint;
   Completions done;
   std::unique_ptr<Executor> executor;
@@ -150,7 +150,7 @@ TEST(Pxn, TakesTheNicsTime) {
   const auto time_of = [](const char* algorithm, std::uint32_t to, Bytes bytes) {
     PacketCollectives rails(std::string(kRails) + "collectives: {slots: 8, point_to_point: " + algorithm +
                             "}\n");
-    const std::vector<std::uint32_t> members{0, to};
+    const std::vector<GpuId> members{0, to};
     rails.run(request_of(CollectiveKind::point_to_point, members, bytes));
     return static_cast<double>(
         rails.recorder.of(to, 5).ended);  // the receiver's: it needs no acknowledgement
