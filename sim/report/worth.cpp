@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/core/config.h"
 #include "sim/core/output.h"
 
 namespace netsim {
@@ -136,6 +137,8 @@ const char* to_string(WorthLine::Kind kind) {
       return "p99_fct";
   }
 }
+
+std::string age_text(Time age) { return age == 0 ? "0" : format_time(age); }
 
 bool Worth::interrupted() const {
   return std::any_of(runs.begin(), runs.end(),

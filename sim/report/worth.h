@@ -22,6 +22,9 @@ struct WorthJob {
   double exposed_s = 0;         // JobSummary::exposed_s
 };
 
+// Returns "0", or the age with its unit.
+std::string age_text(Time age);
+
 // WorthRun: one of the runs, and its results once it was played.
 struct WorthRun {
   std::string name;         // of its directory: "all", "without_queues", "age_queues_10us"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/config.h"
 #include "sim/report/canvas.h"
 #include "sim/report/worth.h"
 
@@ -36,6 +35,12 @@ const WorthLine* find_subject(const std::vector<WorthLine>& lines, const WorthLi
   const auto found = std::find_if(lines.begin(), lines.end(),
                                   [&](const WorthLine& line) { return same_subject(line, subject); });
   return found == lines.end() ? nullptr : &*found;
+}
+
+// Returns the title of the curves of a time.
+std::string title_of(const WorthLine& subject) {
+  if (subject.kind == WorthLine::Kind::job) return "JCT of " + printable(subject.name);
+  return subject.kind == WorthLine::Kind::mean_jct ? "mean JCT" : subject.name;
 }
 
 // ValueAxis: a vertical axis of changes in percent, with its range and the distance of its ticks.
@@ -148,7 +153,7 @@ class WorthPicture {
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const double middle = kLeftOfPlot + (static_cast<double>(i) + 0.5) * group;
       draw_group(fields_[i], middle, group, axis);
-      name_place(middle, worth_.runs[fields_[i]].title);
+      name_place(middle, worth_.runs[fields_[i]].field);
     }
     std::vector<std::string> names;
     for (const WorthLine& subject : subjects_) names.push_back(printable(subject.name));
@@ -207,7 +212,7 @@ class WorthPicture {
     std::vector<double> values;
     for (std::size_t run = 1; run < lines_.size(); ++run) values.push_back(percent(run, subject).value_or(0));
     const ValueAxis axis = ValueAxis::of(values);
-    begin_plot(fmt::format("{} over the age of each field ({} with all)", printable(subject.name),
+    begin_plot(fmt::format("{} by the age of each field ({} with all)", title_of(subject),
                            human_seconds(subject.time_s.value_or(0))),
                axis);
     std::vector<std::string> names;
@@ -218,7 +223,7 @@ class WorthPicture {
     }
     double taken = 0;  // right end of the last label
     for (const Time age : ages_) {
-      const std::string label = format_time(age);
+      const std::string label = age_text(age);
       const double half = 3.2 * static_cast<double>(label.size());
       if (x_of(age) - half < taken) continue;
       taken = x_of(age) + half + 4;

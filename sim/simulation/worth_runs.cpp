@@ -59,7 +59,7 @@ WorthRun run_without(const std::string& field) {
 }
 
 WorthRun run_of_age(const std::string& field, Time age, Time configured) {
-  const std::string text = format_time(age);
+  const std::string text = age_text(age);
   std::string word = text;
   std::erase(word, ' ');
   WorthRun run;

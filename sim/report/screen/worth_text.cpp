@@ -28,8 +28,8 @@ std::string seconds_text(const std::optional<double>& value) { return value ? hu
 // WorthTable: the columns of the table of all runs.
 struct WorthTable {
   TableColumn run{"run", 0, true, {}}, job{"job", 0, true, {}}, time{"time", 0, false, {}},
-      difference{"differs by", 1, false, {}}, change{"", 0, false, {}}, exposed{"exposed", 2, false, {}},
-      exposed_difference{"differs by", 3, false, {}};
+      difference{"more", 1, false, {}}, change{"", 0, false, {}}, exposed{"exposed", 2, false, {}},
+      exposed_difference{"more", 3, false, {}};
 
   void add(const std::string& title, const WorthLine& line) {
     run.cells.push_back(title);
@@ -125,7 +125,8 @@ std::string render_worth(const Worth& worth, std::size_t width) {
   text += "\n" + table.text(width) + "\n";
   for (const WorthRun& run : worth.runs) {
     if (run.message.empty() || run.same_as_all) continue;
-    text += "  " + wrapped(printable(run.title + ": " + run.state + ": " + run.message), 2, 4, width) + "\n";
+    const std::string refused = run.state == "refused" ? "refused: " : "";
+    text += "  " + wrapped(printable(run.title + ": " + refused + run.message), 2, 4, width) + "\n";
   }
   return text + wrapped(conclusion(worth), 0, 0, width) + "\n";
 }
