@@ -311,8 +311,7 @@ class WorthStudy {
   ExitCode play_all() {
     if (!options_.output.empty()) files_.emplace(options_.output);
     play_worth(worth_, [this](WorthRun& run) { play_one(run); });
-    if (files_) files_->finish(worth_, manifest_);
-    show_all();
+    finish();
     return worth_.interrupted() ? ExitCode::interrupted : code_;
   }
   void show_plan() const {
@@ -324,6 +323,7 @@ class WorthStudy {
     const bool first = &run == &worth_.runs.front();
     if (!first && interrupted()) {
       run.state = to_string(Outcome::interrupted);
+      run.message = "interrupted before it began";
       return;
     }
     if (!options_.quiet) {
@@ -335,6 +335,9 @@ class WorthStudy {
     const ExitCode code = play(options, call, [&](const Results& results, const Manifest& manifest) {
       if (first) begin_files(manifest);
       record_worth(worth_, run, results);
+      if (results.outcome != Outcome::interrupted) return;
+      finish();
+      end_interrupted();
     });
     if (first) code_ = code;
   }
@@ -343,14 +346,20 @@ class WorthStudy {
     manifest_.command = call_.command;
     if (files_) files_->begin();
   }
+  void finish() {
+    if (files_) files_->finish(worth_, manifest_);
+    show_all();
+  }
   void show_all() const {
     if (options_.json) {
       print(worth_json(worth_));
     } else if (!options_.quiet) {
       print(render_worth(worth_, line_width(stdout)));
     }
-    const WorthRun& all = worth_.runs.front();
-    if (!all.message.empty()) complain(all.title + ": " + all.message);
+    for (const WorthRun& run : worth_.runs) {
+      const bool ends = &run == &worth_.runs.front() || run.state == to_string(Outcome::interrupted);
+      if (ends && !run.message.empty()) complain(run.title + ": " + run.message);
+    }
   }
 
   const Options& options_;
