@@ -150,6 +150,19 @@ TEST(WorthTable, FitsTheWidthAndSaysWhatWasWorthMost) {
   EXPECT_THAT(render_worth(with_ages(), 200), HasSubstr("The schedulers cannot do without `deadlines`."));
 }
 
+TEST(WorthTable, CutsLongNamesOfJobs) {
+  Worth worth = two_jobs();
+  worth.runs.resize(2);
+  for (WorthRun& run : worth.runs) {
+    run.jobs[0].name = std::string(90, 'x');
+    run.jobs[1].name = "\xc3\xbc\xc3\xbc\xc3\xbc and a long name of a job";
+  }
+  const std::string text = render_worth(worth, 80);
+  for (const std::string& line : lines_in(text)) EXPECT_LE(columns(line), 80U) << line;
+  EXPECT_THAT(text, HasSubstr(" " + std::string(17, 'x') + "... "));
+  EXPECT_THAT(text, HasSubstr("\xc3\xbc\xc3\xbc\xc3\xbc and a long na... "));
+}
+
 TEST(WorthTable, SaysWhereNothingWasWorthAnything) {
   Worth worth = two_jobs();
   worth.runs.resize(2);

@@ -186,7 +186,7 @@ TEST_F(WorthProgram, ShowsATableAndRefusesToDoWithoutTheTopology) {
   ASSERT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("without sizes"));
   EXPECT_THAT(ended.out, HasSubstr("without topology: refused: "));
-  EXPECT_THAT(ended.out, HasSubstr("mean JCT"));
+  EXPECT_THAT(ended.out, HasSubstr("`sizes` was worth most"));
   EXPECT_THAT(ended.err, HasSubstr("netsim: run 2 of 3: without topology\n"));
   std::istringstream lines(ended.out);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 80U) << line;

@@ -25,6 +25,15 @@ std::string percent_text(const std::optional<double>& change) {
 
 std::string seconds_text(const std::optional<double>& value) { return value ? human_seconds(*value) : "-"; }
 
+// Returns the name of a job, without its end if it is too long for the table.
+std::string short_name(const std::string& name) {
+  constexpr std::size_t kLongest = 20;
+  std::string text = printable(name);
+  if (columns(text) <= kLongest) return text;
+  while (columns(text) > kLongest - 3) text.pop_back();
+  return text + "...";
+}
+
 // WorthTable: the columns of the table of all runs.
 struct WorthTable {
   TableColumn run{"run", 0, true, {}}, job{"job", 0, true, {}}, time{"time", 0, false, {}},
@@ -33,7 +42,7 @@ struct WorthTable {
 
   void add(const std::string& title, const WorthLine& line) {
     run.cells.push_back(title);
-    job.cells.push_back(printable(line.name));
+    job.cells.push_back(short_name(line.name));
     time.cells.push_back(seconds_text(line.time_s));
     difference.cells.push_back(signed_seconds(line.difference_s));
     change.cells.push_back(percent_text(line.change));
@@ -137,7 +146,7 @@ std::string render_worth_plan(const Worth& worth, std::size_t width) {
     name.cells.push_back(run.name);
     std::string assignments;
     for (const std::string& assignment : run.assignments) append_item(assignments, assignment);
-    if (run.same_as_all) assignments += " (as in `all`, not played again)";
+    if (run.same_as_all) assignments += " (as in `all`)";
     set.cells.push_back(assignments);
   }
   return counted(worth.runs.size(), "run") + " for --worth\n" +
