@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <iterator>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -43,8 +45,11 @@
 #include "sim/report/screen/screen.h"
 #include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
+#include "sim/report/worth.h"
+#include "sim/report/worth_files.h"
 #include "sim/simulation/decisions.h"
 #include "sim/simulation/simulation.h"
+#include "sim/simulation/worth_runs.h"
 #include "sim/topology/structure.h"
 #include "sim/workload/workload.h"
 
@@ -258,7 +263,9 @@ void show(const Options& options, const Results& results) {
   for (const std::string& line : results.waiting) std::fprintf(stderr, "  %s\n", printable(line).c_str());
 }
 
-ExitCode run(Options options, Call& call) {
+// Plays a run and hands over its results while the simulation is still there.
+ExitCode play(Options options, Call& call,
+              const std::function<void(const Results&, const Manifest&)>& ended) {
   const ReadLog log;
   Simulation simulation(setup_of(options));
   log_decisions(call.log, simulation);
@@ -275,10 +282,93 @@ ExitCode run(Options options, Call& call) {
   log_results(call.log, results);
   const RunText text{call.log.text(), std::move(manifest)};
   simulation.finish_files(results, &text);
-  show(options, results);
-  if (results.outcome == Outcome::interrupted) end_interrupted();
+  ended(results, text.manifest);
   return exit_code(results.outcome);
 }
+
+ExitCode run(const Options& options, Call& call) {
+  return play(options, call, [&options](const Results& results, const Manifest&) {
+    show(options, results);
+    if (results.outcome == Outcome::interrupted) end_interrupted();
+  });
+}
+
+// Returns the options of one of the runs of --worth.
+Options options_of(Options options, const WorthRun& run) {
+  options.worth = false;
+  options.assignments.insert(options.assignments.end(), run.assignments.begin(), run.assignments.end());
+  if (!options.output.empty()) options.output += "/" + run.name;
+  return options;
+}
+
+// WorthStudy: the runs of --worth, with the files about all of them.
+class WorthStudy {
+ public:
+  WorthStudy(const Options& options, const Call& call) : options_(options), call_(call) {
+    worth_.runs = worth_runs(read_configuration(options).config, options.ages);
+  }
+
+  ExitCode play_all() {
+    if (!options_.output.empty()) files_.emplace(options_.output);
+    play_worth(worth_, [this](WorthRun& run) { play_one(run); });
+    finish();
+    return worth_.interrupted() ? ExitCode::interrupted : code_;
+  }
+  void show_plan() const {
+    print(options_.json ? worth_json(worth_) : render_worth_plan(worth_, line_width(stdout)));
+  }
+
+ private:
+  void play_one(WorthRun& run) {
+    const bool first = &run == &worth_.runs.front();
+    if (!first && interrupted()) {
+      run.state = to_string(Outcome::interrupted);
+      run.message = "interrupted before it began";
+      return;
+    }
+    if (!options_.quiet) {
+      std::fprintf(stderr, "netsim: run %td of %zu: %s\n", &run - worth_.runs.data() + 1, worth_.runs.size(),
+                   run.title.c_str());
+    }
+    const Options options = options_of(options_, run);
+    Call call{quote_command(arguments_of_run(options)), call_.plugins, Log(options.log, true)};
+    const ExitCode code = play(options, call, [&](const Results& results, const Manifest& manifest) {
+      if (first) begin_files(manifest);
+      record_worth(worth_, run, results);
+      if (results.outcome != Outcome::interrupted) return;
+      finish();
+      end_interrupted();
+    });
+    if (first) code_ = code;
+  }
+  void begin_files(const Manifest& manifest) {
+    manifest_ = manifest;
+    manifest_.command = call_.command;
+    if (files_) files_->begin();
+  }
+  void finish() {
+    if (files_) files_->finish(worth_, manifest_);
+    show_all();
+  }
+  void show_all() const {
+    if (options_.json) {
+      print(worth_json(worth_));
+    } else if (!options_.quiet) {
+      print(render_worth(worth_, line_width(stdout)));
+    }
+    for (const WorthRun& run : worth_.runs) {
+      const bool ends = &run == &worth_.runs.front() || run.state == to_string(Outcome::interrupted);
+      if (ends && !run.message.empty()) complain(run.title + ": " + run.message);
+    }
+  }
+
+  const Options& options_;
+  const Call& call_;
+  Worth worth_;
+  std::optional<WorthFiles> files_;
+  Manifest manifest_;  // of `all`, with the command of --worth
+  ExitCode code_ = ExitCode::done;
+};
 
 // Returns the message for lack of memory: the requested size, the size in use, and the limit.
 std::string out_of_memory() {
@@ -328,9 +418,9 @@ ExitCode act(const Options& options, Call& call) {
   using Action = Options::Action;
   switch (options.action) {
     case Action::run:
-      return run(options, call);
+      return options.worth ? WorthStudy(options, call).play_all() : run(options, call);
     case Action::dry_run:
-      dry_run(options);
+      options.worth ? WorthStudy(options, call).show_plan() : dry_run(options);
       break;
     case Action::draw:
       draw(options);

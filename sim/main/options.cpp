@@ -47,6 +47,10 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   add("dry-run",
       "describe the cluster; with a workload also predict time, memory and sizes, from about a second of "
       "simulation; with --print-config print the configuration too");
+  add("worth",
+      "run as configured, then without each piece of information that the schedulers use (scheduling.views), "
+      "and say what each was worth; --worth ages=0,10us,1ms also with values of these ages; DIR has a folder "
+      "for each run; with --dry-run list the runs");
   add("draw", text()->value_name("OUT.svg"), "draw the cluster that the configuration describes");
   add("prove", text()->value_name("FILE"),
       "read a program of a collective (MSCCL XML; SCCL, TACCL, TE-CCL JSON; Chakra NAME.0.et), print what it "
@@ -218,6 +222,39 @@ void read_assignments(const std::vector<std::string>& given, Options& options) {
   }
 }
 
+// Reads the ages of --worth: "ages=0,10us,1ms".
+std::vector<Time> ages_of(const std::string& operand) {
+  constexpr std::string_view kKey = "ages=";
+  if (!operand.starts_with(kKey)) {
+    throw ConfigError("--worth: '" + operand +
+                      "' was given; only ages=LIST may follow, e.g. --worth ages=0,10us,1ms");
+  }
+  Place place;
+  place.file = "--worth ages";
+  std::vector<Time> ages;
+  std::istringstream list(operand.substr(kKey.size()) + ",");
+  for (std::string word; std::getline(list, word, ',');) {
+    ages.push_back(read_time(ConfigNode::scalar(word, place)));
+  }
+  std::sort(ages.begin(), ages.end());
+  if (const auto twice = std::adjacent_find(ages.begin(), ages.end()); twice != ages.end())
+    throw ConfigError("--worth ages: " + format_time(*twice) + " was given twice");
+  return ages;
+}
+
+// Reads --worth, and takes its ages from the words that belong to no option.
+void read_worth(Parsed& parsed, const std::string& action_name, Options& options) {
+  if (parsed.values.count("worth") == 0) return;
+  options.worth = true;
+  if (options.action != Options::Action::run && options.action != Options::Action::dry_run)
+    throw ConfigError("--worth and --" + action_name + " exclude each other");
+  if (parsed.values.count("print-config") != 0)
+    throw ConfigError("--worth and --print-config exclude each other");
+  if (parsed.operands.size() != 1) return;
+  options.ages = ages_of(parsed.operands.front());
+  parsed.operands.clear();
+}
+
 // Reads the options that select a plan of an algorithm.
 void read_plan_options(const po::variables_map& values, Options& options) {
   for (const char* name : {"kind", "ranks", "root"}) {
@@ -278,6 +315,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
     options.subject = parsed.operands.front();
     parsed.operands.clear();
   }
+  read_worth(parsed, action_name, options);
   if (!parsed.operands.empty()) {
     throw ConfigError("unexpected argument '" + parsed.operands.front() +
                       "' (options start with --; --help lists them)");
@@ -323,6 +361,24 @@ std::string usage(std::size_t width) {
               12, 12, width)
        << "\n";
   return text.str();
+}
+
+std::vector<std::string> arguments_of_run(const Options& options) {
+  std::vector<std::string> words;
+  const auto add = [&words](const char* option, const std::string& value) {
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  for (const std::string& plugin : options.plugins) add("--plugin", plugin);
+  add("--config", options.config);
+  for (const std::string& path : options.workload.all()) add("--workload", path);
+  for (const std::string& assignment : options.assignments) add("--set", assignment);
+  for (const std::string& assignment : options.workload_assignments) add("--set", "workload." + assignment);
+  if (options.seed != 1) add("--seed", std::to_string(options.seed));
+  if (options.threads != 0) add("--threads", std::to_string(options.threads));
+  if (options.until != kNever) add("--until", format_time(options.until));
+  if (!options.output.empty()) add("--out", options.output);
+  return words;
 }
 
 std::string quote_command(const std::vector<std::string>& arguments) {

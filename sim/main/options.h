@@ -46,8 +46,11 @@ struct Options {
   Time until = kNever;              // simulated time limit; above 0
   bool quiet = false;               // no progress display, no screen
   bool with_configuration = false;  // --dry-run --print-config: prints the configuration too
-  bool json = false;                // --json -: the summary goes to stdout instead of the screen
-  LogLevels log;                    // --log
+  // --worth: plays the run without each field of scheduling.views too, and with these ages (rising).
+  bool worth = false;
+  std::vector<Time> ages;
+  bool json = false;  // --json -: the summary goes to stdout instead of the screen
+  LogLevels log;      // --log
   // The argument of the action: --list KIND ("" = all), --describe NAME, --compile OUT.pb, --draw OUT.svg,
   // --prove FILE, --show-schedule PLAN, --write-program PLAN, --write-graph OUT.xml.
   std::string subject;
@@ -66,6 +69,8 @@ void require_workload(const Options& options);
 // Returns the text of --help, in lines of at most `width` columns (at least 60).
 std::string usage(std::size_t width = kDefaultWidth);
 
+// Returns the command line of a plain run with these options, without --log, --quiet and --json.
+std::vector<std::string> arguments_of_run(const Options& options);
 // Returns the command line so that it can be typed again, for the manifest and for reproducing a bug.
 std::string quote_command(const std::vector<std::string>& arguments);
 

@@ -105,6 +105,16 @@ void Canvas::arrow(Point from, Point to, const std::string& colour, double width
   set(triangle, "fill", colour);
 }
 
+void Canvas::area(Point corner, Point opposite, const std::string& colour, const std::string& title) {
+  pugi::xml_node rect = document_->boxes.append_child("rect");
+  set(rect, "x", std::min(corner.x, opposite.x));
+  set(rect, "y", std::min(corner.y, opposite.y));
+  set(rect, "width", std::abs(opposite.x - corner.x));
+  set(rect, "height", std::abs(opposite.y - corner.y));
+  set(rect, "fill", colour);
+  rect.append_child("title").text().set(title.c_str());
+}
+
 void Canvas::box(const Box& box, Style style, const std::string& name, const std::string& title) {
   pugi::xml_node rect = document_->boxes.append_child("rect");
   const double height = std::min(kBoxHeight, std::max(4.0, box.width));

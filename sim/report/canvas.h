@@ -36,6 +36,8 @@ class Canvas {
   enum class Head { triangle, plus };
   void arrow(Point from, Point to, const std::string& colour, double width, Head head,
              const std::string& title);
+  // Draws a filled rectangle between two opposite corners.
+  void area(Point corner, Point opposite, const std::string& colour, const std::string& title);
   // Draws a box with its name, in smaller letters if the box is narrow.
   void box(const Box& box, Style style, const std::string& name, const std::string& title);
   void text(Point at, const std::string& words, double font = kPictureFont, const char* anchor = "start",

@@ -410,16 +410,28 @@ std::string prediction_json(const Prediction& prediction, const Structure& struc
                     {"share_of_work", prediction.share}}}});
 }
 
-std::string manifest_json(const Manifest& manifest) { return text_of(plan_json(manifest)); }
+namespace {
+
+void add_files(Json& json, const Manifest& manifest) {
+  json["files"] = Json::array();
+  for (const WrittenFile& file : manifest.files)
+    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes.value_or(0)}});
+}
+
+}  // namespace
+
+std::string manifest_json(const Manifest& manifest) {
+  Json json = plan_json(manifest);
+  if (!manifest.files.empty()) add_files(json, manifest);
+  return text_of(json);
+}
 
 std::string manifest_json(const Manifest& manifest, const Results& results) {
   Json json = plan_json(manifest);
   json["fingerprint"] = fingerprint_json(results.fingerprints);
   json["outcome"] = to_string(results.outcome);
   json["wall_time_s"] = results.wall_seconds;
-  json["files"] = Json::array();
-  for (const WrittenFile& file : manifest.files)
-    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes.value_or(0)}});
+  add_files(json, manifest);
   return text_of(json);
 }
 

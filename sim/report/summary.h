@@ -38,7 +38,8 @@ struct Manifest {
   std::vector<WrittenFile> files;     // files that the run wrote beside the manifest
 };
 std::string manifest_json(const Manifest& manifest, const Results& results);
-// Returns the manifest of a run that was not simulated: without fingerprint, outcome and time.
+// Returns the manifest of a run that was not simulated, or of several runs (--worth). It has no fingerprint,
+// outcome and time.
 std::string manifest_json(const Manifest& manifest);
 // Returns the files that the manifest with this text names, or nothing if the text is no manifest of netsim.
 // Manifests of older versions name no files; then all output_files() are returned, without sizes.

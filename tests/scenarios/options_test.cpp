@@ -134,6 +134,36 @@ TEST(CommandLine, ADryRunMayPrintTheConfigurationToo) {
               HasSubstr("exclude each other"));
 }
 
+TEST(CommandLine, OfARunWithTheWorthOfInformation) {
+  const Options plain = parse_options({"--config", "c", "--worth"});
+  EXPECT_EQ(plain.action, Action::run);
+  EXPECT_TRUE(plain.worth);
+  EXPECT_TRUE(plain.ages.empty());
+  EXPECT_THAT(parse_options({"--worth", "ages=1ms,0,10us", "--config", "c"}).ages,
+              ElementsAre(0, 10 * kMicrosecond, kMillisecond));
+  EXPECT_EQ(parse_options({"--dry-run", "--worth", "--config", "c"}).action, Action::dry_run);
+  EXPECT_FALSE(parse_options({"--config", "c"}).worth);
+  EXPECT_THAT(error_of({"--worth", "--draw", "x.svg", "--config", "c"}),
+              HasSubstr("--worth and --draw exclude"));
+  EXPECT_THAT(error_of({"--worth", "--dry-run", "--print-config", "--config", "c"}),
+              HasSubstr("--worth and --print-config exclude"));
+  EXPECT_THAT(error_of({"--worth", "queues", "--config", "c"}), HasSubstr("only ages=LIST may follow"));
+  EXPECT_THAT(error_of({"--worth", "ages=", "--config", "c"}), HasSubstr("--worth ages"));
+  EXPECT_THAT(error_of({"--worth", "ages=1us,queues", "--config", "c"}), HasSubstr("'queues'"));
+  EXPECT_THAT(error_of({"--worth", "ages=-1us", "--config", "c"}), HasSubstr("is negative"));
+  EXPECT_THAT(error_of({"--worth", "ages=1us,1000ns", "--config", "c"}), HasSubstr("1 us was given twice"));
+  EXPECT_THAT(error_of({"ages=1us", "--config", "c"}), HasSubstr("unexpected argument 'ages=1us'"));
+}
+
+TEST(CommandLine, OfARunIsThatOfItsOptions) {
+  const std::vector<std::string> words{
+      "--plugin",     "p.so",   "--config", "c",         "--workload", "w",       "--set", "a=1 MB", "--set",
+      "workload.b=2", "--seed", "7",        "--threads", "3",          "--until", "2 ms",  "--out",  "d"};
+  EXPECT_EQ(arguments_of_run(parse_options(words)), words);
+  EXPECT_THAT(arguments_of_run(parse_options({"--config", "c", "--worth", "--quiet"})),
+              ElementsAre("--config", "c"));
+}
+
 TEST(CommandLine, HelpFitsTheWidth) {
   for (const std::size_t width : {60u, 80u, 120u}) {
     std::istringstream lines(usage(width));

@@ -248,6 +248,7 @@ SIGNAL_MODES = [
     ["--config", "star.yaml", "--workload", "long.yaml", "--threads", "4", "--set", "engine.sets=4", "--out", "results"],
     ["--config", "star.yaml", "--workload", "long.yaml", "--quiet", "--json", "-"],
     ["--config", "star.yaml", "--workload", "long.yaml", "--dry-run"],
+    ["--config", "star.yaml", "--workload", "long.yaml", "--worth", "--set", "scheduling.flows=srpt", "--quiet", "--out", "results"],
     ["--config", "leaves.yaml", "--workload", "ring.yaml", "--quiet", "--threads", "1", "--out", "results"],
     ["--config", "leaves.yaml", "--workload", "ring.yaml", "--dry-run"],
     ["--config", "leaves.yaml", "--workload", "ring.yaml", "--print-config", "--json", "-"],

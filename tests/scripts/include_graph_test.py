@@ -32,7 +32,7 @@ PUBLIC_HEADERS = {
     "jobs": {"job.h", "job_manager.h", "job_set.h", "managed_job.h", "path_step.h", "planned_operations.h", "recovery.h", "task_request.h"},
     "import": {"ns3_config.h"},
     "configuration": {"configuration.h", "load_run.h"},
-    "simulation": {"simulation.h", "system.h", "decisions.h"},
+    "simulation": {"simulation.h", "system.h", "decisions.h", "worth_runs.h"},
 }
 
 # Third-party headers and the only files that may include them. fmt may be used by every .cpp.
