@@ -39,7 +39,7 @@ class Collective : public CommunicationListener {
     }
     fixture.loop.run();
   }
-  void communication_done(std::uint32_t, const CommunicationRequest&, Time) override {
+  void communication_done(GpuId, const CommunicationRequest&, Time) override {
     ++done;
     end = fixture.loop.now();
   }

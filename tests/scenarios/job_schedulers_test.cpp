@@ -59,7 +59,7 @@ class ShiftedJobs final : public JobScheduler {
   JobNeeds needs() const override { return {.iterations = true, .pauses = true}; }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     for (const JobState& job : view.jobs) {
-      if (job.waits()) decisions.start(job.job, {job.job});
+      if (job.waits()) decisions.start(job.job, {std::uint32_t{job.job}});
       if (shifted_ || job.job != 0 || job.iterations_done == 0) continue;
       decisions.shift(0, 500 * kMicrosecond);
       shifted_ = true;

@@ -41,7 +41,7 @@ class Cluster final : public JobDecisions {
     started.push_back(job);
     return true;
   }
-  bool start(JobId, const std::vector<std::uint32_t>&) override { return false; }
+  bool start(JobId, const std::vector<GpuId>&) override { return false; }
   void pause(JobId job) override { paused.push_back(job); }
   void shift(JobId, Time) override {}
   void set_traffic(JobId, std::uint8_t, std::uint8_t) override {}
