@@ -45,6 +45,8 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   // Returns whether the scheduler decides at intervals.
   bool is_central() const { return needs_.central; }
   FlowSchedulingSummary summary() const;
+  // Returns what the scheduler wants the user to know after the run.
+  std::vector<std::string> notes() const { return scheduler_->notes(); }
   // Returns a line for each flow that is held, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
