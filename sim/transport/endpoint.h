@@ -91,8 +91,8 @@ class Endpoint {
   // first, even between the packets of another; equal ones go in order of send().
   //
   // TransferTraits::channel determines which messages share a queue pair, over the fabric and within a host.
-  // Messages through an aggregation group leave each member in order of send(), whatever their priority,
-  // because the switches match the packets of all members by their order.
+  // Messages through an aggregation group leave each member in order of send(), whatever their priority. The
+  // switches match the packets of all members by their order.
   virtual MessageHandle send(const SendRequest& request) = 0;
   // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `allreduce`
   // is useful.

@@ -2,8 +2,8 @@
 // With `admission`, flows that can meet their deadlines without making an admitted one late go before all
 // others (Varys, SIGCOMM 2014). Flows without a deadline go last.
 //
-// A deadline comes from the list `deadlines`, by the name of the communication. Of a name that is not there
-// it is the one that the workload gives the flow or task.
+// A deadline comes from the list `deadlines`, by the name of the communication. Flows of other names have the
+// deadline that the workload gives them or their task.
 #include <fmt/format.h>
 
 #include <map>

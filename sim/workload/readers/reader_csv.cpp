@@ -6,9 +6,9 @@
 //
 // source, destination, bytes and a start are required. class, priority, path, channel, deadline and name are
 // optional. Columns may be in any order. Sizes without a unit are bytes. A start needs a unit, or its column
-// is called start_s, start_ms, start_us, start_ns or start_ps; so does a deadline, which counts from the
-// begin of the flow and may be empty. Several files are one list, in their order; each has its
-// own line of column names.
+// is called start_s, start_ms, start_us, start_ns or start_ps. So does a deadline, which counts from the
+// begin of the flow and may be empty. Several files are one list, in their order; each has its own line of
+// column names.
 #include <algorithm>
 #include <array>
 #include <memory>
