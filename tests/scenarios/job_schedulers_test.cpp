@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
 #include "sim/scheduling/job/job_scheduler.h"
