@@ -124,9 +124,9 @@ void show_acknowledging(ParameterTable& transport, const ConfigNode* given, cons
                         const std::string& fabric = "") {
   const Acknowledging holds =
       PacketNetwork::acknowledging(cluster, given != nullptr ? *given : ConfigNode(), fabric);
-  for (ParameterInfo& section : transport) {
+  for (ParameterInfo& section : transport.edit()) {
     if (section.name != "acknowledge") continue;
-    for (ParameterInfo& info : section.children) {
+    for (ParameterInfo& info : section.children.edit()) {
       info.default_text = holds.every ? std::to_string(*holds.every) : "";
       info.computed = holds.because;
     }
@@ -140,8 +140,8 @@ void leave_out_others(ParameterTable& network, const ConfigNode& root, const std
   for (const std::string& name : {std::string("fabrics"), fabric, std::string("switch")}) {
     if (own != nullptr) own = own->find(name);
   }
-  for (ParameterInfo& section : network) {
-    std::erase_if(section.children, [&](const ParameterInfo& info) {
+  for (ParameterInfo& section : network.edit()) {
+    std::erase_if(section.children.edit(), [&](const ParameterInfo& info) {
       const bool other = (info.name == "lossless" && flow_control != "pfc") ||
                          (info.name == "queue_limit" && flow_control == "credits");
       return other && (own == nullptr || own->find(info.name) == nullptr);

@@ -21,19 +21,20 @@ std::string shown_limit(const std::string& type, const std::string& limit) {
 namespace {
 
 const ParameterInfo* find_parameter(const ParameterTable& table, const std::string& name) {
-  const auto found =
+  const auto* const found =
       std::find_if(table.begin(), table.end(), [&](const ParameterInfo& info) { return info.name == name; });
-  return found == table.end() ? nullptr : &*found;
+  return found == table.end() ? nullptr : found;
 }
 
 }  // namespace
 
 std::string merge_parameters(ParameterTable& into, const ParameterTable& from) {
+  std::vector<ParameterInfo>& list = into.edit();
   for (const ParameterInfo& info : from) {
-    const auto other = std::find_if(into.begin(), into.end(),
+    const auto other = std::find_if(list.begin(), list.end(),
                                     [&](const ParameterInfo& known) { return known.name == info.name; });
-    if (other == into.end()) {
-      into.push_back(info);
+    if (other == list.end()) {
+      list.push_back(info);
       continue;
     }
     if (other->type != "section" || info.type != "section") return info.name;
@@ -102,6 +103,26 @@ std::string format_real(double value) {
   char text[40];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;
   return {text, end};
+}
+
+ParameterTable::ParameterTable(std::initializer_list<ParameterInfo> parameters)
+    : parameters_(std::make_shared<std::vector<ParameterInfo>>(parameters)) {}
+
+const ParameterInfo* ParameterTable::begin() const {
+  return parameters_ != nullptr ? parameters_->data() : nullptr;
+}
+const ParameterInfo* ParameterTable::end() const { return begin() + size(); }
+std::size_t ParameterTable::size() const { return parameters_ != nullptr ? parameters_->size() : 0; }
+const ParameterInfo& ParameterTable::operator[](std::size_t index) const { return begin()[index]; }
+void ParameterTable::push_back(ParameterInfo parameter) { edit().push_back(std::move(parameter)); }
+
+std::vector<ParameterInfo>& ParameterTable::edit() {
+  if (parameters_ == nullptr) {
+    parameters_ = std::make_shared<std::vector<ParameterInfo>>();
+  } else if (parameters_.use_count() > 1) {
+    parameters_ = std::make_shared<std::vector<ParameterInfo>>(*parameters_);
+  }
+  return *parameters_;
 }
 
 ParameterInfo section_info(std::string name, ParameterTable parameters, std::string doc) {

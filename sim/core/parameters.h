@@ -13,8 +13,11 @@
 // Defaults are the member initialisers of the struct: they are written in one place only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -34,6 +37,29 @@ struct Range {
   T maximum;
 };
 
+struct ParameterInfo;
+
+// ParameterTable: a list of parameters. Copies share the list until one of them is edited: every component
+// and section has its table in several places, and the program makes all of them when it starts.
+class ParameterTable {
+ public:
+  ParameterTable() = default;
+  ParameterTable(std::initializer_list<ParameterInfo> parameters);
+  const ParameterInfo* begin() const;
+  const ParameterInfo* end() const;
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
+  const ParameterInfo& operator[](std::size_t index) const;
+  const ParameterInfo& front() const { return (*this)[0]; }
+  const ParameterInfo& back() const { return (*this)[size() - 1]; }
+  void push_back(ParameterInfo parameter);
+  // Returns the list to change it. Other tables do not see the changes.
+  std::vector<ParameterInfo>& edit();
+
+ private:
+  std::shared_ptr<std::vector<ParameterInfo>> parameters_;  // null: empty
+};
+
 // ParameterInfo: the description of one parameter, for documentation and schemas.
 struct ParameterInfo {
   std::string name;
@@ -48,9 +74,8 @@ struct ParameterInfo {
   std::vector<std::string> choices;        // names that may be given, for choice and component
   std::string component_kind;              // name of the registry, for components
   std::string doc;
-  std::vector<ParameterInfo> children;  // parameters of the section, or of each of the sections
+  ParameterTable children;  // parameters of the section, or of each of the sections
 };
-using ParameterTable = std::vector<ParameterInfo>;
 
 // Return the table entries of a map with fixed keys, and of a component of the registry `component_kind`. An
 // empty `default_name` means that `kind` must be given.
@@ -240,7 +265,7 @@ class Parameters {
 
   // Marks the parameter that was added last as computed.
   static Parameters&& compute(Parameters&& parameters, std::string computed) {
-    parameters.table_.back().computed = std::move(computed);
+    parameters.table_.edit().back().computed = std::move(computed);
     return std::move(parameters);
   }
 
@@ -357,8 +382,9 @@ Parameters<P>&& Parameters<P>::names(std::string name, ConfigNode P::*member, st
 template <class P>
 Parameters<P>&& Parameters<P>::required() {
   bindings_.back().required = true;
-  table_.back().required = true;
-  table_.back().default_text.clear();
+  ParameterInfo& last = table_.edit().back();
+  last.required = true;
+  last.default_text.clear();
   return std::move(*this);
 }
 

@@ -12,40 +12,51 @@ Catalogue& Catalogue::instance() {
 
 void Catalogue::add(ComponentInfo info, Factory factory) {
   const std::string what = info.kind + " '" + info.name + "' ";
-  const std::string source = info.source;
   if (frozen_) {
-    faults_.push_back(what + "is registered too late, after a component was made: " + source);
+    faults_.push_back(what + "is registered too late, after a component was made: " + info.source);
     return;
   }
-  const auto key = std::make_pair(info.kind, info.name);
-  const auto owner = std::make_pair(info.owner_kind, info.owner);
-  ParameterTable own = info.parameters;
+  const std::string source = info.source;
+  auto key = std::make_pair(info.kind, info.name);
   const auto [other, added] =
-      components_.try_emplace(key, Entry{std::move(info), std::move(factory), std::move(own)});
+      components_.try_emplace(std::move(key), Entry{std::move(info), std::move(factory)});
   if (!added) {
     faults_.push_back(what + "is registered twice: " + other->second.info.source + " and " + source);
     return;
   }
-  complete(key.first, key.second);
-  complete(owner.first, owner.second);
+  complete_ = false;
+}
+
+const Catalogue::Components& Catalogue::complete() const {
+  if (!complete_) {
+    complete_ = true;
+    merge_keys();
+  }
+  return components_;
 }
 
 // The order of registration does not matter: the components are taken by their names.
-void Catalogue::complete(const std::string& kind, const std::string& name) {
-  const auto it = components_.find({kind, name});
-  if (it == components_.end()) return;
-  ParameterTable table = it->second.own;
-  for (const ComponentInfo* component : keys_of(kind, name)) {
-    const std::string both = merge_parameters(table, component->parameters);
+void Catalogue::merge_keys() const {
+  for (auto& [key, entry] : components_) {
+    if (entry.own) entry.info.parameters = *entry.own;
+  }
+  for (const auto& [key, component] : components_) {
+    const ComponentInfo& info = component.info;
+    if (info.has_map()) continue;
+    const auto owner = components_.find({info.owner_kind, info.owner});
+    if (owner == components_.end()) continue;
+    Entry& entry = owner->second;
+    if (!entry.own) entry.own = entry.info.parameters;
+    const std::string both = merge_parameters(entry.info.parameters, info.parameters);
     if (!both.empty()) {
-      faults_.push_back(component->kind + " '" + component->name + "' has the key '" + both + "' of " + kind +
-                        " '" + name + "', which is taken: " + component->source);
+      faults_.push_back(info.kind + " '" + info.name + "' has the key '" + both + "' of " + info.owner_kind +
+                        " '" + info.owner + "', which is taken: " + info.source);
     }
   }
-  it->second.info.parameters = std::move(table);
 }
 
 void Catalogue::check() const {
+  complete();
   if (!faults_.empty()) throw ConfigError(faults_.front());
 }
 
@@ -56,13 +67,13 @@ void Catalogue::freeze() {
 
 std::vector<const ComponentInfo*> Catalogue::all() const {
   std::vector<const ComponentInfo*> result;
-  for (const auto& [key, entry] : components_) result.push_back(&entry.info);
+  for (const auto& [key, entry] : complete()) result.push_back(&entry.info);
   return result;
 }
 
 std::vector<std::string> Catalogue::kinds() const {
   std::vector<std::string> result;
-  for (const auto& [key, entry] : components_) {
+  for (const auto& [key, entry] : complete()) {
     if (result.empty() || result.back() != key.first) result.push_back(key.first);
   }
   return result;
@@ -70,7 +81,7 @@ std::vector<std::string> Catalogue::kinds() const {
 
 std::vector<std::string> Catalogue::names(const std::string& kind) const {
   std::vector<std::string> result;
-  for (const auto& [key, entry] : components_) {
+  for (const auto& [key, entry] : complete()) {
     if (key.first == kind) result.push_back(key.second);
   }
   return result;
@@ -78,7 +89,7 @@ std::vector<std::string> Catalogue::names(const std::string& kind) const {
 
 std::vector<std::string> Catalogue::chosen_names(const std::string& kind) const {
   std::vector<std::string> result;
-  for (const auto& [key, entry] : components_) {
+  for (const auto& [key, entry] : complete()) {
     if (key.first == kind && entry.info.has_map()) result.push_back(key.second);
   }
   return result;
@@ -86,7 +97,7 @@ std::vector<std::string> Catalogue::chosen_names(const std::string& kind) const 
 
 std::vector<const ComponentInfo*> Catalogue::keys_of(const std::string& kind, const std::string& name) const {
   std::vector<const ComponentInfo*> result;
-  for (const auto& [key, entry] : components_) {
+  for (const auto& [key, entry] : complete()) {
     if (entry.info.owner_kind == kind && entry.info.owner == name && !entry.info.has_map())
       result.push_back(&entry.info);
   }
@@ -94,12 +105,12 @@ std::vector<const ComponentInfo*> Catalogue::keys_of(const std::string& kind, co
 }
 
 const ComponentInfo* Catalogue::find(const std::string& kind, const std::string& name) const {
-  const auto it = components_.find({kind, name});
+  const auto it = complete().find({kind, name});
   return it == components_.end() ? nullptr : &it->second.info;
 }
 
 const Catalogue::Factory* Catalogue::factory(const std::string& kind, const std::string& name) const {
-  const auto it = components_.find({kind, name});
+  const auto it = complete().find({kind, name});
   return it == components_.end() || !it->second.factory ? nullptr : &it->second.factory;
 }
 
@@ -116,7 +127,7 @@ ConfigNode own_entries(const ConfigNode& node, const std::string& kind, const st
   if (catalogue.keys_of(kind, name).empty()) return node;
   refuse_unknown_keys(catalogue.find(kind, name)->parameters, node, {"kind"});
   ParameterTable also = own;
-  also.emplace_back().name = "kind";
+  also.edit().emplace_back().name = "kind";
   return entries_of(also, node);
 }
 

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,14 +90,19 @@ class Catalogue {
   struct Entry {
     ComponentInfo info;
     Factory factory;
-    ParameterTable own;  // the parameters without those of other components
+    // The parameters without those of other components. Filled in once others have keys in its map.
+    std::optional<ParameterTable> own = {};
   };
+  using Components = std::map<std::pair<std::string, std::string>, Entry>;  // by kind and name
 
-  // Sets the component's table: its own parameters and those that others have in its map.
-  void complete(const std::string& kind, const std::string& name);
+  // Returns the components, each with the keys that others have in its map. The first call after a
+  // registration merges them.
+  const Components& complete() const;
+  void merge_keys() const;
 
-  std::map<std::pair<std::string, std::string>, Entry> components_;
-  std::vector<std::string> faults_;
+  mutable Components components_;
+  mutable std::vector<std::string> faults_;
+  mutable bool complete_ = true;
   std::atomic<bool> frozen_{false};
 };
 
@@ -154,18 +160,19 @@ template <class Interface>
 class Registration {
  public:
   // `make` is called with the parameters and with the node that they were read from, for places in errors.
+  // `parameters` must outlive the program or plugin, as a function's static does; a temporary is kept.
   template <class P, class Make>
   Registration(const std::string& name, const std::string& summary, const Parameters<P>& parameters,
                Make make, std::vector<ColumnInfo> columns = {}, const char* file = __builtin_FILE(),
                int line = __builtin_LINE())
-      : Registration(
-            name, summary, parameters.table(),
-            [parameters, make, name](const ConfigNode& node) {
-              const ConfigNode map = own_entries(node.is_scalar() ? ConfigNode() : node,
-                                                 Interface::kComponentKind, name, parameters.table());
-              return make(parameters.parse(map, {"kind"}), node);
-            },
-            std::move(columns), file, line) {}
+      : Registration(name, summary, Kept<P>(std::shared_ptr<void>(), &parameters), std::move(make),
+                     std::move(columns), file, line) {}
+  template <class P, class Make>
+  Registration(const std::string& name, const std::string& summary, Parameters<P>&& parameters, Make make,
+               std::vector<ColumnInfo> columns = {}, const char* file = __builtin_FILE(),
+               int line = __builtin_LINE())
+      : Registration(name, summary, Kept<P>(std::make_shared<const Parameters<P>>(std::move(parameters))),
+                     std::move(make), std::move(columns), file, line) {}
   // Serves parameters that are keys of another component. `make` gets that component's whole map.
   template <class P, class Make>
   Registration(const std::string& name, const std::string& summary, const KeysOf<P>& keys, Make make,
@@ -199,6 +206,21 @@ class Registration {
   }
 
  private:
+  template <class P>
+  using Kept = std::shared_ptr<const Parameters<P>>;
+
+  template <class P, class Make>
+  Registration(const std::string& name, const std::string& summary, Kept<P> parameters, Make make,
+               std::vector<ColumnInfo> columns, const char* file, int line)
+      : Registration(
+            name, summary, parameters->table(),
+            [parameters, make, name](const ConfigNode& node) {
+              const ConfigNode map = own_entries(node.is_scalar() ? ConfigNode() : node,
+                                                 Interface::kComponentKind, name, parameters->table());
+              return make(parameters->parse(map, {"kind"}), node);
+            },
+            std::move(columns), file, line) {}
+
   static std::string place(const char* file, int line) {
     return std::string(file) + ":" + std::to_string(line);
   }

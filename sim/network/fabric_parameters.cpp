@@ -121,7 +121,7 @@ const Parameters<SwitchParameters>& switch_parameters() {
 }
 
 ParameterTable without(ParameterTable table, std::initializer_list<std::string_view> names) {
-  std::erase_if(table, [&](const ParameterInfo& info) {
+  std::erase_if(table.edit(), [&](const ParameterInfo& info) {
     return std::find(names.begin(), names.end(), info.name) != names.end();
   });
   return table;

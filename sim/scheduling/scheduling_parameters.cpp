@@ -35,7 +35,10 @@ const Parameters<SchedulingParameters>& scheduling_parameters() {
                 "time from a decision of the flow scheduler about all flows until it acts at the hosts")
           .time("flow_idle", &P::flow_idle, {0, kSecond},
                 "how long a flow without messages under way is remembered: with its rate, its path and the "
-                "bytes that it has sent");
+                "bytes that it has sent")
+          .section("views", &P::views, view_parameters(),
+                   "the information about other layers that schedulers get, by field: each can be switched "
+                   "off, aged, and taken less often");
   return parameters;
 }
 

@@ -5,6 +5,7 @@
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/views.h"
 
 namespace netsim {
 
@@ -21,6 +22,7 @@ struct SchedulingParameters {
   // How long a flow without messages under way is remembered. An assumption: longer than the pauses between
   // the messages of a collective, and shorter than an iteration.
   Time flow_idle = kMillisecond;
+  ViewTable views;  // what schedulers see of other layers
 };
 const Parameters<SchedulingParameters>& scheduling_parameters();
 

@@ -243,7 +243,7 @@ class TaskNames {
 ParameterTable listed_task_table() {
   ParameterTable table = listed_task_parameters().table();
   const auto computed = [&table](const char* name, const char* value) {
-    for (ParameterInfo& info : table) {
+    for (ParameterInfo& info : table.edit()) {
       if (info.name != name) continue;
       info.default_text.clear();
       info.computed = value;
