@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/compute/stream.h"
 #include "sim/core/event_loop.h"
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
+#include "sim/core/stream.h"
 
 namespace netsim {
 

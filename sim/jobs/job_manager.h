@@ -50,6 +50,7 @@ class JobManager {
     bool packet_network = true;          // false: the network is ideal
     SchedulingIntervals& intervals;      // used only if jobs wait in a queue
     std::uint64_t seed = 1;
+    std::int64_t classes = 6;  // data classes of the network, as WorkloadContext::classes
   };
   // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has the GPUs that
   // it would have alone, until it begins. If its state is made when it begins, it has none. Throws
@@ -122,6 +123,7 @@ class JobManager {
   void resume_job(JobId job, PlacedRanks placed);
   void go_on_at(JobId job, Time time);
   void go_on(JobId job);
+  void require_class(JobId job, std::uint8_t traffic_class) const;
   void hold(JobId job, Time shift);
   void count_gpus();
   GpuUse no_use() const;

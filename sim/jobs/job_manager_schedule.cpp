@@ -8,6 +8,7 @@
 #include "sim/core/registry.h"
 #include "sim/jobs/job_manager.h"
 #include "sim/jobs/make_task_scheduling.h"
+#include "sim/workload/traffic/traffic.h"
 
 namespace netsim {
 
@@ -24,6 +25,7 @@ class JobManager::Decisions final : public JobDecisions {
     if (by > 0) manager_.hold(job, by);
   }
   void set_traffic(JobId job, std::uint8_t priority, std::uint8_t traffic_class) override {
+    manager_.require_class(job, traffic_class);
     manager_.jobs_.set_traffic(job, priority, traffic_class);
   }
 
@@ -276,6 +278,13 @@ void JobManager::go_on(JobId job) {
   state.waited_before = std::exchange(state.waited, state.paused + state.moved);
   state.stage = Stage::running;
   jobs_.go_on(job);
+}
+
+// Throws ConfigError if the network has not the class that the job scheduler gives a job.
+void JobManager::require_class(JobId job, std::uint8_t traffic_class) const {
+  const std::string problem = class_problem(traffic_class, environment_.classes);
+  if (problem.empty()) return;
+  scheduling_.jobs.fail(fmt::format("the job scheduler gives job '{}' {}", descriptions_[job].name, problem));
 }
 
 // Pauses a running job at the end of its iteration, or shifts its next one. A job in its last iteration ends.

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "sim/collectives/collective_names.h"
-#include "sim/compute/stream.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/core/stream.h"
 #include "sim/core/text.h"
 #include "sim/scheduling/scheduling_parameters.h"
 

@@ -166,6 +166,7 @@ std::uint32_t SourceJob::open_active(SetState& set, RankId rank, const Task& tas
   active.task = task;
   if (Payload* carried = active.task.payload()) {
     carried->traits.job = number_;
+    carried->traits.stream = task.stream;
     carried->traits.priority = std::max(carried->traits.priority, plan_.priority);
     if (traffic_class_) {
       carried->traits.traffic_class = *traffic_class_;

@@ -206,6 +206,7 @@ std::vector<std::string> unused_settings(const RunParts& run) {
       gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
     lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
   append(lines, unused_scheduling(run));
+  if (run.flows != nullptr) append(lines, run.flows->notes());
   append(lines, unused_priorities(run));
   const bool asked = output_parameters().parse(section_of(root, "output")).sample.interval > 0;
   if (run.packets == nullptr && asked) lines.push_back("`output.sample` was not used: the network is ideal");

@@ -9,6 +9,8 @@
 namespace netsim {
 namespace {
 
+bool is_link_up(const std::vector<bool>& down, PortId port) { return !down[port] && !down[port ^ 1U]; }
+
 class TreeBuilder {
  public:
   TreeBuilder(const Graph& graph, std::span<const NodeId> nics, const std::vector<bool>& down,
@@ -32,18 +34,14 @@ class TreeBuilder {
   }
 
  private:
-  bool is_up(PortId port) const { return !down_[port] && !down_[port ^ 1U]; }
+  bool is_up(PortId port) const { return is_link_up(down_, port); }
   PortId of_turn(const std::vector<PortId>& ports) const { return ports[number_ % ports.size()]; }
 
   // Selects the NIC's port into the fabric. Returns false, and sets the reason, where it has none that can be
   // used.
   bool join(NodeId nic) {
-    std::vector<PortId> ports;
-    for (const PortId port : graph_.ports_of(nic)) {
-      if (is_switch(graph_, graph_.port(port).peer_node) && is_up(port)) ports.push_back(port);
-    }
-    if (ports.empty()) return refuse("no link of " + graph_.node(nic).name + " to a switch is up");
-    const PortId port = of_turn(ports);
+    const PortId port = port_into_tree(graph_, nic, down_, number_);
+    if (port == kNoId) return refuse("no link of " + graph_.node(nic).name + " to a switch is up");
     const Node& leaf = graph_.node(graph_.port(port).peer_node);
     if (leaf.atom == graph_.node(nic).atom) {
       return refuse(leaf.name + " is a part of the host of " + graph_.node(nic).name +
@@ -151,6 +149,14 @@ class TreeBuilder {
 };
 
 }  // namespace
+
+PortId port_into_tree(const Graph& graph, NodeId nic, const std::vector<bool>& down, std::uint32_t number) {
+  std::vector<PortId> ports;
+  for (const PortId port : graph.ports_of(nic)) {
+    if (is_switch(graph, graph.port(port).peer_node) && is_link_up(down, port)) ports.push_back(port);
+  }
+  return ports.empty() ? kNoId : ports[number % ports.size()];
+}
 
 std::vector<PortId> AggregationTree::way_up(std::size_t nic) const {
   std::vector<PortId> ports{nic_ports[nic]};

@@ -35,6 +35,10 @@ struct AggregationTree {
   std::vector<PortId> way_down(std::size_t nic) const;
 };
 
+// Returns the port by which a NIC joins the tree with this number; kNoId if none of its links to switches is
+// up. `down` is as below.
+PortId port_into_tree(const Graph& graph, NodeId nic, const std::vector<bool>& down, std::uint32_t number);
+
 // Builds the tree of at least one NIC; the NICs must differ. `down` holds, by port, the ports that are known
 // to be down. `can_reduce` returns whether a switch of the fabric can reduce. A switch that belongs to a
 // host, such as the router of a torus, is never part of a tree.

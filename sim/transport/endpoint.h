@@ -91,8 +91,8 @@ class Endpoint {
   // first, even between the packets of another; equal ones go in order of send().
   //
   // TransferTraits::channel determines which messages share a queue pair, over the fabric and within a host.
-  // A message through an aggregation group cannot be identified later: its handle is that of no message. The
-  // switches match the messages of all members by their order, which holding one would change.
+  // Messages through an aggregation group leave each member in order of send(), whatever their priority. The
+  // switches match the packets of all members by their order.
   virtual MessageHandle send(const SendRequest& request) = 0;
   // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `allreduce`
   // is useful.
@@ -116,32 +116,39 @@ class Endpoint {
   //
   // Nothing is left when all of the message has left, or it is over or was cancelled. In the ideal network a
   // message leaves as a whole, when it is delivered.
+  //
+  // They also act on messages through aggregation groups, except cancel(). Such a message is the part of one
+  // member, on a queue pair of its own for each communication and tag. The packets of other members wait in
+  // switches for its packets. In the ideal network such messages have the handle of no message.
 
-  // Makes the queue pair skip the message until it is released.
+  // Makes the queue pair skip the message until it is released. A held message through an aggregation group
+  // also holds those behind it, between two packets if it has begun.
   virtual bool hold(const MessageHandle& message) = 0;
   // Puts the message back to its place by priority and order of send(). In the ideal network its delay begins
   // anew.
   virtual bool release(const MessageHandle& message) = 0;
-  // Changes the message's priority. It has no effect in the ideal network.
+  // Changes the message's priority. It has no effect in the ideal network. With an aggregation group only the
+  // levels of `transport.nic_priorities` follow it.
   virtual bool set_priority(const MessageHandle& message, std::uint8_t priority) = 0;
   // Cancels the part that has not left, held or not, and returns its bytes; 0 if there is none. If some has
   // left, one packet of headers only closes the message, before all others of its queue pair. If none has,
-  // the message vanishes.
+  // the message vanishes. A message through an aggregation group cannot be cancelled, as other members may
+  // have sent their parts.
   virtual Bytes cancel(const MessageHandle& message) = 0;
   // Changes the message's rate limit as TransferTraits::rate_limit; 0 means no limit. It acts from the next
   // packet on. If the queue pair waits after a packet of this message, the rest of the wait changes in
   // proportion to the rate. It has no effect in the ideal network.
   virtual bool set_rate(const MessageHandle& message, BitRate rate) = 0;
   // Changes the message's path hint (TransferTraits::path_hint). Packets that leave from now on carry it and
-  // take its path; packets on the former path may arrive later than they do. It has no effect within a host
-  // and in the ideal network.
+  // take its path; packets on the former path may arrive later than they do. It has no effect within a host,
+  // in the ideal network and with aggregation groups.
   virtual bool set_path(const MessageHandle& message, std::uint32_t path_hint) = 0;
   // Returns the bytes of the message that have not left its source; 0 if there are none.
   virtual Bytes left(const MessageHandle& message) const = 0;
 
   // path_count() and path_of() tell a scheduler which paths the network has for a message. They read its
-  // source, destination, class, channel and own_queue_pair. They may be called from any event and between
-  // events, for any source.
+  // source, destination, aggregation group, class, channel and own_queue_pair. They may be called from any
+  // event and between events, for any source.
 
   // Returns the number of path hints to choose from: hints 0 to path_count() - 1 give all paths that hints
   // can give. Where the branches of a fabric differ in size, several of them may give the same path. Returns
@@ -149,7 +156,8 @@ class Endpoint {
   virtual std::uint32_t path_count(const Message& /*message*/) const { return 1; }
   // Returns the ports of the message's path from its source GPU to its destination. The path is that of the
   // message's path hint, or without a hint the one that routing chooses. It is empty if the network has no
-  // ports, there is no way, or switches choose for each packet.
+  // ports, there is no way, or switches choose for each packet. With an all-reduce tree it ends at the tree's
+  // first switch; other aggregation groups have none.
   virtual std::vector<PortId> path_of(const Message& /*message*/) const { return {}; }
 
   // Makes the listener get Delivery::delays from now on. Must be called before the first message.

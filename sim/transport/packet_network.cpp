@@ -83,13 +83,17 @@ MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
   const Message& message = request.message;
   NETSIM_CHECK(message.bytes > 0 && !message.source.is_none() && !message.destination.is_none(),
                "a message without bytes, source or destination");
-  if (!message.aggregation.is_none()) {
-    shards_[state_.set_of_gpu[message.source]]->aggregations().send(request);
-    return {};
-  }
+  if (!message.aggregation.is_none())
+    return shards_[state_.set_of_gpu[message.source]]->aggregations().send(request);
   const std::uint32_t id = connections_.queue_pair(message), hint = message.traits.path_hint;
   const std::uint32_t way = hint == kNoPathHint ? kNone : connections_.hinted_path(id, hint);
   return sender_of(message.source).send(id, request, way);
+}
+
+std::vector<PortId> PacketNetworkImpl::path_of(const Message& message) const {
+  if (message.aggregation.is_none()) return connections_.path_of(message);
+  if (message.aggregation_use != AggregationUse::allreduce) return {};
+  return way_into_tree(cluster_, fabric_, *state_.aggregations[message.aggregation], message.source);
 }
 
 bool PacketNetworkImpl::set_path(const MessageHandle& message, std::uint32_t path_hint) {

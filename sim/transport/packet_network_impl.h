@@ -55,8 +55,10 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   Bytes left(const MessageHandle& message) const override {
     return message.is_none() ? 0 : sender_of(message.source).left(message);
   }
-  std::uint32_t path_count(const Message& message) const override { return connections_.path_count(message); }
-  std::vector<PortId> path_of(const Message& message) const override { return connections_.path_of(message); }
+  std::uint32_t path_count(const Message& message) const override {
+    return message.aggregation.is_none() ? connections_.path_count(message) : 1;
+  }
+  std::vector<PortId> path_of(const Message& message) const override;
   void tell_delays() override {
     state_.traced = true;
     fabric_.enable_traces();

@@ -46,9 +46,12 @@ struct alignas(64) SenderState {
   bool pacing : 1 = false;  // a pace event is pending
   bool timer : 1 = false;   // the retransmission event of QueuePairRecord::timer_event is pending
   bool failed : 1 = false;
-  bool counted : 1 = false;       // see Outstanding
-  bool timed_out : 1 = false;     // QueuePairRecord::timeouts is not 0
-  bool limited : 1 = false;       // one of its messages had a limit or path hint: see PaceLimits
+  bool counted : 1 = false;    // see Outstanding
+  bool timed_out : 1 = false;  // QueuePairRecord::timeouts is not 0
+  bool limited : 1 = false;    // one of its messages had a limit or path hint: see PaceLimits
+  // With limits: the next packet may be of another message than the last one, or its message's limit or path
+  // has changed. Only then are they looked up (Sender::renew_limits).
+  bool renews_limits : 1 = true;
   std::uint8_t transport = 0;     // index in TransportState::transports
   std::uint16_t unrequested = 0;  // packets before next_psn sent after the last one that requested an ACK
   std::uint32_t last_paced = 0;   // bytes that the present wait is for

@@ -5,11 +5,14 @@
 #include <cstdint>
 
 #include "sim/core/ids.h"
+#include "sim/core/stream.h"
 #include "sim/core/units.h"
 
 namespace netsim {
 
 struct TransferTraits {
+  static constexpr Time kMostDeadline = 281 * kSecond;  // it has 48 bits
+
   // Messages of different jobs never share a queue pair.
   JobId job = 0;
   // Messages with equal job, source, destination, class and channel form one stream of packets. Within a host
@@ -36,6 +39,11 @@ struct TransferTraits {
   bool from_host = false;
   // With own_queue_pair: the channel carries no other message, so the queue pair ends with this one.
   bool only_message = false;
+  // The stream of the message's task. Like the deadline it is for flow schedulers only.
+  Stream stream = Stream::compute;
+  // Time from the begin of the message's flow (FlowView) to its deadline, 1 to kMostDeadline; 0: none. The
+  // bits are those that alignment leaves free.
+  std::uint64_t deadline : 48 = 0;
   // After a packet of the message the queue pair waits as long as the packet takes at this rate, headers
   // included. A lower rate of congestion control takes precedence; 0 means no limit.
   BitRate rate_limit = 0;
@@ -44,7 +52,11 @@ struct TransferTraits {
   // delayed.
   Time gap = 0;
 
+  void set_deadline(Time after) {
+    deadline = static_cast<std::uint64_t>(after) & ((std::uint64_t{1} << 48) - 1);
+  }
   bool operator==(const TransferTraits&) const = default;
 };
+static_assert(sizeof(TransferTraits) == 40);
 
 }  // namespace netsim

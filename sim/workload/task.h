@@ -9,8 +9,8 @@
 #include "sim/collectives/block_counts.h"
 #include "sim/collectives/collective_kind.h"
 #include "sim/compute/compute_times.h"
-#include "sim/compute/stream.h"
 #include "sim/core/ids.h"
+#include "sim/core/stream.h"
 #include "sim/core/units.h"
 #include "sim/transport/transfer_traits.h"
 

@@ -184,6 +184,7 @@ INSTANTIATE_TEST_SUITE_P(FlowSchedulers, ShippedConfigs,
                                            Case{"scheduling/sincronia.yaml", "traffic/coflows.yaml"},
                                            Case{"scheduling/srpt.yaml", "traffic/coflows.yaml"},
                                            Case{"scheduling/strict.yaml", "traffic/coflows.yaml"},
+                                           Case{"scheduling/streams.yaml", "traffic/two_streams.yaml"},
                                            Case{"scheduling/varys.yaml", "traffic/coflows.yaml"},
                                            Case{"scheduling/paths.yaml", "traffic/shift_4.yaml"}));
 

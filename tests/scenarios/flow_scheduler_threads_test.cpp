@@ -79,6 +79,24 @@ TEST(FlowSchedulerThreads, FairIsNoScheduler) {
   }
 }
 
+// Each of the 16 GPUs has one flow into the trees of switches.
+TEST(FlowSchedulerThreads, FlowsIntoTreesAreScheduledAlike) {
+  const std::string sharp = "network: {switch: {aggregation: true}}\ncollectives: {all_reduce: sharp}\n";
+  const Results without = run({sharp, kAllReduce}),
+                fair = run({sharp + "scheduling: {flows: fair}\n", kAllReduce});
+  EXPECT_EQ(without.fingerprints.results, fair.fingerprints.results);
+  EXPECT_EQ(without.fingerprints.packets, fair.fingerprints.packets);
+  EXPECT_EQ(fair.flow_scheduling.flows, 16U);
+  for (const char* flows : {"max_min", "srpt", "fastpass", "paths"}) {
+    const std::string scheduled =
+        sharp + "scheduling: {flows: " + flows + ", interval: 2 us, flow_delay: 1500 ns}\n";
+    const Results one = run({scheduled, kAllReduce});
+    EXPECT_EQ(one.flow_scheduling.flows, 16U) << flows;
+    EXPECT_GT(one.flow_scheduling.held_time, 0) << flows;
+    expect_equal(one, run({scheduled, kAllReduce, 5, 2}), flows);
+  }
+}
+
 // A new flow waits for the next interval and the delay.
 TEST(FlowSchedulerThreads, DecisionsActAfterTheDelay) {
   const std::string one_flow = "kind: flows\nflows:\n  - {from: 0, to: 4, bytes: 100 KB}\n";

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/core/registry.h"
 #include "sim/scheduling/job/job_scheduler.h"
@@ -93,6 +94,47 @@ TEST(JobSchedulers, ShiftTheNextIterationByAnExactTime) {
   EXPECT_EQ(results.jobs[0].pauses, 0U);
   EXPECT_EQ(results.jobs[1].end, 4 * kMillisecond);
   EXPECT_EQ(results.jobs[1].gpus, std::vector<GpuId>{1});
+}
+
+// ClassedJobs: starts all jobs in a class that a network of one class does not have.
+class ClassedJobs final : public JobScheduler {
+ public:
+  void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
+    for (const JobState& job : view.jobs) {
+      if (job.waits() && decisions.start(job.job)) decisions.set_traffic(job.job, 0, 2);
+    }
+  }
+};
+
+const Registration<JobScheduler> kClassedJobs{
+    "test_classed_jobs", "gives all jobs class 2", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<ClassedJobs>(); }};
+
+Results run_classed_jobs(const std::string& classes) {
+  const test::Directory directory;
+  SimulationSetup setup;
+  setup.workload = directory.path() + "/jobs.yaml";
+  std::ofstream(setup.workload.text())
+      << "jobs:\n- {name: classed, workload: {kind: permutation, ranks: 2, shift: 1, bytes: 1 MB}}\n";
+  setup.config = parse_config("{topology: {kind: star, hosts: 2}, host: single_nic, network: {switch: {" +
+                                  classes + "}}, scheduling: {jobs: test_classed_jobs}}",
+                              "cluster.yaml");
+  return Simulation(std::move(setup)).run({});
+}
+
+TEST(JobSchedulers, AClassThatTheNetworkDoesNotHaveIsOneError) {
+  try {
+    run_classed_jobs("");
+    FAIL() << "the network has one class";
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("cluster.yaml:1:"), std::string::npos) << text;
+    EXPECT_NE(text.find("the job scheduler gives job 'classed' class 2, but the network has 1 data class"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("set network.switch.classes to 3"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(run_classed_jobs("classes: 3").jobs[0].done);
 }
 
 struct TracedJob {

@@ -31,8 +31,9 @@ class TwoByTwo : public FlowFacts {
     add(1, 2, 3 * kGigabyte, 2);
   }
   std::uint32_t path_count(const FlowView&) const override { return 2; }
-  // Path 1 goes over a port of its own, 4 plus the source.
+  // Path 1 goes over a port of its own, 4 plus the source. A flow into a tree has the first port only.
   std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const override {
+    if (flow.destination.is_none()) return {flow.source};
     return {flow.source, hint == 0 ? 4U : 5U, flow.destination};
   }
   std::string name(const FlowView& flow) const override { return std::string(1, "ABC"[flow.name]); }
@@ -112,6 +113,33 @@ TEST(FlowSchedulers, StrictServesUrgentLevelsFirst) {
   EXPECT_EQ(make("{kind: strict, by: job, levels: 3}")->admit(net.flows[2]).traffic_class, 2);
 }
 
+TEST(FlowSchedulers, StrictFollowsTheOrderOfStreams) {
+  TwoByTwo net;
+  net.flows[0].stream = Stream::ep;
+  net.flows[1].stream = Stream::dp;
+  net.flows[2].stream = net.flows[3].stream = Stream::tp;
+  const auto level = [&](const std::string& scheduler, std::size_t flow) {
+    return int{make(scheduler)->admit(net.flows[flow]).traffic_class};
+  };
+  const std::string streams = "{kind: strict, streams: [ep, dp]";
+  EXPECT_EQ(make(streams + "}")->needs().classes, 3U);
+  EXPECT_EQ(level(streams + "}", 0), 0);
+  EXPECT_EQ(level(streams + "}", 1), 1);
+  EXPECT_EQ(level(streams + ", by: stream}", 2), 2);
+  EXPECT_EQ(level(streams + ", levels: 2}", 2), 1);
+  const auto priorities = make(streams + ", act: priorities}");
+  EXPECT_EQ(priorities->needs().classes, 1U);
+  EXPECT_EQ(priorities->admit(net.flows[0]).priority, 2);
+  EXPECT_EQ(priorities->admit(net.flows[2]).priority, 0);
+  EXPECT_EQ(priorities->admit(net.flows[0]).traffic_class, 0);
+  EXPECT_EQ(net.decide(streams + ", act: rates}"), Rates({100, 100, -1, -1}));
+  EXPECT_EQ(net.decide("{kind: strict, streams: [tp], act: rates}"), Rates({-1, -1, 100, 100}));
+  for (const char* wrong : {"{kind: strict, by: stream}", "{kind: strict, by: job, streams: [ep]}",
+                            "{kind: strict, streams: ep}", "{kind: strict, streams: []}",
+                            "{kind: strict, streams: [compute]}", "{kind: strict, streams: [ep, ep]}"})
+    EXPECT_THROW(make(wrong), ConfigError) << wrong;
+}
+
 TEST(FlowSchedulers, SrptServesTheFewestBytesFirst) {
   TwoByTwo net;
   EXPECT_EQ(net.decide("srpt"), Rates({100, 100, -1, -1}));
@@ -148,7 +176,19 @@ TEST(FlowSchedulers, DeadlineServesTheEarliestFirst) {
       net.decide("{kind: deadline, admission: true, deadlines: [{name: A, after: 1 s}, {name: B, after: "
                  "100 ms}]}"),
       Rates({100, 100, -1, -1}));
-  EXPECT_THROW(make("deadline"), ConfigError);
+}
+
+TEST(FlowSchedulers, DeadlineTakesThoseOfTheWorkload) {
+  TwoByTwo net;
+  const auto deadline = make("deadline");
+  net.decide(*deadline);
+  EXPECT_EQ(deadline->notes().size(), 1U);
+  net.flows[2].deadline = kSecond;
+  EXPECT_EQ(net.decide(*deadline), Rates({-1, -1, 100, 100}));
+  EXPECT_TRUE(deadline->notes().empty());
+  // By name, A is due before B.
+  EXPECT_EQ(net.decide("{kind: deadline, deadlines: [{name: A, after: 1 ms}]}"), Rates({100, 100, -1, -1}));
+  EXPECT_THROW(make("{kind: deadline, deadlines: 1 ms}"), ConfigError);
 }
 
 // All flows are of one group. The one that was released first has the earliest deadline.
@@ -171,6 +211,13 @@ TEST(FlowSchedulers, FastpassMatchesSourcesAndDestinations) {
   EXPECT_EQ(net.decisions.again(), 20 * kMicrosecond);
   EXPECT_EQ(net.decide(*fastpass), Rates({-1, -1, 98, 98}));
   EXPECT_EQ(net.decide(*fastpass), Rates({98, 98, -1, -1}));
+}
+
+// Both flows of source 0 share it; those into all-reduce trees share no destination.
+TEST(FlowSchedulers, FastpassMatchesEachFlowIntoATree) {
+  TwoByTwo net;
+  for (FlowView& flow : net.flows) flow.destination = GpuId::none();
+  EXPECT_EQ(net.decide("{kind: fastpass, slot: 20 us}"), Rates({98, 98, -1, -1}));
 }
 
 }  // namespace

@@ -160,6 +160,55 @@ TEST(FlowTable, ForgetsAFlowThatIsOver) {
   EXPECT_EQ(table.entry(0).view.released, 160);
 }
 
+TEST(FlowTable, KnowsTheDeadlineAndTheStream) {
+  RecordingEndpoint network;
+  const Central scheduler(true, false);
+  FlowTable table(network, scheduler, kMillisecond);
+  SendRequest urgent = request(7);
+  urgent.message.traits.stream = Stream::ep;
+  urgent.message.traits.set_deadline(500);
+  table.send(urgent, 0, 10);
+  table.send(request(8), 0, 10);
+  EXPECT_EQ(table.entry(0).view.stream, Stream::ep);
+  EXPECT_EQ(table.entry(0).view.deadline, 510);
+  EXPECT_EQ(table.entry(1).view.deadline, kNever);
+  urgent.message.traits.set_deadline(TransferTraits::kMostDeadline);
+  urgent.message.communication = 9;
+  table.send(urgent, 0, 10);
+  EXPECT_EQ(table.entry(2).view.deadline, TransferTraits::kMostDeadline + 10);
+}
+
+// Scheduler that gives each flow class 2.
+class OwnClass final : public FlowScheduler {
+ public:
+  FlowTreatment admit(const FlowView& flow) const override {
+    FlowTreatment treatment = flow;
+    treatment.traffic_class = 2;
+    return treatment;
+  }
+};
+
+// All members of an all-reduce tree must send in one class, so no scheduler changes it.
+TEST(FlowTable, AFlowIntoATreeHasNoDestinationAndKeepsItsClass) {
+  RecordingEndpoint network;
+  const OwnClass scheduler;
+  FlowTable table(network, scheduler, kMillisecond);
+  SendRequest sum = request(7);
+  sum.message.aggregation = 3;
+  sum.message.aggregation_use = AggregationUse::allreduce;
+  table.send(sum, 0, 0);
+  sum.message.destination = 2;
+  sum.message.aggregation = 4;
+  table.send(sum, 1, 0);
+  table.send(request(7), 0, 0);
+  ASSERT_EQ(table.entries().size(), 2U) << "both groups of the communication are one flow";
+  EXPECT_TRUE(table.entry(0).view.destination.is_none());
+  EXPECT_EQ(table.entry(0).messages.size(), 2U);
+  EXPECT_EQ(network.sent[1].request.message.traits.traffic_class, 0);
+  EXPECT_EQ(network.sent[1].request.message.destination, 2U);
+  EXPECT_EQ(network.sent[2].request.message.traits.traffic_class, 2);
+}
+
 TEST(FlowTable, DropsACancelledMessage) {
   RecordingEndpoint network;
   const Central scheduler(true, false);

@@ -24,7 +24,7 @@ PUBLIC_HEADERS = {
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
                     "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
-    "compute": {"kernel.h", "gpu_models.h", "stream.h", "compute_model.h", "compute_devices.h", "compute_times.h", "gpu_variation.h", "roofline.h"},
+    "compute": {"kernel.h", "gpu_models.h", "compute_model.h", "compute_devices.h", "compute_times.h", "gpu_variation.h", "roofline.h"},
     "workload": {"task.h", "task_source.h", "task_window.h", "workload.h", "memory_plan.h", "readers/ns3_flows.h",
                  "program/iteration_edges.h", "program/program.h", "program/program_file.h", "program/rank_grid.h", "program/role_program_source.h",
                  "routing/experts.h", "routing/router.h", "routing/token_counts.h", "traffic/simple_source.h", "traffic/traffic.h"},

@@ -2,7 +2,8 @@
 // `scheduling.flows` of the configuration names one. Without one, all flows are sent at once.
 //
 // A flow is all messages of one communication, or of one part of it, from one GPU to another over the packet
-// fabric. Credits, messages through aggregation groups and messages within a host are not scheduled.
+// fabric. In an in-network all-reduce it is all messages of the communication from one GPU into its trees.
+// Credits and messages within a host are not scheduled.
 //
 // A scheduler decides in two places.
 // - At the source's host, when a flow begins: admit(). It is called from events of the source's set, so it
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "sim/core/ids.h"
+#include "sim/core/stream.h"
 #include "sim/core/units.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/transfer_traits.h"
@@ -29,7 +31,9 @@ using FlowId = Id<struct FlowOfRun>;
 
 // FlowTreatment: how the messages of a flow are sent.
 struct FlowTreatment {
-  std::uint8_t traffic_class = 0;    // data class of the network; only admit() can choose it
+  // Data class of the network. Only admit() can choose it, and not for flows into all-reduce trees, all of
+  // whose members must send in one class.
+  std::uint8_t traffic_class = 0;
   std::uint8_t priority = 0;         // among the messages of one queue pair, the highest first
   bool held = false;                 // nothing of it leaves until it is released
   BitRate rate = 0;                  // most that it may send, headers included, bit/s; 0: no limit
@@ -42,14 +46,18 @@ struct FlowTreatment {
 struct FlowView : FlowTreatment {
   FlowId id = FlowId::none();  // none in admit()
   JobId job = 0;
-  GpuId source = 0, destination = 0;
+  GpuId source = 0;
+  GpuId destination = 0;            // none: the flow goes into all-reduce trees of switches
   std::uint64_t communication = 0;  // equal for all flows of a collective; jobs may have equal numbers
   std::uint32_t name = 0;           // name of the communication in its job's workload
   Bytes bytes = 0;                  // of all its messages so far; payload
   Bytes left = 0;                   // of these, bytes that have not left the source; 0 in admit()
   Time released = 0;                // when its first message was sent
+  Time deadline = kNever;           // as the workload gives it; kNever: it has none
+  Stream stream = Stream::compute;  // stream of its task; to_string() returns the name, as "ep"
   // The ports that its packets pass, from the source on. Where switches choose for each packet, these are the
-  // ports of the fabric that all of them pass. Empty in admit().
+  // ports of the fabric that all of them pass. In an all-reduce tree they end at its first switch, which adds
+  // the packets of several flows. Empty in admit().
   std::span<const PortId> ports;
 
   Bytes attained() const { return bytes - left; }
@@ -131,6 +139,8 @@ class FlowScheduler {
   virtual FlowTreatment admit(const FlowView& flow) const { return flow; }
   // Decides about all flows, where needs().central is set.
   virtual void decide(const FlowsView&, FlowDecisions&) {}
+  // Returns notes for the user after the run: settings that had no effect, and facts that were missing.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace netsim

@@ -1,12 +1,16 @@
 // deadline: the flow with the earliest deadline goes first (PDQ: Hong, Caesar and Godfrey, SIGCOMM 2012).
 // With `admission`, flows that can meet their deadlines without making an admitted one late go before all
 // others (Varys, SIGCOMM 2014). Flows without a deadline go last.
+//
+// A deadline comes from the list `deadlines`, by the name of the communication. Flows of other names have the
+// deadline that the workload gives them or their task.
 #include <fmt/format.h>
 
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "sim/core/registry.h"
 #include "sim/scheduling/flow/rule_view.h"
@@ -24,26 +28,29 @@ const Parameters<DeadlineParameters>& deadline_parameters() {
   using P = DeadlineParameters;
   static const auto parameters = add_central(
       Parameters<P>()
-          .list("deadlines", &P::deadlines,
-                "deadlines by name of the communication, counted from the release of the flow: [{name: a, "
-                "after: 10 ms}, ...]; required")
+          .list(
+              "deadlines", &P::deadlines,
+              "deadlines by name of the communication, counted from the begin of the flow: [{name: a, "
+              "after: 10 ms}, ...]; flows of other names have the deadline that the workload gives them, if "
+              "any")
           .flag("admission", &P::admission,
                 "flows that cannot meet their deadlines go behind those that can"));
   return parameters;
 }
 
 // Reads the deadlines by name.
-std::map<std::string, Time> read_deadlines(const ConfigNode& list, const ConfigNode& where) {
-  if (!list.is_sequence() || list.items().empty())
-    where.fail("flow scheduler 'deadline' needs `deadlines`: a list such as [{name: a, after: 10 ms}]");
+std::map<std::string, Time> read_deadlines(const ConfigNode& list) {
   std::map<std::string, Time> deadlines;
+  if (list.is_null()) return deadlines;
+  if (!list.is_sequence() || list.items().empty())
+    list.fail("`deadlines` is a list such as [{name: a, after: 10 ms}]");
   for (const ConfigNode& item : list.items()) {
     if (!item.is_map()) item.fail("a deadline is a map with `name` and `after`");
     item.allow_keys({"name", "after"});
     const ConfigNode *name = item.find("name"), *after = item.find("after");
     if (name == nullptr || after == nullptr) item.fail("a deadline needs `name` and `after`");
     const Time time = read_time(*after);
-    if (time <= 0) after->fail("a deadline lies after the release of its flow: above 0");
+    if (time <= 0) after->fail("a deadline lies after the begin of its flow: above 0");
     if (!deadlines.emplace(read_text(*name), time).second)
       name->fail(fmt::format("'{}' has two deadlines", read_text(*name)));
   }
@@ -52,8 +59,7 @@ std::map<std::string, Time> read_deadlines(const ConfigNode& list, const ConfigN
 
 class Deadline final : public FlowScheduler {
  public:
-  Deadline(const DeadlineParameters& p, const ConfigNode& where)
-      : p_(p), deadlines_(read_deadlines(p.deadlines, where)) {}
+  explicit Deadline(const DeadlineParameters& p) : p_(p), deadlines_(read_deadlines(p.deadlines)) {}
   FlowNeeds needs() const override { return {.central = true}; }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
@@ -61,8 +67,7 @@ class Deadline final : public FlowScheduler {
     std::vector<std::uint8_t> admitted;
     for (std::size_t i = 0; i < view.flows.size(); ++i) {
       const FlowView& flow = view.flows[i];
-      const auto found = deadlines_.find(view.facts->name(flow));
-      if (found != deadlines_.end()) rule.flows()[i].deadline = flow.released + found->second;
+      rule.flows()[i].deadline = deadline_of(flow, *view.facts);
       if (p_.admission) admitted.push_back(admitted_.contains(flow.id) ? 1 : 0);
     }
     if (p_.admission) {
@@ -75,17 +80,35 @@ class Deadline final : public FlowScheduler {
     set_rates(view, edf_rates(rule.capacity(), rule.flows(), admitted), decisions);
   }
 
+  std::vector<std::string> notes() const override {
+    if (has_deadlines_) return {};
+    return {
+        "the flow scheduler 'deadline' saw no flow with a deadline: neither its list `deadlines` nor the "
+        "workload gives one"};
+  }
+
  private:
+  // Returns kNever for a flow without a deadline.
+  Time deadline_of(const FlowView& flow, const FlowFacts& facts) {
+    Time deadline = flow.deadline;
+    if (!deadlines_.empty()) {
+      const auto found = deadlines_.find(facts.name(flow));
+      if (found != deadlines_.end()) deadline = flow.released + found->second;
+    }
+    has_deadlines_ = has_deadlines_ || deadline != kNever;
+    return deadline;
+  }
+
   DeadlineParameters p_;
   std::map<std::string, Time> deadlines_;
+  bool has_deadlines_ = false;                        // a flow had one
   std::unordered_map<std::uint32_t, bool> admitted_;  // by FlowId; looked up only, never iterated
 };
 
 const Registration<FlowScheduler> kDeadline{
     "deadline", "the flow with the earliest deadline goes first, with admission where that is wanted",
-    deadline_parameters(), [](const DeadlineParameters& p, const ConfigNode& where) {
-      return std::make_unique<Deadline>(p, where);
-    }};
+    deadline_parameters(),
+    [](const DeadlineParameters& p, const ConfigNode&) { return std::make_unique<Deadline>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -72,9 +72,14 @@ class Fastpass final : public FlowScheduler {
  private:
   // Returns the flows of this slot.
   std::vector<std::uint32_t> match(const FlowsView& view) {
-    std::map<GpuId, std::uint32_t> ends;
+    std::map<GpuId, std::uint32_t> known;
+    std::uint32_t ends = 0;
+    // A flow into an all-reduce tree shares its destination with no other.
     const auto number = [&](GpuId gpu) {
-      return ends.try_emplace(gpu, static_cast<std::uint32_t>(ends.size())).first->second;
+      if (gpu.is_none()) return ends++;
+      const auto [entry, added] = known.try_emplace(gpu, ends);
+      if (added) ++ends;
+      return entry->second;
     };
     std::map<FlowId, std::uint64_t> last;
     std::vector<SlotDemand> demands;
@@ -85,8 +90,7 @@ class Fastpass final : public FlowScheduler {
       demands.push_back({source, number(flow.destination), slots_of(view, flow), last_slot});
       last.emplace(flow.id, last_slot);
     }
-    std::vector<std::uint32_t> served =
-        maximal_matching(demands, static_cast<std::uint32_t>(ends.size()), p_.order);
+    std::vector<std::uint32_t> served = maximal_matching(demands, ends, p_.order);
     for (const std::uint32_t flow : served) last[view.flows[flow].id] = slot_;
     last_ = std::move(last);
     return served;

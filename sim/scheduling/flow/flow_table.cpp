@@ -5,6 +5,14 @@
 #include "sim/core/random.h"
 
 namespace netsim {
+namespace {
+
+// Returns the destination of the message's flow: none with an aggregation group.
+GpuId destination_of(const Message& message) {
+  return message.aggregation.is_none() ? message.destination : GpuId::none();
+}
+
+}  // namespace
 
 std::size_t FlowTable::KeyHash::operator()(const FlowKey& key) const {
   const std::uint64_t ends = std::uint64_t{key.source} << 32 | std::uint32_t{key.destination};
@@ -37,7 +45,7 @@ MessageHandle FlowTable::send(const SendRequest& request, std::uint32_t lane, Ti
 }
 
 std::uint32_t FlowTable::find_or_begin(const Message& message, Time now) {
-  const FlowKey key{message.traits.job, message.source, message.destination, message.communication};
+  const FlowKey key{message.traits.job, message.source, destination_of(message), message.communication};
   if (const auto known = index_.find(key); known != index_.end()) {
     const std::uint32_t index = known->second;
     if (central_ || !is_over(entries_[index], now)) return index;
@@ -85,12 +93,15 @@ void FlowTable::admit(FlowEntry& flow, const Message& message) {
   view.path = traits.path_hint;
   view.job = traits.job;
   view.source = message.source;
-  view.destination = message.destination;
+  view.destination = destination_of(message);
   view.communication = message.communication;
   view.name = message.name;
+  view.stream = traits.stream;
+  if (traits.deadline != 0) view.deadline = view.released + static_cast<Time>(traits.deadline);
   view.bytes = message.bytes;
   const FlowTreatment before = view, after = scheduler_.admit(view);
   static_cast<FlowTreatment&>(view) = after;
+  if (flow.is_aggregated()) view.traffic_class = traits.traffic_class;
   view.bytes = 0;
   ++counts_.flows;
   if (before != after) ++counts_.decisions;

@@ -39,6 +39,8 @@ struct FlowEntry {
   Time idle_since = kNever;  // when its last message was over; kNever: it has messages
   bool used = false;         // false: the entry is free
   bool listed = false;       // it had bytes left at the last decision about all flows
+
+  bool is_aggregated() const { return !first.aggregation.is_none(); }
 };
 
 class alignas(64) FlowTable {

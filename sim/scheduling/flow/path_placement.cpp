@@ -44,10 +44,12 @@ std::vector<BitRate> demands_of(const FlowsView& view) {
   std::map<GpuId, std::uint32_t> numbers;
   std::vector<BitRate> rates;
   std::vector<HostPair> pairs;
+  // A flow into an all-reduce tree shares its destination with no other.
   const auto number = [&](GpuId gpu, PortId port) {
-    const auto [entry, added] = numbers.try_emplace(gpu, static_cast<std::uint32_t>(numbers.size()));
-    if (added) rates.push_back(view.port_rates[port]);
-    return entry->second;
+    const auto next = static_cast<std::uint32_t>(rates.size());
+    const std::uint32_t end = gpu.is_none() ? next : numbers.try_emplace(gpu, next).first->second;
+    if (end == next) rates.push_back(view.port_rates[port]);
+    return end;
   };
   for (const FlowView& flow : view.flows) {
     if (flow.ports.empty()) {

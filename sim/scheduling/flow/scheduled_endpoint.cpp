@@ -58,6 +58,19 @@ void ScheduledEndpoint::connect(SchedulingIntervals& intervals, NameOfCommunicat
 
 // ---- Messages. These are called from events of the source's set.
 
+bool ScheduledEndpoint::is_scheduled(const Message& message) const {
+  if (message.credit) return false;
+  if (!message.aggregation.is_none()) return message.aggregation_use == AggregationUse::allreduce;
+  return is_over_fabric(message);
+}
+
+// Returns the number of the message's queue pair among those of its flow. With an aggregation group each tag
+// has a queue pair.
+std::uint32_t ScheduledEndpoint::lane_of(const Message& message) const {
+  if (!message.aggregation.is_none()) return static_cast<std::uint32_t>(message.tag ^ message.tag >> 32);
+  return EndpointDecorator::lane_of(message, setup_.queue_pairs);
+}
+
 MessageHandle ScheduledEndpoint::send(const SendRequest& request) {
   if (!is_scheduled(request.message)) return network_->send(request);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
@@ -164,7 +177,7 @@ void ScheduledEndpoint::find_ports(FlowEntry& flow) {
   flow.first.traits.path_hint = flow.view.path;
   flow.first.traits.traffic_class = flow.view.traffic_class;
   flow.ports = network_->path_of(message);
-  if (!flow.ports.empty()) return;
+  if (!flow.ports.empty() || flow.is_aggregated()) return;
   const auto common = ports_.between(message.source, message.destination, lane_of(message));
   flow.ports.assign(common.begin(), common.end());
 }
@@ -244,7 +257,9 @@ std::vector<std::string> ScheduledEndpoint::waiting(std::size_t limit) const {
   }
   std::sort(held.begin(), held.end(),
             [](const FlowEntry* a, const FlowEntry* b) { return key_of(a->view) < key_of(b->view); });
-  const auto name = [&](GpuId gpu) { return cluster_.graph.node(cluster_.gpus[gpu].node).name; };
+  const auto name = [&](GpuId gpu) {
+    return gpu.is_none() ? "its all-reduce tree" : cluster_.graph.node(cluster_.gpus[gpu].node).name;
+  };
   std::vector<std::string> lines;
   for (const FlowEntry* flow : held) {
     if (lines.size() == limit) break;

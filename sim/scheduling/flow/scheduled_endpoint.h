@@ -46,6 +46,8 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   // Returns whether the scheduler decides at intervals.
   bool is_central() const { return needs_.central; }
   FlowSchedulingSummary summary() const;
+  // Returns what the scheduler wants the user to know after the run.
+  std::vector<std::string> notes() const { return scheduler_->notes(); }
   // Returns a line for each flow that is held, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
@@ -64,10 +66,8 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   void message_sent(const SendCompletion& completion) override;
   void message_left(const SendRequest& request) override;
 
-  bool is_scheduled(const Message& message) const { return is_over_fabric(message); }
-  std::uint32_t lane_of(const Message& message) const {
-    return EndpointDecorator::lane_of(message, setup_.queue_pairs);
-  }
+  bool is_scheduled(const Message& message) const;
+  std::uint32_t lane_of(const Message& message) const;
   Time now_of(std::uint32_t set) const { return engine_.set(set).loop().now(); }
   void ask(std::uint32_t set);
   bool concerns(const FlowTable::News& news) const;

@@ -82,7 +82,7 @@ class JobDecisions {
   // allowed with JobNeeds::pauses.
   virtual void shift(JobId job, Time by) = 0;
   // Sets the least priority of the messages that the job sends from now on, and their data class in the
-  // network.
+  // network. A class that the network does not have (network.switch.classes) ends the run with ConfigError.
   virtual void set_traffic(JobId job, std::uint8_t priority, std::uint8_t traffic_class) = 0;
 };
 

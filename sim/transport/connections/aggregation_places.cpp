@@ -28,12 +28,30 @@ std::string name_of(const Cluster& cluster, GpuId gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
 
+// Returns the GPUs of an all-reduce tree.
+std::span<const GpuId> tree_members(const SwitchAggregation& aggregation) {
+  return aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
+}
+
 }  // namespace
+
+std::vector<PortId> way_into_tree(const Cluster& cluster, const Fabric& fabric,
+                                  const SwitchAggregation& aggregation, GpuId source) {
+  const std::span<const GpuId> members = tree_members(aggregation);
+  const auto at = std::find(members.begin(), members.end(), source);
+  if (at == members.end()) return {};
+  const GpuId next = at + 1 == members.end() ? members.front() : *(at + 1);
+  if (next == source || cluster.way(source, next) != HostRouteKind::packets) return {};
+  Cluster::NicEnd end = cluster.nic_ends(source, next, aggregation.number).from;
+  const PortId port = port_into_tree(cluster.graph, end.nic, fabric.down_ports(), aggregation.number);
+  if (port == kNoId) return {};
+  end.ports.push_back(port);
+  return end.ports;
+}
 
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
   MemberTree made;
-  made.members =
-      aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
+  made.members = tree_members(aggregation);
   std::vector<NodeId> nics;
   for (std::size_t i = 0; i < made.members.size(); ++i) {
     const GpuId member = made.members[i], next = made.members[(i + 1) % made.members.size()];

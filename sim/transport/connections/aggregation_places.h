@@ -23,6 +23,10 @@ struct MemberTree {
   AggregationTree tree;
 };
 
+// Returns the ports from a sending GPU to the first switch of its all-reduce tree. Empty if it has none, or
+// no link to a switch is up.
+std::vector<PortId> way_into_tree(const Cluster& cluster, const Fabric& fabric,
+                                  const SwitchAggregation& aggregation, GpuId source);
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
 // Returns the payload bytes of a packet into an all-reduce tree.
 Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport);

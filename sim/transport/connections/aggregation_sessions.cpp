@@ -264,7 +264,7 @@ void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t
 
 // ---- Messages
 
-void AggregationSessions::send(const SendRequest& request) {
+MessageHandle AggregationSessions::send(const SendRequest& request) {
   const Message& message = request.message;
   const AggregationUse use = message.aggregation_use;
   const std::uint8_t traffic_class =
@@ -275,8 +275,7 @@ void AggregationSessions::send(const SendRequest& request) {
   if (use == AggregationUse::multicast) {
     session.on_their_way += members.size();
     session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(members.size())});
-    sender_.send(session.in.front(), request);
-    return;
+    return sender_.send(session.in.front(), request);
   }
   const std::span<const GpuId> gpus =
       use == AggregationUse::allreduce ? std::span<const GpuId>(session.gpus) : members;
@@ -286,7 +285,7 @@ void AggregationSessions::send(const SendRequest& request) {
     session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(silent)});
   }
   const auto member = std::find(gpus.begin(), gpus.end(), message.source) - gpus.begin();
-  sender_.send(session.in[static_cast<std::size_t>(member)], request);
+  return sender_.send(session.in[static_cast<std::size_t>(member)], request);
 }
 
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {

@@ -64,7 +64,7 @@ class AggregationSessions {
   AggregationSessions& operator=(const AggregationSessions&) = delete;
 
   // Sends a message through its aggregation group, to which objection() must be empty.
-  void send(const SendRequest& request);
+  MessageHandle send(const SendRequest& request);
   // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of an
   // aggregation group. The packet was released just now.
   void delivered(std::uint32_t id, std::uint32_t packet);

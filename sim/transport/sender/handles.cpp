@@ -44,6 +44,7 @@ Bytes Sender::cancel(const MessageHandle& handle) {
   if (message == kNone) return 0;
   const std::uint32_t id = queues_.message(message).queue_pair;
   SenderState& s = senders_[id];
+  if (s.aggregation) return 0;  // the packets of other members would wait for those of this message
   const Bytes asked = queues_.message(message).bytes;
   if (queues_.message(message).held) --state_.records[id].held;
   const Bytes cancelled = queues_.cancel(s, message);

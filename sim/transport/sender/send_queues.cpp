@@ -103,7 +103,7 @@ void SendQueues::end_rests(SenderState& s, std::uint32_t queue_pair, Time now) {
       at = m.next;
       m.rest = kNone;
       m.number = s.messages++;
-      if (!m.held) join(s, message);
+      if (waits(s, m)) join(s, message);
     }
     *link = rest.next;
     rests_.release(index);
@@ -121,11 +121,12 @@ void SendQueues::leave(SenderState& s, std::uint32_t message) {
 
 // Serves the first waiting message, which may have changed.
 void SendQueues::serve_first(SenderState& s) {
+  const std::uint32_t first = first_to_serve(s);
   if (has_open(s)) {
-    if (segments_[s.newest].message == s.waiting) return;
+    if (segments_[s.newest].message == first) return;
     close(s);
   }
-  if (s.waiting != kNone) open(s, s.waiting);
+  if (first != kNone) open(s, first);
 }
 
 // Ends the open segment with the packets that have been made. A segment without any is removed.
@@ -164,7 +165,7 @@ void SendQueues::hold(SenderState& s, std::uint32_t message) {
   if (messages_[message].held) return;
   messages_[message].held = true;
   if (messages_[message].rest != kNone) return;
-  leave(s, message);
+  if (!s.aggregation) leave(s, message);
   serve_first(s);
 }
 
@@ -173,6 +174,7 @@ void SendQueues::release(SenderState& s, std::uint32_t message, Time now) {
   if (!m.held) return;
   m.held = false;
   if (m.rest != kNone) return;
+  if (s.aggregation) return serve_first(s);
   const std::uint32_t rest = s.limited ? find_rest(m, now) : kNone;
   if (rest != kNone) return await_rest(message, rest);
   join(s, message);
@@ -181,16 +183,17 @@ void SendQueues::release(SenderState& s, std::uint32_t message, Time now) {
 
 void SendQueues::set_priority(SenderState& s, std::uint32_t message, std::uint8_t priority) {
   QueuedMessage& m = messages_[message];
-  if (waits(m)) leave(s, message);
+  const bool moves = waits(s, m) && !s.aggregation;
+  if (moves) leave(s, message);
   m.priority = m.request.message.traits.priority = priority;
-  if (waits(m)) join(s, message);
+  if (moves) join(s, message);
   serve_first(s);
 }
 
 Bytes SendQueues::cancel(SenderState& s, std::uint32_t message) {
   QueuedMessage& m = messages_[message];
   const bool is_open = has_open(s) && segments_[s.newest].message == message;
-  if (waits(m)) leave(s, message);
+  if (waits(s, m)) leave(s, message);
   if (m.rest != kNone) leave_rest(message);
   if (is_open) close(s);
   m.generation = 0;
@@ -211,6 +214,7 @@ Bytes SendQueues::cancel(SenderState& s, std::uint32_t message) {
 void SendQueues::set_rate(SenderState& s, std::uint32_t message, BitRate rate) {
   QueuedMessage& m = messages_[message];
   m.request.message.traits.rate_limit = rate;
+  s.renews_limits = true;
   if (!s.limited && rate != 0) begin_limits(s, m.queue_pair);
 }
 
@@ -220,12 +224,12 @@ void SendQueues::set_path(SenderState& s, std::uint32_t message, std::uint32_t p
   if (m.way == way) return;
   if (!s.limited) begin_limits(s, m.queue_pair);
   m.way = way;
-  if (s.current != kNone) s.path = path_of(segments_[s.current].message);
+  s.renews_limits = true;
 }
 
 void SendQueues::set_own_path(SenderState& s, std::uint32_t queue_pair, std::uint32_t own) {
   limits_[queue_pair].own_path = own;
-  s.path = s.current == kNone ? own : path_of(segments_[s.current].message);
+  s.renews_limits = true;
 }
 
 Bytes SendQueues::left(const SenderState& s, std::uint32_t message) const {

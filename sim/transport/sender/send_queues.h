@@ -14,6 +14,9 @@
 //
 // A connection rests after a message with a gap (TransferTraits::gap). Its messages leave the list meanwhile.
 // When the rest is over they join the list behind messages sent before that time.
+//
+// Messages through aggregation groups keep their order of send(), whatever their priority. A held one stays
+// in the list, and those behind it wait for it.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +43,7 @@ struct QueuedMessage {
   std::uint32_t before = kNone, next = kNone;  // in the list of waiting messages
   std::uint32_t rest = kNone;  // rest of its connection for which it waits; it is then in no other list
   std::uint8_t priority = 0;   // the request's; the highest one after cancel()
-  bool held = false;           // a held message does not wait in the list
+  bool held = false;           // a held message does not wait in the list, except with aggregation
   std::uint32_t way = kNone;   // its HintedPath; kNone: the queue pair's own path
   BitRate rate_limit() const {
     const BitRate limit = request.message.traits.rate_limit;
@@ -133,8 +136,8 @@ class SendQueues {
   void forget(std::uint32_t message) { messages_.release(message); }
 
  private:
-  static bool goes_first(const QueuedMessage& a, const QueuedMessage& b) {
-    if (a.priority != b.priority) return a.priority > b.priority;
+  static bool goes_first(const SenderState& s, const QueuedMessage& a, const QueuedMessage& b) {
+    if (a.priority != b.priority && !s.aggregation) return a.priority > b.priority;
     return static_cast<std::int32_t>(a.number - b.number) < 0;
   }
   bool has_open(const SenderState& s) const {
@@ -153,7 +156,14 @@ class SendQueues {
       return !message.credit && message.traits.channel == channel && message.communication == communication;
     }
   };
-  static bool waits(const QueuedMessage& m) { return !m.held && m.rest == kNone; }
+  // Returns whether the message is in the list of its queue pair.
+  static bool waits(const SenderState& s, const QueuedMessage& m) {
+    return (!m.held || s.aggregation) && m.rest == kNone;
+  }
+  // Returns the message to be served, or kNone.
+  std::uint32_t first_to_serve(const SenderState& s) const {
+    return s.waiting != kNone && messages_[s.waiting].held ? kNone : s.waiting;
+  }
   std::uint32_t find_rest(const QueuedMessage& m, Time now);
   void await_rest(std::uint32_t message, std::uint32_t rest);
   void leave_rest(std::uint32_t message);
@@ -165,6 +175,7 @@ class SendQueues {
   void drop_newest(SenderState& s);
   void set_end(SenderState& s, std::uint32_t segment, std::uint32_t end);
   // Sets the current segment, and copies what most packets and acknowledgements need of it to the queue pair.
+  // Limits and path of its message are looked up when its first packet is made.
   void set_current(SenderState& s, std::uint32_t segment);
   void begin_limits(SenderState& s, std::uint32_t queue_pair);
   void set_oldest(SenderState& s, std::uint32_t segment);
@@ -185,8 +196,7 @@ inline void SendQueues::set_current(SenderState& s, std::uint32_t segment) {
   const Segment& current = segments_[segment];
   s.current_first = current.first - current.offset;
   s.current_end = current.end;
-  if (s.limited) [[unlikely]]
-    s.path = path_of(current.message);
+  s.renews_limits = true;
 }
 
 inline void SendQueues::set_oldest(SenderState& s, std::uint32_t segment) {
@@ -213,7 +223,7 @@ inline void SendQueues::open(SenderState& s, std::uint32_t message) {
 inline void SendQueues::join(SenderState& s, std::uint32_t message) {
   QueuedMessage& m = messages_[message];
   std::uint32_t at = s.last_waiting;
-  while (at != kNone && goes_first(m, messages_[at])) at = messages_[at].before;
+  while (at != kNone && goes_first(s, m, messages_[at])) at = messages_[at].before;
   m.before = at;
   m.next = at == kNone ? s.waiting : messages_[at].next;
   (m.next == kNone ? s.last_waiting : messages_[m.next].before) = message;
@@ -265,7 +275,8 @@ inline void SendQueues::end_message(SenderState& s) {
     s.last_waiting = kNone;
   } else {
     messages_[s.waiting].before = kNone;
-    open(s, s.waiting);
+    if (!messages_[s.waiting].held) [[likely]]
+      open(s, s.waiting);
   }
 }
 

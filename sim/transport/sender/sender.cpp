@@ -167,15 +167,27 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   return packet;
 }
 
-// Returns the rate limit of the message whose packet next_packet() would make. With limits it stores that
-// message.
+// Returns the rate limit of the message whose packet next_packet() would make. Nearly always that is the
+// limit of the packet before.
 [[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) {
   const SenderState& s = senders_[id];
   if (!s.limited) [[likely]]
     return kNoRateLimit;
-  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
-  limits_[id].paced_for = queues_.segment(next).message;
-  return queues_.message(limits_[id].paced_for).rate_limit();
+  if (s.renews_limits || has_gap(id, s)) return renew_limits(id);
+  return limits_[id].paced_at_most;
+}
+
+// Looks up the message whose packet next_packet() would make, and returns its rate limit. Sets the path of
+// new packets. A missing packet has the path and limit of its own message (repeat_gap), so it is looked up
+// for each of them.
+BitRate Sender::renew_limits(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  const bool gap = has_gap(id, s);
+  const std::uint32_t segment = gap ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  const std::uint32_t message = limits_[id].paced_for = queues_.segment(segment).message;
+  s.renews_limits = gap;
+  if (!gap) s.path = queues_.path_of(message);
+  return queues_.message(message).rate_limit();
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {

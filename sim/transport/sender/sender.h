@@ -172,6 +172,7 @@ class Sender final : public PacketSource {
   // `argument - kMessageLeft` has left.
   static constexpr std::uint64_t kRestOver = 1, kMessageLeft = 2;
   BitRate next_rate_limit(std::uint32_t id);
+  BitRate renew_limits(std::uint32_t id);
   void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
   Time catch_up(PaceLimits& limits, Time packet, bool message_goes_on) const;
   void pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);

@@ -74,9 +74,11 @@ struct ProgramOp {
   std::vector<std::int32_t> after_previous;
   Time not_before = 0;
   std::uint32_t memory_plus_one = 0;  // index + 1 in Program::memory
-  // These set TransferTraits: class and priority of a collective or message, channel of a raw message.
+  // These set TransferTraits: class, priority and deadline of a collective or message, channel of a raw
+  // message. A deadline of 0 is none.
   std::uint8_t traffic_class = 0;
   std::uint8_t priority = 0;
+  Time deadline = 0;
   std::uint32_t channel = 0;
   bool operator==(const ProgramOp&) const = default;
 };

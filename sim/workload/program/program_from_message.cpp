@@ -330,6 +330,8 @@ class MessageDecoder {
       fail(path + ".traffic_class", "only a collective, a send and a receive have a class");
     if (!between_ranks && message.priority() != 0)
       fail(path + ".priority", "only a collective, a send and a receive have a priority");
+    if (!between_ranks && message.deadline_ps() != 0)
+      fail(path + ".deadline_ps", "only a collective, a send and a receive have a deadline");
     if (message.channel() != 0 && !(message_end && message.raw()))
       fail(path + ".channel", "only a raw send or receive has a channel");
     result.traffic_class = static_cast<std::uint8_t>(in_range(
@@ -338,6 +340,7 @@ class MessageDecoder {
         static_cast<std::uint8_t>(in_range(message.priority(), 0, UINT8_MAX, path + ".priority"));
     result.channel =
         static_cast<std::uint32_t>(in_range(message.channel(), 0, kMaxChannel, path + ".channel"));
+    result.deadline = in_range(message.deadline_ps(), 0, kFlowDeadlines.maximum, path + ".deadline_ps");
   }
 
   PeerExpression peer(const pb::Peer& message, const Program& program, const std::string& path) const {

@@ -149,6 +149,7 @@ class MessageEncoder {
     out.set_traffic_class(op.traffic_class);
     out.set_priority(op.priority);
     out.set_channel(op.channel);
+    out.set_deadline_ps(op.deadline);
     if (op.kind == TaskKind::collective) {
       out.set_collective(static_cast<pb::Op::Collective>(theirs(collective_table(), op.collective)));
       out.set_group(op.group);

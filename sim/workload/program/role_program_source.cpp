@@ -321,6 +321,7 @@ class RoleProgramSource : public TaskSource {
     traits.channel = op.channel;
     traits.traffic_class = op.traffic_class;
     traits.priority = op.priority;
+    traits.set_deadline(op.deadline);
     return traits;
   }
   Bytes bytes_of(const ProgramOp& op, RankId rank, std::uint32_t iteration) const {

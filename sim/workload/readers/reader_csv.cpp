@@ -4,10 +4,11 @@
 //   0,1,10 MB,0,0,elephant
 //   2,1,64 KB,30 us,1,mouse
 //
-// source, destination, bytes and a start are required; class, priority, path, channel and name are optional.
-// Columns may be in any order. Sizes without a unit are bytes. A start needs a unit, or its column is called
-// start_s, start_ms, start_us, start_ns or start_ps. Several files are one list, in their order; each has its
-// own line of column names.
+// source, destination, bytes and a start are required. class, priority, path, channel, deadline and name are
+// optional. Columns may be in any order. Sizes without a unit are bytes. A start needs a unit, or its column
+// is called start_s, start_ms, start_us, start_ns or start_ps. So does a deadline, which counts from the
+// begin of the flow and may be empty. Several files are one list, in their order; each has its own line of
+// column names.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -37,16 +38,17 @@ enum class Column : std::uint8_t {
   priority,
   path,
   channel,
+  deadline,
   name
 };
-constexpr int kColumns = 9;
+constexpr int kColumns = 10;
 
 struct ColumnName {
   std::string_view name;
   Column column;
   Time unit = 0;  // unit of plain numbers
 };
-constexpr std::array<ColumnName, 14> kNames = {{{"source", Column::source},
+constexpr std::array<ColumnName, 20> kNames = {{{"source", Column::source},
                                                 {"destination", Column::destination},
                                                 {"bytes", Column::bytes},
                                                 {"start", Column::start},
@@ -59,6 +61,12 @@ constexpr std::array<ColumnName, 14> kNames = {{{"source", Column::source},
                                                 {"priority", Column::priority},
                                                 {"path", Column::path},
                                                 {"channel", Column::channel},
+                                                {"deadline", Column::deadline},
+                                                {"deadline_s", Column::deadline, kSecond},
+                                                {"deadline_ms", Column::deadline, kMillisecond},
+                                                {"deadline_us", Column::deadline, kMicrosecond},
+                                                {"deadline_ns", Column::deadline, kNanosecond},
+                                                {"deadline_ps", Column::deadline, kPicosecond},
                                                 {"name", Column::name}}};
 
 const ColumnName* find_column(std::string_view name) {
@@ -127,8 +135,7 @@ class CsvFlows {
         flow.bytes = bytes(word);
         break;
       case Column::start:
-        flow.start = column.unit != 0 ? reader.time_in(word, "the start", column.unit, kStartTimes)
-                                      : reader.time(word, "the start", kStartTimes);
+        flow.start = time(column, word, "the start", kStartTimes);
         break;
       case Column::traffic_class:
         flow.traffic_class = static_cast<std::uint8_t>(reader.integer(word, "the class", kTrafficClasses));
@@ -144,10 +151,17 @@ class CsvFlows {
       case Column::channel:
         flow.channel = static_cast<std::uint32_t>(reader.integer(word, "the channel", {0, kMaxChannel}));
         break;
+      case Column::deadline:
+        if (!word.text.empty()) flow.deadline = time(column, word, "the deadline", kFlowDeadlines);
+        break;
       case Column::name:
         flow.name = source_.add_name(word.text.empty() ? "flow" : std::string(word.text));
         break;
     }
+  }
+  Time time(const ColumnName& column, const Word& word, const char* what, Range<Time> range) const {
+    const TextReader& reader = table_.reader();
+    return column.unit != 0 ? reader.time_in(word, what, column.unit, range) : reader.time(word, what, range);
   }
   Bytes bytes(const Word& word) const {
     const TextReader& reader = table_.reader();

@@ -63,7 +63,8 @@ const Parameters<ListedTask>& listed_task_parameters() {
                 "until it is delivered, and by its sender until it is sent")
           .list("after_previous", &P::after_previous,
                 "names of tasks of the previous iteration that it waits for at its rank")
-          .time("earliest", &P::earliest, kStartTimes, "earliest start, from the start of the job");
+          .time("earliest", &P::earliest, kStartTimes, "earliest start, from the start of the job")
+          .time("deadline", &P::deadline, kFlowDeadlines, "none", kFlowDeadlineDoc);
   return p;
 }
 
@@ -92,7 +93,8 @@ void refuse_others(const ListedTask& task) {
       {"channel", kForMessage, "only a raw message has 'channel'"},
       {"stream", kForCollective | kForMessage, "a computation runs in the stream compute"},
       {"class", kForCollective | kForMessage, "only a collective or message has 'class'"},
-      {"priority", kForCollective | kForMessage, "only a collective or message has 'priority'"}};
+      {"priority", kForCollective | kForMessage, "only a collective or message has 'priority'"},
+      {"deadline", kForCollective | kForMessage, "only a collective or message has 'deadline'"}};
   for (const KeyOfKinds& known : kKeys) {
     const ConfigNode* given = task.node.find(known.key);
     if (given != nullptr && (known.kinds & mask_of(task.kind)) == 0) given->fail(known.whose);

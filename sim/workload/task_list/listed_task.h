@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/collectives/collective_kind.h"
-#include "sim/compute/stream.h"
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
+#include "sim/core/stream.h"
 #include "sim/core/units.h"
 #include "sim/workload/routing/token_section.h"
 #include "sim/workload/task_list/rank_list.h"
@@ -38,6 +39,7 @@ struct ListedTask {
   std::int64_t priority = 0;
   ConfigNode after, after_previous;
   Time earliest = 0;
+  std::optional<Time> deadline;
 
   // ---- Found when the list was read
   ListedKind kind = ListedKind::compute;

@@ -69,6 +69,7 @@ class TaskListBuilder {
     op.not_before = task.earliest;
     op.traffic_class = static_cast<std::uint8_t>(task.traffic_class);
     op.priority = static_cast<std::uint8_t>(task.priority);
+    op.deadline = task.deadline.value_or(0);
     if (task.kind == ListedKind::compute) op.work = work_of(task);
     if (task.kind == ListedKind::collective) make_collective(task, op);
     if (task.kind == ListedKind::message) make_message(task, index, op);

@@ -46,6 +46,10 @@ std::uint32_t FlowSource::add(const Flow& flow) {
     path_hints_.resize(number + std::size_t{1}, kNoPathHint);
     path_hints_[number] = flow.path_hint;
   }
+  if (flow.deadline != 0) {
+    deadlines_.resize(number + std::size_t{1}, 0);
+    deadlines_[number] = flow.deadline;
+  }
   return number;
 }
 
@@ -70,6 +74,7 @@ Flow FlowSource::flow(std::uint32_t number) const {
   flow.traffic_class = static_cast<std::uint8_t>(stored.traffic_class);
   flow.priority = static_cast<std::uint8_t>(stored.priority);
   if (number < path_hints_.size()) flow.path_hint = path_hints_[number];
+  if (number < deadlines_.size()) flow.deadline = deadlines_[number];
   flow.only_message = stored.only_message != 0;
   return flow;
 }
@@ -169,6 +174,7 @@ Task FlowSource::task(RankId rank, std::uint32_t id) const {
   message.traits.traffic_class = flow.traffic_class;
   message.traits.priority = flow.priority;
   message.traits.path_hint = flow.path_hint;
+  message.traits.set_deadline(flow.deadline);
   message.bytes = flow.bytes;
   task.body = message_body(flow.from == rank ? TaskKind::send : TaskKind::receive, message);
   task.name = flow.name;

@@ -1,7 +1,6 @@
 // FlowSource: a TaskSource of messages with start times, for flow lists and traffic patterns. It holds up to
-// millions of them, 40 bytes each. It takes 8 more where flows wait for others, and 4 each where they share
-// channels or have path hints. Tasks
-// are made when they are asked for.
+// millions of them, 40 bytes each. It takes 8 more where flows wait for others or have deadlines, and 4 each
+// where they share channels or have path hints. Tasks are made when they are asked for.
 //
 // A rank gets its tasks one start time ahead, so that neither the job nor the executor holds a million flows
 // of the far future. A flow may wait for other messages instead of a time. Its own sender has to send or
@@ -35,6 +34,7 @@ struct Flow {
   std::uint8_t traffic_class = 0;
   std::uint8_t priority = 0;              // TransferTraits::priority
   std::uint32_t path_hint = kNoPathHint;  // TransferTraits::path_hint
+  Time deadline = 0;                      // TransferTraits::deadline
   bool only_message = false;              // on its channel; the source determines it
 };
 
@@ -136,6 +136,7 @@ class FlowSource : public TaskSource {
   // By flow, up to the last one that has any: the number of events that it waits for, which its sender counts
   // down. Also the channel of each flow; kOwnChannel for a channel of its own. The third holds path hints.
   std::vector<std::uint32_t> needs_, channels_, path_hints_;
+  std::vector<Time> deadlines_;  // by flow, up to the last one that has any; 0: none
   std::vector<std::pair<std::uint32_t, std::uint32_t>> followers_;  // a flow and the first on its queue pair
   // By rank: the first of its tasks in order_.
   std::vector<std::uint32_t> begin_;

@@ -7,6 +7,7 @@
 #include "sim/core/config.h"
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
+#include "sim/transport/transfer_traits.h"
 
 namespace netsim {
 
@@ -20,6 +21,11 @@ inline constexpr Range<std::int64_t> kTrafficClasses{0, 5};
 std::string class_problem(std::int64_t traffic_class, std::int64_t classes);
 inline constexpr std::int64_t kMaxChannel = 1 << 30;
 inline constexpr std::int64_t kMaxPathHint = kNoPathHint - 1;
+// Deadlines of flows and communications (TransferTraits::deadline).
+inline constexpr Range<Time> kFlowDeadlines{1, TransferTraits::kMostDeadline};
+inline constexpr const char* kFlowDeadlineDoc =
+    "time from the begin of a flow to its deadline, which flow schedulers may follow (scheduling.flows: "
+    "deadline)";
 
 // Returns the place of an entry of a section, or of the section if the entry is missing.
 Place place_of(const ConfigNode& section, const char* key);

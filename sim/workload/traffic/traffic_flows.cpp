@@ -8,6 +8,7 @@
 // Each is a flow on a queue pair of its own (flow_source.h), unless it names a channel. CSV is better for
 // long lists (reader_csv.cpp).
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ struct Entry {
   std::int64_t priority = 0;
   std::int64_t path = -1;
   std::int64_t channel = -1;
+  std::optional<Time> deadline;
   std::string name = "flow";
   Place place, class_place;
 };
@@ -53,6 +55,7 @@ const Parameters<Entry>& flow_parameters() {
                    "path hint: the index of its path among those of equal cost; -1: routing chooses")
           .integer("channel", &Entry::channel, {-1, kMaxChannel},
                    "flows between two ranks with the same channel share a queue pair; -1: its own")
+          .time("deadline", &Entry::deadline, kFlowDeadlines, "none", kFlowDeadlineDoc)
           .text("name", &Entry::name, "name of the flow in tables");
   return p;
 }
@@ -87,6 +90,7 @@ class Flows final : public WorkloadKind {
                 .traffic_class = static_cast<std::uint8_t>(entry.traffic_class),
                 .priority = static_cast<std::uint8_t>(entry.priority)};
       if (entry.path >= 0) flow.path_hint = static_cast<std::uint32_t>(entry.path);
+      flow.deadline = entry.deadline.value_or(0);
       if (entry.channel >= 0) flow.channel = static_cast<std::uint32_t>(entry.channel);
       source->add(flow);
     }

@@ -61,6 +61,7 @@ TEST(ProgramFile, KeepsEveryFieldOfAnOperation) {
   op.after_previous = {0, -1};
   op.traffic_class = 5;
   op.priority = 255;
+  op.deadline = 5 * kMillisecond;
   op.channel = 9;
   program.tables = {{5, 6}};
   op.table_plus_one = 1;
@@ -348,7 +349,7 @@ TEST(ProgramFile, RefusesUnknownFieldsAtAnyDepth) {
               AllOf(HasSubstr("blocks[0].items[1].op.peer"), HasSubstr("unknown field number 99")));
 }
 
-TEST(ProgramFile, RefusesClassPriorityAndChannelOfOthersWithTheirPath) {
+TEST(ProgramFile, RefusesClassPriorityChannelAndDeadlineOfOthersWithTheirPath) {
   const auto op = [](pb::Workload& w, int item) {
     return w.mutable_blocks(0)->mutable_items(item)->mutable_op();
   };
@@ -362,6 +363,10 @@ TEST(ProgramFile, RefusesClassPriorityAndChannelOfOthersWithTheirPath) {
               HasSubstr("items[1].op.traffic_class: 6 is out of range: 0 to 5"));
   EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_priority(256); }),
               HasSubstr("items[1].op.priority: 256 is out of range: 0 to 255"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 0)->set_deadline_ps(1); }),
+              HasSubstr("blocks[0].items[0].op.deadline_ps: only a collective, a send and a receive"));
+  EXPECT_THAT(changed([&](pb::Workload& w) { op(w, 1)->set_deadline_ps(-1); }),
+              HasSubstr("items[1].op.deadline_ps: -1 is out of range: 0 to 281000000000000"));
 }
 
 TEST(ProgramFile, RefusesWrongFieldsWithTheirPath) {

@@ -200,17 +200,22 @@ TEST(Flows, AreWhatIsWritten) {
   expect_independent_messages(*source);
 }
 
-TEST(Flows, HavePriorityClassAndPath) {
+TEST(Flows, HavePriorityClassPathAndDeadline) {
   WorkloadContext context(8);
   context.classes = 3;
   const auto source = source_of(
-      "kind: flows\nflows:\n  - {from: 0, to: 1, bytes: 1 B, class: 2, priority: 255, path: 5}\n"
+      "kind: flows\nflows:\n  - {from: 0, to: 1, bytes: 1 B, class: 2, priority: 255, path: 5, deadline: 3 "
+      "ms}\n"
       "  - {from: 1, to: 2, bytes: 1 B}\n",
       context);
   const std::vector<Flow> flows = dynamic_cast<const FlowSource&>(*source).flows();
   EXPECT_EQ(flows[0].traffic_class, 2);
   EXPECT_EQ(flows[0].priority, 255);
   EXPECT_EQ(flows[0].path_hint, 5U);
+  EXPECT_EQ(flows[0].deadline, 3 * kMillisecond);
+  EXPECT_EQ(flows[1].deadline, 0);
+  EXPECT_THAT(traffic_error("kind: flows\nflows: [{from: 0, to: 1, bytes: 1 B, deadline: 300 s}]\n"),
+              HasSubstr("deadline"));
   EXPECT_EQ(flows[1].priority, 0);
   EXPECT_EQ(flows[1].path_hint, TransferTraits().path_hint);
 }

@@ -1,4 +1,4 @@
-#include "sim/compute/stream.h"
+#include "sim/core/stream.h"
 
 namespace netsim {
 
