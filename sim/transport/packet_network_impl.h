@@ -56,6 +56,9 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   }
   std::uint32_t path_count(const Message& message) const override { return connections_.path_count(message); }
   std::vector<PortId> path_of(const Message& message) const override { return connections_.path_of(message); }
+  std::vector<PortPassage> passages(const Message& message, Bytes payload) const override {
+    return connections_.passages(message, payload);
+  }
   void tell_delays() override {
     state_.traced = true;
     fabric_.enable_traces();

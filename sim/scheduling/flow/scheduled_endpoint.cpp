@@ -19,6 +19,11 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
     message.traits.path_hint = hint;
     return endpoint_.network_->path_of(message);
   }
+  std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint, Bytes payload) const override {
+    Message message = message_of(flow);
+    message.traits.path_hint = hint;
+    return endpoint_.network_->passages(message, payload);
+  }
   std::string name(const FlowView& flow) const override {
     return endpoint_.names_ ? endpoint_.names_(flow.job, flow.name) : "";
   }
@@ -130,11 +135,11 @@ void ScheduledEndpoint::decide(Time now) {
   forget_idle(now);
   number_flows();
   view_flows();
-  if (views_.empty()) return;
-  ++counts_.intervals;
+  if (views_.empty() && !needs_.empty) return;
+  if (!views_.empty()) ++counts_.intervals;
   FlowDecisions decisions;
   const Facts facts(*this);
-  scheduler_->decide({now, views_, ports_.rates(), &facts}, decisions);
+  scheduler_->decide({now, views_, ports_.rates(), &facts, intervals_->interval()}, decisions);
   again_ = decisions.again();
   if (decisions.list().empty()) return;
   if (setup_.delay == 0) return act(decisions.list());

@@ -75,6 +75,9 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   Bytes left(const MessageHandle& message) const override { return network_->left(message); }
   std::uint32_t path_count(const Message& message) const override { return network_->path_count(message); }
   std::vector<PortId> path_of(const Message& message) const override { return network_->path_of(message); }
+  std::vector<PortPassage> passages(const Message& message, Bytes payload) const override {
+    return network_->passages(message, payload);
+  }
   void tell_delays() override { network_->tell_delays(); }
   bool ways_differ() const override { return network_->ways_differ(); }
   Reach reach(GpuId source, GpuId destination) const override { return network_->reach(source, destination); }
