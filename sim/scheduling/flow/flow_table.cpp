@@ -45,6 +45,7 @@ std::uint32_t FlowTable::find_or_begin(const Message& message, Time now) {
   }
   const std::uint32_t index = take_entry(now);
   index_.emplace(key, index);
+  if (central_) fresh_.push_back(index);
   FlowEntry& flow = entries_[index];
   flow = {};
   flow.used = true;

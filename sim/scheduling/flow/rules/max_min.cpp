@@ -49,7 +49,8 @@ void MaxMin::fill(std::span<const RuleFlow> flows, std::span<const std::uint32_t
   index_members(flows, members);
   collect_limited(flows, members);
   heap_.clear();
-  for (const std::uint32_t link : used_) push(link);
+  for (const std::uint32_t link : used_) heap_.push_back({links_[link].free, link});
+  std::make_heap(heap_.begin(), heap_.end(), later);
   std::size_t next = 0;
   for (drop_old_tops(); !heap_.empty(); drop_old_tops()) {
     while (next < limited_.size() && frozen_[limited_[next]] != 0) ++next;
