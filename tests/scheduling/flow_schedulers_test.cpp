@@ -39,8 +39,9 @@ class TwoByTwo : public FlowFacts {
   std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint, Bytes) const override {
     std::vector<PortPassage> path;
     for (const PortId port : ports_of_path(flow, hint)) {
-      const Time arrival = static_cast<Time>(path.size()) * 300 * kNanosecond;
-      path.push_back({port, port, port >= 2, arrival, arrival + 300 * kNanosecond, 300 * kNanosecond});
+      constexpr Time kWire = 300 * kNanosecond;
+      const Time arrival = static_cast<Time>(path.size()) * kWire;
+      path.push_back({port, port, port >= 2, arrival, arrival + kWire, kWire, kWire});
     }
     return path;
   }

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "sim/core/registry.h"
 #include "sim/scheduling/flow/rule_view.h"
@@ -130,20 +132,24 @@ class Fastpass final : public FlowScheduler {
     known.full = find(view, flow, INT64_MAX);
     if (known.full.wire == 0 || (packet_ != 0 && packet_ <= known.full.wire)) return false;
     packet_ = known.full.wire;
+    least_packet_ = known.full.least_wire;
     slot_.sends = sending_time(view.interval);
     return true;
   }
 
-  // Returns for how long a flow may begin packets: the longest time after which all packets have left in the
-  // share `use` of the slot. It is a multiple of the interval.
+  // Returns for how long a flow may begin packets, a multiple of the interval. As many packets leave as fit
+  // into the share `use` of the slot.
   Time sending_time(Time interval) const {
-    Time used = static_cast<Time>(p_.use * static_cast<double>(slot_.length));
-    if (packet_ != 0) used = used / packet_ * packet_;
-    return std::max(interval, used / interval * interval);
+    Time sends = static_cast<Time>(p_.use * static_cast<double>(slot_.length));
+    if (packet_ != 0) sends = sends / packet_ * least_packet_;
+    return std::max(interval, sends / interval * interval);
   }
 
+  // Returns the flow's paths for full packets, or for one last packet with this payload.
   FlowPaths find(const FlowsView& view, const FlowView& flow, Bytes payload) {
-    return paths_.find(view, flow, slot_, static_cast<std::uint32_t>(p_.most_paths), payload);
+    SlotLength slot = slot_;
+    if (payload < INT64_MAX) slot.sends = 1;
+    return paths_.find(view, flow, slot, static_cast<std::uint32_t>(p_.most_paths), payload);
   }
 
   // Returns how long the flow's bytes take at its first port, without headers; 0 where that is not known.
@@ -190,11 +196,11 @@ class Fastpass final : public FlowScheduler {
 
   FastpassParameters p_;
   SlotLength slot_;
-  Time packet_ = 0;                // shortest time of a full packet at a first port; 0: not known
-  std::uint64_t number_ = 0;       // of the slot
-  Time next_ = 0, end_ = 0;        // the next slot begins; flows of this one are held
-  std::vector<FlowId> sending_;    // flows of this slot that are not held yet
-  std::map<FlowId, Known> known_;  // flows with bytes left, and others for a time
+  Time packet_ = 0, least_packet_ = 0;  // FlowPaths::wire and least_wire of the fastest port; 0: not known
+  std::uint64_t number_ = 0;            // of the slot
+  Time next_ = 0, end_ = 0;             // the next slot begins; flows of this one are held
+  std::vector<FlowId> sending_;         // flows of this slot that are not held yet
+  std::map<FlowId, Known> known_;       // flows with bytes left, and others for a time
   SlotPaths paths_;
   SlotArbiter arbiter_;
 };

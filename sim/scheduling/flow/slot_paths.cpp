@@ -20,7 +20,7 @@ std::vector<SlotStep> steps_of(const Passages& path, const SlotLength& slot) {
   std::vector<SlotStep> steps;
   Time slowest = 0;
   for (const PortPassage& port : path) {
-    const Time first = path.front().wire;
+    const Time first = path.front().least_wire;
     const Time others = (slot.sends + first - 1) / first - 1;
     slowest = std::max(slowest, port.wire);
     const auto gap = static_cast<Time>(static_cast<double>(port.wire) / slot.use) - port.wire;
@@ -75,6 +75,7 @@ FlowPaths SlotPaths::find(const FlowsView& view, const FlowView& flow, const Slo
     const Passages& switches = fabric.emplace_back(at_switches(path));
     if (path.empty() || switches.empty()) continue;
     result.wire = path.front().wire;
+    result.least_wire = path.front().least_wire;
     ends.from = switches.front().node;
     ends.to = switches.back().node;
     for (const PortPassage& port : path) {

@@ -22,7 +22,8 @@ struct SlotLength {
 struct FlowPaths {
   std::vector<SlotPath> paths;
   std::uint32_t from_rack = 0, to_rack = 0;
-  Time wire = 0;  // transmission time of a largest packet at the first port; 0: the paths are not known
+  // Longest and shortest time of a full packet at the first port (PortPassage); 0: the paths are not known.
+  Time wire = 0, least_wire = 0;
   // The first port is faster than another one by this; 0: it is not. Packets of a slot leave at this rate.
   BitRate rate = 0;
 };

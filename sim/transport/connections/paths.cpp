@@ -205,7 +205,7 @@ std::vector<PortPassage> Connections::passages(const Message& message, Bytes pay
     const NodeId node = cluster_.graph.port(port).node;
     const Time wire = fabric_.wire_time(port, most);
     passages.push_back({port, node, cluster_.graph.node(node).kind == NodeKind::fabric_switch, earliest,
-                        latest + wire, wire});
+                        latest + wire, wire, fabric_.wire_time(port, least)});
     earliest += fabric_.passage_time(port, least);
     latest += fabric_.passage_time(port, most);
   }
