@@ -15,7 +15,8 @@ Passages at_switches(const Passages& path) {
 }
 
 // Returns the time for which each port is needed by the packets of a slot. They leave one after the other,
-// and behind the slowest port they are as far apart as it takes for one.
+// and behind the slowest port they are as far apart as it takes for one. A gap follows if the slot is long
+// enough.
 std::vector<SlotStep> steps_of(const Passages& path, const SlotLength& slot) {
   std::vector<SlotStep> steps;
   Time slowest = 0;
@@ -23,7 +24,8 @@ std::vector<SlotStep> steps_of(const Passages& path, const SlotLength& slot) {
     const Time first = path.front().least_wire;
     const Time others = (slot.sends + first - 1) / first - 1;
     slowest = std::max(slowest, port.wire);
-    const auto gap = static_cast<Time>(static_cast<double>(port.wire) / slot.use) - port.wire;
+    const auto wanted = static_cast<Time>(static_cast<double>(port.wire) / slot.use) - port.wire;
+    const Time gap = std::clamp<Time>(slot.length - (others + 1) * slowest, 0, wanted);
     steps.push_back({port.port, port.arrival, port.departure + others * slowest + gap});
   }
   return steps;
