@@ -144,6 +144,12 @@ class Fabric {
   Time ideal_time(std::span<const PortId> path, const PacketTrain& train, std::span<Time> waits = {}) const {
     return netsim::ideal_time(state_, path, train, waits);
   }
+  // Return how long a packet is on the wire of the port's link, and from its start there until the far end
+  // may forward it.
+  Time wire_time(PortId port, Bytes bytes) const { return netsim::wire_time(state_, port, bytes); }
+  Time passage_time(PortId port, Bytes bytes) const {
+    return netsim::passage_time(state_, port, bytes, wire_time(port, bytes));
+  }
   // Creates an object for one logical process; no other one may use it.
   SpreadTimes spread_times() const { return SpreadTimes(state_); }
   // Returns whether a packet may take any link of the fabric, because of detours or circuits that come and

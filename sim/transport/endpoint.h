@@ -11,6 +11,7 @@
 #include "sim/core/units.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/message.h"
+#include "sim/transport/port_passage.h"
 
 namespace netsim {
 
@@ -146,9 +147,9 @@ class Endpoint {
   // Returns the bytes of the message that have not left its source; 0 if there are none.
   virtual Bytes left(const MessageHandle& message) const = 0;
 
-  // path_count() and path_of() tell a scheduler which paths the network has for a message. They read its
-  // source, destination, aggregation group, class, channel and own_queue_pair. They may be called from any
-  // event and between events, for any source.
+  // path_count(), path_of() and passages() tell a scheduler which paths the network has for a message. They
+  // read its source, destination, aggregation group, class, channel and own_queue_pair. They may be called
+  // from any event and between events, for any source.
 
   // Returns the number of path hints to choose from: hints 0 to path_count() - 1 give all paths that hints
   // can give. Where the branches of a fabric differ in size, several of them may give the same path. Returns
@@ -159,6 +160,11 @@ class Endpoint {
   // ports, there is no way, or switches choose for each packet. With an all-reduce tree it ends at the tree's
   // first switch; other aggregation groups have none.
   virtual std::vector<PortId> path_of(const Message& /*message*/) const { return {}; }
+  // Returns how a packet of the message with `payload` bytes, at most transport.mtu, passes each port of
+  // path_of(); none for messages of aggregation groups.
+  virtual std::vector<PortPassage> passages(const Message& /*message*/, Bytes /*payload*/) const {
+    return {};
+  }
 
   // Makes the listener get Delivery::delays from now on. Must be called before the first message.
   virtual void tell_delays() = 0;

@@ -59,6 +59,10 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
     return message.aggregation.is_none() ? connections_.path_count(message) : 1;
   }
   std::vector<PortId> path_of(const Message& message) const override;
+  std::vector<PortPassage> passages(const Message& message, Bytes payload) const override {
+    if (!message.aggregation.is_none()) return {};
+    return connections_.passages(message, payload);
+  }
   void tell_delays() override {
     state_.traced = true;
     fabric_.enable_traces();

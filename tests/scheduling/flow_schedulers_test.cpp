@@ -36,6 +36,16 @@ class TwoByTwo : public FlowFacts {
     if (flow.destination.is_none()) return {flow.source};
     return {flow.source, hint == 0 ? 4U : 5U, flow.destination};
   }
+  // A packet takes 300 ns at each port, and the links have no delay.
+  std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint, Bytes) const override {
+    std::vector<PortPassage> path;
+    for (const PortId port : ports_of_path(flow, hint)) {
+      constexpr Time kWire = 300 * kNanosecond;
+      const Time arrival = static_cast<Time>(path.size()) * kWire;
+      path.push_back({port, port, port >= 2, arrival, arrival + kWire, kWire, kWire});
+    }
+    return path;
+  }
   std::string name(const FlowView& flow) const override { return std::string(1, "ABC"[flow.name]); }
 
   // Returns the rate of each flow in Gbit/s after the decisions; -1: it is held, 0: it has no limit.
@@ -46,6 +56,7 @@ class TwoByTwo : public FlowFacts {
     view.flows = flows;
     view.port_rates = rates_;
     view.facts = this;
+    view.interval = kNanosecond;
     decisions = {};
     scheduler.decide(view, decisions);
     std::vector<std::int64_t> result(flows.size(), -2);
@@ -204,13 +215,42 @@ TEST(FlowSchedulers, PathsSpreadsFlows) {
   EXPECT_NE(net.hints[0], net.hints[1]);
 }
 
+// A slot has one packet of 300 ns. Flows are released at its begin and held when the packet is leaving.
 TEST(FlowSchedulers, FastpassMatchesSourcesAndDestinations) {
   TwoByTwo net;
-  const auto fastpass = make("{kind: fastpass, slot: 20 us}");
-  EXPECT_EQ(net.decide(*fastpass), Rates({98, 98, -1, -1}));
-  EXPECT_EQ(net.decisions.again(), 20 * kMicrosecond);
-  EXPECT_EQ(net.decide(*fastpass), Rates({-1, -1, 98, 98}));
-  EXPECT_EQ(net.decide(*fastpass), Rates({98, 98, -1, -1}));
+  const auto fastpass = make("{kind: fastpass, slot: 310 ns}");
+  EXPECT_EQ(net.decide(*fastpass), Rates({0, 0, -2, -2}));
+  EXPECT_EQ(net.hints[0], 0U);
+  EXPECT_EQ(net.hints[1], 1U);
+  EXPECT_EQ(net.decisions.again(), 300 * kNanosecond);
+  net.now = 150 * kNanosecond;
+  EXPECT_EQ(net.decide(*fastpass), Rates({-2, -2, -2, -2}));
+  EXPECT_EQ(net.decisions.again(), 300 * kNanosecond);
+  net.now = 300 * kNanosecond;
+  EXPECT_EQ(net.decide(*fastpass), Rates({-1, -1, -2, -2}));
+  EXPECT_EQ(net.decisions.again(), 310 * kNanosecond);
+  net.now = 310 * kNanosecond;
+  EXPECT_EQ(net.decide(*fastpass), Rates({-2, -2, 0, 0}));
+  net.now = 610 * kNanosecond;
+  EXPECT_EQ(net.decide(*fastpass), Rates({-2, -2, -1, -1}));
+  net.now = 620 * kNanosecond;
+  EXPECT_EQ(net.decide(*fastpass), Rates({0, 0, -2, -2}));
+}
+
+// Without bytes left, flows of the slot are held at its end, and nothing is asked for after that.
+TEST(FlowSchedulers, FastpassHoldsFlowsThatHaveEnded) {
+  TwoByTwo net;
+  const auto fastpass = make("{kind: fastpass, slot: 310 ns}");
+  EXPECT_TRUE(fastpass->needs().empty);
+  net.decide(*fastpass);
+  FlowsView view;
+  view.now = 300 * kNanosecond;
+  view.interval = kNanosecond;
+  FlowDecisions decisions;
+  fastpass->decide(view, decisions);
+  EXPECT_EQ(decisions.list().size(), 2U);
+  EXPECT_EQ(decisions.list()[0].kind, FlowDecisions::Kind::hold);
+  EXPECT_EQ(decisions.again(), kNever);
 }
 
 // Both flows of source 0 share it; those into all-reduce trees share no destination.

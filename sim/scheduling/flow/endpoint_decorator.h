@@ -43,6 +43,9 @@ class EndpointDecorator : public Endpoint, public KnowsLinkedGpus {
   Bytes left(const MessageHandle& message) const override { return network_->left(message); }
   std::uint32_t path_count(const Message& message) const override { return network_->path_count(message); }
   std::vector<PortId> path_of(const Message& message) const override { return network_->path_of(message); }
+  std::vector<PortPassage> passages(const Message& message, Bytes payload) const override {
+    return network_->passages(message, payload);
+  }
   void tell_delays() override { network_->tell_delays(); }
   bool ways_differ() const override { return network_->ways_differ(); }
   Reach reach(GpuId source, GpuId destination) const override { return network_->reach(source, destination); }
@@ -54,9 +57,7 @@ class EndpointDecorator : public Endpoint, public KnowsLinkedGpus {
   }
   GpuSite site(GpuId gpu) const override { return network_->site(gpu); }
   std::uint32_t gpu_count() const override { return network_->gpu_count(); }
-  std::vector<std::vector<GpuId>> linked_gpus() const override {
-    return netsim::linked_gpus(cluster_);
-  }
+  std::vector<std::vector<GpuId>> linked_gpus() const override { return netsim::linked_gpus(cluster_); }
 
  protected:
   // Returns whether the message carries data from one GPU to another over a packet fabric.

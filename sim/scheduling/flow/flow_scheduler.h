@@ -21,6 +21,7 @@
 #include "sim/core/stream.h"
 #include "sim/core/units.h"
 #include "sim/topology/graph.h"
+#include "sim/transport/port_passage.h"
 #include "sim/transport/transfer_traits.h"
 
 namespace netsim {
@@ -71,6 +72,10 @@ class FlowFacts {
   virtual std::uint32_t path_count(const FlowView& flow) const = 0;
   // Returns the ports that the flow's packets would pass with this hint.
   virtual std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const = 0;
+  // Returns how a packet with `payload` bytes, at most transport.mtu, passes each of these ports when nothing
+  // else is sent. It is empty where switches choose for each packet.
+  virtual std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint,
+                                            Bytes payload) const = 0;
   // Returns the name of the flow's communication in its job's workload; "" if it has none.
   virtual std::string name(const FlowView& flow) const = 0;
 };
@@ -81,6 +86,7 @@ struct FlowsView {
   std::span<const FlowView> flows;      // those with bytes left, by rising id
   std::span<const BitRate> port_rates;  // rate of each port's link, by PortId, bit/s
   const FlowFacts* facts = nullptr;     // never null in decide()
+  Time interval = 0;                    // scheduling.interval
 };
 
 // FlowDecisions: what a scheduler wants to change. Each acts on the flow's messages under way and on those to
@@ -125,6 +131,7 @@ class FlowDecisions {
 struct FlowNeeds {
   bool central = false;       // decide() is called when flows have begun or ended
   bool sizes = false;         // decide() is also called when messages have added bytes to flows
+  bool empty = false;         // decide() is also called when no flow has bytes left, with an empty view
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
   Time every = kNever;        // it decides so often; scheduling.interval must not be longer
 };

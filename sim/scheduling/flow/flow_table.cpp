@@ -53,6 +53,7 @@ std::uint32_t FlowTable::find_or_begin(const Message& message, Time now) {
   }
   const std::uint32_t index = take_entry(now);
   index_.emplace(key, index);
+  if (central_) fresh_.push_back(index);
   FlowEntry& flow = entries_[index];
   flow = {};
   flow.used = true;
@@ -178,7 +179,7 @@ void FlowTable::count_left(FlowEntry& flow) const {
 
 void FlowTable::forget(std::uint32_t index) {
   FlowEntry& flow = entries_[index];
-  if (flow.view.held) counts_.held_time += flow.idle_since - flow.held_since;
+  if (flow.view.held) counts_.held_time += std::max<Time>(0, flow.idle_since - flow.held_since);
   index_.erase(key_of(flow.view));
   flow.used = false;
   flow.view.held = false;
@@ -231,7 +232,7 @@ FlowSchedulingSummary FlowTable::summary(Time now) const {
   FlowSchedulingSummary sum = counts_;
   for (const FlowEntry& flow : entries_) {
     if (!flow.used || !flow.view.held) continue;
-    sum.held_time += (flow.idle_since == kNever ? now : flow.idle_since) - flow.held_since;
+    sum.held_time += std::max<Time>(0, std::min(now, flow.idle_since) - flow.held_since);
   }
   return sum;
 }

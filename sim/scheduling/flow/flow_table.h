@@ -71,6 +71,8 @@ class alignas(64) FlowTable {
   const News& news() const { return news_; }
   News take_news() { return std::exchange(news_, {}); }
   const std::vector<FlowEntry>& entries() const { return entries_; }
+  // Returns the flows that began since the last call, by index. Only a central scheduler's table lists them.
+  std::vector<std::uint32_t> take_fresh() { return std::exchange(fresh_, {}); }
   FlowEntry& entry(std::uint32_t index) { return entries_[index]; }
   // Sets FlowView::left of a flow.
   void count_left(FlowEntry& flow) const;
@@ -121,7 +123,7 @@ class alignas(64) FlowTable {
   Time idle_;
   std::size_t next_sweep_ = kFirstSweep;  // number of entries at which flows that are over are looked for
   std::vector<FlowEntry> entries_;
-  std::vector<std::uint32_t> free_entries_;
+  std::vector<std::uint32_t> free_entries_, fresh_;
   std::unordered_map<FlowKey, std::uint32_t, KeyHash> index_;  // looked up only, never iterated
   std::vector<LiveMessage> messages_;                          // by slot
   std::vector<std::uint32_t> free_slots_;

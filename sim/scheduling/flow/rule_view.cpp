@@ -18,21 +18,37 @@ CoflowName name_of(const FlowView& flow, CoflowKey key) {
   return {flow.job, 0};
 }
 
+// Returns the ports in ascending order, each once, and replaces each one in `ports` by its place among them.
+// `total` is above all ports. Few ports are sorted, and many are counted.
+std::vector<PortId> number_ports(std::vector<PortId>& ports, std::size_t total) {
+  constexpr std::size_t kFew = 32;
+  std::vector<PortId> known;
+  if (ports.size() * kFew < total) {
+    known = ports;
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    for (PortId& port : ports)
+      port = static_cast<std::uint32_t>(std::lower_bound(known.begin(), known.end(), port) - known.begin());
+    return known;
+  }
+  std::vector<std::uint32_t> number(total, 0);
+  for (const PortId port : ports) number[port] = 1;
+  for (PortId port = 0; port < total; ++port) {
+    if (number[port] == 0) continue;
+    number[port] = static_cast<std::uint32_t>(known.size());
+    known.push_back(port);
+  }
+  for (PortId& port : ports) port = number[port];
+  return known;
+}
+
 }  // namespace
 
 RuleView::RuleView(const FlowsView& view, double use) : view_(view) {
-  std::vector<PortId> ports;
-  for (const FlowView& flow : view.flows) ports.insert(ports.end(), flow.ports.begin(), flow.ports.end());
-  links_.reserve(ports.size());
-  std::vector<PortId> known = ports;
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  for (const PortId port : known)
+  for (const FlowView& flow : view.flows) links_.insert(links_.end(), flow.ports.begin(), flow.ports.end());
+  for (const PortId port : number_ports(links_, view.port_rates.size()))
     capacity_.push_back(static_cast<BitRate>(static_cast<double>(view.port_rates[port]) * use));
-  for (const PortId port : ports) {
-    const auto at = std::lower_bound(known.begin(), known.end(), port);
-    links_.push_back(static_cast<std::uint32_t>(at - known.begin()));
-  }
+  flows_.reserve(view.flows.size());
   std::size_t first = 0;
   for (const FlowView& flow : view.flows) {
     flows_.push_back({std::span(links_).subspan(first, flow.ports.size()), flow.left});

@@ -19,6 +19,11 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
     message.traits.path_hint = hint;
     return endpoint_.network_->path_of(message);
   }
+  std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint, Bytes payload) const override {
+    Message message = message_of(flow);
+    message.traits.path_hint = hint;
+    return endpoint_.network_->passages(message, payload);
+  }
   std::string name(const FlowView& flow) const override {
     return endpoint_.names_ ? endpoint_.names_(flow.job, flow.name) : "";
   }
@@ -130,11 +135,11 @@ void ScheduledEndpoint::decide(Time now) {
   forget_idle(now);
   number_flows();
   view_flows();
-  if (views_.empty()) return;
-  ++counts_.intervals;
+  if (views_.empty() && !needs_.empty) return;
+  if (!views_.empty()) ++counts_.intervals;
   FlowDecisions decisions;
   const Facts facts(*this);
-  scheduler_->decide({now, views_, ports_.rates(), &facts}, decisions);
+  scheduler_->decide({now, views_, ports_.rates(), &facts, intervals_->interval()}, decisions);
   again_ = decisions.again();
   if (decisions.list().empty()) return;
   if (setup_.delay == 0) return act(decisions.list());
@@ -157,10 +162,9 @@ void ScheduledEndpoint::number_flows() {
   using Order = std::pair<Time, FlowKey>;
   std::vector<std::pair<Order, FlowPlace>> fresh;
   for (std::uint32_t set = 0; set < tables_.size(); ++set) {
-    const std::vector<FlowEntry>& entries = tables_[set]->entries();
-    for (std::uint32_t index = 0; index < entries.size(); ++index) {
-      if (entries[index].used && entries[index].view.id.is_none())
-        fresh.push_back({{entries[index].view.released, key_of(entries[index].view)}, {set, index}});
+    for (const std::uint32_t index : tables_[set]->take_fresh()) {
+      const FlowEntry& flow = tables_[set]->entry(index);
+      if (flow.used) fresh.push_back({{flow.view.released, key_of(flow.view)}, {set, index}});
     }
   }
   std::sort(fresh.begin(), fresh.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -195,7 +199,9 @@ void ScheduledEndpoint::view_flows() {
       views_.push_back(flow.view);
     }
   }
-  std::sort(views_.begin(), views_.end(), [](const FlowView& a, const FlowView& b) { return a.id < b.id; });
+  const auto earlier = [](const FlowView& a, const FlowView& b) { return a.id < b.id; };
+  if (!std::is_sorted(views_.begin(), views_.end(), earlier))
+    std::sort(views_.begin(), views_.end(), earlier);
 }
 
 void ScheduledEndpoint::act(const std::vector<FlowDecisions::Decision>& decisions) {

@@ -33,9 +33,10 @@ class Connections {
   // Returns the queue pair's path for messages with this path hint (Sender::hinted_paths()), making it if
   // there is none. Returns kNone where hints have no effect. Runs in the source's logical process.
   std::uint32_t hinted_path(std::uint32_t id, std::uint32_t hint);
-  // Implement Endpoint::path_count() and path_of().
+  // Implement Endpoint::path_count(), path_of() and passages().
   std::uint32_t path_count(const Message& message) const;
   std::vector<PortId> path_of(const Message& message) const;
+  std::vector<PortPassage> passages(const Message& message, Bytes payload) const;
   // Returns whether a message had a path hint that routing does not take.
   bool ignored_hints() const { return ignored_hints_.load(std::memory_order_relaxed); }
   // Returns whether a message with a priority had a queue pair of its own where nothing compares those.

@@ -193,6 +193,25 @@ std::vector<PortId> Connections::path_of(const Message& message) const {
   return ports;
 }
 
+std::vector<PortPassage> Connections::passages(const Message& message, Bytes payload) const {
+  if (is_scale_up(cluster_.way(message.source, message.destination))) return {};
+  const FabricTransport& transport =
+      state_.transports[state_.transport_between(message.source, message.destination)];
+  const Bytes least = std::min(payload, transport.parameters.mtu) + transport.framing.header;
+  const Bytes most = least + transport.framing.first_header;
+  std::vector<PortPassage> passages;
+  Time earliest = 0, latest = 0;
+  for (const PortId port : path_of(message)) {
+    const NodeId node = cluster_.graph.port(port).node;
+    const Time wire = fabric_.wire_time(port, most);
+    passages.push_back({port, node, cluster_.graph.node(node).kind == NodeKind::fabric_switch, earliest,
+                        latest + wire, wire, fabric_.wire_time(port, least)});
+    earliest += fabric_.passage_time(port, least);
+    latest += fabric_.passage_time(port, most);
+  }
+  return passages;
+}
+
 // ---- Storage of paths
 
 Connections::FormerPaths& Connections::former_paths(std::uint32_t id) {

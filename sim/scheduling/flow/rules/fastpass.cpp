@@ -8,16 +8,6 @@
 namespace netsim {
 namespace {
 
-std::vector<std::uint32_t> asked_in_order(std::span<const SlotDemand> demands, SlotOrder order) {
-  std::vector<std::uint32_t> asked(demands.size());
-  std::iota(asked.begin(), asked.end(), 0U);
-  std::stable_sort(asked.begin(), asked.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (order == SlotOrder::fewest_left) return demands[a].slots < demands[b].slots;
-    return demands[a].last_slot < demands[b].last_slot;
-  });
-  return asked;
-}
-
 // EdgeColouring: colours the edges of a bipartite multigraph one after the other. Where no colour is free at
 // both ends, a path of two colours is exchanged so that one becomes free.
 class EdgeColouring {
@@ -93,6 +83,16 @@ class EdgeColouring {
 using NodePairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 }  // namespace
+
+std::vector<std::uint32_t> asked_in_order(std::span<const SlotDemand> demands, SlotOrder order) {
+  std::vector<std::uint32_t> asked(demands.size());
+  std::iota(asked.begin(), asked.end(), 0U);
+  std::stable_sort(asked.begin(), asked.end(), [&](std::uint32_t a, std::uint32_t b) {
+    if (order == SlotOrder::fewest_left) return demands[a].slots < demands[b].slots;
+    return demands[a].last_slot < demands[b].last_slot;
+  });
+  return asked;
+}
 
 std::vector<std::uint32_t> maximal_matching(std::span<const SlotDemand> demands, std::uint32_t interfaces,
                                             SlotOrder order) {

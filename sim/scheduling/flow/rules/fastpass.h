@@ -21,6 +21,9 @@ struct SlotDemand {
 // demands early. Ties go to the lower number of the demand.
 enum class SlotOrder : std::uint8_t { least_recent, fewest_left };
 
+// Returns all demands, by index, in the order in which they are asked.
+std::vector<std::uint32_t> asked_in_order(std::span<const SlotDemand> demands, SlotOrder order);
+
 // Returns the demands served in one slot, in the order in which they were asked. Each source sends one packet
 // at most, and each destination gets one. The matching is maximal: any other demand has a busy end. Demands
 // that need no slot are left out. `interfaces` is above all numbers of ends.

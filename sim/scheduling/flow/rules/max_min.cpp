@@ -19,6 +19,7 @@ void MaxMin::reset(std::span<const BitRate> capacity, std::size_t flows) {
   for (std::size_t link = 0; link < capacity.size(); ++link) links_[link].free.room = capacity[link];
   frozen_.assign(flows, 0);
   rates_.assign(flows, 0);
+  limits_.resize(flows);
   order_.resize(flows);
   std::iota(order_.begin(), order_.end(), 0U);
 }
@@ -49,15 +50,18 @@ void MaxMin::fill(std::span<const RuleFlow> flows, std::span<const std::uint32_t
   index_members(flows, members);
   collect_limited(flows, members);
   heap_.clear();
-  for (const std::uint32_t link : used_) push(link);
-  std::size_t next = 0;
-  for (drop_old_tops(); !heap_.empty(); drop_old_tops()) {
-    while (next < limited_.size() && frozen_[limited_[next]] != 0) ++next;
-    if (next < limited_.size() && limit_comes_first(flows[limited_[next]]))
-      freeze(flows[limited_[next]], limited_[next], flows[limited_[next]].limit);
-    else
-      freeze_fullest_link(flows);
+  for (const std::uint32_t link : used_) {
+    if (is_shared(link)) heap_.push_back({links_[link].free, link});
   }
+  std::make_heap(heap_.begin(), heap_.end(), later);
+  drop_old_tops();
+  for (const std::uint32_t index : limited_) {
+    while (frozen_[index] == 0 && !limit_comes_first(flows[index], limits_[index]))
+      freeze_fullest_link(flows);
+    if (frozen_[index] == 0) freeze(flows[index], index, limits_[index]);
+    drop_old_tops();
+  }
+  while (!heap_.empty()) freeze_fullest_link(flows);
   for (const std::uint32_t link : used_) links_[link].first = links_[link].last = 0;
 }
 
@@ -83,20 +87,27 @@ void MaxMin::index_members(std::span<const RuleFlow> flows, std::span<const std:
   }
 }
 
+// Lists the flows that have a limit: their own, or a link that no other flow crosses.
 void MaxMin::collect_limited(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members) {
   limited_.clear();
   for (const std::uint32_t member : members) {
-    if (flows[member].limit != RuleFlow::kNoLimit) limited_.push_back(member);
+    BitRate& limit = limits_[member] = flows[member].limit;
+    for (const std::uint32_t link : flows[member].links) {
+      if (!is_shared(link)) limit = std::min(limit, links_[link].free.room);
+    }
+    if (limit != RuleFlow::kNoLimit && frozen_[member] == 0) limited_.push_back(member);
   }
-  std::sort(limited_.begin(), limited_.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Share of_a{flows[a].limit, flows[a].weight}, of_b{flows[b].limit, flows[b].weight};
+  const auto earlier = [&](std::uint32_t a, std::uint32_t b) {
+    const Share of_a{limits_[a], flows[a].weight}, of_b{limits_[b], flows[b].weight};
     if (less(of_a, of_b)) return true;
     return !less(of_b, of_a) && a < b;
-  });
+  };
+  if (!std::is_sorted(limited_.begin(), limited_.end(), earlier))
+    std::sort(limited_.begin(), limited_.end(), earlier);
 }
 
-bool MaxMin::limit_comes_first(const RuleFlow& flow) const {
-  return !less(heap_.front().share, Share{flow.limit, flow.weight});
+bool MaxMin::limit_comes_first(const RuleFlow& flow, BitRate limit) const {
+  return heap_.empty() || !less(heap_.front().share, Share{limit, flow.weight});
 }
 
 void MaxMin::freeze(const RuleFlow& flow, std::uint32_t index, BitRate rate) {
@@ -117,6 +128,7 @@ void MaxMin::freeze_fullest_link(std::span<const RuleFlow> flows) {
     const Int128 part = static_cast<Int128>(link.free.room) * flows[index].weight / link.free.weight;
     freeze(flows[index], index, static_cast<BitRate>(part));
   }
+  drop_old_tops();
 }
 
 void MaxMin::push(std::uint32_t link) {

@@ -52,7 +52,9 @@ class MaxMin {
   void fill(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members);
   void index_members(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members);
   void collect_limited(std::span<const RuleFlow> flows, std::span<const std::uint32_t> members);
-  bool limit_comes_first(const RuleFlow& flow) const;
+  // Returns whether several flows of the present level cross the link.
+  bool is_shared(std::uint32_t link) const { return links_[link].last - links_[link].first > 1; }
+  bool limit_comes_first(const RuleFlow& flow, BitRate limit) const;
   void freeze(const RuleFlow& flow, std::uint32_t index, BitRate rate);
   void freeze_fullest_link(std::span<const RuleFlow> flows);
   void push(std::uint32_t link);
@@ -62,6 +64,7 @@ class MaxMin {
   std::vector<std::uint32_t> crossings_;  // flows of each link in use
   std::vector<std::uint32_t> used_;       // links that flows of the present level cross
   std::vector<std::uint32_t> limited_;    // flows with a limit, that with the smallest share first
+  std::vector<BitRate> limits_;           // by flow: its own limit and that of links which it has alone
   std::vector<SharedLink> heap_;          // the smallest share on top; shares of links only rise
   std::vector<std::uint8_t> frozen_;      // by flow: whether it has its rate
   std::vector<std::uint32_t> order_;      // flows by level
