@@ -48,10 +48,14 @@ class ViewFields {
   constexpr ViewFields(std::initializer_list<ViewField> fields) {
     for (const ViewField field : fields) bits_ |= bit(field);
   }
+  // Returns the set of all fields.
+  static constexpr ViewFields all() { return ViewFields((1U << kViewFields) - 1U); }
   constexpr bool has(ViewField field) const { return (bits_ & bit(field)) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr ViewFields operator|(ViewFields other) const { return ViewFields(bits_ | other.bits_); }
   constexpr ViewFields operator&(ViewFields other) const { return ViewFields(bits_ & other.bits_); }
+  // Returns the fields of this set that the other one lacks.
+  constexpr ViewFields operator-(ViewFields other) const { return ViewFields(bits_ & ~other.bits_); }
   bool operator==(const ViewFields&) const = default;
 
  private:

@@ -18,6 +18,7 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/views.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/transfer_traits.h"
 
@@ -119,6 +120,8 @@ struct FlowNeeds {
   bool sizes = false;         // decide() is also called when messages have added bytes to flows
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
   Time every = kNever;        // it decides so often; scheduling.interval must not be longer
+  ViewFields views = {};      // fields of views that it uses, if they are on (scheduling.views)
+  ViewFields required = {};   // of these, those without which it cannot decide: a run without them is refused
 };
 
 class FlowScheduler {
@@ -126,11 +129,20 @@ class FlowScheduler {
   static constexpr const char* kComponentKind = "flow_scheduler";
   virtual ~FlowScheduler() = default;
   virtual FlowNeeds needs() const { return {}; }
+  // Sets which fields of needs().views are on. Called once, before the run.
+  void set_views(ViewFields on) { on_ = on; }
   // Returns how a new flow is sent. `flow` has the treatment that its first message asks for, and the bytes
   // of that message.
   virtual FlowTreatment admit(const FlowView& flow) const { return flow; }
   // Decides about all flows, where needs().central is set.
   virtual void decide(const FlowsView&, FlowDecisions&) {}
+
+ protected:
+  // Returns whether a field of needs().views is on.
+  bool sees(ViewField field) const { return on_.has(field); }
+
+ private:
+  ViewFields on_ = ViewFields::all();
 };
 
 }  // namespace netsim

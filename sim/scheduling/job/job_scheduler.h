@@ -14,6 +14,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/views.h"
 
 namespace netsim {
 
@@ -90,6 +91,8 @@ class JobDecisions {
 struct JobNeeds {
   bool iterations = false;  // it is also called after each end of an iteration of any job
   bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
+  ViewFields views = {};    // fields of views that it uses, if they are on (scheduling.views)
+  ViewFields required = {};  // of these, those without which it cannot decide: a run without them is refused
 };
 
 class JobScheduler {
@@ -100,10 +103,17 @@ class JobScheduler {
   // Returns the time from the decision to resume a paused job until its next iteration begins.
   Time move() const { return move_; }
   virtual JobNeeds needs() const { return {}; }
+  // Sets which fields of needs().views are on. Called once, before the run.
+  void set_views(ViewFields on) { on_ = on; }
   // Decides what the jobs do. It may keep state of its own: there is one object for a run.
   virtual void decide(const JobSchedulerView& view, JobDecisions& decisions) = 0;
 
+ protected:
+  // Returns whether a field of needs().views is on.
+  bool sees(ViewField field) const { return on_.has(field); }
+
  private:
+  ViewFields on_ = ViewFields::all();
   Time move_;
 };
 
