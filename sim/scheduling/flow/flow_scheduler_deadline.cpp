@@ -1,6 +1,9 @@
 // deadline: the flow with the earliest deadline goes first (PDQ: Hong, Caesar and Godfrey, SIGCOMM 2012).
 // With `admission`, flows that can meet their deadlines without making an admitted one late go before all
 // others (Varys, SIGCOMM 2014). Flows without a deadline go last.
+//
+// It cannot do without `topology`, and `admission` not without `sizes`. Without `deadlines` the flow with the
+// fewest bytes left goes first; without `sizes` too, the one that was seen first.
 #include <fmt/format.h>
 
 #include <map>
@@ -54,7 +57,12 @@ class Deadline final : public FlowScheduler {
  public:
   Deadline(const DeadlineParameters& p, const ConfigNode& where)
       : p_(p), deadlines_(read_deadlines(p.deadlines, where)) {}
-  FlowNeeds needs() const override { return {.central = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .views = {ViewField::topology, ViewField::sizes, ViewField::deadlines},
+            .required = p_.admission ? ViewFields{ViewField::topology, ViewField::sizes}
+                                     : ViewFields{ViewField::topology}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
@@ -62,10 +70,14 @@ class Deadline final : public FlowScheduler {
     for (std::size_t i = 0; i < view.flows.size(); ++i) {
       const FlowView& flow = view.flows[i];
       const auto found = deadlines_.find(view.facts->name(flow));
-      if (found != deadlines_.end()) rule.flows()[i].deadline = flow.released + found->second;
+      if (!sees(ViewField::deadlines)) {
+        rule.flows()[i].deadline = flow.left;
+      } else if (found != deadlines_.end() && flow.released <= view.deadlines_known) {
+        rule.flows()[i].deadline = flow.released + found->second;
+      }
       if (p_.admission) admitted.push_back(admitted_.contains(flow.id) ? 1 : 0);
     }
-    if (p_.admission) {
+    if (p_.admission && sees(ViewField::deadlines)) {
       admit_by_deadline(rule.capacity(), rule.flows(), view.now, admitted);
       admitted_.clear();
       for (std::size_t i = 0; i < admitted.size(); ++i) {

@@ -4,6 +4,8 @@
 //
 // A slot here is several packets long, because a decision costs an interval. The flows of a slot get paths
 // by load, which in a fat tree with enough uplinks gives each a way of its own.
+//
+// It cannot do without `topology`. Without `sizes` it counts each flow as one of a single slot.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -43,7 +45,9 @@ const Parameters<FastpassParameters>& fastpass_parameters() {
 class Fastpass final : public FlowScheduler {
  public:
   explicit Fastpass(const FastpassParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true, .every = p_.slot}; }
+  FlowNeeds needs() const override {
+    return {.central = true, .every = p_.slot, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, true); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     ++slot_;
@@ -100,6 +104,7 @@ class Fastpass final : public FlowScheduler {
   }
 
   std::uint64_t slots_of(const FlowsView& view, const FlowView& flow) const {
+    if (!sees(ViewField::sizes)) return 1;
     const Time whole = transmission_time(flow.left, rate_of(view, flow));
     return static_cast<std::uint64_t>((whole + p_.slot - 1) / p_.slot);
   }

@@ -4,6 +4,9 @@
 // With `act: classes` a level is a data class of the network, which NICs and switches serve in strict
 // priority (network.switch.scheduler: strict). With `act: rates` the scheduler gives the flows of a level
 // their max-min fair rates on what more urgent levels leave.
+//
+// `act: rates` cannot do without `topology`. `by: size` without `sizes` orders by what flows have sent, and
+// gives all flows the first class.
 #include <algorithm>
 #include <memory>
 
@@ -49,8 +52,10 @@ class Strict final : public FlowScheduler {
         thresholds_(exponential_thresholds(p.first, static_cast<std::uint32_t>(p.factor),
                                            static_cast<std::uint32_t>(p.levels))) {}
   FlowNeeds needs() const override {
-    if (!p_.classes) return {.central = true};
-    return {.classes = static_cast<std::uint32_t>(p_.levels)};
+    if (!p_.classes)
+      return {.central = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+    const ViewFields sizes = p_.by == UrgentBy::size ? ViewFields{ViewField::sizes} : ViewFields();
+    return {.classes = static_cast<std::uint32_t>(p_.levels), .views = sizes};
   }
   FlowTreatment admit(const FlowView& flow) const override {
     if (!p_.classes) return admit_centrally(flow, p_.waits);

@@ -88,7 +88,7 @@ void FlowTable::admit(FlowEntry& flow, const Message& message) {
   view.destination = message.destination;
   view.communication = message.communication;
   view.name = message.name;
-  view.bytes = message.bytes;
+  view.bytes = scheduler_.sees(ViewField::sizes) ? message.bytes : 0;
   const FlowTreatment before = view, after = scheduler_.admit(view);
   static_cast<FlowTreatment&>(view) = after;
   view.bytes = 0;

@@ -14,6 +14,8 @@
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/demand_view.h"
+#include "sim/scheduling/network_view.h"
 #include "sim/scheduling/views.h"
 
 namespace netsim {
@@ -57,13 +59,19 @@ struct ClusterState {
   std::vector<std::uint32_t> free_by_host;  // by host
 };
 
-// JobSchedulerView: what a job scheduler sees when it is called.
+// JobSchedulerView: what a job scheduler sees when it is called. Fields that it does not name in needs().views,
+// or that are off, are hidden.
+// - `jobs`: the iterations, the time of one and the GPU seconds in JobState are as old as the field's age says.
+//   Of a job that has come since, it sees what the workload tells. Hidden: all of these are 0.
+// - `deadlines`: JobState::deadline is known so long after the submission; before, or hidden, it is kNever.
 struct JobSchedulerView {
   Time now = 0;
   // Jobs that have arrived and are not done, in the order of their arrivals. Jobs of one time are in the
   // order of the list. Jobs that can never fit are left out.
   std::span<const JobState> jobs;
   const ClusterState& cluster;
+  NetworkView network = {};
+  DemandView demand = {};
 };
 
 // JobDecisions: takes the decisions. Each acts at once.
@@ -108,7 +116,6 @@ class JobScheduler {
   // Decides what the jobs do. It may keep state of its own: there is one object for a run.
   virtual void decide(const JobSchedulerView& view, JobDecisions& decisions) = 0;
 
- protected:
   // Returns whether a field of needs().views is on.
   bool sees(ViewField field) const { return on_.has(field); }
 
