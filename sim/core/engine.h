@@ -133,9 +133,7 @@ class Engine {
   void watch_interval_now(Time time, WatchPhase phase);
   Time interval_wanted(bool idle) const;
   // Returns the time of the watch's next call, which was asked for.
-  Time watched() const {
-    return watch_asked_ >= now() ? watch_asked_ : next_multiple(interval_, now());
-  }
+  Time watched() const { return watch_asked_ >= now() ? watch_asked_ : next_multiple(interval_, now()); }
   void forget_interval_requests();
   bool look_around(Time first);
   void set_horizons(Time first, Time limit);

@@ -37,7 +37,8 @@ Time Engine::interval_wanted(bool idle) const {
 }
 
 void Engine::watch_interval(IntervalWatch watch) {
-  NETSIM_CHECK(interval_ > 0 && !interval_watch_, "a watch of an interval that does not exist, or a second one");
+  NETSIM_CHECK(interval_ > 0 && !interval_watch_,
+               "a watch of an interval that does not exist, or a second one");
   interval_watch_ = std::move(watch);
 }
 

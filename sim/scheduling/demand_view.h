@@ -15,11 +15,11 @@ struct JobProgress {
   JobId job = 0;
   std::uint32_t iterations = 0;  // of the whole job; 0: only its run tells
   std::uint32_t iterations_done = 0;
-  Time iteration_time = 0;          // mean so far; before the first what the workload tells; 0: unknown
-  Time iteration_began = kNever;    // begin of its present iteration; kNever: it does not run
-  double gpu_seconds = 0;           // GPUs held, summed over the time for which it held them
-  std::uint32_t gpus_held = 0;      // GPUs that it holds
-  Time deadline = kNever;           // kNever: it has none, or `deadlines` does not tell
+  Time iteration_time = 0;        // mean so far; before the first what the workload tells; 0: unknown
+  Time iteration_began = kNever;  // begin of its present iteration; kNever: it does not run
+  double gpu_seconds = 0;         // GPUs held, summed over the time for which it held them
+  std::uint32_t gpus_held = 0;    // GPUs that it holds
+  Time deadline = kNever;         // kNever: it has none, or `deadlines` does not tell
 };
 
 // ComingCommunication: a communication of a job's present iteration that should begin later.
@@ -28,8 +28,8 @@ struct ComingCommunication {
   GroupId group = GroupId::none();  // of a collective; none for a message
   std::uint32_t name = 0;           // name of the communication in its job's workload
   Bytes bytes = 0;
-  // Begin of the iteration, and the longest path of the task graph up to the communication. It is stretched by
-  // how much longer than that graph the job's iterations have taken.
+  // Begin of the iteration, and the longest path of the task graph up to the communication. It is stretched
+  // by how much longer than that graph the job's iterations have taken.
   Time expected = 0;
 };
 
@@ -43,9 +43,9 @@ struct CommunicationSlack {
 
 // Spans are valid during the call that gets them.
 struct DemandView {
-  std::span<const JobProgress> jobs;           // jobs that run or wait, by number (`jobs`)
-  std::span<const ComingCommunication> coming; // by expected time (`coming`)
-  std::span<const CommunicationSlack> slack;   // by job and name (`slack`)
+  std::span<const JobProgress> jobs;            // jobs that run or wait, by number (`jobs`)
+  std::span<const ComingCommunication> coming;  // by expected time (`coming`)
+  std::span<const CommunicationSlack> slack;    // by job and name (`slack`)
 };
 
 }  // namespace netsim

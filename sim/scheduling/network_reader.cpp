@@ -41,9 +41,8 @@ NetworkReader::NetworkReader(ViewKeeper& keeper, Sources sources)
 
 template <class Values>
 void NetworkReader::keep(ViewField field, Field<Values>& values, Values (NetworkReader::*read)() const) {
-  keeper_.keep(field, [this, &values, read](Time now, Time time) {
-    values.history.add(now, time, (this->*read)());
-  });
+  keeper_.keep(
+      field, [this, &values, read](Time now, Time time) { values.history.add(now, time, (this->*read)()); });
 }
 
 // Returns what a decision sees of a field.
@@ -130,8 +129,8 @@ std::vector<SendRate> NetworkReader::read_rates() const {
 
 NetworkReader::Failures NetworkReader::read_failures() const {
   Failures failures;
-  failures.ports =
-      by_port([&](PortId port) { return static_cast<std::uint8_t>(sources_.packets->is_down(port) ? 1 : 0); });
+  failures.ports = by_port(
+      [&](PortId port) { return static_cast<std::uint8_t>(sources_.packets->is_down(port) ? 1 : 0); });
   if (sources_.failed_hosts) failures.hosts = sources_.failed_hosts();
   return failures;
 }

@@ -1,4 +1,5 @@
-// NetworkReader: fills the fields of NetworkView from the packet network, and keeps those that are seen later.
+// NetworkReader: fills the fields of NetworkView from the packet network, and keeps those that are seen
+// later.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +48,7 @@ class NetworkReader {
   template <class Values>
   void keep(ViewField field, Field<Values>& values, Values (NetworkReader::*read)() const);
   template <class Values>
-  const Values& seen(Time now, ViewField field, Field<Values>& values,
-                     Values (NetworkReader::*read)() const);
+  const Values& seen(Time now, ViewField field, Field<Values>& values, Values (NetworkReader::*read)() const);
   NetworkView view(Time now, ViewFields wanted);
   void find_loads(Time now);
 

@@ -26,7 +26,7 @@ struct Stall {
   std::uint32_t waits_for = 1;      // number of ranks that it waits for
   std::uint64_t communication = 0;  // as in FlowView
   std::uint32_t name = 0;           // name of the communication in its job's workload
-  Time since = 0;                   // when the rank launched it
+  Time since = 0;                   // when the rank came to it
 };
 
 enum class CircuitState : std::uint8_t { none, down, up };  // none: the port belongs to no circuit

@@ -65,9 +65,8 @@ class ViewHistory {
   };
   // Returns the values that were valid at `time`, or null if there are none.
   const Entry* at(Time time) const {
-    const auto after =
-        std::upper_bound(entries_.begin(), entries_.end(), time,
-                         [](Time wanted, const Entry& entry) { return wanted < entry.time; });
+    const auto after = std::upper_bound(entries_.begin(), entries_.end(), time,
+                                        [](Time wanted, const Entry& entry) { return wanted < entry.time; });
     return after == entries_.begin() ? nullptr : &*std::prev(after);
   }
   // Returns what a decision at `now` sees, or null.

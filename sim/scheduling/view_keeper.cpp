@@ -15,9 +15,9 @@ constexpr ViewFields kDemandFields{ViewField::coming, ViewField::deadlines, View
                                    ViewField::phases, ViewField::jobs};
 
 constexpr std::array<ViewField, kViewFields> kAllFields{
-    ViewField::topology, ViewField::loads,  ViewField::queues,    ViewField::rates, ViewField::failures,
-    ViewField::circuits, ViewField::stalls, ViewField::sizes,     ViewField::coming,
-    ViewField::deadlines, ViewField::slack, ViewField::phases,    ViewField::jobs};
+    ViewField::topology, ViewField::loads,  ViewField::queues, ViewField::rates,  ViewField::failures,
+    ViewField::circuits, ViewField::stalls, ViewField::sizes,  ViewField::coming, ViewField::deadlines,
+    ViewField::slack,    ViewField::phases, ViewField::jobs};
 
 // Returns the node of `scheduling.views.FIELD.KEY`, or the nearest one above it that exists.
 const ConfigNode& setting_of(const ConfigNode& scheduling, ViewField field, const char* key) {
@@ -34,13 +34,15 @@ void check_field(const ConfigNode& scheduling, const ViewSettings& settings, Vie
   const std::string name = fmt::format("scheduling.views.{}", name_of(field));
   if (field == ViewField::topology && (settings.age > 0 || settings.every > 0)) {
     setting_of(scheduling, field, settings.age > 0 ? "age" : "every")
-        .fail(name + " has neither an age nor a period, because the topology does not change (allowed: `on`)");
+        .fail(name +
+              " has neither an age nor a period, because the topology does not change (allowed: `on`)");
   }
   if (settings.age > 0 && settings.age < interval) {
     setting_of(scheduling, field, "age")
-        .fail(fmt::format("{}.age is {}, below scheduling.interval, which is {} (allowed: 0, and at least the "
-                          "interval)",
-                          name, format_time(settings.age), format_time(interval)));
+        .fail(
+            fmt::format("{}.age is {}, below scheduling.interval, which is {} (allowed: 0, and at least the "
+                        "interval)",
+                        name, format_time(settings.age), format_time(interval)));
   }
   if (settings.every > 0 && (settings.every < interval || settings.every % interval != 0)) {
     setting_of(scheduling, field, "every")

@@ -3,9 +3,9 @@
 // It keeps values of fields that a scheduler uses, that are on and that have an age or an `every`; of `loads`
 // always, which are a difference. A run without such fields has no history and no cost.
 //
-// Values are taken before schedulers decide at that time. Multiples up to the next event are left out, because
-// the values after the last decision are valid until then. Taking is no event and counts as nothing pending
-// (Engine::watch_interval), so it changes neither the run nor its end.
+// Values are taken before schedulers decide at that time. Multiples up to the next event are left out,
+// because the values after the last decision are valid until then. Taking is no event and counts as nothing
+// pending (Engine::watch_interval), so it changes neither the run nor its end.
 #pragma once
 
 #include <functional>
@@ -23,12 +23,12 @@
 
 namespace netsim {
 
-// Refuses ages and periods that the intervals cannot give, at their places in `scheduling`, the section of the
-// configuration. Throws ConfigError.
+// Refuses ages and periods that the intervals cannot give, at their places in `scheduling`, the section of
+// the configuration. Throws ConfigError.
 void check_views(const ConfigNode& scheduling, const ViewTable& views, Time interval);
 
-// Returns the fields of `used` that are on. Throws ConfigError where one of `required` is off. `who` names the
-// scheduler for the message: "flow scheduler 'varys'".
+// Returns the fields of `used` that are on. Throws ConfigError where one of `required` is off. `who` names
+// the scheduler for the message: "flow scheduler 'varys'".
 ViewFields views_for(const ConfigNode& scheduling, const ViewTable& views, ViewFields used,
                      ViewFields required, const std::string& who);
 

@@ -2,10 +2,10 @@
 
 #include "sim/configuration/configuration.h"
 #include "sim/core/registry.h"
+#include "sim/jobs/make_task_scheduler.h"
 #include "sim/scheduling/flow/flow_scheduler.h"
 #include "sim/scheduling/job/job_scheduler.h"
 #include "sim/scheduling/scheduling_parameters.h"
-#include "sim/scheduling/task/task_scheduler.h"
 
 namespace netsim {
 namespace {
@@ -20,8 +20,10 @@ ViewFields views_of(const ConfigNode& node, const char* otherwise) {
 
 ViewFields used_views(const ConfigNode& root) {
   const SchedulingParameters parameters = scheduling_parameters().parse(section_of(root, "scheduling"));
+  const ViewFields of_tasks =
+      parameters.tasks.is_null() ? ViewFields() : make_task_scheduler(parameters.tasks)->needs().views;
   return views_of<JobScheduler>(parameters.jobs, "fifo") | views_of<FlowScheduler>(parameters.flows, "") |
-         views_of<TaskScheduler>(parameters.tasks, "");
+         of_tasks;
 }
 
 }  // namespace netsim

@@ -129,9 +129,9 @@ class PacketNetwork : public Endpoint {
   // these ports first.
   virtual bool deadlocked() const = 0;
   // Returns whether the port's link is known to be down by a fault, which is detected some time after it.
-  virtual bool is_down(PortId port) const = 0;
+  virtual bool is_down(PortId /*port*/) const { return false; }
   // Returns whether the port belongs to a circuit that is down.
-  virtual bool is_circuit_down(PortId port) const = 0;
+  virtual bool is_circuit_down(PortId /*port*/) const { return false; }
   // Returns, by port, whether the fault schedule takes it down at any time.
   virtual std::vector<bool> failing_ports() const = 0;
   // Returns the steps of all paths, former ones that packets may be on included. It is a measure of memory.

@@ -72,7 +72,8 @@ class FlowFacts {
 
 // FlowsView: what decide() sees. Fields that the scheduler does not name in needs().views, or that are off,
 // are hidden.
-// - `sizes`: flows are those that had bytes left when sizes were taken, with the bytes of that time. Decisions
+// - `sizes`: flows are those that had bytes left when sizes were taken, with the bytes of that time.
+// Decisions
 //   about flows that have ended since do nothing. Hidden: flows of the present, with the bytes that they have
 //   sent as `bytes`, and 0 as `left`.
 // - `topology`, hidden: `ports` and `port_rates` are empty, and each flow has one path.

@@ -39,7 +39,10 @@ class Echelon final : public FlowScheduler {
  public:
   explicit Echelon(const EchelonParameters& p) : p_(p) {}
   FlowNeeds needs() const override {
-    return {.central = true, .sizes = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology, ViewField::sizes}};
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology, ViewField::sizes}};
   }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {

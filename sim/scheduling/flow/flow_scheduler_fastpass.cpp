@@ -46,7 +46,10 @@ class Fastpass final : public FlowScheduler {
  public:
   explicit Fastpass(const FastpassParameters& p) : p_(p) {}
   FlowNeeds needs() const override {
-    return {.central = true, .every = p_.slot, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+    return {.central = true,
+            .every = p_.slot,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology}};
   }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, true); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {

@@ -2,8 +2,8 @@
 // have sent, and those of a level share by max-min what the levels before it leave. Sources: PIAS for single
 // flows (Bai et al., NSDI 2015), D-CLAS of Aalo for coflows (Chowdhury and Stoica, SIGCOMM 2015).
 //
-// It cannot do without `topology`. Without `sizes` it sees the flows of the present and what they have sent, so
-// only an age of `sizes` makes a difference.
+// It cannot do without `topology`. Without `sizes` it sees the flows of the present and what they have sent,
+// so only an age of `sizes` makes a difference.
 #include <algorithm>
 #include <memory>
 
@@ -43,7 +43,10 @@ class Las final : public FlowScheduler {
         thresholds_(exponential_thresholds(p.first, static_cast<std::uint32_t>(p.factor),
                                            static_cast<std::uint32_t>(p.levels))) {}
   FlowNeeds needs() const override {
-    return {.central = true, .sizes = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology}};
   }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {

@@ -16,7 +16,8 @@ class MaxMinScheduler final : public FlowScheduler {
  public:
   explicit MaxMinScheduler(const CentralParameters& p) : p_(p) {}
   FlowNeeds needs() const override {
-    return {.central = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+    return {
+        .central = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
   }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {

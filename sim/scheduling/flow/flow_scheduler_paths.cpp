@@ -3,8 +3,8 @@
 // NSDI 2010. Flows keep their paths, so no packet overtakes another one.
 //
 // With `by: loads` the load of a link is what its port has transmitted, from the view `loads`, instead of the
-// estimate. With `avoid_failed` a flow gets a path over links that are down, from the view `failures`, only if
-// it has no other. It cannot do without `topology`. `sizes` says when it sees flows, and all count alike.
+// estimate. With `avoid_failed` a flow gets a path over links that are down, from the view `failures`, only
+// if it has no other. It cannot do without `topology`. `sizes` says when it sees flows, and all count alike.
 // Without `loads` all links are equally loaded but for the flows of the same interval; without `failures` no
 // link is avoided.
 #include <map>
@@ -33,9 +33,10 @@ const Parameters<PathsParameters>& paths_parameters() {
           .choice("new_flows", &P::waits, {{"wait", true}, {"send", false}},
                   "what a new flow does until it has its path: `wait` for it, or `send` on the path that "
                   "routing chose and change to the other one")
-          .choice("by", &P::by_loads, {{"demands", false}, {"loads", true}},
-                  "the load of a link: the estimated `demands` of the flows on it, or the measured `loads`, of "
-                  "the last scheduling.views.loads.every")
+          .choice(
+              "by", &P::by_loads, {{"demands", false}, {"loads", true}},
+              "the load of a link: the estimated `demands` of the flows on it, or the measured `loads`, of "
+              "the last scheduling.views.loads.every")
           .flag("avoid_failed", &P::avoid_failed,
                 "new flows get no path over links that are known to be down, where they have another one");
   return parameters;

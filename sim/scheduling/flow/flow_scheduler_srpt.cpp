@@ -44,7 +44,10 @@ class Srpt final : public FlowScheduler {
                                            static_cast<std::uint32_t>(p.levels))) {}
   FlowNeeds needs() const override {
     if (!p_.classes)
-      return {.central = true, .sizes = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+      return {.central = true,
+              .sizes = true,
+              .views = {ViewField::topology, ViewField::sizes},
+              .required = {ViewField::topology}};
     return {.classes = static_cast<std::uint32_t>(p_.levels), .views = {ViewField::sizes}};
   }
   FlowTreatment admit(const FlowView& flow) const override {

@@ -53,7 +53,9 @@ class Strict final : public FlowScheduler {
                                            static_cast<std::uint32_t>(p.levels))) {}
   FlowNeeds needs() const override {
     if (!p_.classes)
-      return {.central = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology}};
+      return {.central = true,
+              .views = {ViewField::topology, ViewField::sizes},
+              .required = {ViewField::topology}};
     const ViewFields sizes = p_.by == UrgentBy::size ? ViewFields{ViewField::sizes} : ViewFields();
     return {.classes = static_cast<std::uint32_t>(p_.levels), .views = sizes};
   }

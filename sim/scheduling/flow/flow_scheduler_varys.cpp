@@ -28,7 +28,10 @@ class Varys final : public FlowScheduler {
  public:
   explicit Varys(const VarysParameters& p) : p_(p) {}
   FlowNeeds needs() const override {
-    return {.central = true, .sizes = true, .views = {ViewField::topology, ViewField::sizes}, .required = {ViewField::topology, ViewField::sizes}};
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology, ViewField::sizes}};
   }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {

@@ -282,9 +282,8 @@ const Message& ScheduledEndpoint::first_message(const FlowView& flow) const {
   if (const auto place = places_.find(flow.id); place != places_.end())
     return tables_[place->second.set]->entry(place->second.index).first;
   const std::span<const SeenFlow> flows = seen_flows(engine_.now());
-  return std::lower_bound(
-             flows.begin(), flows.end(), flow.id,
-             [](const SeenFlow& seen, FlowId wanted) { return seen.view.id < wanted; })
+  return std::lower_bound(flows.begin(), flows.end(), flow.id,
+                          [](const SeenFlow& seen, FlowId wanted) { return seen.view.id < wanted; })
       ->first;
 }
 
