@@ -47,7 +47,7 @@ class DemandReader {
   const JobManager& manager_;
   ViewHistory<Progress> jobs_history_, coming_history_, slack_history_;
   std::map<JobId, Plan> plans_;
-  // Those of the present call.
+  // The lists of the present call.
   Progress jobs_;
   std::vector<ComingCommunication> coming_;
   std::vector<CommunicationSlack> slack_;

@@ -43,9 +43,9 @@ struct CommunicationSlack {
 
 // Spans are valid during the call that gets them.
 struct DemandView {
-  std::span<const JobProgress> jobs;            // jobs that run or wait, by number (`jobs`)
-  std::span<const ComingCommunication> coming;  // by expected time (`coming`)
-  std::span<const CommunicationSlack> slack;    // by job and name (`slack`)
+  std::span<const JobProgress> jobs = {};            // jobs that run or wait, by number (`jobs`)
+  std::span<const ComingCommunication> coming = {};  // by expected time (`coming`)
+  std::span<const CommunicationSlack> slack = {};    // by job and name (`slack`)
 };
 
 }  // namespace netsim

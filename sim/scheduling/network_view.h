@@ -34,13 +34,13 @@ enum class CircuitState : std::uint8_t { none, down, up };  // none: the port be
 // Spans are valid during the call that gets them.
 struct NetworkView {
   // By PortId: the share of the last `every` in which the port transmitted, 0 to 1 (`loads`).
-  std::span<const double> loads;
-  std::span<const Bytes> queues;           // by PortId: bytes that wait there (`queues`)
-  std::span<const SendRate> rates;         // by source and destination (`rates`)
-  std::span<const std::uint8_t> down;      // by PortId: 1 if its link is known to be down (`failures`)
-  std::span<const std::uint8_t> failed;    // by HostId: 1 if the host has failed (`failures`)
-  std::span<const CircuitState> circuits;  // by PortId (`circuits`)
-  std::span<const Stall> stalls;           // by job and rank (`stalls`)
+  std::span<const double> loads = {};
+  std::span<const Bytes> queues = {};           // by PortId: bytes that wait there (`queues`)
+  std::span<const SendRate> rates = {};         // by source and destination (`rates`)
+  std::span<const std::uint8_t> down = {};      // by PortId: 1 if its link is known to be down (`failures`)
+  std::span<const std::uint8_t> failed = {};    // by HostId: 1 if the host has failed (`failures`)
+  std::span<const CircuitState> circuits = {};  // by PortId (`circuits`)
+  std::span<const Stall> stalls = {};           // by job and rank (`stalls`)
 };
 
 }  // namespace netsim

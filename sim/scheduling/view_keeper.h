@@ -1,7 +1,7 @@
 // ViewKeeper: takes the values of views during a run, and hands out those that are old enough (views.h).
 //
-// It keeps values of fields that a scheduler uses, that are on and that have an age or an `every`; of `loads`
-// always, which are a difference. A run without such fields has no history and no cost.
+// It keeps the values of fields that a scheduler uses, if they are on and have an age or an `every`. Those of
+// `loads` are always kept, because a load is a difference. A run without such fields has no history.
 //
 // Values are taken before schedulers decide at that time. Multiples up to the next event are left out,
 // because the values after the last decision are valid until then. Taking is no event and counts as nothing

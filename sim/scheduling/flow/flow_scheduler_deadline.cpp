@@ -94,7 +94,11 @@ class Deadline final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kDeadline{
-    "deadline", "the flow with the earliest deadline goes first, with admission where that is wanted",
+    "deadline",
+    "the flow with the earliest deadline goes first, with admission where that is wanted. It cannot do "
+    "without the view `topology`, and admission not without `sizes`; without `deadlines` the flow with the "
+    "fewest "
+    "bytes left goes first",
     deadline_parameters(), [](const DeadlineParameters& p, const ConfigNode& where) {
       return std::make_unique<Deadline>(p, where);
     }};

@@ -87,7 +87,9 @@ class Echelon final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kEchelon{
-    "echelon", "EchelonFlow: flows of a group have deadlines in a row, and the least tardy group goes first",
+    "echelon",
+    "EchelonFlow: flows of a group have deadlines in a row, and the least tardy group goes first. "
+    "It cannot do without the views `topology` and `sizes`",
     echelon_parameters(),
     [](const EchelonParameters& p, const ConfigNode&) { return std::make_unique<Echelon>(p); }};
 

@@ -119,7 +119,8 @@ class Fastpass final : public FlowScheduler {
 
 const Registration<FlowScheduler> kFastpass{
     "fastpass",
-    "Fastpass: in each slot a source sends to one destination, and a destination gets from one source",
+    "Fastpass: in each slot a source sends to one destination, and a destination gets from one source. "
+    "It cannot do without the view `topology`; without `sizes` each flow counts as one slot",
     fastpass_parameters(),
     [](const FastpassParameters& p, const ConfigNode&) { return std::make_unique<Fastpass>(p); }};
 

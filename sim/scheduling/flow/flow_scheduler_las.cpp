@@ -92,8 +92,10 @@ class Las final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kLas{
-    "las", "PIAS and Aalo: the flow or coflow that has sent least goes first, in levels", las_parameters(),
-    [](const LasParameters& p, const ConfigNode&) { return std::make_unique<Las>(p); }};
+    "las",
+    "PIAS and Aalo: the flow or coflow that has sent least goes first, in levels. It cannot do without the "
+    "view `topology`; `sizes` says when it sees flows",
+    las_parameters(), [](const LasParameters& p, const ConfigNode&) { return std::make_unique<Las>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -32,7 +32,8 @@ class MaxMinScheduler final : public FlowScheduler {
 
 const Registration<FlowScheduler> kMaxMin{
     "max_min",
-    "gives all flows their max-min fair rates, by progressive filling over the links of their paths",
+    "gives all flows their max-min fair rates, by progressive filling over the links of their paths. "
+    "It cannot do without the view `topology`; `sizes` says when it sees flows",
     add_central(Parameters<CentralParameters>()),
     [](const CentralParameters& p, const ConfigNode&) { return std::make_unique<MaxMinScheduler>(p); }};
 

@@ -84,7 +84,10 @@ class Paths final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kPaths{
-    "paths", "Hedera: each new flow gets the path with the least load", paths_parameters(),
+    "paths",
+    "Hedera: each new flow gets the path with the least load. It cannot do without the view `topology`; "
+    "without `loads` links count as empty, and without `failures` none is avoided",
+    paths_parameters(),
     [](const PathsParameters& p, const ConfigNode&) { return std::make_unique<Paths>(p); }};
 
 }  // namespace

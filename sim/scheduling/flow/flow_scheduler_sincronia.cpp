@@ -57,7 +57,9 @@ class Sincronia final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kSincronia{
-    "sincronia", "Sincronia: coflows in the order of BSSI, each in strict priority over those after it",
+    "sincronia",
+    "Sincronia: coflows in the order of BSSI, each in strict priority over those after it. "
+    "It cannot do without the views `topology` and `sizes`",
     sincronia_parameters(),
     [](const SincroniaParameters& p, const ConfigNode&) { return std::make_unique<Sincronia>(p); }};
 

@@ -76,8 +76,12 @@ class Srpt final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kSrpt{
-    "srpt", "pFabric: the flow with the fewest bytes left goes first", srpt_parameters(),
-    [](const SrptParameters& p, const ConfigNode&) { return std::make_unique<Srpt>(p); }};
+    "srpt",
+    "pFabric: the flow with the fewest bytes left goes first. `act: rates` cannot do without the view "
+    "`topology`; "
+    "without `sizes` the flow that has sent least goes first, and with `act: classes` all have the first "
+    "class",
+    srpt_parameters(), [](const SrptParameters& p, const ConfigNode&) { return std::make_unique<Srpt>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -92,7 +92,10 @@ class Strict final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kStrict{
-    "strict", "flows of a more urgent job, priority or size go first, by data classes or by rates",
+    "strict",
+    "flows of a more urgent job, priority or size go first, by data classes or by rates. "
+    "`act: rates` cannot do without the view `topology`; `by: size` without `sizes` goes by what flows have "
+    "sent",
     strict_parameters(),
     [](const StrictParameters& p, const ConfigNode&) { return std::make_unique<Strict>(p); }};
 

@@ -46,7 +46,9 @@ class Varys final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kVarys{
-    "varys", "Varys: the coflow with the smallest bottleneck goes first, and its flows end together",
+    "varys",
+    "Varys: the coflow with the smallest bottleneck goes first, and its flows end together. "
+    "It cannot do without the views `topology` and `sizes`",
     varys_parameters(),
     [](const VarysParameters& p, const ConfigNode&) { return std::make_unique<Varys>(p); }};
 

@@ -49,7 +49,9 @@ class Las final : public JobScheduler {
 };
 
 const Registration<JobScheduler> kLas{
-    "las", "Tiresias: jobs that have held few GPU seconds run first, without knowledge of their length",
+    "las",
+    "Tiresias: jobs that have held few GPU seconds run first, without knowledge of their length. "
+    "Without the view `jobs` all jobs stay in the first queue",
     las_parameters(), [](const LasParameters& p, const ConfigNode&) { return std::make_unique<Las>(p); }};
 
 }  // namespace

@@ -41,7 +41,9 @@ class Sla final : public JobScheduler {
 };
 
 const Registration<JobScheduler> kSla{
-    "sla", "jobs with weights and deadlines: keeps the weighted tardiness low by modified due dates",
+    "sla",
+    "jobs with weights and deadlines: keeps the weighted tardiness low by modified due dates. Without "
+    "the view `deadlines` jobs go by remaining time / weight, and without `jobs` each has one second left",
     move_parameters<SlaParameters>().flag(
         "pauses", &SlaParameters::pauses,
         "running jobs are paused for more urgent ones; otherwise a job keeps its GPUs to its end"),

@@ -29,7 +29,9 @@ class Srsf final : public JobScheduler {
 };
 
 const Registration<JobScheduler> kSrsf{
-    "srsf", "the job with the least remaining time x GPUs runs first, and pauses jobs with more",
+    "srsf",
+    "the job with the least remaining time x GPUs runs first, and pauses jobs with more. "
+    "Without the view `jobs` each job counts as one second x its GPUs",
     move_parameters<SrsfParameters>().flag(
         "pauses", &SrsfParameters::pauses,
         "running jobs are paused for shorter ones; otherwise a job keeps its GPUs to its end"),
