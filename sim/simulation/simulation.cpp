@@ -41,8 +41,11 @@ Simulation::Simulation(SimulationSetup setup)
       system_.engine(), scheduling_parameters().parse(section_of(setup_.config, "scheduling")).views,
       intervals_.interval(), used_views(setup_.config));
   if (system_.flows() != nullptr) {
+    // A job of a trace that has ended has no names any more, and an aged view may still show its flows.
     const auto name = [this](JobId job, std::uint32_t number) {
-      return jobs_->job(job).plan().source->name(number);
+      const Job& run = jobs_->job(job);
+      const bool closed = run.done() && manager_->descriptions()[job].at_begin;
+      return closed ? std::string() : run.plan().source->name(number);
     };
     system_.flows()->connect(intervals_, name, views_.get());
   }

@@ -129,7 +129,7 @@ TEST(ViewKeeper, TakesNothingThatNobodyUsesOrThatIsOffOrLive) {
   EXPECT_EQ(live.taken, 0);
 }
 
-// Who takes values asks for no interval, so the decisions and the end of the run are the same.
+// The keeper asks for no interval of its own, so the decisions and the end of the run are the same.
 TEST(ViewKeeper, ChangesNeitherDecisionsNorTheEnd) {
   const auto calls = [](const ViewTable& table) {
     Watched run(table, {ViewField::queues});
