@@ -8,6 +8,14 @@
 #include "sim/scheduling/task/communication_times.h"
 
 namespace netsim {
+namespace {
+
+// Lets jobs hold their GPUs for so much more time.
+void hold_longer(std::vector<JobProgress>& jobs, Time time) {
+  for (JobProgress& job : jobs) job.gpu_seconds += to_seconds(time) * job.gpus_held;
+}
+
+}  // namespace
 
 DemandReader::DemandReader(ViewKeeper& keeper, const JobManager& manager)
     : keeper_(keeper),
@@ -16,8 +24,11 @@ DemandReader::DemandReader(ViewKeeper& keeper, const JobManager& manager)
       coming_history_(keeper.clock(ViewField::coming)),
       slack_history_(keeper.clock(ViewField::slack)) {
   const auto keep = [&](ViewField field, ViewHistory<Progress>& history) {
-    keeper.keep(field,
-                [this, &history](Time now, Time time) { history.add(now, time, manager_.progress()); });
+    keeper.keep(field, [this, &history](Time now, Time time) {
+      Progress jobs = manager_.progress();
+      hold_longer(jobs, time - now);
+      history.add(now, time, std::move(jobs));
+    });
   };
   keep(ViewField::jobs, jobs_history_);
   keep(ViewField::coming, coming_history_);
@@ -33,8 +44,7 @@ DemandReader::Progress DemandReader::seen(Time now, ViewField field,
   const auto* entry = history.seen(now);
   if (entry == nullptr) return {};
   Progress jobs = entry->values;
-  const double since = to_seconds(keeper_.clock(field).seen(now) - entry->time);
-  for (JobProgress& job : jobs) job.gpu_seconds += since * job.gpus_held;
+  hold_longer(jobs, keeper_.clock(field).seen(now) - entry->time);
   return jobs;
 }
 
