@@ -86,7 +86,7 @@ const Glance& first_after(Time time) {
   return found != glances().end() ? *found : glances().back();
 }
 
-TEST(ViewFields, ShowTheNetworkAndTheJobs) {
+TEST(ViewsSeen, ShowTheNetworkAndTheJobs) {
   run("{}");
   const Glance& middle = first_after(2 * kMillisecond);
   EXPECT_EQ(middle.loads.size(), middle.queues.size());
@@ -111,7 +111,7 @@ TEST(ViewFields, ShowTheNetworkAndTheJobs) {
   EXPECT_TRUE(first_after(4 * kMillisecond).stalls.empty());
 }
 
-TEST(ViewFields, ShowWhatWas) {
+TEST(ViewsSeen, ShowWhatWas) {
   run("{stalls: {age: 1500 us}, jobs: {age: 1 ms}, loads: {every: 100 us, age: 1 ms}}");
   EXPECT_TRUE(first_after(2 * kMillisecond).stalls.empty());
   EXPECT_EQ(first_after(2500 * kMicrosecond).stalls.size(), 2U);
@@ -124,7 +124,7 @@ TEST(ViewFields, ShowWhatWas) {
   EXPECT_FALSE(later.loads.empty());
 }
 
-TEST(ViewFields, HideWhatIsOff) {
+TEST(ViewsSeen, HideWhatIsOff) {
   run("{stalls: {on: false}, coming: {on: false}, loads: {on: false}, sizes: {on: false}}");
   for (const Glance& one : glances()) {
     EXPECT_TRUE(one.stalls.empty() && one.coming.empty() && one.loads.empty());
