@@ -124,6 +124,7 @@ class JobManager {
   bool settle_stage(JobId job);
   void end_job(JobId job);
   void note_uses();
+  Time told_iteration(JobId job) const;
   JobProgress progress_of(JobId job) const;
   JobState state_of(JobId job) const;
   void show_progress(JobState& state, const DemandView& demand) const;

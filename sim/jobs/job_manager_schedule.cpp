@@ -165,6 +165,13 @@ void JobManager::end_job(JobId job) {
   times_[job].reset();
 }
 
+// Returns the time of an iteration that the workload tells; 0: it does not.
+Time JobManager::told_iteration(JobId number) const {
+  const JobDescription& job = descriptions_[number];
+  if (job.duration <= 0) return job.source->expected_iteration();
+  return job.duration / std::max<Time>(job.source->iterations().value_or(0), 1);
+}
+
 // Without a queue only the run of the job tells when it began.
 JobProgress JobManager::progress_of(JobId number) const {
   const ManagedJob& managed = states_[number];
@@ -182,10 +189,8 @@ JobProgress JobManager::progress_of(JobId number) const {
   if (!ends.empty()) {
     const Time ran = ends.back() - started - managed.waits_until(ends.size());
     progress.iteration_time = ran / static_cast<Time>(ends.size());
-  } else if (job.duration > 0) {
-    progress.iteration_time = job.duration / std::max<Time>(progress.iterations, 1);
   } else {
-    progress.iteration_time = job.source->expected_iteration();
+    progress.iteration_time = told_iteration(number);
   }
   if (started == kNever) return progress;
   const std::uint32_t ranks = job.source->ranks() - job.source->storage_ranks();
@@ -238,7 +243,7 @@ void JobManager::show_progress(JobState& state, const DemandView& demand) const 
   const bool found = known != demand.jobs.end();
   state.iterations_done = found ? known->iterations_done : 0;
   state.gpu_seconds = found ? known->gpu_seconds : 0;
-  if (found || !sees) state.iteration_time = found ? known->iteration_time : 0;
+  state.iteration_time = found ? known->iteration_time : sees ? told_iteration(state.job) : 0;
   if (!sees) state.iterations = 0;
 }
 

@@ -71,6 +71,9 @@ class Watched {
   void change_at(Time time, int value) {
     engine_.call_at(time, [this, value] { value_ = value; });
   }
+  void ask_early_for(Time time) {
+    engine_.call_at(3, [this, time] { intervals_.ask_at(time); });
+  }
   void decide_at(Time time) {
     engine_.call_at(time - 1, [this] { intervals_.ask(); });
   }
@@ -134,7 +137,7 @@ TEST(ViewKeeper, ChangesNeitherDecisionsNorTheEnd) {
   const auto calls = [](const ViewTable& table) {
     Watched run(table, {ViewField::queues});
     for (Time time = 7; time < 400; time += 31) run.change_at(time, 1);
-    run.decide_at(100);
+    run.ask_early_for(300);  // a request for later stays
     run.decide_at(390);
     const Time end = run.run();
     std::vector<std::string> times;
