@@ -180,7 +180,8 @@ bool Engine::step(std::uint64_t count, Time until) {
   }
   refuse_late(calls_.empty() ? first : std::min(first, calls_.back().time), until);
   const bool idle = first >= kNoEvent && calls_.empty();
-  const Time wanted = interval_ > 0 ? interval_wanted(idle) : kNever;
+  Time wanted = interval_ > 0 ? interval_wanted(idle) : kNever;
+  if (watch_asked_ != kNever && !idle) wanted = std::min(wanted, watched());
   if (!calls_.empty() && calls_.back().time <= std::min({first, until, wanted})) {
     call();
     return true;

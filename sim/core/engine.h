@@ -37,6 +37,9 @@ class Engine {
   using Monitor = std::function<void(Time time, bool idle)>;
   // A call at a multiple of the interval (set_interval). `idle`: no event and no other call is pending.
   using IntervalCall = std::function<void(Time time, bool idle)>;
+  // Reads the state at a multiple of the interval, before and after the interval's call (watch_interval).
+  enum class WatchPhase : std::uint8_t { before, after };
+  using IntervalWatch = std::function<void(Time time, WatchPhase phase)>;
 
   Engine() : Engine(Options()) {}
   explicit Engine(const Options& options);
@@ -96,6 +99,13 @@ class Engine {
   // Returns the time of the interval's next call, including the one for an idle engine, or kNever. Events
   // that are still to come may ask for an earlier one.
   Time next_interval() const;
+  // Calls `watch` before and after each call of the interval, and at the multiples that it asks for in
+  // watch_interval_at(). There the interval's call is not made, and requests for it stay. A watch only reads,
+  // so the run is the same without it. Must be called after set_interval(), and at most once.
+  void watch_interval(IntervalWatch watch);
+  // Asks for the watch at the first multiple that is after now() and not before `time`. The latest request
+  // counts. While nothing is pending it is put off.
+  void watch_interval_at(Time time);
   // Registers a journal reader and returns its number for LogicalProcess::write(). The reader must outlive
   // the last run().
   std::uint32_t add_reader(JournalReader& reader);
@@ -120,7 +130,10 @@ class Engine {
   void take_requests();
   void call();
   void call_interval(Time time, bool idle);
+  void watch_interval_now(Time time, WatchPhase phase);
   Time interval_wanted(bool idle) const;
+  // Returns the time of the watch's next call, which was asked for.
+  Time watched() const { return watch_asked_ >= now() ? watch_asked_ : next_multiple(interval_, now()); }
   void forget_interval_requests();
   bool look_around(Time first);
   void set_horizons(Time first, Time limit);
@@ -151,7 +164,9 @@ class Engine {
   Monitor monitor_;
   Time monitor_interval_ = 0, monitor_next_ = kNever;
   IntervalCall interval_call_;
+  IntervalWatch interval_watch_;
   Time interval_ = 0;              // 0: there is no interval
+  Time watch_asked_ = kNever;      // multiple at which the watch is called
   Time interval_asked_ = kNever;   // earliest multiple that code between events has asked for
   bool idle_called_ = false;       // the interval was called for the present idle state
   Time called_ = 0;                // time of the last call, interval's call or monitor call

@@ -36,17 +36,38 @@ Time Engine::interval_wanted(bool idle) const {
   return wanted == kNever && idle && !idle_called_ ? next_multiple(interval_, now()) : wanted;
 }
 
+void Engine::watch_interval(IntervalWatch watch) {
+  NETSIM_CHECK(interval_ > 0 && !interval_watch_,
+               "a watch of an interval that does not exist, or a second one");
+  interval_watch_ = std::move(watch);
+}
+
+void Engine::watch_interval_at(Time time) {
+  NETSIM_CHECK(interval_watch_ && time <= kLastTime, "the interval that is watched does not exist");
+  watch_asked_ = next_multiple(interval_, now(), time);
+}
+
+void Engine::watch_interval_now(Time time, WatchPhase phase) {
+  if (interval_watch_) interval_watch_(time, phase);
+}
+
 // Calls may have written records since the last window. They are read first, and a reader may ask for this
 // very call.
 void Engine::call_interval(Time time, bool idle) {
   read_journals({time, UINT64_MAX});
-  forget_interval_requests();
-  idle_called_ = idle;
+  const bool asked = interval_wanted(idle) <= time;
+  if (watch_asked_ <= time) watch_asked_ = kNever;
   called_ = time;
   for (auto& set : sets_) set->loop_.advance(time);
-  interval_call_(time, idle);
-  for (auto& set : sets_) set->next_ = set->first();
-  if (idle && pending() == 0) forget_interval_requests();
+  watch_interval_now(time, WatchPhase::before);
+  if (asked) {
+    forget_interval_requests();
+    idle_called_ = idle;
+    interval_call_(time, idle);
+    for (auto& set : sets_) set->next_ = set->first();
+    if (idle && pending() == 0) forget_interval_requests();
+  }
+  watch_interval_now(time, WatchPhase::after);
 }
 
 void Engine::forget_interval_requests() {

@@ -19,6 +19,7 @@
 #include "sim/core/ids.h"
 #include "sim/jobs/path_step.h"
 #include "sim/jobs/task_scheduling.h"
+#include "sim/scheduling/network_view.h"
 #include "sim/training/memory/memory_ledger.h"
 #include "sim/workload/task_source.h"
 
@@ -144,6 +145,8 @@ class Job {
   virtual const std::vector<PathSummary>& paths() const = 0;
   // Returns what the job's task scheduler did so far. The name is empty if there is none.
   virtual SchedulingSummary scheduling() const = 0;
+  // Returns the communications that a rank has launched and another has not, by rank.
+  virtual std::vector<Stall> stalls() const = 0;
   // Returns one line for each wait of an unfinished rank, at most `limit`, for stall reports. A circle of
   // waits comes first.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;

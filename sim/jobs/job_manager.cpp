@@ -39,6 +39,11 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
   const Cluster& cluster = environment_.cluster;
   scheduling_ = scheduling_parameters().parse(section_of(root, "scheduling"));
   scheduler_ = Registry<JobScheduler>::instance().create(scheduling_.jobs, "fifo");
+  const JobNeeds needs = scheduler_->needs();
+  views_ = views_for(
+      section_of(root, "scheduling"), scheduling_.views, needs.views, needs.required,
+      fmt::format("job scheduler '{}'", Registry<JobScheduler>::component_name(scheduling_.jobs, "fifo")));
+  scheduler_->set_views(views_);
   is_managed_ = !scheduling_.jobs.is_null() || std::any_of(descriptions_.begin(), descriptions_.end(),
                                                            [](const auto& job) { return job.at_begin; });
   connect_arrivals();

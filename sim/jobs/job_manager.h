@@ -31,6 +31,8 @@
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/scheduling_parameters.h"
+#include "sim/scheduling/task/job_profile.h"
+#include "sim/scheduling/view_keeper.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
 #include "sim/workload/workload.h"
@@ -81,6 +83,15 @@ class JobManager {
   const ManagedJob& state(JobId job) const { return states_[job]; }
   // Returns the use of the cluster, a line for each change; empty without a queue.
   const std::vector<ClusterUse>& uses() const { return uses_; }
+  // Gives the job scheduler views of other layers and the ages of its fields. Called before begin(); `keeper`
+  // must outlive this. Without it all fields are of the present.
+  void set_views(ViewKeeper& keeper) { keeper_ = &keeper; }
+  // Returns the progress of the jobs that have arrived and are not done, by number.
+  std::vector<JobProgress> progress() const;
+  // Returns the profile of a job that has GPUs, or nothing where its workload cannot give one.
+  std::optional<JobProfile> profile_of(JobId job) const;
+  // Returns, by HostId, 1 if the host has failed.
+  std::vector<std::uint8_t> failed_hosts() const;
   // Returns a line for each job in the queue with what it waits for, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
@@ -115,7 +126,10 @@ class JobManager {
   bool settle_stage(JobId job);
   void end_job(JobId job);
   void note_uses();
+  Time told_iteration(JobId job) const;
+  JobProgress progress_of(JobId job) const;
   JobState state_of(JobId job) const;
+  void show_progress(JobState& state, const DemandView& demand) const;
   bool start_if_free(JobId job, const std::vector<GpuId>* gpus);
   std::optional<PlacedRanks> place_on(JobId job, const std::vector<GpuId>& gpus) const;
   bool cannot_fit(JobId job) const;
@@ -162,6 +176,8 @@ class JobManager {
   ClusterState gpus_;
   std::vector<ClusterUse> uses_;
   std::function<void(const JobDescription&)> on_job_added_;
+  ViewKeeper* keeper_ = nullptr;  // null: all fields are of the present
+  ViewFields views_;              // fields that the scheduler sees
 };
 
 }  // namespace netsim

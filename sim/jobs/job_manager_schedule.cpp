@@ -120,8 +120,15 @@ void JobManager::decide() {
   std::vector<JobState> jobs;
   jobs.reserve(live_.size());
   for (const JobId job : live_) jobs.push_back(state_of(job));
+  const Time now = environment_.engine.now();
+  JobSchedulerView view{now, jobs, gpus_};
+  if (keeper_ != nullptr) {
+    view.network = keeper_->network(now, views_);
+    view.demand = keeper_->demand(now, views_);
+  }
+  for (JobState& state : jobs) show_progress(state, view.demand);
   Decisions decisions(*this);
-  scheduler_->decide({environment_.engine.now(), jobs, gpus_}, decisions);
+  scheduler_->decide(view, decisions);
   note_uses();
 }
 
@@ -160,11 +167,92 @@ void JobManager::end_job(JobId job) {
   times_[job].reset();
 }
 
-JobState JobManager::state_of(JobId number) const {
+// Returns the time of an iteration that the workload tells; 0: it does not.
+Time JobManager::told_iteration(JobId number) const {
+  const JobDescription& job = descriptions_[number];
+  if (job.duration <= 0) return job.source->expected_iteration();
+  return job.duration / std::max<Time>(job.source->iterations().value_or(0), 1);
+}
+
+// Without a queue only the run of the job tells when it began.
+JobProgress JobManager::progress_of(JobId number) const {
   const ManagedJob& managed = states_[number];
   const JobDescription& job = descriptions_[number];
   const Job& run = jobs_.job(number);
   const Time now = environment_.engine.now();
+  const Time unmanaged = run.begun() ? run.begin_time() : kNever;
+  const Time started = has_queue_ ? managed.started : unmanaged;
+  JobProgress progress;
+  progress.job = number;
+  progress.deadline = job.deadline;
+  progress.iterations = job.source->iterations().value_or(0);
+  const std::vector<Time>& ends = run.iteration_ends();
+  progress.iterations_done = static_cast<std::uint32_t>(ends.size());
+  if (!ends.empty()) {
+    const Time ran = ends.back() - started - managed.waits_until(ends.size());
+    progress.iteration_time = ran / static_cast<Time>(ends.size());
+  } else {
+    progress.iteration_time = told_iteration(number);
+  }
+  if (started == kNever) return progress;
+  const std::uint32_t ranks = job.source->ranks() - job.source->storage_ranks();
+  progress.gpu_seconds = to_seconds(now - started - managed.paused_until(now)) * ranks;
+  if (has_queue_ && !managed.holds_gpus()) return progress;
+  progress.gpus_held = ranks;
+  progress.iteration_began = ends.empty() ? started : ends.back();
+  return progress;
+}
+
+std::vector<JobProgress> JobManager::progress() const {
+  std::vector<JobProgress> all;
+  if (has_queue_) {
+    for (const JobId job : live_) all.push_back(progress_of(job));
+    std::sort(all.begin(), all.end(),
+              [](const JobProgress& a, const JobProgress& b) { return a.job < b.job; });
+    return all;
+  }
+  for (JobId job = 0; job < jobs_.size(); ++job) {
+    if (jobs_.job(job).begun() && !jobs_.job(job).done()) all.push_back(progress_of(job));
+  }
+  return all;
+}
+
+std::optional<JobProfile> JobManager::profile_of(JobId job) const {
+  const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
+  if (gpus.empty() || times_[job] == nullptr) return std::nullopt;
+  return profile_on(descriptions_[job], *times_[job], environment_.cluster, gpus);
+}
+
+std::vector<std::uint8_t> JobManager::failed_hosts() const {
+  std::vector<std::uint8_t> failed;
+  for (HostId host = 0; host < environment_.cluster.hosts.size(); ++host)
+    failed.push_back(recovery_->has_failed(host) ? 1 : 0);
+  return failed;
+}
+
+// Hides what the scheduler does not see yet, or not at all.
+void JobManager::show_progress(JobState& state, const DemandView& demand) const {
+  const Time now = environment_.engine.now();
+  const auto known_since = [&](ViewField field) {
+    return keeper_ == nullptr ? now : keeper_->clock(field).seen(now);
+  };
+  if (!views_.has(ViewField::deadlines) || state.submitted > known_since(ViewField::deadlines))
+    state.deadline = kNever;
+  const bool sees = views_.has(ViewField::jobs);
+  if (sees && (keeper_ == nullptr || !keeper_->keeps(ViewField::jobs))) return;
+  const auto known = std::find_if(demand.jobs.begin(), demand.jobs.end(),
+                                  [&](const JobProgress& one) { return one.job == state.job; });
+  const bool found = known != demand.jobs.end();
+  state.iterations_done = found ? known->iterations_done : 0;
+  state.gpu_seconds = found ? known->gpu_seconds : 0;
+  state.iteration_time = found ? known->iteration_time : sees ? told_iteration(state.job) : 0;
+  if (!sees) state.iterations = 0;
+}
+
+JobState JobManager::state_of(JobId number) const {
+  const ManagedJob& managed = states_[number];
+  const JobDescription& job = descriptions_[number];
+  const JobProgress progress = progress_of(number);
   JobState state;
   state.job = number;
   state.phase =
@@ -175,20 +263,11 @@ JobState JobManager::state_of(JobId number) const {
   state.deadline = job.deadline;
   state.weight = job.weight;
   state.vc = job.vc;
-  state.iterations = job.source->iterations().value_or(0);
-  const std::vector<Time>& ends = run.iteration_ends();
-  state.iterations_done = static_cast<std::uint32_t>(ends.size());
-  if (!ends.empty()) {
-    const Time ran = ends.back() - managed.started - managed.waits_until(ends.size());
-    state.iteration_time = ran / static_cast<Time>(ends.size());
-  } else if (job.duration > 0) {
-    state.iteration_time = job.duration / std::max<Time>(state.iterations, 1);
-  } else {
-    state.iteration_time = job.source->expected_iteration();
-  }
-  if (managed.started != kNever)
-    state.gpu_seconds = to_seconds(now - managed.started - managed.paused_until(now)) * state.ranks;
-  if (managed.holds_gpus()) state.gpus = run.plan().gpus;
+  state.iterations = progress.iterations;
+  state.iterations_done = progress.iterations_done;
+  state.iteration_time = progress.iteration_time;
+  state.gpu_seconds = progress.gpu_seconds;
+  if (managed.holds_gpus()) state.gpus = jobs_.job(number).plan().gpus;
   return state;
 }
 

@@ -78,6 +78,17 @@ Time JobSet::end_time() const {
   return end;
 }
 
+std::vector<Stall> JobSet::stalls() const {
+  skip_ended();
+  std::vector<Stall> all;
+  for (std::uint32_t job = ended_; job < size(); ++job) {
+    if (!jobs_[job]->begun() || jobs_[job]->done()) continue;
+    const std::vector<Stall> stalls = jobs_[job]->stalls();
+    all.insert(all.end(), stalls.begin(), stalls.end());
+  }
+  return all;
+}
+
 std::vector<std::string> JobSet::waiting(std::size_t limit) const {
   std::vector<std::string> lines;
   for (const auto& job : jobs_) {

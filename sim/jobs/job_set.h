@@ -105,6 +105,8 @@ class JobSet final : private CommunicationListener, private ComputeListener {
     jobs_[record.job]->apply(record, ports);
   }
 
+  // Returns the communications that wait for a rank to launch them, by job and rank.
+  std::vector<Stall> stalls() const;
   // Returns one line for each wait of an unfinished rank, with the job's name if there are several jobs.
   std::vector<std::string> waiting(std::size_t limit) const;
 

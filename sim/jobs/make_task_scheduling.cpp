@@ -153,6 +153,12 @@ void refuse_circle(const LaunchPlan& plan, const JobProfile& profile, const std:
 
 }  // namespace
 
+std::optional<JobProfile> profile_on(const JobDescription& job, const ComputeTimes& times,
+                                     const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
+  return build_job_profile(*job.source, times, LinkEstimate(cluster, *job.source, gpus),
+                           Place{job.file, 0, 0, ""});
+}
+
 std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,
                                                            const JobDescription& job,
                                                            const ComputeTimes& times, const Cluster& cluster,
@@ -166,7 +172,7 @@ std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParam
   const Place place{job.file, 0, 0, ""};
   if (scheduling->scheduler->needs().profile) {
     const TaskSource& source = *job.source;
-    const auto profile = build_job_profile(source, times, LinkEstimate(cluster, source, gpus), place);
+    const auto profile = profile_on(job, times, cluster, gpus);
     if (!profile) {
       throw ConfigError(
           parameters.tasks.place(),

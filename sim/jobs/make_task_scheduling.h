@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sim/compute/compute_times.h"
 #include "sim/core/ids.h"
 #include "sim/jobs/task_scheduling.h"
 #include "sim/scheduling/scheduling_parameters.h"
+#include "sim/scheduling/task/job_profile.h"
 #include "sim/topology/topology.h"
 #include "sim/workload/workload.h"
 
@@ -22,5 +24,10 @@ std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParam
                                                            const JobDescription& job,
                                                            const ComputeTimes& times, const Cluster& cluster,
                                                            const std::vector<GpuId>& gpus);
+
+// Returns the profile of the job on these GPUs, or nothing where its workload cannot give one. Communications
+// take the time of their bytes on the links of a GPU.
+std::optional<JobProfile> profile_on(const JobDescription& job, const ComputeTimes& times,
+                                     const Cluster& cluster, const std::vector<std::uint32_t>& gpus);
 
 }  // namespace netsim

@@ -147,6 +147,7 @@ class ProfileAssembly {
     entry.kind = profile_kind(task);
     entry.stream = static_cast<std::uint8_t>(task.stream);
     entry.bytes = task.bytes();
+    entry.name = task.name;
     if (has_work(task.kind())) entry.duration = times_.duration(rank, compute_request(task));
     if (is_copy(task.kind())) entry.duration = estimate_(rank, task);
     if (task.kind() == TaskKind::collective) {

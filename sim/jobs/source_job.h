@@ -148,6 +148,7 @@ class SourceJob final : public TaskJob {
   const MemoryLedger* memory() const override { return statistics_.memory(); }
   const std::vector<PathSummary>& paths() const override { return statistics_.paths(); }
   SchedulingSummary scheduling() const override;
+  std::vector<Stall> stalls() const override;
   std::vector<std::string> waiting(std::size_t limit) const override;
   std::vector<std::string> circle() const override;
 
@@ -245,6 +246,8 @@ class SourceJob final : public TaskJob {
     }
   }
 
+  std::vector<std::uint32_t> slots_in_order(RankId rank) const;
+  std::vector<std::uint32_t> late_peers(const Active& active) const;
   std::string describe(RankId rank, std::uint32_t slot) const;
   Time expected_end(const Active& active) const;
   std::string describe_collective(const Active& active) const;

@@ -30,11 +30,7 @@ std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
   if (lines.size() > limit) lines.resize(limit);
   for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].halted) continue;
-    const std::vector<Active>& active = set_of(rank).active;
-    std::vector<std::uint32_t> slots = ranks_[rank].active;
-    std::sort(slots.begin(), slots.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return active[a].task.id < active[b].task.id; });
-    for (const std::uint32_t slot : slots) {
+    for (const std::uint32_t slot : slots_in_order(rank)) {
       if (lines.size() == limit) return lines;
       if (std::find(in_circle.begin(), in_circle.end(), ActiveTask{rank, slot}) == in_circle.end())
         lines.push_back(describe(rank, slot));
@@ -49,6 +45,38 @@ std::vector<std::string> SourceJob::waiting(std::size_t limit) const {
     }
   }
   return lines;
+}
+
+// Returns the slots of the rank's tasks, in the order of the program.
+std::vector<std::uint32_t> SourceJob::slots_in_order(RankId rank) const {
+  const std::vector<Active>& active = set_of(rank).active;
+  std::vector<std::uint32_t> slots = ranks_[rank].active;
+  std::sort(slots.begin(), slots.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return active[a].task.id < active[b].task.id; });
+  return slots;
+}
+
+std::vector<Stall> SourceJob::stalls() const {
+  std::vector<Stall> stalls;
+  for (RankId rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].halted) continue;
+    for (const std::uint32_t slot : slots_in_order(rank)) {
+      const Active& active = set_of(rank).active[slot];
+      const std::vector<std::uint32_t> peers = late_peers(active);
+      if (peers.empty()) continue;
+      stalls.push_back({number_, rank, peers.front(), static_cast<std::uint32_t>(peers.size()),
+                        active.communication, active.task.name, active.posted});
+    }
+  }
+  return stalls;
+}
+
+// Returns the ranks for which a launched communication waits.
+std::vector<std::uint32_t> SourceJob::late_peers(const Active& active) const {
+  if (active.state != Active::State::launched) return {};
+  if (active.task.kind() == TaskKind::collective) return missing(active);
+  if (!is_point_to_point(active.task) || statistics_.sender_began(active.communication)) return {};
+  return {active.task.message().peer};
 }
 
 std::vector<std::string> SourceJob::circle() const {
@@ -187,7 +215,6 @@ std::string SourceJob::describe_pause(const Active& active) const {
   return fmt::format(" begins when all members have reached it, and waits for {}", some_ranks(ranks));
 }
 
-// Returns the members that have not reached the communication, in ascending order.
 // Returns the members that have not launched the communication, in ascending order.
 std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
   std::vector<std::uint32_t> ranks;

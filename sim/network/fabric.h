@@ -137,6 +137,10 @@ class Fabric {
   // Returns, by port, whether it is known to carry no traffic. Either its link is down (with flow control:
   // one direction of it), or it is a circuit that is down and not waited for.
   const std::vector<bool>& down_ports() const { return down_; }
+  // Returns whether the port's link is known to be down by a fault.
+  bool is_down(PortId port) const { return faults_.known_down()[port]; }
+  // Returns whether the port belongs to a circuit that is down.
+  bool is_circuit_down(PortId port) const { return state_.pauses_of(port).circuit_down; }
   std::vector<bool> failing_ports() const { return faults_.failing(); }
   CircuitSwitching& circuits() { return circuits_; }
   const CircuitSwitching& circuits() const { return circuits_; }

@@ -4,9 +4,9 @@
 // configuration sets how old each field is, how often it is taken, and whether there is one at all. A
 // scheduler says in its --describe what it does without each field that it uses.
 //
-// A field is taken at multiples of its `every`, and of `scheduling.interval` if that is 0. A decision at the
-// time t sees what was taken last, not later than t - age. So with `age: 0` and `every: 0` a scheduler sees
-// the state of the present. Until the first values are old enough, a decision sees an empty field.
+// A field is taken at multiples of its `every`, and of `scheduling.interval` if that is 0 (view_keeper.h). A
+// decision at the time t sees what was taken last, not later than t - age. So with `age: 0` and `every: 0` a
+// scheduler sees the state of the present. Until the first values are old enough, it sees an empty field.
 #pragma once
 
 #include <cstddef>
@@ -48,10 +48,14 @@ class ViewFields {
   constexpr ViewFields(std::initializer_list<ViewField> fields) {
     for (const ViewField field : fields) bits_ |= bit(field);
   }
+  // Returns the set of all fields.
+  static constexpr ViewFields all() { return ViewFields((1U << kViewFields) - 1U); }
   constexpr bool has(ViewField field) const { return (bits_ & bit(field)) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr ViewFields operator|(ViewFields other) const { return ViewFields(bits_ | other.bits_); }
   constexpr ViewFields operator&(ViewFields other) const { return ViewFields(bits_ & other.bits_); }
+  // Returns the fields of this set that the other one lacks.
+  constexpr ViewFields operator-(ViewFields other) const { return ViewFields(bits_ & ~other.bits_); }
   bool operator==(const ViewFields&) const = default;
 
  private:

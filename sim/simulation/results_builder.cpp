@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/configuration/configuration.h"
+#include "sim/simulation/used_views.h"
 
 namespace netsim {
 namespace {
@@ -141,6 +142,22 @@ std::vector<std::string> waiting(const RunParts& run) {
   return lines;
 }
 
+// Returns a note for each field of `scheduling.views` that no scheduler uses.
+std::vector<std::string> unused_views(const RunParts& run, const ConfigNode& scheduling) {
+  std::vector<std::string> lines;
+  const ConfigNode* views = scheduling.find("views");
+  if (views == nullptr || !views->is_map()) return lines;
+  const ViewFields used = used_views(run.configuration);
+  for (std::size_t i = 0; i < kViewFields; ++i) {
+    const auto field = static_cast<ViewField>(i);
+    const std::string name(name_of(field));
+    if (used.has(field) || views->find(name) == nullptr) continue;
+    lines.push_back(
+        fmt::format("scheduling.views.{} changes nothing: no scheduler of this run uses it", name));
+  }
+  return lines;
+}
+
 // Returns notes about the keys of `scheduling` that changed nothing.
 std::vector<std::string> unused_scheduling(const RunParts& run) {
   std::vector<std::string> lines;
@@ -148,6 +165,7 @@ std::vector<std::string> unused_scheduling(const RunParts& run) {
   if (!scheduling.is_map()) return lines;
   if (scheduling.find("interval") != nullptr && !run.intervals.has_subscribers())
     lines.push_back("scheduling.interval changes nothing: nothing in this run is decided at intervals");
+  append(lines, unused_views(run, scheduling));
   const ConfigNode* tasks = scheduling.find("tasks");
   for (const char* key : {"order", "latency"}) {
     if (tasks == nullptr && scheduling.find(key) != nullptr)

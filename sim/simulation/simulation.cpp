@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/input_file.h"
+#include "sim/simulation/used_views.h"
 
 namespace netsim {
 namespace {
@@ -36,10 +37,17 @@ Simulation::Simulation(SimulationSetup setup)
   }
   jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
                                    system_.devices(), system_.next_origin(), observer());
+  views_ = std::make_unique<ViewKeeper>(
+      system_.engine(), scheduling_parameters().parse(section_of(setup_.config, "scheduling")).views,
+      intervals_.interval(), used_views(setup_.config));
   if (system_.flows() != nullptr) {
-    system_.flows()->connect(intervals_, [this](JobId job, std::uint32_t name) {
-      return jobs_->job(job).plan().source->name(name);
-    });
+    // A job of a trace that has ended has no names any more, and an aged view may still show its flows.
+    const auto name = [this](JobId job, std::uint32_t number) {
+      const Job& run = jobs_->job(job);
+      const bool closed = run.done() && manager_->descriptions()[job].at_begin;
+      return closed ? std::string() : run.plan().source->name(number);
+    };
+    system_.flows()->connect(intervals_, name, views_.get());
   }
   connect_journals();
   manager_ = std::make_unique<JobManager>(
@@ -51,6 +59,7 @@ Simulation::Simulation(SimulationSetup setup)
     recorder_->add_job();
     if (sinks_ != nullptr) sinks_->add_job({job.name, job.source.get()});
   });
+  connect_views();
   progress_ = std::make_unique<RunProgress>(manager_->descriptions(), *jobs_, system_.engine(),
                                             system_.cluster(), system_.executor(), system_.packets());
   choices_ = std::make_unique<RecordedChoices>(*jobs_, system_.executor(), system_.cluster(),
@@ -86,6 +95,15 @@ void Simulation::connect_journals() {
   transfer_reader_ = system_.engine().add_reader(*transfers_);
 }
 
+void Simulation::connect_views() {
+  network_reader_ = std::make_unique<NetworkReader>(
+      *views_, NetworkReader::Sources{system_.cluster().graph, system_.packets(),
+                                      [this] { return manager_->failed_hosts(); },
+                                      [this] { return jobs_->stalls(); }});
+  demand_reader_ = std::make_unique<DemandReader>(*views_, *manager_);
+  manager_->set_views(*views_);
+}
+
 void Simulation::open_outputs() {
   const Cluster& cluster = system_.cluster();
   const std::vector<JobDescription>& jobs = manager_->descriptions();
@@ -106,6 +124,7 @@ void Simulation::open_outputs() {
 
 void Simulation::begin() {
   if (sinks_ != nullptr) sinks_->begin();
+  views_->begin(intervals_);
   manager_->begin();
   jobs_->set_journal([this](std::uint32_t set, const JobRecord& record) {
     system_.engine().set(set).write(journal_reader_, record);

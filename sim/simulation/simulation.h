@@ -13,6 +13,7 @@
 #include "sim/core/config.h"
 #include "sim/core/ids.h"
 #include "sim/core/stopwatch.h"
+#include "sim/jobs/demand_reader.h"
 #include "sim/jobs/job_manager.h"
 #include "sim/jobs/job_set.h"
 #include "sim/report/recorded_choices.h"
@@ -21,7 +22,9 @@
 #include "sim/report/results.h"
 #include "sim/report/run_progress.h"
 #include "sim/report/sampler.h"
+#include "sim/scheduling/network_reader.h"
 #include "sim/scheduling/scheduling_intervals.h"
+#include "sim/scheduling/view_keeper.h"
 #include "sim/simulation/results_builder.h"
 #include "sim/simulation/stall_check.h"
 #include "sim/simulation/system.h"
@@ -111,6 +114,7 @@ class Simulation {
  private:
   JobObserver observer();
   void connect_journals();
+  void connect_views();
   void open_outputs();
   // Executes a slice of events up to `until` and takes samples on the way. Returns false if there was no
   // event and no sample.
@@ -130,11 +134,14 @@ class Simulation {
   SimulationSetup setup_;
   System system_;
   SchedulingIntervals intervals_;
+  std::unique_ptr<ViewKeeper> views_;
   std::unique_ptr<ResultSinks> sinks_;  // null: no files
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<JobSet> jobs_;
   std::unique_ptr<JobManager> manager_;
+  std::unique_ptr<NetworkReader> network_reader_;
+  std::unique_ptr<DemandReader> demand_reader_;
   std::unique_ptr<RunProgress> progress_;
   std::unique_ptr<RecordedChoices> choices_;
   std::unique_ptr<StallCheck> stall_;

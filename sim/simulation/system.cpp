@@ -11,6 +11,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/scheduling/scheduling_parameters.h"
+#include "sim/scheduling/view_keeper.h"
 #include "sim/transport/ideal_endpoint.h"
 
 namespace netsim {
@@ -97,13 +98,19 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
 // Puts a flow scheduler between the executor and the network, if the configuration names one.
 void System::schedule_flows() {
   const SchedulingParameters parameters = scheduling_parameters().parse(section_of(root_, "scheduling"));
+  const ConfigNode& section = section_of(root_, "scheduling");
+  check_views(section, parameters.views, parameters.interval);
   const ConfigNode& node = parameters.flows;
   if (node.is_null()) return;
   const std::string name = Registry<FlowScheduler>::component_name(node, "");
   if (packets_ == nullptr)
     node.fail(fmt::format("flow scheduler '{}' needs a fabric, and `network: ideal` has none", name));
   std::unique_ptr<FlowScheduler> scheduler = Registry<FlowScheduler>::instance().create(node, "");
-  const std::uint32_t wanted = scheduler->needs().classes;
+  const FlowNeeds needs = scheduler->needs();
+  const ViewFields views = views_for(section, parameters.views, needs.views, needs.required,
+                                     fmt::format("flow scheduler '{}'", name));
+  scheduler->set_views(views);
+  const std::uint32_t wanted = needs.classes;
   const std::int64_t classes =
       read_integer(ConfigNode::scalar(configured(root_, "network.switch.classes"), {}));
   if (classes < wanted) {
@@ -115,8 +122,8 @@ void System::schedule_flows() {
         fmt::format("flow scheduler '{}' decides every {}, and scheduling.interval is {}: longer than that",
                     name, format_time(scheduler->needs().every), format_time(parameters.interval)));
   }
-  ScheduledEndpoint::Setup setup{name, parameters.flow_delay, parameters.flow_idle, queue_pairs(),
-                                 set_of_gpu_};
+  ScheduledEndpoint::Setup setup{name,          parameters.flow_delay, parameters.flow_idle,
+                                 queue_pairs(), set_of_gpu_,           views};
   auto scheduled = std::make_unique<ScheduledEndpoint>(std::move(endpoint_), std::move(scheduler), engine_,
                                                        cluster_, std::move(setup));
   flows_ = scheduled.get();

@@ -133,7 +133,7 @@ QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
   const SenderState& s = state_.senders[id];
   const QueuePairIdentity& n = state_.records[id].identity;
   return {n.source, n.destination, n.number, sender_of(n.source).acknowledged_payload(id),
-          s.rate,   busy(id),      n.use};
+          s.rate,   busy(id),      n.use,    n.job};
 }
 
 std::uint64_t PacketNetworkImpl::packets_fingerprint() const {

@@ -45,6 +45,7 @@ struct QueuePairView {
   BitRate rate = 0;          // rate that congestion control allows
   bool busy = false;         // whether it has unfinished messages, held ones included
   std::uint32_t use = 0;     // rises when the id is given to another queue pair
+  JobId job = 0;
 };
 
 // Properties of a fabric's transport that users of messages need.
@@ -127,6 +128,10 @@ class PacketNetwork : public Endpoint {
   // Returns whether ports wait for each other in a cycle. The engine is then stopped, and waiting() lists
   // these ports first.
   virtual bool deadlocked() const = 0;
+  // Returns whether the port's link is known to be down by a fault, which is detected some time after it.
+  virtual bool is_down(PortId /*port*/) const { return false; }
+  // Returns whether the port belongs to a circuit that is down.
+  virtual bool is_circuit_down(PortId /*port*/) const { return false; }
   // Returns, by port, whether the fault schedule takes it down at any time.
   virtual std::vector<bool> failing_ports() const = 0;
   // Returns the steps of all paths, former ones that packets may be on included. It is a measure of memory.

@@ -111,6 +111,8 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
     return fabric_.events_fingerprint() + connections_.events_digest();
   }
   bool deadlocked() const override { return !fabric_.deadlock().empty(); }
+  bool is_down(PortId port) const override { return fabric_.is_down(port); }
+  bool is_circuit_down(PortId port) const override { return fabric_.is_circuit_down(port); }
   std::vector<bool> failing_ports() const override { return fabric_.failing_ports(); }
   std::size_t path_steps() const override { return fabric_.path_steps(); }
   std::vector<std::string> waiting(std::size_t limit) const override;

@@ -57,7 +57,7 @@ const Registration<JobScheduler> kCheckedJobs{
 // ShiftedJobs: starts all jobs, and shifts job 0 once, when its first iteration has ended.
 class ShiftedJobs final : public JobScheduler {
  public:
-  JobNeeds needs() const override { return {.iterations = true, .pauses = true}; }
+  JobNeeds needs() const override { return {.iterations = true, .pauses = true, .views = {ViewField::jobs}}; }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     for (const JobState& job : view.jobs) {
       if (job.waits()) decisions.start(job.job, {std::uint32_t{job.job}});

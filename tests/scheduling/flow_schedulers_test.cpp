@@ -57,6 +57,7 @@ class TwoByTwo : public FlowFacts {
     view.port_rates = rates_;
     view.facts = this;
     view.interval = kNanosecond;
+    view.network = network;
     decisions = {};
     scheduler.decide(view, decisions);
     std::vector<std::int64_t> result(flows.size(), -2);
@@ -72,6 +73,7 @@ class TwoByTwo : public FlowFacts {
   std::vector<std::int64_t> decide(const std::string& scheduler) { return decide(*make(scheduler)); }
 
   Time now = 0;
+  NetworkView network;
   std::vector<FlowView> flows;
   FlowDecisions decisions;
   std::map<std::uint32_t, std::uint32_t> hints;  // by flow
@@ -156,6 +158,44 @@ TEST(FlowSchedulers, SrptServesTheFewestBytesFirst) {
   EXPECT_EQ(net.decide("srpt"), Rates({100, 100, -1, -1}));
   net.flows[3].left = 1;
   EXPECT_EQ(net.decide("srpt"), Rates({-1, -1, 100, 100}));
+}
+
+TEST(FlowSchedulers, SrptWithoutSizesServesWhoHasSentLeast) {
+  TwoByTwo net;
+  const auto srpt = make("srpt");
+  EXPECT_TRUE(srpt->needs().required.has(ViewField::topology));
+  srpt->set_views({ViewField::topology});
+  for (FlowView& flow : net.flows) {
+    flow.bytes = flow.id < 2 ? 1000 : 10;  // sent so far
+    flow.left = 0;
+  }
+  EXPECT_EQ(net.decide(*srpt), Rates({-1, -1, 100, 100}));
+}
+
+TEST(FlowSchedulers, DeadlineWithoutDeadlinesServesTheFewestBytesFirst) {
+  TwoByTwo net;
+  const auto deadline = make("{kind: deadline, deadlines: [{name: B, after: 1 s}]}");
+  deadline->set_views({ViewField::topology, ViewField::sizes});
+  EXPECT_EQ(net.decide(*deadline), Rates({100, 100, -1, -1}));
+}
+
+TEST(FlowSchedulers, PathsFollowMeasuredLoadsAndAvoidFailedLinks) {
+  const auto hint_of = [](const std::string& scheduler, const NetworkView& network) {
+    TwoByTwo net;
+    net.flows.resize(1);
+    net.network = network;
+    net.decide(scheduler);
+    return net.hints.at(0);
+  };
+  const std::string by_loads = "{kind: paths, by: loads, avoid_failed: true}";
+  EXPECT_EQ(make(by_loads)->needs().views,
+            (ViewFields{ViewField::topology, ViewField::sizes, ViewField::loads, ViewField::failures}));
+  const std::vector<double> loads{0, 0, 0, 0, 0.9, 0.5};
+  const std::vector<std::uint8_t> down{0, 0, 0, 0, 0, 1};
+  EXPECT_EQ(hint_of(by_loads, {}), 0U);
+  EXPECT_EQ(hint_of(by_loads, {.loads = loads}), 1U);
+  EXPECT_EQ(hint_of("paths", {.loads = loads}), 0U);
+  EXPECT_EQ(hint_of(by_loads, {.loads = loads, .down = down}), 0U);
 }
 
 TEST(FlowSchedulers, LasServesTheFewestBytesSentFirst) {

@@ -19,7 +19,8 @@ PUBLIC_HEADERS = {
     "transport": {"circuit_control.h", "network_counters.h", "endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
                   "port_passage.h", "transfer_traits.h", "sender/timer_queue.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "scheduling_intervals.h", "scheduling_parameters.h", "job/job_scheduler.h", "task/task_scheduler.h",
-                   "task/job_profile.h", "task/operation_graph.h", "flow/flow_scheduler.h", "flow/flow_summary.h", "flow/flow_splitter.h",
+                   "task/communication_times.h", "task/job_profile.h", "task/operation_graph.h", "views.h", "view_history.h", "view_keeper.h", "network_view.h",
+                   "network_reader.h", "demand_view.h", "flow/flow_scheduler.h", "flow/flow_summary.h", "flow/flow_splitter.h",
                    "flow/scheduled_endpoint.h", "flow/split_endpoint.h"},
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
                     "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
@@ -29,10 +30,10 @@ PUBLIC_HEADERS = {
                  "program/iteration_edges.h", "program/program.h", "program/program_file.h", "program/rank_grid.h", "program/role_program_source.h",
                  "routing/experts.h", "routing/router.h", "routing/token_counts.h", "traffic/simple_source.h", "traffic/traffic.h"},
     "training": {"memory/memory_ledger.h", "checkpoint/checkpoint.h"},
-    "jobs": {"job.h", "job_manager.h", "job_set.h", "managed_job.h", "path_step.h", "planned_operations.h", "recovery.h", "task_request.h"},
+    "jobs": {"demand_reader.h", "make_task_scheduler.h", "job.h", "job_manager.h", "job_set.h", "managed_job.h", "path_step.h", "planned_operations.h", "recovery.h", "task_request.h"},
     "import": {"ns3_config.h"},
     "configuration": {"configuration.h", "load_run.h"},
-    "simulation": {"simulation.h", "system.h", "decisions.h", "worth_runs.h"},
+    "simulation": {"used_views.h", "simulation.h", "system.h", "decisions.h", "worth_runs.h"},
 }
 
 # Third-party headers and the only files that may include them. fmt may be used by every .cpp.

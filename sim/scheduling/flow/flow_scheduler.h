@@ -20,6 +20,9 @@
 #include "sim/core/ids.h"
 #include "sim/core/stream.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/demand_view.h"
+#include "sim/scheduling/network_view.h"
+#include "sim/scheduling/views.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/port_passage.h"
 #include "sim/transport/transfer_traits.h"
@@ -80,13 +83,23 @@ class FlowFacts {
   virtual std::string name(const FlowView& flow) const = 0;
 };
 
-// FlowsView: what decide() sees.
+// FlowsView: what decide() sees. Fields that the scheduler does not name in needs().views, or that are off,
+// are hidden.
+// - `sizes`: flows are those that had bytes left when sizes were taken, with the bytes of that time.
+// Decisions
+//   about flows that have ended since do nothing. Hidden: flows of the present, with the bytes that they have
+//   sent as `bytes`, and 0 as `left`.
+// - `topology`, hidden: `ports` and `port_rates` are empty, and each flow has one path.
 struct FlowsView {
   Time now = 0;
   std::span<const FlowView> flows;      // those with bytes left, by rising id
   std::span<const BitRate> port_rates;  // rate of each port's link, by PortId, bit/s
   const FlowFacts* facts = nullptr;     // never null in decide()
   Time interval = 0;                    // scheduling.interval
+  // Deadlines of flows that were released up to this time are known (`deadlines`); below 0: none.
+  Time deadlines_known = kNever;
+  NetworkView network = {};
+  DemandView demand = {};
 };
 
 // FlowDecisions: what a scheduler wants to change. Each acts on the flow's messages under way and on those to
@@ -134,6 +147,8 @@ struct FlowNeeds {
   bool empty = false;         // decide() is also called when no flow has bytes left, with an empty view
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
   Time every = kNever;        // it decides so often; scheduling.interval must not be longer
+  ViewFields views = {};      // fields of views that it uses, if they are on (scheduling.views)
+  ViewFields required = {};   // of these, those without which it cannot decide: a run without them is refused
 };
 
 class FlowScheduler {
@@ -141,13 +156,21 @@ class FlowScheduler {
   static constexpr const char* kComponentKind = "flow_scheduler";
   virtual ~FlowScheduler() = default;
   virtual FlowNeeds needs() const { return {}; }
+  // Sets which fields of needs().views are on. Called once, before the run.
+  void set_views(ViewFields on) { on_ = on; }
   // Returns how a new flow is sent. `flow` has the treatment that its first message asks for, and the bytes
-  // of that message.
+  // of that message, or 0 where the scheduler does not see `sizes`.
   virtual FlowTreatment admit(const FlowView& flow) const { return flow; }
   // Decides about all flows, where needs().central is set.
   virtual void decide(const FlowsView&, FlowDecisions&) {}
   // Returns notes for the user after the run: settings that had no effect, and facts that were missing.
   virtual std::vector<std::string> notes() const { return {}; }
+
+  // Returns whether a field of needs().views is on.
+  bool sees(ViewField field) const { return on_.has(field); }
+
+ private:
+  ViewFields on_ = ViewFields::all();
 };
 
 }  // namespace netsim

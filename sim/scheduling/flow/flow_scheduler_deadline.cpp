@@ -4,6 +4,8 @@
 //
 // A deadline comes from the list `deadlines`, by the name of the communication. Flows of other names have the
 // deadline that the workload gives them or their task.
+// It cannot do without `topology`, and `admission` not without `sizes`. Without `deadlines` the flow with the
+// fewest bytes left goes first; without `sizes` too, the one that was seen first.
 #include <fmt/format.h>
 
 #include <map>
@@ -60,17 +62,26 @@ std::map<std::string, Time> read_deadlines(const ConfigNode& list) {
 class Deadline final : public FlowScheduler {
  public:
   explicit Deadline(const DeadlineParameters& p) : p_(p), deadlines_(read_deadlines(p.deadlines)) {}
-  FlowNeeds needs() const override { return {.central = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .views = {ViewField::topology, ViewField::sizes, ViewField::deadlines},
+            .required = p_.admission ? ViewFields{ViewField::topology, ViewField::sizes}
+                                     : ViewFields{ViewField::topology}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
     std::vector<std::uint8_t> admitted;
     for (std::size_t i = 0; i < view.flows.size(); ++i) {
       const FlowView& flow = view.flows[i];
-      rule.flows()[i].deadline = deadline_of(flow, *view.facts);
+      if (!sees(ViewField::deadlines)) {
+        rule.flows()[i].deadline = flow.left;
+      } else if (flow.released <= view.deadlines_known) {
+        rule.flows()[i].deadline = deadline_of(flow, *view.facts);
+      }
       if (p_.admission) admitted.push_back(admitted_.contains(flow.id) ? 1 : 0);
     }
-    if (p_.admission) {
+    if (p_.admission && sees(ViewField::deadlines)) {
       admit_by_deadline(rule.capacity(), rule.flows(), view.now, admitted);
       admitted_.clear();
       for (std::size_t i = 0; i < admitted.size(); ++i) {
@@ -106,7 +117,10 @@ class Deadline final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kDeadline{
-    "deadline", "the flow with the earliest deadline goes first, with admission where that is wanted",
+    "deadline",
+    "the flow with the earliest deadline goes first, with admission where that is wanted. It cannot do "
+    "without the view `topology`, and admission not without `sizes`; without `deadlines` the flow with the "
+    "fewest bytes left goes first",
     deadline_parameters(),
     [](const DeadlineParameters& p, const ConfigNode&) { return std::make_unique<Deadline>(p); }};
 

@@ -4,6 +4,7 @@
 //
 // The first flow of a group has its release as its deadline, and each later one `spacing` after the one
 // before it. A group ends when none of its flows has bytes left; its next flow begins a new group.
+// It cannot do without `topology` and `sizes`.
 #include <map>
 #include <memory>
 #include <utility>
@@ -37,7 +38,12 @@ const Parameters<EchelonParameters>& echelon_parameters() {
 class Echelon final : public FlowScheduler {
  public:
   explicit Echelon(const EchelonParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true, .sizes = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology, ViewField::sizes}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
@@ -81,7 +87,9 @@ class Echelon final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kEchelon{
-    "echelon", "EchelonFlow: flows of a group have deadlines in a row, and the least tardy group goes first",
+    "echelon",
+    "EchelonFlow: flows of a group have deadlines in a row, and the least tardy group goes first. "
+    "It cannot do without the views `topology` and `sizes`",
     echelon_parameters(),
     [](const EchelonParameters& p, const ConfigNode&) { return std::make_unique<Echelon>(p); }};
 

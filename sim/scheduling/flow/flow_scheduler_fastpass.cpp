@@ -5,6 +5,8 @@
 // A slot of the paper is one packet. A flow is released at the begin of its slot and held before its second
 // packet could leave, so packets leave exactly then. Longer slots cost fewer decisions; then a queue may hold
 // two packets of the same flow.
+//
+// It cannot do without `topology`. Without `sizes` it counts each flow as one of a single slot.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -46,7 +48,13 @@ const Parameters<FastpassParameters>& fastpass_parameters() {
 class Fastpass final : public FlowScheduler {
  public:
   explicit Fastpass(const FastpassParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true, .empty = true, .every = p_.slot}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .empty = true,
+            .every = p_.slot,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, true); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     if (view.now >= next_ && !view.flows.empty()) begin_slot(view, decisions);
@@ -115,7 +123,8 @@ class Fastpass final : public FlowScheduler {
       if (shorter) known.full = find(view, flow, INT64_MAX);
       known.seen = number_;
       if (known.last_bytes == flow.left && !shorter) continue;
-      const bool is_last = !known.full.paths.front().steps.empty() && time_of(view, flow) < known.full.wire;
+      const bool is_last = sees(ViewField::sizes) && !known.full.paths.front().steps.empty() &&
+                           time_of(view, flow) < known.full.wire;
       known.last_bytes = is_last ? flow.left : 0;
       if (is_last) known.last = find(view, flow, flow.left);
     }
@@ -158,7 +167,7 @@ class Fastpass final : public FlowScheduler {
   }
 
   static const FlowPaths& paths_of(const Known& known, const FlowView& flow) {
-    return known.last_bytes == flow.left ? known.last : known.full;
+    return known.last_bytes != 0 && known.last_bytes == flow.left ? known.last : known.full;
   }
 
   std::vector<SlotGrant> serve(const FlowsView& view) {
@@ -190,12 +199,8 @@ class Fastpass final : public FlowScheduler {
   }
 
   std::uint64_t slots_of(const FlowsView& view, const FlowView& flow) const {
+    if (!sees(ViewField::sizes)) return 1;
     return static_cast<std::uint64_t>(time_of(view, flow) / slot_.sends) + 1;
-  }
-
-  // Forgets flows that had nothing to send for long.
-  void forget() {
-    std::erase_if(known_, [&](const auto& one) { return one.second.seen + kRemembered <= number_; });
   }
 
   FastpassParameters p_;
@@ -211,7 +216,8 @@ class Fastpass final : public FlowScheduler {
 
 const Registration<FlowScheduler> kFastpass{
     "fastpass",
-    "Fastpass: in each slot a source sends to one destination, and a destination gets from one source",
+    "Fastpass: in each slot a source sends to one destination, and a destination gets from one source. "
+    "It cannot do without the view `topology`; without `sizes` each flow counts as one slot",
     fastpass_parameters(),
     [](const FastpassParameters& p, const ConfigNode&) { return std::make_unique<Fastpass>(p); }};
 

@@ -1,6 +1,9 @@
 // las: the flow that has sent least goes first, for sizes that nobody knows. Flows are in levels by what they
 // have sent, and those of a level share by max-min what the levels before it leave. Sources: PIAS for single
 // flows (Bai et al., NSDI 2015), D-CLAS of Aalo for coflows (Chowdhury and Stoica, SIGCOMM 2015).
+//
+// It cannot do without `topology`. Without `sizes` it sees the flows of the present and what they have sent,
+// so only an age of `sizes` makes a difference.
 #include <algorithm>
 #include <memory>
 
@@ -39,7 +42,12 @@ class Las final : public FlowScheduler {
       : p_(p),
         thresholds_(exponential_thresholds(p.first, static_cast<std::uint32_t>(p.factor),
                                            static_cast<std::uint32_t>(p.levels))) {}
-  FlowNeeds needs() const override { return {.central = true, .sizes = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
@@ -84,8 +92,10 @@ class Las final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kLas{
-    "las", "PIAS and Aalo: the flow or coflow that has sent least goes first, in levels", las_parameters(),
-    [](const LasParameters& p, const ConfigNode&) { return std::make_unique<Las>(p); }};
+    "las",
+    "PIAS and Aalo: the flow or coflow that has sent least goes first, in levels. It cannot do without the "
+    "view `topology`; `sizes` says when it sees flows",
+    las_parameters(), [](const LasParameters& p, const ConfigNode&) { return std::make_unique<Las>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -1,7 +1,7 @@
 // sincronia: coflows have an order, and flows follow it in strict priority. The order is that of BSSI, which
 // needs at most 4 times the best sum of completion times. Source: Agarwal et al., "Sincronia: near-optimal
 // network design for coflows", SIGCOMM 2018. The order is made anew when a coflow comes, from what all have
-// left.
+// left. It cannot do without `topology` and `sizes`.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -26,7 +26,12 @@ const Parameters<SincroniaParameters>& sincronia_parameters() {
 class Sincronia final : public FlowScheduler {
  public:
   explicit Sincronia(const SincroniaParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true, .sizes = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology, ViewField::sizes}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
@@ -52,7 +57,9 @@ class Sincronia final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kSincronia{
-    "sincronia", "Sincronia: coflows in the order of BSSI, each in strict priority over those after it",
+    "sincronia",
+    "Sincronia: coflows in the order of BSSI, each in strict priority over those after it. "
+    "It cannot do without the views `topology` and `sizes`",
     sincronia_parameters(),
     [](const SincroniaParameters& p, const ConfigNode&) { return std::make_unique<Sincronia>(p); }};
 

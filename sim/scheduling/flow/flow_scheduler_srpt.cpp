@@ -1,6 +1,9 @@
 // srpt: the flow with the fewest bytes left goes first, as pFabric does (Alizadeh et al., SIGCOMM 2013). With
 // `act: rates` each flow gets, in that order, all that its links have left. With `act: classes` flows get
 // data classes by their size when they begin, which is pFabric with a few priorities in switches.
+//
+// `act: rates` cannot do without `topology`; without `sizes` the flow that has sent least goes first. With
+// `act: classes` and without `sizes` all flows have the first class.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -40,8 +43,12 @@ class Srpt final : public FlowScheduler {
         thresholds_(exponential_thresholds(p.first, static_cast<std::uint32_t>(p.factor),
                                            static_cast<std::uint32_t>(p.levels))) {}
   FlowNeeds needs() const override {
-    if (!p_.classes) return {.central = true, .sizes = true};
-    return {.classes = static_cast<std::uint32_t>(p_.levels)};
+    if (!p_.classes)
+      return {.central = true,
+              .sizes = true,
+              .views = {ViewField::topology, ViewField::sizes},
+              .required = {ViewField::topology}};
+    return {.classes = static_cast<std::uint32_t>(p_.levels), .views = {ViewField::sizes}};
   }
   FlowTreatment admit(const FlowView& flow) const override {
     if (!p_.classes) return admit_centrally(flow, p_.waits);
@@ -53,9 +60,11 @@ class Srpt final : public FlowScheduler {
     RuleView rule(view, p_.use);
     std::vector<std::uint32_t> order(view.flows.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return view.flows[a].left < view.flows[b].left;
-    });
+    const auto key = [&](std::uint32_t flow) {
+      return sees(ViewField::sizes) ? view.flows[flow].left : view.flows[flow].attained();
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
     std::vector<BitRate> room(rule.capacity().begin(), rule.capacity().end()), rates(order.size(), 0);
     fill_in_order(rule.flows(), order, room, rates);
     set_rates(view, rates, decisions);
@@ -67,8 +76,12 @@ class Srpt final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kSrpt{
-    "srpt", "pFabric: the flow with the fewest bytes left goes first", srpt_parameters(),
-    [](const SrptParameters& p, const ConfigNode&) { return std::make_unique<Srpt>(p); }};
+    "srpt",
+    "pFabric: the flow with the fewest bytes left goes first. `act: rates` cannot do without the view "
+    "`topology`; "
+    "without `sizes` the flow that has sent least goes first, and with `act: classes` all have the first "
+    "class",
+    srpt_parameters(), [](const SrptParameters& p, const ConfigNode&) { return std::make_unique<Srpt>(p); }};
 
 }  // namespace
 }  // namespace netsim

@@ -5,6 +5,9 @@
 // priority (network.switch.scheduler: strict). With `act: priorities` it is a priority of messages, which
 // NICs follow (transport.nic_priorities). With `act: rates` the scheduler gives the flows of a level their
 // max-min fair rates on what more urgent levels leave.
+//
+// `act: rates` cannot do without `topology`. `by: size` without `sizes` orders by what flows have sent, and
+// gives all flows the first class or priority.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,9 +109,13 @@ class Strict final : public FlowScheduler {
         thresholds_(exponential_thresholds(p.first, static_cast<std::uint32_t>(p.factor),
                                            static_cast<std::uint32_t>(p.levels))) {}
   FlowNeeds needs() const override {
-    if (p_.act == ActBy::rates) return {.central = true};
-    if (p_.act == ActBy::priorities) return {};
-    return {.classes = static_cast<std::uint32_t>(p_.levels)};
+    if (p_.act == ActBy::rates)
+      return {.central = true,
+              .views = {ViewField::topology, ViewField::sizes},
+              .required = {ViewField::topology}};
+    const ViewFields sizes = p_.by == UrgentBy::size ? ViewFields{ViewField::sizes} : ViewFields();
+    if (p_.act == ActBy::priorities) return {.views = sizes};
+    return {.classes = static_cast<std::uint32_t>(p_.levels), .views = sizes};
   }
   FlowTreatment admit(const FlowView& flow) const override {
     if (p_.act == ActBy::rates) return admit_centrally(flow, p_.waits);
@@ -151,7 +158,9 @@ class Strict final : public FlowScheduler {
 
 const Registration<FlowScheduler> kStrict{
     "strict",
-    "flows of a more urgent job, priority, size or stream go first, by data classes, priorities or rates",
+    "flows of a more urgent job, priority, size or stream go first, by data classes, priorities or rates. "
+    "`act: rates` cannot do without the view `topology`; `by: size` without `sizes` goes by what flows have "
+    "sent",
     strict_parameters(), [](const StrictParameters& p, const ConfigNode& where) {
       return std::make_unique<Strict>(with_streams(p, where));
     }};

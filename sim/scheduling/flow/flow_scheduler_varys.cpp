@@ -1,6 +1,7 @@
 // varys: the coflow that can end first goes first (SEBF), and its flows get rates with which they end
 // together (MADD). What is left of the links is given to flows in that order. Source: Chowdhury, Zhong and
 // Stoica, "Efficient coflow scheduling with Varys", SIGCOMM 2014.
+// It cannot do without `topology` and `sizes`.
 #include <memory>
 
 #include "sim/core/registry.h"
@@ -26,7 +27,12 @@ const Parameters<VarysParameters>& varys_parameters() {
 class Varys final : public FlowScheduler {
  public:
   explicit Varys(const VarysParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true, .sizes = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .sizes = true,
+            .views = {ViewField::topology, ViewField::sizes},
+            .required = {ViewField::topology, ViewField::sizes}};
+  }
   FlowTreatment admit(const FlowView& flow) const override { return admit_centrally(flow, p_.waits); }
   void decide(const FlowsView& view, FlowDecisions& decisions) override {
     RuleView rule(view, p_.use);
@@ -40,7 +46,9 @@ class Varys final : public FlowScheduler {
 };
 
 const Registration<FlowScheduler> kVarys{
-    "varys", "Varys: the coflow with the smallest bottleneck goes first, and its flows end together",
+    "varys",
+    "Varys: the coflow with the smallest bottleneck goes first, and its flows end together. "
+    "It cannot do without the views `topology` and `sizes`",
     varys_parameters(),
     [](const VarysParameters& p, const ConfigNode&) { return std::make_unique<Varys>(p); }};
 

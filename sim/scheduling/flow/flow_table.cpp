@@ -98,8 +98,9 @@ void FlowTable::admit(FlowEntry& flow, const Message& message) {
   view.communication = message.communication;
   view.name = message.name;
   view.stream = traits.stream;
-  if (traits.deadline != 0) view.deadline = view.released + static_cast<Time>(traits.deadline);
-  view.bytes = message.bytes;
+  if (traits.deadline != 0 && scheduler_.sees(ViewField::deadlines))
+    view.deadline = view.released + static_cast<Time>(traits.deadline);
+  view.bytes = scheduler_.sees(ViewField::sizes) ? message.bytes : 0;
   const FlowTreatment before = view, after = scheduler_.admit(view);
   static_cast<FlowTreatment&>(view) = after;
   if (flow.is_aggregated()) view.traffic_class = traits.traffic_class;

@@ -1,6 +1,7 @@
 #include "sim/scheduling/flow/path_placement.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/scheduling/flow/rules/hedera.h"
 
@@ -12,11 +13,26 @@ std::vector<std::uint32_t> PathPlacement::links_of(const FlowsView& view, const 
     const auto [entry, added] = numbers_.try_emplace(port, static_cast<std::uint32_t>(numbers_.size()));
     if (added) {
       capacity_.push_back(view.port_rates[port]);
-      load_.push_back(0);
+      const bool measured = by_loads_ && port < view.network.loads.size();
+      const double load = measured ? view.network.loads[port] : 0;
+      load_.push_back(static_cast<BitRate>(load * static_cast<double>(view.port_rates[port])));
     }
     links.push_back(entry->second);
   }
   return links;
+}
+
+std::vector<std::uint32_t> PathPlacement::hints_of(const FlowsView& view, const FlowView& flow) const {
+  std::vector<std::uint32_t> all(std::min(most_paths_, view.facts->path_count(flow)));
+  std::iota(all.begin(), all.end(), 0U);
+  if (view.network.down.empty()) return all;
+  std::vector<std::uint32_t> up;
+  for (const std::uint32_t hint : all) {
+    const std::vector<PortId> ports = view.facts->ports_of_path(flow, hint);
+    if (std::none_of(ports.begin(), ports.end(), [&](PortId port) { return view.network.down[port] != 0; }))
+      up.push_back(hint);
+  }
+  return up.empty() ? all : up;
 }
 
 void PathPlacement::add_load(const FlowsView& view, const FlowView& flow, std::uint32_t hint,
@@ -28,16 +44,21 @@ void PathPlacement::add_load(const FlowsView& view, const FlowView& flow, std::u
 std::vector<std::uint32_t> PathPlacement::place(const FlowsView& view, std::span<const std::size_t> flows,
                                                 std::span<const BitRate> demand) {
   std::vector<std::vector<std::vector<std::uint32_t>>> links(flows.size());
+  std::vector<std::vector<std::uint32_t>> hints(flows.size());
   std::vector<RoutedFlow> routed(flows.size());
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const FlowView& flow = view.flows[flows[i]];
-    const std::uint32_t paths = std::min(most_paths_, view.facts->path_count(flow));
-    for (std::uint32_t hint = 0; hint < paths; ++hint)
+    hints[i] = hints_of(view, flow);
+    for (const std::uint32_t hint : hints[i])
       links[i].push_back(links_of(view, view.facts->ports_of_path(flow, hint)));
     for (const std::vector<std::uint32_t>& path : links[i]) routed[i].paths.emplace_back(path);
     routed[i].demand = demand[i];
   }
-  return place_on_paths(capacity_, routed, load_);
+  std::vector<std::uint32_t> chosen = place_on_paths(capacity_, routed, load_);
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (!hints[i].empty()) chosen[i] = hints[i][chosen[i]];
+  }
+  return chosen;
 }
 
 std::vector<BitRate> demands_of(const FlowsView& view) {

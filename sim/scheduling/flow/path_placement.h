@@ -13,11 +13,13 @@ namespace netsim {
 
 class PathPlacement {
  public:
-  // Only the first `most_paths` paths of a flow are looked at.
-  explicit PathPlacement(std::uint32_t most_paths) : most_paths_(most_paths) {}
+  // Only the first `most_paths` paths of a flow are looked at. With `by_loads` links have at first the load
+  // that the view measured (NetworkView::loads), and otherwise none.
+  explicit PathPlacement(std::uint32_t most_paths, bool by_loads = false)
+      : most_paths_(most_paths), by_loads_(by_loads) {}
 
   // Returns the path hint of each flow of `flows`, which have the rates `demand`. All are flows of the view,
-  // by index.
+  // by index. Paths over links that are down (NetworkView::down) are left out where a flow has others.
   std::vector<std::uint32_t> place(const FlowsView& view, std::span<const std::size_t> flows,
                                    std::span<const BitRate> demand);
   // Adds the load of a flow on the path that it has, before place().
@@ -26,7 +28,11 @@ class PathPlacement {
  private:
   std::vector<std::uint32_t> links_of(const FlowsView& view, const std::vector<PortId>& ports);
 
+  // Returns the path hints of a flow that are looked at.
+  std::vector<std::uint32_t> hints_of(const FlowsView& view, const FlowView& flow) const;
+
   std::uint32_t most_paths_;
+  bool by_loads_;
   std::map<PortId, std::uint32_t> numbers_;  // of links, by port
   std::vector<BitRate> capacity_, load_;     // by number of the link
 };

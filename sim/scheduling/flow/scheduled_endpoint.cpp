@@ -12,15 +12,18 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
  public:
   explicit Facts(ScheduledEndpoint& endpoint) : endpoint_(endpoint) {}
   std::uint32_t path_count(const FlowView& flow) const override {
-    return endpoint_.network_->path_count(message_of(flow));
+    if (!endpoint_.setup_.views.has(ViewField::topology)) return 1;
+    return endpoint_.network_->path_count(endpoint_.first_message(flow));
   }
   std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const override {
-    Message message = message_of(flow);
+    if (!endpoint_.setup_.views.has(ViewField::topology)) return {};
+    Message message = endpoint_.first_message(flow);
     message.traits.path_hint = hint;
     return endpoint_.network_->path_of(message);
   }
   std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint, Bytes payload) const override {
-    Message message = message_of(flow);
+    if (!endpoint_.setup_.views.has(ViewField::topology)) return {};
+    Message message = endpoint_.first_message(flow);
     message.traits.path_hint = hint;
     return endpoint_.network_->passages(message, payload);
   }
@@ -29,10 +32,6 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
   }
 
  private:
-  const Message& message_of(const FlowView& flow) const {
-    const FlowPlace place = endpoint_.places_.at(flow.id);
-    return endpoint_.tables_[place.set]->entry(place.index).first;
-  }
   ScheduledEndpoint& endpoint_;
 };
 
@@ -54,9 +53,15 @@ void ScheduledEndpoint::set_listener(MessageListener* listener) {
   network_->set_listener(this);
 }
 
-void ScheduledEndpoint::connect(SchedulingIntervals& intervals, NameOfCommunication names) {
+void ScheduledEndpoint::connect(SchedulingIntervals& intervals, NameOfCommunication names,
+                                ViewKeeper* keeper) {
   names_ = std::move(names);
   if (!needs_.central) return;
+  keeper_ = keeper;
+  if (keeper != nullptr && setup_.views.has(ViewField::sizes) && keeper->keeps(ViewField::sizes)) {
+    seen_.emplace(keeper->clock(ViewField::sizes));
+    keeper->keep(ViewField::sizes, [this](Time now, Time time) { keep_flows(now, time); });
+  }
   intervals_ = &intervals;
   intervals.subscribe(SchedulingLayer::flows, [this](Time now, bool idle) { at_interval(now, idle); });
 }
@@ -116,30 +121,66 @@ void ScheduledEndpoint::ask(std::uint32_t set) {
 }
 
 bool ScheduledEndpoint::concerns(const FlowTable::News& news) const {
-  return news.began_or_ended || (needs_.sizes && news.added);
+  return news.began_or_ended || (needs_.sizes && news.added && setup_.views.has(ViewField::sizes));
 }
 
 // ---- Decisions. These are called between events.
 
 void ScheduledEndpoint::at_interval(Time now, bool idle) {
-  bool due = idle || again_ <= now;
-  for (const auto& table : tables_) due |= concerns(table->take_news());
-  if (due) {
+  bool news = false;
+  for (const auto& table : tables_) news |= concerns(table->take_news());
+  if (news) note_news(now);
+  const bool visible = take_visible(now);
+  if ((news && !seen_) || visible || idle || again_ <= now) {
     again_ = kNever;
     decide(now);
   }
-  if (again_ != kNever) intervals_->ask_at(again_);
+  const Time next = visible_.empty() ? again_ : std::min(again_, *visible_.begin());
+  if (next != kNever) intervals_->ask_at(next);
+}
+
+// Plans the decisions at which what happened up to `now` becomes visible. Each is pending, so that a run in
+// which all flows wait for it goes on.
+void ScheduledEndpoint::note_news(Time now) {
+  for (const ViewField field : {ViewField::sizes, ViewField::deadlines}) {
+    if (keeper_ == nullptr || !setup_.views.has(field) || !keeper_->keeps(field)) continue;
+    const ViewClock& clock = keeper_->clock(field);
+    const Time visible = clock.first_from(now) + clock.age();
+    if (visible_.insert(visible).second && visible > now) engine_.call_at(visible, [] {});
+  }
+}
+
+// Returns whether news have become visible.
+bool ScheduledEndpoint::take_visible(Time now) {
+  const auto later = visible_.upper_bound(now);
+  const bool any = later != visible_.begin();
+  visible_.erase(visible_.begin(), later);
+  return any;
 }
 
 void ScheduledEndpoint::decide(Time now) {
   forget_idle(now);
   number_flows();
-  view_flows();
+  if (seen_) {
+    view_seen_flows(now);
+  } else {
+    view_flows();
+  }
   if (views_.empty() && !needs_.empty) return;
   if (!views_.empty()) ++counts_.intervals;
   FlowDecisions decisions;
   const Facts facts(*this);
-  scheduler_->decide({now, views_, ports_.rates(), &facts, intervals_->interval()}, decisions);
+  FlowsView view{now, views_, {}, &facts, intervals_->interval()};
+  if (setup_.views.has(ViewField::topology)) view.port_rates = ports_.rates();
+  if (!setup_.views.has(ViewField::deadlines)) view.deadlines_known = ViewClock::kNothing;
+  if (keeper_ != nullptr) {
+    if (setup_.views.has(ViewField::deadlines))
+      view.deadlines_known = keeper_->clock(ViewField::deadlines).seen(now);
+    view.network = keeper_->network(now, setup_.views);
+    view.demand = keeper_->demand(now, setup_.views);
+  }
+  for (FlowView& flow : views_) hide(flow, view.deadlines_known);
+  scheduler_->decide(view, decisions);
   again_ = decisions.again();
   if (decisions.list().empty()) return;
   if (setup_.delay == 0) return act(decisions.list());
@@ -202,6 +243,56 @@ void ScheduledEndpoint::view_flows() {
   const auto earlier = [](const FlowView& a, const FlowView& b) { return a.id < b.id; };
   if (!std::is_sorted(views_.begin(), views_.end(), earlier))
     std::sort(views_.begin(), views_.end(), earlier);
+}
+
+// ---- Flows as they were (`sizes` with an age)
+
+// Keeps the flows that have bytes left now.
+void ScheduledEndpoint::keep_flows(Time now, Time time) {
+  number_flows();
+  view_flows();
+  std::vector<SeenFlow> flows;
+  flows.reserve(views_.size());
+  for (const FlowView& flow : views_)
+    flows.push_back({flow, first_message(flow), {flow.ports.begin(), flow.ports.end()}});
+  seen_->add(now, time, std::move(flows));
+}
+
+std::span<const ScheduledEndpoint::SeenFlow> ScheduledEndpoint::seen_flows(Time now) const {
+  if (!seen_) return {};
+  const auto* entry = seen_->seen(now);
+  return entry != nullptr ? std::span<const SeenFlow>(entry->values) : std::span<const SeenFlow>();
+}
+
+// A scheduler knows its own decisions, so treatments are those of the present.
+void ScheduledEndpoint::view_seen_flows(Time now) {
+  views_.clear();
+  for (const SeenFlow& seen : seen_flows(now)) {
+    FlowView& view = views_.emplace_back(seen.view);
+    view.ports = seen.ports;
+    const auto place = places_.find(view.id);
+    if (place == places_.end()) continue;
+    static_cast<FlowTreatment&>(view) = tables_[place->second.set]->entry(place->second.index).view;
+  }
+}
+
+// Removes what the scheduler does not see of a flow.
+void ScheduledEndpoint::hide(FlowView& flow, Time deadlines_known) const {
+  if (flow.released > deadlines_known) flow.deadline = kNever;
+  if (!setup_.views.has(ViewField::topology)) flow.ports = {};
+  if (setup_.views.has(ViewField::sizes)) return;
+  flow.bytes = flow.attained();
+  flow.left = 0;
+}
+
+// Returns the first message of a flow of the present view, which may have ended.
+const Message& ScheduledEndpoint::first_message(const FlowView& flow) const {
+  if (const auto place = places_.find(flow.id); place != places_.end())
+    return tables_[place->second.set]->entry(place->second.index).first;
+  const std::span<const SeenFlow> flows = seen_flows(engine_.now());
+  return std::lower_bound(flows.begin(), flows.end(), flow.id,
+                          [](const SeenFlow& seen, FlowId wanted) { return seen.view.id < wanted; })
+      ->first;
 }
 
 void ScheduledEndpoint::act(const std::vector<FlowDecisions::Decision>& decisions) {

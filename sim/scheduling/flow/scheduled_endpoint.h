@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +24,8 @@
 #include "sim/scheduling/flow/flow_summary.h"
 #include "sim/scheduling/flow/flow_table.h"
 #include "sim/scheduling/scheduling_intervals.h"
+#include "sim/scheduling/view_history.h"
+#include "sim/scheduling/view_keeper.h"
 #include "sim/transport/endpoint.h"
 
 namespace netsim {
@@ -33,6 +38,7 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
     Time idle = 0;                           // how long a flow without messages is remembered
     std::vector<std::uint32_t> queue_pairs;  // by fabric: queue pairs between two GPUs
     std::vector<std::uint32_t> set_of_gpu;
+    ViewFields views = ViewFields::all();  // fields that the scheduler sees
   };
   // All references must outlive this.
   ScheduledEndpoint(std::unique_ptr<Endpoint> network, std::unique_ptr<FlowScheduler> scheduler,
@@ -41,7 +47,9 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   // Returns the name of a communication of a job (Message::name).
   using NameOfCommunication = std::function<std::string(JobId job, std::uint32_t name)>;
   // Lets the scheduler decide at intervals, if it needs that. Must be called once, before the run.
-  void connect(SchedulingIntervals& intervals, NameOfCommunication names);
+  // `keeper` must outlive this; with null all fields are of the present, and there are no views of other
+  // layers.
+  void connect(SchedulingIntervals& intervals, NameOfCommunication names, ViewKeeper* keeper = nullptr);
   const std::string& name() const { return setup_.name; }
   // Returns whether the scheduler decides at intervals.
   bool is_central() const { return needs_.central; }
@@ -60,6 +68,12 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   struct FlowPlace {
     std::uint32_t set, index;
   };
+  // A flow as it was when sizes were taken.
+  struct SeenFlow {
+    FlowView view;
+    Message first;
+    std::vector<PortId> ports;
+  };
   class Facts;
 
   void message_delivered(const Delivery& delivery) override { listener_->message_delivered(delivery); }
@@ -75,6 +89,13 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   void forget_idle(Time now);
   void number_flows();
   void view_flows();
+  void note_news(Time now);
+  bool take_visible(Time now);
+  void keep_flows(Time now, Time time);
+  std::span<const SeenFlow> seen_flows(Time now) const;
+  void view_seen_flows(Time now);
+  void hide(FlowView& flow, Time deadlines_known) const;
+  const Message& first_message(const FlowView& flow) const;
   void decide(Time now);
   void act(const std::vector<FlowDecisions::Decision>& decisions);
   bool act(const FlowDecisions::Decision& decision, FlowPlace place);
@@ -94,6 +115,9 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   std::vector<FlowView> views_;  // of the present call of decide()
   Time again_ = kNever;          // time of the next call that the scheduler asked for
   FlowSchedulingSummary counts_;
+  ViewKeeper* keeper_ = nullptr;
+  std::optional<ViewHistory<std::vector<SeenFlow>>> seen_;  // nothing: decisions see the flows of the present
+  std::set<Time> visible_;  // times at which news become visible, with an age of sizes or deadlines
 };
 
 }  // namespace netsim

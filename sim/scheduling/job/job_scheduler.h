@@ -14,6 +14,9 @@
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/demand_view.h"
+#include "sim/scheduling/network_view.h"
+#include "sim/scheduling/views.h"
 
 namespace netsim {
 
@@ -56,13 +59,19 @@ struct ClusterState {
   std::vector<std::uint32_t> free_by_host;  // by host
 };
 
-// JobSchedulerView: what a job scheduler sees when it is called.
+// JobSchedulerView: what a job scheduler sees when it is called. Fields that it does not name in needs().views,
+// or that are off, are hidden.
+// - `jobs`: the iterations, the time of one and the GPU seconds in JobState are as old as the field's age says.
+//   Of a job that has come since, it sees what the workload tells. Hidden: all of these are 0.
+// - `deadlines`: JobState::deadline is known so long after the submission; before, or hidden, it is kNever.
 struct JobSchedulerView {
   Time now = 0;
   // Jobs that have arrived and are not done, in the order of their arrivals. Jobs of one time are in the
   // order of the list. Jobs that can never fit are left out.
   std::span<const JobState> jobs;
   const ClusterState& cluster;
+  NetworkView network = {};
+  DemandView demand = {};
 };
 
 // JobDecisions: takes the decisions. Each acts at once.
@@ -90,6 +99,8 @@ class JobDecisions {
 struct JobNeeds {
   bool iterations = false;  // it is also called after each end of an iteration of any job
   bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
+  ViewFields views = {};    // fields of views that it uses, if they are on (scheduling.views)
+  ViewFields required = {};  // of these, those without which it cannot decide: a run without them is refused
 };
 
 class JobScheduler {
@@ -100,10 +111,16 @@ class JobScheduler {
   // Returns the time from the decision to resume a paused job until its next iteration begins.
   Time move() const { return move_; }
   virtual JobNeeds needs() const { return {}; }
+  // Sets which fields of needs().views are on. Called once, before the run.
+  void set_views(ViewFields on) { on_ = on; }
   // Decides what the jobs do. It may keep state of its own: there is one object for a run.
   virtual void decide(const JobSchedulerView& view, JobDecisions& decisions) = 0;
 
+  // Returns whether a field of needs().views is on.
+  bool sees(ViewField field) const { return on_.has(field); }
+
  private:
+  ViewFields on_ = ViewFields::all();
   Time move_;
 };
 

@@ -1,6 +1,7 @@
 // las: the job with the least attained service runs first. Nothing has to be known about a job's length. It
 // is the discretized two-dimensional LAS of Tiresias (Gu et al., NSDI 2019): service is GPUs x
 // time. Jobs fall from queue to queue at thresholds, and a queue is served in the order of first begins.
+// Without the view `jobs` all jobs stay in the first queue.
 #include <memory>
 #include <utility>
 
@@ -30,7 +31,7 @@ const Parameters<LasParameters>& las_parameters() {
 class Las final : public JobScheduler {
  public:
   explicit Las(const LasParameters& p) : JobScheduler(p.move), p_(p) {}
-  JobNeeds needs() const override { return {.iterations = true, .pauses = true}; }
+  JobNeeds needs() const override { return {.iterations = true, .pauses = true, .views = {ViewField::jobs}}; }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     const auto place = [&](const JobState& job) { return std::pair{queue_of(job), job.started}; };
     run_first(sorted_jobs(view, [&](const JobState& a, const JobState& b) { return place(a) < place(b); }),
@@ -48,7 +49,9 @@ class Las final : public JobScheduler {
 };
 
 const Registration<JobScheduler> kLas{
-    "las", "Tiresias: jobs that have held few GPU seconds run first, without knowledge of their length",
+    "las",
+    "Tiresias: jobs that have held few GPU seconds run first, without knowledge of their length. "
+    "Without the view `jobs` all jobs stay in the first queue",
     las_parameters(), [](const LasParameters& p, const ConfigNode&) { return std::make_unique<Las>(p); }};
 
 }  // namespace

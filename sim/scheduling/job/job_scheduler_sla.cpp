@@ -1,6 +1,7 @@
 // sla: keeps weighted tardiness low by the weighted modified due date (Kanet and Li, Journal of Scheduling 7,
 // 2004). The job with the least max(remaining time, time to its deadline) / weight runs first. Jobs without a
-// deadline run behind all others, by remaining time / weight.
+// deadline run behind all others, by remaining time / weight. Without the view `deadlines` that is so for all
+// jobs, and without `jobs` each has one second left.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -25,7 +26,9 @@ std::pair<bool, double> due_order(const JobState& job, Time now) {
 class Sla final : public JobScheduler {
  public:
   explicit Sla(const SlaParameters& p) : JobScheduler(p.move), pauses_(p.pauses) {}
-  JobNeeds needs() const override { return {.pauses = pauses_}; }
+  JobNeeds needs() const override {
+    return {.pauses = pauses_, .views = {ViewField::jobs, ViewField::deadlines}};
+  }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     const auto order = sorted_jobs(view, [&](const JobState& a, const JobState& b) {
       return due_order(a, view.now) < due_order(b, view.now);
@@ -38,7 +41,9 @@ class Sla final : public JobScheduler {
 };
 
 const Registration<JobScheduler> kSla{
-    "sla", "jobs with weights and deadlines: keeps the weighted tardiness low by modified due dates",
+    "sla",
+    "jobs with weights and deadlines: keeps the weighted tardiness low by modified due dates. Without "
+    "the view `deadlines` jobs go by remaining time / weight, and without `jobs` each has one second left",
     move_parameters<SlaParameters>().flag(
         "pauses", &SlaParameters::pauses,
         "running jobs are paused for more urgent ones; otherwise a job keeps its GPUs to its end"),

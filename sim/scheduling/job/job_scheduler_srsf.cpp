@@ -1,6 +1,6 @@
 // srsf: the job with the shortest remaining service runs first. Service is the remaining time multiplied by
 // the number of GPUs (Tiresias calls this SRSF: Gu et al., NSDI 2019). With one rank a job it is
-// shortest remaining time first.
+// shortest remaining time first. Without the view `jobs` each job counts as one second x its GPUs.
 #include <memory>
 
 #include "sim/core/registry.h"
@@ -16,7 +16,7 @@ struct SrsfParameters : MoveParameters {
 class Srsf final : public JobScheduler {
  public:
   explicit Srsf(const SrsfParameters& p) : JobScheduler(p.move), pauses_(p.pauses) {}
-  JobNeeds needs() const override { return {.pauses = pauses_}; }
+  JobNeeds needs() const override { return {.pauses = pauses_, .views = {ViewField::jobs}}; }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     const auto service = [](const JobState& job) { return seconds_left(job) * job.ranks; };
     const auto order =
@@ -29,7 +29,9 @@ class Srsf final : public JobScheduler {
 };
 
 const Registration<JobScheduler> kSrsf{
-    "srsf", "the job with the least remaining time x GPUs runs first, and pauses jobs with more",
+    "srsf",
+    "the job with the least remaining time x GPUs runs first, and pauses jobs with more. "
+    "Without the view `jobs` each job counts as one second x its GPUs",
     move_parameters<SrsfParameters>().flag(
         "pauses", &SrsfParameters::pauses,
         "running jobs are paused for shorter ones; otherwise a job keeps its GPUs to its end"),

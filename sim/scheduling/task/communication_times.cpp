@@ -50,6 +50,15 @@ std::vector<CommunicationTimes> communication_times(const JobProfile& profile) {
   return times;
 }
 
+Time iteration_length(const JobProfile& profile) {
+  const OperationGraph graph(profile);
+  const std::vector<Time> begin = earliest_begins(graph);
+  Time length = 0;
+  for (std::uint32_t node = 0; node < graph.size(); ++node)
+    length = std::max(length, begin[node] + graph.duration(node));
+  return length;
+}
+
 std::vector<std::uint32_t> order_of_tail(const JobProfile& profile) {
   std::vector<Time> keys;
   for (const CommunicationTimes& times : communication_times(profile)) keys.push_back(-times.tail);

@@ -24,6 +24,9 @@ struct CommunicationTimes {
 // the same to every path through its forward, so tails are ordered as if only the forward counted.
 std::vector<CommunicationTimes> communication_times(const JobProfile& profile);
 
+// Returns the longest path through one iteration.
+Time iteration_length(const JobProfile& profile);
+
 // Returns, by communication, its place in PACE's order: 0 has the longest tail, so its result is needed
 // first. On a chain of layers this is the order of the forward.
 std::vector<std::uint32_t> order_of_tail(const JobProfile& profile);

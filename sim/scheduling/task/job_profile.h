@@ -38,6 +38,7 @@ struct ProfileTask {
   bool fusible = false;         // a collective that may be launched as one with others of its kind and group
   bool orderable = false;       // a collective or message that is neither paused nor part of a grouped call
   Bytes bytes = 0;              // of a communication
+  std::uint32_t name = 0;       // Task::name
   Bytes memory = 0;             // input and output of a collective at the rank
   // Time of a computation, or of the transfer of a communication's bytes, without its start-up. Send and
   // receive of a message both have the message's time.

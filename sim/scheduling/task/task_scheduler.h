@@ -28,6 +28,7 @@
 #include "sim/core/index.h"
 #include "sim/core/units.h"
 #include "sim/scheduling/task/launch_plan.h"
+#include "sim/scheduling/views.h"
 
 namespace netsim {
 
@@ -98,6 +99,9 @@ struct Launch {
 struct TaskNeeds {
   bool profile = false;        // plan() is called; a workload that cannot give a profile is refused
   std::size_t rank_state = 0;  // bytes of state beside each rank
+  // Fields of views that it uses. No shipped one uses any: a plan is made of the job's own profile before the
+  // job begins, and a rank sees only itself.
+  ViewFields views = {};
 };
 
 class TaskScheduler {
