@@ -101,9 +101,17 @@ void JobManager::add_all() {
   if (!placed) placed = is_managed_ ? place_or_leave_out() : place_one_by_one();
   for (JobId job = 0; job < descriptions_.size(); ++job) {
     shares_.push_back((*placed)[job].shared);
+    idle_.push_back(std::move((*placed)[job].idle));
     add(descriptions_[job], std::move((*placed)[job].gpus));
     if (states_[job].stage == Stage::never_fits) jobs_.drop(job);
   }
+}
+
+// Marks the GPUs of a job as used.
+void JobManager::mark(const JobDescription& job, const PlacedRanks& placed, GpuUse& use) {
+  for (RankId rank = 0; rank < gpu_ranks(job, placed.gpus); ++rank)
+    (placed.shared ? use.shared : use.taken)[placed.gpus[rank]] = true;
+  for (const GpuId gpu : placed.idle) use.taken[gpu] = true;
 }
 
 // Returns the GPUs of all jobs, or nothing if they do not fit together.
@@ -113,8 +121,7 @@ std::optional<std::vector<PlacedRanks>> JobManager::place_together() const {
   for (const JobDescription& job : descriptions_) {
     std::optional<PlacedRanks> placed = place_if_free(job, use);
     if (!placed) return std::nullopt;
-    for (RankId rank = 0; rank < gpu_ranks(job, placed->gpus); ++rank)
-      (placed->shared ? use.shared : use.taken)[placed->gpus[rank]] = true;
+    mark(job, *placed, use);
     all.push_back(std::move(*placed));
   }
   return all;
@@ -231,6 +238,7 @@ void JobManager::add_rest(Recovery::Rest rest) {
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));
   shares_.push_back(shares_[rest.before]);
+  idle_.push_back(std::vector(idle_[rest.before]));
   states_.emplace_back().stage = Stage::running;
   holders_.push_back(static_cast<std::uint32_t>(descriptions_.size()));
   descriptions_.push_back(std::move(job));

@@ -115,6 +115,7 @@ class JobManager {
   void note_uses();
   JobState state_of(JobId job) const;
   bool start_if_free(JobId job, const std::vector<std::uint32_t>* gpus);
+  bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const;
   std::optional<PlacedRanks> place_on(JobId job, const std::vector<std::uint32_t>& gpus) const;
   bool cannot_fit(JobId job) const;
   void begin_job(JobId job, PlacedRanks placed);
@@ -125,6 +126,9 @@ class JobManager {
   void count_gpus();
   GpuUse no_use() const;
   GpuUse held_use() const;
+  void mark_held(JobId job, GpuUse& use) const;
+  void mark_failed(GpuUse& use) const;
+  static void mark(const JobDescription& job, const PlacedRanks& placed, GpuUse& use);
   GpuUse present_use() const;
   std::string describe_queued(JobId job, const std::string* before) const;
   std::string describe_free() const;
@@ -145,7 +149,8 @@ class JobManager {
   std::unique_ptr<JournalReader> decisions_;          // passes announced decisions to the jobs
   SchedulingParameters scheduling_;
   std::unique_ptr<Recovery> recovery_;
-  std::vector<bool> shares_;  // by job: its placement lets it share GPUs with others
+  std::vector<bool> shares_;                      // by job: its placement lets it share GPUs with others
+  std::vector<std::vector<std::uint32_t>> idle_;  // by job: GPUs that nobody may have while it holds its own
   std::unique_ptr<JobScheduler> scheduler_;
   bool is_managed_ = false;
   bool has_queue_ = false;

@@ -19,6 +19,9 @@ class JobManager::Decisions final : public JobDecisions {
   bool start(JobId job, const std::vector<std::uint32_t>& gpus) override {
     return manager_.start_if_free(job, &gpus);
   }
+  bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const override {
+    return manager_.would_fit(jobs, without);
+  }
   void pause(JobId job) override { manager_.hold(job, 0); }
   void shift(JobId job, Time by) override {
     if (by > 0) manager_.hold(job, by);
@@ -213,6 +216,22 @@ bool JobManager::cannot_fit(JobId job) const {
          description.source->ranks() - description.source->storage_ranks() > gpus_.free;
 }
 
+// Places the jobs one after the other, beside the holders that are not in `without`.
+bool JobManager::would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const {
+  GpuUse use = no_use();
+  for (const JobId job : holders_) {
+    const bool leaves = std::find(without.begin(), without.end(), job) != without.end();
+    if (!leaves && recovery_->holds_gpus(job)) mark_held(job, use);
+  }
+  mark_failed(use);
+  for (const JobId job : jobs) {
+    const std::optional<PlacedRanks> placed = place_if_free(descriptions_[job], use);
+    if (!placed) return false;
+    mark(descriptions_[job], *placed, use);
+  }
+  return true;
+}
+
 // Returns the job on these GPUs if all are free.
 std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<std::uint32_t>& gpus) const {
   const JobDescription& description = descriptions_[job];
@@ -224,7 +243,7 @@ std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<std
     if (use.taken[gpu] || use.shared[gpu]) return std::nullopt;
     use.taken[gpu] = true;
   }
-  return PlacedRanks{gpus, false};
+  return PlacedRanks{gpus, false, {}};
 }
 
 void JobManager::begin_job(JobId job, PlacedRanks placed) {
@@ -241,6 +260,7 @@ void JobManager::begin_job(JobId job, PlacedRanks placed) {
   jobs_.place(job, std::move(placed.gpus), *times, environment_.engine.now(), std::move(scheduling));
   times_[job] = std::move(times);
   if (is_managed_) shares_[job] = placed.shared;
+  idle_[job] = std::move(placed.idle);
   state.stage = Stage::running;
   state.started = environment_.engine.now();
   holders_.push_back(job);
@@ -254,6 +274,7 @@ void JobManager::resume_job(JobId job, PlacedRanks placed) {
   jobs_.move(job, std::move(placed.gpus), *times);
   times_[job] = std::move(times);
   shares_[job] = placed.shared;
+  idle_[job] = std::move(placed.idle);
   holders_.push_back(job);
   ManagedJob& state = states_[job];
   state.paused += now - state.paused_at;
@@ -329,20 +350,27 @@ JobManager::GpuUse JobManager::no_use() const {
 JobManager::GpuUse JobManager::held_use() const {
   GpuUse use = no_use();
   std::erase_if(holders_, [&](JobId job) { return !recovery_->holds_gpus(job); });
-  for (const JobId job : holders_) {
-    const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
-    for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
-      (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
-  }
+  for (const JobId job : holders_) mark_held(job, use);
   return use;
+}
+
+void JobManager::mark_held(JobId job, GpuUse& use) const {
+  const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
+  for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
+    (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
+  for (const GpuId gpu : idle_[job]) use.taken[gpu] = true;
 }
 
 // Returns held_use(). GPUs on failed hosts count as taken.
 JobManager::GpuUse JobManager::present_use() const {
   GpuUse use = held_use();
+  mark_failed(use);
+  return use;
+}
+
+void JobManager::mark_failed(GpuUse& use) const {
   for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
     use.taken[gpu] = use.taken[gpu] || recovery_->has_failed(environment_.cluster.gpus[gpu].host);
-  return use;
 }
 
 // "24 of 32 are free, and 8 are on failed hosts"

@@ -74,6 +74,9 @@ class JobDecisions {
   virtual bool start(JobId job) = 0;
   // Does the same on GPUs that the caller names, one for each rank. Returns false if one of them is not free.
   virtual bool start(JobId job, const std::vector<std::uint32_t>& gpus) = 0;
+  // Returns whether the placements of `jobs`, one after the other, would find GPUs if those of `without` held
+  // none. The jobs may be among them.
+  virtual bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const = 0;
   // Pauses a running job at the end of the iteration in which its first rank is. Its GPUs are free at the
   // next scheduling interval after it. A job in its last iteration ends instead. Only allowed with
   // JobNeeds::pauses.
@@ -107,16 +110,21 @@ class JobScheduler {
   Time move_;
 };
 
-// MoveParameters: the parameter that every job scheduler with pauses has.
+// MoveParameters: the parameters that every job scheduler with pauses has.
 struct MoveParameters {
   Time move = 0;
+  bool defragment = false;
 };
 template <class P>
 Parameters<P> move_parameters() {
-  return Parameters<P>().time(
-      "move", &P::move, {0, 10'000 * kSecond},
-      "time from the decision to resume a paused job until its next iteration begins, "
-      "as for a checkpoint that is written and read; the job holds its GPUs meanwhile");
+  return Parameters<P>()
+      .time("move", &P::move, {0, 10'000 * kSecond},
+            "time from the decision to resume a paused job until its next iteration begins, "
+            "as for a checkpoint that is written and read; the job holds its GPUs meanwhile")
+      .flag(
+          "defragment", &P::defragment,
+          "running jobs are moved where enough GPUs are free for the first job that waits, but its placement "
+          "cannot use them; only if it would wait longer than the moves cost");
 }
 
 }  // namespace netsim
