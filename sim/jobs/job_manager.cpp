@@ -41,6 +41,7 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
   scheduler_ = Registry<JobScheduler>::instance().create(scheduling_.jobs, "fifo");
   is_managed_ = !scheduling_.jobs.is_null() || std::any_of(descriptions_.begin(), descriptions_.end(),
                                                            [](const auto& job) { return job.at_begin; });
+  check_needs();
   connect_arrivals();
   connect_decisions();
   const GpuParameters gpus = gpu_parameters().parse(section_of(root, "gpus"));

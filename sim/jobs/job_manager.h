@@ -27,6 +27,7 @@
 #include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
 #include "sim/scheduling/job/job_scheduler.h"
+#include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/scheduling_parameters.h"
@@ -49,6 +50,8 @@ class JobManager {
     bool packet_network = true;          // false: the network is ideal
     SchedulingIntervals& intervals;      // used only if jobs wait in a queue
     std::uint64_t seed = 1;
+    std::int64_t classes = 1;     // data classes of the network
+    bool nic_priorities = false;  // NICs serve queue pairs by the priority of their messages
   };
   // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has the GPUs that
   // it would have alone, until it begins. If its state is made when it begins, it has none. Throws
@@ -63,6 +66,13 @@ class JobManager {
   void on_job_added(std::function<void(const JobDescription&)> callback) {
     on_job_added_ = std::move(callback);
   }
+  // Returns whether the job scheduler needs set_traffic().
+  bool needs_traffic() const { return is_managed_ && scheduler_->needs().traffic; }
+  // Sets what counts the traffic of jobs. Must be called before begin(); `traffic` must outlive this.
+  void set_traffic(JobTraffic& traffic) { traffic_ = &traffic; }
+  // Returns what is known of a job, and counts its traffic up to its last end of an iteration. Called between
+  // events.
+  JobFacts facts(JobId job) const;
   // Lets the jobs arrive that arrive at 0, and schedules the arrivals of the others.
   void begin();
   // Returns whether all jobs are done, the rests of stopped jobs included.
@@ -91,6 +101,11 @@ class JobManager {
   struct GpuUse {
     std::vector<bool> taken, shared;
   };
+  // WorkOfJob: what the workload says of a job's computation, once it was asked for.
+  struct WorkOfJob {
+    bool asked = false;
+    std::optional<IterationWork> planned;
+  };
   using Stage = ManagedJob::Stage;
   class Decisions;
 
@@ -114,6 +129,10 @@ class JobManager {
   void end_job(JobId job);
   void note_uses();
   JobState state_of(JobId job) const;
+  void check_needs() const;
+  IterationWork work_of(JobId job) const;
+  void add_facts(std::vector<JobState>& states, std::vector<std::vector<LinkBytes>>& links) const;
+  void forget_facts(JobId job);
   bool start_if_free(JobId job, const std::vector<std::uint32_t>* gpus);
   bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const;
   std::optional<PlacedRanks> place_on(JobId job, const std::vector<std::uint32_t>& gpus) const;
@@ -163,6 +182,8 @@ class JobManager {
   mutable std::vector<JobId> holders_;  // have begun; those that hold no GPUs any more are removed in time
   std::uint32_t moving_ = 0;            // jobs that will go on at a known time
   ClusterState gpus_;
+  JobTraffic* traffic_ = nullptr;        // null: nobody needs the traffic of jobs
+  mutable std::vector<WorkOfJob> work_;  // by job, as far as it was asked for
   std::vector<ClusterUse> uses_;
   std::function<void(const JobDescription&)> on_job_added_;
 };

@@ -121,8 +121,14 @@ void JobManager::decide() {
   std::vector<JobState> jobs;
   jobs.reserve(live_.size());
   for (const JobId job : live_) jobs.push_back(state_of(job));
+  std::vector<std::vector<LinkBytes>> links;
+  JobSchedulerView view{environment_.engine.now(), jobs, gpus_};
+  if (needs_traffic()) {
+    add_facts(jobs, links);
+    view.port_rates = traffic_->port_rates();
+  }
   Decisions decisions(*this);
-  scheduler_->decide({environment_.engine.now(), jobs, gpus_}, decisions);
+  scheduler_->decide(view, decisions);
   note_uses();
 }
 
@@ -156,6 +162,7 @@ void JobManager::end_job(JobId job) {
   ManagedJob& state = states_[job];
   if (state.stage == Stage::ended) return;
   state.stage = Stage::ended;
+  if (traffic_ != nullptr) traffic_->forget(job);
   if (!descriptions_[job].at_begin) return;
   jobs_.release(job);
   times_[job].reset();
@@ -176,6 +183,8 @@ JobState JobManager::state_of(JobId number) const {
   state.deadline = job.deadline;
   state.weight = job.weight;
   state.vc = job.vc;
+  state.priority = job.priority;
+  state.traffic_class = job.traffic_class;
   state.iterations = job.source->iterations().value_or(0);
   const std::vector<Time>& ends = run.iteration_ends();
   state.iterations_done = static_cast<std::uint32_t>(ends.size());
@@ -271,6 +280,7 @@ void JobManager::begin_job(JobId job, PlacedRanks placed) {
 void JobManager::resume_job(JobId job, PlacedRanks placed) {
   const Time now = environment_.engine.now();
   std::unique_ptr<ComputeTimes> times = times_of(descriptions_[job], placed.gpus);
+  forget_facts(job);
   jobs_.move(job, std::move(placed.gpus), *times);
   times_[job] = std::move(times);
   shares_[job] = placed.shared;

@@ -21,6 +21,7 @@
 #include "sim/report/results.h"
 #include "sim/report/run_progress.h"
 #include "sim/report/sampler.h"
+#include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/simulation/results_builder.h"
 #include "sim/simulation/stall_check.h"
@@ -111,6 +112,8 @@ class Simulation {
  private:
   JobObserver observer();
   void connect_journals();
+  bool has_nic_priorities() const;
+  void measure_traffic();
   void open_outputs();
   // Executes a slice of events up to `until` and takes samples on the way. Returns false if there was no
   // event and no sample.
@@ -135,6 +138,7 @@ class Simulation {
   std::unique_ptr<Sampler> sampler_;  // null: no samples
   std::unique_ptr<JobSet> jobs_;
   std::unique_ptr<JobManager> manager_;
+  std::unique_ptr<JobTraffic> traffic_;  // null: no scheduler needs it
   std::unique_ptr<RunProgress> progress_;
   std::unique_ptr<RecordedChoices> choices_;
   std::unique_ptr<StallCheck> stall_;

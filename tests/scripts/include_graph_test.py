@@ -18,7 +18,7 @@ PUBLIC_HEADERS = {
     "network": {"fabric.h", "fabric_shard.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
     "transport": {"circuit_control.h", "network_counters.h", "endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
                   "transfer_traits.h", "sender/timer_queue.h", "congestion/congestion_control.h", "reliability/reliability.h"},
-    "scheduling": {"placement.h", "scheduling_intervals.h", "scheduling_parameters.h", "job/job_scheduler.h", "task/task_scheduler.h",
+    "scheduling": {"placement.h", "job_facts.h", "job_traffic.h", "scheduling_intervals.h", "scheduling_parameters.h", "job/job_scheduler.h", "task/task_scheduler.h",
                    "task/job_profile.h", "task/operation_graph.h", "flow/flow_scheduler.h", "flow/flow_summary.h", "flow/scheduled_endpoint.h"},
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
                     "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",

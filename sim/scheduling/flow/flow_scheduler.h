@@ -18,6 +18,7 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/job_facts.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/transfer_traits.h"
 
@@ -65,6 +66,10 @@ class FlowFacts {
   virtual std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const = 0;
   // Returns the name of the flow's communication in its job's workload; "" if it has none.
   virtual std::string name(const FlowView& flow) const = 0;
+  // These need FlowNeeds::jobs. job() returns what is known of a job. sent() returns the mean bytes that it
+  // sends from one GPU to another in an iteration; 0 before an iteration has ended.
+  virtual JobFacts job(JobId /*job*/) const { return {}; }
+  virtual Bytes sent(JobId /*job*/, GpuId /*source*/, GpuId /*destination*/) const { return 0; }
 };
 
 // FlowsView: what decide() sees.
@@ -117,6 +122,7 @@ class FlowDecisions {
 struct FlowNeeds {
   bool central = false;       // decide() is called when flows have begun or ended
   bool sizes = false;         // decide() is also called when messages have added bytes to flows
+  bool jobs = false;          // it asks for FlowFacts::job() and sent()
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
   Time every = kNever;        // it decides so often; scheduling.interval must not be longer
 };

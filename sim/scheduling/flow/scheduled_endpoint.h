@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/core/engine.h"
@@ -18,6 +19,7 @@
 #include "sim/scheduling/flow/flow_scheduler.h"
 #include "sim/scheduling/flow/flow_summary.h"
 #include "sim/scheduling/flow/flow_table.h"
+#include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/topology/linked_gpus.h"
 #include "sim/transport/endpoint.h"
@@ -41,6 +43,13 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   using NameOfCommunication = std::function<std::string(JobId job, std::uint32_t name)>;
   // Lets the scheduler decide at intervals, if it needs that. Must be called once, before the run.
   void connect(SchedulingIntervals& intervals, NameOfCommunication names);
+  // Returns whether the scheduler needs set_jobs().
+  bool needs_jobs() const { return needs_.jobs; }
+  // Sets what the scheduler can ask about jobs. Must be called before the run; `traffic` must outlive this.
+  void set_jobs(std::function<JobFacts(JobId)> facts, const JobTraffic& traffic) {
+    job_facts_ = std::move(facts);
+    traffic_ = &traffic;
+  }
   const std::string& name() const { return setup_.name; }
   // Returns whether the scheduler decides at intervals.
   bool is_central() const { return needs_.central; }
@@ -128,6 +137,8 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   std::unordered_map<std::uint32_t, FlowPlace> places_;  // by FlowId; looked up only, never iterated
   std::uint32_t next_id_ = 0;
   NameOfCommunication names_;
+  std::function<JobFacts(JobId)> job_facts_;  // empty, and traffic_ null: the scheduler does not need them
+  const JobTraffic* traffic_ = nullptr;
   std::vector<FlowView> views_;  // of the present call of decide()
   Time again_ = kNever;          // time of the next call that the scheduler asked for
   FlowSchedulingSummary counts_;

@@ -12,8 +12,8 @@ namespace {
 // Returns the seconds of an iteration, as seconds_left() counts them.
 double iteration_seconds(const JobState& job) { return seconds_left(job) / iterations_left(job); }
 
-// Returns the seconds until the job would find GPUs, if all others run to their ends and none begins; 0 if
-// it would not find any then.
+// Returns the seconds until the job finds GPUs if all others run to their ends and none begins. 0: it does
+// not find any then.
 double expected_wait(const JobState& job, const JobSchedulerView& view, const JobDecisions& decisions) {
   std::vector<std::pair<double, JobId>> ends;
   for (const JobState& other : view.jobs) {

@@ -14,6 +14,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/scheduling/job_facts.h"
 
 namespace netsim {
 
@@ -40,6 +41,13 @@ struct JobState {
   std::string_view vc;                  // virtual cluster, "" for none
   double gpu_seconds = 0;               // GPUs held, summed over the time for which it held them
   std::span<const std::uint32_t> gpus;  // by rank, those that it holds; empty: none
+  std::uint8_t priority = 0;            // of its messages at least, and the data class of those of class 0,
+  std::uint8_t traffic_class = 0;       // as the list of jobs gives them
+  // These need JobNeeds::traffic, and are filled in for a job that holds GPUs. `traffic` has its mean bytes
+  // of an iteration over each link of the fabric, by rising PortId. It is empty before an iteration has
+  // ended.
+  IterationWork work;
+  std::span<const LinkBytes> traffic;
 
   bool waits() const { return phase == Phase::queued || phase == Phase::paused; }
 };
@@ -63,6 +71,7 @@ struct JobSchedulerView {
   // order of the list. Jobs that can never fit are left out.
   std::span<const JobState> jobs;
   const ClusterState& cluster;
+  std::span<const BitRate> port_rates = {};  // with JobNeeds::traffic: rate of each link, by PortId, bit/s
 };
 
 // JobDecisions: takes the decisions. Each acts at once.
@@ -91,8 +100,11 @@ class JobDecisions {
 
 // JobNeeds: what a job scheduler asks for.
 struct JobNeeds {
-  bool iterations = false;  // it is also called after each end of an iteration of any job
-  bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
+  bool iterations = false;       // it is also called after each end of an iteration of any job
+  bool pauses = false;           // it may pause and shift jobs, which is not possible with gpus.failures
+  bool traffic = false;          // it sees JobState::work and traffic, which needs a packet fabric
+  std::uint32_t classes = 1;     // data classes that the network must have (network.switch.classes)
+  std::uint32_t nic_levels = 1;  // above 1: levels of priority that it uses (transport.nic_priorities)
 };
 
 class JobScheduler {

@@ -1,6 +1,6 @@
-// The placement `topology_aware` puts a job into the smallest part of the fabric that has enough free GPUs: a
-// host, the hosts of a rack, a pod, and so on (near_gpus.h). Of equal parts it takes the fullest, so that
-// empty ones stay whole.
+// The placement `topology_aware` puts a job into the smallest part of the fabric that has enough free GPUs.
+// That is a host, a rack, a pod, and so on (near_gpus.h). It takes the fullest of equal parts, so that empty
+// ones stay whole.
 //
 // Within that part, ranks that communicate most are nearest. Ranks that differ only on the first axis of
 // `order` have neighbouring GPUs, then those of the second one. By default these are tensor, expert, context,
