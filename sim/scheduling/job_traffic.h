@@ -10,6 +10,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/core/ids.h"

@@ -50,6 +50,7 @@ class RackDistances {
 // fewer than ranks.
 std::vector<std::uint32_t> free_gpus_without_drives(const PlacementView& view, const Place& where);
 
+// NearGpus: chooses among the free GPUs of a cluster for one job.
 class NearGpus {
  public:
   // `free` are the GPUs to choose from, ascending.
