@@ -46,6 +46,7 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
   scheduler_->set_views(views_);
   is_managed_ = !scheduling_.jobs.is_null() || std::any_of(descriptions_.begin(), descriptions_.end(),
                                                            [](const auto& job) { return job.at_begin; });
+  check_needs();
   connect_arrivals();
   connect_decisions();
   const GpuParameters gpus = gpu_parameters().parse(section_of(root, "gpus"));
@@ -106,9 +107,17 @@ void JobManager::add_all() {
   if (!placed) placed = is_managed_ ? place_or_leave_out() : place_one_by_one();
   for (JobId job = 0; job < descriptions_.size(); ++job) {
     shares_.push_back((*placed)[job].shared);
+    idle_.push_back(std::move((*placed)[job].idle));
     add(descriptions_[job], std::move((*placed)[job].gpus));
     if (states_[job].stage == Stage::never_fits) jobs_.drop(job);
   }
+}
+
+// Marks the GPUs of a job as used.
+void JobManager::mark(const JobDescription& job, const PlacedRanks& placed, GpuUse& use) {
+  for (RankId rank = 0; rank < gpu_ranks(job, placed.gpus); ++rank)
+    (placed.shared ? use.shared : use.taken)[placed.gpus[rank]] = true;
+  for (const GpuId gpu : placed.idle) use.taken[gpu] = true;
 }
 
 // Returns the GPUs of all jobs, or nothing if they do not fit together.
@@ -118,8 +127,7 @@ std::optional<std::vector<PlacedRanks>> JobManager::place_together() const {
   for (const JobDescription& job : descriptions_) {
     std::optional<PlacedRanks> placed = place_if_free(job, use);
     if (!placed) return std::nullopt;
-    for (RankId rank = 0; rank < gpu_ranks(job, placed->gpus); ++rank)
-      (placed->shared ? use.shared : use.taken)[placed->gpus[rank]] = true;
+    mark(job, *placed, use);
     all.push_back(std::move(*placed));
   }
   return all;
@@ -236,6 +244,7 @@ void JobManager::add_rest(Recovery::Rest rest) {
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));
   shares_.push_back(shares_[rest.before]);
+  idle_.push_back(std::vector(idle_[rest.before]));
   states_.emplace_back().stage = Stage::running;
   holders_.push_back(static_cast<std::uint32_t>(descriptions_.size()));
   descriptions_.push_back(std::move(job));

@@ -28,6 +28,7 @@
 #include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
 #include "sim/scheduling/job/job_scheduler.h"
+#include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/scheduling_parameters.h"
@@ -52,7 +53,8 @@ class JobManager {
     bool packet_network = true;          // false: the network is ideal
     SchedulingIntervals& intervals;      // used only if jobs wait in a queue
     std::uint64_t seed = 1;
-    std::int64_t classes = 6;  // data classes of the network, as WorkloadContext::classes
+    std::int64_t classes = 6;     // data classes of the network, as WorkloadContext::classes
+    bool nic_priorities = false;  // NICs serve queue pairs by the priority of their messages
   };
   // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has the GPUs that
   // it would have alone, until it begins. If its state is made when it begins, it has none. Throws
@@ -67,6 +69,13 @@ class JobManager {
   void on_job_added(std::function<void(const JobDescription&)> callback) {
     on_job_added_ = std::move(callback);
   }
+  // Returns whether the job scheduler needs set_traffic().
+  bool needs_traffic() const { return is_managed_ && scheduler_->needs().traffic; }
+  // Sets what counts the traffic of jobs. Must be called before begin(); `traffic` must outlive this.
+  void set_traffic(JobTraffic& traffic) { traffic_ = &traffic; }
+  // Returns what is known of a job, and counts its traffic up to its last end of an iteration. Called between
+  // events.
+  JobFacts facts(JobId job) const;
   // Lets the jobs arrive that arrive at 0, and schedules the arrivals of the others.
   void begin();
   // Returns whether all jobs are done, the rests of stopped jobs included.
@@ -104,6 +113,11 @@ class JobManager {
   struct GpuUse {
     std::vector<bool> taken, shared;
   };
+  // WorkOfJob: what the workload says of a job's computation, once it was asked for.
+  struct WorkOfJob {
+    bool asked = false;
+    std::optional<IterationWork> planned;
+  };
   using Stage = ManagedJob::Stage;
   class Decisions;
 
@@ -130,7 +144,12 @@ class JobManager {
   JobProgress progress_of(JobId job) const;
   JobState state_of(JobId job) const;
   void show_progress(JobState& state, const DemandView& demand) const;
+  void check_needs() const;
+  IterationWork work_of(JobId job) const;
+  void add_facts(std::vector<JobState>& states, std::vector<std::vector<LinkBytes>>& links) const;
+  void forget_facts(JobId job);
   bool start_if_free(JobId job, const std::vector<GpuId>* gpus);
+  bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const;
   std::optional<PlacedRanks> place_on(JobId job, const std::vector<GpuId>& gpus) const;
   bool cannot_fit(JobId job) const;
   void begin_job(JobId job, PlacedRanks placed);
@@ -142,6 +161,9 @@ class JobManager {
   void count_gpus();
   GpuUse no_use() const;
   GpuUse held_use() const;
+  void mark_held(JobId job, GpuUse& use) const;
+  void mark_failed(GpuUse& use) const;
+  static void mark(const JobDescription& job, const PlacedRanks& placed, GpuUse& use);
   GpuUse present_use() const;
   std::string describe_queued(JobId job, const std::string* before) const;
   std::string describe_free() const;
@@ -161,7 +183,8 @@ class JobManager {
   std::unique_ptr<JournalReader> decisions_;          // passes announced decisions to the jobs
   SchedulingParameters scheduling_;
   std::unique_ptr<Recovery> recovery_;
-  std::vector<bool> shares_;  // by job: its placement lets it share GPUs with others
+  std::vector<bool> shares_;                      // by job: its placement lets it share GPUs with others
+  std::vector<std::vector<std::uint32_t>> idle_;  // by job: GPUs that nobody may have while it holds its own
   std::unique_ptr<JobScheduler> scheduler_;
   bool is_managed_ = false;
   bool has_queue_ = false;
@@ -174,6 +197,8 @@ class JobManager {
   mutable std::vector<JobId> holders_;  // have begun; those that hold no GPUs any more are removed in time
   std::uint32_t moving_ = 0;            // jobs that will go on at a known time
   ClusterState gpus_;
+  JobTraffic* traffic_ = nullptr;        // null: nobody needs the traffic of jobs
+  mutable std::vector<WorkOfJob> work_;  // by job, as far as it was asked for
   std::vector<ClusterUse> uses_;
   std::function<void(const JobDescription&)> on_job_added_;
   ViewKeeper* keeper_ = nullptr;  // null: all fields are of the present

@@ -20,6 +20,9 @@ class JobManager::Decisions final : public JobDecisions {
   bool start(JobId job, const std::vector<GpuId>& gpus) override {
     return manager_.start_if_free(job, &gpus);
   }
+  bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const override {
+    return manager_.would_fit(jobs, without);
+  }
   void pause(JobId job) override { manager_.hold(job, 0); }
   void shift(JobId job, Time by) override {
     if (by > 0) manager_.hold(job, by);
@@ -127,6 +130,11 @@ void JobManager::decide() {
     view.demand = keeper_->demand(now, views_);
   }
   for (JobState& state : jobs) show_progress(state, view.demand);
+  std::vector<std::vector<LinkBytes>> links;
+  if (needs_traffic()) {
+    add_facts(jobs, links);
+    view.port_rates = traffic_->port_rates();
+  }
   Decisions decisions(*this);
   scheduler_->decide(view, decisions);
   note_uses();
@@ -162,6 +170,7 @@ void JobManager::end_job(JobId job) {
   ManagedJob& state = states_[job];
   if (state.stage == Stage::ended) return;
   state.stage = Stage::ended;
+  if (traffic_ != nullptr) traffic_->forget(job);
   if (!descriptions_[job].at_begin) return;
   jobs_.release(job);
   times_[job].reset();
@@ -218,7 +227,7 @@ std::vector<JobProgress> JobManager::progress() const {
 }
 
 std::optional<JobProfile> JobManager::profile_of(JobId job) const {
-  const std::vector<std::uint32_t>& gpus = jobs_.job(job).plan().gpus;
+  const std::vector<GpuId>& gpus = jobs_.job(job).plan().gpus;
   if (gpus.empty() || times_[job] == nullptr) return std::nullopt;
   return profile_on(descriptions_[job], *times_[job], environment_.cluster, gpus);
 }
@@ -263,6 +272,8 @@ JobState JobManager::state_of(JobId number) const {
   state.deadline = job.deadline;
   state.weight = job.weight;
   state.vc = job.vc;
+  state.priority = job.priority;
+  state.traffic_class = job.traffic_class;
   state.iterations = progress.iterations;
   state.iterations_done = progress.iterations_done;
   state.iteration_time = progress.iteration_time;
@@ -294,6 +305,22 @@ bool JobManager::cannot_fit(JobId job) const {
          description.source->ranks() - description.source->storage_ranks() > gpus_.free;
 }
 
+// Places the jobs one after the other, beside the holders that are not in `without`.
+bool JobManager::would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const {
+  GpuUse use = no_use();
+  for (const JobId job : holders_) {
+    const bool leaves = std::find(without.begin(), without.end(), job) != without.end();
+    if (!leaves && recovery_->holds_gpus(job)) mark_held(job, use);
+  }
+  mark_failed(use);
+  for (const JobId job : jobs) {
+    const std::optional<PlacedRanks> placed = place_if_free(descriptions_[job], use);
+    if (!placed) return false;
+    mark(descriptions_[job], *placed, use);
+  }
+  return true;
+}
+
 // Returns the job on these GPUs if all are free.
 std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<GpuId>& gpus) const {
   const JobDescription& description = descriptions_[job];
@@ -305,7 +332,7 @@ std::optional<PlacedRanks> JobManager::place_on(JobId job, const std::vector<Gpu
     if (use.taken[gpu] || use.shared[gpu]) return std::nullopt;
     use.taken[gpu] = true;
   }
-  return PlacedRanks{gpus, false};
+  return PlacedRanks{gpus, false, {}};
 }
 
 void JobManager::begin_job(JobId job, PlacedRanks placed) {
@@ -322,6 +349,7 @@ void JobManager::begin_job(JobId job, PlacedRanks placed) {
   jobs_.place(job, std::move(placed.gpus), *times, environment_.engine.now(), std::move(scheduling));
   times_[job] = std::move(times);
   if (is_managed_) shares_[job] = placed.shared;
+  idle_[job] = std::move(placed.idle);
   state.stage = Stage::running;
   state.started = environment_.engine.now();
   holders_.push_back(job);
@@ -332,9 +360,11 @@ void JobManager::begin_job(JobId job, PlacedRanks placed) {
 void JobManager::resume_job(JobId job, PlacedRanks placed) {
   const Time now = environment_.engine.now();
   std::unique_ptr<ComputeTimes> times = times_of(descriptions_[job], placed.gpus);
+  forget_facts(job);
   jobs_.move(job, std::move(placed.gpus), *times);
   times_[job] = std::move(times);
   shares_[job] = placed.shared;
+  idle_[job] = std::move(placed.idle);
   holders_.push_back(job);
   ManagedJob& state = states_[job];
   state.paused += now - state.paused_at;
@@ -417,20 +447,27 @@ JobManager::GpuUse JobManager::no_use() const {
 JobManager::GpuUse JobManager::held_use() const {
   GpuUse use = no_use();
   std::erase_if(holders_, [&](JobId job) { return !recovery_->holds_gpus(job); });
-  for (const JobId job : holders_) {
-    const std::vector<GpuId>& gpus = jobs_.job(job).plan().gpus;
-    for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
-      (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
-  }
+  for (const JobId job : holders_) mark_held(job, use);
   return use;
+}
+
+void JobManager::mark_held(JobId job, GpuUse& use) const {
+  const std::vector<GpuId>& gpus = jobs_.job(job).plan().gpus;
+  for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
+    (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
+  for (const GpuId gpu : idle_[job]) use.taken[gpu] = true;
 }
 
 // Returns held_use(). GPUs on failed hosts count as taken.
 JobManager::GpuUse JobManager::present_use() const {
   GpuUse use = held_use();
+  mark_failed(use);
+  return use;
+}
+
+void JobManager::mark_failed(GpuUse& use) const {
   for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
     use.taken[gpu] = use.taken[gpu] || recovery_->has_failed(environment_.cluster.gpus[gpu].host);
-  return use;
 }
 
 // "24 of 32 are free, and 8 are on failed hosts"

@@ -28,20 +28,36 @@ std::vector<GpuId> enough_gpus(const PlacementView& view, const Place& where) {
   return gpus;
 }
 
+std::uint32_t number_in_order(const PlacementView& view, const std::vector<std::size_t>& order, RankId rank) {
+  std::vector<std::uint32_t> coordinates;
+  std::uint32_t left = rank;
+  for (const auto& [name, size] : view.axes) {
+    coordinates.push_back(left % size);
+    left /= size;
+  }
+  std::uint32_t index = 0, stride = 1;
+  for (const std::size_t axis : order) {
+    index += coordinates[axis] * stride;
+    stride *= view.axes[axis].second;
+  }
+  return index;
+}
+
 PlacedRanks place_ranks(const ConfigNode& node, const PlacementView& view, const std::vector<bool>& shared) {
   const auto placement = Registry<Placement>::instance().create(node, "packed");
   std::vector<bool> used = view.taken;
   for (std::size_t gpu = 0; gpu < used.size() && !placement->shares(); ++gpu)
     used[gpu] = used[gpu] || shared[gpu];
   const std::vector<bool> taken = used;
-  PlacedRanks placed{placement->place({view.cluster, taken, view.ranks, view.axes, view.job, view.seed}),
-                     placement->shares()};
+  const PlacementView free{view.cluster, taken, view.ranks, view.axes, view.job, view.seed};
+  PlacedRanks placed{placement->place(free), placement->shares(), {}};
   for (const GpuId gpu : placed.gpus) {
     NETSIM_CHECK(gpu < used.size() && !used[gpu],
                  fmt::format("a placement puts two ranks on GPU {}, or one where another job is", gpu));
     used[gpu] = true;
   }
   NETSIM_CHECK(placed.gpus.size() == view.ranks, "a placement leaves out ranks");
+  placed.idle = placement->kept_idle(free, placed.gpus);
   return placed;
 }
 

@@ -38,6 +38,11 @@ class Placement {
   // Returns the GPU of each rank, all different and none of them taken. Throws ConfigError if the ranks do
   // not fit.
   virtual std::vector<GpuId> place(const PlacementView& view) const = 0;
+  // Returns the GPUs that stay idle while the job holds `gpus`, so that no other job gets them.
+  virtual std::vector<GpuId> kept_idle(const PlacementView& /*view*/,
+                                       const std::vector<GpuId>& /*gpus*/) const {
+    return {};
+  }
 
  private:
   bool shares_;
@@ -59,10 +64,15 @@ std::vector<GpuId> free_gpus(const PlacementView& view);
 // Returns free_gpus(). Throws ConfigError at `where` if there are fewer than ranks.
 std::vector<GpuId> enough_gpus(const PlacementView& view, const Place& where);
 
+// Returns the number that a rank of the view's grid has if the axes are counted in `order`, the first one
+// fastest. `order` names each axis once, by its index.
+std::uint32_t number_in_order(const PlacementView& view, const std::vector<std::size_t>& order, RankId rank);
+
 // PlacedRanks: the GPU of each rank of a job. `shared` means that other jobs may use them too.
 struct PlacedRanks {
   std::vector<GpuId> gpus;
   bool shared = false;
+  std::vector<GpuId> idle;  // Placement::kept_idle()
 };
 // Places the ranks by the placement that `node` names (null: packed). `view.taken` marks the GPUs that one
 // job has for itself, and `shared` those that jobs share. Only a placement that shares may use shared GPUs.

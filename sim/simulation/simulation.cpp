@@ -26,7 +26,10 @@ double seconds_since(WallClock::time_point start) {
 Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
       system_(setup_.config, setup_.seed, setup_.threads,
-              [this](const FlowRecord& flow) { recorder_->record(flow); }),
+              [this](const FlowRecord& flow) {
+                recorder_->record(flow);
+                if (traffic_ != nullptr) traffic_->record(flow.message, flow.bytes, flow.queue_pair);
+              }),
       intervals_(system_.engine(),
                  scheduling_parameters().parse(section_of(setup_.config, "scheduling")).interval) {
   std::vector<JobDescription> descriptions = std::move(setup_.jobs);
@@ -53,8 +56,9 @@ Simulation::Simulation(SimulationSetup setup)
   manager_ = std::make_unique<JobManager>(
       JobManager::Environment{setup_.config, system_.engine(), system_.cluster(), system_.models(), *jobs_,
                               system_.circuits(), system_.packets() != nullptr, intervals_, setup_.seed,
-                              system_.workload_context(setup_.seed).classes},
+                              system_.workload_context(setup_.seed).classes, has_nic_priorities()},
       std::move(descriptions));
+  measure_traffic();
   manager_->on_job_added([this](const JobDescription& job) {
     recorder_->add_job();
     if (sinks_ != nullptr) sinks_->add_job({job.name, job.source.get()});
@@ -66,6 +70,23 @@ Simulation::Simulation(SimulationSetup setup)
                                                system_.packets() != nullptr);
   stall_ = std::make_unique<StallCheck>(system_.engine(), *jobs_, *manager_, system_.packets());
   open_outputs();
+}
+
+bool Simulation::has_nic_priorities() const {
+  const std::vector<TransportFigures>& transports = system_.transports();
+  return std::any_of(transports.begin(), transports.end(),
+                     [](const TransportFigures& transport) { return transport.priorities; });
+}
+
+// Counts the traffic of jobs, if a scheduler of jobs or flows needs it.
+void Simulation::measure_traffic() {
+  ScheduledEndpoint* flows = system_.flows();
+  const bool flows_need_it = flows != nullptr && flows->needs_jobs();
+  if (!flows_need_it && !manager_->needs_traffic()) return;
+  traffic_ = std::make_unique<JobTraffic>(
+      system_.cluster(), [this](const Message& message) { return system_.packets()->path_of(message); });
+  manager_->set_traffic(*traffic_);
+  if (flows_need_it) flows->set_jobs([this](JobId job) { return manager_->facts(job); }, *traffic_);
 }
 
 JobObserver Simulation::observer() {

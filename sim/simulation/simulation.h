@@ -22,6 +22,7 @@
 #include "sim/report/results.h"
 #include "sim/report/run_progress.h"
 #include "sim/report/sampler.h"
+#include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/network_reader.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/view_keeper.h"
@@ -115,6 +116,8 @@ class Simulation {
   JobObserver observer();
   void connect_journals();
   void connect_views();
+  bool has_nic_priorities() const;
+  void measure_traffic();
   void open_outputs();
   // Executes a slice of events up to `until` and takes samples on the way. Returns false if there was no
   // event and no sample.
@@ -142,6 +145,7 @@ class Simulation {
   std::unique_ptr<JobManager> manager_;
   std::unique_ptr<NetworkReader> network_reader_;
   std::unique_ptr<DemandReader> demand_reader_;
+  std::unique_ptr<JobTraffic> traffic_;  // null: no scheduler needs it
   std::unique_ptr<RunProgress> progress_;
   std::unique_ptr<RecordedChoices> choices_;
   std::unique_ptr<StallCheck> stall_;

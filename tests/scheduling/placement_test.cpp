@@ -112,6 +112,64 @@ TEST(Placement, ByAxisDividesNoGroup) {
   for (std::uint32_t rank = 0; rank < 16; ++rank) EXPECT_EQ(gpus[rank], rank % 8 + 12 * (rank / 8));
 }
 
+TEST(Placement, TopologyAwareTakesTheFullestHostThatHasRoom) {
+  Request request(4);
+  for (const std::uint32_t gpu : {0U, 1U, 2U, 3U}) request.taken[gpu] = true;
+  EXPECT_THAT(request.place("kind: topology_aware"), ElementsAre(4, 5, 6, 7));
+  request.ranks = 5;
+  EXPECT_THAT(request.place("kind: topology_aware"), ElementsAre(8, 9, 10, 11, 12));
+  request.ranks = 12;  // a whole host, and the rest on the fullest one
+  EXPECT_THAT(request.place("kind: topology_aware"), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7));
+  request.ranks = 29;
+  EXPECT_THAT(request.refusal("kind: topology_aware"), HasSubstr("only 28 are free"));
+}
+
+TEST(Placement, TopologyAwarePutsTheHeaviestAxisInside) {
+  Request request(4);
+  request.axes = {{"dp", 2}, {"tp", 2}};  // rank = dp + 2 tp
+  EXPECT_THAT(request.place("kind: topology_aware"), ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(request.place("{kind: topology_aware, order: [dp]}"), ElementsAre(0, 1, 2, 3));
+}
+
+// A fat tree of 16 hosts has racks of two and pods of four. Host 0 is taken.
+class FatTree {
+ public:
+  FatTree() { taken_[0] = true; }
+  PlacedRanks place(const std::string& placement, std::uint32_t ranks) const {
+    const PlacementView view{cluster_, taken_, ranks, {}, "job", 1};
+    return place_ranks(parse_config(placement, "test.yaml"), view, std::vector<bool>(16, false));
+  }
+
+ private:
+  Cluster cluster_ = build_cluster(parse_config("topology: {kind: fat_tree, k: 4}", "test.yaml"));
+  std::vector<bool> taken_ = std::vector<bool>(16, false);
+};
+
+TEST(Placement, TopologyAwareTakesTheSmallestSubtree) {
+  const FatTree tree;
+  EXPECT_THAT(tree.place("kind: topology_aware", 1).gpus, ElementsAre(1));
+  EXPECT_THAT(tree.place("kind: topology_aware", 2).gpus, ElementsAre(2, 3)) << "a whole rack";
+  EXPECT_THAT(tree.place("kind: topology_aware", 3).gpus, ElementsAre(2, 3, 1)) << "the pod with three free";
+  EXPECT_THAT(tree.place("kind: topology_aware", 6).gpus, ElementsAre(4, 5, 6, 7, 2, 3))
+      << "a pod and a rack";
+}
+
+TEST(Placement, WholeBlocksAreNotShared) {
+  const FatTree tree;
+  const PlacedRanks rack = tree.place("{kind: whole_blocks, block: rack}", 1);
+  EXPECT_THAT(rack.gpus, ElementsAre(2));
+  EXPECT_THAT(rack.idle, ElementsAre(3));
+  const PlacedRanks pod = tree.place("{kind: whole_blocks, block: pod}", 2);
+  EXPECT_THAT(pod.gpus, ElementsAre(4, 5));
+  EXPECT_THAT(pod.idle, ElementsAre(6, 7));
+  Request request(4);
+  request.taken[3] = true;
+  EXPECT_THAT(request.place("kind: whole_blocks"), ElementsAre(8, 9, 10, 11));
+  for (const std::uint32_t gpu : {8U, 16U, 24U}) request.taken[gpu] = true;
+  EXPECT_THAT(request.refusal("kind: whole_blocks"),
+              HasSubstr("4 ranks, but only 0 GPUs are in whole hosts that no other job uses"));
+}
+
 TEST(Placement, ByAxisRefusesWhatIsNoAxisOrNoRail) {
   Request request(16);
   EXPECT_THAT(request.refusal("kind: by_axis"), HasSubstr("has no axes"));

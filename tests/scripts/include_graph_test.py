@@ -18,7 +18,7 @@ PUBLIC_HEADERS = {
     "network": {"fabric.h", "fabric_shard.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
     "transport": {"circuit_control.h", "network_counters.h", "endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
                   "port_passage.h", "transfer_traits.h", "sender/timer_queue.h", "congestion/congestion_control.h", "reliability/reliability.h"},
-    "scheduling": {"placement.h", "scheduling_intervals.h", "scheduling_parameters.h", "job/job_scheduler.h", "task/task_scheduler.h",
+    "scheduling": {"placement.h", "job_facts.h", "job_traffic.h", "scheduling_intervals.h", "scheduling_parameters.h", "job/job_scheduler.h", "task/task_scheduler.h",
                    "task/communication_times.h", "task/job_profile.h", "task/operation_graph.h", "views.h", "view_history.h", "view_keeper.h", "network_view.h",
                    "network_reader.h", "demand_view.h", "flow/flow_scheduler.h", "flow/flow_summary.h", "flow/flow_splitter.h",
                    "flow/scheduled_endpoint.h", "flow/split_endpoint.h"},

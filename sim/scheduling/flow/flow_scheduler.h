@@ -21,6 +21,7 @@
 #include "sim/core/stream.h"
 #include "sim/core/units.h"
 #include "sim/scheduling/demand_view.h"
+#include "sim/scheduling/job_facts.h"
 #include "sim/scheduling/network_view.h"
 #include "sim/scheduling/views.h"
 #include "sim/topology/graph.h"
@@ -81,6 +82,10 @@ class FlowFacts {
                                             Bytes payload) const = 0;
   // Returns the name of the flow's communication in its job's workload; "" if it has none.
   virtual std::string name(const FlowView& flow) const = 0;
+  // These need FlowNeeds::jobs. job() returns what is known of a job. sent() returns the mean bytes that it
+  // sends from one GPU to another in an iteration; 0 before an iteration has ended.
+  virtual JobFacts job(JobId /*job*/) const { return {}; }
+  virtual Bytes sent(JobId /*job*/, GpuId /*source*/, GpuId /*destination*/) const { return 0; }
 };
 
 // FlowsView: what decide() sees. Fields that the scheduler does not name in needs().views, or that are off,
@@ -145,6 +150,7 @@ struct FlowNeeds {
   bool central = false;       // decide() is called when flows have begun or ended
   bool sizes = false;         // decide() is also called when messages have added bytes to flows
   bool empty = false;         // decide() is also called when no flow has bytes left, with an empty view
+  bool jobs = false;          // it asks for FlowFacts::job() and sent()
   std::uint32_t classes = 1;  // data classes that the network must have (network.switch.classes)
   Time every = kNever;        // it decides so often; scheduling.interval must not be longer
   ViewFields views = {};      // fields of views that it uses, if they are on (scheduling.views)

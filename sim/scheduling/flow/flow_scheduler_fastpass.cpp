@@ -203,6 +203,11 @@ class Fastpass final : public FlowScheduler {
     return static_cast<std::uint64_t>(time_of(view, flow) / slot_.sends) + 1;
   }
 
+  // Forgets flows that had nothing to send for long.
+  void forget() {
+    std::erase_if(known_, [&](const auto& one) { return one.second.seen + kRemembered <= number_; });
+  }
+
   FastpassParameters p_;
   SlotLength slot_;
   Time packet_ = 0, least_packet_ = 0;  // FlowPaths::wire and least_wire of the fastest port; 0: not known

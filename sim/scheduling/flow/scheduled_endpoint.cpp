@@ -30,6 +30,12 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
   std::string name(const FlowView& flow) const override {
     return endpoint_.names_ ? endpoint_.names_(flow.job, flow.name) : "";
   }
+  JobFacts job(JobId job) const override {
+    return endpoint_.job_facts_ ? endpoint_.job_facts_(job) : JobFacts{};
+  }
+  Bytes sent(JobId job, GpuId source, GpuId destination) const override {
+    return endpoint_.traffic_ != nullptr ? endpoint_.traffic_->sent(job, source, destination) : 0;
+  }
 
  private:
   ScheduledEndpoint& endpoint_;

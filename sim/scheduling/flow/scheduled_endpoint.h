@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/core/engine.h"
@@ -23,6 +24,7 @@
 #include "sim/scheduling/flow/flow_scheduler.h"
 #include "sim/scheduling/flow/flow_summary.h"
 #include "sim/scheduling/flow/flow_table.h"
+#include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/view_history.h"
 #include "sim/scheduling/view_keeper.h"
@@ -50,6 +52,13 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   // `keeper` must outlive this; with null all fields are of the present, and there are no views of other
   // layers.
   void connect(SchedulingIntervals& intervals, NameOfCommunication names, ViewKeeper* keeper = nullptr);
+  // Returns whether the scheduler needs set_jobs().
+  bool needs_jobs() const { return needs_.jobs; }
+  // Sets what the scheduler can ask about jobs. Must be called before the run; `traffic` must outlive this.
+  void set_jobs(std::function<JobFacts(JobId)> facts, const JobTraffic& traffic) {
+    job_facts_ = std::move(facts);
+    traffic_ = &traffic;
+  }
   const std::string& name() const { return setup_.name; }
   // Returns whether the scheduler decides at intervals.
   bool is_central() const { return needs_.central; }
@@ -112,6 +121,8 @@ class ScheduledEndpoint final : public EndpointDecorator, private MessageListene
   std::unordered_map<std::uint32_t, FlowPlace> places_;  // by FlowId; looked up only, never iterated
   std::uint32_t next_id_ = 0;
   NameOfCommunication names_;
+  std::function<JobFacts(JobId)> job_facts_;  // empty, and traffic_ null: the scheduler does not need them
+  const JobTraffic* traffic_ = nullptr;
   std::vector<FlowView> views_;  // of the present call of decide()
   Time again_ = kNever;          // time of the next call that the scheduler asked for
   FlowSchedulingSummary counts_;

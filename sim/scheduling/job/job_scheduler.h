@@ -15,6 +15,7 @@
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
 #include "sim/scheduling/demand_view.h"
+#include "sim/scheduling/job_facts.h"
 #include "sim/scheduling/network_view.h"
 #include "sim/scheduling/views.h"
 
@@ -40,9 +41,16 @@ struct JobState {
   std::uint32_t iterations_done = 0;
   // Mean time of its iterations so far without waits; before the first, what the workload tells; 0: unknown.
   Time iteration_time = 0;
-  std::string_view vc;          // virtual cluster, "" for none
-  double gpu_seconds = 0;       // GPUs held, summed over the time for which it held them
-  std::span<const GpuId> gpus;  // by rank, those that it holds; empty: none
+  std::string_view vc;             // virtual cluster, "" for none
+  double gpu_seconds = 0;          // GPUs held, summed over the time for which it held them
+  std::span<const GpuId> gpus;     // by rank, those that it holds; empty: none
+  std::uint8_t priority = 0;       // of its messages at least, and the data class of those of class 0,
+  std::uint8_t traffic_class = 0;  // as the list of jobs gives them
+  // These need JobNeeds::traffic, and are filled in for a job that holds GPUs. `traffic` has its mean bytes
+  // of an iteration over each link of the fabric, by rising PortId. It is empty before an iteration has
+  // ended.
+  IterationWork work;
+  std::span<const LinkBytes> traffic;
 
   bool waits() const { return phase == Phase::queued || phase == Phase::paused; }
 };
@@ -59,9 +67,10 @@ struct ClusterState {
   std::vector<std::uint32_t> free_by_host;  // by host
 };
 
-// JobSchedulerView: what a job scheduler sees when it is called. Fields that it does not name in needs().views,
-// or that are off, are hidden.
-// - `jobs`: the iterations, the time of one and the GPU seconds in JobState are as old as the field's age says.
+// JobSchedulerView: what a job scheduler sees when it is called. Fields that it does not name in
+// needs().views, or that are off, are hidden.
+// - `jobs`: the iterations, the time of one and the GPU seconds in JobState are as old as the field's age
+// says.
 //   Of a job that has come since, it sees what the workload tells. Hidden: all of these are 0.
 // - `deadlines`: JobState::deadline is known so long after the submission; before, or hidden, it is kNever.
 struct JobSchedulerView {
@@ -72,6 +81,7 @@ struct JobSchedulerView {
   const ClusterState& cluster;
   NetworkView network = {};
   DemandView demand = {};
+  std::span<const BitRate> port_rates = {};  // with JobNeeds::traffic: rate of each link, by PortId, bit/s
 };
 
 // JobDecisions: takes the decisions. Each acts at once.
@@ -83,6 +93,9 @@ class JobDecisions {
   virtual bool start(JobId job) = 0;
   // Does the same on GPUs that the caller names, one for each rank. Returns false if one of them is not free.
   virtual bool start(JobId job, const std::vector<GpuId>& gpus) = 0;
+  // Returns whether the placements of `jobs`, one after the other, would find GPUs if those of `without` held
+  // none. The jobs may be among them.
+  virtual bool would_fit(std::span<const JobId> jobs, std::span<const JobId> without) const = 0;
   // Pauses a running job at the end of the iteration in which its first rank is. Its GPUs are free at the
   // next scheduling interval after it. A job in its last iteration ends instead. Only allowed with
   // JobNeeds::pauses.
@@ -97,9 +110,12 @@ class JobDecisions {
 
 // JobNeeds: what a job scheduler asks for.
 struct JobNeeds {
-  bool iterations = false;  // it is also called after each end of an iteration of any job
-  bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
-  ViewFields views = {};    // fields of views that it uses, if they are on (scheduling.views)
+  bool iterations = false;       // it is also called after each end of an iteration of any job
+  bool pauses = false;           // it may pause and shift jobs, which is not possible with gpus.failures
+  bool traffic = false;          // it sees JobState::work and traffic, which needs a packet fabric
+  std::uint32_t classes = 1;     // data classes that the network must have (network.switch.classes)
+  std::uint32_t nic_levels = 1;  // above 1: levels of priority that it uses (transport.nic_priorities)
+  ViewFields views = {};         // fields of views that it uses, if they are on (scheduling.views)
   ViewFields required = {};  // of these, those without which it cannot decide: a run without them is refused
 };
 
@@ -124,16 +140,21 @@ class JobScheduler {
   Time move_;
 };
 
-// MoveParameters: the parameter that every job scheduler with pauses has.
+// MoveParameters: the parameters that every job scheduler with pauses has.
 struct MoveParameters {
   Time move = 0;
+  bool defragment = false;
 };
 template <class P>
 Parameters<P> move_parameters() {
-  return Parameters<P>().time(
-      "move", &P::move, {0, 10'000 * kSecond},
-      "time from the decision to resume a paused job until its next iteration begins, "
-      "as for a checkpoint that is written and read; the job holds its GPUs meanwhile");
+  return Parameters<P>()
+      .time("move", &P::move, {0, 10'000 * kSecond},
+            "time from the decision to resume a paused job until its next iteration begins, "
+            "as for a checkpoint that is written and read; the job holds its GPUs meanwhile")
+      .flag(
+          "defragment", &P::defragment,
+          "running jobs are moved where enough GPUs are free for the first job that waits, but its placement "
+          "cannot use them; only if it would wait longer than the moves cost");
 }
 
 }  // namespace netsim

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/scheduling/job/defragmentation.h"
 #include "sim/scheduling/job/job_order.h"
 
 namespace netsim {
@@ -30,12 +31,12 @@ const Parameters<LasParameters>& las_parameters() {
 
 class Las final : public JobScheduler {
  public:
-  explicit Las(const LasParameters& p) : JobScheduler(p.move), p_(p) {}
+  explicit Las(const LasParameters& p) : JobScheduler(p.move), p_(p), defragmentation_(p) {}
   JobNeeds needs() const override { return {.iterations = true, .pauses = true, .views = {ViewField::jobs}}; }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     const auto place = [&](const JobState& job) { return std::pair{queue_of(job), job.started}; };
-    run_first(sorted_jobs(view, [&](const JobState& a, const JobState& b) { return place(a) < place(b); }),
-              view.cluster, decisions);
+    auto order = sorted_jobs(view, [&](const JobState& a, const JobState& b) { return place(a) < place(b); });
+    if (!defragmentation_.decide(view, order, decisions)) run_first(order, view.cluster, decisions);
   }
 
  private:
@@ -46,6 +47,7 @@ class Las final : public JobScheduler {
     return queue;
   }
   LasParameters p_;
+  Defragmentation defragmentation_;
 };
 
 const Registration<JobScheduler> kLas{

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/registry.h"
+#include "sim/scheduling/job/defragmentation.h"
 #include "sim/scheduling/job/job_order.h"
 
 namespace netsim {
@@ -25,19 +26,21 @@ std::pair<bool, double> due_order(const JobState& job, Time now) {
 
 class Sla final : public JobScheduler {
  public:
-  explicit Sla(const SlaParameters& p) : JobScheduler(p.move), pauses_(p.pauses) {}
+  explicit Sla(const SlaParameters& p) : JobScheduler(p.move), p_(p), defragmentation_(p) {}
   JobNeeds needs() const override {
-    return {.pauses = pauses_, .views = {ViewField::jobs, ViewField::deadlines}};
+    return {.pauses = p_.pauses || p_.defragment, .views = {ViewField::jobs, ViewField::deadlines}};
   }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
-    const auto order = sorted_jobs(view, [&](const JobState& a, const JobState& b) {
+    auto order = sorted_jobs(view, [&](const JobState& a, const JobState& b) {
       return due_order(a, view.now) < due_order(b, view.now);
     });
-    run_in_order(order, pauses_, view.cluster, decisions);
+    if (!defragmentation_.decide(view, order, decisions))
+      run_in_order(order, p_.pauses, view.cluster, decisions);
   }
 
  private:
-  bool pauses_;
+  SlaParameters p_;
+  Defragmentation defragmentation_;
 };
 
 const Registration<JobScheduler> kSla{

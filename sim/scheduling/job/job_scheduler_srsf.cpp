@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sim/core/registry.h"
+#include "sim/scheduling/job/defragmentation.h"
 #include "sim/scheduling/job/job_order.h"
 
 namespace netsim {
@@ -15,17 +16,21 @@ struct SrsfParameters : MoveParameters {
 
 class Srsf final : public JobScheduler {
  public:
-  explicit Srsf(const SrsfParameters& p) : JobScheduler(p.move), pauses_(p.pauses) {}
-  JobNeeds needs() const override { return {.pauses = pauses_, .views = {ViewField::jobs}}; }
+  explicit Srsf(const SrsfParameters& p) : JobScheduler(p.move), p_(p), defragmentation_(p) {}
+  JobNeeds needs() const override {
+    return {.pauses = p_.pauses || p_.defragment, .views = {ViewField::jobs}};
+  }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     const auto service = [](const JobState& job) { return seconds_left(job) * job.ranks; };
-    const auto order =
+    auto order =
         sorted_jobs(view, [&](const JobState& a, const JobState& b) { return service(a) < service(b); });
-    run_in_order(order, pauses_, view.cluster, decisions);
+    if (!defragmentation_.decide(view, order, decisions))
+      run_in_order(order, p_.pauses, view.cluster, decisions);
   }
 
  private:
-  bool pauses_;
+  SrsfParameters p_;
+  Defragmentation defragmentation_;
 };
 
 const Registration<JobScheduler> kSrsf{

@@ -34,7 +34,7 @@ class ByAxis final : public Placement {
     check_hosts(view);
     const std::vector<GpuId> free = gpus_for(view);
     std::vector<GpuId> gpus(view.ranks);
-    for (RankId rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[index_of(view, order, rank)];
+    for (RankId rank = 0; rank < view.ranks; ++rank) gpus[rank] = free[number_in_order(view, order, rank)];
     return gpus;
   }
 
@@ -113,23 +113,6 @@ class ByAxis final : public Placement {
                       "neighbours along this axis would not be on one rail",
                       filled, group.gpus));
     }
-  }
-
-  // Returns the rank's number if the axes are counted in that order.
-  static std::uint32_t index_of(const PlacementView& view, const std::vector<std::size_t>& order,
-                                RankId rank) {
-    std::vector<std::uint32_t> coordinates;
-    std::uint32_t left = rank;
-    for (const auto& [name, size] : view.axes) {
-      coordinates.push_back(left % size);
-      left /= size;
-    }
-    std::uint32_t index = 0, stride = 1;
-    for (const std::size_t axis : order) {
-      index += coordinates[axis] * stride;
-      stride *= view.axes[axis].second;
-    }
-    return index;
   }
 
   std::vector<ConfigNode> inside_, along_;

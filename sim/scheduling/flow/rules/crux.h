@@ -10,14 +10,9 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/scheduling/job_facts.h"
 
 namespace netsim {
-
-// LinkBytes: what an iteration of a job sends over a link.
-struct LinkBytes {
-  std::uint32_t link = 0;
-  Bytes bytes = 0;
-};
 
 // PathChoice: a part of a job's traffic that can go several ways, such as a flow with its equal-cost paths.
 // Each option says what it puts on which links. There is at least one.
