@@ -27,6 +27,7 @@
 #include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
 #include "sim/scheduling/job/job_scheduler.h"
+#include "sim/scheduling/job/phase_book.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/scheduling_parameters.h"
@@ -49,6 +50,7 @@ class JobManager {
     bool packet_network = true;          // false: the network is ideal
     SchedulingIntervals& intervals;      // used only if jobs wait in a queue
     std::uint64_t seed = 1;
+    PhaseRecorder* phases = nullptr;  // null: the job scheduler does not ask for phases
   };
   // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has the GPUs that
   // it would have alone, until it begins. If its state is made when it begins, it has none. Throws
@@ -79,6 +81,8 @@ class JobManager {
   const ManagedJob& state(JobId job) const { return states_[job]; }
   // Returns the use of the cluster, a line for each change; empty without a queue.
   const std::vector<ClusterUse>& uses() const { return uses_; }
+  // Returns the notes of the job scheduler, for the report of the run.
+  std::vector<std::string> notes() const { return scheduler_->notes(); }
   // Returns a line for each job in the queue with what it waits for, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
@@ -93,6 +97,7 @@ class JobManager {
   };
   using Stage = ManagedJob::Stage;
   class Decisions;
+  class Facts;
 
   static std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<std::uint32_t>& gpus);
 
@@ -113,6 +118,9 @@ class JobManager {
   bool settle_stage(JobId job);
   void end_job(JobId job);
   void note_uses();
+  void open_phases();
+  void measure_phases();
+  std::vector<std::vector<std::uint32_t>> candidates(JobId job, std::uint32_t most) const;
   JobState state_of(JobId job) const;
   bool start_if_free(JobId job, const std::vector<std::uint32_t>* gpus);
   std::optional<PlacedRanks> place_on(JobId job, const std::vector<std::uint32_t>& gpus) const;
@@ -147,6 +155,7 @@ class JobManager {
   std::unique_ptr<Recovery> recovery_;
   std::vector<bool> shares_;  // by job: its placement lets it share GPUs with others
   std::unique_ptr<JobScheduler> scheduler_;
+  std::optional<PhaseBook> phases_;  // the job scheduler asks for phases
   bool is_managed_ = false;
   bool has_queue_ = false;
   bool default_shares_ = false;         // the placement of the configuration lets jobs share GPUs

@@ -31,6 +31,21 @@ class JobManager::Decisions final : public JobDecisions {
   JobManager& manager_;
 };
 
+// Facts: answers what the job scheduler asks.
+class JobManager::Facts final : public JobFacts {
+ public:
+  explicit Facts(const JobManager& manager) : manager_(manager) {}
+  std::vector<std::vector<std::uint32_t>> candidates(JobId job, std::uint32_t most) const override {
+    return manager_.candidates(job, most);
+  }
+  IterationPhases phases_on(JobId job, const std::vector<std::uint32_t>& gpus) const override {
+    return manager_.phases_ ? manager_.phases_->phases_on(job, gpus) : IterationPhases{};
+  }
+
+ private:
+  const JobManager& manager_;
+};
+
 // ---- Arrivals
 
 void JobManager::begin() {
@@ -115,11 +130,13 @@ void JobManager::iteration_ended(JobId job) {
 void JobManager::decide() {
   settle_stages();
   count_gpus();
+  measure_phases();
   std::vector<JobState> jobs;
   jobs.reserve(live_.size());
   for (const JobId job : live_) jobs.push_back(state_of(job));
   Decisions decisions(*this);
-  scheduler_->decide({environment_.engine.now(), jobs, gpus_}, decisions);
+  const Facts facts(*this);
+  scheduler_->decide({environment_.engine.now(), jobs, gpus_, &facts}, decisions);
   note_uses();
 }
 
@@ -153,6 +170,7 @@ void JobManager::end_job(JobId job) {
   ManagedJob& state = states_[job];
   if (state.stage == Stage::ended) return;
   state.stage = Stage::ended;
+  if (phases_) phases_->end(job);
   if (!descriptions_[job].at_begin) return;
   jobs_.release(job);
   times_[job].reset();
@@ -173,6 +191,7 @@ JobState JobManager::state_of(JobId number) const {
   state.deadline = job.deadline;
   state.weight = job.weight;
   state.vc = job.vc;
+  state.name = job.name;
   state.iterations = job.source->iterations().value_or(0);
   const std::vector<Time>& ends = run.iteration_ends();
   state.iterations_done = static_cast<std::uint32_t>(ends.size());
@@ -184,6 +203,8 @@ JobState JobManager::state_of(JobId number) const {
   } else {
     state.iteration_time = job.source->expected_iteration();
   }
+  state.iteration_began = managed.iteration_begin(ends);
+  if (phases_ && managed.holds_gpus()) state.phases = phases_->phases(number);
   if (managed.started != kNever)
     state.gpu_seconds = to_seconds(now - managed.started - managed.paused_until(now)) * state.ranks;
   if (managed.holds_gpus()) state.gpus = run.plan().gpus;
@@ -242,7 +263,8 @@ void JobManager::begin_job(JobId job, PlacedRanks placed) {
   times_[job] = std::move(times);
   if (is_managed_) shares_[job] = placed.shared;
   state.stage = Stage::running;
-  state.started = environment_.engine.now();
+  state.started = state.went_on = environment_.engine.now();
+  if (phases_) phases_->place(job, jobs_.job(job).plan().gpus);
   holders_.push_back(job);
   recovery_->start(job);
 }
@@ -253,6 +275,7 @@ void JobManager::resume_job(JobId job, PlacedRanks placed) {
   std::unique_ptr<ComputeTimes> times = times_of(descriptions_[job], placed.gpus);
   jobs_.move(job, std::move(placed.gpus), *times);
   times_[job] = std::move(times);
+  if (phases_) phases_->place(job, jobs_.job(job).plan().gpus);
   shares_[job] = placed.shared;
   holders_.push_back(job);
   ManagedJob& state = states_[job];
@@ -271,7 +294,8 @@ void JobManager::go_on_at(JobId job, Time time) {
 void JobManager::go_on(JobId job) {
   ManagedJob& state = states_[job];
   --moving_;
-  state.moved += environment_.engine.now() - state.paused_at;
+  state.went_on = environment_.engine.now();
+  state.moved += state.went_on - state.paused_at;
   state.iterations_before = static_cast<std::uint32_t>(jobs_.job(job).iteration_ends().size());
   state.waited_before = std::exchange(state.waited, state.paused + state.moved);
   state.stage = Stage::running;

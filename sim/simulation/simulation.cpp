@@ -44,7 +44,8 @@ Simulation::Simulation(SimulationSetup setup)
   connect_journals();
   manager_ = std::make_unique<JobManager>(
       JobManager::Environment{setup_.config, system_.engine(), system_.cluster(), system_.models(), *jobs_,
-                              system_.circuits(), system_.packets() != nullptr, intervals_, setup_.seed},
+                              system_.circuits(), system_.packets() != nullptr, intervals_, setup_.seed,
+                              system_.phases()},
       std::move(descriptions));
   manager_->on_job_added([this](const JobDescription& job) {
     recorder_->add_job();

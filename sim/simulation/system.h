@@ -12,6 +12,7 @@
 #include "sim/core/engine.h"
 #include "sim/report/output_parameters.h"
 #include "sim/scheduling/flow/scheduled_endpoint.h"
+#include "sim/scheduling/job/phase_recorder.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/structure.h"
 #include "sim/topology/topology.h"
@@ -40,6 +41,8 @@ class System {
   // Return null if the configuration names no flow scheduler.
   const ScheduledEndpoint* flows() const { return flows_; }
   ScheduledEndpoint* flows() { return flows_; }
+  // Returns null if the job scheduler does not ask for the phases of jobs.
+  PhaseRecorder* phases() { return phases_; }
   // Returns null if the network has no optical circuits that jobs can request.
   CircuitControl* circuits() { return circuits_; }
   // Returns the structure of the cluster, with its bisection while all links that faults take down are down.
@@ -59,6 +62,7 @@ class System {
   std::uint32_t next_origin() const { return next_origin_; }
 
  private:
+  void record_phases();
   void schedule_flows();
 
   const ConfigNode& root_;
@@ -71,6 +75,7 @@ class System {
   std::vector<TransportFigures> transports_;
   PacketNetwork* packets_ = nullptr;
   ScheduledEndpoint* flows_ = nullptr;
+  PhaseRecorder* phases_ = nullptr;
   CircuitControl* circuits_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;

@@ -1,5 +1,5 @@
 // FlowPorts: finds the ports of the fabric that all packets between two GPUs pass, where switches choose for
-// each packet. Private to sim/scheduling/flow.
+// each packet.
 #pragma once
 
 #include <cstdint>

@@ -34,11 +34,10 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
 ScheduledEndpoint::ScheduledEndpoint(std::unique_ptr<Endpoint> network,
                                      std::unique_ptr<FlowScheduler> scheduler, Engine& engine,
                                      const Cluster& cluster, Setup setup)
-    : network_(std::move(network)),
+    : ForwardingEndpoint(std::move(network), cluster),
       scheduler_(std::move(scheduler)),
       needs_(scheduler_->needs()),
       engine_(engine),
-      cluster_(cluster),
       setup_(std::move(setup)),
       ports_(cluster) {
   for (std::uint32_t set = 0; set < engine.sets(); ++set)
@@ -59,11 +58,6 @@ void ScheduledEndpoint::connect(SchedulingIntervals& intervals, NameOfCommunicat
 
 // ---- Messages. These are called from events of the source's set.
 
-bool ScheduledEndpoint::is_scheduled(const Message& message) const {
-  return !message.credit && message.aggregation.is_none() && message.source != message.destination &&
-         network_->reach(message.source, message.destination) == Reach::scale_out;
-}
-
 // Returns the number of the message's queue pair between its two GPUs.
 std::uint32_t ScheduledEndpoint::lane_of(const Message& message) const {
   if (message.traits.own_queue_pair) return message.traits.channel;
@@ -72,7 +66,7 @@ std::uint32_t ScheduledEndpoint::lane_of(const Message& message) const {
 }
 
 MessageHandle ScheduledEndpoint::send(const SendRequest& request) {
-  if (!is_scheduled(request.message)) return network_->send(request);
+  if (!crosses_fabric(request.message)) return network_->send(request);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
   const MessageHandle handle = tables_[set]->send(request, lane_of(request.message), now_of(set));
   ask(set);
@@ -88,7 +82,7 @@ Bytes ScheduledEndpoint::cancel(const MessageHandle& message) {
 }
 
 void ScheduledEndpoint::message_left(const SendRequest& request) {
-  if (!is_scheduled(request.message)) return listener_->message_left(request);
+  if (!crosses_fabric(request.message)) return listener_->message_left(request);
   SendRequest own = request;
   own.note = tables_[setup_.set_of_gpu[request.message.source]]->note_of(request);
   listener_->message_left(own);
@@ -96,7 +90,7 @@ void ScheduledEndpoint::message_left(const SendRequest& request) {
 
 void ScheduledEndpoint::message_sent(const SendCompletion& completion) {
   const SendRequest& request = completion.request;
-  if (!is_scheduled(request.message)) return listener_->message_sent(completion);
+  if (!crosses_fabric(request.message)) return listener_->message_sent(completion);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
   SendRequest own = request;
   own.note = tables_[set]->note_of(request);

@@ -19,12 +19,11 @@
 #include "sim/scheduling/flow/flow_summary.h"
 #include "sim/scheduling/flow/flow_table.h"
 #include "sim/scheduling/scheduling_intervals.h"
-#include "sim/topology/linked_gpus.h"
-#include "sim/transport/endpoint.h"
+#include "sim/transport/forwarding_endpoint.h"
 
 namespace netsim {
 
-class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private MessageListener {
+class ScheduledEndpoint final : public ForwardingEndpoint, private MessageListener {
  public:
   struct Setup {
     std::string name;                        // kind of the scheduler
@@ -52,44 +51,6 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   MessageHandle send(const SendRequest& request) override;
   Bytes cancel(const MessageHandle& message) override;
 
-  // All other functions are those of the network.
-  bool aggregates() const override { return network_->aggregates(); }
-  std::string objection(const SwitchAggregation& aggregation) const override {
-    return network_->objection(aggregation);
-  }
-  AggregationId add_aggregation(const SwitchAggregation& aggregation) override {
-    return network_->add_aggregation(aggregation);
-  }
-  void begin_anew(GpuId source, JobId job) override { network_->begin_anew(source, job); }
-  bool hold(const MessageHandle& message) override { return network_->hold(message); }
-  bool release(const MessageHandle& message) override { return network_->release(message); }
-  bool set_priority(const MessageHandle& message, std::uint8_t priority) override {
-    return network_->set_priority(message, priority);
-  }
-  bool set_rate(const MessageHandle& message, BitRate rate) override {
-    return network_->set_rate(message, rate);
-  }
-  bool set_path(const MessageHandle& message, std::uint32_t hint) override {
-    return network_->set_path(message, hint);
-  }
-  Bytes left(const MessageHandle& message) const override { return network_->left(message); }
-  std::uint32_t path_count(const Message& message) const override { return network_->path_count(message); }
-  std::vector<PortId> path_of(const Message& message) const override { return network_->path_of(message); }
-  void tell_delays() override { network_->tell_delays(); }
-  bool ways_differ() const override { return network_->ways_differ(); }
-  Reach reach(GpuId source, GpuId destination) const override { return network_->reach(source, destination); }
-  Time delay_inside(GpuId source, GpuId destination) const override {
-    return network_->delay_inside(source, destination);
-  }
-  BitRate direct_rate(GpuId source, GpuId destination) const override {
-    return network_->direct_rate(source, destination);
-  }
-  GpuSite site(GpuId gpu) const override { return network_->site(gpu); }
-  std::uint32_t gpu_count() const override { return network_->gpu_count(); }
-  std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
-    return netsim::linked_gpus(cluster_);
-  }
-
  private:
   // Place of a flow: its set, and its index in the set's table.
   struct FlowPlace {
@@ -101,7 +62,6 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   void message_sent(const SendCompletion& completion) override;
   void message_left(const SendRequest& request) override;
 
-  bool is_scheduled(const Message& message) const;
   std::uint32_t lane_of(const Message& message) const;
   Time now_of(std::uint32_t set) const { return engine_.set(set).loop().now(); }
   void ask(std::uint32_t set);
@@ -115,11 +75,9 @@ class ScheduledEndpoint final : public Endpoint, public KnowsLinkedGpus, private
   bool act(const FlowDecisions::Decision& decision, FlowPlace place);
   void find_ports(FlowEntry& flow);
 
-  std::unique_ptr<Endpoint> network_;
   std::unique_ptr<FlowScheduler> scheduler_;
   FlowNeeds needs_;
   Engine& engine_;
-  const Cluster& cluster_;
   Setup setup_;
   FlowPorts ports_;
   MessageListener* listener_ = nullptr;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "sim/core/units.h"
 
 namespace netsim {
+
+struct IterationPhases;  // job_phases.h
 
 // JobState: what a job scheduler knows of one job.
 struct JobState {
@@ -37,7 +40,14 @@ struct JobState {
   std::uint32_t iterations_done = 0;
   // Mean time of its iterations so far without waits; before the first, what the workload tells; 0: unknown.
   Time iteration_time = 0;
-  std::string_view vc;                  // virtual cluster, "" for none
+  std::string_view vc;  // virtual cluster, "" for none
+  // Begin of its present iteration at all ranks: the end of the one before, or later if it was held. kNever
+  // before its begin.
+  Time iteration_began = kNever;
+  // When in an iteration it communicates, on the GPUs that it holds. Null: not known, or JobNeeds::phases is
+  // 0. It is valid until the end of decide().
+  const IterationPhases* phases = nullptr;
+  std::string_view name;
   double gpu_seconds = 0;               // GPUs held, summed over the time for which it held them
   std::span<const std::uint32_t> gpus;  // by rank, those that it holds; empty: none
 
@@ -56,6 +66,18 @@ struct ClusterState {
   std::vector<std::uint32_t> free_by_host;  // by host
 };
 
+// JobFacts: what else a job scheduler can ask. An answer costs more than a field.
+class JobFacts {
+ public:
+  virtual ~JobFacts() = default;
+  // Returns at most so many different sets of free GPUs, by rank, for a job that waits. The first is that of
+  // start(). Each other one is what the job's placement finds when GPUs of lower hosts are not free. Returns
+  // none if there is no place, and for jobs that share GPUs or use storage servers.
+  virtual std::vector<std::vector<std::uint32_t>> candidates(JobId job, std::uint32_t most) const = 0;
+  // Returns the phases that the job would have on these GPUs, by rank. They have no links if none are known.
+  virtual IterationPhases phases_on(JobId job, const std::vector<std::uint32_t>& gpus) const = 0;
+};
+
 // JobSchedulerView: what a job scheduler sees when it is called.
 struct JobSchedulerView {
   Time now = 0;
@@ -63,6 +85,7 @@ struct JobSchedulerView {
   // order of the list. Jobs that can never fit are left out.
   std::span<const JobState> jobs;
   const ClusterState& cluster;
+  const JobFacts* facts = nullptr;  // not null in a run
 };
 
 // JobDecisions: takes the decisions. Each acts at once.
@@ -90,6 +113,8 @@ class JobDecisions {
 struct JobNeeds {
   bool iterations = false;  // it is also called after each end of an iteration of any job
   bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
+  // Above 0: JobState::phases is measured. Activity that is interrupted for a shorter time is one phase.
+  Time phases = 0;
 };
 
 class JobScheduler {
@@ -102,6 +127,8 @@ class JobScheduler {
   virtual JobNeeds needs() const { return {}; }
   // Decides what the jobs do. It may keep state of its own: there is one object for a run.
   virtual void decide(const JobSchedulerView& view, JobDecisions& decisions) = 0;
+  // Returns notes about what it could not do, for the report of the run.
+  virtual std::vector<std::string> notes() const { return {}; }
 
  private:
   Time move_;

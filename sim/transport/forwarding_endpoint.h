@@ -1,0 +1,73 @@
+// ForwardingEndpoint: an Endpoint that passes every call on to another one, which it owns. A class that
+// stands between the executor and the network derives from it and overrides what it changes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/topology/linked_gpus.h"
+#include "sim/transport/endpoint.h"
+
+namespace netsim {
+
+class ForwardingEndpoint : public Endpoint, public KnowsLinkedGpus {
+ public:
+  // `cluster` must outlive this.
+  ForwardingEndpoint(std::unique_ptr<Endpoint> network, const Cluster& cluster)
+      : network_(std::move(network)), cluster_(cluster) {}
+
+  void set_listener(MessageListener* listener) override { network_->set_listener(listener); }
+  MessageHandle send(const SendRequest& request) override { return network_->send(request); }
+  Bytes cancel(const MessageHandle& message) override { return network_->cancel(message); }
+  bool aggregates() const override { return network_->aggregates(); }
+  std::string objection(const SwitchAggregation& aggregation) const override {
+    return network_->objection(aggregation);
+  }
+  AggregationId add_aggregation(const SwitchAggregation& aggregation) override {
+    return network_->add_aggregation(aggregation);
+  }
+  void begin_anew(GpuId source, JobId job) override { network_->begin_anew(source, job); }
+  bool hold(const MessageHandle& message) override { return network_->hold(message); }
+  bool release(const MessageHandle& message) override { return network_->release(message); }
+  bool set_priority(const MessageHandle& message, std::uint8_t priority) override {
+    return network_->set_priority(message, priority);
+  }
+  bool set_rate(const MessageHandle& message, BitRate rate) override {
+    return network_->set_rate(message, rate);
+  }
+  bool set_path(const MessageHandle& message, std::uint32_t hint) override {
+    return network_->set_path(message, hint);
+  }
+  Bytes left(const MessageHandle& message) const override { return network_->left(message); }
+  std::uint32_t path_count(const Message& message) const override { return network_->path_count(message); }
+  std::vector<PortId> path_of(const Message& message) const override { return network_->path_of(message); }
+  void tell_delays() override { network_->tell_delays(); }
+  bool ways_differ() const override { return network_->ways_differ(); }
+  Reach reach(GpuId source, GpuId destination) const override { return network_->reach(source, destination); }
+  Time delay_inside(GpuId source, GpuId destination) const override {
+    return network_->delay_inside(source, destination);
+  }
+  BitRate direct_rate(GpuId source, GpuId destination) const override {
+    return network_->direct_rate(source, destination);
+  }
+  GpuSite site(GpuId gpu) const override { return network_->site(gpu); }
+  std::uint32_t gpu_count() const override { return network_->gpu_count(); }
+  std::vector<std::vector<std::uint32_t>> linked_gpus() const override {
+    return netsim::linked_gpus(cluster_);
+  }
+
+ protected:
+  // Returns whether the message carries data of a workload over the fabric, outside aggregation groups.
+  bool crosses_fabric(const Message& message) const {
+    return !message.credit && message.aggregation.is_none() && message.source != message.destination &&
+           network_->reach(message.source, message.destination) == Reach::scale_out;
+  }
+
+  std::unique_ptr<Endpoint> network_;
+  const Cluster& cluster_;
+};
+
+}  // namespace netsim
