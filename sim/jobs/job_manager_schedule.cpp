@@ -223,6 +223,7 @@ bool JobManager::start_if_free(JobId job, const std::vector<std::uint32_t>* gpus
   } else {
     resume_job(job, std::move(*placed));
   }
+  if (phases_) environment_.intervals.ask();  // so that it can be shifted after its first iteration
   count_gpus();
   return true;
 }

@@ -18,6 +18,16 @@ BitRate peak_of(const PeriodicDemand& demand) {
   return peak;
 }
 
+// Lets each phase begin earlier by this part of the iteration time, but not before the end of another one.
+void begin_earlier(PeriodicDemand& demand, double margin) {
+  const auto by = static_cast<Time>(margin * static_cast<double>(demand.iteration));
+  Time last = 0;
+  for (DemandArc& arc : demand.arcs) {
+    arc.begin = std::max(last, arc.begin - by);
+    last = arc.end;
+  }
+}
+
 // Returns whether several jobs share the link and may exceed its capacity.
 bool can_congest(const SharedLink& link) {
   BitRate sum = 0;
@@ -44,7 +54,7 @@ Time wrapped(Time time, Time around) { return (time % around + around) % around;
 
 }  // namespace
 
-std::vector<SharedLink> shared_links(std::vector<JobOnLinks> jobs, const CassiniSettings& settings) {
+std::vector<SharedLink> shared_links(std::vector<JobOnLinks> jobs, const AlignmentSettings& settings) {
   std::sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.job < b.job; });
   std::map<PortId, SharedLink> by_port;
   for (const JobOnLinks& job : jobs) {
@@ -52,12 +62,13 @@ std::vector<SharedLink> shared_links(std::vector<JobOnLinks> jobs, const Cassini
       SharedLink& link = by_port[on_link.port];
       link.capacity = on_link.capacity;
       link.demands.push_back({job.job, job.phases->iteration, on_link.arcs});
+      begin_earlier(link.demands.back(), settings.margin);
     }
   }
   std::map<std::vector<JobId>, std::pair<double, SharedLink>> by_jobs;
   for (auto& [port, link] : by_port) {
     if (!can_congest(link)) continue;
-    const double score = compatibility_score(link, {}, settings);
+    const double score = compatibility_score(link, {}, settings.search);
     const auto [entry, added] = by_jobs.try_emplace(jobs_of(link), score, link);
     if (!added && score < entry->second.first) entry->second = {score, link};
   }
@@ -109,7 +120,7 @@ CassiniAlignment::Group CassiniAlignment::group_of(std::vector<SharedLink> links
   Group group{std::move(links), {}, 0, 0, 0};
   std::vector<LinkRotations> rotations;
   for (const SharedLink& link : group.links) {
-    rotations.push_back(best_rotations(link, settings_));
+    rotations.push_back(best_rotations(link, settings_.search));
     group.score += rotations.back().score / static_cast<double>(group.links.size());
   }
   if (auto shifts = time_shifts(group.links, rotations)) {
@@ -156,7 +167,7 @@ void CassiniAlignment::align(const Group& group, Time now, Jobs jobs, JobDecisio
     const JobState& job = state_of(shift.job, jobs);
     if (shift.job == group.anchor || job.phase != JobState::Phase::running) continue;
     const Time delay = realignment_delay(origin + shift.shift - anchor_shift, job.iteration_began,
-                                         on_circle(job.phases->iteration), tolerance_);
+                                         on_circle(job.phases->iteration), settings_.tolerance);
     if (delay > 0) delays.push_back({shift.job, delay});
   }
   if (delays.empty() || group.score - present_score(group, origin, jobs) < kWorthDelay) return;
@@ -171,14 +182,14 @@ double CassiniAlignment::present_score(const Group& group, Time origin, Jobs job
     for (const PeriodicDemand& demand : link.demands)
       offsets.push_back(
           wrapped(state_of(demand.job, jobs).iteration_began - origin, on_circle(demand.iteration)));
-    sum += compatibility_score(link, offsets, settings_);
+    sum += compatibility_score(link, offsets, settings_.search);
   }
   return sum / static_cast<double>(group.links.size());
 }
 
 // Returns the iteration time as the circle has it.
 Time CassiniAlignment::on_circle(Time iteration) const {
-  const Time resolution = settings_.resolution;
+  const Time resolution = settings_.search.resolution;
   return std::max<Time>(1, (iteration + resolution / 2) / resolution) * resolution;
 }
 

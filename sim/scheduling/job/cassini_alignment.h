@@ -25,14 +25,22 @@ struct JobOnLinks {
   const IterationPhases* phases = nullptr;
 };
 
+// AlignmentSettings: how jobs are compared and aligned.
+struct AlignmentSettings {
+  CassiniSettings search;
+  // A phase is taken to begin earlier by this part of the iteration time, so that phases that vary in length
+  // stay apart. The paper has none.
+  double margin = 0;
+  double tolerance = 0.05;  // a job is aligned again if it is off by more than this part of its iteration
+};
+
 // Returns the links that several of the jobs share and on which their demands together can exceed the
 // capacity. Links that the same jobs share count as one, the one with the lowest score without shifts.
-std::vector<SharedLink> shared_links(std::vector<JobOnLinks> jobs, const CassiniSettings& settings);
+std::vector<SharedLink> shared_links(std::vector<JobOnLinks> jobs, const AlignmentSettings& settings);
 
 class CassiniAlignment {
  public:
-  CassiniAlignment(const CassiniSettings& settings, double tolerance)
-      : settings_(settings), tolerance_(tolerance) {}
+  explicit CassiniAlignment(const AlignmentSettings& settings) : settings_(settings) {}
 
   // Delays the next iterations of running jobs that are off by more than the tolerance, where the delay
   // raises the score. Jobs of which no phases are known are left alone.
@@ -59,8 +67,7 @@ class CassiniAlignment {
   double present_score(const Group& group, Time origin, Jobs jobs) const;
   Time on_circle(Time iteration) const;
 
-  CassiniSettings settings_;
-  double tolerance_;
+  AlignmentSettings settings_;
   std::vector<SharedLink> links_;  // for which the groups were found
   std::vector<Group> groups_;
   std::vector<std::string> notes_;

@@ -113,7 +113,8 @@ class JobDecisions {
 struct JobNeeds {
   bool iterations = false;  // it is also called after each end of an iteration of any job
   bool pauses = false;      // it may pause and shift jobs, which is not possible with gpus.failures
-  // Above 0: JobState::phases is measured. Activity that is interrupted for a shorter time is one phase.
+  // Above 0: JobState::phases is measured. Activity that is interrupted for a shorter time is one phase. The
+  // scheduler is also called at the next interval after a job has started.
   Time phases = 0;
 };
 

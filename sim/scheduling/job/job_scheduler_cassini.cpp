@@ -17,6 +17,7 @@ struct CassiniParameters {
   std::int64_t steps = 72;
   std::int64_t most_combinations = 10'000;
   std::int64_t candidates = 4;
+  double margin = 0;
   double tolerance = 0.05;
 };
 
@@ -37,6 +38,9 @@ const Parameters<CassiniParameters>& cassini_parameters() {
                    "rotated one after the other until no rotation improves the score")
           .integer("candidates", &P::candidates, {1, 1000},
                    "most placements of a waiting job that are compared; 1: its placement decides alone")
+          .real("margin", &P::margin, {0, 0.5},
+                "phases are taken to begin earlier by this part of the iteration time, so that phases that "
+                "vary in length, as under congestion control, stay apart")
           .real("tolerance", &P::tolerance, {0.001, 0.5},
                 "a job is aligned again when its iteration begins off by more than this part of its "
                 "iteration time");
@@ -48,13 +52,15 @@ class CassiniJobs final : public JobScheduler {
   CassiniJobs(std::unique_ptr<JobScheduler> order, const CassiniParameters& p)
       : JobScheduler(order->move()),
         order_(std::move(order)),
-        settings_{p.resolution, static_cast<std::uint32_t>(p.steps),
-                  static_cast<std::uint32_t>(p.most_combinations)},
+        settings_{{p.resolution, static_cast<std::uint32_t>(p.steps),
+                   static_cast<std::uint32_t>(p.most_combinations)},
+                  p.margin,
+                  p.tolerance},
         candidates_(static_cast<std::uint32_t>(p.candidates)),
-        alignment_(settings_, p.tolerance) {}
+        alignment_(settings_) {}
 
   JobNeeds needs() const override {
-    return {.iterations = true, .pauses = true, .phases = settings_.resolution};
+    return {.iterations = true, .pauses = true, .phases = settings_.search.resolution};
   }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     CandidatePlacements places(view, decisions, candidates_, settings_);
@@ -73,7 +79,7 @@ class CassiniJobs final : public JobScheduler {
   class CandidatePlacements final : public JobDecisions {
    public:
     CandidatePlacements(const JobSchedulerView& view, JobDecisions& decisions, std::uint32_t most,
-                        const CassiniSettings& settings)
+                        const AlignmentSettings& settings)
         : view_(view), decisions_(decisions), most_(most), settings_(settings) {
       for (const JobState& job : view.jobs)
         if (!job.waits() && job.phases != nullptr) running_.push_back({job.job, job.phases});
@@ -107,20 +113,20 @@ class CassiniJobs final : public JobScheduler {
         jobs.push_back({job, &own});
         candidates.push_back(shared_links(std::move(jobs), settings_));
       }
-      const std::vector<RankedPlacement> ranked = rank_placements(candidates, settings_);
+      const std::vector<RankedPlacement> ranked = rank_placements(candidates, settings_.search);
       return ranked.empty() ? 0 : ranked.front().candidate;
     }
 
     const JobSchedulerView& view_;
     JobDecisions& decisions_;
     std::uint32_t most_;
-    const CassiniSettings& settings_;
+    const AlignmentSettings& settings_;
     std::vector<JobOnLinks> running_;
     std::deque<IterationPhases> started_;  // of the jobs that this call has started
   };
 
   std::unique_ptr<JobScheduler> order_;
-  CassiniSettings settings_;
+  AlignmentSettings settings_;
   std::uint32_t candidates_;
   CassiniAlignment alignment_;
 };

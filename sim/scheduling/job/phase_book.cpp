@@ -1,7 +1,6 @@
 #include "sim/scheduling/job/phase_book.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace netsim {
@@ -54,7 +53,8 @@ IterationPhases PhaseBook::phases_on(JobId job, std::span<const std::uint32_t> g
     message.destination = gpus[demand.to];
     message.traits = demand.traits;
     message.traits.job = job;
-    for (const PortId port : recorder_.ports_of(message)) arcs[port].push_back(demand.arc);
+    for (const PortId port : recorder_.ports_of(message))
+      if (recorder_.port_rates()[port] > 0) arcs[port].push_back(demand.arc);
   }
   IterationPhases phases{known.here.iteration, known.here.estimated, {}};
   for (const auto& [port, list] : arcs)
@@ -73,15 +73,15 @@ void PhaseBook::measure(const std::vector<RunningJob>& running) {
     oldest = std::min(oldest, job.present);
     const auto known = jobs_.find(job.job);
     const bool is_known = known != jobs_.end() && (known->second.given || !known->second.here.estimated);
-    if (job.begin < job.end && !is_known) measure(job, running);
+    if (job.begin < job.end && !is_known) measure(job);
   }
   recorder_.forget(oldest);
 }
 
-void PhaseBook::measure(const RunningJob& job, const std::vector<RunningJob>& running) {
+void PhaseBook::measure(const RunningJob& job) {
   const std::vector<JobActivity> own = recorder_.activities(job.job, job.begin, job.end);
   std::vector<BusyTime> busy = busy_times(job, own);
-  const bool met = shorten_met(busy, job, own, running);
+  const bool met = shorten_met(busy, job, own);
   if (met && jobs_.contains(job.job)) return;
   KnownJob& known = jobs_[job.job];
   known.demands.clear();
@@ -120,13 +120,12 @@ std::vector<BusyTime> PhaseBook::busy_times(const RunningJob& job,
 // Shortens the busy times in which the job met others on a link for longer than the resolution. Returns
 // whether there are any.
 bool PhaseBook::shorten_met(std::vector<BusyTime>& busy, const RunningJob& job,
-                            const std::vector<JobActivity>& own,
-                            const std::vector<RunningJob>& running) const {
+                            const std::vector<JobActivity>& own) const {
   const SpansByPort spans = spans_by_port(own);
   std::vector<bool> met(busy.size(), false);
-  for (const RunningJob& other : running) {
-    if (other.job == job.job) continue;
-    for (const auto& [port, others] : spans_by_port(recorder_.activities(other.job, job.begin, job.end))) {
+  for (const JobId other : recorder_.jobs()) {
+    if (other == job.job) continue;
+    for (const auto& [port, others] : spans_by_port(recorder_.activities(other, job.begin, job.end))) {
       const auto shared = spans.find(port);
       if (shared == spans.end()) continue;
       for (const auto& [begin, end] : others)
@@ -152,7 +151,8 @@ Time PhaseBook::time_needed(const BusyTime& phase, const RunningJob& job,
   }
   Time longest = 0;
   for (const auto& [port, sum] : bytes)
-    longest = std::max(longest, transmission_time(sum, recorder_.port_rates()[port]));
+    if (const BitRate rate = recorder_.port_rates()[port]; rate > 0)
+      longest = std::max(longest, transmission_time(sum, rate));
   return longest;
 }
 

@@ -59,10 +59,10 @@ class PhaseBook {
     std::vector<DemandArc> given_arcs;
   };
 
-  void measure(const RunningJob& job, const std::vector<RunningJob>& running);
+  void measure(const RunningJob& job);
   std::vector<BusyTime> busy_times(const RunningJob& job, const std::vector<JobActivity>& own) const;
-  bool shorten_met(std::vector<BusyTime>& busy, const RunningJob& job, const std::vector<JobActivity>& own,
-                   const std::vector<RunningJob>& running) const;
+  bool shorten_met(std::vector<BusyTime>& busy, const RunningJob& job,
+                   const std::vector<JobActivity>& own) const;
   Time time_needed(const BusyTime& phase, const RunningJob& job, const std::vector<JobActivity>& own) const;
 
   PhaseRecorder& recorder_;

@@ -1,6 +1,7 @@
 #include "sim/scheduling/job/phase_recorder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace netsim {
@@ -81,6 +82,13 @@ std::vector<JobActivity> PhaseRecorder::activities(JobId job, Time begin, Time e
   std::sort(found.begin(), found.end(),
             [&](const JobActivity& a, const JobActivity& b) { return order(a) < order(b); });
   return found;
+}
+
+std::vector<JobId> PhaseRecorder::jobs() const {
+  std::set<JobId> jobs;
+  for (const Notes& notes : notes_)
+    for (const auto& [pair, unused] : notes) jobs.insert(pair.job);
+  return {jobs.begin(), jobs.end()};
 }
 
 void PhaseRecorder::forget(Time time) {

@@ -44,6 +44,8 @@ class PhaseRecorder final : public ForwardingEndpoint, private MessageListener {
   // Returns the activities of the job from `begin` to `end`, by source, destination, queue pair and time. An
   // activity that is longer is cut, and its part has its share of the bytes.
   std::vector<JobActivity> activities(JobId job, Time begin, Time end);
+  // Returns the jobs that have activities, in ascending order.
+  std::vector<JobId> jobs() const;
   // Forgets all activities that ended before `time`.
   void forget(Time time);
   // Returns the ports that the message would pass. Where switches choose for each packet, these are the ports
