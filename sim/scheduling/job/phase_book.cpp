@@ -90,11 +90,12 @@ void PhaseBook::measure(const RunningJob& job) {
   std::map<std::uint32_t, std::uint32_t> rank_of;
   for (std::uint32_t rank = 0; rank < job.gpus.size(); ++rank) rank_of[job.gpus[rank]] = rank;
   for (const JobActivity& activity : own) {
+    const auto from = rank_of.find(activity.first.source), to = rank_of.find(activity.first.destination);
     const Time begin = time_alone(activity.begin - job.begin, busy),
                end = time_alone(activity.end - job.begin, busy);
-    if (begin == end) continue;
-    known.demands.push_back({rank_of.at(activity.first.source),
-                             rank_of.at(activity.first.destination),
+    if (begin == end || from == rank_of.end() || to == rank_of.end()) continue;
+    known.demands.push_back({from->second,
+                             to->second,
                              activity.first.traits,
                              {begin, end, mean_rate(activity.bytes, end - begin)}});
   }
