@@ -67,6 +67,7 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
   recovery_ = std::make_unique<Recovery>(environment_.engine, cluster, jobs_, std::move(failures),
                                          [this](Recovery::Rest rest) { add_rest(std::move(rest)); });
   if (has_queue_) open_queue();
+  open_phases();
 }
 
 // Connects the arrivals at rendezvous to the engine. The call delay is set only if a job has

@@ -28,6 +28,7 @@
 #include "sim/jobs/managed_job.h"
 #include "sim/jobs/recovery.h"
 #include "sim/scheduling/job/job_scheduler.h"
+#include "sim/scheduling/job/phase_book.h"
 #include "sim/scheduling/job_traffic.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_intervals.h"
@@ -53,8 +54,9 @@ class JobManager {
     bool packet_network = true;          // false: the network is ideal
     SchedulingIntervals& intervals;      // used only if jobs wait in a queue
     std::uint64_t seed = 1;
-    std::int64_t classes = 6;     // data classes of the network, as WorkloadContext::classes
-    bool nic_priorities = false;  // NICs serve queue pairs by the priority of their messages
+    std::int64_t classes = 6;         // data classes of the network, as WorkloadContext::classes
+    bool nic_priorities = false;      // NICs serve queue pairs by the priority of their messages
+    PhaseRecorder* phases = nullptr;  // null: the job scheduler does not ask for phases
   };
   // Adds all jobs to Environment::jobs, in order. A job that is not placed before the run has the GPUs that
   // it would have alone, until it begins. If its state is made when it begins, it has none. Throws
@@ -101,6 +103,8 @@ class JobManager {
   std::optional<JobProfile> profile_of(JobId job) const;
   // Returns, by HostId, 1 if the host has failed.
   std::vector<std::uint8_t> failed_hosts() const;
+  // Returns the notes of the job scheduler, for the report of the run.
+  std::vector<std::string> notes() const { return scheduler_->notes(); }
   // Returns a line for each job in the queue with what it waits for, for stall reports.
   std::vector<std::string> waiting(std::size_t limit) const;
 
@@ -120,6 +124,7 @@ class JobManager {
   };
   using Stage = ManagedJob::Stage;
   class Decisions;
+  class Facts;
 
   static std::uint32_t gpu_ranks(const JobDescription& job, const std::vector<GpuId>& gpus);
 
@@ -142,6 +147,9 @@ class JobManager {
   void note_uses();
   Time told_iteration(JobId job) const;
   JobProgress progress_of(JobId job) const;
+  void open_phases();
+  void measure_phases();
+  std::vector<std::vector<GpuId>> candidates(JobId job, std::uint32_t most) const;
   JobState state_of(JobId job) const;
   void show_progress(JobState& state, const DemandView& demand) const;
   void check_needs() const;
@@ -183,9 +191,10 @@ class JobManager {
   std::unique_ptr<JournalReader> decisions_;          // passes announced decisions to the jobs
   SchedulingParameters scheduling_;
   std::unique_ptr<Recovery> recovery_;
-  std::vector<bool> shares_;                      // by job: its placement lets it share GPUs with others
-  std::vector<std::vector<std::uint32_t>> idle_;  // by job: GPUs that nobody may have while it holds its own
+  std::vector<bool> shares_;              // by job: its placement lets it share GPUs with others
+  std::vector<std::vector<GpuId>> idle_;  // by job: GPUs that nobody may have while it holds its own
   std::unique_ptr<JobScheduler> scheduler_;
+  std::optional<PhaseBook> phases_;  // the job scheduler asks for phases
   bool is_managed_ = false;
   bool has_queue_ = false;
   bool default_shares_ = false;         // the placement of the configuration lets jobs share GPUs

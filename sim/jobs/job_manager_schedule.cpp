@@ -36,6 +36,21 @@ class JobManager::Decisions final : public JobDecisions {
   JobManager& manager_;
 };
 
+// Facts: answers what the job scheduler asks.
+class JobManager::Facts final : public ClusterFacts {
+ public:
+  explicit Facts(const JobManager& manager) : manager_(manager) {}
+  std::vector<std::vector<GpuId>> candidates(JobId job, std::uint32_t most) const override {
+    return manager_.candidates(job, most);
+  }
+  IterationPhases phases_on(JobId job, const std::vector<GpuId>& gpus) const override {
+    return manager_.phases_ ? manager_.phases_->phases_on(job, gpus) : IterationPhases{};
+  }
+
+ private:
+  const JobManager& manager_;
+};
+
 // ---- Arrivals
 
 void JobManager::begin() {
@@ -120,6 +135,7 @@ void JobManager::iteration_ended(JobId job) {
 void JobManager::decide() {
   settle_stages();
   count_gpus();
+  measure_phases();
   std::vector<JobState> jobs;
   jobs.reserve(live_.size());
   for (const JobId job : live_) jobs.push_back(state_of(job));
@@ -131,11 +147,13 @@ void JobManager::decide() {
   }
   for (JobState& state : jobs) show_progress(state, view.demand);
   std::vector<std::vector<LinkBytes>> links;
-  if (needs_traffic()) {
+  if (needs_traffic() && scheduler_->sees(ViewField::phases)) {
     add_facts(jobs, links);
     view.port_rates = traffic_->port_rates();
   }
   Decisions decisions(*this);
+  const Facts facts(*this);
+  view.facts = &facts;
   scheduler_->decide(view, decisions);
   note_uses();
 }
@@ -171,6 +189,7 @@ void JobManager::end_job(JobId job) {
   if (state.stage == Stage::ended) return;
   state.stage = Stage::ended;
   if (traffic_ != nullptr) traffic_->forget(job);
+  if (phases_) phases_->end(job);
   if (!descriptions_[job].at_begin) return;
   jobs_.release(job);
   times_[job].reset();
@@ -272,13 +291,17 @@ JobState JobManager::state_of(JobId number) const {
   state.deadline = job.deadline;
   state.weight = job.weight;
   state.vc = job.vc;
+  state.name = job.name;
   state.priority = job.priority;
   state.traffic_class = job.traffic_class;
   state.iterations = progress.iterations;
   state.iterations_done = progress.iterations_done;
   state.iteration_time = progress.iteration_time;
+  state.iteration_began = managed.iteration_begin(jobs_.job(number).iteration_ends());
   state.gpu_seconds = progress.gpu_seconds;
   if (managed.holds_gpus()) state.gpus = jobs_.job(number).plan().gpus;
+  if (phases_ && managed.holds_gpus() && scheduler_->sees(ViewField::phases))
+    state.phases = phases_->phases(number);
   return state;
 }
 
@@ -294,6 +317,7 @@ bool JobManager::start_if_free(JobId job, const std::vector<GpuId>* gpus) {
   } else {
     resume_job(job, std::move(*placed));
   }
+  if (phases_) environment_.intervals.ask();  // so that it can be shifted after its first iteration
   count_gpus();
   return true;
 }
@@ -351,7 +375,8 @@ void JobManager::begin_job(JobId job, PlacedRanks placed) {
   if (is_managed_) shares_[job] = placed.shared;
   idle_[job] = std::move(placed.idle);
   state.stage = Stage::running;
-  state.started = environment_.engine.now();
+  state.started = state.went_on = environment_.engine.now();
+  if (phases_) phases_->place(job, jobs_.job(job).plan().gpus);
   holders_.push_back(job);
   recovery_->start(job);
 }
@@ -363,6 +388,7 @@ void JobManager::resume_job(JobId job, PlacedRanks placed) {
   forget_facts(job);
   jobs_.move(job, std::move(placed.gpus), *times);
   times_[job] = std::move(times);
+  if (phases_) phases_->place(job, jobs_.job(job).plan().gpus);
   shares_[job] = placed.shared;
   idle_[job] = std::move(placed.idle);
   holders_.push_back(job);
@@ -382,7 +408,8 @@ void JobManager::go_on_at(JobId job, Time time) {
 void JobManager::go_on(JobId job) {
   ManagedJob& state = states_[job];
   --moving_;
-  state.moved += environment_.engine.now() - state.paused_at;
+  state.went_on = environment_.engine.now();
+  state.moved += state.went_on - state.paused_at;
   state.iterations_before = static_cast<std::uint32_t>(jobs_.job(job).iteration_ends().size());
   state.waited_before = std::exchange(state.waited, state.paused + state.moved);
   state.stage = Stage::running;

@@ -154,7 +154,7 @@ void refuse_circle(const LaunchPlan& plan, const JobProfile& profile, const std:
 }  // namespace
 
 std::optional<JobProfile> profile_on(const JobDescription& job, const ComputeTimes& times,
-                                     const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
+                                     const Cluster& cluster, const std::vector<GpuId>& gpus) {
   return build_job_profile(*job.source, times, LinkEstimate(cluster, *job.source, gpus),
                            Place{job.file, 0, 0, ""});
 }

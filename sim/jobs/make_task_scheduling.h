@@ -28,6 +28,6 @@ std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParam
 // Returns the profile of the job on these GPUs, or nothing where its workload cannot give one. Communications
 // take the time of their bytes on the links of a GPU.
 std::optional<JobProfile> profile_on(const JobDescription& job, const ComputeTimes& times,
-                                     const Cluster& cluster, const std::vector<std::uint32_t>& gpus);
+                                     const Cluster& cluster, const std::vector<GpuId>& gpus);
 
 }  // namespace netsim

@@ -31,6 +31,7 @@ struct ManagedJob {
   // one time earlier, so that the mean of its iterations has no waits.
   std::uint32_t iterations_before = 0;
   Time waited = 0, waited_before = 0;
+  Time went_on = kNever;        // its first begin, or the last time at which it went on
   std::uint32_t hold_from = 0;  // pausing: the iteration that it holds
   Time shift = 0;               // pausing: above 0, it keeps its GPUs and goes on so much later
 
@@ -40,6 +41,10 @@ struct ManagedJob {
   }
   // Returns the waits before the end of its iteration `ended`, the last one that has ended.
   Time waits_until(std::size_t ended) const { return ended > iterations_before ? waited : waited_before; }
+  // Returns the begin of the iteration after the ends `ends`, or kNever before its first begin.
+  Time iteration_begin(const std::vector<Time>& ends) const {
+    return ends.size() <= iterations_before ? went_on : ends.back();
+  }
   // Returns the time without GPUs since its begin.
   Time paused_until(Time now) const { return paused + (stage == Stage::paused ? now - paused_at : 0); }
   Time moved_until(Time now) const { return moved + (stage == Stage::moving ? now - paused_at : 0); }

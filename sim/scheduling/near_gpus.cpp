@@ -104,13 +104,13 @@ std::vector<std::vector<std::uint32_t>> RackDistances::joined(std::uint16_t radi
 
 // ---- Choice
 
-std::vector<std::uint32_t> free_gpus_without_drives(const PlacementView& view, const Place& where) {
+std::vector<GpuId> free_gpus_without_drives(const PlacementView& view, const Place& where) {
   std::vector<bool> taken = view.taken;
   for (GpuId gpu = 0; gpu < taken.size(); ++gpu) taken[gpu] = taken[gpu] || view.cluster.is_drives(gpu);
   return enough_gpus({view.cluster, taken, view.ranks, view.axes, view.job, view.seed}, where);
 }
 
-NearGpus::NearGpus(const Cluster& cluster, const std::vector<std::uint32_t>& free)
+NearGpus::NearGpus(const Cluster& cluster, const std::vector<GpuId>& free)
     : distances_(cluster), free_(cluster.host_count), free_in_(distances_.racks(), 0) {
   for (const std::uint32_t gpu : free) {
     free_[cluster.gpus[gpu].host].push_back(gpu);
@@ -118,7 +118,7 @@ NearGpus::NearGpus(const Cluster& cluster, const std::vector<std::uint32_t>& fre
   }
 }
 
-std::vector<std::uint32_t> NearGpus::choose(std::uint32_t count) {
+std::vector<GpuId> NearGpus::choose(std::uint32_t count) {
   Racks all(distances_.racks());
   std::iota(all.begin(), all.end(), 0U);
   NETSIM_CHECK(free_in(all) >= count, "there are fewer free GPUs than are to be chosen");
@@ -239,7 +239,7 @@ void NearGpus::take_on_hosts(std::vector<std::uint32_t> hosts, std::uint32_t cou
 }
 
 void NearGpus::take(std::uint32_t host, std::uint32_t count) {
-  std::vector<std::uint32_t>& free = free_[host];
+  std::vector<GpuId>& free = free_[host];
   chosen_.insert(chosen_.end(), free.begin(), free.begin() + count);
   free.erase(free.begin(), free.begin() + count);
   free_in_[distances_.rack_of(host)] -= count;

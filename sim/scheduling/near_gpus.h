@@ -48,16 +48,16 @@ class RackDistances {
 
 // Returns the GPUs that are free for a placement, without drives. Throws ConfigError at `where` if there are
 // fewer than ranks.
-std::vector<std::uint32_t> free_gpus_without_drives(const PlacementView& view, const Place& where);
+std::vector<GpuId> free_gpus_without_drives(const PlacementView& view, const Place& where);
 
 // NearGpus: chooses among the free GPUs of a cluster for one job.
 class NearGpus {
  public:
   // `free` are the GPUs to choose from, ascending.
-  NearGpus(const Cluster& cluster, const std::vector<std::uint32_t>& free);
+  NearGpus(const Cluster& cluster, const std::vector<GpuId>& free);
   // Returns `count` of the free GPUs, which must be so many. They fill the smallest block that has enough,
   // and of equal ones the fullest. Within it whole smaller blocks come first, the largest before the others.
-  std::vector<std::uint32_t> choose(std::uint32_t count);
+  std::vector<GpuId> choose(std::uint32_t count);
 
  private:
   // Block: the racks up to a distance from a center, and the free GPUs there.
@@ -79,9 +79,9 @@ class NearGpus {
   void take(std::uint32_t host, std::uint32_t count);
 
   RackDistances distances_;
-  std::vector<std::vector<std::uint32_t>> free_;  // by host: free GPUs that are not chosen
-  std::vector<std::uint32_t> free_in_;            // by rack: number of these
-  std::vector<std::uint32_t> chosen_;
+  std::vector<std::vector<GpuId>> free_;  // by host: free GPUs that are not chosen
+  std::vector<std::uint32_t> free_in_;    // by rack: number of these
+  std::vector<GpuId> chosen_;
 };
 
 }  // namespace netsim

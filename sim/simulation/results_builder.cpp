@@ -284,6 +284,7 @@ std::vector<std::string> notes(const RunParts& run, const Results& results) {
   if (const auto idle = std::count(used.begin(), used.end(), false); idle > 0)
     lines.push_back(fmt::format("{} of {} GPUs had no rank", idle, used.size()));
   for (const JobDescription& job : run.manager.descriptions()) append(lines, job.source->notes());
+  append(lines, run.manager.notes());
   append(lines, run.models.notes(modelled_kernels(run.manager.descriptions())));
   if (run.sinks != nullptr) append(lines, run.sinks->notes());
   return lines;

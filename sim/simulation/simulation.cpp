@@ -56,7 +56,8 @@ Simulation::Simulation(SimulationSetup setup)
   manager_ = std::make_unique<JobManager>(
       JobManager::Environment{setup_.config, system_.engine(), system_.cluster(), system_.models(), *jobs_,
                               system_.circuits(), system_.packets() != nullptr, intervals_, setup_.seed,
-                              system_.workload_context(setup_.seed).classes, has_nic_priorities()},
+                              system_.workload_context(setup_.seed).classes, has_nic_priorities(),
+                              system_.phases()},
       std::move(descriptions));
   measure_traffic();
   manager_->on_job_added([this](const JobDescription& job) {

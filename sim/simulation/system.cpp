@@ -10,6 +10,7 @@
 #include "sim/configuration/configuration.h"
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/scheduling/job/job_scheduler.h"
 #include "sim/scheduling/scheduling_parameters.h"
 #include "sim/scheduling/view_keeper.h"
 #include "sim/transport/ideal_endpoint.h"
@@ -78,6 +79,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   next_origin_ += gpus;
   for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
+  record_phases();
   schedule_flows();
   split_flows();
   executor_ =
@@ -93,6 +95,22 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
       std::make_unique<ComputeDevices>(loops_, set_of_gpu_, gpu_parameters().parse(section_of(root, "gpus")),
                                        next_origin_, hosts, multiprocessors);
   next_origin_ += gpus + cluster_.host_count;
+}
+
+// Puts a recorder before the network, if the job scheduler asks for the phases of jobs.
+void System::record_phases() {
+  const ConfigNode node = scheduling_parameters().parse(section_of(root_, "scheduling")).jobs;
+  if (node.is_null()) return;
+  const Time resolution = Registry<JobScheduler>::instance().create(node, "")->needs().phases;
+  if (resolution == 0) return;
+  const std::string name = Registry<JobScheduler>::component_name(node, "");
+  if (packets_ == nullptr)
+    node.fail(fmt::format("job scheduler '{}' needs a fabric, and `network: ideal` has none", name));
+  PhaseRecorder::Setup setup{resolution, {}, set_of_gpu_};
+  for (const TransportFigures& figures : transports_) setup.queue_pairs.push_back(figures.queue_pairs);
+  auto recorder = std::make_unique<PhaseRecorder>(std::move(endpoint_), engine_, cluster_, std::move(setup));
+  phases_ = recorder.get();
+  endpoint_ = std::move(recorder);
 }
 
 // Puts a flow scheduler between the executor and the network, if the configuration names one.

@@ -13,6 +13,7 @@
 #include "sim/report/output_parameters.h"
 #include "sim/scheduling/flow/scheduled_endpoint.h"
 #include "sim/scheduling/flow/split_endpoint.h"
+#include "sim/scheduling/job/phase_recorder.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/structure.h"
 #include "sim/topology/topology.h"
@@ -43,6 +44,8 @@ class System {
   ScheduledEndpoint* flows() { return flows_; }
   // Returns null if the configuration names no flow splitter.
   const SplitEndpoint* splits() const { return splits_; }
+  // Returns null if the job scheduler does not ask for the phases of jobs.
+  PhaseRecorder* phases() { return phases_; }
   // Returns null if the network has no optical circuits that jobs can request.
   CircuitControl* circuits() { return circuits_; }
   // Returns the structure of the cluster, with its bisection while all links that faults take down are down.
@@ -62,6 +65,7 @@ class System {
   std::uint32_t next_origin() const { return next_origin_; }
 
  private:
+  void record_phases();
   void schedule_flows();
   void split_flows();
   std::vector<std::uint32_t> queue_pairs() const;
@@ -77,6 +81,7 @@ class System {
   PacketNetwork* packets_ = nullptr;
   ScheduledEndpoint* flows_ = nullptr;
   SplitEndpoint* splits_ = nullptr;
+  PhaseRecorder* phases_ = nullptr;
   CircuitControl* circuits_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<Executor> executor_;

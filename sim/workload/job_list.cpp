@@ -28,6 +28,8 @@ struct JobEntry {
   double weight = 1;
   Time deadline = kNever;
   Time duration = 0;
+  Time iteration = 0;
+  ConfigNode phases;
   double share = 1;
 };
 
@@ -48,7 +50,44 @@ Parameters<JobEntry> entry_parameters() {
       .time("deadline", &P::deadline, {1, kNever},
             "time at which it should have ended, for job schedulers; in `of` it counts from the arrival")
       .time("duration", &P::duration, {0, 1'000'000 * kSecond},
-            "time that job schedulers expect the job to run; 0: they use the time that its workload states");
+            "time that job schedulers expect the job to run; 0: they use the time that its workload states")
+      .time("iteration", &P::iteration, {0, 1'000'000 * kSecond},
+            "time of one iteration without other jobs, for `phases`")
+      .list("phases", &P::phases,
+            "communication phases of an iteration, for job schedulers that shift jobs: "
+            "{begin, end, rate}; default: they are measured");
+}
+
+const Parameters<GivenPhase>& given_phase_parameters() {
+  using P = GivenPhase;
+  static const auto parameters =
+      Parameters<P>()
+          .time("begin", &P::begin, {0, 1'000'000 * kSecond}, "begin, from that of the iteration on")
+          .time("end", &P::end, {1, 1'000'000 * kSecond}, "end, from the begin of the iteration on")
+          .required()
+          .rate("rate", &P::rate, {1, 1'000'000 * kGbps},
+                "rate that the job demands of each link that it crosses")
+          .required();
+  return parameters;
+}
+
+GivenPhases given_phases(const JobEntry& entry, const ConfigNode& job) {
+  GivenPhases given;
+  if (entry.phases.is_null() && entry.iteration != 0)
+    job.find("iteration")->fail("`iteration` has no effect without `phases`");
+  if (entry.phases.is_null()) return given;
+  if (entry.iteration == 0)
+    entry.phases.fail("'phases' needs `iteration`, the time of one iteration without other jobs");
+  given.iteration = entry.iteration;
+  for (const ConfigNode& node : entry.phases.items()) {
+    const GivenPhase phase = given_phase_parameters().parse(node);
+    if (phase.begin >= phase.end) node.fail("the phase does not end after its begin");
+    if (phase.end > given.iteration)
+      node.fail("the phase ends after the iteration (allowed: at most " + format_time(given.iteration) + ")");
+    given.phases.push_back(phase);
+  }
+  if (given.phases.empty()) entry.phases.fail("'phases' is empty: a sequence of {begin, end, rate}");
+  return given;
 }
 
 const Parameters<JobEntry>& listed_job_parameters() {
@@ -107,6 +146,7 @@ JobDescription describe_entry(const JobEntry& entry, const ConfigNode& node, con
   job.placement = entry.placement;
   job.weight = entry.weight;
   job.duration = entry.duration;
+  job.phases = given_phases(entry, node);
   return job;
 }
 
@@ -200,6 +240,7 @@ JobDescription draw_job(const DrawnJob& kind, std::size_t number, Time arrival) 
   job.file = kind.job.file;
   job.weight = kind.job.weight;
   job.duration = kind.job.duration;
+  job.phases = kind.job.phases;
   if (kind.entry.deadline != kNever) job.deadline = arrival + kind.entry.deadline;
   job.at_begin = true;
   return job;

@@ -36,6 +36,19 @@ struct WorkloadContext {
 // reader; a description and a .pb are one file. Throws IoError if a file cannot be read.
 std::unique_ptr<TaskSource> load_workload(const InputPaths& paths, const WorkloadContext& context);
 
+// GivenPhase: a communication phase of an iteration, counted from the iteration's begin. `rate` is what the
+// job then demands of each link that it crosses.
+struct GivenPhase {
+  Time begin = 0, end = 0;
+  BitRate rate = 0;
+};
+
+// GivenPhases: what a description says of a job's communication phases. An `iteration` of 0: nothing.
+struct GivenPhases {
+  Time iteration = 0;  // time of one iteration without other jobs
+  std::vector<GivenPhase> phases;
+};
+
 // JobDescription: a job of a run, which is a workload with a name, a time and a place. A file with `jobs` has
 // several; any other workload is one job.
 struct JobDescription {
@@ -50,7 +63,8 @@ struct JobDescription {
   double weight = 1;
   Time deadline = kNever;  // kNever: none
   Time duration = 0;       // expected time that the whole job runs; 0: what the workload tells, if anything
-  std::string vc = {};     // virtual cluster, "" for none
+  GivenPhases phases = {};
+  std::string vc = {};  // virtual cluster, "" for none
   // The job's state is made when it begins, and freed when it has ended (TaskStream::open, close).
   bool at_begin = false;
 };

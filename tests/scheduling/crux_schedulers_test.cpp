@@ -42,7 +42,7 @@ class TwoJobs final : public JobDecisions {
     scheduler_->decide({0, jobs_, cluster_, rates}, *this);
   }
   bool start(JobId) override { return false; }
-  bool start(JobId, const std::vector<std::uint32_t>&) override { return false; }
+  bool start(JobId, const std::vector<GpuId>&) override { return false; }
   bool would_fit(std::span<const JobId>, std::span<const JobId>) const override { return false; }
   void pause(JobId) override {}
   void shift(JobId, Time) override {}

@@ -40,7 +40,7 @@ class Cluster final : public JobDecisions {
     started.push_back(job);
     return true;
   }
-  bool start(JobId, const std::vector<std::uint32_t>&) override { return false; }
+  bool start(JobId, const std::vector<GpuId>&) override { return false; }
   bool would_fit(std::span<const JobId> placed, std::span<const JobId> without) const override {
     EXPECT_EQ(placed.front(), JobId(3));
     return fits_ || std::any_of(without.begin(), without.end(),

@@ -27,7 +27,12 @@ struct CruxFlowParameters {
 class CruxFlows final : public FlowScheduler {
  public:
   explicit CruxFlows(const CruxFlowParameters& p) : p_(p) {}
-  FlowNeeds needs() const override { return {.central = true, .jobs = true}; }
+  FlowNeeds needs() const override {
+    return {.central = true,
+            .jobs = true,
+            .views = {ViewField::topology, ViewField::sizes, ViewField::phases},
+            .required = {ViewField::topology}};
+  }
 
   FlowTreatment admit(const FlowView& flow) const override {
     const auto pair = pairs_.find(key_of_pair(flow));

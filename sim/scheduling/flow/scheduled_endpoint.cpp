@@ -31,9 +31,12 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
     return endpoint_.names_ ? endpoint_.names_(flow.job, flow.name) : "";
   }
   JobFacts job(JobId job) const override {
-    return endpoint_.job_facts_ ? endpoint_.job_facts_(job) : JobFacts{};
+    JobFacts facts = endpoint_.job_facts_ ? endpoint_.job_facts_(job) : JobFacts{};
+    if (!endpoint_.setup_.views.has(ViewField::phases)) facts.work = {};
+    return facts;
   }
   Bytes sent(JobId job, GpuId source, GpuId destination) const override {
+    if (!endpoint_.setup_.views.has(ViewField::phases)) return 0;
     return endpoint_.traffic_ != nullptr ? endpoint_.traffic_->sent(job, source, destination) : 0;
   }
 
@@ -44,7 +47,7 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
 ScheduledEndpoint::ScheduledEndpoint(std::unique_ptr<Endpoint> network,
                                      std::unique_ptr<FlowScheduler> scheduler, Engine& engine,
                                      const Cluster& cluster, Setup setup)
-    : EndpointDecorator(std::move(network), cluster),
+    : ForwardingEndpoint(std::move(network), cluster),
       scheduler_(std::move(scheduler)),
       needs_(scheduler_->needs()),
       engine_(engine),
@@ -84,11 +87,11 @@ bool ScheduledEndpoint::is_scheduled(const Message& message) const {
 // has a queue pair.
 std::uint32_t ScheduledEndpoint::lane_of(const Message& message) const {
   if (!message.aggregation.is_none()) return static_cast<std::uint32_t>(message.tag ^ message.tag >> 32);
-  return EndpointDecorator::lane_of(message, setup_.queue_pairs);
+  return ForwardingEndpoint::lane_of(message, setup_.queue_pairs);
 }
 
 MessageHandle ScheduledEndpoint::send(const SendRequest& request) {
-  if (!is_scheduled(request.message)) return network_->send(request);
+  if (!is_over_fabric(request.message)) return network_->send(request);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
   const MessageHandle handle = tables_[set]->send(request, lane_of(request.message), now_of(set));
   ask(set);
@@ -104,7 +107,7 @@ Bytes ScheduledEndpoint::cancel(const MessageHandle& message) {
 }
 
 void ScheduledEndpoint::message_left(const SendRequest& request) {
-  if (!is_scheduled(request.message)) return listener_->message_left(request);
+  if (!is_over_fabric(request.message)) return listener_->message_left(request);
   SendRequest own = request;
   own.note = tables_[setup_.set_of_gpu[request.message.source]]->note_of(request);
   listener_->message_left(own);
@@ -112,7 +115,7 @@ void ScheduledEndpoint::message_left(const SendRequest& request) {
 
 void ScheduledEndpoint::message_sent(const SendCompletion& completion) {
   const SendRequest& request = completion.request;
-  if (!is_scheduled(request.message)) return listener_->message_sent(completion);
+  if (!is_over_fabric(request.message)) return listener_->message_sent(completion);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
   SendRequest own = request;
   own.note = tables_[set]->note_of(request);

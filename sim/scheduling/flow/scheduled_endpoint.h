@@ -19,7 +19,6 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/ids.h"
-#include "sim/scheduling/flow/endpoint_decorator.h"
 #include "sim/scheduling/flow/flow_ports.h"
 #include "sim/scheduling/flow/flow_scheduler.h"
 #include "sim/scheduling/flow/flow_summary.h"
@@ -28,11 +27,11 @@
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/view_history.h"
 #include "sim/scheduling/view_keeper.h"
-#include "sim/transport/endpoint.h"
+#include "sim/transport/forwarding_endpoint.h"
 
 namespace netsim {
 
-class ScheduledEndpoint final : public EndpointDecorator, private MessageListener {
+class ScheduledEndpoint final : public ForwardingEndpoint, private MessageListener {
  public:
   struct Setup {
     std::string name;                        // kind of the scheduler

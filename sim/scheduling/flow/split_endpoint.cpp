@@ -21,7 +21,7 @@ std::size_t SplitEndpoint::WaysHash::operator()(const WaysKey& key) const {
 
 SplitEndpoint::SplitEndpoint(std::unique_ptr<Endpoint> network, std::unique_ptr<FlowSplitter> splitter,
                              Engine& engine, const Cluster& cluster, Setup setup)
-    : EndpointDecorator(std::move(network), cluster),
+    : ForwardingEndpoint(std::move(network), cluster),
       splitter_(std::move(splitter)),
       settings_(splitter_->settings()),
       engine_(engine),

@@ -29,15 +29,15 @@
 #include "sim/core/arena.h"
 #include "sim/core/engine.h"
 #include "sim/core/reserved_array.h"
-#include "sim/scheduling/flow/endpoint_decorator.h"
 #include "sim/scheduling/flow/flow_splitter.h"
 #include "sim/scheduling/flow/flow_summary.h"
 #include "sim/scheduling/flow/host_ways.h"
 #include "sim/topology/topology.h"
+#include "sim/transport/forwarding_endpoint.h"
 
 namespace netsim {
 
-class SplitEndpoint final : public EndpointDecorator, private MessageListener {
+class SplitEndpoint final : public ForwardingEndpoint, private MessageListener {
  public:
   struct Setup {
     std::string name;                        // kind of the splitter

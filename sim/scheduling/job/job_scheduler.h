@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@
 #include "sim/scheduling/views.h"
 
 namespace netsim {
+
+struct IterationPhases;  // job_phases.h
 
 // JobState: what a job scheduler knows of one job.
 struct JobState {
@@ -51,6 +54,13 @@ struct JobState {
   // ended.
   IterationWork work;
   std::span<const LinkBytes> traffic;
+  // Begin of its present iteration at all ranks: the end of the one before, or later if it was held. kNever
+  // before its begin.
+  Time iteration_began = kNever;
+  // When in an iteration it communicates, on the GPUs that it holds. Null: not known, or JobNeeds::phases is
+  // 0. It is valid until the end of decide().
+  const IterationPhases* phases = nullptr;
+  std::string_view name;
 
   bool waits() const { return phase == Phase::queued || phase == Phase::paused; }
 };
@@ -65,6 +75,18 @@ struct ClusterState {
   std::uint32_t gpus = 0;                   // all, drives of storage servers excluded
   std::uint32_t free = 0;                   // GPUs that no job holds
   std::vector<std::uint32_t> free_by_host;  // by host
+};
+
+// ClusterFacts: what else a job scheduler can ask. An answer costs more than a field.
+class ClusterFacts {
+ public:
+  virtual ~ClusterFacts() = default;
+  // Returns at most so many different sets of free GPUs, by rank, for a job that waits. The first is that of
+  // start(). Each other one is what the job's placement finds when GPUs of lower hosts are not free. Returns
+  // none if there is no place, and for jobs that share GPUs or use storage servers.
+  virtual std::vector<std::vector<GpuId>> candidates(JobId job, std::uint32_t most) const = 0;
+  // Returns the phases that the job would have on these GPUs, by rank. They have no links if none are known.
+  virtual IterationPhases phases_on(JobId job, const std::vector<GpuId>& gpus) const = 0;
 };
 
 // JobSchedulerView: what a job scheduler sees when it is called. Fields that it does not name in
@@ -82,6 +104,7 @@ struct JobSchedulerView {
   NetworkView network = {};
   DemandView demand = {};
   std::span<const BitRate> port_rates = {};  // with JobNeeds::traffic: rate of each link, by PortId, bit/s
+  const ClusterFacts* facts = nullptr;       // not null in a run
 };
 
 // JobDecisions: takes the decisions. Each acts at once.
@@ -117,6 +140,9 @@ struct JobNeeds {
   std::uint32_t nic_levels = 1;  // above 1: levels of priority that it uses (transport.nic_priorities)
   ViewFields views = {};         // fields of views that it uses, if they are on (scheduling.views)
   ViewFields required = {};  // of these, those without which it cannot decide: a run without them is refused
+  // Above 0: JobState::phases is measured. Activity that is interrupted for a shorter time is one phase. The
+  // scheduler is also called at the next interval after a job has started.
+  Time phases = 0;
 };
 
 class JobScheduler {
@@ -131,6 +157,8 @@ class JobScheduler {
   void set_views(ViewFields on) { on_ = on; }
   // Decides what the jobs do. It may keep state of its own: there is one object for a run.
   virtual void decide(const JobSchedulerView& view, JobDecisions& decisions) = 0;
+  // Returns notes about what it could not do, for the report of the run.
+  virtual std::vector<std::string> notes() const { return {}; }
 
   // Returns whether a field of needs().views is on.
   bool sees(ViewField field) const { return on_.has(field); }

@@ -28,7 +28,7 @@ class CruxJobs final : public JobScheduler {
   explicit CruxJobs(const CruxJobParameters& p) : p_(p), levels_(static_cast<std::uint32_t>(p.levels)) {}
 
   JobNeeds needs() const override {
-    JobNeeds needs{.iterations = true, .traffic = true};
+    JobNeeds needs{.iterations = true, .traffic = true, .views = {ViewField::jobs, ViewField::phases}};
     (p_.classes ? needs.classes : needs.nic_levels) = levels_;
     return needs;
   }

@@ -29,11 +29,11 @@ class TopologyAware final : public Placement {
     for (const ConfigNode& name : read_names(p.order, "")) heaviest_.push_back(read_text(name));
   }
 
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
-    const std::vector<std::uint32_t> near =
+  std::vector<GpuId> place(const PlacementView& view) const override {
+    const std::vector<GpuId> near =
         NearGpus(view.cluster, free_gpus_without_drives(view, where_)).choose(view.ranks);
     const std::vector<std::size_t> order = order_of(view);
-    std::vector<std::uint32_t> gpus(view.ranks);
+    std::vector<GpuId> gpus(view.ranks);
     for (RankId rank = 0; rank < view.ranks; ++rank)
       gpus[rank] = near[order.empty() ? std::uint32_t{rank} : number_in_order(view, order, rank)];
     return gpus;

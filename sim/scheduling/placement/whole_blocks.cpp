@@ -25,14 +25,14 @@ class WholeBlocks final : public Placement {
   WholeBlocks(const WholeBlocksParameters& p, Place where)
       : Placement(false), size_(p.block), where_(std::move(where)) {}
 
-  std::vector<std::uint32_t> place(const PlacementView& view) const override {
-    const std::vector<std::uint32_t> all = free_gpus_without_drives(view, where_);
+  std::vector<GpuId> place(const PlacementView& view) const override {
+    const std::vector<GpuId> all = free_gpus_without_drives(view, where_);
     const std::vector<std::uint32_t> block = blocks_of(view.cluster);
     std::vector<bool> used(view.cluster.host_count, false);  // by block
     for (GpuId gpu = 0; gpu < view.taken.size(); ++gpu) {
       if (view.taken[gpu] && !view.cluster.is_drives(gpu)) used[block[view.cluster.gpus[gpu].host]] = true;
     }
-    std::vector<std::uint32_t> free;
+    std::vector<GpuId> free;
     for (const GpuId gpu : all) {
       if (!used[block[view.cluster.gpus[gpu].host]]) free.push_back(gpu);
     }
@@ -45,12 +45,11 @@ class WholeBlocks final : public Placement {
     return NearGpus(view.cluster, free).choose(view.ranks);
   }
 
-  std::vector<std::uint32_t> kept_idle(const PlacementView& view,
-                                       const std::vector<std::uint32_t>& gpus) const override {
+  std::vector<GpuId> kept_idle(const PlacementView& view, const std::vector<GpuId>& gpus) const override {
     const std::vector<std::uint32_t> block = blocks_of(view.cluster);
     std::vector<bool> held(view.cluster.host_count, false), busy = view.taken;
     for (const GpuId gpu : gpus) held[block[view.cluster.gpus[gpu].host]] = busy[gpu] = true;
-    std::vector<std::uint32_t> idle;
+    std::vector<GpuId> idle;
     for (GpuId gpu = 0; gpu < busy.size(); ++gpu) {
       if (!busy[gpu] && held[block[view.cluster.gpus[gpu].host]] && !view.cluster.is_drives(gpu))
         idle.push_back(gpu);

@@ -353,9 +353,9 @@ std::vector<RankedPlacement> rank_placements(std::span<const std::vector<SharedL
   return ranked;
 }
 
-Time realignment_delay(Time aligned, Time begin, Time iteration) {
+Time realignment_delay(Time aligned, Time begin, Time iteration, double tolerance) {
   const Time late = modulo(begin - aligned, iteration), off = std::min(late, iteration - late);
-  return off > iteration / 20 ? iteration - late : 0;
+  return off > static_cast<Time>(tolerance * static_cast<double>(iteration)) ? iteration - late : 0;
 }
 
 }  // namespace netsim

@@ -99,9 +99,9 @@ std::vector<RankedPlacement> rank_placements(std::span<const std::vector<SharedL
                                              const CassiniSettings& settings = {});
 
 // Returns how long a job has to delay its next iteration so that it keeps its shift. It is 0 while the
-// iteration that began at `begin` is off by at most 5 % of the iteration time, in either direction. `aligned`
-// is a time at which an iteration should begin; all multiples of the iteration time from there are aligned,
-// too.
-Time realignment_delay(Time aligned, Time begin, Time iteration);
+// iteration that began at `begin` is off by at most `tolerance` iteration times, in either direction; 5 % is
+// the paper's. `aligned` is a time at which an iteration should begin; all multiples of the iteration time
+// from there are aligned, too.
+Time realignment_delay(Time aligned, Time begin, Time iteration, double tolerance = 0.05);
 
 }  // namespace netsim

@@ -1,5 +1,5 @@
-// EndpointDecorator: an Endpoint that stands between the executor and a network, and hands all calls on.
-// Those that schedule flows override what they change. Private to sim/scheduling/flow.
+// ForwardingEndpoint: an Endpoint that passes every call on to another one, which it owns. A class that
+// stands between the executor and the network derives from it and overrides what it changes.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@
 
 namespace netsim {
 
-class EndpointDecorator : public Endpoint, public KnowsLinkedGpus {
+class ForwardingEndpoint : public Endpoint, public KnowsLinkedGpus {
  public:
   // `cluster` must outlive this.
-  EndpointDecorator(std::unique_ptr<Endpoint> network, const Cluster& cluster)
+  ForwardingEndpoint(std::unique_ptr<Endpoint> network, const Cluster& cluster)
       : network_(std::move(network)), cluster_(cluster) {}
 
+  void set_listener(MessageListener* listener) override { network_->set_listener(listener); }
   MessageHandle send(const SendRequest& request) override { return network_->send(request); }
   bool aggregates() const override { return network_->aggregates(); }
   std::string objection(const SwitchAggregation& aggregation) const override {

@@ -1,0 +1,62 @@
+// Communication phases of jobs and candidate placements, for job schedulers that ask for them.
+#include <algorithm>
+#include <utility>
+
+#include "sim/jobs/job_manager.h"
+
+namespace netsim {
+
+void JobManager::open_phases() {
+  if (environment_.phases == nullptr || !has_queue_) return;
+  phases_.emplace(*environment_.phases);
+  for (JobId job = 0; job < descriptions_.size(); ++job) {
+    const GivenPhases& given = descriptions_[job].phases;
+    if (given.iteration == 0) continue;
+    std::vector<DemandArc> arcs;
+    for (const GivenPhase& phase : given.phases) arcs.push_back({phase.begin, phase.end, phase.rate});
+    const TaskSource& source = *descriptions_[job].source;
+    phases_->give(job, source.ranks() - source.storage_ranks(), given.iteration, std::move(arcs));
+  }
+}
+
+// Measures the jobs in their last iterations that have ended without a hold before their ends.
+void JobManager::measure_phases() {
+  if (!phases_) return;
+  std::vector<PhaseBook::RunningJob> running;
+  for (const JobId job : live_) {
+    const ManagedJob& state = states_[job];
+    if (!state.holds_gpus()) continue;
+    const std::vector<Time>& ends = jobs_.job(job).iteration_ends();
+    PhaseBook::RunningJob run{job, jobs_.job(job).plan().gpus, 0, 0, state.iteration_begin(ends)};
+    if (ends.size() > state.iterations_before) {
+      run.end = ends.back();
+      run.begin =
+          ends.size() == state.iterations_before + std::size_t{1} ? state.went_on : ends[ends.size() - 2];
+    }
+    running.push_back(run);
+  }
+  phases_->measure(running);
+}
+
+// Returns the places that the job's placement finds if the hosts before a first one have no free GPUs. The
+// first ones are spread over the hosts that have.
+std::vector<std::vector<GpuId>> JobManager::candidates(JobId job, std::uint32_t most) const {
+  std::vector<std::vector<GpuId>> found;
+  const JobDescription& description = descriptions_[job];
+  if (description.source->storage_ranks() > 0 || cannot_fit(job)) return found;
+  std::vector<std::uint32_t> hosts;
+  for (std::uint32_t host = 0; host < gpus_.free_by_host.size(); ++host)
+    if (gpus_.free_by_host[host] > 0) hosts.push_back(host);
+  GpuUse use = present_use();
+  const std::size_t step = std::max<std::size_t>(1, hosts.size() / std::max(1U, most));
+  for (std::size_t first = 0; first < hosts.size() && found.size() < most; first += step) {
+    for (GpuId gpu = 0; gpu < use.taken.size(); ++gpu)
+      if (environment_.cluster.gpus[gpu].host < hosts[first]) use.taken[gpu] = true;
+    const std::optional<PlacedRanks> placed = place_if_free(description, use);
+    if (!placed || placed->shared) break;
+    if (std::find(found.begin(), found.end(), placed->gpus) == found.end()) found.push_back(placed->gpus);
+  }
+  return found;
+}
+
+}  // namespace netsim
