@@ -438,7 +438,7 @@ TEST(Schema, AllowsListsOfAnyName) {
   struct Crew {
     ConfigNode teams;
   };
-  const auto crew = Parameters<Crew>().lists("teams", &Crew::teams, "who works together");
+  const auto crew = Parameters<Crew>().lists_by_name("teams", &Crew::teams, "who works together");
   const auto schema = nlohmann::json::parse(json_schema(crew.table(), Catalogue()));
   const auto& teams = schema["properties"]["teams"]["anyOf"][0];
   EXPECT_EQ(teams["type"], "object");

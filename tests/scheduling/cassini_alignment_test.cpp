@@ -50,6 +50,7 @@ class FakeJobs final : public JobDecisions, public ClusterFacts {
     started.emplace_back(job, gpus);
     return true;
   }
+  bool would_fit(std::span<const JobId>, std::span<const JobId>) const override { return true; }
   void pause(JobId) override {}
   void shift(JobId job, Time by) override { shifts.emplace_back(job, by); }
   void set_traffic(JobId, std::uint8_t, std::uint8_t) override {}
@@ -193,7 +194,9 @@ TEST(CassiniJobs, StartsAJobOnThePlacementWithTheBestScore) {
       Registry<JobScheduler>::instance().create(parse_config("{kind: cassini}", "jobs.yaml"), "");
   EXPECT_TRUE(scheduler->needs().pauses);
   EXPECT_GT(scheduler->needs().phases, 0);
-  scheduler->decide({kMs, run.states(), cluster, &run}, run);
+  JobSchedulerView view{kMs, run.states(), cluster};
+  view.facts = &run;
+  scheduler->decide(view, run);
   EXPECT_THAT(run.started, ElementsAre(std::pair{JobId(1), std::vector<GpuId>{2, 3}}));
 }
 

@@ -39,7 +39,9 @@ class TwoJobs final : public JobDecisions {
     set.clear();
     for (std::uint32_t job = 0; job < measured; ++job) jobs_[job].traffic = links_[job];
     const std::vector<BitRate> rates(2, 100 * kGbps);
-    scheduler_->decide({0, jobs_, cluster_, rates}, *this);
+    JobSchedulerView view{0, jobs_, cluster_};
+    view.port_rates = rates;
+    scheduler_->decide(view, *this);
   }
   bool start(JobId) override { return false; }
   bool start(JobId, const std::vector<GpuId>&) override { return false; }
@@ -97,6 +99,7 @@ class TwoFlows final : public FlowFacts {
   std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const override {
     return {flow.source, 4 + hint, flow.destination};
   }
+  std::vector<PortPassage> passages(const FlowView&, std::uint32_t, Bytes) const override { return {}; }
   std::string name(const FlowView&) const override { return ""; }
   JobFacts job(JobId job) const override {
     return {{job == 0 ? 1.0 : 2.0, kSecond, kSecond}, 0, job == over};

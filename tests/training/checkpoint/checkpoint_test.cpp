@@ -230,7 +230,7 @@ struct Trained {
     placement = simulation.placement(0);
     results = simulation.run({});
   }
-  std::vector<std::uint32_t> placement;
+  std::vector<GpuId> placement;
   Results results;
 };
 
@@ -238,7 +238,7 @@ struct Trained {
 TEST(Checkpoints, TravelOverTheNetwork) {
   const Trained none(""), waits(", checkpoint: {every: 2, piece: 1 MB}"),
       beside(", checkpoint: {every: 2, piece: 1 MB, asynchronous: true}");
-  EXPECT_EQ(waits.placement, (std::vector<std::uint32_t>{1, 2, 3, 4, 0}));
+  EXPECT_EQ(waits.placement, (std::vector<GpuId>{1, 2, 3, 4, 0}));
   const Bytes all = 14 * (2 * (12 * 512 * 512 + 13 * 512) + 1024 * 512 + 128 * 512 + 2 * 512);
   for (const Trained* run : {&waits, &beside}) {
     ASSERT_EQ(run->results.outcome, Outcome::done);

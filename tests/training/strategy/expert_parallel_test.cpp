@@ -587,15 +587,16 @@ Bytes sent_by_a_host(const TaskSource& source, const std::vector<std::string>& n
   for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
     for (const std::string& name : names) tasks[name].push_back(named(source, rank, name));
   }
-  std::map<GroupId, std::vector<std::uint32_t>> groups;  // the executor keeps their addresses
+  std::map<GroupId, std::vector<GpuId>> groups;  // the executor keeps their addresses
   std::uint64_t number = 0;
   for (const std::string& name : names) {
     for (std::size_t i = 0; i < tasks[name][0].size(); ++i) {
       for (std::uint32_t rank = 0; rank < source.ranks(); ++rank) {
         const Task& task = tasks[name][rank][i];
         const std::vector<RankId>& members = source.group(task.group());
-        std::vector<std::uint32_t>& group = groups[task.group()];
-        group.assign(members.begin(), members.end());
+        std::vector<GpuId>& group = groups[task.group()];
+        group.clear();
+        for (const RankId member : members) group.push_back(static_cast<std::uint32_t>(member));
         CommunicationRequest request = test::request_of(task.collective().collective, group, task.bytes());
         request.communication = number + group.front();
         request.index =
