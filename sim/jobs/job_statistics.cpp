@@ -210,6 +210,7 @@ JobStatistics::Operation& JobStatistics::join(const JobRecord& record, std::uint
                 "once for these ranks and tags; use fewer ranks or smaller tags");
   }
   if (!first) require_agreement(operation, record);
+  operation.receiver_started |= record.task.kind() == TaskKind::receive;
   operation.last_start = record.time;
   return operation;
 }
@@ -269,8 +270,10 @@ void JobStatistics::end_communication(const JobRecord& record) {
   Operation& operation = operation_of(record, record.operation);
   Time end = record.time;
   if (is_point_to_point(operation.task)) {
-    deliver(operation, record.time);
-    end = operation.delivered;
+    if (!is_sent_early(operation, record)) {
+      deliver(operation, record.time);
+      end = operation.delivered;
+    }
   } else {
     change_ledgers(record.rank, record.task.iteration, end_at_rank);
   }
@@ -302,8 +305,14 @@ bool JobStatistics::leave(const JobRecord& record, std::uint64_t id, Time end) {
   return true;
 }
 
+// Returns whether the record is of the sender, and the receiver waits for the message. That is so only where
+// a GPU of the receiver's host passes the message on over NVLink after the acknowledgement (SplitEndpoint).
+bool JobStatistics::is_sent_early(const Operation& operation, const JobRecord& record) {
+  return record.task.kind() == TaskKind::send && operation.receiver_started && operation.delivered == kNever;
+}
+
 // Ends the operation at both ranks at the first reported end. A waiting receiver reports at the delivery, the
-// sender a little later.
+// sender a little later, unless is_sent_early().
 void JobStatistics::deliver(Operation& operation, Time now) {
   if (operation.delivered != kNever) return;
   operation.delivered = now;

@@ -141,11 +141,12 @@ class JobStatistics {
     std::uint32_t opener = 0;    // the member that began first
     Task task;                   // the opener's task, with which the tasks of the other members must agree
     Time first_start = 0, last_start = 0;
-    // The following four are for point-to-point operations only.
-    std::uint32_t iteration = 0;  // the sender's
+    // The following five are for point-to-point operations only.
+    std::uint32_t iteration = 0;    // the sender's
+    bool receiver_started = false;  // the receiver has reached the operation
     MessageKey message;
     Time sender_start = kNever;
-    Time delivered = kNever;
+    Time delivered = kNever;  // the end that deliver() entered
   };
 
   template <class Change>
@@ -160,6 +161,7 @@ class JobStatistics {
   bool leave(const JobRecord& record, std::uint64_t id, Time end);
   Operation describe(const JobRecord& record, std::uint64_t id) const;
   void require_agreement(const Operation& operation, const JobRecord& record) const;
+  static bool is_sent_early(const Operation& operation, const JobRecord& record);
   void deliver(Operation& operation, Time now);
   void report(const Operation& operation, Time end) const;
   void end_task(const JobRecord& record, Time end);

@@ -50,7 +50,9 @@ std::map<std::uint32_t, IterationPhases>& seen() {
 
 class SeenPhases final : public JobScheduler {
  public:
-  JobNeeds needs() const override { return {.iterations = true, .phases = 10 * kMicrosecond}; }
+  JobNeeds needs() const override {
+    return {.iterations = true, .views = {ViewField::phases}, .phases = 10 * kMicrosecond};
+  }
   void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
     for (const JobState& job : view.jobs) {
       if (job.waits()) decisions.start(job.job);

@@ -122,7 +122,7 @@ TEST(WorthRuns, AnErrorOfTheFirstRunIsThatOfTheCall) {
                IoError);
 }
 
-// Two jobs share the link between two racks. The short one comes later and has fewer bytes left.
+// Two jobs share the link between two racks. The long one comes later, and has sent less.
 class WorthProgram : public NetsimProgram {
  protected:
   void SetUp() override {
@@ -137,9 +137,9 @@ class WorthProgram : public NetsimProgram {
     write("short.csv", "rank,host,gpu\n0,1,0\n1,3,0\n");
     write("jobs.yaml",
           "jobs:\n"
-          "  - {name: long, placement: {kind: file, file: long.csv},\n"
+          "  - {name: long, placement: {kind: file, file: long.csv}, arrival: 20 us,\n"
           "     workload: {kind: tasks, tasks: [{name: x, from: 0, to: 1, bytes: 2 MB}]}}\n"
-          "  - {name: short, placement: {kind: file, file: short.csv}, arrival: 20 us,\n"
+          "  - {name: short, placement: {kind: file, file: short.csv},\n"
           "     workload: {kind: tasks, tasks: [{name: y, from: 0, to: 1, bytes: 500 KB}]}}\n");
   }
   const std::string call_ = "--config racks.yaml --workload jobs.yaml ";

@@ -293,11 +293,12 @@ TEST(FlowSchedulers, FastpassHoldsFlowsThatHaveEnded) {
   EXPECT_EQ(decisions.again(), kNever);
 }
 
-// Both flows of source 0 share it; those into all-reduce trees share no destination.
+// Both flows of source 0 share it; those into all-reduce trees share no destination. The flows of the slot are
+// released, the others are left held.
 TEST(FlowSchedulers, FastpassMatchesEachFlowIntoATree) {
   TwoByTwo net;
   for (FlowView& flow : net.flows) flow.destination = GpuId::none();
-  EXPECT_EQ(net.decide("{kind: fastpass, slot: 20 us}"), Rates({98, 98, -1, -1}));
+  EXPECT_EQ(net.decide("{kind: fastpass, slot: 20 us}"), Rates({0, 0, -2, -2}));
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ std::uint32_t ScheduledEndpoint::lane_of(const Message& message) const {
 }
 
 MessageHandle ScheduledEndpoint::send(const SendRequest& request) {
-  if (!is_over_fabric(request.message)) return network_->send(request);
+  if (!is_scheduled(request.message)) return network_->send(request);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
   const MessageHandle handle = tables_[set]->send(request, lane_of(request.message), now_of(set));
   ask(set);
@@ -107,7 +107,7 @@ Bytes ScheduledEndpoint::cancel(const MessageHandle& message) {
 }
 
 void ScheduledEndpoint::message_left(const SendRequest& request) {
-  if (!is_over_fabric(request.message)) return listener_->message_left(request);
+  if (!is_scheduled(request.message)) return listener_->message_left(request);
   SendRequest own = request;
   own.note = tables_[setup_.set_of_gpu[request.message.source]]->note_of(request);
   listener_->message_left(own);
@@ -115,7 +115,7 @@ void ScheduledEndpoint::message_left(const SendRequest& request) {
 
 void ScheduledEndpoint::message_sent(const SendCompletion& completion) {
   const SendRequest& request = completion.request;
-  if (!is_over_fabric(request.message)) return listener_->message_sent(completion);
+  if (!is_scheduled(request.message)) return listener_->message_sent(completion);
   const std::uint32_t set = setup_.set_of_gpu[request.message.source];
   SendRequest own = request;
   own.note = tables_[set]->note_of(request);

@@ -25,8 +25,9 @@ std::vector<SlotStep> steps_of(const Passages& path, const SlotLength& slot) {
     const Time others = (slot.sends + first - 1) / first - 1;
     slowest = std::max(slowest, port.wire);
     const auto wanted = static_cast<Time>(static_cast<double>(port.wire) / slot.use) - port.wire;
-    const Time gap = std::clamp<Time>(slot.length - (others + 1) * slowest, 0, wanted);
-    steps.push_back({port.port, port.arrival, port.departure + others * slowest + gap});
+    const Time end = port.departure + others * slowest;
+    const Time gap = std::clamp<Time>(slot.length - (end - port.arrival), 0, wanted);
+    steps.push_back({port.port, port.arrival, end + gap});
   }
   return steps;
 }

@@ -72,7 +72,8 @@ void PhaseBook::measure(const std::vector<RunningJob>& running) {
   for (const RunningJob& job : running) {
     oldest = std::min(oldest, job.present);
     const auto known = jobs_.find(job.job);
-    const bool is_known = known != jobs_.end() && (known->second.given || !known->second.here.estimated);
+    const bool is_known = known != jobs_.end() && (known->second.given || !known->second.here.estimated ||
+                                                   known->second.measured == job.end);
     if (job.begin < job.end && !is_known) measure(job);
   }
   recorder_.forget(oldest);
@@ -82,8 +83,10 @@ void PhaseBook::measure(const RunningJob& job) {
   const std::vector<JobActivity> own = recorder_.activities(job.job, job.begin, job.end);
   std::vector<BusyTime> busy = busy_times(job, own);
   const bool met = shorten_met(busy, job, own);
-  if (met && jobs_.contains(job.job)) return;
-  KnownJob& known = jobs_[job.job];
+  const auto [entry, is_first] = jobs_.try_emplace(job.job);
+  KnownJob& known = entry->second;
+  known.measured = job.end;
+  if (met && !is_first) return;
   known.demands.clear();
   known.here.iteration = time_alone(job.end - job.begin, busy);
   known.here.estimated = met;

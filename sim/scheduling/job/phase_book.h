@@ -54,6 +54,7 @@ class PhaseBook {
   };
   struct KnownJob {
     bool given = false;
+    Time measured = -1;    // end of the last iteration that was looked at; its notes may be forgotten since
     IterationPhases here;  // on the GPUs that it holds
     std::vector<RankDemand> demands;
     std::vector<DemandArc> given_arcs;
