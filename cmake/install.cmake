@@ -6,7 +6,7 @@ install(TARGETS netsim)
 install(TARGETS netsim_library EXPORT netsim)
 # All headers but those of the program: a component may need any of them.
 install(DIRECTORY sim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/netsim FILES_MATCHING PATTERN "*.h"
-        REGEX "sim/main/[a-z]+\\.h$" EXCLUDE)
+        REGEX "sim/main/[a-z_]+\\.h$" EXCLUDE)
 install(FILES ${interface_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/netsim/sim/core)
 install(DIRECTORY configs traces DESTINATION ${CMAKE_INSTALL_DATADIR}/netsim)
 
