@@ -1,4 +1,4 @@
-// What the program hands on to play runs: its call, and the function that plays one run.
+// Call and RunPlayer: a call of the program, and the function by which it plays a run.
 #pragma once
 
 #include <functional>

@@ -138,6 +138,7 @@ class Fabric {
   // one direction of it), or it is a circuit that is down and not waited for.
   const std::vector<bool>& down_ports() const { return down_; }
   std::vector<bool> failing_ports() const { return faults_.failing(); }
+  const FaultSchedule& fault_schedule() const { return faults_.schedule(); }
   CircuitSwitching& circuits() { return circuits_; }
   const CircuitSwitching& circuits() const { return circuits_; }
   // Returns the time of a message alone in the network; see ideal_time.h.

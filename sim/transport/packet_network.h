@@ -129,6 +129,8 @@ class PacketNetwork : public Endpoint {
   virtual bool deadlocked() const = 0;
   // Returns, by port, whether the fault schedule takes it down at any time.
   virtual std::vector<bool> failing_ports() const = 0;
+  // Returns the faults of links that are configured.
+  virtual const FaultSchedule& fault_schedule() const = 0;
   // Returns the steps of all paths, former ones that packets may be on included. It is a measure of memory.
   virtual std::size_t path_steps() const = 0;
   // Returns one line for each queue pair with unfinished messages and each paused port with waiting bytes.
