@@ -34,6 +34,7 @@
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
 #include "sim/main/allocation.h"
+#include "sim/main/command_help.h"
 #include "sim/main/commit.h"
 #include "sim/main/interruption.h"
 #include "sim/main/options.h"
@@ -323,7 +324,13 @@ ExitCode act(const Options& options, Call& call) {
       print(describe_subject(options.subject, line_width(stdout)));
       break;
     case Action::schema:
-      print(configuration_schema());
+      print(options.subject.empty() ? configuration_schema() : workload_schema());
+      break;
+    case Action::completion:
+      print(completion_script(options.subject));
+      break;
+    case Action::man:
+      print(manual_page());
       break;
     case Action::compile:
       compile(options);

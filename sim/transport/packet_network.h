@@ -14,6 +14,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/parameters.h"
 #include "sim/network/counters.h"
+#include "sim/network/faults.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
