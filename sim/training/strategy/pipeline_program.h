@@ -134,8 +134,8 @@ class PipelineProgram {
                   const StageComputation& computation);
 
   // Appends all steps of a rank of a stage. `rank_class` matters where stages have meshes of their own. End
-  // holds the last computation, the operations beside the steps, what steps behind that computation wait for,
-  // the places of updates, and what the operations work for.
+  // holds the last computation, the operations beside the steps, and what steps behind that computation wait
+  // for. It also holds the places of updates, and which operations belong to which step.
   struct End {
     BlockBuilder::Position computed = 0;
     OperationsAside aside = {};
