@@ -22,6 +22,7 @@ from netsim_runs import execution
 
 PAGE = execution.ROOT / "docs" / "reference" / "components.md"
 COLUMNS = 100  # width of the descriptions
+NESTED_KEYS = "keys of the kinds that these keys take"  # begins the part of a description about other components
 WIDE = 100_000  # a width at which no line of a list is wrapped
 
 HEAD = """\
@@ -78,6 +79,8 @@ class Program:
     def description(self, name):
         """Returns the lines that describe a component or a section, without the title and without indentation."""
         lines = self.ask("--describe", name).rstrip("\n").splitlines()
+        if NESTED_KEYS in lines:  # the page has each of these components below its own heading
+            lines = lines[:lines.index(NESTED_KEYS) - 1]
         return [line[2:] if line.startswith("  ") else line for line in lines[1:]]
 
 

@@ -127,17 +127,69 @@ std::string title_of(const Subject& subject) {
          (shared ? " (" + subject.component->name + ")" : "");
 }
 
+// Adds the dotted names of all keys of a table.
+void add_key_names(const ParameterTable& table, const std::string& prefix, std::string& names) {
+  for (const ParameterInfo& info : table) {
+    if (info.type == "section") {
+      add_key_names(info.children, prefix + info.name + ".", names);
+    } else {
+      append_item(names, prefix + info.name);
+    }
+  }
+}
+
+// Adds the kinds of components that keys of a table take, each once, in the order of the keys.
+void add_nested_kinds(const ParameterTable& table, std::vector<std::string>& kinds) {
+  for (const ParameterInfo& info : table) {
+    add_nested_kinds(info.children, kinds);
+    if (info.component_kind.empty()) continue;
+    if (std::find(kinds.begin(), kinds.end(), info.component_kind) == kinds.end())
+      kinds.push_back(info.component_kind);
+  }
+}
+
+// Returns the keys of all components of a kind, a paragraph for each component that has any.
+std::string keys_of_kind(const std::string& kind, std::size_t width) {
+  std::string text;
+  for (const ComponentInfo* info : Catalogue::instance().all()) {
+    if (info->kind != kind || !info->has_map() || info->parameters.empty()) continue;
+    std::string names;
+    add_key_names(info->parameters, "", names);
+    text += "  " + wrapped(kind + "." + info->name + ": " + names, 2, 6, width) + "\n";
+  }
+  return text;
+}
+
+// Returns the keys of all components that keys of the table take, or "".
+std::string nested_keys(const ParameterTable& table, std::size_t width) {
+  std::vector<std::string> kinds;
+  add_nested_kinds(table, kinds);
+  std::string text;
+  for (const std::string& kind : kinds) text += keys_of_kind(kind, width);
+  return text.empty() ? "" : "\nkeys of the kinds that these keys take\n" + text;
+}
+
 std::string describe_found(const Subject& subject, std::size_t width) {
-  if (subject.parameter == nullptr) return describe(*subject.component, width);
+  if (subject.parameter == nullptr)
+    return describe(*subject.component, width) + nested_keys(subject.component->parameters, width);
   const ParameterInfo& info = *subject.parameter;
   if (info.type == "section" || info.type == "sections")
-    return describe(title_of(subject), info.doc, info.children, width);
+    return describe(title_of(subject), info.doc, info.children, width) + nested_keys(info.children, width);
   std::string text = describe(title_of(subject), "", {info}, width);
-  if (info.type == "component") text += "\n" + list_components(info.component_kind, width);
+  if (!info.component_kind.empty())
+    text += "\n" + list_components(info.component_kind, width) + nested_keys({info}, width);
   return text;
 }
 
 }  // namespace
+
+std::vector<std::string> configuration_keys() {
+  std::vector<std::string> keys;
+  for (const Subject& subject : subjects()) {
+    if (!subject.way.empty()) keys.push_back(subject.way);
+  }
+  return keys;
+}
 
 std::string configuration_schema() { return json_schema(configuration_table(), Catalogue::instance()); }
 
@@ -174,7 +226,10 @@ std::string describe_subject(const std::string& name, std::size_t width) {
     append_item(text, describe_found(subject, width), "\n");
   if (!text.empty()) return text;
   const std::vector<std::string> kinds = Catalogue::instance().kinds();
-  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return list_components(name, width);
+  if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) {
+    const std::string keys = keys_of_kind(name, width);
+    return list_components(name, width) + (keys.empty() ? "" : "\nkeys\n" + keys);
+  }
   throw ConfigError("--describe: nothing is called '" + name + "'" + did_you_mean(name, subject_names()) +
                     " (--list shows all)");
 }

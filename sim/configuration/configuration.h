@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
@@ -44,6 +45,8 @@ std::string resolved_configuration(const ConfigNode& root, const Cluster& cluste
 
 // Returns the JSON schema of the file, for editors.
 std::string configuration_schema();
+// Returns the dotted paths of all keys ("transport.mtu"), without those in lists, in the order of the file.
+std::vector<std::string> configuration_keys();
 
 // Returns the components by kind, or those of one kind. Throws ConfigError for an unknown kind.
 std::string list_components(const std::string& kind, std::size_t width = kDefaultWidth);

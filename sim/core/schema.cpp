@@ -50,12 +50,15 @@ Json real_schema(const ParameterInfo& info) {
   return {{"anyOf", {std::move(number), std::move(text)}}};
 }
 
-// Editors that read YAML 1.1 take these words for the two truth values.
+// Editors that read YAML 1.1 take these words for the two truth values, and digits for a number.
 Json choice_schema(const std::vector<std::string>& choices) {
   const auto has = [&](std::initializer_list<const char*> words) {
     return std::find_first_of(choices.begin(), choices.end(), words.begin(), words.end()) != choices.end();
   };
   Json allowed = choices;
+  for (const std::string& choice : choices) {
+    if (choice.find_first_not_of("0123456789") == std::string::npos) allowed.push_back(json_integer(choice));
+  }
   if (has({"off", "no", "n", "false"})) allowed.push_back(false);
   if (has({"on", "yes", "y", "true"})) allowed.push_back(true);
   return {{"enum", std::move(allowed)}};
@@ -181,16 +184,49 @@ void add_missing(const ParameterTable& table, Json& definitions) {
   }
 }
 
-}  // namespace
+// Returns the schema of an item of DocumentShape::list.
+Json item_schema(const DocumentShape& shape) {
+  const Json text = {{"type", "string"}};
+  Json item = table_schema(shape.item);
+  item["properties"][shape.source] = {
+      {"anyOf", {text, {{"type", "array"}, {"items", text}}, reference(shape.kind)}}};
+  item["required"].push_back(shape.source);
+  return item;
+}
 
-std::string json_schema(const ParameterTable& top_level, const Catalogue& catalogue) {
-  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                 {"title", "netsim configuration"}};
-  schema.update(table_schema(top_level));
+// Adds the definitions of all components, and those that `tables` refer to and that are missing.
+void add_definitions(Json& schema, const std::vector<ParameterTable>& tables, const Catalogue& catalogue) {
   Json all = definitions(catalogue);
-  add_missing(top_level, all);
+  for (const ParameterTable& table : tables) add_missing(table, all);
   for (const ComponentInfo* component : catalogue.all()) add_missing(component->parameters, all);
   schema["$defs"] = std::move(all);
+}
+
+Json schema_head(const std::string& title) {
+  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
+}
+
+}  // namespace
+
+std::string json_schema(const DocumentShape& shape, const Catalogue& catalogue) {
+  Json values = Json::array({{{"type", "array"}, {"items", item_schema(shape)}}});
+  for (const ParameterTable& map : shape.maps) values.push_back(table_schema(map));
+  Json list = {{"type", "object"}, {"additionalProperties", false}};
+  list["properties"][shape.list] = {{"anyOf", std::move(values)}};
+  list["required"] = Json::array({shape.list});
+  Json schema = schema_head(shape.title);
+  schema["type"] = "object";
+  schema["anyOf"] = Json::array({reference(shape.kind), std::move(list)});
+  std::vector<ParameterTable> tables = shape.maps;
+  tables.push_back(shape.item);
+  add_definitions(schema, tables, catalogue);
+  return schema.dump(2) + "\n";
+}
+
+std::string json_schema(const ParameterTable& top_level, const Catalogue& catalogue) {
+  Json schema = schema_head("netsim configuration");
+  schema.update(table_schema(top_level));
+  add_definitions(schema, {top_level}, catalogue);
   return schema.dump(2) + "\n";
 }
 

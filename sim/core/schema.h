@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
@@ -15,5 +16,20 @@ namespace netsim {
 // Returns the schema of a file with the keys `top_level`. Components of each kind come from `catalogue`. The
 // text is deterministic, indented by two blanks, and ends with a line break.
 std::string json_schema(const ParameterTable& top_level, const Catalogue& catalogue);
+
+// DocumentShape: a file that is one of several things. It is a component of `kind` as a map, or it has the
+// one key `list`. That key holds a list of maps with the keys `item`, or one map with the keys of one of
+// `maps`.
+struct DocumentShape {
+  std::string title;
+  std::string kind;
+  std::string list;
+  ParameterTable item;
+  // A required key of each item: a file, a list of files, or a component of `kind`.
+  std::string source;
+  std::vector<ParameterTable> maps;
+};
+// Returns the schema of such a file.
+std::string json_schema(const DocumentShape& shape, const Catalogue& catalogue);
 
 }  // namespace netsim

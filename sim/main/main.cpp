@@ -1,4 +1,4 @@
-// The main program: from argv to an exit code. Only this file prints or exits.
+// The main program: from argv to an exit code.
 
 #include <fmt/format.h>
 
@@ -7,15 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <iterator>
 #include <new>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -37,19 +34,20 @@
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
 #include "sim/main/allocation.h"
+#include "sim/main/command_help.h"
 #include "sim/main/commit.h"
 #include "sim/main/interruption.h"
 #include "sim/main/options.h"
+#include "sim/main/play_run.h"
+#include "sim/main/terminal_output.h"
+#include "sim/main/worth_study.h"
 #include "sim/report/drawing.h"
 #include "sim/report/schedule_drawing.h"
 #include "sim/report/screen/screen.h"
 #include "sim/report/structure_report.h"
 #include "sim/report/summary.h"
-#include "sim/report/worth.h"
-#include "sim/report/worth_files.h"
 #include "sim/simulation/decisions.h"
 #include "sim/simulation/simulation.h"
-#include "sim/simulation/worth_runs.h"
 #include "sim/topology/structure.h"
 #include "sim/workload/workload.h"
 
@@ -60,48 +58,12 @@ using namespace netsim;
 // Wall time in seconds for which --dry-run simulates the run.
 constexpr double kCalibrationSeconds = 1;
 
-// Call: the call of the program, apart from its options.
-struct Call {
-  std::string command;
-  std::vector<Plugin> plugins;
-  Log log;
-};
-
 // Opens those of the descriptors 0 to 2 that are closed. Otherwise a table could get such a number and
 // receive the progress display and the log.
 void open_standard_descriptors() {
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) < 0) static_cast<void>(::open("/dev/null", O_RDWR));
   }
-}
-
-// Writes to stdout. A reader that has closed the pipe has read enough, so that is no error.
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) != EOF && std::fflush(stdout) != EOF) return;
-  if (errno != EPIPE)
-    throw IoError("stdout: cannot write the output: " + std::generic_category().message(errno));
-}
-
-// Returns the text without its middle if it is too long to read; a message may quote a line of any length.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kBeginning = 600, kEnd = 300;
-  if (text.size() <= kBeginning + kEnd) return text;
-  const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
-  std::size_t end = kBeginning, begin = text.size() - kEnd;
-  while (inside(end)) --end;  // not within a character of UTF-8
-  while (inside(begin)) ++begin;
-  return text.substr(0, end) + " ... " + text.substr(begin);
-}
-
-// Prints an error message as one line, even if it quotes line breaks.
-void complain(const std::string& message) {
-  std::fprintf(stderr, "netsim: error: %s\n", shortened(printable(message)).c_str());
-}
-
-// Returns the configuration, and the run settings of another tool's configuration. The command line overrides
-// both.
-ConfiguredRun read_configuration(const Options& options) {
-  return load_run(options.config, {options.assignments, options.workload});
 }
 
 // Builds the configured system, to find errors, and prints the configuration with all defaults.
@@ -264,8 +226,7 @@ void show(const Options& options, const Results& results) {
 }
 
 // Plays a run and hands over its results while the simulation is still there.
-ExitCode play(Options options, Call& call,
-              const std::function<void(const Results&, const Manifest&)>& ended) {
+ExitCode play(Options options, Call& call, const RunEnded& ended) {
   const ReadLog log;
   Simulation simulation(setup_of(options));
   log_decisions(call.log, simulation);
@@ -293,83 +254,6 @@ ExitCode run(const Options& options, Call& call) {
   });
 }
 
-// Returns the options of one of the runs of --worth.
-Options options_of(Options options, const WorthRun& run) {
-  options.worth = false;
-  options.assignments.insert(options.assignments.end(), run.assignments.begin(), run.assignments.end());
-  if (!options.output.empty()) options.output += "/" + run.name;
-  return options;
-}
-
-// WorthStudy: the runs of --worth, with the files about all of them.
-class WorthStudy {
- public:
-  WorthStudy(const Options& options, const Call& call) : options_(options), call_(call) {
-    worth_.runs = worth_runs(read_configuration(options).config, options.ages);
-  }
-
-  ExitCode play_all() {
-    if (!options_.output.empty()) files_.emplace(options_.output);
-    play_worth(worth_, [this](WorthRun& run) { play_one(run); });
-    finish();
-    return worth_.interrupted() ? ExitCode::interrupted : code_;
-  }
-  void show_plan() const {
-    print(options_.json ? worth_json(worth_) : render_worth_plan(worth_, line_width(stdout)));
-  }
-
- private:
-  void play_one(WorthRun& run) {
-    const bool first = &run == &worth_.runs.front();
-    if (!first && interrupted()) {
-      run.state = to_string(Outcome::interrupted);
-      run.message = "interrupted before it began";
-      return;
-    }
-    if (!options_.quiet) {
-      std::fprintf(stderr, "netsim: run %td of %zu: %s\n", &run - worth_.runs.data() + 1, worth_.runs.size(),
-                   run.title.c_str());
-    }
-    const Options options = options_of(options_, run);
-    Call call{quote_command(arguments_of_run(options)), call_.plugins, Log(options.log, true)};
-    const ExitCode code = play(options, call, [&](const Results& results, const Manifest& manifest) {
-      if (first) begin_files(manifest);
-      record_worth(worth_, run, results);
-      if (results.outcome != Outcome::interrupted) return;
-      finish();
-      end_interrupted();
-    });
-    if (first) code_ = code;
-  }
-  void begin_files(const Manifest& manifest) {
-    manifest_ = manifest;
-    manifest_.command = call_.command;
-    if (files_) files_->begin();
-  }
-  void finish() {
-    if (files_) files_->finish(worth_, manifest_);
-    show_all();
-  }
-  void show_all() const {
-    if (options_.json) {
-      print(worth_json(worth_));
-    } else if (!options_.quiet) {
-      print(render_worth(worth_, line_width(stdout)));
-    }
-    for (const WorthRun& run : worth_.runs) {
-      const bool ends = &run == &worth_.runs.front() || run.state == to_string(Outcome::interrupted);
-      if (ends && !run.message.empty()) complain(run.title + ": " + run.message);
-    }
-  }
-
-  const Options& options_;
-  const Call& call_;
-  Worth worth_;
-  std::optional<WorthFiles> files_;
-  Manifest manifest_;  // of `all`, with the command of --worth
-  ExitCode code_ = ExitCode::done;
-};
-
 // Returns the message for lack of memory: the requested size, the size in use, and the limit.
 std::string out_of_memory() {
   const auto bytes = [](auto count) { return human_bytes(static_cast<double>(count)); };
@@ -384,13 +268,6 @@ std::string out_of_memory() {
          ". What helps: more memory or a higher limit, fewer threads (--threads 1), a smaller network or "
          "workload; "
          "--dry-run says what a run needs";
-}
-
-// Prints a bug of netsim and the command to reproduce it.
-int bug(const std::string& message, const std::string& command) {
-  std::fprintf(stderr, "netsim: %s\nreproduce with: %s\n", shortened(printable(message)).c_str(),
-               printable(command).c_str());
-  return static_cast<int>(ExitCode::bug);
 }
 
 // Returns the kinds and names of all registered components.
@@ -418,9 +295,9 @@ ExitCode act(const Options& options, Call& call) {
   using Action = Options::Action;
   switch (options.action) {
     case Action::run:
-      return options.worth ? WorthStudy(options, call).play_all() : run(options, call);
+      return options.worth ? WorthStudy(options, call, play).play_all() : run(options, call);
     case Action::dry_run:
-      options.worth ? WorthStudy(options, call).show_plan() : dry_run(options);
+      options.worth ? WorthStudy(options, call, play).show_plan() : dry_run(options);
       break;
     case Action::draw:
       draw(options);
@@ -447,7 +324,13 @@ ExitCode act(const Options& options, Call& call) {
       print(describe_subject(options.subject, line_width(stdout)));
       break;
     case Action::schema:
-      print(configuration_schema());
+      print(options.subject.empty() ? configuration_schema() : workload_schema());
+      break;
+    case Action::completion:
+      print(completion_script(options.subject));
+      break;
+    case Action::man:
+      print(manual_page());
       break;
     case Action::compile:
       compile(options);
@@ -479,7 +362,7 @@ int main(int argc, char** argv) {
     load_plugins(options, call);
     return static_cast<int>(act(options, call));
   } catch (const InternalError& error) {
-    return bug(error.what(), command);
+    return report_bug(error.what(), command);
   } catch (const Error& error) {
     complain(error.what());
     return static_cast<int>(error.code());
@@ -493,6 +376,6 @@ int main(int argc, char** argv) {
                          threads ? " (a thread: fewer with --threads)" : ""));
     return static_cast<int>(ExitCode::io);
   } catch (const std::exception& error) {
-    return bug(std::string("this is a bug in netsim: unexpected: ") + error.what(), command);
+    return report_bug(std::string("this is a bug in netsim: unexpected: ") + error.what(), command);
   }
 }

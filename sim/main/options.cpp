@@ -73,7 +73,11 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   add("list", "list the components by kind; --list KIND for one kind");
   add("describe", text()->value_name("NAME"),
       "describe a section, a key (transport.mtu, mtu) or a component (dcqcn) with its parameters");
-  add("schema", "print the JSON schema of the configuration, for editors");
+  add("schema",
+      "print the JSON schema of the configuration, for editors; --schema workload that of workloads");
+  add("completion", text()->value_name("SHELL"),
+      "print the script by which bash or zsh complete options, keys, names and files");
+  add("man", "print the manual page, for man -l");
   add("compile", text()->value_name("OUT.pb"), "compile the description given with --workload into a .pb");
   add("version", "print the version");
   add("help", "print this");
@@ -174,6 +178,8 @@ std::pair<Options::Action, std::string> chosen_action(const po::variables_map& v
   static constexpr std::pair<const char*, Action> kActions[] = {{"help", Action::help},
                                                                 {"version", Action::version},
                                                                 {"schema", Action::schema},
+                                                                {"completion", Action::completion},
+                                                                {"man", Action::man},
                                                                 {"list", Action::list},
                                                                 {"describe", Action::describe},
                                                                 {"compile", Action::compile},
@@ -202,8 +208,9 @@ bool is_of_a_plan(Options::Action action) {
 
 bool has_subject(Options::Action action) {
   using Action = Options::Action;
-  return action == Action::describe || action == Action::compile || action == Action::draw ||
-         action == Action::prove || action == Action::write_graph || is_of_a_plan(action);
+  return action == Action::describe || action == Action::completion || action == Action::compile ||
+         action == Action::draw || action == Action::prove || action == Action::write_graph ||
+         is_of_a_plan(action);
 }
 
 void read_assignments(const std::vector<std::string>& given, Options& options) {
@@ -311,7 +318,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
   const auto [action, action_name] = chosen_action(values);
   options.action = action;
   if (has_subject(action)) options.subject = text_of(values, action_name.c_str());
-  if (action == Options::Action::list && parsed.operands.size() == 1) {
+  const bool list = action == Options::Action::list;
+  const bool schema =
+      action == Options::Action::schema && parsed.operands == std::vector<std::string>{"workload"};
+  if ((list && parsed.operands.size() == 1) || schema) {
     options.subject = parsed.operands.front();
     parsed.operands.clear();
   }
@@ -344,22 +354,40 @@ Options parse_options(const std::vector<std::string>& arguments) {
   return options;
 }
 
+std::vector<OptionInfo> option_infos() {
+  std::vector<OptionInfo> infos;
+  const po::options_description all = described_options();
+  for (const auto& option : all.options())
+    infos.push_back({option->long_name(), option->format_parameter(), option->description(),
+                     option->semantic()->is_composing()});
+  return infos;
+}
+
+std::span<const ExitCodeInfo> exit_code_infos() {
+  static constexpr ExitCodeInfo kExitCodes[] = {
+      {0, "done"},
+      {1, "a bug of netsim"},
+      {2, "command line or configuration"},
+      {3, "workload or program"},
+      {4, "files or memory"},
+      {5, "stalled"},
+      {6, "--until reached"},
+      {130, "interrupted (with the report of what was done)"},
+  };
+  return kExitCodes;
+}
+
 std::string usage(std::size_t width) {
   width = std::clamp<std::size_t>(width, 60, 120);
+  std::string codes;
+  for (const ExitCodeInfo& info : exit_code_infos())
+    append_item(codes, fmt::format("{} {}", info.code, info.meaning));
   std::ostringstream text;
   text << "netsim: a packet-level simulator of distributed DNN training\n\n  "
        << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
                   width)
-       << "\n  "
-       << wrapped("netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb", 2, 9, width)
-       << "\n\n"
-       << described_options(width) << "\nExit codes: "
-       << wrapped(
-              "0 done, 1 a bug of netsim, 2 command line or configuration, 3 workload or program, 4 files or "
-              "memory, "
-              "5 stalled, 6 --until reached, 130 interrupted (with the report of what was done)",
-              12, 12, width)
-       << "\n";
+       << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n\n"
+       << described_options(width) << "\nExit codes: " << wrapped(codes, 12, 12, width) << "\n";
   return text.str();
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Options {
     list,
     describe,
     schema,
+    completion,
+    man,
     compile,
     version,
     help
@@ -52,7 +55,8 @@ struct Options {
   bool json = false;  // --json -: the summary goes to stdout instead of the screen
   LogLevels log;      // --log
   // The argument of the action: --list KIND ("" = all), --describe NAME, --compile OUT.pb, --draw OUT.svg,
-  // --prove FILE, --show-schedule PLAN, --write-program PLAN, --write-graph OUT.xml.
+  // --prove FILE, --show-schedule PLAN, --write-program PLAN, --write-graph OUT.xml, --completion SHELL.
+  // It is "workload" or "" (the configuration) for --schema.
   std::string subject;
   std::string kind;                          // --kind of a plan's collective; "" = not given
   std::optional<std::uint32_t> ranks, root;  // --ranks and --root of a plan; --ranks of a graph
@@ -65,6 +69,27 @@ struct Options {
 Options parse_options(const std::vector<std::string>& arguments);
 // Throws ConfigError if no workload is known.
 void require_workload(const Options& options);
+
+// OptionInfo: the declaration of an option.
+struct OptionInfo {
+  std::string name;   // without the dashes
+  std::string value;  // what follows it, "C.yaml"; "" = nothing has to
+  std::string doc;
+  bool repeated = false;  // may be given several times
+};
+// Returns all options in the order of --help.
+std::vector<OptionInfo> option_infos();
+
+struct ExitCodeInfo {
+  int code = 0;
+  const char* meaning;
+};
+// Returns what the exit codes mean, ascending.
+std::span<const ExitCodeInfo> exit_code_infos();
+
+// The command of --help that runs as it is in a clone.
+inline constexpr const char* kExampleCommand =
+    "netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb";
 
 // Returns the text of --help, in lines of at most `width` columns (at least 60).
 std::string usage(std::size_t width = kDefaultWidth);

@@ -142,6 +142,7 @@ class Fabric {
   // Returns whether the port belongs to a circuit that is down.
   bool is_circuit_down(PortId port) const { return state_.pauses_of(port).circuit_down; }
   std::vector<bool> failing_ports() const { return faults_.failing(); }
+  const FaultSchedule& fault_schedule() const { return faults_.schedule(); }
   CircuitSwitching& circuits() { return circuits_; }
   const CircuitSwitching& circuits() const { return circuits_; }
   // Returns the time of a message alone in the network; see ideal_time.h.

@@ -44,6 +44,7 @@ class LinkFaults {
   const std::vector<bool>& known_down() const { return known_down_; }
   // Returns, by port, whether the schedule takes it down at any time.
   std::vector<bool> failing() const;
+  const FaultSchedule& schedule() const { return plan_; }
   // Returns whether the schedule changes any link after `now`.
   bool any_after(Time now) const;
 

@@ -145,12 +145,30 @@ struct CollectiveTimes {
 // Returns the times of a single communication.
 CollectiveTimes times_of(const CommunicationRecord& record);
 
+// FaultEvent: a fault of a link at a time.
+struct FaultEvent {
+  enum class Kind : std::uint8_t { loss, down, up, rate };
+  Time at = 0;  // 0 for a loss rate, which holds throughout
+  Kind kind = Kind::down;
+  BitRate rate = 0;        // new rate, for Kind::rate
+  double probability = 0;  // that a packet is lost, for Kind::loss
+  bool operator==(const FaultEvent&) const = default;
+};
+
+// FaultyLink: a link with the faults that are configured for it.
+struct FaultyLink {
+  std::string name;                // "edge0-agg0", or "edge0->agg0" where the directions differ
+  std::vector<FaultEvent> events;  // in the order of time
+  std::uint64_t lost = 0;          // packets lost on it, also those lost by other faults of the same link
+};
+
 // LinkResult: one direction of a link.
 struct LinkResult {
   std::string name;  // "edge7->agg2"
   LinkKind kind = LinkKind::ethernet;
   BitRate rate = 0;
   PortCounters counters;
+  std::uint32_t tier = 0;  // index in Results::link_tiers
 };
 
 // FlowTimes: flow completion times. A quantile is nearest-rank: the smallest time that at least a share q of
@@ -229,6 +247,9 @@ struct Results {
   // Sorted by kind, ranks and bytes; only the first kCollectiveTimes that occurred.
   std::vector<CollectiveTimes> collectives;
   std::vector<LinkResult> links;  // by port id; empty for `network: ideal`
+  // The names of the tiers of links, such as "tier 0 -> tier 1", from hosts upward.
+  std::vector<std::string> link_tiers;
+  std::vector<FaultyLink> faults;  // by port id; empty if no link has a fault
   std::vector<std::string> notes;
   double wall_seconds = 0;  // duration of the run itself; not part of the results
 };

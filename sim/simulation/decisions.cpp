@@ -7,6 +7,7 @@
 
 #include "sim/configuration/configuration.h"
 #include "sim/core/text.h"
+#include "sim/report/link_groups.h"
 
 namespace netsim {
 namespace {
@@ -160,6 +161,8 @@ void log_results(Log& log, const Results& results) {
                          format_bytes(row.bytes), row.choice.algorithm, to_string(row.choice.protocol),
                          row.choice.channels, row.choice.why));
   }
+  for (const std::string& line : fault_lines(results.faults, results.simulated))
+    log.info(LogTopic::network, "faults: " + line);
   log.info(LogTopic::simulation, fmt::format("{} after {} and {} events", to_string(results.outcome),
                                              format_time(results.simulated), results.events));
   for (const std::string& note : results.notes) log.info(LogTopic::report, note);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/configuration/configuration.h"
+#include "sim/report/link_groups.h"
 #include "sim/simulation/used_views.h"
 
 namespace netsim {
@@ -297,11 +298,15 @@ void add_network(const RunParts& run, Results& results) {
   results.knobs = settings_of(run.configuration, names.size() == 1 ? names.front() : "",
                               first_packet_transport(run.cluster, run.transports));
   if (names.size() > 1) results.fabrics = fabric_results(run);
+  const LinkTiers tiers = link_tiers(graph);
+  results.link_tiers = tiers.names;
   results.links.reserve(graph.port_count());
   for (PortId port = 0; port < graph.port_count(); ++port) {
     const LinkSpec& link = graph.port(port).link;
-    results.links.push_back({graph.port_name(port), link.kind, link.rate, run.packets->port_counters(port)});
+    results.links.push_back(
+        {graph.port_name(port), link.kind, link.rate, run.packets->port_counters(port), tiers.of_port[port]});
   }
+  results.faults = faulty_links(run.packets->fault_schedule(), graph, results.links);
   results.fingerprints.packets = run.packets->packets_fingerprint();
   results.fingerprints.events = run.packets->events_fingerprint();
   results.deadlocked = run.packets->deadlocked();

@@ -14,6 +14,7 @@
 #include "sim/core/engine.h"
 #include "sim/core/parameters.h"
 #include "sim/network/counters.h"
+#include "sim/network/faults.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/topology.h"
 #include "sim/transport/circuit_control.h"
@@ -134,6 +135,8 @@ class PacketNetwork : public Endpoint {
   virtual bool is_circuit_down(PortId /*port*/) const { return false; }
   // Returns, by port, whether the fault schedule takes it down at any time.
   virtual std::vector<bool> failing_ports() const = 0;
+  // Returns the faults of links that are configured.
+  virtual const FaultSchedule& fault_schedule() const = 0;
   // Returns the steps of all paths, former ones that packets may be on included. It is a measure of memory.
   virtual std::size_t path_steps() const = 0;
   // Returns one line for each queue pair with unfinished messages and each paused port with waiting bytes.

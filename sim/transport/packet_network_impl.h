@@ -114,6 +114,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   bool is_down(PortId port) const override { return fabric_.is_down(port); }
   bool is_circuit_down(PortId port) const override { return fabric_.is_circuit_down(port); }
   std::vector<bool> failing_ports() const override { return fabric_.failing_ports(); }
+  const FaultSchedule& fault_schedule() const override { return fabric_.fault_schedule(); }
   std::size_t path_steps() const override { return fabric_.path_steps(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
   std::vector<std::string> notes() const override;

@@ -46,6 +46,9 @@ class DeferredSource final : public TaskSource {
   std::string name(std::uint32_t index) const override {
     return is_open() ? tasks_->name(index) : TaskSource::name(index);
   }
+  std::optional<PipelineMark> pipeline_mark(RankId rank, TaskId task) const override {
+    return is_open() ? tasks_->pipeline_mark(rank, task) : std::nullopt;
+  }
   const std::vector<RankId>& group(GroupId id) const override { return tasks_->group(id); }
   Time least_pause() const override { return facts_->least_pause; }
   bool uses_hosts() const override { return facts_->uses_hosts; }

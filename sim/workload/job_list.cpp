@@ -275,6 +275,10 @@ std::unique_ptr<TaskSource> read_job_source(const ConfigNode& node, const Worklo
   return load_workload(input, context);
 }
 
+const ParameterTable& listed_job_table() { return listed_job_parameters().table(); }
+
+const ParameterTable& random_jobs_table() { return poisson_arrivals_parameters().table(); }
+
 std::string refuse_deferred(const TaskSource& source) {
   if (!source.circuits().empty()) return "its tasks ask for circuits: such a job must be in a list of jobs";
   if (source.storage_ranks() > 0) return "it uses storage servers: such a job must be in a list of jobs";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/parameters.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -27,6 +28,10 @@ std::vector<JobDescription> read_jobs(const ConfigNode& root, const WorkloadCont
 // input that is read.
 std::unique_ptr<TaskSource> read_job_source(const ConfigNode& node, const WorkloadContext& context,
                                             std::string& file);
+
+// Return the keys of a job in a list, besides `workload`, and of random arrivals, for the schema.
+const ParameterTable& listed_job_table();
+const ParameterTable& random_jobs_table();
 
 // Returns why a source cannot be made when its job begins, or "" if it can.
 std::string refuse_deferred(const TaskSource& source);

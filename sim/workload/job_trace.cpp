@@ -269,4 +269,6 @@ std::vector<JobDescription> read_job_trace(const ConfigNode& node, const Workloa
   return JobTrace(input.only("a trace of jobs"), p, context).read();
 }
 
+const ParameterTable& job_trace_table() { return trace_parameters().table(); }
+
 }  // namespace netsim

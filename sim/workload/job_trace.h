@@ -16,11 +16,14 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/parameters.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
 
 // Reads the trace that `node` names: {trace: FILE, iteration: TIME, first: NUMBER}.
 std::vector<JobDescription> read_job_trace(const ConfigNode& node, const WorkloadContext& context);
+// Returns the keys of that map, for the schema.
+const ParameterTable& job_trace_table();
 
 }  // namespace netsim

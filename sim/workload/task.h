@@ -195,6 +195,15 @@ inline GroupId Task::group() const {
   return collective().group;
 }
 
+// PipelineMark: the microbatch and the model chunk of the stage that a task of a pipeline works for, from 0.
+struct PipelineMark {
+  std::uint32_t microbatch = 0, chunk = 0;
+  // The step computes a forward, whose numbers are the ones above, together with this backward.
+  bool paired = false;
+  std::uint32_t backward_microbatch = 0, backward_chunk = 0;
+  bool operator==(const PipelineMark&) const = default;
+};
+
 // Returns the body of a send or of a receive.
 inline TaskBody message_body(TaskKind kind, const MessageTask& message) {
   if (kind == TaskKind::send) return SendTask{message};

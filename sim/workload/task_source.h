@@ -53,6 +53,9 @@ class WorkloadDescription {
   virtual std::string name(std::uint32_t index) const {
     return index < names().size() ? names()[index] : std::string("?");
   }
+  // Returns what a task of a pipeline works for, or nothing for other tasks and where the workload does not
+  // say it.
+  virtual std::optional<PipelineMark> pipeline_mark(RankId, TaskId) const { return std::nullopt; }
   // Returns the configurations that tasks of kind `circuits` ask for.
   virtual const std::vector<AskedCircuits>& circuits() const;
   // Returns the ranks of a group in group order, valid as long as the source. A group has the same id at all

@@ -116,4 +116,7 @@ class WorkloadReader {
   virtual std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const = 0;
 };
 
+// Returns the JSON schema of files that describe a workload by its kind, or list jobs, for editors.
+std::string workload_schema();
+
 }  // namespace netsim

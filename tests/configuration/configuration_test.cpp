@@ -105,6 +105,11 @@ TEST(DescribeOverview, SaysWhatAndWhere) {
   EXPECT_THAT(describe_subject("alpha_timer", 80),
               StartsWith("transport.congestion_control.alpha_timer (dcqcn)\n"));
   EXPECT_THAT(describe_subject("transport.reliability", 80), HasSubstr("go_back_n"));
+  // The components that a key takes are shown with their keys.
+  EXPECT_THAT(describe_subject("transport.congestion_control", 80),
+              HasSubstr("  congestion_control.dcqcn: profile"));
+  EXPECT_THAT(describe_subject("transport", 80), HasSubstr("keys of the kinds that these keys take\n"));
+  EXPECT_THAT(describe_subject("workload.ptdp", 80), HasSubstr("  pipeline_schedule.interleaved: group\n"));
   // A component that may hold one of its own kind is named at its place, not at the deepest possible level.
   EXPECT_THAT(describe_subject("compute.file", 80), StartsWith("compute.file (measured)\n"));
   EXPECT_THAT(describe_subject("file", 80), Not(HasSubstr("otherwise.otherwise")));

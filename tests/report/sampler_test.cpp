@@ -33,6 +33,7 @@ class FakeNetwork final : public PacketNetwork {
   std::uint32_t gpu_count() const override { return 2; }
   CircuitControl* circuits() override { return nullptr; }
   std::vector<bool> failing_ports() const override { return {}; }
+  const FaultSchedule& fault_schedule() const override { return faults; }
   NetworkCounters counters() const override { return {}; }
   PortCounters port_counters(PortId port) const override {
     const auto it = ports.find(port);
@@ -61,6 +62,7 @@ class FakeNetwork final : public PacketNetwork {
   std::vector<std::string> waiting(std::size_t) const override { return {}; }
   std::vector<std::string> notes() const override { return {}; }
 
+  FaultSchedule faults;
   std::map<PortId, PortCounters> ports;
   std::map<PortId, Bytes> queues;
   std::vector<QueuePairView> pairs;

@@ -217,7 +217,7 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   tables.add(flow_record());
   tables.finish(two_rank_results());
   EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
-            "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30,1");
+            "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30,1,,");
   const std::string collective = lines_of(directory.text("collectives.csv"))[1];
   EXPECT_THAT(collective, HasSubstr(",c00000000000000ab,"));
   EXPECT_THAT(collective,
@@ -537,7 +537,7 @@ TEST(ReportScreen, ShowsWhatOneAsksFirst) {
   EXPECT_THAT(screen, HasSubstr("exposed TP"));
   EXPECT_THAT(screen, HasSubstr("exposed DP"));
   EXPECT_THAT(screen, Not(HasSubstr("exposed EP")));
-  EXPECT_THAT(screen, HasSubstr("edge0->agg1"));
+  EXPECT_THAT(screen, HasSubstr("links by tier"));
   EXPECT_THAT(screen, HasSubstr("5 ECN marks"));
 }
 
@@ -584,7 +584,7 @@ TEST(ReportScreen, OfTrafficLeadsWithFlowsAndDoesNotSpeakOfTraining) {
     EXPECT_THAT(screen, Not(HasSubstr(word)));
   std::size_t at = 0;
   for (const char* next :
-       {"completion time", "below 30 KB", "30 KB to 1 MB", "all", "throughput", "queues", "busiest"}) {
+       {"completion time", "below 30 KB", "30 KB to 1 MB", "all", "throughput", "queues", "links by tier"}) {
     const std::size_t found = screen.find(next, at);
     ASSERT_NE(found, std::string::npos) << next << "\n" << screen;
     at = found;
@@ -668,18 +668,18 @@ TEST(ReportScreen, NamesWhatASenderMayHaveWaitedFor) {
   for (PathSummary& path : results.jobs[0].paths) path.at_sender = kMillisecond;
   const auto line = [&] {
     for (const std::string& text : lines_of(render_screen(results, 120))) {
-      const std::size_t at = text.find("at the sender");
+      const std::size_t at = text.find("serialisation at the sender");
       if (at != std::string::npos) return text.substr(at, text.find("  ", at) - at);
     }
     return std::string();
   };
   results.knobs.congestion_control = "none";
-  EXPECT_EQ(line(), "at the sender: other messages");
+  EXPECT_EQ(line(), "serialisation at the sender");
   results.knobs.window = true;
-  EXPECT_EQ(line(), "at the sender: other messages, window");
+  EXPECT_EQ(line(), "serialisation at the sender, window");
   results.knobs.congestion_control = "dcqcn";
   results.network.retransmissions = 1;
-  EXPECT_EQ(line(), "at the sender: other messages, window, pace, repeats");
+  EXPECT_EQ(line(), "serialisation at the sender, window, pace, repeats");
 }
 
 // Each of the two maxima has a name of its own.

@@ -251,7 +251,7 @@ TEST_F(Faces, ATerminalShowsLinesThatFit) {
     EXPECT_GE(drawings, 2) << text;
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << "progress stays on its line";
     EXPECT_THAT(text, HasSubstr("max queue"));
-    EXPECT_EQ(text.find("carried") != std::string::npos, width > 60) << text;
+    EXPECT_THAT(text, HasSubstr("links by tier"));
   }
   for (const char* question : {"--help", "--list", "--describe transport", "--describe topology"}) {
     for (const unsigned width : {80u, 120u}) {

@@ -83,6 +83,11 @@ TEST(CommandLine, OfTheOtherActions) {
   EXPECT_EQ(parse_options({"--version"}).action, Action::version);
   EXPECT_EQ(parse_options({"--help"}).action, Action::help);
   EXPECT_EQ(parse_options({"--schema"}).action, Action::schema);
+  EXPECT_EQ(parse_options({"--schema"}).subject, "");
+  EXPECT_EQ(parse_options({"--schema", "workload"}).subject, "workload");
+  EXPECT_EQ(parse_options({"--completion", "zsh"}).action, Action::completion);
+  EXPECT_EQ(parse_options({"--completion", "zsh"}).subject, "zsh");
+  EXPECT_EQ(parse_options({"--man"}).action, Action::man);
   EXPECT_TRUE(parse_options({"--config", "c", "--workload", "w", "--json", "-"}).json);
 }
 
@@ -92,6 +97,7 @@ TEST(CommandLine, UnknownOptionsNameTheNearest) {
   EXPECT_THAT(error_of({"--zzzzzzzzzz"}), HasSubstr("unknown option '--zzzzzzzzzz'"));
   EXPECT_THAT(error_of({"--conf", "x"}), HasSubstr("unknown option"));  // no guessing of prefixes
   EXPECT_THAT(error_of({"stray"}), HasSubstr("unexpected argument 'stray'"));
+  EXPECT_THAT(error_of({"--schema", "cluster"}), HasSubstr("unexpected argument 'cluster'"));
 }
 
 TEST(CommandLine, WrongValuesSayWhatIsAllowed) {

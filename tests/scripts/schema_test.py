@@ -97,8 +97,25 @@ class Validator:
         return not isinstance(value, dict) or all(self.allows(each, schema) for key, each in value.items() if key not in known)
 
 
-def schema():
-    return json.loads(subprocess.run([BINARY, "--schema"], capture_output=True, check=True).stdout)
+def schema(*subject):
+    return json.loads(subprocess.run([BINARY, "--schema", *subject], capture_output=True, check=True).stdout)
+
+
+def with_numbers(value):
+    """PyYAML takes 50e12 for a text; YAML 1.2, which editors read, and netsim take it for a number."""
+    if isinstance(value, dict):
+        return {key: with_numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [with_numbers(each) for each in value]
+    return float(value) if isinstance(value, str) and re.fullmatch(r"[0-9.]+e[0-9]+", value) else value
+
+
+def workloads(kinds):
+    """The shipped files that describe a workload by its kind, or list jobs."""
+    for path in sorted((ROOT / "configs").rglob("*.yaml")):
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if isinstance(value, dict) and (value.get("kind") in kinds or set(value) == {"jobs"}):
+            yield path.relative_to(ROOT), with_numbers(value)
 
 
 def configurations(names):
@@ -138,6 +155,25 @@ class Schema(unittest.TestCase):
     def test_lists_may_be_one_value(self):
         for wrap in (False, [False, True]):
             self.assertTrue(self.validator.allows({"topology": {"kind": "torus", "sizes": [4, 4], "wrap": wrap}}))
+
+    def test_allows_every_shipped_workload(self):
+        whole = schema("workload")
+        validator = Validator(whole)
+        kinds = {name.removeprefix("workload.") for name in whole["$defs"] if name.startswith("workload.")}
+        checked = 0
+        for path, value in workloads(kinds):
+            with self.subTest(path=str(path)):
+                self.assertTrue(validator.allows(value))
+            checked += 1
+        self.assertGreater(checked, 100)
+        job = {"name": "a", "workload": {"kind": "incast", "receiver": 0, "senders": 3, "bytes": "1 MB"}}
+        for right in ({"jobs": [job, {"name": "b", "workload": ["x.pb"], "arrival": "1 ms"}]},
+                      {"jobs": {"trace": "jobs.csv"}}, {"jobs": {"poisson": 3, "of": [job]}}):
+            self.assertTrue(validator.allows(right))
+        for wrong in ([], {}, {"kind": "ptpd"}, {"kind": "incast", "sendres": 3}, {"jobs": [{"name": "a"}]}, {"jobs": {"poisson": 0.5}},
+                      {"jobs": [job | {"arival": "1 ms"}]}, {"jobs": [job], "more": 1}):
+            with self.subTest(wrong=wrong):
+                self.assertFalse(validator.allows(wrong))
 
     @unittest.skipIf(jsonschema is None, "no jsonschema")
     def test_jsonschema_agrees(self):

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/core/text.h"
 
@@ -31,6 +33,26 @@ void bar(Text out, const std::string& label, double seconds, double whole, std::
   const auto length = static_cast<std::size_t>(part * static_cast<double>(longest) + 0.5);
   fmt::format_to(out, "    {:<15} {:>10} {:>6.1f} %{}{}\n", label, human_seconds(seconds), 100 * part,
                  length > 0 ? "  " : "", std::string(std::min(length, longest), '#'));
+}
+
+// Returns how the run ended: "done" where all jobs are done, or how many jobs are in which state, the first
+// one's first.
+std::string states_text(const Results& results) {
+  std::vector<std::pair<std::string, std::size_t>> states;
+  for (const JobResult& job : results.jobs) {
+    const auto known = std::find_if(states.begin(), states.end(),
+                                    [&job](const auto& state) { return state.first == job.state(); });
+    if (known == states.end()) {
+      states.emplace_back(job.state(), 1);
+    } else {
+      ++known->second;
+    }
+  }
+  const bool done = results.outcome == Outcome::done;
+  if (states.size() == 1 && done && results.jobs.front().done) return to_string(results.outcome);
+  std::string text = done ? "" : to_string(results.outcome);
+  for (const auto& [state, count] : states) append_item(text, fmt::format("{} {}", count, state));
+  return text;
 }
 
 // Writes the means over all jobs that are done, and how much of the cluster was held. Only runs in which jobs
@@ -60,12 +82,13 @@ void management(Text out, const Results& results) {
 }  // namespace
 
 void header(Text out, const Results& results, const JobResult& job) {
-  fmt::format_to(out, "{}: {} GPUs, {}\n\n", printable(job.name), job.gpus.size(),
-                 to_string(results.outcome));
+  const bool all = results.outcome != Outcome::done || job.done;
+  fmt::format_to(out, "{}: {} GPUs, {}\n\n", printable(job.name), job.gpu_count(),
+                 all ? to_string(results.outcome) : job.state());
 }
 
 void jobs(Text out, const Results& results, std::size_t width) {
-  fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), to_string(results.outcome));
+  fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), states_text(results));
   TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
       time{"job time", 0, false, {}}, iteration{"iteration", 1, false, {}}, compute{"compute", 4, false, {}},
       exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, queued{"queued", 2, false, {}},

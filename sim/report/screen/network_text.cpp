@@ -2,35 +2,34 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <vector>
 
 #include "sim/core/config.h"
 #include "sim/core/text.h"
+#include "sim/report/link_groups.h"
 
 namespace netsim::screen {
 namespace {
 
-constexpr std::size_t kBusiestLinks = 5;
-
-std::vector<const LinkResult*> busiest(const Results& results) {
-  std::vector<const LinkResult*> links;
-  for (const LinkResult& link : results.links) {
-    if (link.counters.wire_bytes > 0) links.push_back(&link);
-  }
-  const auto busier = [&results](const LinkResult* a, const LinkResult* b) {
-    return utilisation(*a, results.simulated) > utilisation(*b, results.simulated);
-  };
-  std::stable_sort(links.begin(), links.end(), busier);
-  std::array<std::size_t, kLinkKinds> shown{};
-  std::vector<const LinkResult*> chosen;
-  for (const LinkResult* link : links) {
-    const bool fabric = is_packet_link(link->kind);
-    if (shown[static_cast<std::size_t>(link->kind)]++ < (fabric ? kBusiestLinks : 1)) chosen.push_back(link);
-  }
-  return chosen;
+// Returns the rates of a tier's links: "200 Gb/s", or "100 to 200 Gb/s" where they differ.
+std::string rates_text(const TierOfLinks& tier) {
+  const auto gigabits = [](BitRate rate) { return static_cast<double>(rate) * 1e-9; };
+  const std::string most = fmt::format("{:.0f} Gb/s", gigabits(tier.most_rate));
+  return tier.least_rate == tier.most_rate ? most
+                                           : fmt::format("{:.0f} to {}", gigabits(tier.least_rate), most);
 }
+
+// Returns the name of a link, without the second name of a host that has both ends:
+// "host0/gpu0->nvswitch".
+std::string short_link_name(const std::string& name) {
+  const std::size_t arrow = name.find("->"), slash = name.find('/');
+  if (arrow == std::string::npos || slash == std::string::npos || slash > arrow) return printable(name);
+  const std::string host = name.substr(0, slash + 1);
+  const bool inside = name.compare(arrow + 2, host.size(), host) == 0;
+  return printable(inside ? name.substr(0, arrow + 2) + name.substr(arrow + 2 + host.size()) : name);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string slowdown_text(const Slowdowns& slowdowns) {
   return fmt::format("mean {:.2f}, p50 {:.2f}, p95 {:.2f}, p99 {:.2f}", slowdowns.mean, slowdowns.p50,
@@ -47,24 +46,32 @@ std::string bin_name(std::size_t bin) {
 }  // namespace
 
 void links(Text out, const Results& results, std::size_t width) {
-  const auto chosen = busiest(results);
-  if (chosen.empty()) return;
-  TableColumn name{"busiest links", 0, true, {}}, kind{"kind", 7, false, {}}, rate{"rate", 3, false, {}},
-      busy{"busy", 0, false, {}}, carried{"carried", 6, false, {}}, queue{"max queue", 1, false, {}},
-      marks{"ECN marks", 4, false, {}}, held_back{"held back", 2, false, {}};
-  for (const LinkResult* link : chosen) {
-    const PortCounters& c = link->counters;
-    name.cells.push_back(printable(link->name));
-    kind.cells.emplace_back(to_string(link->kind));
-    rate.cells.push_back(fmt::format("{:.0f} Gb/s", static_cast<double>(link->rate) * 1e-9));
-    busy.cells.push_back(fmt::format("{:.1f} %", 100 * utilisation(*link, results.simulated)));
+  const std::vector<TierOfLinks> tiers = tiers_of_links(results);
+  if (tiers.empty()) return;
+  TableColumn name{"links by tier", 0, true, {}}, count{"links", 3, false, {}}, kind{"kind", 8, true, {}},
+      rate{"rate", 5, false, {}}, mean{"busy", 0, false, {}}, most{"at most", 2, false, {}},
+      busiest{"busiest link", 9, true, {}}, carried{"carried", 6, false, {}},
+      queue{"max queue", 0, false, {}}, where{"where", 1, true, {}}, marks{"ECN marks", 7, false, {}},
+      held_back{"held back", 4, false, {}};
+  for (const TierOfLinks& tier : tiers) {
+    const PortCounters& c = tier.sum;
+    name.cells.push_back(tier_name(results, tier));
+    count.cells.push_back(fmt::format("{}", tier.links));
+    kind.cells.emplace_back(to_string(tier.kind));
+    rate.cells.push_back(rates_text(tier));
+    mean.cells.push_back(percent(tier.mean_utilisation));
+    most.cells.push_back(percent(tier.most_utilisation));
+    busiest.cells.push_back(short_link_name(results.links[tier.busiest].name));
     carried.cells.push_back(human_bytes(static_cast<double>(c.wire_bytes)));
     queue.cells.push_back(human_bytes(static_cast<double>(c.max_queue)));
+    where.cells.push_back(c.max_queue > 0 ? short_link_name(results.links[tier.longest_queue].name) : "");
     marks.cells.push_back(fmt::format("{}", c.ecn_marks));
     held_back.cells.push_back(human_seconds(to_seconds(c.paused + c.credit_stalled)));
   }
-  fmt::format_to(out, "\n{}",
-                 text_table({name, kind, rate, busy, carried, queue, marks, held_back}, 2, width));
+  fmt::format_to(
+      out, "\n{}",
+      text_table({name, count, kind, rate, mean, most, busiest, carried, queue, where, marks, held_back}, 2,
+                 width));
 }
 
 std::string completion_times(const FlowTimes& flows) {

@@ -9,7 +9,7 @@
 
 namespace netsim::screen {
 
-// Writes a table of the busiest links of each kind.
+// Writes a table with a line for each tier of links: how busy they were, and where the longest queue was.
 void links(Text out, const Results& results, std::size_t width);
 // Writes the flows, slowdowns, queues and counters of a packet network, in a line each.
 void network(Text out, const Results& results, std::size_t width);

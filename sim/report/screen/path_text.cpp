@@ -12,14 +12,15 @@
 namespace netsim::screen {
 namespace {
 
-// Returns the possible reasons for waiting at the sender in this configuration.
+// Returns the name of the time at the sender, in which it serialises other messages. In this configuration it
+// may also wait for congestion control or send packets again.
 std::string at_sender(const Results& results) {
   bool controlled = results.knobs.congestion_control != "none", window = results.knobs.window;
   for (const FabricResult& fabric : results.fabrics) {
     controlled = controlled || fabric.knobs.congestion_control != "none";
     window = window || fabric.knobs.window;
   }
-  std::string text = "at the sender: other messages";
+  std::string text = "serialisation at the sender";
   if (controlled || window) text += ", window";
   if (controlled) text += ", pace";
   if (results.network.retransmissions > 0) text += ", repeats";

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "sim/report/link_groups.h"
 #include "sim/report/screen/collective_text.h"
 #include "sim/report/screen/job_text.h"
 #include "sim/report/screen/network_text.h"
@@ -51,16 +52,27 @@ void traffic(Text out, const Results& results, std::size_t width) {
   if (!results.splits.splitter.empty()) line("splits", splits_text(results.splits));
 }
 
+// Writes what the table of several jobs does not hold, job by job.
+void details_of_jobs(Text out, const Results& results, std::size_t width) {
+  constexpr std::size_t kMostPaths = 4;  // jobs with their critical paths; critical_path.csv has all
+  std::size_t paths = 0;
+  for (const JobResult& job : results.jobs) {
+    const bool has_path = !job.paths.empty() && paths < kMostPaths;
+    if (!job.memory && !job.recovery && job.scheduling.scheduler.empty() && !has_path) continue;
+    fmt::format_to(out, "\n  {}\n", printable(job.name));
+    memory(out, job, width);
+    recovery(out, job, width);
+    scheduling(out, job, width);
+    if (!has_path) continue;
+    critical_path(out, results, job, summarise(job), width);
+    ++paths;
+  }
+}
+
 void training(Text out, const Results& results, std::size_t width) {
   if (results.jobs.size() > 1) {
     jobs(out, results, width);
-    for (const JobResult& job : results.jobs) {
-      if (!job.memory && !job.recovery && job.scheduling.scheduler.empty()) continue;
-      fmt::format_to(out, "\n  {}\n", printable(job.name));
-      memory(out, job, width);
-      recovery(out, job, width);
-      scheduling(out, job, width);
-    }
+    details_of_jobs(out, results, width);
     return;
   }
   const JobResult& job = results.jobs.front();
@@ -109,6 +121,18 @@ void list(Text out, const char* title, const std::vector<std::string>& lines, st
     fmt::format_to(out, "    - {}\n", wrapped(printable(line), 6, 6, width));
 }
 
+// Writes the faults of links, as far as a screen has room for them.
+void faults(Text out, const Results& results, std::size_t width) {
+  constexpr std::size_t kMostLines = 12;
+  std::vector<std::string> lines = fault_lines(results.faults, results.simulated);
+  if (lines.size() > kMostLines) {
+    const std::size_t more = lines.size() - kMostLines + 1;
+    lines.resize(kMostLines - 1);
+    lines.push_back(fmt::format("{} more lines, which --log warn,network=info shows", more));
+  }
+  list(out, "faults", lines, width);
+}
+
 }  // namespace
 }  // namespace screen
 
@@ -118,7 +142,11 @@ std::string render_screen(const Results& results, std::size_t width) {
   if (only_traffic(results)) {
     screen::traffic(out, results, width);
     const JobResult& job = results.jobs.front();
-    if (results.jobs.size() == 1) screen::critical_path(out, results, job, summarise(job), width);
+    if (results.jobs.size() == 1) {
+      screen::critical_path(out, results, job, summarise(job), width);
+    } else {
+      screen::details_of_jobs(out, results, width);
+    }
     screen::links(out, results, width);
     fmt::format_to(out, "\n");
   } else {
@@ -127,6 +155,7 @@ std::string render_screen(const Results& results, std::size_t width) {
     screen::network(out, results, width);
   }
   screen::effort(out, results, width);
+  screen::faults(out, results, width);
   screen::list(out, "waiting", results.waiting, width);
   screen::list(out, "notes", results.notes, width);
   return text;

@@ -1,5 +1,9 @@
 // tasks.csv: the tasks that ended.
+#include <fmt/format.h>
+
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sim/report/csv_sink.h"
 
@@ -23,6 +27,11 @@ const std::vector<ColumnInfo>& task_columns() {
       {"start_ps", "time at which work or transfer began, or its first part"},
       {"end_ps", "time at which it ended"},
       {"parts", "parts in which a task scheduler launched it; 1: whole"},
+      {"microbatch",
+       "number of the microbatch that it works for, from 0; 3+1 in a step that computes the forward of 3 "
+       "with "
+       "the backward of 1; empty outside of pipelines and for .pb files, which do not contain it"},
+      {"chunk", "model chunk of the stage, from 0, likewise"},
   };
   return columns;
 }
@@ -50,7 +59,20 @@ class TasksCsv : public StreamedCsv, public Receives<TaskRecord> {
     row.cell(record.start);
     row.cell(record.end);
     row.cell(std::int64_t{record.parts});
+    const std::optional<PipelineMark> mark =
+        run().jobs[record.job].source->pipeline_mark(record.rank, task.id);
+    mark_cell(mark, &PipelineMark::microbatch, &PipelineMark::backward_microbatch);
+    mark_cell(mark, &PipelineMark::chunk, &PipelineMark::backward_chunk);
     row.end_row();
+  }
+
+ private:
+  // Writes a number of a mark, or those of both passes.
+  void mark_cell(const std::optional<PipelineMark>& mark, std::uint32_t PipelineMark::*number,
+                 std::uint32_t PipelineMark::*backward) {
+    if (!mark) return table().empty();
+    if (!mark->paired) return table().cell(std::int64_t{(*mark).*number});
+    table().cell(fmt::format("{}+{}", (*mark).*number, (*mark).*backward));
   }
 };
 

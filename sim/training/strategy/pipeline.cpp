@@ -255,8 +255,9 @@ class PipelineWorkload : public WorkloadKind {
     for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
       const std::string name = "stage_" + std::to_string(stage);
       BlockBuilder main(builder, name);
-      parts.reduce_rest(main, stage, pipeline.append(main, stage));
-      builder.role({name, {{transfers.axis, {stage}}}, main.finish()});
+      PipelineProgram::End end = pipeline.append(main, stage);
+      parts.reduce_rest(main, stage, end);
+      builder.role({name, {{transfers.axis, {stage}}}, main.finish(), {}, std::move(end.marks)});
     }
     Program program = builder.finish();
     program.iterations = static_cast<std::uint32_t>(p_.iterations);

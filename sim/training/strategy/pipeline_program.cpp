@@ -148,8 +148,10 @@ class PipelineProgram::StageProgress {
   void receive_next(std::size_t entry, bool join) {
     if (receives_.empty()) return;
     for (const PipelineStep& receive : receives_[entry]) {
+      const Position begin = main_.size();
       begun_[key(receive.kind, receive.chunk, receive.microbatch)] =
           program_.post(main_, message(receive), is_forward(receive), join ? computed_ : reached_, join);
+      mark(receive, begin);
       join = true;
     }
   }
@@ -179,6 +181,7 @@ class PipelineProgram::StageProgress {
     if (fresh) it->second = program_.make_step(step, rank_, meeting);
     const Step& made = it->second;
     const Position begin = main_.repeat(made.block);
+    mark(next, begin);
     reached_.clear();
     if (forward) reached_.push_back(begin + made.forward);
     if (next.kind != PipelineStepKind::forward) reached_.push_back(begin + made.backward);
@@ -199,7 +202,9 @@ class PipelineProgram::StageProgress {
 
   void communicate(const PipelineStep& next) {
     const Key what = key(next.kind, next.chunk, next.microbatch);
+    const Position from = main_.size();
     if (begun_.count(what) == 0) begin(next, what);
+    if (next.kind != PipelineStepKind::reduce) mark(next, from);
     if (next.waits && begun_.count(what) > 0) wait(begun_.at(what));
   }
   // Starts a communicating step. It records nothing in begun_ where there is nothing to reduce.
@@ -220,6 +225,15 @@ class PipelineProgram::StageProgress {
     } else {
       begun_[what] = program_.post(main_, step, forward, reached_);
     }
+  }
+  // Notes what the operations from `begin` on work for.
+  void mark(const PipelineStep& step, Position begin) {
+    if (begin == main_.size()) return;
+    const bool paired = step.kind == PipelineStepKind::overlapped;
+    end_.marks.push_back({begin,
+                          main_.size(),
+                          {step.microbatch, step.chunk, paired, paired ? step.backward_microbatch : 0,
+                           paired ? step.backward_chunk : 0}});
   }
   static bool is_forward(const PipelineStep& message) {
     return message.kind == PipelineStepKind::send_forward ||

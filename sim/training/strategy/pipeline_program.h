@@ -134,13 +134,14 @@ class PipelineProgram {
                   const StageComputation& computation);
 
   // Appends all steps of a rank of a stage. `rank_class` matters where stages have meshes of their own. End
-  // holds the last computation, the operations beside the steps, what steps behind that computation wait for,
-  // and the places of updates.
+  // holds the last computation, the operations beside the steps, and what steps behind that computation wait
+  // for. It also holds the places of updates, and which operations belong to which step.
   struct End {
     BlockBuilder::Position computed = 0;
     OperationsAside aside = {};
     std::vector<BlockBuilder::Position> waits = {};
     UpdatePlaces updates = {};
+    std::vector<MarkedOperations> marks = {};  // the operations of each step
   };
   End append(BlockBuilder& main, std::uint32_t stage, std::uint32_t rank_class = 0) const;
 

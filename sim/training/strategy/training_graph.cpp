@@ -66,15 +66,17 @@ class StageWriter {
     BlockBuilder main(graph_.builder, name);
     std::vector<Position> done;
     PipelineProgram::End end;
+    std::vector<MarkedOperations> marks;
     for (std::uint32_t step = 0; step < graph_.local_steps; ++step) {
       end = pipeline_.append(main, stage, rank_class);
+      marks.insert(marks.end(), end.marks.begin(), end.marks.end());
       done = append_finish(main, stage, rank_class, end);
     }
     for (const GraphNode& node : graph_.stages[stage].average) done = {writer_.append(main, node, done)};
     std::uint32_t block = main.finish();
     if (!end.updates.awaited.empty())
       block = connect_iterations(graph_.builder, block, edges(end.updates), end.computed);
-    return {name, {}, block, graph_.stages[stage].resident};
+    return {name, {}, block, graph_.stages[stage].resident, std::move(marks)};
   }
 
  private:

@@ -156,6 +156,14 @@ std::uint64_t hash_work(const Work& work) {
 
 }  // namespace
 
+std::optional<PipelineMark> mark_at(const ProgramRole& role, std::uint32_t position) {
+  const auto after =
+      std::upper_bound(role.marks.begin(), role.marks.end(), position,
+                       [](std::uint32_t at, const MarkedOperations& one) { return at < one.begin; });
+  if (after == role.marks.begin() || position >= std::prev(after)->end) return std::nullopt;
+  return std::prev(after)->mark;
+}
+
 std::uint64_t rank_count(const Program& program) {
   std::uint64_t ranks = 1;
   for (const ProgramAxis& axis : program.axes) ranks = saturating_multiply(ranks, axis.size);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -94,6 +95,12 @@ struct ProgramBlock {
   std::vector<std::variant<ProgramOp, ProgramRepeat>> items;
 };
 
+// MarkedOperations: operations of a role's unrolled program that work for one step of a pipeline.
+struct MarkedOperations {
+  std::uint32_t begin = 0, end = 0;  // positions
+  PipelineMark mark;
+};
+
 struct ProgramRole {
   struct Coordinate {
     std::uint32_t axis = 0;
@@ -103,7 +110,12 @@ struct ProgramRole {
   std::vector<Coordinate> where;
   std::uint32_t block = 0;
   MemoryUse resident = {};  // memory in use throughout, on each of its ranks
+  // The steps of its pipeline, in the order of their positions. Files do not contain this.
+  std::vector<MarkedOperations> marks = {};
 };
+
+// Returns what the operation at a position of the role's unrolled program works for, if that is marked.
+std::optional<PipelineMark> mark_at(const ProgramRole& role, std::uint32_t position);
 
 struct Program {
   std::string producer;

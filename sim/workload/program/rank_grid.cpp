@@ -6,6 +6,12 @@
 
 namespace netsim {
 
+std::vector<RankAxis> rank_axes(const Program& program) {
+  std::vector<RankAxis> axes;
+  for (const ProgramAxis& axis : program.axes) axes.push_back({axis.name, axis.size});
+  return axes;
+}
+
 RankGrid::RankGrid(const std::vector<ProgramAxis>& axes, const std::vector<std::vector<std::int64_t>>* tables)
     : tables_(tables) {
   for (const ProgramAxis& axis : axes) {

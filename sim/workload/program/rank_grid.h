@@ -12,8 +12,12 @@
 #include "sim/core/ids.h"
 #include "sim/core/index.h"
 #include "sim/workload/program/program.h"
+#include "sim/workload/task_source.h"
 
 namespace netsim {
+
+// Returns the axes of a program, for placements.
+std::vector<RankAxis> rank_axes(const Program& program);
 
 class RankGrid {
  public:

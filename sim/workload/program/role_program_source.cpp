@@ -79,11 +79,7 @@ class RoleProgramSource : public TaskSource {
 
   const std::string& job_name() const override { return program_.job; }
   std::uint32_t ranks() const override { return grid_.ranks(); }
-  std::vector<RankAxis> axes() const override {
-    std::vector<RankAxis> axes;
-    for (const ProgramAxis& axis : program_.axes) axes.push_back({axis.name, axis.size});
-    return axes;
-  }
+  std::vector<RankAxis> axes() const override { return rank_axes(program_); }
   std::optional<std::uint32_t> iterations() const override { return program_.iterations; }
   std::uint32_t warm_up() const override { return program_.warm_up; }
   const std::vector<Work>& works() const override { return program_.works; }
@@ -91,6 +87,9 @@ class RoleProgramSource : public TaskSource {
   double model_flops() const override { return program_.model_flops; }
   const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
   const std::vector<RankId>& group(GroupId id) const override { return groups_.members(id); }
+  std::optional<PipelineMark> pipeline_mark(RankId rank, TaskId id) const override {
+    return mark_at(program_.roles[role_of_[rank]], id % role(rank).size());
+  }
   std::optional<std::uint64_t> total_tasks() const override {
     std::uint64_t total = 0;
     for (RankId rank = 0; rank < ranks(); ++rank) total += task_count(rank);
@@ -106,7 +105,6 @@ class RoleProgramSource : public TaskSource {
     return role_graph(role(rank), std::move(tasks),
                       [&](const Task& task) { return !is_decided_elsewhere(rank, task, agreed); });
   }
-
   std::vector<std::string> notes() const override { return notes_; }
   bool uses_hosts() const override {
     for (std::uint32_t i = 0; i < operations_.size(); ++i) {
@@ -115,7 +113,6 @@ class RoleProgramSource : public TaskSource {
     return false;
   }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
-
   void release_communications(AgreedLaunches agreed) override {
     released_ = true;
     agreed_ = std::move(agreed);
