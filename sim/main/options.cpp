@@ -352,6 +352,9 @@ std::string usage(std::size_t width) {
                   width)
        << "\n  "
        << wrapped("netsim --config configs/fat_tree.yaml --workload traces/gpt3_ptdp.pb", 2, 9, width)
+       << "\n  "
+       << wrapped("netsim compare DIR DIR [--json FILE] [--out DIR] [--significance 0.05] [--quiet]", 2, 9,
+                  width)
        << "\n\n"
        << described_options(width) << "\nExit codes: "
        << wrapped(
