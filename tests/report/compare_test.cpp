@@ -48,8 +48,8 @@ void expect_80_columns(const std::string& text) {
 }
 
 TEST(WelchTest, AgreesWithClosedForms) {
-  // With equal variances and sizes there are 4 degrees of freedom, for which Student's distribution has a
-  // closed form: P(|T| > t) = 1 - sin(x) (1 + cos(x)^2 / 2) with tan(x) = t / 2.
+  // Equal variances and sizes give 4 degrees of freedom. Student's distribution then has a closed form.
+  // P(|T| > t) is 1 - sin(x) (1 + cos(x)^2 / 2) with tan(x) = t / 2.
   const Spread low = spread_of({1, 2, 3}), high = spread_of({4, 5, 6});
   EXPECT_DOUBLE_EQ(low.deviation, 1);
   const double angle = std::atan(3 / std::sqrt(2.0 / 3) / 2), cosine = std::cos(angle);
@@ -178,7 +178,8 @@ TEST(CompareRuns, ShowsCollectivesThatChangedTheirAlgorithm) {
   b.collectives[1].busbw_GBps = 10.05;
   RunComparison comparison = compare_runs(a, b);
   ASSERT_THAT(comparison.collectives, SizeIs(1));
-  EXPECT_THAT(render_comparison(comparison), HasSubstr("ring Simple, 4 channels -> tree LL, 4 channels"));
+  EXPECT_THAT(render_comparison(comparison, 120),
+              HasSubstr("ring Simple, 4 channels -> tree LL, 4 channels"));
   b.collectives[1].busbw_GBps = 12;
   EXPECT_THAT(compare_runs(a, b).collectives, SizeIs(2));
 }

@@ -14,7 +14,8 @@
 namespace netsim::compare {
 namespace {
 
-constexpr std::size_t kFiguresShown = 20, kCollectivesShown = 12, kLinksShown = 8, kNameColumns = 34;
+constexpr std::size_t kFiguresShown = 20, kCollectivesShown = 12, kLinksShown = 8, kNameColumns = 34,
+                      kLinkColumns = 30;
 
 // DifferenceTable: the columns of a table of figures.
 struct DifferenceTable {
@@ -130,24 +131,23 @@ std::vector<LinkGroup> link_groups(const std::vector<LinkDifference>& links) {
 std::string links_text(const RunComparison& comparison, std::size_t width) {
   const std::vector<LinkGroup> groups = link_groups(comparison.links);
   if (groups.empty()) return "";
-  TableColumn name{"link", 0, true, {}}, more{"alike", 2, false, {}}, kind{"kind", 1, true, {}},
+  TableColumn name{"link", 0, true, {}}, more{"alike", 1, false, {}}, kind{"kind", 2, true, {}},
       a{"use in A", 0, false, {}}, b{"in B", 0, false, {}}, points{"points", 0, false, {}},
-      queue_a{"queue in A", 3, false, {}}, queue_b{"in B", 3, false, {}};
+      queue{"longest queue", 3, false, {}};
   const std::size_t shown = std::min(groups.size(), kLinksShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const LinkDifference& link = *groups[i].first;
-    name.cells.push_back(cut_text(link.name, kNameColumns));
+    name.cells.push_back(cut_text(link.name, kLinkColumns));
     more.cells.push_back(groups[i].count > 1 ? fmt::format("+{}", groups[i].count - 1) : "");
     kind.cells.push_back(link.kind);
     a.cells.push_back(percent(link.utilisation.a));
     b.cells.push_back(percent(link.utilisation.b));
     points.cells.push_back(fmt::format("{:+.2f}", 100 * link.utilisation.difference().value_or(0)));
-    queue_a.cells.push_back(figure_text("bytes", link.max_queue_bytes.a));
-    queue_b.cells.push_back(figure_text("bytes", link.max_queue_bytes.b));
+    queue.cells.push_back(figure_text("bytes", link.max_queue_bytes.a) + " -> " +
+                          figure_text("bytes", link.max_queue_bytes.b));
   }
   return "\nlinks whose utilisation changed most\n" +
-         text_table({name, more, kind, a, b, points, queue_a, queue_b}, 2, width) +
-         left_out(groups.size(), shown);
+         text_table({name, more, kind, a, b, points, queue}, 2, width) + left_out(groups.size(), shown);
 }
 
 }  // namespace

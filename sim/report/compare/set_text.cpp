@@ -13,7 +13,7 @@
 namespace netsim::compare {
 namespace {
 
-constexpr std::size_t kPointsShown = 40, kPointColumns = 26, kPointsNamed = 4;
+constexpr std::size_t kPointsShown = 40, kPointColumns = 20, kPointsNamed = 4;
 
 // Returns "1.23 ms ± 0.4 %": the mean, and the deviation as a share of it where there are several values.
 std::string mean_text(const std::string& name, const Spread& spread) {
@@ -47,8 +47,8 @@ std::string values_title(const std::vector<std::string>& values) {
 
 // Writes the table of a figure: a line for each point.
 std::string figure_table(const SetComparison& comparison, const std::string& name, std::size_t width) {
-  TableColumn point{axes_title(comparison.axes), 0, true, {}}, runs{"runs", 1, false, {}, true},
-      a{"A", 0, false, {}}, b{"B", 0, false, {}}, change{"change", 0, false, {}}, p{"p", 0, false, {}},
+  TableColumn point{axes_title(comparison.axes), 0, true, {}}, runs{"runs", 3, false, {}, true},
+      a{"A", 0, false, {}}, b{"B", 0, false, {}}, change{"change", 0, false, {}}, p{"p", 2, false, {}},
       mark{"", 0, true, {}};
   std::size_t left = 0;
   for (const ComparedPoint& each : comparison.points) {
