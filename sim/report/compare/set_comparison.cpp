@@ -141,6 +141,19 @@ void note_programs(const StoredSet& a, const StoredSet& b, std::vector<std::stri
                   "). Differences may come from the program.");
 }
 
+bool is_of_description(const Settings::value_type& setting) { return setting.first.starts_with("workload."); }
+
+// Returns whether the values of the workload's description are known for all runs.
+bool have_descriptions(const StoredSet& set) {
+  return std::ranges::all_of(set.runs, [](const Observation& run) {
+    return std::any_of(run.settings.begin(), run.settings.end(), is_of_description);
+  });
+}
+
+void drop_descriptions(StoredSet& set) {
+  for (Observation& run : set.runs) std::erase_if(run.settings, is_of_description);
+}
+
 // Returns whether both sets have a figure that differs or is above 0 at some point.
 bool has_figure(const SetComparison& comparison, const std::string& name) {
   return std::ranges::any_of(comparison.points, [&name](const ComparedPoint& point) {
@@ -156,7 +169,11 @@ const SpreadDifference* ComparedPoint::find(const std::string& name) const {
   return found == figures.end() ? nullptr : &*found;
 }
 
-SetComparison compare_sets(const StoredSet& a, const StoredSet& b, double significance) {
+SetComparison compare_sets(StoredSet a, StoredSet b, double significance) {
+  if (!have_descriptions(a) || !have_descriptions(b)) {
+    drop_descriptions(a);
+    drop_descriptions(b);
+  }
   SetComparison comparison;
   comparison.a = a.directory;
   comparison.b = b.directory;

@@ -77,7 +77,8 @@ struct SetComparison {
   std::vector<std::string> notes;
 };
 
-SetComparison compare_sets(const StoredSet& a, const StoredSet& b, double significance = kSignificance);
+// Values of workloads' descriptions count if all runs of both sets have them.
+SetComparison compare_sets(StoredSet a, StoredSet b, double significance = kSignificance);
 
 // Returns the figures that the screen shows, the most important one first.
 std::vector<std::string> leading_figures(const SetComparison& comparison);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
@@ -75,15 +77,17 @@ void read_iterations(const std::string& directory, std::vector<StoredJob>& jobs)
   const StoredTable table = read_table(path_in(directory, "iterations.csv"));
   const std::size_t job = table.column("job"), iteration = table.column("iteration"),
                     duration = table.column("duration_ps");
-  for (StoredJob& each : jobs) {
-    Quantiles durations;
-    for (std::size_t row = 0; row < table.rows.size(); ++row) {
-      if (table.rows[row][job] != each.name) continue;
-      const double time = table.number(row, duration);
-      if (table.number(row, iteration) >= static_cast<double>(each.warm_up) && time >= 0)
-        durations.add(std::llround(time));
-    }
-    if (durations.count() > 0) each.iteration_p99_s = to_seconds(durations.quantile(99));
+  std::map<std::string, std::pair<StoredJob*, Quantiles>> durations;
+  for (StoredJob& each : jobs) durations[each.name].first = &each;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const auto found = durations.find(table.rows[row][job]);
+    const double time = table.number(row, duration), number = table.number(row, iteration);
+    if (found == durations.end() || time < 0) continue;
+    auto& [of_job, times] = found->second;
+    if (number >= static_cast<double>(of_job->warm_up)) times.add(std::llround(time));
+  }
+  for (auto& [name, entry] : durations) {
+    if (entry.second.count() > 0) entry.first->iteration_p99_s = to_seconds(entry.second.quantile(99));
   }
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -17,6 +19,7 @@ namespace netsim::compare {
 namespace {
 
 const std::string kSweepTable = "results.csv";
+const std::string kDone = "done";  // to_string(Outcome::done)
 // Columns of the table of a sweep that follow the axes. Figures come behind `message`.
 const std::vector<std::string> kSweepColumns{"run", "outcome", "message"};
 
@@ -32,6 +35,15 @@ std::vector<std::string> folders_in(const std::string& directory) {
   return names;
 }
 
+// Returns the name of a workload. A sweep writes workloads under the hash of their content. That name is the
+// same in every folder, so the folder is left out.
+std::string workload_name(const std::string& path) {
+  const std::filesystem::path file(path);
+  const bool is_hash = file.stem().string().size() == 16 &&
+                       file.stem().string().find_first_not_of("0123456789abcdef") == std::string::npos;
+  return is_hash ? file.filename().string() : path;
+}
+
 // Returns the settings on the command line of a run of a sweep. They are none if its record has gone.
 Settings arguments_of(const std::string& directory, const std::string& key) {
   const std::string record = "runs/" + key + ".json";
@@ -43,6 +55,8 @@ Settings arguments_of(const std::string& directory, const std::string& key) {
   for (const char* option : {"config", "workload", "until", "seed"}) {
     for (const std::string& each : values_of(words, std::string("--") + option)) settings[option] = each;
   }
+  if (const auto workload = settings.find("workload"); workload != settings.end())
+    workload->second = workload_name(workload->second);
   for (const std::string& path : values_of(words, "--plugin")) settings["plugin " + path] = "loaded";
   for (const std::string& assignment : values_of(words, "--set")) {
     const std::size_t equals = std::min(assignment.find('='), assignment.size());
@@ -79,6 +93,8 @@ bool is_axis_of_seeds(const std::string& axis, const std::vector<Observation>& r
 
 void add_run(const StoredRun& run, const std::string& name, StoredSet& set) {
   set.runs.push_back({name, settings_of(run, true), {}, run.figures});
+  if (run.outcome != kDone)
+    set.notes.push_back(run.directory + " ended as '" + run.outcome + "': its times are totals so far.");
   const std::string program = run.version + (run.commit.empty() ? "" : " (commit " + run.commit + ")");
   if (std::find(set.programs.begin(), set.programs.end(), program) == set.programs.end())
     set.programs.push_back(program);
@@ -101,12 +117,13 @@ StoredSet read_sweep(const std::string& directory) {
   StoredSet set;
   set.directory = directory;
   set.is_sweep = true;
-  std::size_t failed = 0;
+  std::size_t failed = 0, cut = 0;
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     if (table.rows[row][outcome] == "failed") {
       ++failed;
       continue;
     }
+    if (table.rows[row][outcome] != kDone) ++cut;
     set.runs.push_back(observation_of(table, row, run, message));
     set.runs.back().settings = arguments_of(directory, set.runs.back().name);
   }
@@ -115,6 +132,9 @@ StoredSet read_sweep(const std::string& directory) {
   }
   if (failed > 0)
     set.notes.push_back(directory + " is compared without " + counted(failed, "run") + " that failed.");
+  if (cut > 0)
+    set.notes.push_back(
+        fmt::format("{}: runs that did not end: {}. Their times are totals so far.", directory, cut));
   return set;
 }
 
