@@ -72,7 +72,9 @@ Observation observation_of(const StoredTable& table, std::size_t row, std::size_
   result.name = cells[run];
   for (std::size_t i = 0; i < run; ++i) result.axes[table.header[i]] = cells[i];
   for (std::size_t i = message + 1; i < cells.size(); ++i) {
-    if (table.header[i].starts_with("collectives.")) continue;
+    const bool is_figure =
+        !table.header[i].starts_with("collectives.") && !table.header[i].starts_with("fingerprint.");
+    if (!is_figure) continue;
     if (const std::optional<double> value = number_of(cells[i]); value)
       result.figures[table.header[i]] = *value;
   }
