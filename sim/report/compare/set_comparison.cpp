@@ -33,18 +33,25 @@ Settings constant_settings(const StoredSet& set) {
   return constant;
 }
 
-// Adds the settings that vary within a set. Seeds are no axis, and the hash of a workload's content goes with
-// its name.
+// Adds the names of the settings that vary within a set.
 void add_varying(const StoredSet& set, std::set<std::string>& names) {
   const Settings constant = constant_settings(set);
   for (const Observation& run : set.runs) {
     for (const auto& [name, value] : run.settings) {
-      if (name != "seed" && name != "workload content" && constant.find(name) == constant.end())
-        names.insert(name);
+      if (constant.find(name) == constant.end()) names.insert(name);
     }
   }
 }
 
+std::set<std::string> varying_settings(const StoredSet& a, const StoredSet& b) {
+  std::set<std::string> names;
+  add_varying(a, names);
+  add_varying(b, names);
+  return names;
+}
+
+// Returns the axes that both sweeps have, or the settings that vary within a folder of runs. Seeds are no
+// axis, and the hash of a workload's content goes with its name.
 std::vector<std::string> common_axes(const StoredSet& a, const StoredSet& b) {
   std::vector<std::string> axes;
   if (a.is_sweep) {
@@ -53,9 +60,9 @@ std::vector<std::string> common_axes(const StoredSet& a, const StoredSet& b) {
     });
     return axes;
   }
-  std::set<std::string> names;
-  add_varying(a, names);
-  add_varying(b, names);
+  std::set<std::string> names = varying_settings(a, b);
+  names.erase("seed");
+  names.erase("workload content");
   return {names.begin(), names.end()};
 }
 
@@ -179,9 +186,9 @@ SetComparison compare_sets(StoredSet a, StoredSet b, double significance) {
   comparison.b = b.directory;
   comparison.significance = significance;
   comparison.axes = common_axes(a, b);
+  const std::set<std::string> varying = varying_settings(a, b);
   for (SettingChange& each : setting_changes(constant_settings(a), constant_settings(b))) {
-    const bool is_axis = std::ranges::find(comparison.axes, each.name) != comparison.axes.end();
-    if (!is_axis && each.name != "seed") comparison.settings.push_back(std::move(each));
+    if (each.name != "seed" && varying.count(each.name) == 0) comparison.settings.push_back(std::move(each));
   }
   for (const StoredSet* set : {&a, &b}) {
     comparison.notes.insert(comparison.notes.end(), set->notes.begin(), set->notes.end());
