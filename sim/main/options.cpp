@@ -386,7 +386,10 @@ std::string usage(std::size_t width) {
   text << "netsim: a packet-level simulator of distributed DNN training\n\n  "
        << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
                   width)
-       << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n\n"
+       << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n  "
+       << wrapped("netsim compare DIR DIR [--json FILE] [--out DIR] [--significance 0.05] [--quiet]", 2, 9,
+                  width)
+       << "\n\n"
        << described_options(width) << "\nExit codes: " << wrapped(codes, 12, 12, width) << "\n";
   return text.str();
 }

@@ -43,6 +43,7 @@ THIRD_PARTY = {
     r"boost/graph/": r"topology/(graph|structure|matching)\.cpp",
     r"boost/pending/": r"topology/parts\.cpp",
     r"boost/program_options": r"main/options\.cpp",
+    r"boost/math/": r"report/compare/welch\.cpp",
     r"sanitizer/": r"topology/matching\.cpp",
     r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_(file|message|from_message|to_message)\.cpp",
     r"sim/collectives/programs/chakra_et\.pb\.h": r"collectives/programs/chakra_trace\.cpp",

@@ -11,6 +11,7 @@ import pathlib
 import random
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -325,6 +326,44 @@ exec {BINARY} "$@"
         self.assertEqual(len(means), SENDERS * len(CONTROLS))
         self.assertGreater(means["none", SENDERS], 0.6 * SENDERS * means["none", 1])
         self.assertEqual(table["rate_Gbps"].dtype.kind, "i")
+
+
+class Compared(SweepTest):
+    def test_netsim_compares_two_sweeps_point_by_point(self):
+        axes = "axes:\n  - {vary: workload.senders, values: [2, 3]}\n  - {vary: seed, name: number, range: {from: 1, to: 3}}\n"
+        for name, rate in (("slow", "25 Gbps"), ("fast", "100 Gbps")):
+            self.write("sweep.yaml", f"{BASE}  set: {{topology.rate: {rate}}}\n{axes}")
+            self.sweep("--out", self.folder / name)
+        done = subprocess.run([BINARY, "compare", "slow", "fast", "--json", "all.json", "--out", "both"], cwd=self.folder,
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("  topology.rate: 25 Gbps -> 100 Gbps\n", done.stdout)
+        self.assertNotIn("Note:", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
+        whole = json.loads((self.folder / "all.json").read_text(encoding="utf-8"))
+        self.assertEqual([point["axes"] for point in whole["points"]], [{"senders": "2"}, {"senders": "3"}])
+        for point in whole["points"]:
+            figure = next(each for each in point["figures"] if each["name"] == "flows.fct_mean_s")
+            for side, name in (("a", "slow"), ("b", "fast")):
+                values = [float(row["flows.fct_mean_s"]) for row in self.table(self.folder / name)
+                          if row["senders"] == point["axes"]["senders"]]
+                self.assertEqual(figure[side]["count"], len(values))
+                self.assertAlmostEqual(figure[side]["mean"], statistics.mean(values), delta=1e-12)
+                self.assertAlmostEqual(figure[side]["deviation"], statistics.stdev(values), delta=1e-12)
+            self.assertTrue(figure["significant"], figure)
+        with open(self.folder / "both" / "compare.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual({row["senders"] for row in rows}, {"2", "3"})
+
+    def test_a_torn_table_is_named_with_its_line(self):
+        self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1, 2]}]\n")
+        self.sweep("--out", self.folder / "a")
+        table = self.folder / "a" / "results.csv"
+        *rows, last = table.read_text(encoding="utf-8").splitlines(keepends=True)
+        table.write_text("".join(rows) + last[:40], encoding="utf-8")
+        done = subprocess.run([BINARY, "compare", "a", "a"], cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("a/results.csv:3:1: the row is torn", done.stderr)
 
 
 class Files(SweepTest):

@@ -1,0 +1,31 @@
+// `netsim compare A B`: the command that says what changed between two runs, or two sets of runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace netsim {
+
+// CompareOptions: the command line behind `compare`.
+struct CompareOptions {
+  std::string a, b;            // folders: of a run, of a sweep, or with the folders of several runs
+  std::string json;            // --json: the file for compare.json; "-" for stdout, "" for none
+  std::string output;          // --out: the directory for compare.json and compare.csv; "" for none
+  double significance = 0.05;  // --significance: above 0, below 1
+  bool quiet = false;
+};
+
+// Returns whether the command line (without the program's name) is one of `netsim compare`.
+bool is_comparison(const std::vector<std::string>& arguments);
+// Reads the command line from `compare` on. Throws ConfigError for an unknown option, a wrong value, or a
+// number of folders other than two.
+CompareOptions parse_comparison(const std::vector<std::string>& arguments);
+
+// Compares the two folders, writes the files, hands what belongs on stdout to `print`, and returns the exit
+// code. That is 0 whatever differs. Throws IoError for a folder without results, and InputError for a torn
+// file.
+int run_comparison(const std::vector<std::string>& arguments,
+                   const std::function<void(const std::string&)>& print);
+
+}  // namespace netsim
