@@ -100,8 +100,8 @@ std::string gpu_name(const RunView& run, GpuId gpu);
 // Returns the name of a communication of this kind as NCCL's functions have it, "AllReduce". Kinds that NCCL
 // composes of messages are "SendRecv".
 const char* nccl_function(CollectiveKind kind);
-// Returns the bytes that one rank gives to NCCL's call, and those that it gets. Of collectives with equal
-// parts one of them is bytes / ranks.
+// CallBytes: the bytes that one rank gives to NCCL's call, and those that it gets. One of them is bytes /
+// ranks where all ranks have equal parts.
 struct CallBytes {
   Bytes in = 0, out = 0;
 };
