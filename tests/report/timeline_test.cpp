@@ -177,6 +177,37 @@ TEST_F(SinksOfTimelines, PerfettoHasATrackForEachStream) {
   EXPECT_THAT(trace, HasSubstr("tree"));
 }
 
+// Returns the times in nanoseconds of all events, in the order of the file.
+std::vector<std::uint64_t> times_of(const std::string& trace) {
+  std::vector<std::uint64_t> times;
+  ProtobufFields packets(trace);
+  while (const auto packet = packets.next()) {
+    ProtobufFields fields(packet->content);
+    while (const auto field = fields.next()) {
+      if (field->number == 8) times.push_back(field->value);
+    }
+  }
+  return times;
+}
+
+// A rank may leave a collective, and end its next communication, before the other members have left.
+TEST(Timeline, PerfettoWritesTheSlicesOfATrackInOrder) {
+  const Directory directory;
+  const TinySource source;
+  RunView view{{}, {{source.job_name(), &source}}};
+  view.output.sinks = parse_config("[perfetto]", "sinks.yaml");
+  ResultSinks all(directory.path(), view);
+  TaskRecord first = record_of(0, test::collective(CollectiveKind::broadcast, 0, 1000), 0, 1000, 5000);
+  first.communication = kReduced;
+  all.add(first);
+  all.add(record_of(1, test::message(TaskKind::send, 1, 100), 5000, 5000, 8000));
+  CommunicationRecord communication;
+  communication.id = kReduced;
+  all.add(RecordedCommunication{communication, {"chain", Protocol::simple, 1, "default"}});
+  all.finish(test::two_rank_results());
+  EXPECT_THAT(times_of(directory.text("timeline.pftrace")), ElementsAre(1, 5, 5, 8));
+}
+
 TEST_F(SinksOfTimelines, PerfettoSaysThatTasksWereLeftOut) {
   EXPECT_THAT(run("[perfetto]", 2),
               ::testing::Contains("timeline.pftrace holds the first 2 of 3 tasks (output.max_rows)"));

@@ -6,6 +6,7 @@
 // that are sampled are counters of a process of their own.
 #include <fmt/format.h>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,7 +70,7 @@ class Perfetto final : public ResultSink,
   bool open(SinkFiles& files, const RunView& run) override;
   void add(const TaskRecord& record) override;
   void add(const RecordedCommunication& record) override {
-    members_.end(record, [this](const Held& held, const LibraryChoice* choice) { write(held, choice); });
+    members_.end(record, [this](const Member& member, const LibraryChoice* choice) { end(member, choice); });
   }
   void add(const FlowRecord& flow) override;
   void add(const QueueSample& sample) override;
@@ -78,10 +79,17 @@ class Perfetto final : public ResultSink,
   std::vector<std::string> notes() const override;
 
  private:
-  // Held: a task with the track that it was given when it ended.
-  struct Held {
-    TaskRecord record;
+  // Member: a task of a collective, which waits in the queue of its track.
+  struct Member {
     Track track;
+    TaskId task;
+  };
+  // Waiting: a task that ended. The slices of a track are written in order, because an end closes the slice
+  // that began last where times are equal. So they wait for collectives before them.
+  struct Waiting {
+    TaskRecord record;
+    bool ready;
+    std::optional<LibraryChoice> choice = {};
   };
   // SampledTracks: the counters of one port, and the end of the last interval that has a utilisation.
   struct SampledTracks {
@@ -89,9 +97,10 @@ class Perfetto final : public ResultSink,
     Time last_end = 0;
   };
 
-  void write(const Held& held, const LibraryChoice* choice);
-  std::vector<PerfettoTrace::Annotation> annotations(const TaskRecord& record,
-                                                     const LibraryChoice* choice) const;
+  void end(const Member& member, const LibraryChoice* choice);
+  void write_ready(Track track);
+  void write(Track track, const Waiting& task);
+  std::vector<PerfettoTrace::Annotation> annotations(const Waiting& waiting) const;
   void write_message(const FlowRecord& flow, GpuId gpu, bool sends);
   Track process(std::uint32_t pid, const std::string& name);
   Track process_of(GpuId gpu);
@@ -103,7 +112,8 @@ class Perfetto final : public ResultSink,
   const RunView* run_ = nullptr;
   std::optional<PerfettoTrace> trace_;
   std::optional<RecordLimit> tasks_, flows_, samples_;
-  CollectiveMembers<Held> members_;
+  CollectiveMembers<Member> members_;
+  std::map<Track, std::deque<Waiting>> waiting_;
   std::map<std::uint32_t, Track> processes_;                     // by number
   std::map<std::pair<Track, std::uint32_t>, Track> gpu_tracks_;  // by process, and number in it
   std::map<std::tuple<Track, std::uint32_t, std::uint32_t, Stream>, LanedTracks> streams_;  // job, rank
@@ -122,27 +132,44 @@ bool Perfetto::open(SinkFiles& files, const RunView& run) {
 
 void Perfetto::add(const TaskRecord& record) {
   if (!tasks_->take()) return;
-  Held held{record, stream_of(record).take(*trace_, record.start, record.end)};
-  if (record.task.kind() != TaskKind::collective) return write(held, nullptr);
-  members_.add(record.job, record.communication, std::move(held),
-               [this](const Held& member, const LibraryChoice* choice) { write(member, choice); });
+  const Track track = stream_of(record).take(*trace_, record.start, record.end);
+  const bool collective = record.task.kind() == TaskKind::collective;
+  waiting_[track].push_back({record, !collective});
+  if (!collective) return write_ready(track);
+  members_.add(record.job, record.communication, {track, record.task.id},
+               [this](const Member& member, const LibraryChoice* choice) { end(member, choice); });
+}
+
+// The collective of a member has ended, or the run has.
+void Perfetto::end(const Member& member, const LibraryChoice* choice) {
+  for (Waiting& task : waiting_[member.track]) {
+    if (task.record.task.id != member.task) continue;
+    task.ready = true;
+    if (choice != nullptr) task.choice = *choice;
+  }
+  write_ready(member.track);
+}
+
+void Perfetto::write_ready(Track track) {
+  std::deque<Waiting>& waiting = waiting_[track];
+  for (; !waiting.empty() && waiting.front().ready; waiting.pop_front()) write(track, waiting.front());
 }
 
 // The arrow of a message goes from the beginning of its send to the end of its receive. The arrows of a
 // collective join the beginnings of its members in order of time.
-void Perfetto::write(const Held& held, const LibraryChoice* choice) {
-  const TaskRecord& record = held.record;
+void Perfetto::write(Track track, const Waiting& task) {
+  const TaskRecord& record = task.record;
   const std::string name = run_->jobs[record.job].task_name(record.task.name);
-  PerfettoTrace::Slice slice{held.track, name, to_string(record.task.kind()), record.start, record.end};
+  PerfettoTrace::Slice slice{track, name, to_string(record.task.kind()), record.start, record.end};
   if (record.task.kind() == TaskKind::send || has_group(record.task))
     slice.flow_at_begin = arrow_of(record.job, record.communication);
   if (record.task.kind() == TaskKind::receive) slice.flow_to_end = arrow_of(record.job, record.communication);
-  slice.annotations = annotations(record, choice);
+  slice.annotations = annotations(task);
   trace_->add(slice);
 }
 
-std::vector<PerfettoTrace::Annotation> Perfetto::annotations(const TaskRecord& record,
-                                                             const LibraryChoice* choice) const {
+std::vector<PerfettoTrace::Annotation> Perfetto::annotations(const Waiting& waiting) const {
+  const TaskRecord& record = waiting.record;
   const Task& task = record.task;
   std::vector<PerfettoTrace::Annotation> all{{"job", run_->jobs[record.job].name},
                                              {"rank", std::int64_t{record.rank}},
@@ -159,7 +186,8 @@ std::vector<PerfettoTrace::Annotation> Perfetto::annotations(const TaskRecord& r
   if (record.parts > 1) all.push_back({"parts", std::int64_t{record.parts}});
   if (task.kind() != TaskKind::collective) return all;
   all.push_back({"collective", std::string(to_string(task.collective().collective))});
-  if (choice == nullptr || choice->algorithm.empty()) return all;
+  const std::optional<LibraryChoice>& choice = waiting.choice;
+  if (!choice || choice->algorithm.empty()) return all;
   all.push_back({"algorithm", choice->algorithm});
   all.push_back({"protocol", std::string(to_string(choice->protocol))});
   all.push_back({"channels", std::int64_t{choice->channels}});
@@ -214,7 +242,7 @@ void Perfetto::add(const LinkSample& sample) {
 }
 
 void Perfetto::finish(const FinishedRun& /*run*/, SinkFiles& /*files*/) {
-  members_.finish([this](const Held& held, const LibraryChoice* choice) { write(held, choice); });
+  members_.finish([this](const Member& member, const LibraryChoice* choice) { end(member, choice); });
   for (const auto& [name, tracks] : ports_) {
     if (tracks.last_end > 0) trace_->count(tracks.utilisation, tracks.last_end, 0);
   }
