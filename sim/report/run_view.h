@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/report/output_parameters.h"
 #include "sim/topology/topology.h"
 #include "sim/workload/task_source.h"
@@ -30,7 +32,11 @@ struct RunView {
   const Cluster* cluster = nullptr;         // outlives the view; null: there is none
   bool queue = false;                       // jobs get their GPUs at their arrival or later
   Bytes payload = 0;  // payload bytes of a packet of the first packet fabric; 0: there is none
+  // Returns the GPU on which a rank of a job runs at present; empty: unknown.
+  std::function<GpuId(JobId, RankId)> gpu_of = {};
 
+  // Returns the GPU on which a rank of a job runs at present, or GpuId::none() where it is unknown.
+  GpuId gpu(JobId job, RankId rank) const { return gpu_of ? gpu_of(job, rank) : GpuId::none(); }
   // Returns the name of a GPU's NIC, or "".
   std::string_view nic(GpuId gpu) const {
     return gpu < nic_names.size() ? std::string_view(nic_names[gpu]) : std::string_view();

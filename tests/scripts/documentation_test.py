@@ -34,7 +34,8 @@ COMMAND = re.compile(r"(?:/usr/bin/time -v )?(?:netsim|scripts/[\w.]+|build/\S+|
 LONG = re.compile(r"traces/gpt3_ptdp\.pb|configs/bench/|web_search|deepseek_v3_optimizer|topologies/gb200.*collectives/all_reduce")
 # Commands that take more than half a second.
 SECONDS = re.compile(r"validation/line_rate|workload\.bytes=1GB|strategies/moe/|nvls_sizes|nccl_tests\.yaml|small_llama_fsdp\.yaml"
-                     r"|two_jobs\.yaml|validation/loss|collectives/dispatch|_offload|layers/vgg_19\.yaml|workloads/task_graph\.yaml")
+                     r"|two_jobs\.yaml|validation/loss|collectives/dispatch|_offload|layers/vgg_19\.yaml|workloads/task_graph\.yaml"
+                     r"|timelines\.yaml")
 # Configuration and workload of each command that ShippedConfigs runs.
 SHIPPED = {tuple(f"configs/{name}" for name in pair) for pair in re.findall(
     r'Case\{"([^"]+)", "([^"]+)"[,}]', (ROOT / "tests/scenarios/components_test.cpp").read_text(encoding="utf-8"))}
