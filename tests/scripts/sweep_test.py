@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 try:
-    import sweep_file
-    import sweep_plot
+    from netsim_sweeps import plots as sweep_plots
+    from netsim_sweeps import sweep_file
 except ModuleNotFoundError as error:
     print(f"skipped: no {error.name}")
     sys.exit(77)
@@ -367,8 +367,8 @@ class Files(SweepTest):
                 ("base: {workload: w}\n" + axis, "1:7", "base needs 'config'"),
                 (BASE + "axes: []\n", "4:7", "a list that is not empty"),
                 (BASE + "axes: [{values: [1]}]\n", "4:8", "an axis needs 'vary'"),
-                (BASE + "axes: [{vary: seed}]\n", "4:8", "one of 'values', 'log' and 'range'"),
-                (BASE + "axes: [{vary: seed, values: [1, 1]}]\n", "4:29", "the value '1' twice"),
+                (BASE + "axes: [{vary: seed}]\n", "4:8", "one of 'values', 'cases', 'log' and 'range'"),
+                (BASE + "axes: [{vary: seed, values: [1, 1]}]\n", "4:29", "the value '1' is given twice"),
                 (BASE + "axes: [{vary: seed, values: [a]}]\n", "4:30", "a seed is 'a'; a whole number"),
                 (BASE + "axes: [{vary: seed, values: [[1]]}]\n", "4:30", "needs a label"),
                 (BASE + "axes: [{vary: x.run, values: [1]}]\n", "4:15", "'run' cannot be a column"),
@@ -388,7 +388,7 @@ class Files(SweepTest):
             with self.subTest(text=text):
                 path = self.write("sweep.yaml", text)
                 with self.assertRaises(sweep_file.SweepError) as raised:
-                    sweep_plot.read_plots(sweep_file.Sweep(path))
+                    sweep_plots.read_plots(sweep_file.Sweep(path))
                 self.assertIn(message, str(raised.exception))
                 self.assertTrue(str(raised.exception).startswith(f"{path}:{place}"), raised.exception)
         self.write("sweep.yaml", "base: {config: c, workload: w.pb}\naxes: [{vary: workload.a, values: [1]}]\n")
