@@ -30,6 +30,7 @@ class Axis:
     paths: list  # what its values set: seed, config, workload, workload.PATH or paths of the configuration
     values: list
     node: yaml.Node
+    listed: list  # the different values in the order in which the file has them, or in which a range has them
     sampled: bool = False  # whether its values belong to a sample
 
     def is_seed(self):
@@ -129,7 +130,7 @@ def cases(node):
 
 
 def read_values(vary, key, source, places):
-    """Returns the values that an axis lists, in their order; of a sample one for each place."""
+    """Returns the values that an axis lists, in their order, and those of its points: of a sample one for each place."""
     if key == "cases":
         values = cases(source)
     elif key == "values":
@@ -144,9 +145,7 @@ def read_values(vary, key, source, places):
     twice = next((label for label in labels if labels.count(label) > 1), None) if key in LISTED else None
     if not values or twice is not None:
         fail(source, f"the value '{twice}' is given twice" if values else "there is no value")
-    if places is not None and key in LISTED:
-        values = [values[int(place * len(values))] for place in places]
-    return values
+    return values, [values[int(place * len(values))] for place in places] if places is not None and key in LISTED else values
 
 
 def read_name(node, entries):
@@ -173,9 +172,10 @@ def read_axis(node, sample=None):
         fail(entries["vary"], "'cases' say themselves what they set: 'vary' is left out")
     vary, name = read_name(node, entries)
     places = sample(name) if sample else None
-    axis = Axis(name, [], read_values(vary, given[0], entries[given[0]], places), node, sampled=sample is not None)
-    axis.paths = list(dict.fromkeys(path for value in axis.values for path, _ in value.settings))
-    for value in axis.values:
+    listed, values = read_values(vary, given[0], entries[given[0]], places)
+    axis = Axis(name, [], values, node, listed, sampled=sample is not None)
+    axis.paths = list(dict.fromkeys(path for value in listed for path, _ in value.settings))
+    for value in listed:
         for path, each in value.settings:
             if path == "seed":
                 number(each, "a seed", whole=True)

@@ -57,7 +57,7 @@ class Picture:
         plot = self.plot
         if self.legend:
             last = self.all_axes[min(len(self.panels), MOST_BESIDE) - 1]
-            title = plot.axes["by"].name if "by" in plot.axes else None
+            title = plot.axis_label(plot.axes["by"].column()) if "by" in plot.axes else None
             last.legend(list(self.legend.values()), list(self.legend), title=title, fontsize=8, title_fontsize=8, frameon=False,
                         loc="upper left", bbox_to_anchor=(1.0, 1.0))
         characters = int(self.figure.get_figwidth() * 13)
@@ -88,7 +88,7 @@ def note_of(picture):
         return "; ".join(each for each in (picture.plot.interval.note(counts), front) if each)
     if kind in ("cdf", "box") and counts:
         number = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
-        box = "boxes: quartiles and median; whiskers: 1st and 99th percentile; dots: means; "
+        box = "boxes: quartiles, median; whiskers: 1 % and 99 %; dots: means; "
         return (box if kind == "box" else "") + f"{number} values each"
     return ""
 
@@ -102,16 +102,32 @@ def series_style(i):
 def set_scales(plot, axes):
     axes.grid(alpha=0.3, linewidth=0.5)
     axes.set_axisbelow(True)
-    if "x" in plot.logarithmic:
-        axes.set_xscale("log", nonpositive="clip")
-    if "y" in plot.logarithmic:
-        axes.set_yscale("log", nonpositive="clip")
+    from matplotlib import ticker
+    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        if name in plot.logarithmic:
+            (axes.set_xscale if name == "x" else axes.set_yscale)("log", nonpositive="clip")
+            axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(plain_minor())
 
 
-def from_zero(plot, axes, values):
-    """Begins the vertical axis at 0 where it is linear and no value is below."""
-    if "y" not in plot.logarithmic and min(values, default=0) >= 0:
-        axes.set_ylim(bottom=0)
+def plain_minor():
+    """Returns a formatter for the ticks between powers of ten: plain numbers, where there is room for them."""
+    from matplotlib import ticker
+
+    class PlainMinor(ticker.LogFormatter):
+        def _num_to_string(self, value, low, high):
+            return f"{value:.3g}"
+    return PlainMinor(minor_thresholds=(1.5, 0.5))
+
+
+def bound(plot, axes, values, key="y"):
+    """Begins a linear axis at 0 where no value is below. On a logarithmic axis, intervals that reach 0 are cut."""
+    limits, get = (axes.set_ylim, axes.get_ylim) if key == "y" else (axes.set_xlim, axes.get_xlim)
+    lowest = min(values, default=0)
+    if key in plot.logarithmic and lowest > 0:
+        limits(max(get()[0], lowest / 2), get()[1])
+    elif key not in plot.logarithmic and lowest >= 0:
+        limits(0)
 
 
 def set_categories(picture, axes, places, cells):
@@ -134,7 +150,7 @@ def set_labels(picture, axes, x, y):
 def label_columns(picture, axes):
     """Labels the axes of pictures over an axis of the sweep."""
     plot = picture.plot
-    y = "" if plot.parts else plot.default_label("y", picture.columns[0])
+    y = plot.common_unit(picture.columns) if plot.parts else plot.default_label("y", picture.columns[0])
     set_labels(picture, axes, plot.axis_label(plot.axes["x"].column()), y)
 
 
@@ -157,18 +173,21 @@ def draw_lines(picture, axes, rows):
     numeric = [to_number(cell) for cell in cells]
     places = numeric if None not in numeric else list(range(len(cells)))
     groups = plot.grouped(rows, "x", "by")
+    middles = []
     for i, series in enumerate(plot.cells("by")):
         points = [(x, picture.values(groups.get((cell, series), []))) for x, cell in sorted(zip(places, cells))]
         points = [(x, found) for x, found in points if found]
         style = series_style(i)
-        line, = axes.plot([x for x, _ in points], [statistics.fmean(found) for _, found in points], **style)
+        means = [statistics.fmean(found) for _, found in points]
+        middles += means
+        line, = axes.plot([x for x, _ in points], means, **style)
         picture.remember(series, line)
-        ends = [(x, plot.interval.ends(found) or [statistics.fmean(found)] * 2) for x, found in points]
+        ends = [(x, plot.interval.ends(found) or (middle, middle)) for (x, found), middle in zip(points, means)]
         if any(low < high for _, (low, high) in ends):
             axes.fill_between([x for x, _ in ends], [low for _, (low, _) in ends], [high for _, (_, high) in ends],
                               color=style["color"], alpha=0.2, linewidth=0)
     set_scales(plot, axes)
-    from_zero(plot, axes, [value for group in groups.values() for value in plot.values(group, picture.columns[0], None)])
+    bound(plot, axes, middles)
     if "x" in plot.logarithmic or None in numeric:
         set_categories(picture, axes, places, cells)
     label_columns(picture, axes)
@@ -191,7 +210,7 @@ def draw_bars(picture, axes, rows):
                 picture.remember(name, bar[0])
     set_scales(plot, axes)
     axes.grid(visible=False, axis="x")
-    from_zero(plot, axes, means)
+    bound(plot, axes, means)
     set_categories(picture, axes, range(len(cells)), cells)
     label_columns(picture, axes)
 
@@ -263,7 +282,7 @@ def draw_cdf(picture, axes, rows):
         picture.remember(series, line)
     set_scales(plot, axes)
     axes.set_ylim(0, 1.02)
-    set_labels(picture, axes, plot.default_label("value", picture.columns[0]), "fraction of values at most x")
+    set_labels(picture, axes, plot.default_label("value", picture.columns[0]), "cumulative fraction")
 
 
 def steps(values):
@@ -294,7 +313,7 @@ def draw_box(picture, axes, rows):
         picture.remember(name, boxes["boxes"][0])
     set_scales(plot, axes)
     axes.grid(visible=False, axis="x")
-    from_zero(plot, axes, lowest)
+    bound(plot, axes, lowest)
     set_categories(picture, axes, range(len(cells)), cells)
     axes.set_xlim(-0.5, len(cells) - 0.5)
     label_columns(picture, axes)
@@ -324,7 +343,10 @@ def draw_points(picture, axes, rows):
     if plot.kind == "pareto":
         draw_front(axes, sorted((mean(points[k][1]), mean(points[k][2])) for k in front), plot.better)
     name_points(axes, plot, points, front)
-    axes.margins(0.12)
+    axes.margins(0.08)
+    for key, place in (("x", 1), ("y", 2)):
+        if key in plot.logarithmic:
+            bound(plot, axes, [mean(point[place]) for point in points], key)
     set_labels(picture, axes, *(plot.default_label(key, column) for key, column in zip(("x", "y"), picture.columns)))
 
 

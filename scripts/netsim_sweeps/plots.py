@@ -12,7 +12,7 @@ from netsim_sweeps.axes import listed_values
 from netsim_sweeps.intervals import Interval
 from netsim_sweeps.nodes import fail, mapping, nearest, number, text
 
-COMMON = ["kind", "file", "title", "where", "panels", "log", "x_label", "y_label"]
+COMMON = ["kind", "file", "title", "where", "panels", "x_label", "y_label"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Plot:
         self.sweep, self.node = sweep, node
         self.kind = self.read_kind()
         self.rules = KINDS[self.kind]
-        self.entries = mapping(node, f"a plot of kind {self.kind}", [*COMMON, *self.rules.required, *self.rules.keys],
-                               ["file", *self.rules.required])
+        allowed = [*COMMON, *self.rules.required, *self.rules.keys, *(["log"] if self.rules.logs else [])]
+        self.entries = mapping(node, f"a plot of kind {self.kind}", allowed, ["file", *self.rules.required])
         self.file = text(self.entries["file"], "'file'")
         if pathlib.PurePath(self.file).suffix not in pictures.ENDINGS:
             fail(self.entries["file"], "a picture's name ends in .svg, .png or .pdf")
@@ -96,7 +96,7 @@ class Plot:
 
     def read_kind(self):
         every = dict.fromkeys(key for kind in KINDS.values() for key in (*kind.required, *kind.keys))
-        entries = mapping(self.node, "a plot", [*COMMON, *every], ["kind"])
+        entries = mapping(self.node, "a plot", [*COMMON, *every, "log"], ["kind"])
         kind = text(entries["kind"], "'kind'")
         if kind not in KINDS:
             fail(entries["kind"], f"'{kind}' is no kind of plot{nearest(kind, KINDS)} (allowed: {', '.join(KINDS)})")
@@ -141,8 +141,7 @@ class Plot:
     def read_log(self):
         names = {name for name, _ in self.listed("log")}
         if names - set(self.rules.logs):
-            fail(self.entries["log"], f"log: a list of {', '.join(self.rules.logs)}" if self.rules.logs else
-                 f"a plot of kind {self.kind} has no logarithmic axis")
+            fail(self.entries["log"], f"log: a list of {', '.join(self.rules.logs)}")
         return names
 
     def read_interval(self):
@@ -214,12 +213,17 @@ class Plot:
                 return f"{axis.name} ({axis.unit()})" if axis.unit() else axis.name
         return with_unit(column, scale)
 
+    def common_unit(self, columns):
+        """Returns the unit that all columns have after the scale, or ""."""
+        units = {with_unit(column, self.scale).rpartition(" (")[2].rstrip(")") for column in columns}
+        return units.pop() if len(units) == 1 else ""
+
     def cells(self, key):
         """Returns the values of an axis as the table has them; [None] where the picture has no such axis."""
         if key not in self.axes:
             return [None]
         axis = self.axes[key]
-        shown = dict.fromkeys(axis.cell(value) for value in axis.values)
+        shown = dict.fromkeys(axis.cell(value) for value in axis.listed)
         fixed = next((cell for name, cell, _ in self.where if name == axis.column()), None)
         return [cell for cell in shown if fixed in (None, cell)]
 
