@@ -335,10 +335,7 @@ def draw_points(picture, axes, rows):
             dots, = axes.plot([mean(x) for _, x, _ in chosen], [mean(y) for _, _, y in chosen], linestyle="none", zorder=3,
                               color=style["color"], marker=style["marker"], markersize=5, alpha=1 if best else 0.3)
             picture.remember(name, dots)
-            for _, x, y in chosen if plot.interval.word != "none" else []:
-                axes.errorbar(mean(x), mean(y), xerr=error_lengths(mean(x), plot.interval.ends(x)),
-                              yerr=error_lengths(mean(y), plot.interval.ends(y)), fmt="none", zorder=2, alpha=1 if best else 0.3,
-                              **{**CAPS, "ecolor": style["color"]})
+            draw_crosses(axes, plot.interval, chosen, {**CAPS, "ecolor": style["color"], "alpha": 1 if best else 0.3})
     set_scales(plot, axes)
     if plot.kind == "pareto":
         draw_front(axes, sorted((mean(points[k][1]), mean(points[k][2])) for k in front), plot.better)
@@ -348,6 +345,14 @@ def draw_points(picture, axes, rows):
         if key in plot.logarithmic:
             bound(plot, axes, [mean(point[place]) for point in points], key)
     set_labels(picture, axes, *(plot.default_label(key, column) for key, column in zip(("x", "y"), picture.columns)))
+
+
+def draw_crosses(axes, interval, points, style):
+    """Draws the intervals of points in both directions."""
+    for _, x, y in points:
+        across, up = (error_lengths(mean(values), interval.ends(values)) for values in (x, y))
+        if across or up:
+            axes.errorbar(mean(x), mean(y), xerr=across, yerr=up, fmt="none", zorder=2, **style)
 
 
 def mean_points(picture, rows):

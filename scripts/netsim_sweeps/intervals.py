@@ -49,10 +49,10 @@ class Interval:
         return (min(values), max(values)) if self.word == "range" and len(values) > 1 else None
 
     def note(self, counts):
-        """Returns the sentence below a picture; `counts`: how many values its means have, "" where no mean has an interval."""
+        """Returns the sentence below a picture; "" where all means have one value. `counts`: how many values they have."""
         several = sorted({count for count in counts if count > 1})
-        if not several or self.word == "none":
+        if not several:
             return ""
         seeds = f"{several[0]}" if len(several) == 1 else f"{several[0]} to {several[-1]}"
-        what = f"{self.word} confidence intervals (Student's t)" if self.level else "least to largest"
-        return f"means of {seeds} seeds, {what}"
+        what = {"range": ", least to largest", "none": ""}.get(self.word, f", {self.word} confidence intervals (Student's t)")
+        return f"means of {seeds} seeds{what}"

@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 
+from netsim_sweeps.nodes import SweepError
+
 INTERRUPTED = 130
 
 
@@ -32,8 +34,11 @@ class LocalPool:
         with self.lock:
             if self.stopping:
                 raise Stopped
-            process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True, errors="replace")
+            try:
+                process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE, text=True, errors="replace")
+            except OSError as error:
+                raise SweepError(f"{command[0]}: cannot be started: {error.strerror}") from None
             self.running.add(process)
         try:
             output, errors = process.communicate()

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 
-from netsim_runs import results_cache
+from netsim_runs import execution, results_cache
 from netsim_sweeps.nodes import SweepError
 
 ANSWERS = (0, 5, 6)  # exit codes with a summary: done, stalled, limit reached
@@ -33,7 +33,7 @@ class Runner:
         self.binary, self.sweep, self.folder, self.executor = str(binary), sweep, folder, executor
         self.tables = sorted(set(tables))
         self.results = results_cache.ResultsCache(folder / "runs")
-        self.program = [content_hash(each) for each in (binary, *sweep.plugins)]
+        self.program = [content_hash(each) for each in (binary, *execution.own_libraries(binary), *sweep.plugins)]
 
     def netsim(self, point, *options):
         return self.executor.run([self.binary, *point.arguments(), *options], self.sweep.folder)

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -242,6 +243,17 @@ exec {BINARY} "${{given[@]}}"
         self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
         self.write("star.yaml", STAR + "transport: {mtu: 1000 B}\n")
         self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
+
+    def test_another_library_of_the_program_runs_all_again(self):
+        library = self.write("libnetsim.so", "1")
+        (self.folder / "bin").mkdir()
+        self.write("bin/ldd", f"#!/bin/sh\necho '\tlibnetsim.so.0.1 => {library} (0x00007f18e8c00000)'\n").chmod(0o755)
+        self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1]}]\n")
+        with unittest.mock.patch.dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}"):
+            self.assertIn("0 kept, 1 to do", self.sweep("--out", self.folder / "out").stderr)
+            self.assertIn("1 kept, 0 to do", self.sweep("--out", self.folder / "out").stderr)
+            library.write_text("2")
+            self.assertIn("0 kept, 1 to do", self.sweep("--out", self.folder / "out").stderr)
 
     def test_ctrl_c_stops_it_and_the_same_command_goes_on(self):
         self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
