@@ -5,6 +5,7 @@ import statistics
 import textwrap
 
 from netsim_runs import pictures
+from netsim_sweeps.intervals import Interval
 from netsim_sweeps.plots import to_number
 
 SIDE = 3.4  # inches of a panel
@@ -86,6 +87,8 @@ def note_of(picture):
     if kind in ("lines", "bars", "stacked", "scatter", "pareto"):
         front = "full points: no other is better in both" if kind == "pareto" else ""
         return "; ".join(each for each in (picture.plot.interval.note(counts), front) if each)
+    if kind == "heat":
+        return Interval("none").note(counts)
     if kind in ("cdf", "box") and counts:
         number = f"{counts[0]:,}" if counts[0] == counts[-1] else f"{counts[0]:,} to {counts[-1]:,}"
         box = "boxes: quartiles, median; whiskers: 1 % and 99 %; dots: means; "
