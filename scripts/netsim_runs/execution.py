@@ -36,6 +36,15 @@ def find_binary(given=None):
     return max(there, key=lambda path: path.stat().st_mtime).resolve()
 
 
+def own_libraries(binary):
+    """Returns the shared libraries of netsim that the program loads: most of a netsim is in one. Others' libraries are left out."""
+    try:
+        shown = subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        return []
+    return [pathlib.Path(path) for path in re.findall(r"libnetsim\S* => (/.+?) \(", shown)]
+
+
 def cores():
     """Those that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -186,8 +186,8 @@ class Documentation(unittest.TestCase):
 
     def sweep(self, words):
         try:
-            import sweep_file
-            import sweep_plot
+            from netsim_sweeps import plots as sweep_plots
+            from netsim_sweeps import sweep_file
         except ModuleNotFoundError:
             return
         self.options_exist(self.help_of(words[0]), None, words)
@@ -198,7 +198,7 @@ class Documentation(unittest.TestCase):
             self.shell(shlex.join([sys.executable, words[0], words[1], "--dry-run", "--binary", BINARY]))
             return
         sweep = sweep_file.Sweep(ROOT / words[1])
-        sweep_plot.read_plots(sweep)
+        sweep_plots.read_plots(sweep)
         points = list(sweep.points(self.folder / "points" / pathlib.Path(words[1]).stem))
         self.assertGreater(len(points), 1, words[1])
         some = random.Random(1).sample(points, min(SOME_POINTS, len(points)))

@@ -1,11 +1,13 @@
 """Does scripts/sweep.py run what a sweep file says, keep it whatever happens, and say what is wrong?
 
-NETSIM_BINARY names the program. With NETSIM_TEST_SIZE=full sweeps have three times as many runs, and one is killed ten times.
+NETSIM_BINARY names the program. With NETSIM_TEST_SIZE=full sweeps have three times as many runs, and one is killed 20 times instead
+of 3 times.
 Exit code 77 (ctest: skipped) without PyYAML.
 """
 
 import csv
 import json
+import math
 import os
 import pathlib
 import random
@@ -17,13 +19,15 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 try:
-    import sweep_file
-    import sweep_plot
+    from netsim_sweeps import drawing, intervals
+    from netsim_sweeps import plots as sweep_plots
+    from netsim_sweeps import sweep_file
 except ModuleNotFoundError as error:
     print(f"skipped: no {error.name}")
     sys.exit(77)
@@ -52,8 +56,14 @@ axes:
   - {{vary: seed, values: [{", ".join(SEEDS)}]}}
 plots:
   - {{kind: lines, file: lines.svg, x: rate, y: flows.fct_p99_s, by: control, panels: senders, scale: 1e6, log: [x, y]}}
+  - {{kind: bars, file: bars.svg, x: senders, y: flows.fct_p99_s, by: control, panels: rate, interval: 90 %}}
+  - {{kind: stacked, file: stacked.svg, x: senders, where: {{control: HPCC}}, panels: rate, parts: [flows.fct_mean_s, flows.fct_p50_s]}}
+  - {{kind: cdf, file: cdf.svg, table: flows.csv, value: fct_ps, scale: 1e-6, by: control, over: [rate, senders], log: [x]}}
+  - {{kind: box, file: box.svg, x: senders, y: flows.fct_mean_s, by: control, over: [rate]}}
+  - {{kind: pareto, file: pareto.svg, x: rate, y: flows.fct_p99_s, by: control, names: senders, better: {{x: less}}, log: [x]}}
   - {{kind: heat, file: heat.svg, x: rate, y: senders, value: flows.slowdown_mean, where: {{control: HPCC}}}}
 """
+PICTURES = [f"{name}.svg" for name in ("lines", "heat", "bars", "stacked", "cdf", "box", "pareto")]
 
 
 class SweepTest(unittest.TestCase):
@@ -126,7 +136,8 @@ class Running(SweepTest):
         self.allow(None)
         self.sweep("--out", whole, "-j", 3, binary=gate)
         kept = [0]
-        for more in (0, 1, 3, 0, 7, 2, 9, 1, 0, 5) if FULL else (0, 1):  # runs until the kill; 0: before the first one
+        # Runs until the kill; 0: before the first one.
+        for more in (0, 1, 3, 0, 5, 2, 4, 1, 0, 2, 0, 1, 0, 2, 1, 0, 3, 0, 1, 1) if FULL else (0, 1, 0):
             self.allow(more + 1)  # one may be running when the kill comes
             process = subprocess.Popen(self.command("--out", killed, "-j", 1 + chance.randrange(3), binary=gate),
                                        start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -136,11 +147,13 @@ class Running(SweepTest):
             self.assertEqual(process.wait(), -signal.SIGKILL)
             self.assertGreaterEqual(self.kept(killed), kept[-1] + more)
             kept.append(self.kept(killed))
+            self.assert_current(killed, whole)
         self.assertLess(kept[-1], RUNS, kept)
         self.allow(None)
         self.sweep("--out", killed, "-j", 2, binary=gate)
         self.assertEqual((whole / "results.csv").read_bytes(), (killed / "results.csv").read_bytes())
         self.assertEqual(list(killed.glob("**/.*partial")), [])
+        self.assertEqual(list(json.loads((killed / "sweep.json").read_text())["files"]), ["results.csv"])
         rows = self.table(killed)
         self.assertEqual(len(rows), RUNS)
         self.assertEqual([(row["senders"], row["rate_Gbps"], row["control"], row["seed"]) for row in rows],
@@ -148,6 +161,43 @@ class Running(SweepTest):
         for row in rows:
             self.assertEqual((row["outcome"], row["message"], row["flows.count"]), ("done", "", row["senders"]))
         self.assertIn(f"{RUNS} kept, 0 to do", self.sweep("--out", killed, binary=gate).stderr)
+
+    def assert_current(self, out, whole):
+        """The table of a killed sweep has whole rows of finished runs, in their order. The last few may be missing."""
+        if not (out / "results.csv").exists():  # before the first write, when nothing had ended
+            self.assertEqual(self.kept(out), 0)
+            return
+        rows = self.table(out)
+        self.assertTrue((out / "results.csv").read_bytes().endswith(b"\n"))
+        finished = {path.stem for path in out.glob("runs/[0-9a-f]*.json")}
+        self.assertLessEqual({row["run"] for row in rows}, finished)
+        every = self.table(whole)
+        self.assertEqual(rows, [row for row in every if row["run"] in {each["run"] for each in rows}])
+
+    def test_the_table_is_current_while_the_sweep_runs(self):
+        self.write("sweep.yaml", MANY)
+        out, gate = self.folder / "out", self.gate()
+        self.allow(3)
+        process = subprocess.Popen(self.command("--out", out, "-j", 1, binary=gate), stderr=subprocess.DEVNULL)
+        self.wait_for(process, lambda: (out / "results.csv").exists() and len(self.table(out)) == 3)
+        self.assertEqual({row["run"] for row in self.table(out)}, {path.stem for path in out.glob("runs/[0-9a-f]*.json")})
+        self.allow(None)
+        self.assertEqual(process.wait(), 0)
+        self.assertEqual(len(self.table(out)), RUNS)
+
+    def test_a_picture_of_a_table_of_runs_keeps_that_table(self):
+        self.write("sweep.yaml", BASE + "axes: [{vary: workload.senders, values: [1, 2]}]\n")
+        out = self.folder / "out"
+        self.sweep("--out", out)
+        plot = "plots: [{{kind: cdf, file: a.svg, table: {}, value: slowdown, over: [senders]}}]\n"
+        self.write("sweep.yaml", BASE + "axes: [{vary: workload.senders, values: [1, 2]}]\n" + plot.format("flows.csv"))
+        self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
+        self.assertIn("2 kept, 0 to do", self.sweep("--out", out).stderr)
+        kept = sorted(out.glob("runs/*.flows.csv"))
+        self.assertEqual([path.name.split(".")[0] for path in kept], sorted(row["run"] for row in self.table(out)))
+        self.assertEqual(sorted(len(path.read_text().splitlines()) for path in kept), [2, 3])
+        self.write("sweep.yaml", BASE + "axes: [{vary: workload.senders, values: [1, 2]}]\n" + plot.format("flow.csv"))
+        self.assertIn("wrote no table 'flow.csv' (it wrote bandwidths.csv, ", self.sweep("--out", out, code=1).stderr)
 
     def test_plugins_of_file_and_command_line_are_loaded_by_all_runs(self):
         # A program in netsim's place that notes its arguments and leaves plugins out.
@@ -195,6 +245,17 @@ exec {BINARY} "${{given[@]}}"
         self.write("star.yaml", STAR + "transport: {mtu: 1000 B}\n")
         self.assertIn("0 kept, 2 to do", self.sweep("--out", out).stderr)
 
+    def test_another_library_of_the_program_runs_all_again(self):
+        library = self.write("libnetsim.so", "1")
+        (self.folder / "bin").mkdir()
+        self.write("bin/ldd", f"#!/bin/sh\necho '\tlibnetsim.so.0.1 => {library} (0x00007f18e8c00000)'\n").chmod(0o755)
+        self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1]}]\n")
+        with unittest.mock.patch.dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}"):
+            self.assertIn("0 kept, 1 to do", self.sweep("--out", self.folder / "out").stderr)
+            self.assertIn("1 kept, 0 to do", self.sweep("--out", self.folder / "out").stderr)
+            library.write_text("2")
+            self.assertIn("0 kept, 1 to do", self.sweep("--out", self.folder / "out").stderr)
+
     def test_ctrl_c_stops_it_and_the_same_command_goes_on(self):
         self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
         self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, range: {{from: 1, to: 10}}}}]\n")
@@ -212,11 +273,12 @@ exec {BINARY} "${{given[@]}}"
         self.assertIn(f"{len(seeds)} kept, 0 to do", self.sweep("--out", out, binary=gate).stderr)
         self.assertEqual({row["outcome"] for row in self.table(out)}, {"limit reached"})
 
-    def test_a_changed_sweep_that_is_interrupted_leaves_no_table_of_the_old_one(self):
+    def test_a_changed_sweep_that_is_interrupted_leaves_no_row_of_the_old_one(self):
         self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1]}]\n")
         out = self.folder / "out"
         self.sweep("--out", out)
-        self.assertEqual(len(self.table(out)), 1)
+        old = {row["run"] for row in self.table(out)}
+        self.assertEqual(len(old), 1)
         self.write("incast.yaml", "kind: incast\nsenders: 3\nreceiver: 3\nbytes: 500 MB\n")  # seconds each
         self.write("sweep.yaml", BASE + f"  until: {UNTIL}\naxes: [{{vary: seed, range: {{from: 1, to: 10}}}}]\n")
         gate = self.gate()
@@ -225,7 +287,7 @@ exec {BINARY} "${{given[@]}}"
         self.wait_for(process, lambda: self.kept(out) >= 2)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(), 130)
-        self.assertFalse((out / "results.csv").exists())
+        self.assertEqual({row["run"] for row in self.table(out)}, {path.stem for path in out.glob("runs/[0-9a-f]*.json")} - old)
 
     def test_files_of_others_are_not_replaced(self):
         self.write("sweep.yaml", BASE + "axes: [{vary: seed, values: [1]}]\n")
@@ -310,7 +372,7 @@ exec {BINARY} "$@"
         pictures = []
         for folder in ("one", "two"):
             self.sweep("--out", self.folder / "out", "--plot", self.folder / folder, python=python)
-            pictures.append([(self.folder / folder / name).read_bytes() for name in ("lines.svg", "heat.svg")])
+            pictures.append([(self.folder / folder / name).read_bytes() for name in PICTURES])
             self.assertTrue(all(b"<svg" in picture for picture in pictures[-1]))
         self.assertEqual(pictures[0], pictures[1])
 
@@ -379,8 +441,53 @@ class Files(SweepTest):
         self.assertEqual(self.labels("{vary: topology.rate, log: {from: 10 Gbps, to: 1000 Gbps, points: 4}}"),
                          [["10 Gbps"], ["46.4 Gbps"], ["215 Gbps"], ["1000 Gbps"]])
         self.assertEqual(self.labels("{vary: workload.load, range: {from: 0.1, to: 0.35, step: 0.1}}"), [["0.1"], ["0.2"], ["0.3"]])
+        self.assertEqual(self.labels("{name: a, cases: {x: {b: 1, c: {d: 2}}, y: {b: 3}}}"), [["x"], ["y"]])
         self.assertEqual(self.labels("{vary: a, values: [x, y]}, {zip: [{vary: b, values: [1, 2]}, {vary: c, values: [3, 4]}]}"),
                          [["x", "1", "3"], ["x", "2", "4"], ["y", "1", "3"], ["y", "2", "4"]])
+
+    def test_a_case_sets_all_that_it_names(self):
+        self.write("sweep.yaml", BASE + "axes: [{name: a, cases: {x: {b.c: 1, workload.senders: 2, seed: 7}, y: {b.c: {d: 2, e: 3}}}}]\n")
+        sweep = sweep_file.Sweep(self.folder / "sweep.yaml")
+        first, second = sweep.points(self.folder / "w")
+        self.assertEqual((first.assignments, first.seed), (["b.c=1"], "7"))
+        self.assertIn("senders: 2", pathlib.Path(first.workload).read_text())
+        self.assertEqual((second.assignments, second.seed, second.workload), (["b.c={d: 2, e: 3}"], "1", "incast.yaml"))
+
+    def test_samples_are_the_same_for_the_same_word(self):
+        sample = ("{{sample: {}, points: {}, seed: {}, axes: [{{vary: a, uniform: {{from: 0, to: 1.0}}}}, "
+                  "{{vary: b, log_uniform: {{from: 1 KB, to: 1000 KB}}}}, {{vary: c, values: [x, y]}}]}}")
+        eight = self.labels(sample.format("random", 8, "one"))
+        self.assertEqual(eight[0], ["0.0619", "3.437 KB", "x"])  # a change here changes everybody's samples
+        self.assertEqual(self.labels(sample.format("random", 12, "one"))[:8], eight)
+        self.assertNotEqual(self.labels(sample.format("random", 8, "two")), eight)
+        hypercube = self.labels(sample.format("latin_hypercube", 8, "one"))
+        self.assertEqual(sorted(int(float(a) * 8) for a, _, _ in hypercube), list(range(8)))
+        self.assertEqual(sorted(int(math.log10(float(b.split()[0])) / 3 * 8) for _, b, _ in hypercube), list(range(8)))
+        self.assertEqual(sorted(c for _, _, c in hypercube), ["x"] * 4 + ["y"] * 4)
+        whole = self.labels("{sample: latin_hypercube, points: 6, seed: 1, axes: [{vary: a, uniform: {from: 1, to: 3}}]}, "
+                            "{vary: seed, values: [1, 2]}")
+        self.assertEqual(sorted(a for a, _ in whole), ["1"] * 4 + ["2"] * 4 + ["3"] * 4)
+
+    def test_intervals_are_those_of_tables_of_students_t(self):
+        for degrees, level, expected in ((1, 0.95, 12.706), (2, 0.95, 4.303), (4, 0.95, 2.776), (7, 0.99, 3.499), (30, 0.95, 2.042)):
+            self.assertAlmostEqual(intervals.student_quantile(level, degrees), expected, places=3)
+        low, high = intervals.Interval("95 %").ends([1.0, 2.0, 3.0])
+        self.assertAlmostEqual(low, 2 - 4.3027 / math.sqrt(3), places=4)
+        self.assertAlmostEqual(high, 2 + 4.3027 / math.sqrt(3), places=4)
+        self.assertIsNone(intervals.Interval("95 %").ends([1.0]))
+        self.assertEqual(intervals.Interval("range").ends([3.0, 1.0, 2.0]), (1.0, 3.0))
+
+    def test_a_front_has_what_no_other_beats(self):
+        points = [([1], [5]), ([2], [3]), ([2], [4]), ([3], [3]), ([4], [0, 2])]
+        self.assertEqual(drawing.pareto_front(points, {"x": True, "y": True}), {0, 1, 4})
+        self.assertEqual(drawing.pareto_front(points, {"x": False, "y": True}), {4})
+        self.assertEqual(drawing.pareto_front(points, {"x": False, "y": False}), {0, 2, 3, 4})
+
+    def test_steps_of_a_distribution(self):
+        self.assertEqual(drawing.steps([1, 2, 2, 5]), ([1, 1, 2, 2, 5], [0, 0.25, 0.5, 0.75, 1]))
+        x, y = drawing.steps(list(range(100_000)))
+        self.assertLessEqual(len(x), drawing.MOST_STEPS + 2)
+        self.assertEqual((x[-1], y[-1]), (99_999, 1))
 
     def test_descriptions_are_varied_in_depth_and_files_in_them_found(self):
         inner = self.folder / "inner"
@@ -406,8 +513,8 @@ class Files(SweepTest):
                 ("base: {workload: w}\n" + axis, "1:7", "base needs 'config'"),
                 (BASE + "axes: []\n", "4:7", "a list that is not empty"),
                 (BASE + "axes: [{values: [1]}]\n", "4:8", "an axis needs 'vary'"),
-                (BASE + "axes: [{vary: seed}]\n", "4:8", "one of 'values', 'log' and 'range'"),
-                (BASE + "axes: [{vary: seed, values: [1, 1]}]\n", "4:29", "the value '1' twice"),
+                (BASE + "axes: [{vary: seed}]\n", "4:8", "one of 'values', 'cases', 'log' and 'range'"),
+                (BASE + "axes: [{vary: seed, values: [1, 1]}]\n", "4:29", "the value '1' is given twice"),
                 (BASE + "axes: [{vary: seed, values: [a]}]\n", "4:30", "a seed is 'a'; a whole number"),
                 (BASE + "axes: [{vary: seed, values: [[1]]}]\n", "4:30", "needs a label"),
                 (BASE + "axes: [{vary: x.run, values: [1]}]\n", "4:15", "'run' cannot be a column"),
@@ -417,8 +524,25 @@ class Files(SweepTest):
                 (BASE + "axes: [{vary: a, log: {from: 1, to: 2, points: x}}]\n", "4:48", "a whole number is expected"),
                 (BASE + "axes: [{vary: a, range: {from: 3, to: 2}}]\n", "4:25", "goes upwards"),
                 (BASE + "axes: [{zip: [{vary: a, values: [1]}, {vary: b, values: [1, 2]}]}]\n", "4:39", "'b' has 2 values"),
+                (BASE + "axes: [{cases: {x: {a: 1}}}]\n", "4:8", "needs 'name'"),
+                (BASE + "axes: [{name: a, cases: {x: 3}}]\n", "4:29", "the case 'x' is expected to be a mapping"),
+                (BASE + "axes: [{name: a, cases: {x: {b: 1}}}, {vary: b, values: [1]}]\n", "4:39", "two axes with the path 'b'"),
+                (BASE + "axes: [{sample: sobol, points: 4, seed: a, axes: []}]\n", "4:17", "(allowed: random, latin_hypercube)"),
+                (BASE + "axes: [{sample: random, points: 4, axes: []}]\n", "4:8", "a sample needs 'seed'"),
+                (BASE + "axes: [{sample: random, points: 4, seed: a, axes: [{vary: b, range: {from: 1, to: 2}}]}]\n", "4:62",
+                 "unknown key 'range' of an axis"),
+                (BASE + "axes: [{sample: random, points: 4, seed: a, axes: [{vary: seed, values: [1, 2]}]}]\n", "4:52",
+                 "seeds repeat each point of a sample"),
+                (BASE + "axes: [{sample: random, points: 4, seed: a, axes: [{vary: b, log_uniform: {from: 0, to: 2}}]}]\n", "4:75",
+                 "from above 0"),
                 (BASE + "  set: {a.b: 1}\naxes: [{vary: a.b, values: [1]}]\n", "4:14", "set here and varied"),
                 (plot + "  - {kind: pie, file: a.svg, x: r, y: z}\n", "6:12", "'pie' is no kind of plot"),
+                (plot + "  - {kind: bars, file: a.svg, x: r, y: z, log: [x]}\n", "6:48", "log: a list of y"),
+                (plot + "  - {kind: bars, file: a.svg, x: r, y: z, interval: 95}\n", "6:53", "'95' is no interval"),
+                (plot + "  - {kind: stacked, file: a.svg, x: r, parts: [a], by: r}\n", "6:52", "unknown key 'by' of a plot of kind stacked"),
+                (plot + "  - {kind: cdf, file: a.svg, value: z}\n", "6:5", "axis 'r' is neither shown, named in 'over' nor fixed"),
+                (plot + "  - {kind: cdf, file: a.svg, value: z, table: flows}\n", "6:47", "'flows' is no table that a run writes"),
+                (plot + "  - {kind: pareto, file: a.svg, x: a, y: z, better: {x: most}}\n", "6:57", "(allowed: less, more)"),
                 (plot + "  - {kind: lines, file: a.gif, x: r, y: z}\n", "6:25", "ends in .svg"),
                 (plot + "  - {kind: lines, file: a.svg, x: rr, y: z}\n", "6:35", "'rr' is no axis, did you mean 'r'?"),
                 (plot + "  - {kind: lines, file: a.svg, x: seed, y: z}\n", "6:5", "axis 'r' is neither shown nor fixed"),
@@ -427,7 +551,7 @@ class Files(SweepTest):
             with self.subTest(text=text):
                 path = self.write("sweep.yaml", text)
                 with self.assertRaises(sweep_file.SweepError) as raised:
-                    sweep_plot.read_plots(sweep_file.Sweep(path))
+                    sweep_plots.read_plots(sweep_file.Sweep(path))
                 self.assertIn(message, str(raised.exception))
                 self.assertTrue(str(raised.exception).startswith(f"{path}:{place}"), raised.exception)
         self.write("sweep.yaml", "base: {config: c, workload: w.pb}\naxes: [{vary: workload.a, values: [1]}]\n")
