@@ -138,8 +138,8 @@ void Simulation::open_outputs() {
     run.queue = manager_->has_queue();
     run.payload = first_packet_transport(cluster, system_.transports()).mtu;
     run.gpu_of = [this](JobId job, RankId rank) {
-      const std::vector<std::uint32_t>& gpus = jobs_->job(job).plan().gpus;
-      return rank < gpus.size() ? GpuId(gpus[rank]) : GpuId::none();
+      const std::vector<GpuId>& gpus = jobs_->job(job).plan().gpus;
+      return rank < gpus.size() ? gpus[rank] : GpuId::none();
     };
     sinks_ = std::make_unique<ResultSinks>(setup_.output_directory, std::move(run));
   }
