@@ -39,8 +39,8 @@ struct Range {
 
 struct ParameterInfo;
 
-// ParameterTable: a list of parameters. Copies share the list until one of them is edited: every component
-// and section has its table in several places, and the program makes all of them when it starts.
+// ParameterTable: a list of parameters. Copies share the list until one of them is edited. The program makes
+// the tables of all components when it starts, and several of them have the same list.
 class ParameterTable {
  public:
   ParameterTable() = default;

@@ -56,8 +56,8 @@ struct PortCounters {
   Time paused = 0;                  // total time that PFC paused its data classes
   std::uint64_t credit_stalls = 0;  // how often a class of this port ran out of credits
   Time credit_stalled = 0;          // total time that its classes waited for credits
-  // Longest queue: the most bytes that waited at the port at once, of all its classes together, control frames
-  // included. A packet waits until its transmission begins, as for PacketNetwork::queued().
+  // Longest queue: the most bytes that waited at the port at once, of all its classes together, control
+  // frames included. A packet waits until its transmission begins, as for PacketNetwork::queued().
   Bytes max_queue = 0;
   // PFC headroom or credit buffer of this link at its far end, and the largest use of it in one class.
   Bytes headroom = 0, max_headroom_used = 0;

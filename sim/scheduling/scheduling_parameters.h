@@ -22,7 +22,7 @@ struct SchedulingParameters {
   // How long a flow without messages under way is remembered. An assumption: longer than the pauses between
   // the messages of a collective, and shorter than an iteration.
   Time flow_idle = kMillisecond;
-  ViewTable views;  // what schedulers see of other layers
+  ViewTable views;    // what schedulers see of other layers
   ConfigNode splits;  // the flow splitter; null: none, messages take one NIC as a whole
 };
 const Parameters<SchedulingParameters>& scheduling_parameters();

@@ -293,8 +293,8 @@ TEST(FlowSchedulers, FastpassHoldsFlowsThatHaveEnded) {
   EXPECT_EQ(decisions.again(), kNever);
 }
 
-// Both flows of source 0 share it; those into all-reduce trees share no destination. The flows of the slot are
-// released, the others are left held.
+// Both flows of source 0 share it; those into all-reduce trees share no destination. The flows of the slot
+// are released, the others are left held.
 TEST(FlowSchedulers, FastpassMatchesEachFlowIntoATree) {
   TwoByTwo net;
   for (FlowView& flow : net.flows) flow.destination = GpuId::none();

@@ -325,7 +325,8 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
     if (!entry.is_regular_file() || path.ends_with(".md") || path.ends_with("/reference.csv") ||
         path.ends_with("/ranks.csv") || path.ends_with("/study.csv") || path.ends_with("/study.yaml") ||
         path.find("/survey_fig5b/job_") != std::string::npos ||
-        (path.find("/studies/worth/") != std::string::npos && path.ends_with(".csv")) || path.ends_with("/all_to_all_v.csv"))
+        (path.find("/studies/worth/") != std::string::npos && path.ends_with(".csv")) ||
+        path.ends_with("/all_to_all_v.csv"))
       continue;
     const std::string found = formats_of(read_file(path), path);
     EXPECT_THAT(found, ::testing::AnyOf("astra_network", "chakra_et", "netsim_workload", "netsim_jobs",
