@@ -103,7 +103,7 @@ TaskRecord record_of(TaskId id, TaskBody body, Time posted, Time start, Time end
   TaskRecord record;
   record.rank = 0;
   record.task.id = id;
-  record.task.body = std::move(body);
+  record.task.body = body;
   record.posted = posted;
   record.start = start;
   record.end = end;
@@ -141,7 +141,7 @@ class SinksOfTimelines : public ::testing::Test {
   bool has(const std::string& name) const { return directory_.has(name); }
 
   const Directory directory_;
-  const TinySource source_;
+  const TinySource source_{};
 };
 
 std::string error_of(const std::string& sinks) {

@@ -214,7 +214,7 @@ void Kineto::add(const TaskRecord& record) {
     return file.add_host(record, task_name(record));
   Held held{record, file.take_stream(record)};
   if (record.task.kind() != TaskKind::collective) return write(held, nullptr);
-  members_.add(record.job, record.communication, std::move(held),
+  members_.add(record.job, record.communication, held,
                [this](const Held& member, const LibraryChoice* choice) { write(member, choice); });
 }
 
