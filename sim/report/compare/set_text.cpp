@@ -17,7 +17,7 @@ constexpr std::size_t kPointsShown = 40, kPointColumns = 20, kPointsNamed = 4;
 
 // Returns "1.23 ms ± 0.4 %": the mean, and the deviation as a share of it where there are several values.
 std::string mean_text(const std::string& name, const Spread& spread) {
-  const std::string mean = figure_text(name, spread.mean);
+  std::string mean = figure_text(name, spread.mean);
   if (spread.count < 2) return mean;
   if (spread.mean == 0) return mean + " ± " + figure_text(name, spread.deviation);
   return mean + fmt::format(" ± {:.1f} %", 100 * spread.deviation / std::abs(spread.mean));

@@ -193,7 +193,7 @@ class Fastpass final : public FlowScheduler {
       flows[i].to_rack = paths.to_rack;
       flows[i].turn = &known.turn;
     }
-    const auto grants = arbiter_.serve(view.now, slot_.length, flows, ends, paths_.pods(), p_.order);
+    auto grants = arbiter_.serve(view.now, slot_.length, flows, ends, paths_.pods(), p_.order);
     for (const SlotGrant& grant : grants) known_.at(view.flows[grant.flow].id).served = number_;
     return grants;
   }

@@ -109,6 +109,7 @@ void PhaseBook::measure(const RunningJob& job) {
 std::vector<BusyTime> PhaseBook::busy_times(const RunningJob& job,
                                             const std::vector<JobActivity>& own) const {
   std::vector<std::pair<Time, Time>> spans;
+  spans.reserve(own.size());
   for (const JobActivity& activity : own)
     spans.emplace_back(activity.begin - job.begin, activity.end - job.begin);
   std::sort(spans.begin(), spans.end());
