@@ -13,6 +13,7 @@
 #include "sim/core/event_loop.h"
 #include "sim/core/ids.h"
 #include "sim/transport/endpoint.h"
+#include "tests/support/without_handles.h"
 
 namespace netsim {
 
@@ -27,7 +28,7 @@ inline std::vector<GpuId> everyone(std::uint32_t count) {
 // sends messages one after the other at `rate` (0: at once). The last byte arrives `latency` later, plus
 // `channel_skew` times the channel, so that channels overtake each other. A scale-out send is acknowledged
 // after another `latency`.
-class FakeEndpoint final : public Endpoint {
+class FakeEndpoint final : public test::WithoutHandles<Endpoint> {
  public:
   struct Link {
     BitRate rate = 0;
@@ -63,7 +64,6 @@ class FakeEndpoint final : public Endpoint {
 
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(origins_.size()); }
-  void tell_delays() override {}
   // A NIC a GPU.
   GpuSite site(GpuId gpu) const override { return {gpu / per_host_, {gpu}, 0, 0, {}}; }
   BitRate direct_rate(GpuId source, GpuId destination) const override {
@@ -90,14 +90,6 @@ class FakeEndpoint final : public Endpoint {
     requests_.push_back(request);
     return {message.source, 0, 0};
   }
-  // Its messages leave at once.
-  bool hold(const MessageHandle&) override { return false; }
-  bool release(const MessageHandle&) override { return false; }
-  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
-  Bytes cancel(const MessageHandle&) override { return 0; }
-  bool set_rate(const MessageHandle&, BitRate) override { return false; }
-  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
-  Bytes left(const MessageHandle&) const override { return 0; }
 
   // Largest number of sends in flight of one tag between two GPUs.
   std::uint32_t most_in_flight() const { return most_in_flight_; }

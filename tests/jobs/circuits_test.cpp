@@ -20,6 +20,7 @@
 #include "sim/workload/workload.h"
 #include "tests/support/scripted_source.h"
 #include "tests/support/single_job.h"
+#include "tests/support/without_handles.h"
 
 namespace netsim::circuits_test {
 namespace {
@@ -37,7 +38,7 @@ constexpr Time kSwitching = 50;  // of the switches, for one configuration after
 
 // A message is delivered kMessage after it is sent and acknowledged as much later. What goes to another set
 // is a remote event.
-class EngineEndpoint final : public Endpoint {
+class EngineEndpoint final : public test::WithoutHandles<Endpoint> {
  public:
   EngineEndpoint(Engine& engine, std::vector<std::uint32_t> set_of_gpu)
       : engine_(engine),
@@ -70,14 +71,6 @@ class EngineEndpoint final : public Endpoint {
     loop.schedule(loop.now() + 2 * kMessage, origin, EventKind::control, message.source, keep(from, request));
     return {message.source, 0, 0};
   }
-  bool hold(const MessageHandle&) override { return false; }
-  bool release(const MessageHandle&) override { return false; }
-  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
-  Bytes cancel(const MessageHandle&) override { return 0; }
-  bool set_rate(const MessageHandle&, BitRate) override { return false; }
-  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
-  Bytes left(const MessageHandle&) const override { return 0; }
-  void tell_delays() override {}
   Reach reach(GpuId, GpuId) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
 

@@ -22,6 +22,7 @@
 #include "sim/transport/ideal_endpoint.h"
 #include "tests/support/scripted_source.h"
 #include "tests/support/single_job.h"
+#include "tests/support/without_handles.h"
 
 namespace netsim::job_test {
 namespace {
@@ -782,7 +783,7 @@ TEST(Job, LivesWithoutACensus) {
 
 // A message is delivered `delay` after it is sent and acknowledged another `delay` later. What goes to
 // another GPU is kept until exchange().
-class MailEndpoint final : public Endpoint {
+class MailEndpoint final : public test::WithoutHandles<Endpoint> {
  public:
   MailEndpoint(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_gpu, Time delay)
       : loops_(std::move(loops)),
@@ -823,15 +824,6 @@ class MailEndpoint final : public Endpoint {
     requests_[set].push_back(request);
     return {source, 0, 0};
   }
-  // Its messages leave at once.
-  bool hold(const MessageHandle&) override { return false; }
-  bool release(const MessageHandle&) override { return false; }
-  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
-  Bytes cancel(const MessageHandle&) override { return 0; }
-  bool set_rate(const MessageHandle&, BitRate) override { return false; }
-  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
-  Bytes left(const MessageHandle&) const override { return 0; }
-  void tell_delays() override {}
   Reach reach(GpuId, GpuId) const override { return Reach::ideal; }
   std::uint32_t gpu_count() const override { return static_cast<std::uint32_t>(set_of_gpu_.size()); }
   void exchange() {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tests/report/fixtures.h"
+#include "tests/support/without_handles.h"
 
 namespace netsim::sampler_test {
 namespace {
@@ -17,18 +18,10 @@ using test::TinySource;
 using ::testing::HasSubstr;
 
 // A network that is what the test says.
-class FakeNetwork final : public PacketNetwork {
+class FakeNetwork final : public test::WithoutHandles<PacketNetwork> {
  public:
   void set_listener(MessageListener*) override {}
   MessageHandle send(const SendRequest&) override { return {}; }
-  bool hold(const MessageHandle&) override { return false; }
-  bool release(const MessageHandle&) override { return false; }
-  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
-  Bytes cancel(const MessageHandle&) override { return 0; }
-  bool set_rate(const MessageHandle&, BitRate) override { return false; }
-  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
-  Bytes left(const MessageHandle&) const override { return 0; }
-  void tell_delays() override {}
   Reach reach(GpuId, GpuId) const override { return Reach::scale_out; }
   std::uint32_t gpu_count() const override { return 2; }
   CircuitControl* circuits() override { return nullptr; }

@@ -42,7 +42,8 @@ Worth two_jobs() {
   return worth;
 }
 
-// The same with values of sizes of two ages: nothing changes at 1 us, and a takes 2.5 ms at 1 ms.
+// Returns the study of two_jobs() with two more runs, in which `sizes` is 1 us and 1 ms old. At 1 us nothing
+// changes, and at 1 ms job a takes 2.5 ms.
 Worth with_ages() {
   Worth worth = two_jobs();
   worth.runs.push_back(run_of("age_sizes_1us", "sizes", worth.runs[0].jobs));

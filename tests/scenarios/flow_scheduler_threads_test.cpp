@@ -1,25 +1,12 @@
 // Do flow schedulers give the same run for any number of sets and threads, and does `fair` change nothing?
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
-#include <utility>
 
-#include "sim/core/config.h"
-#include "sim/core/errors.h"
-#include "sim/simulation/simulation.h"
+#include "tests/support/run_in_sets.h"
 
 namespace netsim::flow_scheduler_threads_test {
 namespace {
-
-// The part `scheduling` of a configuration, and the workload.
-struct Run {
-  std::string scheduling;
-  std::string workload;
-  std::uint32_t sets = 1, threads = 1;
-};
 
 const std::string kAllReduce = "{kind: collective, collective: all_reduce, bytes: 2 MB}\n";
 const std::string kFlows =
@@ -27,29 +14,12 @@ const std::string kFlows =
     "  - {name: a, from: 0, to: 4, bytes: 300 KB}\n  - {name: a, from: 1, to: 5, bytes: 200 KB}\n"
     "  - {name: b, from: 2, to: 4, bytes: 500 KB, start: 3 us}\n  - {name: c, from: 0, to: 5, bytes: 1 MB}\n";
 
-Results run(const Run& of) {
-  const std::string path = testing::TempDir() + "flow_scheduler_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path) << of.workload;
-  SimulationSetup setup;
-  setup.config =
-      parse_config("topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n" +
-                       of.scheduling + "engine: {sets: " + std::to_string(of.sets) + "}\n",
-                   "flow_schedulers.yaml");
-  setup.workload = path;
-  setup.threads = of.threads;
-  Simulation simulation(std::move(setup));
-  Results results = simulation.run({});
-  std::filesystem::remove(path);
-  EXPECT_EQ(to_string(results.outcome), std::string("done")) << of.scheduling;
-  return results;
-}
+const std::string kFatTree =
+    "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n";
 
-void expect_equal(const Results& a, const Results& b, const std::string& what) {
-  EXPECT_EQ(a.fingerprints.results, b.fingerprints.results) << what;
-  EXPECT_EQ(a.fingerprints.packets, b.fingerprints.packets) << what;
-  EXPECT_EQ(a.flow_scheduling.decisions, b.flow_scheduling.decisions) << what;
-  EXPECT_EQ(a.flow_scheduling.intervals, b.flow_scheduling.intervals) << what;
-  EXPECT_EQ(a.flow_scheduling.held_time, b.flow_scheduling.held_time) << what;
+Results run(const std::string& scheduling, const std::string& workload, std::uint32_t sets = 1,
+            std::uint32_t threads = 1) {
+  return test::run_in_sets(kFatTree + scheduling, workload, sets, threads);
 }
 
 TEST(FlowSchedulerThreads, SetsAndThreadsDoNotMatter) {
@@ -60,17 +30,17 @@ TEST(FlowSchedulerThreads, SetsAndThreadsDoNotMatter) {
     for (const std::string& workload : {kAllReduce, kFlows}) {
       const std::string scheduling =
           "scheduling: {flows: " + std::string(flows) + ", interval: 2 us, flow_delay: 1500 ns}\n";
-      const Results one = run({scheduling, workload});
+      const Results one = run(scheduling, workload);
       EXPECT_GT(one.flow_scheduling.intervals, 0U) << flows;
-      expect_equal(one, run({scheduling, workload, 5, 1}), flows);
-      expect_equal(one, run({scheduling, workload, 5, 2}), flows);
+      test::expect_same_flows(one, run(scheduling, workload, 5, 1), flows);
+      test::expect_same_flows(one, run(scheduling, workload, 5, 2), flows);
     }
   }
 }
 
 TEST(FlowSchedulerThreads, FairIsNoScheduler) {
   for (const std::string& workload : {kAllReduce, kFlows}) {
-    const Results without = run({"", workload}), fair = run({"scheduling: {flows: fair}\n", workload});
+    const Results without = run("", workload), fair = run("scheduling: {flows: fair}\n", workload);
     EXPECT_EQ(without.fingerprints.results, fair.fingerprints.results);
     EXPECT_EQ(without.fingerprints.packets, fair.fingerprints.packets);
     EXPECT_EQ(without.flow_scheduling.scheduler, "");
@@ -82,26 +52,26 @@ TEST(FlowSchedulerThreads, FairIsNoScheduler) {
 // Each of the 16 GPUs has one flow into the trees of switches.
 TEST(FlowSchedulerThreads, FlowsIntoTreesAreScheduledAlike) {
   const std::string sharp = "network: {switch: {aggregation: true}}\ncollectives: {all_reduce: sharp}\n";
-  const Results without = run({sharp, kAllReduce}),
-                fair = run({sharp + "scheduling: {flows: fair}\n", kAllReduce});
+  const Results without = run(sharp, kAllReduce),
+                fair = run(sharp + "scheduling: {flows: fair}\n", kAllReduce);
   EXPECT_EQ(without.fingerprints.results, fair.fingerprints.results);
   EXPECT_EQ(without.fingerprints.packets, fair.fingerprints.packets);
   EXPECT_EQ(fair.flow_scheduling.flows, 16U);
   for (const char* flows : {"max_min", "srpt", "fastpass", "paths"}) {
     const std::string scheduled =
         sharp + "scheduling: {flows: " + flows + ", interval: 2 us, flow_delay: 1500 ns}\n";
-    const Results one = run({scheduled, kAllReduce});
+    const Results one = run(scheduled, kAllReduce);
     EXPECT_EQ(one.flow_scheduling.flows, 16U) << flows;
     EXPECT_GT(one.flow_scheduling.held_time, 0) << flows;
-    expect_equal(one, run({scheduled, kAllReduce, 5, 2}), flows);
+    test::expect_same_flows(one, run(scheduled, kAllReduce, 5, 2), flows);
   }
 }
 
 // A new flow waits for the next interval and the delay.
 TEST(FlowSchedulerThreads, DecisionsActAfterTheDelay) {
   const std::string one_flow = "kind: flows\nflows:\n  - {from: 0, to: 4, bytes: 100 KB}\n";
-  const Results now = run({"scheduling: {flows: max_min, interval: 2 us}\n", one_flow});
-  const Results later = run({"scheduling: {flows: max_min, interval: 2 us, flow_delay: 7 us}\n", one_flow});
+  const Results now = run("scheduling: {flows: max_min, interval: 2 us}\n", one_flow);
+  const Results later = run("scheduling: {flows: max_min, interval: 2 us, flow_delay: 7 us}\n", one_flow);
   EXPECT_EQ(now.flow_scheduling.held_time, 2 * kMicrosecond);
   EXPECT_EQ(later.flow_scheduling.held_time, 9 * kMicrosecond);
   EXPECT_EQ(later.flows.maximum - now.flows.maximum, 7 * kMicrosecond);

@@ -1,15 +1,11 @@
 // Do splits give the same run for any number of sets and threads, and is every byte carried once?
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 
-#include "sim/core/config.h"
 #include "sim/core/random.h"
-#include "sim/simulation/simulation.h"
+#include "tests/support/run_in_sets.h"
 #include "tests/support/test_size.h"
 
 namespace netsim::split_threads_test {
@@ -42,21 +38,11 @@ Traffic random_traffic(std::uint64_t seed) {
 
 Results run(const std::string& workload, const std::string& scheduling, std::uint32_t sets,
             std::uint32_t threads) {
-  const std::string path = testing::TempDir() + "split_threads_" + std::to_string(getpid()) + ".yaml";
-  std::ofstream(path) << workload;
-  SimulationSetup setup;
-  setup.config = parse_config(
+  return test::run_in_sets(
       "topology: {kind: star, hosts: 16, rate: 100 Gbps, delay: 1 us}\n"
-      "hosts: [{kind: full_mesh, count: 4, gpus: 4}]\n"
-      "scheduling: {" +
-          scheduling + "}\nengine: {sets: " + std::to_string(sets) + "}\n",
-      "splits.yaml");
-  setup.workload = path;
-  setup.threads = threads;
-  Results results = Simulation(std::move(setup)).run({});
-  std::filesystem::remove(path);
-  EXPECT_EQ(results.outcome, Outcome::done) << scheduling;
-  return results;
+      "hosts: [{kind: full_mesh, count: 4, gpus: 4}]\nscheduling: {" +
+          scheduling + "}\n",
+      workload, sets, threads);
 }
 
 TEST(SplitThreads, SetsAndThreadsDoNotMatter) {

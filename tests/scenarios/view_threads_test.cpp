@@ -2,15 +2,11 @@
 // no scheduler uses change nothing?
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "sim/core/config.h"
 #include "sim/core/random.h"
-#include "sim/simulation/simulation.h"
-#include "tests/report/fixtures.h"
+#include "tests/support/run_in_sets.h"
 #include "tests/support/test_size.h"
 
 namespace netsim::view_threads_test {
@@ -40,27 +36,12 @@ std::string random_views(std::uint64_t seed) {
          random_setting(random, "deadlines") + "}";
 }
 
-Results run(const std::string& scheduling, const std::string& workload, std::uint32_t sets,
-            std::uint32_t threads) {
-  const test::Directory directory;
-  SimulationSetup setup;
-  setup.workload = directory.path() + "/flows.yaml";
-  std::ofstream(setup.workload.text()) << workload;
-  setup.config =
-      parse_config("topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n" +
-                       scheduling + "engine: {sets: " + std::to_string(sets) + "}\n",
-                   "views.yaml");
-  setup.threads = threads;
-  Results results = Simulation(std::move(setup)).run({});
-  EXPECT_EQ(to_string(results.outcome), std::string("done")) << scheduling;
-  return results;
-}
+const std::string kFatTree =
+    "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n";
 
-void expect_equal(const Results& a, const Results& b, const std::string& what) {
-  EXPECT_EQ(a.fingerprints.results, b.fingerprints.results) << what;
-  EXPECT_EQ(a.fingerprints.packets, b.fingerprints.packets) << what;
-  EXPECT_EQ(a.flow_scheduling.decisions, b.flow_scheduling.decisions) << what;
-  EXPECT_EQ(a.flow_scheduling.intervals, b.flow_scheduling.intervals) << what;
+Results run(const std::string& scheduling, const std::string& workload, std::uint32_t sets = 1,
+            std::uint32_t threads = 1) {
+  return test::run_in_sets(kFatTree + scheduling, workload, sets, threads);
 }
 
 const std::vector<std::string> kSchedulers{
@@ -78,29 +59,30 @@ TEST(ViewThreads, SetsAndThreadsDoNotMatterAtAnyAge) {
     const std::string scheduling = "scheduling: {interval: 1 us, flow_delay: 500 ns, flows: " + flows +
                                    ", views: " + random_views(seed) + "}\n";
     const std::string workload = random_flows(seed);
-    const Results one = run(scheduling, workload, 1, 1);
+    const Results one = run(scheduling, workload);
     EXPECT_GT(one.flow_scheduling.intervals, 0U) << scheduling;
-    expect_equal(one, run(scheduling, workload, 5, 1), scheduling);
-    expect_equal(one, run(scheduling, workload, 4, 2), scheduling);
-    expect_equal(one, run(scheduling, workload, 8, 8), scheduling);
+    test::expect_same_flows(one, run(scheduling, workload, 5, 1), scheduling);
+    test::expect_same_flows(one, run(scheduling, workload, 4, 2), scheduling);
+    test::expect_same_flows(one, run(scheduling, workload, 8, 8), scheduling);
   }
 }
 
 TEST(ViewThreads, AFieldThatNoSchedulerUsesChangesNothing) {
   const std::string workload = random_flows(1);
   const auto with = [&](const std::string& views) {
-    return run("scheduling: {flows: max_min, views: " + views + "}\n", workload, 1, 1);
+    return run("scheduling: {flows: max_min, views: " + views + "}\n", workload);
   };
   const Results all = with("{}");
-  expect_equal(all, with("{queues: {on: false}, loads: {on: false}, jobs: {on: false}}"), "off");
-  expect_equal(all, with("{queues: {age: 5 us}, loads: {every: 10 us}, stalls: {age: 1 ms}}"), "aged");
+  test::expect_same_flows(all, with("{queues: {on: false}, loads: {on: false}, jobs: {on: false}}"), "off");
+  test::expect_same_flows(all, with("{queues: {age: 5 us}, loads: {every: 10 us}, stalls: {age: 1 ms}}"),
+                          "aged");
   EXPECT_NE(all.fingerprints.results, with("{sizes: {age: 5 us}}").fingerprints.results);
 }
 
 TEST(ViewThreads, AgeOfSizesDelaysAFlowExactly) {
   const std::string flow = "kind: flows\nflows:\n  - {from: 0, to: 4, bytes: 100 KB}\n";
-  const Results now = run("scheduling: {flows: max_min}\n", flow, 1, 1);
-  const Results later = run("scheduling: {flows: max_min, views: {sizes: {age: 100 us}}}\n", flow, 1, 1);
+  const Results now = run("scheduling: {flows: max_min}\n", flow);
+  const Results later = run("scheduling: {flows: max_min, views: {sizes: {age: 100 us}}}\n", flow);
   EXPECT_EQ(later.flows.maximum - now.flows.maximum, 100 * kMicrosecond);
 }
 

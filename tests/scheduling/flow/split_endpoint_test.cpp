@@ -12,6 +12,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/random.h"
+#include "tests/support/without_handles.h"
 
 namespace netsim::split_endpoint_test {
 namespace {
@@ -20,7 +21,7 @@ constexpr Bytes kChunk = 1000;
 constexpr std::uint32_t kBuffers = 3, kGpus = 8, kOfHost = 4;
 
 // The network keeps messages until the test lets them arrive.
-class WaitingNetwork final : public Endpoint {
+class WaitingNetwork final : public test::WithoutHandles<Endpoint> {
  public:
   void set_listener(MessageListener* listener) override { listener_ = listener; }
   MessageHandle send(const SendRequest& request) override {
@@ -41,14 +42,6 @@ class WaitingNetwork final : public Endpoint {
     listener_->message_delivered({request.message, request.message.bytes});
     listener_->message_sent({request, request.message.bytes});
   }
-  bool hold(const MessageHandle&) override { return false; }
-  bool release(const MessageHandle&) override { return false; }
-  bool set_priority(const MessageHandle&, std::uint8_t) override { return false; }
-  Bytes cancel(const MessageHandle&) override { return 0; }
-  bool set_rate(const MessageHandle&, BitRate) override { return false; }
-  bool set_path(const MessageHandle&, std::uint32_t) override { return false; }
-  Bytes left(const MessageHandle&) const override { return 0; }
-  void tell_delays() override {}
   Reach reach(GpuId a, GpuId b) const override {
     return a / kOfHost == b / kOfHost ? Reach::scale_up : Reach::scale_out;
   }
