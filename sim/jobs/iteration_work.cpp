@@ -5,7 +5,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/jobs/profile_builder.h"
-#include "sim/scheduling/task/operation_graph.h"
+#include "sim/scheduling/task/communication_times.h"
 
 namespace netsim {
 namespace {
@@ -24,17 +24,10 @@ std::optional<JobProfile> profile_without_communication(const TaskSource& source
 std::optional<IterationWork> planned_work(const TaskSource& source, const ComputeTimes& times) {
   const std::optional<JobProfile> profile = profile_without_communication(source, times);
   if (!profile) return std::nullopt;
-  const OperationGraph graph(*profile);
-  std::vector<Time> begin(graph.size(), 0);
   IterationWork work;
-  for (const std::uint32_t node : graph.order()) {
-    const Time end = begin[node] + graph.duration(node);
-    work.compute = std::max(work.compute, end);
-    for (const std::uint32_t next : graph.successors().of(node)) begin[next] = std::max(begin[next], end);
-  }
-  work.offset = work.compute;
-  for (std::uint32_t communication = 0; communication < profile->communications(); ++communication)
-    work.offset = std::min(work.offset, begin[graph.of_communication(communication)]);
+  work.compute = work.offset = iteration_length(*profile);
+  for (const CommunicationTimes& next : communication_times(*profile))
+    work.offset = std::min(work.offset, next.ready);
   for (const ProfileTask& task : profile->tasks) {
     if (task.kind == ProfileTaskKind::compute) work.gpu_seconds += to_seconds(task.duration);
   }

@@ -114,11 +114,16 @@ void JobManager::add_all() {
   }
 }
 
-// Marks the GPUs of a job as used.
+// Marks the GPUs of a job as used. `idle` are those that nobody may have while it holds its own.
+void JobManager::mark(const JobDescription& job, const std::vector<GpuId>& gpus, bool shared,
+                      const std::vector<GpuId>& idle, GpuUse& use) {
+  for (RankId rank = 0; rank < gpu_ranks(job, gpus); ++rank)
+    (shared ? use.shared : use.taken)[gpus[rank]] = true;
+  for (const GpuId gpu : idle) use.taken[gpu] = true;
+}
+
 void JobManager::mark(const JobDescription& job, const PlacedRanks& placed, GpuUse& use) {
-  for (RankId rank = 0; rank < gpu_ranks(job, placed.gpus); ++rank)
-    (placed.shared ? use.shared : use.taken)[placed.gpus[rank]] = true;
-  for (const GpuId gpu : placed.idle) use.taken[gpu] = true;
+  mark(job, placed.gpus, placed.shared, placed.idle, use);
 }
 
 // Returns the GPUs of all jobs, or nothing if they do not fit together.

@@ -171,6 +171,8 @@ class JobManager {
   GpuUse held_use() const;
   void mark_held(JobId job, GpuUse& use) const;
   void mark_failed(GpuUse& use) const;
+  static void mark(const JobDescription& job, const std::vector<GpuId>& gpus, bool shared,
+                   const std::vector<GpuId>& idle, GpuUse& use);
   static void mark(const JobDescription& job, const PlacedRanks& placed, GpuUse& use);
   GpuUse present_use() const;
   std::string describe_queued(JobId job, const std::string* before) const;

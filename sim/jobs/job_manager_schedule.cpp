@@ -479,10 +479,7 @@ JobManager::GpuUse JobManager::held_use() const {
 }
 
 void JobManager::mark_held(JobId job, GpuUse& use) const {
-  const std::vector<GpuId>& gpus = jobs_.job(job).plan().gpus;
-  for (RankId rank = 0; rank < gpu_ranks(descriptions_[job], gpus); ++rank)
-    (shares_[job] ? use.shared : use.taken)[gpus[rank]] = true;
-  for (const GpuId gpu : idle_[job]) use.taken[gpu] = true;
+  mark(descriptions_[job], jobs_.job(job).plan().gpus, shares_[job], idle_[job], use);
 }
 
 // Returns held_use(). GPUs on failed hosts count as taken.

@@ -32,6 +32,13 @@ constexpr std::uint32_t kEntryId = 1, kEntryText = 2;
 constexpr std::uint64_t kSequence = 1;       // all packets are of one sequence
 constexpr std::size_t kMostInterned = 4096;  // texts of one index that are kept at a time
 
+// Begins the description of a track below another one.
+void describe(ProtobufWriter& descriptor, std::uint64_t track, std::string_view name, std::uint64_t parent) {
+  descriptor.varint(kUuid, track);
+  descriptor.bytes(kTrackName, name);
+  descriptor.varint(kParentUuid, parent);
+}
+
 }  // namespace
 
 PerfettoTrace::Track PerfettoTrace::add_process(std::uint32_t pid, std::string_view name) {
@@ -48,9 +55,7 @@ PerfettoTrace::Track PerfettoTrace::add_process(std::uint32_t pid, std::string_v
 
 PerfettoTrace::Track PerfettoTrace::add_track(Track parent, std::string_view name, std::uint32_t order) {
   ProtobufWriter descriptor;
-  descriptor.varint(kUuid, ++last_track_);
-  descriptor.bytes(kTrackName, name);
-  descriptor.varint(kParentUuid, parent);
+  describe(descriptor, ++last_track_, name, parent);
   descriptor.varint(kChildOrdering, kExplicitOrder);
   descriptor.varint(kSiblingOrderRank, order);
   add_descriptor(descriptor);
@@ -60,9 +65,7 @@ PerfettoTrace::Track PerfettoTrace::add_track(Track parent, std::string_view nam
 PerfettoTrace::Track PerfettoTrace::add_counter(Track parent, std::string_view name, Unit unit) {
   ProtobufWriter counter, descriptor;
   unit == Unit::bytes ? counter.varint(kUnit, kUnitBytes) : counter.bytes(kUnitName, "%");
-  descriptor.varint(kUuid, ++last_track_);
-  descriptor.bytes(kTrackName, name);
-  descriptor.varint(kParentUuid, parent);
+  describe(descriptor, ++last_track_, name, parent);
   descriptor.message(kCounterDescriptor, counter);
   descriptor.varint(kSiblingOrderRank, last_track_);
   add_descriptor(descriptor);
