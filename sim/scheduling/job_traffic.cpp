@@ -36,10 +36,8 @@ std::vector<LinkBytes> JobTraffic::on_links(JobId job) {
   for (const auto& [key, sent] : of.sent) {
     if (sent.counted == 0) continue;
     const auto& [source, destination, queue_pair] = key;
-    const std::vector<PortId> path = path_of_(sent.last);
-    const std::span<const PortId> ports =
-        path.empty() ? ports_.between(source, destination, queue_pair) : std::span<const PortId>(path);
-    for (const PortId port : ports) on_port[port] += sent.counted;
+    for (const PortId port : ports_.path_or_common(path_of_(sent.last), source, destination, queue_pair))
+      on_port[port] += sent.counted;
   }
   std::vector<LinkBytes> links;
   for (const auto& [port, bytes] : on_port) links.push_back({port, bytes / (of.counted - of.first)});

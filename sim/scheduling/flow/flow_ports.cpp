@@ -21,6 +21,13 @@ std::span<const PortId> FlowPorts::between(GpuId source, GpuId destination, std:
   return entry->second;
 }
 
+std::vector<PortId> FlowPorts::path_or_common(std::vector<PortId> path, GpuId source, GpuId destination,
+                                              std::uint32_t lane) {
+  if (!path.empty()) return path;
+  const std::span<const PortId> common = between(source, destination, lane);
+  return {common.begin(), common.end()};
+}
+
 // Follows all next hops at once. A port belongs to the result if it is the only one of its hop.
 std::vector<PortId> FlowPorts::walk(NodeId from, NodeId to) const {
   const Graph& graph = cluster_.graph;

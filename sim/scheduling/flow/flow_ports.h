@@ -23,6 +23,9 @@ class FlowPorts {
   // Where switches choose between several next hops, the ports up to the switch that all of these lead to are
   // left out. The span stays valid. Faults are not considered. Called between events.
   std::span<const PortId> between(GpuId source, GpuId destination, std::uint32_t lane);
+  // Returns `path`, which Endpoint::path_of() gave for such packets, or between() where it gave none.
+  std::vector<PortId> path_or_common(std::vector<PortId> path, GpuId source, GpuId destination,
+                                     std::uint32_t lane);
 
  private:
   std::vector<PortId> walk(NodeId from, NodeId to) const;

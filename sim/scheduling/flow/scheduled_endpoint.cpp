@@ -12,35 +12,38 @@ class ScheduledEndpoint::Facts final : public FlowFacts {
  public:
   explicit Facts(ScheduledEndpoint& endpoint) : endpoint_(endpoint) {}
   std::uint32_t path_count(const FlowView& flow) const override {
-    if (!endpoint_.setup_.views.has(ViewField::topology)) return 1;
+    if (!sees(ViewField::topology)) return 1;
     return endpoint_.network_->path_count(endpoint_.first_message(flow));
   }
   std::vector<PortId> ports_of_path(const FlowView& flow, std::uint32_t hint) const override {
-    if (!endpoint_.setup_.views.has(ViewField::topology)) return {};
-    Message message = endpoint_.first_message(flow);
-    message.traits.path_hint = hint;
-    return endpoint_.network_->path_of(message);
+    if (!sees(ViewField::topology)) return {};
+    return endpoint_.network_->path_of(with_hint(flow, hint));
   }
   std::vector<PortPassage> passages(const FlowView& flow, std::uint32_t hint, Bytes payload) const override {
-    if (!endpoint_.setup_.views.has(ViewField::topology)) return {};
-    Message message = endpoint_.first_message(flow);
-    message.traits.path_hint = hint;
-    return endpoint_.network_->passages(message, payload);
+    if (!sees(ViewField::topology)) return {};
+    return endpoint_.network_->passages(with_hint(flow, hint), payload);
   }
   std::string name(const FlowView& flow) const override {
     return endpoint_.names_ ? endpoint_.names_(flow.job, flow.name) : "";
   }
   JobFacts job(JobId job) const override {
     JobFacts facts = endpoint_.job_facts_ ? endpoint_.job_facts_(job) : JobFacts{};
-    if (!endpoint_.setup_.views.has(ViewField::phases)) facts.work = {};
+    if (!sees(ViewField::phases)) facts.work = {};
     return facts;
   }
   Bytes sent(JobId job, GpuId source, GpuId destination) const override {
-    if (!endpoint_.setup_.views.has(ViewField::phases)) return 0;
+    if (!sees(ViewField::phases)) return 0;
     return endpoint_.traffic_ != nullptr ? endpoint_.traffic_->sent(job, source, destination) : 0;
   }
 
  private:
+  bool sees(ViewField field) const { return endpoint_.setup_.views.has(field); }
+  Message with_hint(const FlowView& flow, std::uint32_t hint) const {
+    Message message = endpoint_.first_message(flow);
+    message.traits.path_hint = hint;
+    return message;
+  }
+
   ScheduledEndpoint& endpoint_;
 };
 
@@ -231,9 +234,9 @@ void ScheduledEndpoint::find_ports(FlowEntry& flow) {
   flow.first.traits.path_hint = flow.view.path;
   flow.first.traits.traffic_class = flow.view.traffic_class;
   flow.ports = network_->path_of(message);
-  if (!flow.ports.empty() || flow.is_aggregated()) return;
-  const auto common = ports_.between(message.source, message.destination, lane_of(message));
-  flow.ports.assign(common.begin(), common.end());
+  if (flow.is_aggregated()) return;
+  flow.ports =
+      ports_.path_or_common(std::move(flow.ports), message.source, message.destination, lane_of(message));
 }
 
 void ScheduledEndpoint::view_flows() {

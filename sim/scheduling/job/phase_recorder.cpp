@@ -21,15 +21,8 @@ void PhaseRecorder::set_listener(MessageListener* listener) {
   network_->set_listener(this);
 }
 
-// Returns the number of the message's queue pair between its two GPUs.
-std::uint32_t PhaseRecorder::lane_of(const Message& message) const {
-  if (message.traits.own_queue_pair) return message.traits.channel;
-  return message.traits.channel %
-         setup_.queue_pairs[cluster_.packet_fabric(message.source, message.destination)];
-}
-
 PhaseRecorder::Pair PhaseRecorder::pair_of(const Message& message) const {
-  return {message.traits.job, message.source, message.destination, lane_of(message)};
+  return {message.traits.job, message.source, message.destination, lane_of(message, setup_.queue_pairs)};
 }
 
 MessageHandle PhaseRecorder::send(const SendRequest& request) {
@@ -107,10 +100,8 @@ void PhaseRecorder::forget(Time time) {
 std::vector<PortId> PhaseRecorder::ports_of(const Message& message) {
   if (message.source == message.destination || reach(message.source, message.destination) != Reach::scale_out)
     return {};
-  std::vector<PortId> ports = network_->path_of(message);
-  if (!ports.empty()) return ports;
-  const auto common = ports_.between(message.source, message.destination, lane_of(message));
-  return {common.begin(), common.end()};
+  return ports_.path_or_common(network_->path_of(message), message.source, message.destination,
+                               lane_of(message, setup_.queue_pairs));
 }
 
 }  // namespace netsim

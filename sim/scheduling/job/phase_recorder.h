@@ -81,7 +81,6 @@ class PhaseRecorder final : public ForwardingEndpoint, private MessageListener {
   void message_sent(const SendCompletion& completion) override;
   void message_left(const SendRequest& request) override { listener_->message_left(request); }
   Pair pair_of(const Message& message) const;
-  std::uint32_t lane_of(const Message& message) const;
   Notes& notes_of(GpuId source) { return notes_[setup_.set_of_gpu[source]]; }
   Time now_of(GpuId source) const { return engine_.set(setup_.set_of_gpu[source]).loop().now(); }
 
