@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace netsim {
 namespace {
@@ -13,11 +12,6 @@ constexpr ViewFields kNetworkFields{ViewField::loads,    ViewField::queues,   Vi
                                     ViewField::failures, ViewField::circuits, ViewField::stalls};
 constexpr ViewFields kDemandFields{ViewField::coming, ViewField::deadlines, ViewField::slack,
                                    ViewField::phases, ViewField::jobs};
-
-constexpr std::array<ViewField, kViewFields> kAllFields{
-    ViewField::topology, ViewField::loads,  ViewField::queues, ViewField::rates,  ViewField::failures,
-    ViewField::circuits, ViewField::stalls, ViewField::sizes,  ViewField::coming, ViewField::deadlines,
-    ViewField::slack,    ViewField::phases, ViewField::jobs};
 
 // Returns the node of `scheduling.views.FIELD.KEY`, or the nearest one above it that exists.
 const ConfigNode& setting_of(const ConfigNode& scheduling, ViewField field, const char* key) {
@@ -30,12 +24,19 @@ const ConfigNode& setting_of(const ConfigNode& scheduling, ViewField field, cons
   return *at;
 }
 
+// Returns why a field has no age; "" if it has one.
+std::string_view why_ageless(ViewField field) {
+  if (field == ViewField::topology) return "the topology does not change";
+  if (field == ViewField::phases) return "the phases of a job are measured once for its GPUs";
+  return "";
+}
+
 void check_field(const ConfigNode& scheduling, const ViewSettings& settings, ViewField field, Time interval) {
   const std::string name = fmt::format("scheduling.views.{}", name_of(field));
-  if (field == ViewField::topology && (settings.age > 0 || settings.every > 0)) {
+  if (const std::string_view reason = why_ageless(field);
+      !reason.empty() && (settings.age > 0 || settings.every > 0)) {
     setting_of(scheduling, field, settings.age > 0 ? "age" : "every")
-        .fail(name +
-              " has neither an age nor a period, because the topology does not change (allowed: `on`)");
+        .fail(fmt::format("{} has neither an age nor a period, because {} (allowed: `on`)", name, reason));
   }
   if (settings.age > 0 && settings.age < interval) {
     setting_of(scheduling, field, "age")
@@ -55,13 +56,14 @@ void check_field(const ConfigNode& scheduling, const ViewSettings& settings, Vie
 }  // namespace
 
 void check_views(const ConfigNode& scheduling, const ViewTable& views, Time interval) {
-  for (const ViewField field : kAllFields) check_field(scheduling, views[field], field, interval);
+  for (const ViewField field : fields_in(ViewFields::all()))
+    check_field(scheduling, views[field], field, interval);
 }
 
 ViewFields views_for(const ConfigNode& scheduling, const ViewTable& views, ViewFields used,
                      ViewFields required, const std::string& who) {
-  for (const ViewField field : kAllFields) {
-    if (!required.has(field) || views[field].on) continue;
+  for (const ViewField field : fields_in(required)) {
+    if (views[field].on) continue;
     setting_of(scheduling, field, "on")
         .fail(fmt::format("{} cannot do without `{}`: scheduling.views.{}.on is false", who, name_of(field),
                           name_of(field)));
@@ -71,7 +73,8 @@ ViewFields views_for(const ConfigNode& scheduling, const ViewTable& views, ViewF
 
 ViewKeeper::ViewKeeper(Engine& engine, const ViewTable& views, Time interval, ViewFields used)
     : engine_(engine) {
-  for (const ViewField field : kAllFields) {
+  clocks_.reserve(kViewFields);
+  for (const ViewField field : fields_in(ViewFields::all())) {
     clocks_.emplace_back(views[field], interval, field == ViewField::loads);
     if (!clocks_.back().is_live() && views.on(used).has(field)) kept_ = kept_ | ViewFields{field};
   }

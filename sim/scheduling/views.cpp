@@ -58,10 +58,19 @@ const ViewSettings& ViewTable::operator[](ViewField field) const {
   return this->*kNamedFields[static_cast<std::size_t>(field)].settings;
 }
 
-ViewFields ViewTable::on(ViewFields fields_of_set) const {
-  ViewFields result;
+std::vector<ViewField> fields_in(ViewFields set) {
+  std::vector<ViewField> fields;
+  fields.reserve(kViewFields);
   for (const NamedField& named : kNamedFields) {
-    if (fields_of_set.has(named.field) && (*this)[named.field].on) result = result | ViewFields{named.field};
+    if (set.has(named.field)) fields.push_back(named.field);
+  }
+  return fields;
+}
+
+ViewFields ViewTable::on(ViewFields set) const {
+  ViewFields result;
+  for (const ViewField field : fields_in(set)) {
+    if ((*this)[field].on) result = result | ViewFields{field};
   }
   return result;
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
@@ -66,6 +67,9 @@ class ViewFields {
   std::uint16_t bits_ = 0;
 };
 
+// Returns the fields of the set, in the order of ViewField.
+std::vector<ViewField> fields_in(ViewFields set);
+
 // ViewSettings: how schedulers see one field.
 struct ViewSettings {
   bool on = true;
@@ -79,8 +83,8 @@ struct ViewTable {
   ViewSettings sizes, coming, deadlines, slack, phases, jobs;
 
   const ViewSettings& operator[](ViewField field) const;
-  // Returns the fields of a set that are on.
-  ViewFields on(ViewFields fields_of_set) const;
+  // Returns the fields of the set that are on.
+  ViewFields on(ViewFields set) const;
 };
 
 // Returns the parameters of `scheduling.views`.

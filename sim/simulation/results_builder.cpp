@@ -148,11 +148,9 @@ std::vector<std::string> unused_views(const RunParts& run, const ConfigNode& sch
   std::vector<std::string> lines;
   const ConfigNode* views = scheduling.find("views");
   if (views == nullptr || !views->is_map()) return lines;
-  const ViewFields used = used_views(run.configuration);
-  for (std::size_t i = 0; i < kViewFields; ++i) {
-    const auto field = static_cast<ViewField>(i);
+  for (const ViewField field : fields_in(ViewFields::all() - used_views(run.configuration))) {
     const std::string name(name_of(field));
-    if (used.has(field) || views->find(name) == nullptr) continue;
+    if (views->find(name) == nullptr) continue;
     lines.push_back(
         fmt::format("scheduling.views.{} changes nothing: no scheduler of this run uses it", name));
   }

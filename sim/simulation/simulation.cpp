@@ -30,8 +30,7 @@ Simulation::Simulation(SimulationSetup setup)
                 recorder_->record(flow);
                 if (traffic_ != nullptr) traffic_->record(flow.message, flow.bytes, flow.queue_pair);
               }),
-      intervals_(system_.engine(),
-                 scheduling_parameters().parse(section_of(setup_.config, "scheduling")).interval) {
+      intervals_(system_.engine(), system_.scheduling().interval) {
   std::vector<JobDescription> descriptions = std::move(setup_.jobs);
   if (descriptions.empty()) {
     WorkloadContext context = system_.workload_context(setup_.seed);
@@ -40,9 +39,8 @@ Simulation::Simulation(SimulationSetup setup)
   }
   jobs_ = std::make_unique<JobSet>(system_.loops(), system_.set_of_gpu(), system_.executor(),
                                    system_.devices(), system_.next_origin(), observer());
-  views_ = std::make_unique<ViewKeeper>(
-      system_.engine(), scheduling_parameters().parse(section_of(setup_.config, "scheduling")).views,
-      intervals_.interval(), used_views(setup_.config));
+  views_ = std::make_unique<ViewKeeper>(system_.engine(), system_.scheduling().views, intervals_.interval(),
+                                        used_views(setup_.config));
   if (system_.flows() != nullptr) {
     // A job of a trace that has ended has no names any more, and an aged view may still show its flows.
     const auto name = [this](JobId job, std::uint32_t number) {

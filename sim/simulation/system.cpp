@@ -79,6 +79,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   next_origin_ += gpus;
   for (std::uint32_t set = 0; set < engine_.sets(); ++set) loops_.push_back(&engine_.loop(set));
   for (const Gpu& gpu : cluster_.gpus) set_of_gpu_.push_back(partition_.set_of(gpu.node));
+  scheduling_ = scheduling_parameters().parse(section_of(root, "scheduling"));
   record_phases();
   schedule_flows();
   split_flows();
@@ -99,15 +100,14 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
 
 // Puts a recorder before the network, if the job scheduler asks for the phases of jobs.
 void System::record_phases() {
-  const ConfigNode node = scheduling_parameters().parse(section_of(root_, "scheduling")).jobs;
+  const ConfigNode& node = scheduling_.jobs;
   if (node.is_null()) return;
   const Time resolution = Registry<JobScheduler>::instance().create(node, "")->needs().phases;
   if (resolution == 0) return;
   const std::string name = Registry<JobScheduler>::component_name(node, "");
   if (packets_ == nullptr)
     node.fail(fmt::format("job scheduler '{}' needs a fabric, and `network: ideal` has none", name));
-  PhaseRecorder::Setup setup{resolution, {}, set_of_gpu_};
-  for (const TransportFigures& figures : transports_) setup.queue_pairs.push_back(figures.queue_pairs);
+  PhaseRecorder::Setup setup{resolution, queue_pairs(), set_of_gpu_};
   auto recorder = std::make_unique<PhaseRecorder>(std::move(endpoint_), engine_, cluster_, std::move(setup));
   phases_ = recorder.get();
   endpoint_ = std::move(recorder);
@@ -115,17 +115,16 @@ void System::record_phases() {
 
 // Puts a flow scheduler between the executor and the network, if the configuration names one.
 void System::schedule_flows() {
-  const SchedulingParameters parameters = scheduling_parameters().parse(section_of(root_, "scheduling"));
   const ConfigNode& section = section_of(root_, "scheduling");
-  check_views(section, parameters.views, parameters.interval);
-  const ConfigNode& node = parameters.flows;
+  check_views(section, scheduling_.views, scheduling_.interval);
+  const ConfigNode& node = scheduling_.flows;
   if (node.is_null()) return;
   const std::string name = Registry<FlowScheduler>::component_name(node, "");
   if (packets_ == nullptr)
     node.fail(fmt::format("flow scheduler '{}' needs a fabric, and `network: ideal` has none", name));
   std::unique_ptr<FlowScheduler> scheduler = Registry<FlowScheduler>::instance().create(node, "");
   const FlowNeeds needs = scheduler->needs();
-  const ViewFields views = views_for(section, parameters.views, needs.views, needs.required,
+  const ViewFields views = views_for(section, scheduling_.views, needs.views, needs.required,
                                      fmt::format("flow scheduler '{}'", name));
   scheduler->set_views(views);
   const std::uint32_t wanted = needs.classes;
@@ -135,13 +134,13 @@ void System::schedule_flows() {
     node.fail(fmt::format("flow scheduler '{}' uses {} data classes, and network.switch.classes is {}", name,
                           wanted, classes));
   }
-  if (parameters.interval > scheduler->needs().every) {
+  if (scheduling_.interval > needs.every) {
     node.fail(
         fmt::format("flow scheduler '{}' decides every {}, and scheduling.interval is {}: longer than that",
-                    name, format_time(scheduler->needs().every), format_time(parameters.interval)));
+                    name, format_time(needs.every), format_time(scheduling_.interval)));
   }
-  ScheduledEndpoint::Setup setup{name,          parameters.flow_delay, parameters.flow_idle,
-                                 queue_pairs(), set_of_gpu_,           views};
+  ScheduledEndpoint::Setup setup{
+      name, scheduling_.flow_delay, scheduling_.flow_idle, queue_pairs(), set_of_gpu_, views};
   auto scheduled = std::make_unique<ScheduledEndpoint>(std::move(endpoint_), std::move(scheduler), engine_,
                                                        cluster_, std::move(setup));
   flows_ = scheduled.get();
@@ -150,7 +149,7 @@ void System::schedule_flows() {
 
 // Puts a splitter between the executor and the flow scheduler or the network, if the configuration names one.
 void System::split_flows() {
-  const ConfigNode node = scheduling_parameters().parse(section_of(root_, "scheduling")).splits;
+  const ConfigNode& node = scheduling_.splits;
   if (node.is_null()) return;
   const std::string name = Registry<FlowSplitter>::component_name(node, "");
   if (packets_ == nullptr)

@@ -14,6 +14,7 @@
 #include "sim/scheduling/flow/scheduled_endpoint.h"
 #include "sim/scheduling/flow/split_endpoint.h"
 #include "sim/scheduling/job/phase_recorder.h"
+#include "sim/scheduling/scheduling_parameters.h"
 #include "sim/topology/partition.h"
 #include "sim/topology/structure.h"
 #include "sim/topology/topology.h"
@@ -54,6 +55,8 @@ class System {
   WorkloadContext workload_context(std::uint64_t seed) const;
   // Returns the compute models of the GPUs.
   const GpuModels& models() const { return models_; }
+  // Returns the section `scheduling`.
+  const SchedulingParameters& scheduling() const { return scheduling_; }
   // Returns the section `output`, without samples for `network: ideal`, which has no ports to sample.
   const OutputParameters& output() const { return output_; }
   // By number in Cluster::fabrics; empty for `network: ideal`.
@@ -76,6 +79,7 @@ class System {
   Engine engine_;
   std::vector<EventLoop*> loops_;
   std::vector<std::uint32_t> set_of_gpu_;
+  SchedulingParameters scheduling_;
   OutputParameters output_;
   std::vector<TransportFigures> transports_;
   PacketNetwork* packets_ = nullptr;

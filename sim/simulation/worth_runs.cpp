@@ -14,19 +14,9 @@
 namespace netsim {
 namespace {
 
-// Returns all fields of the set, in the order of ViewField.
-std::vector<ViewField> fields_of(ViewFields set) {
-  std::vector<ViewField> fields;
-  for (std::size_t i = 0; i < kViewFields; ++i) {
-    const auto field = static_cast<ViewField>(i);
-    if (set.has(field)) fields.push_back(field);
-  }
-  return fields;
-}
-
 std::string names_of(ViewFields set) {
   std::string names;
-  for (const ViewField field : fields_of(set)) append_item(names, name_of(field));
+  for (const ViewField field : fields_in(set)) append_item(names, name_of(field));
   return names;
 }
 
@@ -100,7 +90,7 @@ std::vector<WorthRun> worth_runs(const ConfigNode& root, const std::vector<Time>
   const SchedulingParameters scheduling = scheduling_parameters().parse(section_of(root, "scheduling"));
   const ViewFields used = used_views(root);
   require_fields(scheduling, used);
-  const std::vector<ViewField> fields = fields_of(scheduling.views.on(used));
+  const std::vector<ViewField> fields = fields_in(scheduling.views.on(used));
   std::vector<WorthRun> runs(1);
   runs.front().name = runs.front().title = "all";
   for (const ViewField field : fields) runs.push_back(run_without(std::string(name_of(field))));
