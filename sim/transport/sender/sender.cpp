@@ -108,12 +108,13 @@ std::uint32_t Sender::level_of(std::uint32_t id) const {
     if (traffic_class == kNone) return Made::held;
     const std::uint32_t id = injectors_.take(in, traffic_class);
     if (!has_work(id)) continue;  // its window has shrunk, or its messages are held
-    const BitRate rate_limit = next_rate_limit(id);
+    if (const SenderState& s = senders_[id]; s.limited && (s.renews_limits || has_gap(id, s)))
+      renew_limits(id);
     const std::uint32_t packet = next_packet(id);
     const Bytes bytes = fabric_.packets()[packet].bytes;
     injectors_.fill(in, bytes);
     fabric_.transmit(in.port, packet);
-    pace(id, bytes + senders_[id].overhead, rate_limit);
+    pace(id, bytes + senders_[id].overhead);
     if ((in.ready >> traffic_class & 1) == 0) fabric_.class_emptied(in.port, traffic_class);
     return in.ready == 0 || !injectors_.open(in) ? Made::last : Made::more;
   }
@@ -167,27 +168,18 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
   return packet;
 }
 
-// Returns the rate limit of the message whose packet next_packet() would make. Nearly always that is the
-// limit of the packet before.
-[[gnu::always_inline]] inline BitRate Sender::next_rate_limit(std::uint32_t id) {
-  const SenderState& s = senders_[id];
-  if (!s.limited) [[likely]]
-    return kNoRateLimit;
-  if (s.renews_limits || has_gap(id, s)) return renew_limits(id);
-  return limits_[id].paced_at_most;
-}
-
-// Looks up the message whose packet next_packet() would make, and returns its rate limit. Sets the path of
-// new packets. A missing packet has the path and limit of its own message (repeat_gap), so it is looked up
-// for each of them.
-BitRate Sender::renew_limits(std::uint32_t id) {
+// Looks up the rate limit and the path of the message whose packet next_packet() would make. Nearly always
+// they are those of the packet before. A missing packet has the path and limit of its own message
+// (repeat_gap), so they are looked up for each of them.
+void Sender::renew_limits(std::uint32_t id) {
   SenderState& s = senders_[id];
   const bool gap = has_gap(id, s);
   const std::uint32_t segment = gap ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
-  const std::uint32_t message = limits_[id].paced_for = queues_.segment(segment).message;
+  PaceLimits& limits = limits_[id];
+  limits.paced_for = queues_.segment(segment).message;
+  limits.paced_at_most = queues_.message(limits.paced_for).rate_limit();
   s.renews_limits = gap;
-  if (!gap) s.path = queues_.path_of(message);
-  return queues_.message(message).rate_limit();
+  if (!gap) s.path = queues_.path_of(limits.paced_for);
 }
 
 std::uint32_t Sender::next_packet(std::uint32_t id) {
@@ -333,28 +325,28 @@ void Sender::schedule_timer(std::uint32_t id, Time time, EventKind kind, std::ui
 
 // ---- Pacing
 
-// Puts the queue pair back into the ring, at once or when its rate allows the next packet. `rate_limit` is
-// that of the message whose packet was made last.
-void Sender::pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
+// Puts the queue pair back into the ring, at once or when its rate allows the next packet.
+void Sender::pace(std::uint32_t id, Bytes wire_bytes) {
   SenderState& s = senders_[id];
   const CongestionNeeds& needs = of(s).needs;
   if (needs.sent_bytes && !s.scale_up) {
     tell_sent(id, wire_bytes);
   }
   if (s.limited) [[unlikely]]
-    return pace_limited(id, wire_bytes, rate_limit);
+    return pace_limited(id, wire_bytes);
   if (s.scale_up || (s.rate >= s.line_rate && !needs.pace_again)) {
     join_if_work(id);
     return;
   }
-  wait_for_pace(id, wire_bytes, s.rate);
+  const std::uint32_t paced = paced_bytes(s, wire_bytes);
+  wait_for_pace(id, paced, fabric_.serialisation(paced, s.rate));
 }
 
 // Paces a queue pair with limits. The connection of a message that has ended rests if the message has a gap.
-void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit) {
+void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes) {
   const SenderState& s = senders_[id];
   PaceLimits& limits = limits_[id];
-  limits.paced_at_most = rate_limit;
+  const BitRate rate_limit = limits.paced_at_most;
   const BitRate rate = std::min(s.rate, rate_limit);
   const std::uint32_t ended = std::exchange(limits.ended, kNone);
   if (ended != kNone) {
@@ -366,13 +358,13 @@ void Sender::pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit
     join_if_work(id);
     return;
   }
-  Time late = 0;
+  const std::uint32_t paced = paced_bytes(s, wire_bytes);
+  Time wait = fabric_.serialisation(paced, rate);
   if (rate_limit < s.rate) {
-    const Time packet = fabric_.serialisation(paced_bytes(s, wire_bytes), rate);
-    late = catch_up(limits, packet, ended == kNone);
-    if (late >= packet) return join_if_work(id);
+    wait -= catch_up(limits, wait, ended == kNone);
+    if (wait <= 0) return join_if_work(id);
   }
-  wait_for_pace(id, wire_bytes, rate, late);
+  wait_for_pace(id, paced, wait);
 }
 
 // Returns how much later the packet was made than its rate limit allowed, because other queue pairs of the
@@ -407,12 +399,12 @@ std::uint32_t Sender::paced_bytes(const SenderState& s, Bytes wire_bytes) const 
   return of(s).needs.paces_packets && !s.scale_up ? s.mtu : static_cast<std::uint32_t>(wire_bytes);
 }
 
-// Starts the wait for the next packet, which is shorter by `late`. If nothing is to be sent, a queue pair of
+// Starts the wait for the next packet, which is for so many bytes. If nothing is to be sent, a queue pair of
 // constant rate needs no event: see make_ready().
-void Sender::wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time late) {
+void Sender::wait_for_pace(std::uint32_t id, std::uint32_t paced, Time wait) {
   SenderState& s = senders_[id];
-  s.last_paced = paced_bytes(s, wire_bytes);
-  s.pace_at = loop_.now() + fabric_.serialisation(s.last_paced, rate) - late;
+  s.last_paced = paced;
+  s.pace_at = loop_.now() + wait;
   if (s.scale_up && !has_work(id)) return;
   s.pacing = true;  // also after the last packet: a following message must not exceed the rate
   schedule_timer(id, s.pace_at, EventKind::pace);

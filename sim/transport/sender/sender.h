@@ -171,15 +171,14 @@ class Sender final : public PacketSource {
   // Values of a pace event's argument other than 0: rests of connections are over, or message number
   // `argument - kMessageLeft` has left.
   static constexpr std::uint64_t kRestOver = 1, kMessageLeft = 2;
-  BitRate next_rate_limit(std::uint32_t id);
-  BitRate renew_limits(std::uint32_t id);
-  void pace(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
+  void renew_limits(std::uint32_t id);
+  void pace(std::uint32_t id, Bytes wire_bytes);
   Time catch_up(PaceLimits& limits, Time packet, bool message_goes_on) const;
-  void pace_limited(std::uint32_t id, Bytes wire_bytes, BitRate rate_limit);
+  void pace_limited(std::uint32_t id, Bytes wire_bytes);
   void begin_rest(std::uint32_t id, std::uint32_t message, Time time);
   void await_rests(std::uint32_t id);
   std::uint32_t paced_bytes(const SenderState& s, Bytes wire_bytes) const;
-  void wait_for_pace(std::uint32_t id, Bytes wire_bytes, BitRate rate, Time late = 0);
+  void wait_for_pace(std::uint32_t id, std::uint32_t paced, Time wait);
   void move_pace(std::uint32_t id, BitRate before);
   void rescale_pace(std::uint32_t id, BitRate limit);
 
