@@ -19,7 +19,7 @@ void JobManager::open_phases() {
   }
 }
 
-// Measures the jobs in their last iterations that have ended without a hold before their ends.
+// Measures the phases of running jobs in the last iteration that each of them has completed on its GPUs.
 void JobManager::measure_phases() {
   if (!phases_) return;
   std::vector<PhaseBook::RunningJob> running;
@@ -38,8 +38,8 @@ void JobManager::measure_phases() {
   phases_->measure(running);
 }
 
-// Returns the places that the job's placement finds if the hosts before a first one have no free GPUs. The
-// first ones are spread over the hosts that have.
+// Returns different placements of the job, at most `most`. Each is what its placement finds if only the hosts
+// from some host on have free GPUs. These first hosts are evenly spaced among the hosts with free GPUs.
 std::vector<std::vector<GpuId>> JobManager::candidates(JobId job, std::uint32_t most) const {
   std::vector<std::vector<GpuId>> found;
   const JobDescription& description = descriptions_[job];
