@@ -44,8 +44,8 @@ std::vector<std::vector<GpuId>> JobManager::candidates(JobId job, std::uint32_t 
   std::vector<std::vector<GpuId>> found;
   const JobDescription& description = descriptions_[job];
   if (description.source->storage_ranks() > 0 || cannot_fit(job)) return found;
-  std::vector<std::uint32_t> hosts;
-  for (std::uint32_t host = 0; host < gpus_.free_by_host.size(); ++host)
+  std::vector<HostId> hosts;
+  for (HostId host = 0; host < gpus_.free_by_host.size(); ++host)
     if (gpus_.free_by_host[host] > 0) hosts.push_back(host);
   GpuUse use = present_use();
   const std::size_t step = std::max<std::size_t>(1, hosts.size() / std::max(1U, most));

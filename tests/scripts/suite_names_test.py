@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SUITE = re.compile(r"^\s*(?:TEST|TEST_F|TYPED_TEST)\(\s*(\w+)|INSTANTIATE_(?:TYPED_)?TEST_SUITE_P\(\s*(\w+),\s*(\w+)", re.MULTILINE)
 
 CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
-# What starts a second thread in the runner itself: std::thread, or the threads of a run.
+# Finds code that starts a second thread in the runner itself: std::thread, or the threads of a run.
 SECOND_THREAD = re.compile(r"std::thread\b|\bthreads = [2-9]|\bthreads : \{")
 WITHOUT = {"Partition"}  # divides a network for a number of threads, and starts none
 
