@@ -1,7 +1,8 @@
 # Registers the tests of a GoogleTest runner with ctest, a test for each suite, whose cases run in one process. A process
 # for each case, as gtest_discover_tests has it, would spend a tenth of the quick tests' time on starting. Under
 # AddressSanitizer each start takes half a second.
-#   add_test_suites(TARGET [PREFIX TEXT] [LABEL TEXT] [TIMEOUT SECONDS] [FIRST NAMES...] [SHARED NAMES...] [STUDY NAMES...])
+#   add_test_suites(TARGET [PREFIX TEXT] [LABEL TEXT] [TIMEOUT SECONDS] [FIRST NAMES...] [SHARED NAMES...] [STUDY NAMES...]
+#                   [THREADS NAMES...])
 # NAMES are regular expressions that match whole names of suites; a name that this runner does not have is ignored.
 #   PREFIX  goes before the names of all suites.
 #   LABEL   is a label of all suites, besides those of their size.
@@ -9,30 +10,15 @@
 #   SHARED  suites that run a share of their cases (tests/support/test_size.h). ctest begins with them, too. A second test,
 #           whose name has `Long` in front, runs all cases.
 #   STUDY   suites that replay a study or a figure of a paper.
-# Each test has the label `long` if its name begins with `Long`, otherwise `quick`. Those of STUDY have `study`, too.
+#   THREADS suites that run several threads.
+# Each test has the label `long` if its name begins with `Long`, otherwise `quick`. Those of STUDY have `study`, too, and
+# those of THREADS `threads`.
 # The test `LongOthers.LABEL` runs all cases of the suites that are neither long nor SHARED: those of properties, for example.
 #
 # A suite that skipped a case, and had none that failed, counts as skipped. Its output then ends with the list of skipped
 # cases, which is not at the end after a failure or a crash.
 #
 # The build runs this file as a script, which asks the runner for its suites and writes what ctest includes.
-if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(NETSIM_TEST_SUITES_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
-
-  function(add_test_suites target)
-    cmake_parse_arguments(PARSE_ARGV 1 suites "" "PREFIX;LABEL;TIMEOUT" "FIRST;SHARED;STUDY")
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
-    add_custom_command(TARGET ${target} POST_BUILD VERBATIM
-      COMMAND ${CMAKE_COMMAND} -DRUNNER=$<TARGET_FILE:${target}> -DPREFIX=${suites_PREFIX} -DLABEL=${suites_LABEL}
-              -DTIMEOUT=${suites_TIMEOUT} "-DFIRST=${suites_FIRST}" "-DSHARED=${suites_SHARED}" "-DSTUDY=${suites_STUDY}"
-              -DFILE=${file} -P ${NETSIM_TEST_SUITES_SCRIPT})
-    file(WRITE ${file}.in_ctest  # a build of other targets leaves none
-      "if(EXISTS \"${file}\")\n  include(\"${file}\")\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\n"
-      "  set_tests_properties(${target}_NOT_BUILT PROPERTIES LABELS quick)\nendif()\n")
-    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file}.in_ctest)
-  endfunction()
-  return()
-endif()
 
 # Whether `name` is one of the regular expressions `names`.
 function(is_one_of result name names)
@@ -43,6 +29,24 @@ function(is_one_of result name names)
     endif()
   endforeach()
 endfunction()
+
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+  set(NETSIM_TEST_SUITES_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
+
+  function(add_test_suites target)
+    cmake_parse_arguments(PARSE_ARGV 1 suites "" "PREFIX;LABEL;TIMEOUT" "FIRST;SHARED;STUDY;THREADS")
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
+    add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+      COMMAND ${CMAKE_COMMAND} -DRUNNER=$<TARGET_FILE:${target}> -DPREFIX=${suites_PREFIX} -DLABEL=${suites_LABEL}
+              -DTIMEOUT=${suites_TIMEOUT} "-DFIRST=${suites_FIRST}" "-DSHARED=${suites_SHARED}" "-DSTUDY=${suites_STUDY}"
+              "-DTHREADS=${suites_THREADS}" -DFILE=${file} -P ${NETSIM_TEST_SUITES_SCRIPT})
+    file(WRITE ${file}.in_ctest  # a build of other targets leaves none
+      "if(EXISTS \"${file}\")\n  include(\"${file}\")\nelse()\n  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)\n"
+      "  set_tests_properties(${target}_NOT_BUILT PROPERTIES LABELS quick)\nendif()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file}.in_ctest)
+  endfunction()
+  return()
+endif()
 
 # Appends the test `name`, which runs `suite`, to `tests`.
 function(append_test name suite)
@@ -59,6 +63,9 @@ function(append_test name suite)
   endif()
   if(study)
     list(APPEND labels study)
+  endif()
+  if(threads)
+    list(APPEND labels threads)
   endif()
   string(APPEND tests
     "add_test([==[${name}]==] [==[${RUNNER}]==] [==[--gtest_filter=${suite}.*]==] --gtest_brief=1)\n"
@@ -77,6 +84,7 @@ foreach(line IN LISTS lines)
     is_one_of(first ${suite} "${FIRST}")
     is_one_of(shared ${suite} "${SHARED}")
     is_one_of(study ${suite} "${STUDY}")
+    is_one_of(threads ${suite} "${THREADS}")
     append_test(${PREFIX}${suite} ${suite})
     if(shared)
       append_test(Long${PREFIX}${suite} ${suite})

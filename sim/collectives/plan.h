@@ -9,7 +9,7 @@
 // few slots: a step that sends waits for a free slot, a step that receives waits for its message. A step may
 // also wait for a step of another thread block of its rank.
 //
-// A AggregationGroup is a group of thread blocks whose messages switches add up or copy. Examples are NVLink
+// An AggregationGroup is a group of thread blocks whose messages switches add up or copy. Examples are NVLink
 // SHARP in NVSwitches (Klenk et al., ISCA 2020) and SHARP (Graham et al., 2016). The head of the group sends
 // to all members at once (multicast). The messages of all members reach the head as one sum, which no GPU has
 // calculated (aggregation).
@@ -47,7 +47,7 @@ struct ChunkAt {
 // Partner: the other end of a connection. It is a thread block of another rank of the group, or a
 // AggregationGroup of which the thread block is the head or a member.
 struct Partner {
-  std::uint32_t rank = kNoIndex;  // kNoIndex: no partner, or a AggregationGroup
+  std::uint32_t rank = kNoIndex;  // kNoIndex: no partner, or an AggregationGroup
   std::uint32_t block = 0;
   std::uint32_t aggregation = kNoIndex;  // number of the AggregationGroup; kNoIndex: none
 
@@ -223,7 +223,7 @@ Bytes bytes_sent(const Plan& plan, std::uint32_t rank, Bytes bytes);
 // Least number of slots of a connection, in messages of a chunk. NCCL's rings with protocol Simple have
 // NCCL_STEPS = 8 slots and chunks of 4.
 inline constexpr std::uint32_t kSlots = 2;
-// Least number of slots of the connection from a member of a AggregationGroup to its head.
+// Least number of slots of the connection from a member of an AggregationGroup to its head.
 inline constexpr std::uint32_t kReductionSlots = 1;
 
 // Proves that the plan does what its kind requires, for any relative speeds of the ranks. Every rank ends

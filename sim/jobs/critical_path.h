@@ -143,8 +143,8 @@ class CriticalPath {
   };
   // Communication: a communication or circuit request that is not over.
   struct Communication {
-    std::vector<std::uint32_t> ranks;  // ranks that have begun
-    std::uint32_t asked = kNoIndex;    // circuits only: chain of the member that asked last
+    std::vector<RankId> ranks;       // ranks that have begun
+    std::uint32_t asked = kNoIndex;  // circuits only: chain of the member that asked last
   };
   struct Rank {
     std::vector<Running> running;   // in any order

@@ -10,7 +10,7 @@
 namespace netsim {
 namespace {
 
-// Lets jobs hold their GPUs for so much more time.
+// Adds the GPU seconds of this much more time, in which jobs keep the GPUs that they hold.
 void hold_longer(std::vector<JobProgress>& jobs, Time time) {
   for (JobProgress& job : jobs) job.gpu_seconds += to_seconds(time) * job.gpus_held;
 }
@@ -36,8 +36,8 @@ DemandReader::DemandReader(ViewKeeper& keeper, const JobManager& manager)
   keeper.set_demand([this](Time now, ViewFields wanted) { return view(now, wanted); });
 }
 
-// Returns the progress of jobs that a decision sees. GPU seconds go on between the times at which they were
-// taken.
+// Returns the progress of jobs that a decision sees. GPU seconds are extrapolated from the time at
+// which they were taken.
 DemandReader::Progress DemandReader::seen(Time now, ViewField field,
                                           const ViewHistory<Progress>& history) const {
   if (!keeper_.keeps(field)) return manager_.progress();

@@ -10,12 +10,12 @@
 
 namespace netsim {
 
-// Returns what the tasks of the first iteration say. Returns nothing where the source does not know them
-// beforehand, or where they are too many for a JobProfile.
+// Returns the work of the first iteration by the tasks of the workload. Returns nothing where the source does
+// not know its tasks beforehand, or where they are too many for a JobProfile.
 std::optional<IterationWork> planned_work(const TaskSource& source, const ComputeTimes& times);
-// Returns the means of the iterations that have ended, or zeros before the first end. The time in which a
-// rank communicates beside its computation follows the first communication. So `offset` is too late where
-// communication ends before the computation.
+// Returns the means of the iterations that have ended, or zeros before the first end. It takes the time in
+// which a rank communicates beside its computation as the end of the computation. `offset` is therefore too
+// late where communication ends earlier.
 IterationWork measured_work(const Job& job, Time now);
 
 }  // namespace netsim

@@ -48,7 +48,7 @@ struct CommunicationRecord {
   Stream stream = Stream::tp;
   std::uint32_t name = 0;
   std::uint32_t ranks = 0;
-  std::uint32_t first_rank = 0;  // in group order
+  std::uint32_t first_rank = 0;  // rank that is member 0 of the group
   std::uint32_t group = 0;       // collectives only: TaskSource::group()
   std::uint32_t root = 0;        // collectives only: CollectiveTask::root
   Bytes bytes = 0;

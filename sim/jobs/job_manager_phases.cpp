@@ -19,7 +19,7 @@ void JobManager::open_phases() {
   }
 }
 
-// Measures the jobs in their last iterations that have ended without a hold before their ends.
+// Measures the phases of running jobs in the last iteration that each of them has completed on its GPUs.
 void JobManager::measure_phases() {
   if (!phases_) return;
   std::vector<PhaseBook::RunningJob> running;
@@ -38,14 +38,14 @@ void JobManager::measure_phases() {
   phases_->measure(running);
 }
 
-// Returns the places that the job's placement finds if the hosts before a first one have no free GPUs. The
-// first ones are spread over the hosts that have.
+// Returns different placements of the job, at most `most`. Each is what its placement finds if only the hosts
+// from some host on have free GPUs. These first hosts are evenly spaced among the hosts with free GPUs.
 std::vector<std::vector<GpuId>> JobManager::candidates(JobId job, std::uint32_t most) const {
   std::vector<std::vector<GpuId>> found;
   const JobDescription& description = descriptions_[job];
   if (description.source->storage_ranks() > 0 || cannot_fit(job)) return found;
-  std::vector<std::uint32_t> hosts;
-  for (std::uint32_t host = 0; host < gpus_.free_by_host.size(); ++host)
+  std::vector<HostId> hosts;
+  for (HostId host = 0; host < gpus_.free_by_host.size(); ++host)
     if (gpus_.free_by_host[host] > 0) hosts.push_back(host);
   GpuUse use = present_use();
   const std::size_t step = std::max<std::size_t>(1, hosts.size() / std::max(1U, most));

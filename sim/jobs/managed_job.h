@@ -45,7 +45,7 @@ struct ManagedJob {
   Time iteration_begin(const std::vector<Time>& ends) const {
     return ends.size() <= iterations_before ? went_on : ends.back();
   }
-  // Returns the time without GPUs since its begin.
+  // Return for how long the job has had no GPUs, and for how long it has been moved, since it began.
   Time paused_until(Time now) const { return paused + (stage == Stage::paused ? now - paused_at : 0); }
   Time moved_until(Time now) const { return moved + (stage == Stage::moving ? now - paused_at : 0); }
 };

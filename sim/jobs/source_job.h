@@ -247,7 +247,7 @@ class SourceJob final : public TaskJob {
   }
 
   std::vector<std::uint32_t> slots_in_order(RankId rank) const;
-  std::vector<std::uint32_t> late_peers(const Active& active) const;
+  std::vector<RankId> late_peers(const Active& active) const;
   std::string describe(RankId rank, std::uint32_t slot) const;
   Time expected_end(const Active& active) const;
   std::string describe_collective(const Active& active) const;
@@ -256,7 +256,7 @@ class SourceJob final : public TaskJob {
   std::string describe_held(RankId rank, std::uint32_t slot) const;
   std::string describe_hold(RankId rank, std::uint32_t slot) const;
   std::string describe_part(const Active& active) const;
-  std::vector<std::uint32_t> missing(const Active& active) const;
+  std::vector<RankId> missing(const Active& active) const;
   bool has_reached(RankId rank, const Active& active) const;
   bool has_launched_part(RankId rank, const Active& active) const;
   std::string describe_point_to_point(const Active& active) const;

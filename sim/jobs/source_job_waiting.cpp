@@ -11,7 +11,7 @@ namespace netsim::source_job {
 namespace {
 
 // Returns "rank 3" or "ranks 3, 5, 7, 8 and 4 more".
-std::string some_ranks(const std::vector<std::uint32_t>& ranks) {
+std::string some_ranks(const std::vector<RankId>& ranks) {
   constexpr std::size_t kNamed = 4;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(ranks.size(), kNamed); ++i)
@@ -62,7 +62,7 @@ std::vector<Stall> SourceJob::stalls() const {
     if (ranks_[rank].halted) continue;
     for (const std::uint32_t slot : slots_in_order(rank)) {
       const Active& active = set_of(rank).active[slot];
-      const std::vector<std::uint32_t> peers = late_peers(active);
+      const std::vector<RankId> peers = late_peers(active);
       if (peers.empty()) continue;
       stalls.push_back({number_, rank, peers.front(), static_cast<std::uint32_t>(peers.size()),
                         active.communication, active.task.name, active.posted});
@@ -72,7 +72,7 @@ std::vector<Stall> SourceJob::stalls() const {
 }
 
 // Returns the ranks for which a launched communication waits.
-std::vector<std::uint32_t> SourceJob::late_peers(const Active& active) const {
+std::vector<RankId> SourceJob::late_peers(const Active& active) const {
   if (active.state != Active::State::launched) return {};
   if (active.task.kind() == TaskKind::collective) return missing(active);
   if (!is_point_to_point(active.task) || statistics_.sender_began(active.communication)) return {};
@@ -173,8 +173,7 @@ std::string SourceJob::describe_hold(RankId rank, std::uint32_t slot) const {
 
 // Returns why the next part of a task is not launched while an earlier one is in flight.
 std::string SourceJob::describe_part(const Active& active) const {
-  const std::vector<std::uint32_t> ranks =
-      has_group(active.task) ? missing(active) : std::vector<std::uint32_t>();
+  const std::vector<RankId> ranks = has_group(active.task) ? missing(active) : std::vector<RankId>();
   const std::uint32_t number = active.parts_ended + 1;
   if (!ranks.empty())
     return fmt::format("part {} waits for {}, which did not launch it", number, some_ranks(ranks));
@@ -191,13 +190,13 @@ Time SourceJob::expected_end(const Active& active) const {
 }
 
 std::string SourceJob::describe_collective(const Active& active) const {
-  const std::vector<std::uint32_t> ranks = missing(active);
+  const std::vector<RankId> ranks = missing(active);
   if (ranks.empty()) return fmt::format(" is in flight among {} ranks", active.group->places.size());
   return fmt::format(" waits for {}, which did not reach it", some_ranks(ranks));
 }
 
 std::string SourceJob::describe_circuits(const Active& active) const {
-  const std::vector<std::uint32_t> ranks = missing(active);
+  const std::vector<RankId> ranks = missing(active);
   const std::size_t members = active.group->places.size();
   const std::string& circuits = source().circuits()[active.task.circuits().circuits].name;
   if (ranks.empty())
@@ -207,7 +206,7 @@ std::string SourceJob::describe_circuits(const Active& active) const {
 }
 
 std::string SourceJob::describe_pause(const Active& active) const {
-  const std::vector<std::uint32_t> ranks = missing(active);
+  const std::vector<RankId> ranks = missing(active);
   if (ranks.empty()) {
     return fmt::format(" begins {} s after the last of its {} ranks has reached it",
                        to_seconds(active.task.collective().pause), active.group->places.size());
@@ -216,8 +215,8 @@ std::string SourceJob::describe_pause(const Active& active) const {
 }
 
 // Returns the members that have not launched the communication, in ascending order.
-std::vector<std::uint32_t> SourceJob::missing(const Active& active) const {
-  std::vector<std::uint32_t> ranks;
+std::vector<RankId> SourceJob::missing(const Active& active) const {
+  std::vector<RankId> ranks;
   for (const auto& [rank, index] : active.group->places) {
     if (!has_launched_part(rank, active)) ranks.push_back(rank);
   }

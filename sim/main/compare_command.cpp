@@ -100,7 +100,8 @@ void write_json_file(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-// Returns the files that compare.json stands for: it is written last, beside compare.csv of any size.
+// Returns the other files of the comparison whose compare.json has this text, or nothing for another text.
+// compare.json is written last, so its presence means that they are complete.
 std::optional<std::vector<WrittenFile>> files_of_comparison(const std::string& text) {
   if (text.find("\"compared\": ") == std::string::npos) return std::nullopt;
   return std::vector<WrittenFile>{{"compare.csv", std::nullopt}};

@@ -1,8 +1,8 @@
 // JobTraffic: counts the payload bytes that each job sends between GPUs over the packet fabric. It exists
 // only in runs whose schedulers ask for it. All functions are called between events.
 //
-// Bytes are counted when their message is acknowledged. At the ends of iterations count() takes the sums, so
-// that the bytes of an iteration that is under way do not blur the mean.
+// Bytes are counted when their message is acknowledged. count() takes the sums at the ends of iterations,
+// so the mean has whole iterations only.
 #pragma once
 
 #include <cstdint>

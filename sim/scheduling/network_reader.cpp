@@ -80,7 +80,8 @@ NetworkView NetworkReader::view(Time now, ViewFields wanted) {
   return view;
 }
 
-// A port that transmits at the end of a period counts up to there.
+// Sets the share of the last period in which each port transmitted. A transmission that goes on at the end of
+// the period counts up to there.
 void NetworkReader::find_loads(Time now) {
   const ViewClock& clock = keeper_.clock(ViewField::loads);
   const Time end = clock.seen(now), begin = end - clock.every();

@@ -21,7 +21,7 @@
 namespace netsim {
 
 enum class ViewField : std::uint8_t {
-  // The network tells schedulers above it:
+  // Fields about the network, for schedulers of flows, tasks and jobs:
   topology,  // the ports that a flow passes, its other paths, and the rates of links
   loads,     // the share of each link's rate that packets used
   queues,    // the bytes that wait at each port
@@ -29,7 +29,7 @@ enum class ViewField : std::uint8_t {
   failures,  // links and hosts that are down
   circuits,  // circuits that are set up
   stalls,    // which communication waits for which peer, and for how long
-  // The demand tells schedulers below it:
+  // Fields about what jobs send and compute, for schedulers of flows and tasks, and of jobs:
   sizes,      // the bytes of each flow: all, and those that are left
   coming,     // communications that will begin, with their expected times
   deadlines,  // the times by which communications and jobs should end

@@ -1,27 +1,11 @@
 #include "sim/simulation/simulation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
-#include "sim/core/input_file.h"
 #include "sim/simulation/used_views.h"
 
 namespace netsim {
-namespace {
-
-constexpr std::uint64_t kSlice = 200'000;      // events between two checks of the watch: about 25 ms
-constexpr std::uint64_t kSliceSamples = 1000;  // samples between two checks of the watch
-
-using WallClock = std::chrono::steady_clock;
-
-double seconds_since(WallClock::time_point start) {
-  return std::chrono::duration<double>(WallClock::now() - start).count();
-}
-
-}  // namespace
 
 Simulation::Simulation(SimulationSetup setup)
     : setup_(std::move(setup)),
@@ -67,8 +51,9 @@ Simulation::Simulation(SimulationSetup setup)
                                             system_.cluster(), system_.executor(), system_.packets());
   choices_ = std::make_unique<RecordedChoices>(*jobs_, system_.executor(), system_.cluster(),
                                                system_.packets() != nullptr);
-  stall_ = std::make_unique<StallCheck>(system_.engine(), *jobs_, *manager_, system_.packets());
   open_outputs();
+  loop_ = std::make_unique<RunLoop>(system_.engine(), *jobs_, *manager_, system_.packets(), sampler_.get(),
+                                    setup_.workload.text());
 }
 
 bool Simulation::has_nic_priorities() const {
@@ -159,33 +144,6 @@ void Simulation::begin() {
       });
 }
 
-// If nothing else makes progress, only checks at simulated times tell whether the run is stalled.
-bool Simulation::step(Time until) {
-  if (manager_->done() || stall_->stalled() || deadlocked()) return false;
-  if (slice(std::min(until, stall_->next()))) return true;
-  const Time next = next_time();
-  if (next == kNever) return call_schedulers();
-  if (next > until) return false;
-  stall_->check(next);
-  return !stall_->stalled();
-}
-
-Time Simulation::next_time() const {
-  return std::min(system_.engine().next_time(), system_.engine().next_interval());
-}
-
-// Calls the task schedulers once more when nothing is pending and jobs are not done. Returns whether that has
-// made events; the next step executes them.
-bool Simulation::call_schedulers() {
-  Engine& engine = system_.engine();
-  if (called_schedulers_at_ == engine.executed()) return false;
-  const Time now = engine.now();
-  engine.call_at(now, [this] { jobs_->call_schedulers(); });
-  engine.run(now);
-  called_schedulers_at_ = engine.executed();
-  return engine.pending() > 0;
-}
-
 SimulationState Simulation::state() const {
   SimulationState state;
   state.now = system_.engine().now();
@@ -203,7 +161,7 @@ SimulationState Simulation::state() const {
 Results Simulation::run(const Watch& watch) {
   const WallClock::time_point start = WallClock::now();
   begin();
-  const Outcome outcome = play(watch);
+  const Outcome outcome = loop_->play(watch, *progress_);
   Results results = end(outcome, watch);
   results.wall_seconds = seconds_since(start);
   return results;
@@ -213,14 +171,16 @@ Results Simulation::results(Time until) {
   Watch watch;
   watch.until = until;
   if (manager_->done()) return end(Outcome::done, watch);
-  const bool stalled = stall_->stalled() || deadlocked() || next_time() == kNever;
-  return end(stalled ? Outcome::stalled : until != kNever ? Outcome::limit : Outcome::interrupted, watch);
+  return end(loop_->stalled()  ? Outcome::stalled
+             : until != kNever ? Outcome::limit
+                               : Outcome::interrupted,
+             watch);
 }
 
 Results Simulation::end(Outcome outcome, const Watch& watch) {
-  if (outcome == Outcome::done) settle(watch);
+  if (outcome == Outcome::done) loop_->settle(watch);
   if (system_.packets() != nullptr) system_.packets()->report_unacknowledged();
-  if (sampler_ != nullptr) finish_samples(outcome, watch.until);
+  loop_->finish_samples(outcome, watch.until);
   return build_results(parts(), outcome, watch.until);
 }
 
@@ -249,73 +209,6 @@ Prediction Simulation::predict(double seconds, const Watch& watch) {
     prediction.gpu_memory.push_back({plan.name, peak, system_.models().memory_of(plan.gpus[peak.rank])});
   }
   return prediction;
-}
-
-bool Simulation::slice(Time until) {
-  Engine& engine = system_.engine();
-  if (sampler_ == nullptr) return engine.run_some(kSlice, until) > 0;
-  const std::uint64_t before = engine.executed();
-  std::uint64_t samples = 0;
-  while (engine.executed() - before < kSlice && samples < kSliceSamples) {
-    if (sampler_->quiet()) {
-      const Time next = next_time();
-      if (next == kNever || next > until) break;
-      sampler_->skip_to(next);
-    }
-    const std::uint64_t left = kSlice - (engine.executed() - before);
-    if (engine.run_some(left, std::min(until, sampler_->next())) >= left) break;
-    if (engine.stopped() || next_time() == kNever || sampler_->next() > until) break;
-    sampler_->sample();
-    ++samples;
-  }
-  return engine.executed() > before || samples > 0;
-}
-
-// Samples the interval of the last event. If the run was cut, only the interval's part up to the cut is
-// sampled.
-void Simulation::finish_samples(Outcome outcome, Time cut) {
-  if (next_time() == kNever) {
-    sampler_->sample();
-  } else {
-    sampler_->finish(outcome == Outcome::limit ? cut : system_.engine().now());
-  }
-}
-
-Outcome Simulation::play(const Watch& watch) {
-  WallClock::time_point reported = WallClock::now();
-  while (!manager_->done()) {
-    if (watch.interrupted && watch.interrupted()) return Outcome::interrupted;
-    if (!naming_step(watch.until)) {
-      const Time next = next_time();
-      const bool beyond = next != kNever && next > watch.until;
-      return beyond && !deadlocked() ? Outcome::limit : Outcome::stalled;
-    }
-    if (watch.report && seconds_since(reported) >= watch.report_every) {
-      watch.report(progress_->advance());
-      reported = WallClock::now();
-    }
-  }
-  return Outcome::done;
-}
-
-// Executes a step. An error in a task names the job's file.
-bool Simulation::naming_step(Time until) {
-  const std::vector<JobDescription>& jobs = manager_->descriptions();
-  return naming_file(jobs.size() == 1 ? jobs.front().file : setup_.workload.text(),
-                     [&] { return step(until); });
-}
-
-// Executes the events that finished jobs left. All timers of the network end by themselves.
-void Simulation::settle(const Watch& watch) {
-  while (slice(kNever)) {
-    if (watch.interrupted && watch.interrupted()) return;
-  }
-  if (system_.packets() == nullptr) return;
-  const NetworkCounters network = system_.packets()->counters();
-  NETSIM_CHECK(network.bytes_sent == network.bytes_delivered,
-               fmt::format("{} bytes sent, {} delivered", network.bytes_sent, network.bytes_delivered));
-  NETSIM_CHECK(network.pfc_pauses == network.pfc_resumes,
-               fmt::format("{} pauses, {} resumes", network.pfc_pauses, network.pfc_resumes));
 }
 
 void Simulation::finish_files(const Results& results, const RunText* text) {

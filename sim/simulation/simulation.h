@@ -27,7 +27,7 @@
 #include "sim/scheduling/scheduling_intervals.h"
 #include "sim/scheduling/view_keeper.h"
 #include "sim/simulation/results_builder.h"
-#include "sim/simulation/stall_check.h"
+#include "sim/simulation/run_loop.h"
 #include "sim/simulation/system.h"
 #include "sim/workload/workload.h"
 
@@ -42,15 +42,6 @@ struct SimulationSetup {
   std::uint32_t threads = 0;       // 0: one for each core
   std::string output_directory;    // "": no files
   std::vector<std::string> notes;  // for Results::notes, from the reader of the configuration
-};
-
-// Watch: the limits and callbacks of a run. The functions may be empty; they are called between slices of
-// events.
-struct Watch {
-  Time until = kNever;                // later events are not executed
-  std::function<bool()> interrupted;  // true: ends the run with a report of the work done so far
-  std::function<void(const Advance&)> report;
-  double report_every = 0.1;  // seconds of wall time between two reports, and before the first
 };
 
 // SimulationState: the state of a simulation between two steps.
@@ -87,7 +78,7 @@ class Simulation {
   void begin();
   // Executes some events, none after `until`. Returns false if it executed none: all is done, nothing is left
   // before `until` (see state()), or the run is stuck.
-  bool step(Time until = kNever);
+  bool step(Time until = kNever) { return loop_->step(until); }
   SimulationState state() const;
   // Returns the results so far. `until` is the time at which a run that is not done was cut.
   Results results(Time until = kNever);
@@ -119,19 +110,8 @@ class Simulation {
   bool has_nic_priorities() const;
   void measure_traffic();
   void open_outputs();
-  // Executes a slice of events up to `until` and takes samples on the way. Returns false if there was no
-  // event and no sample.
-  bool slice(Time until);
-  bool naming_step(Time until);
-  // Returns the time of the next event, call or scheduling interval, or kNever where nothing is left to do.
-  Time next_time() const;
-  bool call_schedulers();
-  Outcome play(const Watch& watch);
-  void settle(const Watch& watch);
-  void finish_samples(Outcome outcome, Time cut);
   Results end(Outcome outcome, const Watch& watch);
   RunParts parts() const;
-  bool deadlocked() const { return system_.packets() != nullptr && system_.packets()->deadlocked(); }
 
   Stopwatch since_creation_;
   SimulationSetup setup_;
@@ -148,12 +128,11 @@ class Simulation {
   std::unique_ptr<JobTraffic> traffic_;  // null: no scheduler needs it
   std::unique_ptr<RunProgress> progress_;
   std::unique_ptr<RecordedChoices> choices_;
-  std::unique_ptr<StallCheck> stall_;
+  std::unique_ptr<RunLoop> loop_;
   // Pass the ranks' records, and those of the operations' messages, to the jobs' statistics.
   std::unique_ptr<JournalReader> journal_, transfers_;
   std::uint32_t journal_reader_ = 0, transfer_reader_ = 0;
   IterationCallback on_iteration_;
-  std::uint64_t called_schedulers_at_ = UINT64_MAX;  // events executed after call_schedulers()
 };
 
 }  // namespace netsim

@@ -27,7 +27,7 @@ class IdealEndpoint final : public Endpoint {
   bool set_rate(const MessageHandle& message, BitRate rate) override;
   bool set_path(const MessageHandle& message, std::uint32_t path_hint) override;
   Bytes left(const MessageHandle& message) const override;
-  void tell_delays() override {}  // only the delay itself exists, and it is always reported
+  void tell_delays() override {}  // each delivery tells its propagation delay anyway; there is no other
   Reach reach(GpuId source, GpuId destination) const override {
     return source == destination ? Reach::self : Reach::ideal;
   }

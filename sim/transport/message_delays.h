@@ -27,8 +27,9 @@ struct PortDelay {
 // The delays add up to the message's time or less. The rest is time at the sender: for its window or pacing,
 // for earlier messages, or for a retransmission.
 struct MessageDelays {
-  Time propagation = 0;  // of the first byte in an idle network
-  // Valid until the next delivery. The slowest port comes first, then the others in the order of the way.
+  Time propagation = 0;  // time of the first byte in an idle network
+  // The delays at ports. The slowest port comes first, then the others in the order of the path. The span is
+  // valid until the next delivery.
   std::span<const PortDelay> ports;
 };
 

@@ -71,7 +71,7 @@ struct TransportState {
   ReservedArray<PaceLimits> pace_limits;   // for queue pairs with `limited`
   // Levels of priority in injectors; only with nic_levels > 1.
   ReservedArray<std::uint8_t> levels;
-  // Only for selective repeat.
+  // States of senders and receivers with selective repeat; empty for other kinds of reliability.
   ReservedArray<SelectiveSender> selective_senders;
   ReservedArray<SelectiveReceiver> selective_receivers;
   // Only for ReliabilityPlan::own. Each half's state has reliability_stride / 2 bytes, first the sender's.

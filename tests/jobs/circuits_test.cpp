@@ -295,7 +295,7 @@ std::string random_phases(RandomStream& random, std::uint32_t ranks) {
   return text + "]}";
 }
 
-TEST(CircuitTasks, AreTheSameInAnyNumberOfSetsAndThreads) {
+TEST(CircuitThreads, DoNotShowInAnyNumberOfSets) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     RandomStream random(seed, "phases");
     const auto ranks = static_cast<std::uint32_t>(4 + random.below(3));

@@ -147,7 +147,8 @@ TEST_F(JobPhases, AreThoseThatTheJobGives) {
   EXPECT_THAT(on_trunk(0), ElementsAre(DemandArc{kMillisecond, 2 * kMillisecond, 50 * kGbps}));
 }
 
-TEST_F(JobPhases, AreTheSameForAnyNumberOfSets) {
+using JobPhaseThreads = JobPhases;
+TEST_F(JobPhaseThreads, DoNotShow) {
   run(job("a") + job("b", "arrival: 300 us, "));
   const auto one = seen();
   run(job("a") + job("b", "arrival: 300 us, "), 2);

@@ -927,7 +927,7 @@ struct RunInSets {
   Time end = 0;
 };
 
-TEST(Job, IsTheSameInAnyNumberOfSets) {
+TEST(JobThreads, DoNotShowInAnyNumberOfSets) {
   EXPECT_TRUE(rc::check([](std::uint64_t seed) {
     RandomStream random(seed, "sets");
     const ScriptedSource source = random_source(random);

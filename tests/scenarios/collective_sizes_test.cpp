@@ -141,7 +141,7 @@ TEST(CollectiveSizes, OfOneSizeAreTimedFromTheFirstStartToTheLastEnd) {
   EXPECT_LT(results.collectives[0].time, 3 * one.collectives[0].time);
 }
 
-TEST(CollectiveSizes, AreTheSameForAllSetsAndThreads) {
+TEST(CollectiveSizeThreads, DoNotShowInAnyNumberOfSets) {
   const std::string cluster = "topology: {kind: fat_tree, k: 4, rate: 100 Gbps}\nhost: single_nic\n";
   const std::string workload =
       "{kind: collective, collective: reduce, sizes: {from: 8 KiB, to: 32 KiB}, repeat: 2, algorithms: "

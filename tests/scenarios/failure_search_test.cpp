@@ -370,7 +370,7 @@ void search_several(int count) {
 TEST(FailureSearch, SeveralFailures) { search_several(5); }
 TEST(LongFailureSearch, SeveralFailures) { search_several(120); }
 
-TEST(FailureSearch, IsTheSameOnAllThreadsAndSets) {
+TEST(FailureSearchThreads, DoNotShowInAnyNumberOfSets) {
   for (const Setting& setting : {kSettings[1], kSettings[2], kSettings[4]}) {
     Search search(setting);
     const Time end = search.whole().end;

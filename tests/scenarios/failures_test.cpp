@@ -157,7 +157,7 @@ TEST(Failures, OfOtherHostsAreNothing) {
   EXPECT_EQ(late.fingerprints.results, test.whole.fingerprints.results);
 }
 
-TEST(Failures, AreTheSameOnAllThreads) {
+TEST(FailureThreads, DoNotShow) {
   Middle test;
   const Results one = test.job.run(at(test.failure)), three = test.job.run(at(test.failure), 3);
   EXPECT_EQ(one.fingerprints.results, three.fingerprints.results);

@@ -201,7 +201,8 @@ TEST_P(JobTraces, GiveNoGpuTwiceAndConserveWork) {
   }
 }
 
-TEST_P(JobTraces, DoNotDependOnSetsAndThreads) {
+using JobTraceThreads = JobTraces;
+TEST_P(JobTraceThreads, DoNotShowInAnyNumberOfSets) {
   write_trace(30);
   const Results one = run(GetParam());
   const Results other = run(GetParam(), 8, 2);
@@ -213,10 +214,11 @@ TEST_P(JobTraces, DoNotDependOnSetsAndThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, JobTraces,
-                         ::testing::Values("fifo", "{kind: fifo, backfill: true}", "srsf",
-                                           "{kind: srsf, move: 300 us}", "{kind: las, threshold: 0.02}",
-                                           "sla"));
+const auto kSchedulers =
+    ::testing::Values("fifo", "{kind: fifo, backfill: true}", "srsf", "{kind: srsf, move: 300 us}",
+                      "{kind: las, threshold: 0.02}", "sla");
+INSTANTIATE_TEST_SUITE_P(All, JobTraces, kSchedulers);
+INSTANTIATE_TEST_SUITE_P(All, JobTraceThreads, kSchedulers);
 
 }  // namespace
 }  // namespace netsim::job_schedulers_test

@@ -279,7 +279,7 @@ TEST(Jobs, OneThatUntilCutsOffIsNotDoneAndOneBeyondItHasNotBegun) {
   EXPECT_EQ(results.jobs[2].tasks_done, 0U);
 }
 
-TEST(Jobs, SixteenOnAClusterOf128GpusAreTheSameInAnyNumberOfThreads) {
+TEST(JobsThreads, DoNotShowInSixteenJobsOn128Gpus) {
   std::vector<std::string> entries;
   entries.reserve(16);
   for (int job = 0; job < 16; ++job) {

@@ -160,7 +160,7 @@ TEST(QueuedJobs, NeverShareAGpuAndBeginInOrder) {
   }
 }
 
-TEST(QueuedJobs, DoNotDependOnThreadsAndSets) {
+TEST(QueuedJobThreads, DoNotShowInAnyNumberOfSets) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const Queued queued(random_jobs(seed));
     const Results one = queued.run(cluster(", engine: {sets: 1}"));
@@ -247,7 +247,8 @@ std::string training(const std::string& name) {
 }
 
 // Five GPUs for two jobs of four. The first goes on with the fifth when a host fails, which stays out of use.
-TEST(QueuedJobs, DoNotGetAFailedHost) {
+// Two threads give the same run.
+TEST(QueuedJobThreads, DoNotShowWhereAHostFails) {
   const Queued queued(training("one") + training("two"));
   const auto run = [&](const std::string& failures, std::uint32_t threads) {
     return queued.run(

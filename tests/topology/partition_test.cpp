@@ -94,7 +94,7 @@ void expect_sound(const Graph& graph, const Partition& p) {
   }
 }
 
-TEST(Partition, IsSoundForEveryShapeNumberOfSetsAndThreads) {
+TEST(Partition, IsSoundForEveryShapeAndNumberOfSets) {
   for (const Shape& shape : shapes()) {
     SCOPED_TRACE(shape.name);
     const Cluster cluster = cluster_of(shape.yaml);

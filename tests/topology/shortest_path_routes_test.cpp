@@ -27,7 +27,7 @@ std::uint64_t digest(const Cluster& cluster, const Routes& routes, std::size_t f
 }
 
 // Named for the runs under ThreadSanitizer.
-TEST(ThreadsShortestPathRoutes, AreTheSameInAnyOrderAndFromSeveralThreads) {
+TEST(ShortestPathThreads, FindTheSameRoutesInAnyOrder) {
   const Cluster cluster = cluster_of(kGraph);
   const std::uint64_t expected = digest(cluster, *shortest_path_routes(cluster.graph, cluster.nics), 0);
   const auto shared = shortest_path_routes(cluster.graph, cluster.nics);

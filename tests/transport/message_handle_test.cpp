@@ -706,7 +706,7 @@ TEST(AnyScript, WithinHostsAndOverPcieToo) {
 }
 
 // The sets that the network is cut into, and the threads, decide nothing.
-TEST(AnyScript, IsTheSameInAnyNumberOfSets) {
+TEST(AnyScriptThreads, DoNotShowInAnyNumberOfSets) {
   const Time end = 30 * kMicrosecond;
   const std::string cluster =
       "topology: {kind: fat_tree, k: 4, rate: 100 Gbps, delay: 1 us}\n"

@@ -38,7 +38,7 @@ bool is_credited(const Plan& plan, const Partner& from) {
   return !turn || turn->up.members < turn->down.members;
 }
 
-// Returns the rank that a message goes to. For a AggregationGroup it is any other rank, because the message
+// Returns the rank that a message goes to. For an AggregationGroup it is any other rank, because the message
 // through its switch costs the sender the same.
 std::uint32_t rank_of(const Plan& plan, std::uint32_t rank, const Partner& to) {
   if (to.aggregation == kNoIndex) return to.rank;

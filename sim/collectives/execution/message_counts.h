@@ -12,7 +12,7 @@
 namespace netsim {
 
 // The number of the other end of a connection. It is a rank of the plan, or kAggregationPeer with the number
-// of a AggregationGroup.
+// of an AggregationGroup.
 inline constexpr std::uint32_t kAggregationPeer = 1U << 31;
 constexpr std::uint32_t peer_of(const Partner& partner) {
   return partner.aggregation != kNoIndex ? kAggregationPeer | partner.aggregation : partner.rank;

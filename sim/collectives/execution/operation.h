@@ -107,7 +107,7 @@ struct Operation {
   // Returns whether the acknowledgement of a message or credit of this rank frees its slot. That holds for
   // data whose sum goes to other GPUs only (in-network all-reduce).
   bool is_freed_when_sent(const Message& message) const;
-  // Returns whether the thread block is the head of a AggregationGroup, and not a member.
+  // Returns whether the thread block is the head of an AggregationGroup, and not a member.
   bool is_head(std::uint32_t aggregation, std::uint32_t block) const {
     return plan->aggregation(aggregation).is_head(thread_blocks[block].rank, block % blocks_per_channel);
   }

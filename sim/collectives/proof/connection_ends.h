@@ -1,5 +1,5 @@
 // ConnectionEnds: the connections that a step sends on or receives from, as pairs of numbers. A thread block
-// has its number in Blocks. A AggregationGroup has a number after all thread blocks. Each of its members has
+// has its number in Blocks. An AggregationGroup has a number after all thread blocks. Each of its members has
 // a connection with it in each direction; the head uses all of them.
 #pragma once
 

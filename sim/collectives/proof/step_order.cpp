@@ -41,7 +41,7 @@ void StepOrder::extend(Sparse& past, Reached reached) {
   }
 }
 
-// Adds the sender of the message that a step receives from a AggregationGroup. A member's copy was sent by
+// Adds the sender of the message that a step receives from an AggregationGroup. A member's copy was sent by
 // the head. For a head's sum it is the addend of `rank`, if that is a member. The k-th receive belongs to the
 // k-th send.
 void StepOrder::push_part(std::uint32_t rank, BlockAt at, std::uint32_t index, std::uint32_t number) {

@@ -163,7 +163,7 @@ class StepCheck {
   std::vector<Sender> senders_;  // by rank
 };
 
-// Returns an empty string, or the error in a AggregationGroup.
+// Returns an empty string, or the error in an AggregationGroup.
 std::string check_group(const Plan& plan, const AggregationGroup& aggregation) {
   if (aggregation.head >= plan.ranks() || aggregation.head_block >= plan.blocks(aggregation.head))
     return "there is no such head";

@@ -84,8 +84,8 @@ class Perfetto final : public ResultSink,
     Track track;
     TaskId task;
   };
-  // Waiting: a task that ended. The slices of a track are written in order, because an end closes the slice
-  // that began last where times are equal. So they wait for collectives before them.
+  // Waiting: a task that ended and is not written yet. The slices of a track are written in order, because an
+  // end closes the slice that began last where times are equal. So a task waits for collectives before it.
   struct Waiting {
     TaskRecord record;
     bool ready;
@@ -140,7 +140,7 @@ void Perfetto::add(const TaskRecord& record) {
                [this](const Member& member, const LibraryChoice* choice) { end(member, choice); });
 }
 
-// The collective of a member has ended, or the run has.
+// Called when the collective of a member has ended, or when the run has; `choice` is then null.
 void Perfetto::end(const Member& member, const LibraryChoice* choice) {
   for (Waiting& task : waiting_[member.track]) {
     if (task.record.task.id != member.task) continue;

@@ -40,7 +40,7 @@ class HostWays {
   class Search;
 
   const Cluster& cluster_;
-  std::vector<std::uint32_t> rails_;  // by node: HostPort::rail of a NIC; kNoIndex: the node is none
+  std::vector<std::uint32_t> rails_;  // by node: HostPort::rail of a NIC; kNoIndex: the node is not a NIC
 };
 
 }  // namespace netsim

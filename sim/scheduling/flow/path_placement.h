@@ -22,7 +22,8 @@ class PathPlacement {
   // by index. Paths over links that are down (NetworkView::down) are left out where a flow has others.
   std::vector<std::uint32_t> place(const FlowsView& view, std::span<const std::size_t> flows,
                                    std::span<const BitRate> demand);
-  // Adds the load of a flow on the path that it has, before place().
+  // Adds a flow that keeps its path to the load of that path. It is called before place(), which chooses the
+  // paths of other flows.
   void add_load(const FlowsView& view, const FlowView& flow, std::uint32_t hint, BitRate demand);
 
  private:

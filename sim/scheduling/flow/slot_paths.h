@@ -1,4 +1,5 @@
-// SlotPaths: the paths of flows as the arbiter of slots wants them. Private to sim/scheduling/flow.
+// SlotPaths: finds the paths of flows, with the times of their ports, for SlotArbiter. Private to
+// sim/scheduling/flow.
 #pragma once
 
 #include <cstdint>

@@ -157,7 +157,8 @@ void CassiniAlignment::align(const Group& group, Time now, Jobs jobs, JobDecisio
   if (group.shifts.empty() || !std::all_of(group.shifts.begin(), group.shifts.end(), is_ready)) return;
   const JobState& anchor = state_of(group.anchor, jobs);
   const Time period = on_circle(anchor.phases->iteration);
-  if (now - anchor.iteration_began > period) return;  // its next begin is late, and tells where it is
+  if (now - anchor.iteration_began > period)
+    return;  // its next iteration should have begun; its begin gives the new origin
   const Time origin = anchor.iteration_began - period * (anchor.iterations_done - group.since);
   Time anchor_shift = 0;
   for (const JobShift& shift : group.shifts)

@@ -2,7 +2,7 @@
 // they are measured in an iteration of the job. The JobManager owns it, where the job scheduler asks for
 // phases (JobNeeds::phases). It is used between events only.
 //
-// Phases are kept by rank, so that they can be told for other GPUs, too.
+// Phases are stored by rank. phases_on() can therefore tell those of a placement that the job does not have.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,8 @@ class PhaseBook {
   };
   struct KnownJob {
     bool given = false;
-    Time measured = -1;    // end of the last iteration that was looked at; its notes may be forgotten since
+    Time measured =
+        -1;  // end of the last iteration that was measured; notes up to there may have been forgotten
     IterationPhases here;  // on the GPUs that it holds
     std::vector<RankDemand> demands;
     std::vector<DemandArc> given_arcs;

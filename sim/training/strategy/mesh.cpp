@@ -62,7 +62,7 @@ std::uint32_t Mesh::coordinate(RankId rank, const std::string& axis) const {
   return coordinate;
 }
 
-std::uint32_t Mesh::moved(RankId rank, const std::string& axis, std::uint32_t coordinate) const {
+RankId Mesh::moved(RankId rank, const std::string& axis, std::uint32_t coordinate) const {
   for (const std::uint32_t part : plain_axes_.at(axis)) {
     rank = grid_.moved(rank, part, coordinate % axes_[part].size);
     coordinate /= axes_[part].size;
@@ -70,8 +70,9 @@ std::uint32_t Mesh::moved(RankId rank, const std::string& axis, std::uint32_t co
   return rank;
 }
 
-std::vector<std::uint32_t> Mesh::group_of(RankId rank, const std::string& axis) const {
-  std::vector<std::uint32_t> ranks;
+std::vector<RankId> Mesh::group_of(RankId rank, const std::string& axis) const {
+  std::vector<RankId> ranks;
+  ranks.reserve(size(axis));
   for (std::uint32_t i = 0; i < size(axis); ++i) ranks.push_back(moved(rank, axis, i));
   return ranks;
 }
@@ -81,7 +82,7 @@ void Mesh::lay_out(std::vector<StageStart> starts) {
   starts_ = std::move(starts);
 }
 
-std::uint32_t Mesh::job_rank(RankId rank) const {
+RankId Mesh::job_rank(RankId rank) const {
   if (!laid_out()) return rank;
   const std::uint32_t of_stage = ranks() / axes_.back().size;
   return starts_[rank / of_stage].first + rank % of_stage;
@@ -105,8 +106,8 @@ void Mesh::declare(ProgramBuilder& builder) const {
 // Returns the groups that the program would make of the mesh's axes, as lists of the job's ranks.
 GroupExpression Mesh::in_job(GroupExpression group) const {
   if (!laid_out()) return group;
-  grid_.each_group(group.axes, [&](std::vector<std::uint32_t> members) {
-    for (std::uint32_t& member : members) member = job_rank(member);
+  grid_.each_group(group.axes, [&](std::vector<RankId> members) {
+    for (RankId& member : members) member = job_rank(member);
     group.lists.push_back(std::move(members));
   });
   group.axes.clear();

@@ -38,7 +38,7 @@ class Mesh {
   void lay_out(std::vector<StageStart> starts);
   bool laid_out() const { return !starts_.empty(); }
   // Return the job's rank and the job's stage of a rank of the mesh.
-  std::uint32_t job_rank(RankId rank) const;
+  RankId job_rank(RankId rank) const;
   std::uint32_t stage(RankId rank) const;
   // Returns whether the stage is one of the mesh's.
   bool has_stage(std::uint32_t stage) const;
@@ -49,9 +49,9 @@ class Mesh {
   std::uint32_t size(const std::string& axis) const;
   std::uint32_t coordinate(RankId rank, const std::string& axis) const;
   // Returns the rank with another coordinate on one axis and the same on all others.
-  std::uint32_t moved(RankId rank, const std::string& axis, std::uint32_t coordinate) const;
+  RankId moved(RankId rank, const std::string& axis, std::uint32_t coordinate) const;
   // Returns the ranks that agree with a rank on all other axes, by coordinate.
-  std::vector<std::uint32_t> group_of(RankId rank, const std::string& axis) const;
+  std::vector<RankId> group_of(RankId rank, const std::string& axis) const;
 
   // Declares the plain axes in a program, which numbers ranks in the same order. Declares nothing for a mesh
   // that is laid out, whose ranks are numbered along the one axis of its job.

@@ -15,13 +15,13 @@ namespace {
 
 using TileExtent = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-bool contains(const std::vector<std::uint32_t>& numbers, std::uint32_t number) {
-  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+bool contains(const std::vector<GpuId>& gpus, GpuId gpu) {
+  return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
-// Returns the number with the least load; of equal ones the first.
-std::uint32_t least_loaded(const std::vector<std::uint32_t>& numbers, const std::vector<Bytes>& loads) {
-  return *std::min_element(numbers.begin(), numbers.end(),
-                           [&](std::uint32_t a, std::uint32_t b) { return loads[a] < loads[b]; });
+// Returns the GPU or host with the least load; of equal ones the first.
+template <class Id>
+Id least_loaded(const std::vector<Id>& ids, const std::vector<Bytes>& loads) {
+  return *std::min_element(ids.begin(), ids.end(), [&](Id a, Id b) { return loads[a] < loads[b]; });
 }
 
 // Stretch: a range [from, to) of one dimension between two neighbouring boundaries of either mesh, and the
@@ -45,8 +45,8 @@ std::vector<Stretch> stretches(std::int64_t length, std::uint32_t source, std::u
 }
 
 // Returns the GPUs that have these parts of all dimensions.
-std::vector<std::uint32_t> gpus_with(const ShardedMesh& mesh, const std::vector<std::uint32_t>& parts) {
-  std::vector<std::uint32_t> gpus;
+std::vector<GpuId> gpus_with(const ShardedMesh& mesh, const std::vector<std::uint32_t>& parts) {
+  std::vector<GpuId> gpus;
   for (GpuId gpu = 0; gpu < mesh.gpus(); ++gpu) {
     bool has = true;
     for (std::size_t d = 0; d < parts.size(); ++d) has = has && mesh.part(d, gpu) == parts[d];
@@ -90,13 +90,13 @@ class Planner {
   // Each slice is sent by the holder with the least to send so far (Alpa's load balance of sends).
   void send_to_each() {
     for (std::uint32_t s = 0; s < slices().size(); ++s) {
-      for (const std::uint32_t receiver : slices()[s].receivers) send(s, receiver, 0, slices()[s].bytes);
+      for (const GpuId receiver : slices()[s].receivers) send(s, receiver, 0, slices()[s].bytes);
     }
   }
 
   void send_parts_and_gather() {
-    const std::vector<std::vector<std::uint32_t>> groups = groups_of_hosts();
-    for (const std::vector<std::uint32_t>& group : groups) {
+    const std::vector<std::vector<GpuId>> groups = groups_of_hosts();
+    for (const std::vector<GpuId>& group : groups) {
       for (std::uint32_t s = 0; s < slices().size(); ++s) {
         if (!contains(slices()[s].receivers, group.front())) continue;
         const auto parts = static_cast<Bytes>(group.size());
@@ -106,7 +106,7 @@ class Planner {
         }
       }
     }
-    for (const std::vector<std::uint32_t>& group : groups) {
+    for (const std::vector<GpuId>& group : groups) {
       if (group.size() == 1) continue;
       ReshardingStep step;
       step.kind = ReshardingStep::Kind::gather;
@@ -131,7 +131,7 @@ class Planner {
       return;
     }
     for (const std::uint32_t slice : order) {
-      const std::vector<std::uint32_t> hosts = hosts_with(slice);
+      const std::vector<HostId> hosts = hosts_with(slice);
       broadcast(slice,
                 balance == ReshardingBalance::none ? hosts.front() : least_loaded(hosts, sent_by_host_));
     }
@@ -139,34 +139,34 @@ class Planner {
 
  private:
   const std::vector<ReshardingSlice>& slices() const { return plan_.slices; }
-  std::uint32_t receiving_host(GpuId gpu) const { return plan_.destination.host(gpu); }
-  std::uint32_t sending_host(GpuId gpu) const { return plan_.source.host(gpu); }
+  HostId receiving_host(GpuId gpu) const { return plan_.destination.host(gpu); }
+  HostId sending_host(GpuId gpu) const { return plan_.source.host(gpu); }
 
-  void send(std::uint32_t slice, std::uint32_t receiver, Bytes begin, Bytes end) {
+  void send(std::uint32_t slice, GpuId receiver, Bytes begin, Bytes end) {
     if (begin == end) return;
-    const std::uint32_t sender = least_loaded(slices()[slice].holders, sent_by_gpu_);
+    const GpuId sender = least_loaded(slices()[slice].holders, sent_by_gpu_);
     sent_by_gpu_[sender] += end - begin;
     plan_.steps.push_back({ReshardingStep::Kind::message, slice, sender, {receiver}, begin, end});
   }
 
   // Returns the groups of GPUs of a host that need the same tile.
-  std::vector<std::vector<std::uint32_t>> groups_of_hosts() const {
+  std::vector<std::vector<GpuId>> groups_of_hosts() const {
     const ShardedMesh& mesh = plan_.destination;
-    std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::vector<std::uint32_t>> groups;
+    std::map<std::pair<HostId, std::vector<std::uint32_t>>, std::vector<GpuId>> groups;
     for (GpuId gpu = 0; gpu < mesh.gpus(); ++gpu) {
       std::vector<std::uint32_t> tile;
       for (std::size_t d = 0; d < mesh.division.size(); ++d) tile.push_back(mesh.part(d, gpu));
       groups[{receiving_host(gpu), std::move(tile)}].push_back(gpu);
     }
-    std::vector<std::vector<std::uint32_t>> all;
+    std::vector<std::vector<GpuId>> all;
     all.reserve(groups.size());
     for (auto& [key, group] : groups) all.push_back(std::move(group));
     return all;
   }
 
-  std::vector<std::uint32_t> hosts_with(std::uint32_t slice) const {
-    std::vector<std::uint32_t> hosts;
-    for (const std::uint32_t holder : slices()[slice].holders) {
+  std::vector<HostId> hosts_with(std::uint32_t slice) const {
+    std::vector<HostId> hosts;
+    for (const GpuId holder : slices()[slice].holders) {
       if (hosts.empty() || hosts.back() != sending_host(holder)) hosts.push_back(sending_host(holder));
     }
     return hosts;
@@ -174,7 +174,8 @@ class Planner {
 
   // Placed: a broadcast that begins at a time, which is counted in bytes.
   struct Placed {
-    std::uint32_t slice = 0, host = 0;
+    std::uint32_t slice = 0;
+    HostId host = 0;
     Bytes start = 0;
   };
   struct Schedule {
@@ -187,17 +188,17 @@ class Planner {
     explicit Times(const MeshResharding& plan)
         : plan_(plan), sending_(plan.source.hosts(), 0), receiving_(plan.destination.hosts(), 0) {}
     // Returns the broadcast as early as a host that has the slice, and all hosts that need it, are free.
-    Placed earliest(std::uint32_t slice, const std::vector<std::uint32_t>& hosts) const {
+    Placed earliest(std::uint32_t slice, const std::vector<HostId>& hosts) const {
       Bytes free = 0;
-      for (const std::uint32_t receiver : plan_.slices[slice].receivers)
+      for (const GpuId receiver : plan_.slices[slice].receivers)
         free = std::max(free, receiving_[plan_.destination.host(receiver)]);
-      const std::uint32_t host = least_loaded(hosts, sending_);
+      const HostId host = least_loaded(hosts, sending_);
       return {slice, host, std::max(free, sending_[host])};
     }
     Bytes place(const Placed& placed) {
       const Bytes end = placed.start + plan_.slices[placed.slice].bytes;
       sending_[placed.host] = end;
-      for (const std::uint32_t receiver : plan_.slices[placed.slice].receivers)
+      for (const GpuId receiver : plan_.slices[placed.slice].receivers)
         receiving_[plan_.destination.host(receiver)] = end;
       return end;
     }
@@ -240,9 +241,9 @@ class Planner {
     std::vector<Bytes> in(plan_.destination.hosts(), 0);
     Bytes all = 0;
     for (const ReshardingSlice& slice : slices()) {
-      std::set<std::uint32_t> hosts;
-      for (const std::uint32_t receiver : slice.receivers) hosts.insert(receiving_host(receiver));
-      for (const std::uint32_t host : hosts) in[host] += slice.bytes;
+      std::set<HostId> hosts;
+      for (const GpuId receiver : slice.receivers) hosts.insert(receiving_host(receiver));
+      for (const HostId host : hosts) in[host] += slice.bytes;
       all += slice.bytes;
     }
     const Bytes senders = plan_.source.hosts();
@@ -266,12 +267,12 @@ class Planner {
     return std::move(best.placed);
   }
 
-  void broadcast(std::uint32_t s, std::uint32_t host) {
+  void broadcast(std::uint32_t s, HostId host) {
     const ReshardingSlice& slice = slices()[s];
-    std::vector<std::uint32_t> there;
+    std::vector<GpuId> there;
     std::copy_if(slice.holders.begin(), slice.holders.end(), std::back_inserter(there),
-                 [&](std::uint32_t holder) { return sending_host(holder) == host; });
-    const std::uint32_t sender = least_loaded(there, sent_by_gpu_);
+                 [&](GpuId holder) { return sending_host(holder) == host; });
+    const GpuId sender = least_loaded(there, sent_by_gpu_);
     sent_by_gpu_[sender] += slice.bytes;
     sent_by_host_[host] += slice.bytes;
     plan_.steps.push_back({ReshardingStep::Kind::broadcast, s, sender, slice.receivers, 0, slice.bytes});
@@ -384,14 +385,14 @@ std::string prove_resharding(const MeshResharding& plan) {
   };
   for (const ReshardingStep& step : plan.steps) {
     if (step.kind == ReshardingStep::Kind::gather) {
-      std::vector<std::tuple<std::uint32_t, std::uint32_t, Bytes, Bytes>> parts;  // owner, slice, begin, end
-      for (const std::uint32_t member : step.to) {
+      std::vector<std::tuple<GpuId, std::uint32_t, Bytes, Bytes>> parts;  // owner, slice, begin, end
+      for (const GpuId member : step.to) {
         for (const auto& [slice, intervals] : have.of(member)) {
           for (const auto& [begin, end] : intervals) parts.emplace_back(member, slice, begin, end);
         }
       }
       for (const auto& [owner, slice, begin, end] : parts) {
-        for (const std::uint32_t member : step.to) {
+        for (const GpuId member : step.to) {
           if (member != owner && !have.add(member, slice, begin, end))
             return name(slice, member) + " is there twice";
         }
@@ -401,7 +402,7 @@ std::string prove_resharding(const MeshResharding& plan) {
     if (!contains(plan.slices[step.slice].holders, step.from))
       return "GPU " + std::to_string(step.from) + " sends slice " + std::to_string(step.slice) +
              ", which it has not";
-    for (const std::uint32_t receiver : step.to) {
+    for (const GpuId receiver : step.to) {
       if (!have.add(receiver, step.slice, step.begin, step.end))
         return name(step.slice, receiver) + " is there twice";
     }

@@ -34,10 +34,10 @@ struct ShardedMesh {
   std::vector<std::vector<std::uint32_t>> division;
   // By GPU: the index of its host, from 0 on and never less than that of the GPU before. Empty: each row is a
   // host.
-  std::vector<std::uint32_t> hosts_of = {};
+  std::vector<HostId> hosts_of = {};
 
   std::uint32_t gpus() const { return rows * columns; }
-  std::uint32_t host(GpuId gpu) const { return hosts_of.empty() ? gpu / columns : hosts_of[gpu]; }
+  HostId host(GpuId gpu) const { return hosts_of.empty() ? HostId(gpu / columns) : hosts_of[gpu]; }
   std::uint32_t hosts() const { return hosts_of.empty() ? rows : hosts_of.back() + 1; }
   std::uint32_t size(std::uint32_t axis) const { return axis == 0 ? rows : columns; }
   // parts() returns into how many parts a dimension is divided, part() which of them a GPU has.
@@ -51,7 +51,7 @@ std::string parse_division(const std::string& spec, std::vector<std::vector<std:
 struct ReshardingSlice {
   std::vector<std::pair<std::int64_t, std::int64_t>> extent;  // by dimension: begin and end of the elements
   Bytes bytes = 0;
-  std::vector<std::uint32_t> holders, receivers;  // GPUs of the source mesh and of the destination mesh
+  std::vector<GpuId> holders, receivers;  // GPUs of the source mesh and of the destination mesh
 };
 
 // ReshardingStep: one communication. The steps of a GPU run one after the other, in the order of
@@ -64,9 +64,9 @@ struct ReshardingStep {
   };
   Kind kind = Kind::message;
   std::uint32_t slice = 0;
-  std::uint32_t from = 0;         // GPU of the source mesh
-  std::vector<std::uint32_t> to;  // GPUs of the destination mesh
-  Bytes begin = 0, end = 0;       // bytes of the slice; for a gather 0 and the bytes that each GPU has then
+  GpuId from = 0;            // GPU of the source mesh
+  std::vector<GpuId> to;     // GPUs of the destination mesh
+  Bytes begin = 0, end = 0;  // bytes of the slice; for a gather 0 and the bytes that each GPU has then
 };
 
 struct MeshResharding {

@@ -101,16 +101,17 @@ class StageReshardings::Maker {
   }
 
   // Returns the hosts of ranks, numbered from 0 on.
-  std::vector<std::uint32_t> hosts_of(const Ranks& ranks) const {
-    std::vector<std::uint32_t> hosts;
-    std::uint32_t host = 0;
+  std::vector<HostId> hosts_of(const Ranks& ranks) const {
+    std::vector<HostId> hosts;
+    hosts.reserve(ranks.size());
+    HostId host = 0;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (i > 0 && ranks[i] / how_.ranks_per_host != ranks[i - 1] / how_.ranks_per_host) ++host;
       hosts.push_back(host);
     }
     return hosts;
   }
-  ShardedMesh mesh_of(const StageLayout& stage, std::vector<std::uint32_t> hosts) const {
+  ShardedMesh mesh_of(const StageLayout& stage, std::vector<HostId> hosts) const {
     ShardedMesh mesh;
     mesh.rows = static_cast<std::uint32_t>(hosts.size()) / stage.tensor;
     mesh.columns = stage.tensor;
@@ -167,9 +168,8 @@ class StageReshardings::Maker {
   std::size_t ranks_;  // number of ranks of the job
   std::uint32_t blocks_;
   std::vector<std::int64_t> tensor_;
-  std::map<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>, ColoredPlan>
-      plans_;                                     // by hosts
-  std::vector<std::vector<std::int64_t>> peers_;  // by colour and rank
+  std::map<std::pair<std::vector<HostId>, std::vector<HostId>>, ColoredPlan> plans_;  // by hosts
+  std::vector<std::vector<std::int64_t>> peers_;                                      // by colour and rank
   Transfer made_;
 };
 
@@ -211,7 +211,7 @@ void StageReshardings::exchange(const SharedParameters& shared, std::uint32_t fr
 void StageReshardings::classify(std::uint32_t stage) {
   std::vector<Ranks>& classes = classes_.emplace_back();
   std::map<std::vector<std::vector<Call>>, std::size_t> known;  // classes by calls of each transfer
-  const std::uint32_t first = stages_[stage].first;
+  const RankId first = stages_[stage].first;
   for (RankId rank = first; rank < first + stages_[stage].ranks(); ++rank) {
     std::vector<std::vector<Call>> does;
     for (const auto& [key, transfer] : transfers_) {
@@ -229,7 +229,7 @@ const std::vector<StageReshardings::Call>& StageReshardings::calls(std::uint32_t
                                                                    std::uint32_t part, std::uint32_t stage,
                                                                    std::uint32_t rank_class) const {
   static const std::vector<Call> none;
-  const std::map<std::uint32_t, std::vector<Call>>& all = transfer(from, to, part).calls;
+  const std::map<RankId, std::vector<Call>>& all = transfer(from, to, part).calls;
   const auto found = all.find(classes_[stage][rank_class].front());
   return found == all.end() ? none : found->second;
 }

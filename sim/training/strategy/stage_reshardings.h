@@ -27,6 +27,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/training/strategy/mesh_resharding.h"
 #include "sim/training/strategy/pipeline_placement.h"
@@ -36,7 +37,8 @@ namespace netsim {
 
 // The ranks of a stage, from `first` on. Tensor is the fastest dimension, then context and data.
 struct StageLayout {
-  std::uint32_t first = 0, tensor = 1, context = 1, data = 1;
+  RankId first = 0;
+  std::uint32_t tensor = 1, context = 1, data = 1;
   std::uint32_t ranks() const { return tensor * context * data; }
   bool same_mesh(const StageLayout& other) const {
     return tensor == other.tensor && context == other.context && data == other.data;
@@ -83,9 +85,7 @@ class StageReshardings {
 
   // Returns the classes of a stage, each with its ranks in ascending order. Ranks of a class do the same.
   // Classes are in the order of their first ranks.
-  const std::vector<std::vector<std::uint32_t>>& classes(std::uint32_t stage) const {
-    return classes_[stage];
-  }
+  const std::vector<std::vector<RankId>>& classes(std::uint32_t stage) const { return classes_[stage]; }
 
   // Call: one communication of a rank.
   struct Call {
@@ -108,12 +108,12 @@ class StageReshardings {
                       std::uint32_t communicator) const;
 
  private:
-  using Ranks = std::vector<std::uint32_t>;
+  using Ranks = std::vector<RankId>;
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t>;  // from, to, elements of a sample or -1
   struct Transfer {
-    std::vector<std::uint32_t> tables;                 // tables of peers, by colour of messages
-    std::vector<std::vector<Ranks>> groups;            // groups by colour of broadcasts and gathers
-    std::map<std::uint32_t, std::vector<Call>> calls;  // calls by rank of the job
+    std::vector<std::uint32_t> tables;          // tables of peers, by colour of messages
+    std::vector<std::vector<Ranks>> groups;     // groups by colour of broadcasts and gathers
+    std::map<RankId, std::vector<Call>> calls;  // calls by rank of the job
   };
   class Maker;
 

@@ -132,8 +132,8 @@ class Resharding final : public WorkloadKind {
     return result;
   }
 
-  std::uint32_t source_rank(GpuId gpu) const { return gpu / from_.columns * per_host_ + gpu % from_.columns; }
-  std::uint32_t destination_rank(GpuId gpu) const {
+  RankId source_rank(GpuId gpu) const { return gpu / from_.columns * per_host_ + gpu % from_.columns; }
+  RankId destination_rank(GpuId gpu) const {
     return (from_.rows + gpu / to_.columns) * per_host_ + gpu % to_.columns;
   }
 
@@ -146,7 +146,7 @@ class Resharding final : public WorkloadKind {
     const Bytes bytes = step.end - step.begin;
     if (step.kind == ReshardingStep::Kind::message) {
       task.name = source.add_name("slice");
-      const std::uint32_t from = source_rank(step.from), to = destination_rank(step.to.front());
+      const RankId from = source_rank(step.from), to = destination_rank(step.to.front());
       task.body = SendTask{{{bytes, {}}, to, 0, false, false}};
       source.add_task(from, task);
       task.body = ReceiveTask{{{bytes, {}}, from, 0, false, false}};
@@ -156,7 +156,7 @@ class Resharding final : public WorkloadKind {
     std::vector<RankId> group;
     const bool broadcast = step.kind == ReshardingStep::Kind::broadcast;
     if (broadcast) group.push_back(source_rank(step.from));
-    for (const std::uint32_t receiver : step.to) group.push_back(destination_rank(receiver));
+    for (const GpuId receiver : step.to) group.push_back(destination_rank(receiver));
     task.name = source.add_name(broadcast ? "slice" : "tile");
     const auto [known, added] = groups.try_emplace(group, 0);
     if (added) known->second = source.add_group(group);

@@ -189,7 +189,7 @@ Program make_program(const std::vector<TrainingGraph>& graphs, const std::vector
     for (std::uint32_t i = 0; i < classes.size(); ++i) {
       const std::string name = "stage_" + std::to_string(stage) + (i == 0 ? "" : "." + std::to_string(i));
       ProgramRole role = writers[graph_of[stage]].role(stage, i, name);
-      role.where = {{any.transfers.axis, classes[i]}};
+      role.where = {{any.transfers.axis, {classes[i].begin(), classes[i].end()}}};
       any.builder.role(std::move(role));
     }
   }

@@ -24,7 +24,7 @@ namespace netsim {
 class Injectors {
  public:
   struct Ring {
-    std::uint32_t head = kNone, tail = kNone;  // queue pairs
+    std::uint32_t head = kNone, tail = kNone;  // ids of queue pairs; kNone: the ring is empty
   };
   struct alignas(64) Injector {
     PortId port = 0;

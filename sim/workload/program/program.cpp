@@ -190,8 +190,7 @@ std::uint64_t total_tasks(const Program& program, const std::string& file) {
   return saturating_multiply(total, program.iterations);
 }
 
-std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t role_index,
-                                         const std::string& file) {
+std::vector<RankId> ranks_of_role(const Program& program, std::uint32_t role_index, const std::string& file) {
   const ProgramRole& role = program.roles[role_index];
   std::vector<std::vector<std::uint32_t>> values(program.axes.size());
   for (std::size_t i = 0; i < role.where.size(); ++i) {
@@ -214,11 +213,11 @@ std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t r
     }
   }
   // It goes from the slowest axis to the fastest, so that the ranks come out in ascending order.
-  std::vector<std::uint32_t> ranks{0};
+  std::vector<RankId> ranks{0};
   for (std::size_t axis = program.axes.size(); axis-- > 0;) {
     const std::uint32_t size = program.axes[axis].size;
-    std::vector<std::uint32_t> next;
-    for (const std::uint32_t high : ranks) {
+    std::vector<RankId> next;
+    for (const RankId high : ranks) {
       if (values[axis].empty()) {
         for (std::uint32_t v = 0; v < size; ++v) next.push_back(high * size + v);
       } else {

@@ -34,9 +34,9 @@ struct GroupExpression {
     bool operator==(const AxisSubset&) const = default;
   };
   std::vector<AxisSubset> axes;
-  std::vector<std::uint32_t> ranks;
+  std::vector<RankId> ranks;
   std::uint32_t communicator = 0;
-  std::vector<std::vector<std::uint32_t>> lists = {};
+  std::vector<std::vector<RankId>> lists = {};
   bool operator==(const GroupExpression&) const = default;
 };
 
@@ -170,7 +170,7 @@ std::vector<std::uint64_t> unrolled_sizes(const Program& program, const std::str
 // Returns the number of tasks of all ranks and iterations. Throws the same errors.
 std::uint64_t total_tasks(const Program& program, const std::string& file);
 // Returns the ranks that have a role, ascending. Throws InputError for an axis or value out of range.
-std::vector<std::uint32_t> ranks_of_role(const Program& program, std::uint32_t role, const std::string& file);
+std::vector<RankId> ranks_of_role(const Program& program, std::uint32_t role, const std::string& file);
 
 // ProgramBuilder: builds a Program. Every distinct name, work, group and block is stored once.
 class ProgramBuilder {

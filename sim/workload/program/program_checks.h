@@ -17,7 +17,7 @@ struct CheckedProgram {
   const GroupTable& groups;
   const OperationList& operations;
   const std::vector<UnrolledRole>& roles;
-  const std::vector<std::vector<std::uint32_t>>& ranks_of_role;
+  const std::vector<std::vector<RankId>>& ranks_of_role;
   const std::string& file;
 };
 

@@ -105,7 +105,7 @@ class MessageEncoder {
     }
     out.mutable_ranks()->Add(group.ranks.begin(), group.ranks.end());
     out.set_communicator(group.communicator);
-    for (const std::vector<std::uint32_t>& list : group.lists)
+    for (const std::vector<RankId>& list : group.lists)
       out.add_lists()->mutable_ranks()->Add(list.begin(), list.end());
   }
 

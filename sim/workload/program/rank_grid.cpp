@@ -21,7 +21,7 @@ RankGrid::RankGrid(const std::vector<ProgramAxis>& axes, const std::vector<std::
   }
 }
 
-std::optional<std::uint32_t> RankGrid::peer(RankId rank, const PeerExpression& expression) const {
+std::optional<RankId> RankGrid::peer(RankId rank, const PeerExpression& expression) const {
   if (expression.kind == PeerExpression::Kind::rank) {
     if (expression.rank >= ranks_) return std::nullopt;
     return expression.rank;
@@ -30,7 +30,7 @@ std::optional<std::uint32_t> RankGrid::peer(RankId rank, const PeerExpression& e
     if (tables_ == nullptr || expression.table >= tables_->size()) return std::nullopt;
     const std::vector<std::int64_t>& table = (*tables_)[expression.table];
     if (rank >= table.size() || table[rank] < 0 || table[rank] >= std::int64_t{ranks_}) return std::nullopt;
-    return static_cast<std::uint32_t>(table[rank]);
+    return RankId(static_cast<std::uint32_t>(table[rank]));
   }
   if (expression.axis >= size_.size()) return std::nullopt;
   const std::int64_t extent = size_[expression.axis];
@@ -62,7 +62,7 @@ void GroupTable::fail(std::uint32_t index, const std::string& path, const std::s
   fail_program(file_, "groups[" + std::to_string(index) + "]" + path, message);
 }
 
-void GroupTable::add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index,
+void GroupTable::add_absolute(const std::vector<RankId>& ranks, std::uint32_t index,
                               const std::string& path) {
   if (ranks.empty()) fail(index, path, "no rank is named");
   for (const RankId rank : ranks) {
@@ -101,16 +101,16 @@ void GroupTable::check_axes(const GroupExpression& expression, std::uint32_t ind
 
 void GroupTable::add_grid(const GroupExpression& expression, std::uint32_t index) {
   check_axes(expression, index);
-  grid_.each_group(expression.axes, [&](std::vector<std::uint32_t> members) {
+  grid_.each_group(expression.axes, [&](std::vector<RankId> members) {
     const GroupId id = intern(expression.communicator, members);
-    for (const std::uint32_t member : members) ids_[index][member] = id;
+    for (const RankId member : members) ids_[index][member] = id;
   });
 }
 
-GroupId GroupTable::intern(std::uint32_t communicator, std::vector<std::uint32_t> members) {
+GroupId GroupTable::intern(std::uint32_t communicator, std::vector<RankId> members) {
   const auto [it, added] =
       known_.try_emplace({communicator, members}, static_cast<std::uint32_t>(members_.size()));
-  if (added) members_.emplace_back(members.begin(), members.end());
+  if (added) members_.push_back(std::move(members));
   return it->second;
 }
 

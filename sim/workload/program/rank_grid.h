@@ -31,12 +31,12 @@ class RankGrid {
     return rank / stride_[axis] % size_[axis];
   }
   // Returns the rank with another coordinate on one axis.
-  std::uint32_t moved(RankId rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
+  RankId moved(RankId rank, std::uint32_t axis, std::uint32_t coordinate_there) const {
     return rank + (coordinate_there - coordinate(rank, axis)) * stride_[axis];
   }
   // Returns the peer of a rank, or nothing where the expression leaves the grid. An axis out of range counts
   // as that, as does a table that does not exist or is too short.
-  std::optional<std::uint32_t> peer(RankId rank, const PeerExpression& expression) const;
+  std::optional<RankId> peer(RankId rank, const PeerExpression& expression) const;
   // Calls take(members) for each group along the axes, in the order of their first ranks. A group has the
   // ranks that agree on all axes that are not named, first named axis fastest. An axis without members is
   // whole; no axis may be named twice.
@@ -61,11 +61,12 @@ void RankGrid::each_group(const std::vector<GroupExpression::AxisSubset>& axes, 
     for (std::size_t i = 0; i < chosen.size(); ++i)
       first = first && coordinate(rank, axes[i].axis) == chosen[i].front();
     if (!first) continue;
-    std::vector<std::uint32_t> members{rank};
+    std::vector<RankId> members{rank};
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      std::vector<std::uint32_t> next;
+      std::vector<RankId> next;
+      next.reserve(members.size() * chosen[i].size());
       for (const std::uint32_t c : chosen[i]) {
-        for (const std::uint32_t member : members) next.push_back(moved(member, axes[i].axis, c));
+        for (const RankId member : members) next.push_back(moved(member, axes[i].axis, c));
       }
       members = std::move(next);
     }
@@ -85,11 +86,11 @@ class GroupTable {
   const std::vector<RankId>& members(GroupId id) const { return members_[id]; }
 
  private:
-  using Key = std::pair<std::uint32_t, std::vector<std::uint32_t>>;  // communicator, members
-  void add_absolute(const std::vector<std::uint32_t>& ranks, std::uint32_t index, const std::string& path);
+  using Key = std::pair<std::uint32_t, std::vector<RankId>>;  // communicator, members
+  void add_absolute(const std::vector<RankId>& ranks, std::uint32_t index, const std::string& path);
   void add_grid(const GroupExpression& expression, std::uint32_t index);
   void check_axes(const GroupExpression& expression, std::uint32_t index) const;
-  GroupId intern(std::uint32_t communicator, std::vector<std::uint32_t> members);
+  GroupId intern(std::uint32_t communicator, std::vector<RankId> members);
   [[noreturn]] void fail(std::uint32_t index, const std::string& path, const std::string& message) const;
 
   const Program& program_;

@@ -189,10 +189,10 @@ class RoleProgramSource : public TaskSource {
     }
   }
 
-  std::vector<std::vector<std::uint32_t>> assign_roles(const std::string& file) {
+  std::vector<std::vector<RankId>> assign_roles(const std::string& file) {
     constexpr std::uint32_t kNobody = UINT32_MAX;
     role_of_.assign(grid_.ranks(), kNobody);
-    std::vector<std::vector<std::uint32_t>> result;
+    std::vector<std::vector<RankId>> result;
     for (std::uint32_t r = 0; r < program_.roles.size(); ++r) {
       result.push_back(ranks_of_role(program_, r, file));
       for (const RankId rank : result.back()) {

@@ -137,7 +137,7 @@ void read_collective(ListedTask& task, const RankGroups& groups) {
 void read_message(ListedTask& task, const RankGroups& groups) {
   task.senders = read_named_ranks(task.from, groups);
   task.receivers = read_named_ranks(task.to, groups);
-  const std::vector<std::uint32_t>&from = task.senders->ranks(), &to = task.receivers->ranks();
+  const std::vector<RankId>&from = task.senders->ranks(), &to = task.receivers->ranks();
   if (from.size() != to.size())
     task.to.fail(counted(to.size(), "rank") + " for " + counted(from.size(), "sender") +
                  ": each sender has one receiver");
@@ -226,7 +226,7 @@ class TaskNames {
   }
   static std::string ranks_in_words(const RankList& list) {
     constexpr std::size_t kShown = 4;
-    const std::vector<std::uint32_t>& ranks = list.ranks();
+    const std::vector<RankId>& ranks = list.ranks();
     std::string words = ranks.size() == 1 ? "rank " : "ranks ";
     for (std::size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
       words += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);

@@ -20,7 +20,7 @@ bool looks_like_ranks(const std::string& text) {
   return !text.empty() && (is_digit(text[0]) || text[0] == '-');
 }
 
-std::uint32_t read_rank(const std::string& text, const ConfigNode& node) {
+RankId read_rank(const std::string& text, const ConfigNode& node) {
   const std::int64_t rank = read_integer(ConfigNode::scalar(text, node.place()));
   if (rank < 0 || rank >= kMaxTrafficRanks)
     node.fail("rank " + text + "; allowed: 0 to " + std::to_string(kMaxTrafficRanks - 1));
@@ -28,7 +28,7 @@ std::uint32_t read_rank(const std::string& text, const ConfigNode& node) {
 }
 
 // Appends a rank or a range.
-void append_ranks(const ConfigNode& node, std::vector<std::uint32_t>& ranks) {
+void append_ranks(const ConfigNode& node, std::vector<RankId>& ranks) {
   const std::string text = read_text(node);
   const std::size_t dash = text.find('-', 1);
   if (dash == std::string::npos || !is_number(text.substr(0, dash)) || !is_number(text.substr(dash + 1))) {
@@ -36,14 +36,14 @@ void append_ranks(const ConfigNode& node, std::vector<std::uint32_t>& ranks) {
     ranks.push_back(read_rank(text, node));
     return;
   }
-  const std::uint32_t first = read_rank(text.substr(0, dash), node);
-  const std::uint32_t last = read_rank(text.substr(dash + 1), node);
+  const RankId first = read_rank(text.substr(0, dash), node);
+  const RankId last = read_rank(text.substr(dash + 1), node);
   if (last < first) node.fail("the range " + text + " ends before it begins");
-  for (std::uint32_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
+  for (RankId rank = first; rank <= last; ++rank) ranks.push_back(rank);
 }
 
 SharedRanks read_listed(const ConfigNode& node) {
-  std::vector<std::uint32_t> ranks;
+  std::vector<RankId> ranks;
   if (node.is_sequence()) {
     for (const ConfigNode& item : node.items()) append_ranks(item, ranks);
   } else {
@@ -64,7 +64,7 @@ SharedRanks read_listed(const ConfigNode& node) {
 
 }  // namespace
 
-RankList::RankList(std::vector<std::uint32_t> ranks, const ConfigNode& node)
+RankList::RankList(std::vector<RankId> ranks, const ConfigNode& node)
     : ranks_(std::move(ranks)), sorted_(ranks_) {
   std::sort(sorted_.begin(), sorted_.end());
   const auto twice = std::adjacent_find(sorted_.begin(), sorted_.end());
@@ -72,14 +72,14 @@ RankList::RankList(std::vector<std::uint32_t> ranks, const ConfigNode& node)
 }
 
 bool RankList::contains(RankId rank) const {
-  return std::binary_search(sorted_.begin(), sorted_.end(), static_cast<std::uint32_t>(rank));
+  return std::binary_search(sorted_.begin(), sorted_.end(), rank);
 }
 
 bool RankList::meets(const RankList& other) const {
   const RankList& small = sorted_.size() < other.sorted_.size() ? *this : other;
   const RankList& large = &small == this ? other : *this;
   return std::any_of(small.sorted_.begin(), small.sorted_.end(),
-                     [&](std::uint32_t rank) { return large.contains(rank); });
+                     [&](RankId rank) { return large.contains(rank); });
 }
 
 RankGroups read_rank_groups(const ConfigNode& node) {

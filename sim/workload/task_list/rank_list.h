@@ -17,15 +17,15 @@ namespace netsim {
 class RankList {
  public:
   // Throws ConfigError at `node` for a rank that is listed twice.
-  RankList(std::vector<std::uint32_t> ranks, const ConfigNode& node);
-  const std::vector<std::uint32_t>& ranks() const { return ranks_; }
+  RankList(std::vector<RankId> ranks, const ConfigNode& node);
+  const std::vector<RankId>& ranks() const { return ranks_; }
   bool contains(RankId rank) const;
   // Returns whether a rank is in both lists.
   bool meets(const RankList& other) const;
-  std::uint32_t largest() const { return sorted_.back(); }
+  RankId largest() const { return sorted_.back(); }
 
  private:
-  std::vector<std::uint32_t> ranks_, sorted_;
+  std::vector<RankId> ranks_, sorted_;
 };
 
 // Null stands for all ranks of the job.

@@ -109,7 +109,7 @@ class TaskList final : public WorkloadKind {
   // Returns the number of ranks as far as the description gives it; 0: all GPUs of the cluster.
   std::uint32_t known_ranks() const {
     if (p_.ranks != 0) return static_cast<std::uint32_t>(p_.ranks);
-    std::uint32_t largest = 0;
+    RankId largest = 0;
     for (const ListedTask& task : tasks_) {
       const bool message = task.kind == ListedKind::message;
       const SharedRanks& ranks = message ? task.senders : task.ranks;

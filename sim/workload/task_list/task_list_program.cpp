@@ -124,7 +124,7 @@ class TaskListBuilder {
     return op;
   }
   // Returns the peer of each rank of a list, which is the rank at the same place of the other list.
-  PeerExpression peers(const std::vector<std::uint32_t>& here, const std::vector<std::uint32_t>& there) {
+  PeerExpression peers(const std::vector<RankId>& here, const std::vector<RankId>& there) {
     PeerExpression peer;
     if (here.size() == 1) {
       peer.kind = PeerExpression::Kind::rank;
@@ -162,7 +162,7 @@ class TaskListBuilder {
       }
     }
     ProgramRole role{"rank_" + std::to_string(rank), {}, block.finish()};
-    if (players.size() < ranks_) role.where.push_back({axis_, players});
+    if (players.size() < ranks_) role.where.push_back({axis_, {players.begin(), players.end()}});
     builder_.role(std::move(role));
   }
 

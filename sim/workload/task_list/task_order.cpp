@@ -31,7 +31,7 @@ class RankRefinement {
   std::vector<EqualRanks> finish() const {
     std::map<std::uint32_t, std::size_t> index;
     std::vector<EqualRanks> result;
-    for (std::uint32_t rank = 0; rank < set_.size(); ++rank) {
+    for (RankId rank = 0; rank < set_.size(); ++rank) {
       const auto [it, added] = index.emplace(set_[rank], result.size());
       if (added) result.emplace_back();
       result[it->second].push_back(rank);
@@ -41,9 +41,9 @@ class RankRefinement {
 
  private:
   // Moves the ranks into new sets, one for each set that they are in.
-  void move(const std::vector<std::uint32_t>& ranks) {
+  void move(const std::vector<RankId>& ranks) {
     std::map<std::uint32_t, std::uint32_t> moved;
-    for (const std::uint32_t rank : ranks) {
+    for (const RankId rank : ranks) {
       const auto [it, added] = moved.emplace(set_[rank], next_);
       if (added) ++next_;
       set_[rank] = it->second;

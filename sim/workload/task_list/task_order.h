@@ -11,7 +11,7 @@
 namespace netsim {
 
 // EqualRanks: ranks that have the same ends of the same tasks, ascending.
-using EqualRanks = std::vector<std::uint32_t>;
+using EqualRanks = std::vector<RankId>;
 
 // Returns the sets of ranks with equal programs, in the order of their first ranks. Every rank is in one.
 std::vector<EqualRanks> equal_ranks(const std::vector<ListedTask>& tasks, std::uint32_t ranks);

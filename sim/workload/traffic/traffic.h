@@ -12,7 +12,7 @@
 namespace netsim {
 
 inline constexpr std::int64_t kMaxTrafficRanks = 1 << 20;
-// The sizes of one message. In packets of the smallest MTU it still counts in 32 bits.
+// The range of the bytes of a message. The number of its packets fits 32 bits with the smallest MTU.
 inline constexpr Range<Bytes> kMessageSizes{1, 100 * kGigabyte};
 inline constexpr Range<Time> kStartTimes{0, 1'000'000 * kSecond};
 // The data classes that a flow may name. The network checks whether it has the class.

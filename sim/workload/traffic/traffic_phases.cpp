@@ -57,7 +57,7 @@ struct Phase {
   // These are not parameters: the kind, the groups (none: all ranks are one group), and the place in the
   // file.
   TaskKind kind = TaskKind::collective;
-  std::vector<std::vector<std::uint32_t>> members;
+  std::vector<std::vector<RankId>> members;
   ConfigNode node;
   std::uint32_t call = 0;  // phases with the same number are one call
 };
@@ -114,9 +114,9 @@ TaskKind kind_of(const ConfigNode& phase) {
   return given[0];
 }
 
-std::vector<std::uint32_t> read_group(const ConfigNode& group, std::set<std::uint32_t>& taken) {
+std::vector<RankId> read_group(const ConfigNode& group, std::set<std::uint32_t>& taken) {
   if (!group.is_sequence() || group.items().empty()) group.fail("a list of ranks is expected");
-  std::vector<std::uint32_t> ranks;
+  std::vector<RankId> ranks;
   for (const ConfigNode& item : group.items()) {
     const std::int64_t rank = read_integer(item);
     if (rank < 0 || rank >= kMaxTrafficRanks) out_of_range(item, "0", std::to_string(kMaxTrafficRanks - 1));
@@ -197,7 +197,7 @@ class PhasesProgram {
       return;
     }
     for (Part& part : groups_by_rank_) part.push_back(kNone);
-    for (const std::vector<std::uint32_t>& members : phase.members) {
+    for (const std::vector<RankId>& members : phase.members) {
       check(phase, members.size());
       const std::uint32_t group = builder_.group({{}, members, 0});
       for (const RankId rank : members) {
@@ -239,7 +239,7 @@ class PhasesProgram {
 
   // Returns the size of the rank's group.
   std::uint32_t size_of(const Phase& phase, RankId rank) const {
-    for (const std::vector<std::uint32_t>& members : phase.members) {
+    for (const std::vector<RankId>& members : phase.members) {
       if (std::find(members.begin(), members.end(), rank) != members.end())
         return static_cast<std::uint32_t>(members.size());
     }

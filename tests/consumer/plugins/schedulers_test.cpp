@@ -78,7 +78,7 @@ TEST(SchedulerPlugins, OneAtATimeHoldsTheSecondFlow) {
   EXPECT_LT(results.flows.maximum, 180 * kMicrosecond);
 }
 
-TEST(SchedulerPlugins, GiveOneRunForAnyNumberOfThreads) {
+TEST(SchedulerPluginThreads, DoNotShow) {
   for (const char* kind : {"smallest_first", "paced", "compiler_overlap"}) {
     const Results one = run(kind, 1), two = run(kind, 2);
     EXPECT_EQ(one.fingerprints.results, two.fingerprints.results) << kind;

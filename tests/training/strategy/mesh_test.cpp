@@ -49,7 +49,7 @@ TEST(Mesh, OfSomeStagesDeclaresTheRanksOfTheJob) {
   EXPECT_EQ(mesh.stage(6), 3U);
   EXPECT_TRUE(mesh.has_stage(3));
   EXPECT_FALSE(mesh.has_stage(1));
-  using Lists = std::vector<std::vector<std::uint32_t>>;
+  using Lists = std::vector<std::vector<RankId>>;
   const GroupExpression data = mesh.along({"dp"}, 7);
   EXPECT_EQ(data.communicator, 7U);
   EXPECT_TRUE(data.axes.empty());
@@ -100,8 +100,8 @@ TEST(Mesh, GroupsOfProgramsAreItsGroups) {
     const RankGrid grid(axes);
     const std::string file = "program";
     const GroupTable groups(program, grid, file);
-    const std::uint32_t rank = *rc::gen::inRange(0U, mesh.ranks());
-    const std::vector<std::uint32_t> group = mesh.group_of(rank, axis);
+    const RankId rank = *rc::gen::inRange(0U, mesh.ranks());
+    const std::vector<RankId> group = mesh.group_of(rank, axis);
     RC_ASSERT(groups.members(groups.id(0, rank)) == std::vector<RankId>(group.begin(), group.end()));
     RC_ASSERT(mesh.group_of(rank, axis)[mesh.coordinate(rank, axis)] == rank);
   }));

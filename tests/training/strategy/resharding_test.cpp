@@ -140,9 +140,9 @@ TEST(Resharding, HostsNeedNotBeRows) {
   ShardedMesh two_hosts = mesh(1, 8, "RR");
   two_hosts.hosts_of = {0, 0, 0, 0, 1, 1, 1, 1};
   ShardedMesh one_host = mesh(2, 4, "RR");
-  one_host.hosts_of = std::vector<std::uint32_t>(8, 0);
+  one_host.hosts_of = std::vector<HostId>(8, 0);
   const auto gathers = [](const ShardedMesh& to) {
-    std::vector<std::vector<std::uint32_t>> groups;
+    std::vector<std::vector<GpuId>> groups;
     for (const ReshardingStep& step : make_resharding({8, 8}, 4, mesh(1, 1, "RR"), to,
                                                       ReshardingStrategy::all_gather, ReshardingBalance::none)
                                           .steps) {
@@ -150,7 +150,7 @@ TEST(Resharding, HostsNeedNotBeRows) {
     }
     return groups;
   };
-  using Groups = std::vector<std::vector<std::uint32_t>>;
+  using Groups = std::vector<std::vector<GpuId>>;
   EXPECT_EQ(gathers(two_hosts), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
   EXPECT_EQ(gathers(one_host), (Groups{{0, 1, 2, 3, 4, 5, 6, 7}}));
 }
@@ -165,7 +165,7 @@ TEST(Resharding, AProofFindsWhatIsWrong) {
   plan.steps.insert(plan.steps.begin(), plan.steps.front());
   EXPECT_THAT(prove_resharding(plan), HasSubstr("is there twice"));
   plan = right;
-  plan.steps.front().from ^= 1U;
+  plan.steps.front().from = plan.steps.front().from ^ 1U;
   EXPECT_THAT(prove_resharding(plan), HasSubstr("which it has not"));
 }
 
