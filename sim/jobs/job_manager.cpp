@@ -232,7 +232,7 @@ std::unique_ptr<ComputeTimes> JobManager::times_of(const JobDescription& job,
                                    environment_.seed);
 }
 
-// Adds the rest of a stopped job as a job of its own. Of one iteration the same is known as before.
+// Adds the rest of a stopped job as a job of its own. Schedulers know as much of an iteration as before.
 void JobManager::add_rest(Recovery::Rest rest) {
   const JobDescription& before = descriptions_[rest.before];
   JobDescription job;

@@ -1,4 +1,4 @@
-// Which GPUs are held, free, or on failed hosts.
+// The JobManager counts the GPUs that are held, free, or on failed hosts.
 #include <fmt/format.h>
 
 #include <algorithm>

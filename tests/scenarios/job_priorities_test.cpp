@@ -1,5 +1,5 @@
-// Two jobs that share links, one of which goes first: it is delayed by at most a packet a link, and the other
-// one gets exactly what is left.
+// Two jobs share links, and one of them goes first. It is delayed by at most a packet a link. The other one
+// gets exactly what is left.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

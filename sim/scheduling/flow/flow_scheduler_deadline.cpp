@@ -4,7 +4,7 @@
 //
 // A deadline comes from the list `deadlines`, by the name of the communication. Flows of other names have the
 // deadline that the workload gives them or their task. With `of_slack` the others get one from the view
-// `slack`: the latest end at which they do not delay their iteration, if no two communications contend. It
+// `slack`. It is the latest end that does not delay their iteration, if no two communications contend. It
 // cannot do without `topology`, and `admission` not without `sizes`. Without `deadlines` the flow with the
 // fewest bytes left goes first; without `sizes` too, the one that was seen first.
 #include <fmt/format.h>

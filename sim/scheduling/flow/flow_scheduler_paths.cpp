@@ -3,11 +3,11 @@
 // NSDI 2010. Flows keep their paths, so no packet overtakes another one.
 //
 // With `by: loads` the load of a link is what its port has transmitted, from the view `loads`, instead of the
-// estimate. With `by: queues` it is the queue of its port, from the view `queues`, as in DRILL (Ghorbani et
-// al., SIGCOMM 2017), where switches compare queues for each packet. With `avoid_failed` a flow gets a path
-// over links that are down, from the view `failures`, only if it has no other. It cannot do without
-// `topology`. `sizes` says when it sees flows, and all count alike. Without `loads` or `queues` all links are
-// equally loaded but for the flows of the same interval; without `failures` no link is avoided.
+// estimate. With `by: queues` it is the queue of its port, from the view `queues`. DRILL
+// (Ghorbani et al., SIGCOMM 2017) compares queues too, in switches and for each packet. With `avoid_failed` a
+// flow gets a path over links that are down, from the view `failures`, only if it has no other. It cannot do
+// without `topology`. `sizes` says when it sees flows, and all count alike. Without `loads` or `queues` all
+// links are equally loaded but for the flows of the same interval; without `failures` no link is avoided.
 #include <map>
 #include <memory>
 
