@@ -142,7 +142,7 @@ TEST(ViewsSeen, ShowCircuits) {
   std::string flows = "kind: flows\nflows:\n";
   for (int i = 0; i < 40; ++i) {
     flows += "  - {from: " + std::to_string(i % 8) + ", to: " + std::to_string((i + 1) % 8) +
-             ", bytes: 50 KB, start: " + std::to_string(5 * i) + " us}\n";
+             ", bytes: 400 KB, start: " + std::to_string(5 * i) + " us}\n";
   }
   run("{}",
       "topology: {kind: optical_circuits, switches: 8, servers: true, degree: 4, configurations: [{name: "
