@@ -75,6 +75,7 @@ struct TrainingJob {
   Time arrival = 0;
   bool asynchronous = false;
   bool saves = true;
+  Time duration = 0;  // as the scheduler is told; 0: it is not
 };
 
 class PausedRun {
@@ -89,11 +90,12 @@ class PausedRun {
           "{{detection: {} ps, restart: {} ps}}",
           job.asynchronous, kDetection, kRestart);
       file << fmt::format(
-          "  - {{name: job{}, arrival: {} ps, workload: {{kind: ptdp, model: {{layers: 1, hidden: 128, "
+          "  - {{name: job{}, arrival: {} ps{}, workload: {{kind: ptdp, model: {{layers: 1, hidden: 128, "
           "heads: "
           "4, sequence: 64, vocabulary: 256}}, parallel: {{data: {}}}, optimizer: distributed_adam, "
           "iterations: {}{}}}}}\n",
-          number, job.arrival, kRanks, job.iterations, job.saves ? checkpoints : "");
+          number, job.arrival, job.duration > 0 ? fmt::format(", duration: {} ps", job.duration) : "", kRanks,
+          job.iterations, job.saves ? checkpoints : "");
     }
   }
   Results run(const std::string& scheduler, const std::vector<Failure>& failures, std::uint32_t sets = 1,
@@ -196,7 +198,8 @@ const std::vector<std::string> kSchedulers{
 // A long job runs when a short one comes, and is paused behind its next checkpoint. It goes on when the short
 // one has ended.
 struct LongAndShort {
-  std::vector<TrainingJob> jobs{{40, 0, false}, {4, time_alone(40) / 4, false}};
+  std::vector<TrainingJob> jobs{{40, 0, false, true, time_alone(40)},
+                                {4, time_alone(40) / 4, false, true, time_alone(4)}};
   PausedRun run{jobs};
   Results whole = run.run("{kind: srsf, move: 200 us}", {});
 };
