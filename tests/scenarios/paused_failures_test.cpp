@@ -227,17 +227,20 @@ TEST(PausedFailures, AnIdleHostDoesNotMatterToAPausedJob) {
 TEST(PausedFailures, LostTimeHasNoPause) {
   LongAndShort two;
   const JobResult& whole = two.whole.jobs[0];
-  // The failure comes behind the pause, before the next checkpoint: all since the one before the pause is
-  // lost.
+  // The failure comes behind the pause, before the next checkpoint.
   const Time went_on = two.whole.jobs[1].end + kMove;
   const auto next = std::upper_bound(whole.iteration_ends.begin(), whole.iteration_ends.end(), went_on);
-  const Time kept = *std::prev(next), failed = (went_on + *next) / 2;
+  const Time failed = (went_on + *next) / 2;
   const Results results =
       two.run.run("{kind: srsf, move: 200 us}", {{whole.gpus.front() == 0 ? 2 : 1, failed}});
   check_run(results, two.jobs);
   ASSERT_EQ(results.jobs.size(), 3U);
   const JobRecovery& recovery = *results.jobs[2].recovery;
   EXPECT_EQ(recovery.paused, whole.paused + whole.moved);
+  // All since the checkpoint before the pause is lost, but the pause does not count.
+  const std::uint32_t saved = two.jobs[0].iterations - results.jobs[2].iterations.value();
+  const Time kept = whole.iteration_ends.at(saved - 1);
+  EXPECT_LT(kept, two.whole.jobs[1].begin);
   EXPECT_EQ(recovery.lost, failed - kept - recovery.paused);
   EXPECT_EQ(recovery.down, kDetection + kRestart);
 }
