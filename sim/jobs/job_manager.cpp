@@ -58,12 +58,6 @@ JobManager::JobManager(const Environment& environment, std::vector<JobDescriptio
   }
   add_all();
   std::vector<HostFailure> failures = read_failures(gpus.failures, cluster);
-  if (is_managed_ && scheduler_->needs().pauses && !failures.empty()) {
-    throw ConfigError(
-        gpus.failures.place(),
-        "hosts cannot fail in a run whose job scheduler pauses jobs (allowed: one that does not, "
-        "as fifo, or srsf and sla with `pauses: false`)");
-  }
   recovery_ = std::make_unique<Recovery>(environment_.engine, cluster, jobs_, std::move(failures),
                                          [this](Recovery::Rest rest) { add_rest(std::move(rest)); });
   if (has_queue_) open_queue();
@@ -238,23 +232,29 @@ std::unique_ptr<ComputeTimes> JobManager::times_of(const JobDescription& job,
                                    environment_.seed);
 }
 
-// Adds the rest of a stopped job as a job of its own.
+// Adds the rest of a stopped job as a job of its own. Schedulers know as much of an iteration as before.
 void JobManager::add_rest(Recovery::Rest rest) {
+  const JobDescription& before = descriptions_[rest.before];
   JobDescription job;
   job.name = std::move(rest.name);
   job.source = std::move(rest.source);
   job.arrival = environment_.engine.now();
-  job.priority = descriptions_[rest.before].priority;
-  job.traffic_class = descriptions_[rest.before].traffic_class;
-  job.file = descriptions_[rest.before].file;
+  job.priority = before.priority;
+  job.traffic_class = before.traffic_class;
+  job.file = before.file;
+  job.placement = before.placement;
+  job.weight = before.weight;
+  job.deadline = before.deadline;
+  job.vc = before.vc;
+  job.phases = before.phases;
+  if (before.duration > 0) job.duration = told_iteration(rest.before) * job.source->iterations().value_or(1);
   if (on_job_added_) on_job_added_(job);
   add(job, std::move(rest.gpus));
   shares_.push_back(shares_[rest.before]);
   idle_.push_back(std::vector(idle_[rest.before]));
-  states_.emplace_back().stage = Stage::running;
-  holders_.push_back(static_cast<std::uint32_t>(descriptions_.size()));
   descriptions_.push_back(std::move(job));
-  if (has_queue_) environment_.intervals.ask();  // a repaired host may have GPUs for others
+  states_.emplace_back().stage = Stage::running;
+  if (has_queue_) let_rest_live(rest.before);
 }
 
 // Throws InputError for a job whose tensors do not fit into the memory of its GPUs.

@@ -148,6 +148,7 @@ class JobManager {
   Time told_iteration(JobId job) const;
   JobProgress progress_of(JobId job) const;
   void open_phases();
+  void give_phases(JobId job);
   void measure_phases();
   std::vector<std::vector<GpuId>> candidates(JobId job, std::uint32_t most) const;
   JobState state_of(JobId job) const;
@@ -180,6 +181,7 @@ class JobManager {
   std::unique_ptr<ComputeTimes> times_of(const JobDescription& job, const std::vector<GpuId>& gpus) const;
   void add(const JobDescription& job, std::vector<GpuId> gpus);
   void add_rest(Recovery::Rest rest);
+  void let_rest_live(JobId before);
   void require_memory(const JobDescription& job, const std::vector<GpuId>& gpus) const;
   void require_cpus(const JobDescription& job, const std::vector<GpuId>& gpus) const;
 

@@ -9,14 +9,18 @@ namespace netsim {
 void JobManager::open_phases() {
   if (environment_.phases == nullptr || !has_queue_) return;
   phases_.emplace(*environment_.phases);
-  for (JobId job = 0; job < descriptions_.size(); ++job) {
-    const GivenPhases& given = descriptions_[job].phases;
-    if (given.iteration == 0) continue;
-    std::vector<DemandArc> arcs;
-    for (const GivenPhase& phase : given.phases) arcs.push_back({phase.begin, phase.end, phase.rate});
-    const TaskSource& source = *descriptions_[job].source;
-    phases_->give(job, source.ranks() - source.storage_ranks(), given.iteration, std::move(arcs));
-  }
+  for (JobId job = 0; job < descriptions_.size(); ++job) give_phases(job);
+}
+
+// Enters the phases of the job's description, if it has any.
+void JobManager::give_phases(JobId job) {
+  const GivenPhases& given = descriptions_[job].phases;
+  if (given.iteration == 0) return;
+  std::vector<DemandArc> arcs;
+  arcs.reserve(given.phases.size());
+  for (const GivenPhase& phase : given.phases) arcs.push_back({phase.begin, phase.end, phase.rate});
+  const TaskSource& source = *descriptions_[job].source;
+  phases_->give(job, source.ranks() - source.storage_ranks(), given.iteration, std::move(arcs));
 }
 
 // Measures the phases of running jobs in the last iteration that each of them has completed on its GPUs.

@@ -172,8 +172,9 @@ void JobManager::settle_stages() {
 bool JobManager::settle_stage(JobId job) {
   ManagedJob& state = states_[job];
   const std::vector<Time>& ends = jobs_.job(job).iteration_ends();
-  if (ends.size() < state.hold_from) return false;
+  if (ends.size() < state.hold_from || recovery_->has_lost_ranks(job)) return false;
   state.paused_at = environment_.engine.now();
+  recovery_->wait(job, state.shift > 0);
   if (state.shift > 0) {
     state.stage = Stage::moving;
     go_on_at(job, std::max(environment_.engine.now(), ends[state.hold_from - std::size_t{1}] + state.shift));
@@ -187,12 +188,34 @@ bool JobManager::settle_stage(JobId job) {
 void JobManager::end_job(JobId job) {
   ManagedJob& state = states_[job];
   if (state.stage == Stage::ended) return;
+  if (state.stage == Stage::moving) state.moved += jobs_.job(job).end_time() - state.paused_at;
   state.stage = Stage::ended;
   if (traffic_ != nullptr) traffic_->forget(job);
   if (phases_) phases_->end(job);
   if (!descriptions_[job].at_begin) return;
   jobs_.release(job);
   times_[job].reset();
+}
+
+// Lets the last job run, which is the rest of a stopped one. It has the place of the first job of the chain
+// in the order of arrivals, and what that one has held counts.
+void JobManager::let_rest_live(JobId before) {
+  const JobId rest = jobs_.size() - 1;
+  ManagedJob& state = states_[rest];
+  state.started = state.went_on = environment_.engine.now();
+  state.gpu_seconds_before = progress_of(before).gpu_seconds;
+  holders_.push_back(rest);
+  if (phases_) {
+    give_phases(rest);
+    phases_->place(rest, jobs_.job(rest).plan().gpus);
+  }
+  const auto order = [&](JobId job) {
+    const JobId first = recovery_->first_of(job);
+    return std::pair{descriptions_[first].arrival, first};
+  };
+  const auto later = [&](JobId a, JobId b) { return order(a) < order(b); };
+  live_.insert(std::upper_bound(live_.begin(), live_.end(), rest, later), rest);
+  environment_.intervals.ask();  // a repaired host may have GPUs for others
 }
 
 // Returns the time of an iteration that the workload tells; 0: it does not.
@@ -224,7 +247,8 @@ JobProgress JobManager::progress_of(JobId number) const {
   }
   if (started == kNever) return progress;
   const std::uint32_t ranks = job.source->ranks() - job.source->storage_ranks();
-  progress.gpu_seconds = to_seconds(now - started - managed.paused_until(now)) * ranks;
+  progress.gpu_seconds =
+      managed.gpu_seconds_before + to_seconds(now - started - managed.paused_until(now)) * ranks;
   if (has_queue_ && !managed.holds_gpus()) return progress;
   progress.gpus_held = ranks;
   progress.iteration_began = ends.empty() ? started : ends.back();
@@ -286,8 +310,9 @@ JobState JobManager::state_of(JobId number) const {
   state.phase =
       static_cast<JobState::Phase>(static_cast<int>(managed.stage) - static_cast<int>(Stage::queued));
   state.ranks = job.source->ranks() - job.source->storage_ranks();
-  state.submitted = job.arrival;
-  state.started = managed.started;
+  const JobId first = recovery_->first_of(number);
+  state.submitted = descriptions_[first].arrival;
+  state.started = states_[first].started;
   state.deadline = job.deadline;
   state.weight = job.weight;
   state.vc = job.vc;
@@ -386,6 +411,7 @@ void JobManager::resume_job(JobId job, PlacedRanks placed) {
   const Time now = environment_.engine.now();
   std::unique_ptr<ComputeTimes> times = times_of(descriptions_[job], placed.gpus);
   forget_facts(job);
+  recovery_->move(job);
   jobs_.move(job, std::move(placed.gpus), *times);
   times_[job] = std::move(times);
   if (phases_) phases_->place(job, jobs_.job(job).plan().gpus);
@@ -405,9 +431,12 @@ void JobManager::go_on_at(JobId job, Time time) {
   environment_.engine.call_at(time, [this, job] { go_on(job); });
 }
 
+// A job that was stopped after a failure while it moved does not go on.
 void JobManager::go_on(JobId job) {
   ManagedJob& state = states_[job];
   --moving_;
+  if (jobs_.job(job).done()) return;
+  recovery_->go_on(job);
   state.went_on = environment_.engine.now();
   state.moved += state.went_on - state.paused_at;
   state.iterations_before = static_cast<std::uint32_t>(jobs_.job(job).iteration_ends().size());

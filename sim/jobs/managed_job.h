@@ -23,9 +23,11 @@ struct ManagedJob {
   Stage stage = Stage::coming;
   std::string why;        // never_fits: the reason
   Time started = kNever;  // first begin
-  Time paused_at = 0;     // begin of its present pause, or of its move
-  Time paused = 0;        // sum of the times without GPUs since its begin
-  Time moved = 0;         // sum of the times of its moves
+  // GPU seconds that the jobs held which this one continues after failures.
+  double gpu_seconds_before = 0;
+  Time paused_at = 0;  // begin of its present pause, or of its move
+  Time paused = 0;     // sum of the times without GPUs since its begin
+  Time moved = 0;      // sum of the times of its moves
   std::uint32_t pauses = 0;
   // Iterations that had ended when it last went on. waited is paused + moved then, and waited_before the same
   // one time earlier, so that the mean of its iterations has no waits.

@@ -64,7 +64,7 @@ void Recovery::fail(HostId host) {
   failed_at_[host] = engine_.now();
   for (JobId job = 0; job < jobs_.size(); ++job) {
     const bool over = jobs_.job(job).done() && states_[job].stage != Stage::down;
-    if (jobs_.job(job).begun() && !over) lose(job, host);
+    if (jobs_.job(job).begun() && !over && !states_[job].has_no_gpus) lose(job, host);
   }
 }
 
@@ -88,6 +88,18 @@ void Recovery::lose(JobId job, HostId host) {
   engine_.call_at(now + takes.detection, [this, job] { stop(job); });
 }
 
+// Only the costs of failures need the times of waits.
+void Recovery::wait(JobId job, bool keeps_gpus) {
+  states_[job].has_no_gpus = !keeps_gpus;
+  states_[job].waits_since = engine_.now();
+}
+
+void Recovery::go_on(JobId job) {
+  JobState& state = states_[job];
+  const Time since = std::exchange(state.waits_since, kNever);
+  if (!failures_.empty()) state.waits.emplace_back(since, engine_.now());
+}
+
 void Recovery::stop(JobId job) {
   JobState& state = states_[job];
   if (jobs_.job(job).done()) {
@@ -107,9 +119,9 @@ void Recovery::restart(JobId before) {
     return;
   }
   const JobId number = jobs_.size();
-  JobId first = before;
   std::uint32_t restarts = 1;
-  for (; states_[first].before; first = *states_[first].before) ++restarts;
+  for (JobId job = before; states_[job].before; job = *states_[job].before) ++restarts;
+  const JobId first = first_of(before);
   std::vector<GpuId> gpus = gpus_after_failure(jobs_.job(before).plan());
   states_[before].stage = Stage::replaced;
   JobState& state = states_.emplace_back();
@@ -196,6 +208,22 @@ bool Recovery::is_pending() const {
   return false;
 }
 
+JobId Recovery::first_of(JobId job) const {
+  while (states_[job].before) job = *states_[job].before;
+  return job;
+}
+
+// Returns how much of the time from `begin` to `end` the job waited for its job scheduler.
+Time Recovery::waited_between(JobId job, Time begin, Time end) const {
+  const JobState& state = states_[job];
+  const auto within = [&](Time from, Time to) {
+    return std::max<Time>(0, std::min(to, end) - std::max(from, begin));
+  };
+  Time sum = state.waits_since != kNever ? within(state.waits_since, end) : 0;
+  for (const auto& [from, to] : state.waits) sum += within(from, to);
+  return sum;
+}
+
 Time Recovery::end_of(JobId number) const {
   const Job& job = jobs_.job(number);
   const Time now = std::max(engine_.now(), job.begin_time());
@@ -212,6 +240,7 @@ std::optional<JobRecovery> Recovery::of(JobId last) const {
     add_cost(recovery, last, end);
   } else {
     recovery.io = jobs_.job(last).storage_wait(end);
+    recovery.paused = waited_between(last, jobs_.job(last).begin_time(), end);
   }
   std::uint32_t at = last;
   for (; states_[at].before; at = *states_[at].before) {
@@ -228,6 +257,7 @@ void Recovery::add_cost(JobRecovery& recovery, JobId number, Time until) const {
   const JobState& state = states_[number];
   const Job& job = jobs_.job(number);
   recovery.down += until - state.failed;
+  recovery.paused += waited_between(number, job.begin_time(), state.failed);
   const std::size_t trainers = job.plan().gpus.size() - job.plan().source->storage_ranks();
   const std::vector<PassedIteration>& passed = job.passed_iterations();
   const auto by_all = [&](std::uint32_t iteration) {
@@ -239,7 +269,8 @@ void Recovery::add_cost(JobRecovery& recovery, JobId number, Time until) const {
     recovery.io += state.storage_wait;
     return;
   }
-  recovery.lost += state.failed - (saved > 0 ? passed[saved - 1].last : job.begin_time());
+  const Time kept = saved > 0 ? passed[saved - 1].last : job.begin_time();
+  recovery.lost += state.failed - kept - waited_between(number, kept, state.failed);
   if (saved > 0) recovery.io += passed[saved - 1].storage_wait;
   for (std::uint32_t iteration = saved; by_all(iteration); ++iteration) ++recovery.repeated;
 }

@@ -13,8 +13,10 @@
 //   `detection` and `restart`.
 // - If the job ends by itself before it is stopped, the failed host had no work left, and nothing is lost.
 // - A job that arrives on a failed host counts as failing at its arrival. Without recovery it stalls.
+// - A job that is paused has no GPUs, so failures do not concern it. A job that moves has its new ones, and
+//   fails with them. The JobManager tells about both.
 //
-// docs/concepts/jobs.md defines the costs. Whole time = useful + lost + down + storage, in integer
+// docs/concepts/jobs.md defines the costs. Whole time = useful + lost + down + storage + paused, in integer
 // picoseconds, each at least 0.
 #pragma once
 
@@ -40,12 +42,13 @@ struct JobRecovery {
   std::uint32_t restarts = 0;
   // Iterations that all ranks had completed before a failure and that were not saved.
   std::uint32_t repeated = 0;
-  // Times in integer picoseconds, each at least 0: whole = useful + lost + down + io.
-  Time whole = 0;  // from the first begin to the end of the last job
-  Time lost = 0;   // from the last rank's passing of the saved iteration, or the begin, to the failure
-  Time down = 0;   // from the failure until the job began again, or was found to be complete
-  Time io = 0;     // longest wait of any rank for storage, outside of the lost time
-  Time useful() const { return whole - lost - down - io; }
+  // Times in integer picoseconds, each at least 0: whole = useful + lost + down + io + paused.
+  Time whole = 0;   // from the first begin to the end of the last job
+  Time lost = 0;    // from the last rank's passing of the saved iteration, or the begin, to the failure
+  Time down = 0;    // from the failure until the job began again, or was found to be complete
+  Time io = 0;      // longest wait of any rank for storage, outside of the lost time
+  Time paused = 0;  // pauses, moves and shifts by the job scheduler, outside of the time down
+  Time useful() const { return whole - lost - down - io - paused; }
   double goodput() const {
     return whole > 0 ? static_cast<double>(useful()) / static_cast<double>(whole) : 0;
   }
@@ -77,6 +80,12 @@ class Recovery {
   // Starts a job at its arrival, without its ranks on failed hosts.
   void start(JobId job);
 
+  // Tell what a job scheduler does with a job that has begun. It rests from wait() to go_on(), and keeps its
+  // GPUs if it is only shifted. From wait() to move() a paused job has no GPUs.
+  void wait(JobId job, bool keeps_gpus);
+  void move(JobId job) { states_[job].has_no_gpus = false; }
+  void go_on(JobId job);
+
   // Returns whether a job was stopped, or will be, and has not restarted.
   bool is_pending() const;
   // Returns whether a failure stopped the job before it was complete.
@@ -89,6 +98,11 @@ class Recovery {
            (!jobs_.job(job).done() || states_[job].stage == Stage::down);
   }
   bool has_failed(HostId host) const { return failed_at_[host].has_value(); }
+  // Returns whether a host of the job failed while ranks of it were there. Such a job does not come to a
+  // pause any more: what its ranks there had computed is lost.
+  bool has_lost_ranks(JobId job) const { return !states_[job].failed_hosts.empty(); }
+  // Returns the first job of the chain that ends with this one.
+  JobId first_of(JobId job) const;
   // Returns the costs of the chain of jobs that ends with this one, which may still run or be down. Returns
   // nothing if it had no failure, or if another job continues it.
   std::optional<JobRecovery> of(JobId job) const;
@@ -112,6 +126,9 @@ class Recovery {
     Time storage_wait = 0;    // longest storage wait of any rank at that time
     Time restart_at = 0;
     std::vector<std::pair<HostId, Time>> failed_hosts;  // hosts on which ranks stopped, with the times
+    bool has_no_gpus = false;                           // it is paused
+    Time waits_since = kNever;
+    std::vector<std::pair<Time, Time>> waits;  // begin and end of each wait that is over
   };
 
   void fail(HostId host);
@@ -127,6 +144,7 @@ class Recovery {
   std::uint32_t saved_iterations(JobId job) const;
   bool is_failing(JobId job) const;
   void add_cost(JobRecovery& recovery, JobId job, Time until) const;
+  Time waited_between(JobId job, Time begin, Time end) const;
   Time end_of(JobId job) const;
 
   Engine& engine_;

@@ -126,7 +126,8 @@ Json recovery_json(const std::optional<JobRecovery>& recovery) {
   return {{"restarts", recovery->restarts},         {"repeated_iterations", recovery->repeated},
           {"whole_s", to_seconds(recovery->whole)}, {"useful_s", to_seconds(recovery->useful())},
           {"lost_s", to_seconds(recovery->lost)},   {"down_s", to_seconds(recovery->down)},
-          {"storage_s", to_seconds(recovery->io)},  {"goodput", recovery->goodput()}};
+          {"storage_s", to_seconds(recovery->io)},  {"paused_s", to_seconds(recovery->paused)},
+          {"goodput", recovery->goodput()}};
 }
 
 Json scheduling_json(const SchedulingSummary& scheduling) {

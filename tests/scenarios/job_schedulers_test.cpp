@@ -161,18 +161,20 @@ class JobTraces : public ::testing::TestWithParam<const char*> {
     std::ofstream(path_) << "jobs: {trace: " << path_ << ".csv, iteration: 700 us}\n";
     return all;
   }
-  Results run(const std::string& scheduler, std::uint32_t sets = 1, std::uint32_t threads = 1) const {
+  Results run(const std::string& scheduler, std::uint32_t sets = 1, std::uint32_t threads = 1,
+              const std::string& views = "{}") const {
     SimulationSetup setup;
     setup.config = parse_config(
         fmt::format("{{topology: {{kind: star, hosts: 128, rate: 100 Gbps, delay: 1 us}}, host: single_nic, "
                     "network: ideal, engine: {{sets: {}}}, scheduling: {{jobs: {{kind: test_checked_jobs, "
-                    "of: {}}}}}}}",
-                    sets, scheduler),
+                    "of: {}}}, views: {}}}}}",
+                    sets, scheduler, views),
         "cluster.yaml");
     setup.workload = path_;
     setup.threads = threads;
     return Simulation(std::move(setup)).run({});
   }
+  static void expect_same(const Results& one, const Results& other);
 
  private:
   test::Directory directory_;
@@ -204,8 +206,11 @@ TEST_P(JobTraces, GiveNoGpuTwiceAndConserveWork) {
 using JobTraceThreads = JobTraces;
 TEST_P(JobTraceThreads, DoNotShowInAnyNumberOfSets) {
   write_trace(30);
-  const Results one = run(GetParam());
-  const Results other = run(GetParam(), 8, 2);
+  for (const std::string views : {"{}", "{jobs: {age: 450 us, every: 100 us}, deadlines: {age: 2 ms}}"})
+    expect_same(run(GetParam(), 1, 1, views), run(GetParam(), 8, 2, views));
+}
+
+void JobTraces::expect_same(const Results& one, const Results& other) {
   EXPECT_EQ(one.fingerprints.results, other.fingerprints.results);
   for (std::size_t job = 0; job < one.jobs.size(); ++job) {
     EXPECT_EQ(one.jobs[job].end, other.jobs[job].end);

@@ -28,6 +28,8 @@ struct Glance {
   std::vector<JobProgress> jobs;
   std::vector<ComingCommunication> coming;
   std::vector<CommunicationSlack> slack;
+  std::vector<std::uint8_t> failed;
+  std::vector<CircuitState> circuits;
 };
 
 // Returns the glances of the present run.
@@ -49,7 +51,8 @@ class Glances final : public FlowScheduler {
     const DemandView& demand = view.demand;
     glances().push_back({view.now, view.flows.size(), copy(network.loads), copy(network.queues),
                          copy(network.rates), copy(network.down), copy(network.stalls), copy(demand.jobs),
-                         copy(demand.coming), copy(demand.slack)});
+                         copy(demand.coming), copy(demand.slack), copy(network.failed),
+                         copy(network.circuits)});
   }
 };
 
@@ -64,20 +67,23 @@ const std::string kWorkload =
     "{name: late, collective: all_reduce, on: main, bytes: 2 MB, after: [long, first]}, "
     "{name: busy, collective: all_reduce, on: other, bytes: 60 MB}]}\n";
 
-void run(const std::string& views) {
+void run(const std::string& views, const std::string& cluster, const std::string& workload) {
   const test::Directory directory;
   SimulationSetup setup;
   setup.workload = directory.path() + "/tasks.yaml";
-  std::ofstream(setup.workload.text()) << kWorkload;
-  setup.config = parse_config(
-      "topology: {kind: star, hosts: 6, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
-      "transport: {congestion_control: none}\nscheduling: {flows: test_glances, interval: 10 us, views: " +
-          views + "}\n",
-      "views.yaml");
+  std::ofstream(setup.workload.text()) << workload;
+  setup.config =
+      parse_config(cluster + "transport: {congestion_control: none}\n" +
+                       "scheduling: {flows: test_glances, interval: 10 us, views: " + views + "}\n",
+                   "views.yaml");
   glances().clear();
   const Results results = Simulation(std::move(setup)).run({});
   EXPECT_EQ(to_string(results.outcome), std::string("done"));
   ASSERT_FALSE(glances().empty());
+}
+
+void run(const std::string& views) {
+  run(views, "topology: {kind: star, hosts: 6, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n", kWorkload);
 }
 
 const Glance& first_after(Time time) {
@@ -129,6 +135,49 @@ TEST(ViewsSeen, ShowWhatWas) {
   EXPECT_NEAR(later.jobs[0].gpu_seconds, 6 * to_seconds(later.now - kMillisecond), 1e-9 + 60e-6);
   EXPECT_TRUE(first_after(kMillisecond).loads.empty());
   EXPECT_FALSE(later.loads.empty());
+}
+
+// From 60 to 110 us the switch moves circuits.
+TEST(ViewsSeen, ShowCircuits) {
+  std::string flows = "kind: flows\nflows:\n";
+  for (int i = 0; i < 40; ++i) {
+    flows += "  - {from: " + std::to_string(i % 8) + ", to: " + std::to_string((i + 1) % 8) +
+             ", bytes: 400 KB, start: " + std::to_string(5 * i) + " us}\n";
+  }
+  run("{}",
+      "topology: {kind: optical_circuits, switches: 8, servers: true, degree: 4, configurations: [{name: "
+      "rings, "
+      "jumps: [1, 3]}, {name: across, jumps: [1], matchings: [0, 3]}]}\n"
+      "network: {circuits: {reconfiguration: 50 us, schedule: [{at: 60 us, configuration: across}]}}\n",
+      flows);
+  const auto count = [](const Glance& one, CircuitState state) {
+    return std::count(one.circuits.begin(), one.circuits.end(), state);
+  };
+  const Glance& before = first_after(20 * kMicrosecond);
+  const auto up = count(before, CircuitState::up), all = up + count(before, CircuitState::down);
+  EXPECT_GT(up, 0);
+  for (const Glance& one : glances()) {
+    EXPECT_EQ(count(one, CircuitState::up) + count(one, CircuitState::down), all) << one.now;
+    const bool moves = one.now > 60 * kMicrosecond && one.now < 110 * kMicrosecond;
+    if (one.now < 60 * kMicrosecond || moves) {
+      EXPECT_EQ(count(one, CircuitState::up) < up, moves) << one.now;
+    }
+  }
+}
+
+TEST(ViewsSeen, ShowFailedHosts) {
+  run("{failures: {age: 200 us}}",
+      "topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n"
+      "gpus: {failures: [{host: host7, at: 1 ms}]}\n",
+      kWorkload);
+  for (const Glance& one : glances()) {
+    if (one.now < 200 * kMicrosecond) continue;
+    ASSERT_EQ(one.failed.size(), 8U);
+    EXPECT_EQ(std::count(one.failed.begin(), one.failed.end(), 1), one.failed[7]);
+    if (one.now < 1200 * kMicrosecond || one.now >= 1210 * kMicrosecond) {
+      EXPECT_EQ(one.failed[7], one.now > 1200 * kMicrosecond ? 1 : 0) << one.now;
+    }
+  }
 }
 
 TEST(ViewsSeen, HideWhatIsOff) {

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/config.h"
 #include "sim/core/random.h"
+#include "sim/core/registry.h"
+#include "sim/scheduling/flow/flow_scheduler.h"
 #include "tests/support/run_in_sets.h"
 #include "tests/support/test_size.h"
 
@@ -33,7 +36,7 @@ std::string random_setting(RandomStream& random, const std::string& field) {
 std::string random_views(std::uint64_t seed) {
   RandomStream random(seed, "views of a test");
   return "{" + random_setting(random, "sizes") + ", " + random_setting(random, "loads") + ", " +
-         random_setting(random, "deadlines") + "}";
+         random_setting(random, "deadlines") + ", " + random_setting(random, "queues") + "}";
 }
 
 const std::string kFatTree =
@@ -51,10 +54,11 @@ const std::vector<std::string> kSchedulers{
     "{kind: varys, coflow: name}",
     "{kind: paths, by: loads, avoid_failed: true}",
     "{kind: deadline, deadlines: [{name: a, after: 50 us}]}",
+    "{kind: paths, by: queues}",
 };
 
 TEST(ViewThreads, SetsAndThreadsDoNotMatterAtAnyAge) {
-  for (std::uint64_t seed = 0; seed < test::by_size<std::uint64_t>(40, 6, 3); ++seed) {
+  for (std::uint64_t seed = 0; seed < test::by_size<std::uint64_t>(42, 7, 3); ++seed) {
     const std::string& flows = kSchedulers[seed % kSchedulers.size()];
     const std::string scheduling = "scheduling: {interval: 1 us, flow_delay: 500 ns, flows: " + flows +
                                    ", views: " + random_views(seed) + "}\n";
@@ -67,16 +71,33 @@ TEST(ViewThreads, SetsAndThreadsDoNotMatterAtAnyAge) {
   }
 }
 
+// Returns settings of fields that the scheduler does not use, each with these keys.
+std::string unused_views(const std::string& flows, const std::string& keys, ViewFields besides) {
+  const ViewFields used =
+      Registry<FlowScheduler>::instance().create(parse_config(flows, "flows.yaml"), "")->needs().views;
+  std::string views;
+  for (const ViewField field : fields_in(ViewFields::all() - used - besides))
+    views += (views.empty() ? "" : ", ") + std::string(name_of(field)) + ": " + keys;
+  return "{" + views + "}";
+}
+
 TEST(ViewThreads, AFieldThatNoSchedulerUsesChangesNothing) {
-  const std::string workload = random_flows(1);
-  const auto with = [&](const std::string& views) {
-    return run("scheduling: {flows: max_min, views: " + views + "}\n", workload);
+  const ViewFields ageless{ViewField::topology, ViewField::phases};
+  for (std::uint64_t seed = 0; seed < test::by_size<std::uint64_t>(21, 7, 3); ++seed) {
+    const std::string& flows = kSchedulers[seed % kSchedulers.size()];
+    const std::string workload = random_flows(seed);
+    const auto with = [&](const std::string& views) {
+      return run("scheduling: {flows: " + flows + ", views: " + views + "}\n", workload);
+    };
+    const std::string aged = "{age: " + std::to_string(5 + seed) + " us, every: 10 us}";
+    const Results all = with("{}");
+    test::expect_same_flows(all, with(unused_views(flows, "{on: false}", {})), flows + " without");
+    test::expect_same_flows(all, with(unused_views(flows, aged, ageless)), flows + " aged");
+  }
+  const auto aged_sizes = [](const std::string& views) {
+    return run("scheduling: {flows: max_min, views: " + views + "}\n", random_flows(1)).fingerprints.results;
   };
-  const Results all = with("{}");
-  test::expect_same_flows(all, with("{queues: {on: false}, loads: {on: false}, jobs: {on: false}}"), "off");
-  test::expect_same_flows(all, with("{queues: {age: 5 us}, loads: {every: 10 us}, stalls: {age: 1 ms}}"),
-                          "aged");
-  EXPECT_NE(all.fingerprints.results, with("{sizes: {age: 5 us}}").fingerprints.results);
+  EXPECT_NE(aged_sizes("{}"), aged_sizes("{sizes: {age: 5 us}}"));
 }
 
 TEST(ViewThreads, AgeOfSizesDelaysAFlowExactly) {

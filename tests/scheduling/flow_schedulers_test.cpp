@@ -58,6 +58,7 @@ class TwoByTwo : public FlowFacts {
     view.facts = this;
     view.interval = kNanosecond;
     view.network = network;
+    view.demand = demand;
     decisions = {};
     scheduler.decide(view, decisions);
     std::vector<std::int64_t> result(flows.size(), -2);
@@ -74,6 +75,7 @@ class TwoByTwo : public FlowFacts {
 
   Time now = 0;
   NetworkView network;
+  DemandView demand;
   std::vector<FlowView> flows;
   FlowDecisions decisions;
   std::map<std::uint32_t, std::uint32_t> hints;  // by flow
@@ -196,6 +198,15 @@ TEST(FlowSchedulers, PathsFollowMeasuredLoadsAndAvoidFailedLinks) {
   EXPECT_EQ(hint_of(by_loads, {.loads = loads}), 1U);
   EXPECT_EQ(hint_of("paths", {.loads = loads}), 0U);
   EXPECT_EQ(hint_of(by_loads, {.loads = loads, .down = down}), 0U);
+  const std::string by_queues = "{kind: paths, by: queues}";
+  EXPECT_EQ(make(by_queues)->needs().views,
+            (ViewFields{ViewField::topology, ViewField::sizes, ViewField::queues}));
+  const std::vector<Bytes> queues{0, 0, 0, 0, 5000, 4999};
+  EXPECT_EQ(hint_of(by_queues, {}), 0U);
+  EXPECT_EQ(hint_of(by_queues, {.queues = queues}), 1U);
+  EXPECT_EQ(hint_of(by_queues, {.loads = loads}), 0U);
+  const std::vector<Bytes> full{0, 0, 0, 0, INT64_MAX / 2, 1};
+  EXPECT_EQ(hint_of(by_queues, {.queues = full}), 1U);
 }
 
 TEST(FlowSchedulers, LasServesTheFewestBytesSentFirst) {
@@ -227,6 +238,26 @@ TEST(FlowSchedulers, DeadlineServesTheEarliestFirst) {
       net.decide("{kind: deadline, admission: true, deadlines: [{name: A, after: 1 s}, {name: B, after: "
                  "100 ms}]}"),
       Rates({100, 100, -1, -1}));
+}
+
+// The flows of A take 160 and 80 ms alone, those of B and C 320 and 240 ms.
+TEST(FlowSchedulers, DeadlineTakesThoseOfTheSlack) {
+  TwoByTwo net;
+  const auto deadline = make("{kind: deadline, of_slack: true}");
+  EXPECT_TRUE(deadline->needs().views.has(ViewField::slack));
+  EXPECT_FALSE(make("deadline")->needs().views.has(ViewField::slack));
+  EXPECT_EQ(net.decide(*deadline), Rates({100, 100, -1, -1}));  // by number, as none has a deadline
+  EXPECT_EQ(deadline->notes().size(), 1U);
+  const std::vector<CommunicationSlack> slack{{0, 0, kSecond}, {0, 1, 0}, {0, 2, 0}};
+  net.demand.slack = slack;
+  EXPECT_EQ(net.decide(*deadline), Rates({-1, -1, 100, 100}));
+  EXPECT_TRUE(deadline->notes().empty());
+  net.flows[0].deadline = 100 * kMillisecond;  // the workload's own counts
+  EXPECT_EQ(net.decide(*deadline), Rates({100, 100, -1, -1}));
+  const std::vector<CommunicationSlack> of_another_job{{1, 1, 0}};
+  net.demand.slack = of_another_job;
+  net.flows[0].deadline = kNever;
+  EXPECT_EQ(net.decide(*deadline), Rates({100, 100, -1, -1}));
 }
 
 TEST(FlowSchedulers, DeadlineTakesThoseOfTheWorkload) {

@@ -154,12 +154,11 @@ void recovery(Text out, const JobResult& job, std::size_t width) {
   if (!job.recovery) return;
   const JobRecovery& r = *job.recovery;
   const auto text = [](Time time) { return human_seconds(to_seconds(time)); };
-  fmt::format_to(
-      out, "  goodput          {}\n",
-      wrapped(
-          fmt::format("{:.1f} % of {}: {} restarts, {} of work lost, {} down, {} waiting for storage",
-                      100 * r.goodput(), text(r.whole), r.restarts, text(r.lost), text(r.down), text(r.io)),
-          19, 19, width));
+  std::string parts =
+      fmt::format("{:.1f} % of {}: {} restarts, {} of work lost, {} down, {} waiting for storage",
+                  100 * r.goodput(), text(r.whole), r.restarts, text(r.lost), text(r.down), text(r.io));
+  if (r.paused > 0) parts += fmt::format(", {} paused", text(r.paused));
+  fmt::format_to(out, "  goodput          {}\n", wrapped(parts, 19, 19, width));
 }
 
 void scheduling(Text out, const JobResult& job, std::size_t width) {

@@ -3,11 +3,13 @@
 // others (Varys, SIGCOMM 2014). Flows without a deadline go last.
 //
 // A deadline comes from the list `deadlines`, by the name of the communication. Flows of other names have the
-// deadline that the workload gives them or their task.
-// It cannot do without `topology`, and `admission` not without `sizes`. Without `deadlines` the flow with the
+// deadline that the workload gives them or their task. With `of_slack` the others get one from the view
+// `slack`. It is the latest end that does not delay their iteration, if no two communications contend. It
+// cannot do without `topology`, and `admission` not without `sizes`. Without `deadlines` the flow with the
 // fewest bytes left goes first; without `sizes` too, the one that was seen first.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +26,7 @@ namespace {
 struct DeadlineParameters : CentralParameters {
   ConfigNode deadlines;
   bool admission = false;
+  bool of_slack = false;
 };
 
 const Parameters<DeadlineParameters>& deadline_parameters() {
@@ -35,8 +38,10 @@ const Parameters<DeadlineParameters>& deadline_parameters() {
               "deadlines by name of the communication, counted from the begin of the flow: [{name: a, "
               "after: 10 ms}, ...]; flows of other names have the deadline that the workload gives them, if "
               "any")
-          .flag("admission", &P::admission,
-                "flows that cannot meet their deadlines go behind those that can"));
+          .flag("admission", &P::admission, "flows that cannot meet their deadlines go behind those that can")
+          .flag("of_slack", &P::of_slack,
+                "a flow without a deadline is due when it would end alone, plus the slack of its "
+                "communication: by how much that may end later without a delay of the iteration"));
   return parameters;
 }
 
@@ -63,8 +68,10 @@ class Deadline final : public FlowScheduler {
  public:
   explicit Deadline(const DeadlineParameters& p) : p_(p), deadlines_(read_deadlines(p.deadlines)) {}
   FlowNeeds needs() const override {
+    ViewFields views{ViewField::topology, ViewField::sizes, ViewField::deadlines};
+    if (p_.of_slack) views = views | ViewFields{ViewField::slack};
     return {.central = true,
-            .views = {ViewField::topology, ViewField::sizes, ViewField::deadlines},
+            .views = views,
             .required = p_.admission ? ViewFields{ViewField::topology, ViewField::sizes}
                                      : ViewFields{ViewField::topology}};
   }
@@ -77,7 +84,7 @@ class Deadline final : public FlowScheduler {
       if (!sees(ViewField::deadlines)) {
         rule.flows()[i].deadline = flow.left;
       } else if (flow.released <= view.deadlines_known) {
-        rule.flows()[i].deadline = deadline_of(flow, *view.facts);
+        rule.flows()[i].deadline = deadline_of(flow, view);
       }
       if (p_.admission) admitted.push_back(admitted_.contains(flow.id) ? 1 : 0);
     }
@@ -95,19 +102,33 @@ class Deadline final : public FlowScheduler {
     if (has_deadlines_) return {};
     return {
         "the flow scheduler 'deadline' saw no flow with a deadline: neither its list `deadlines` nor the "
-        "workload gives one"};
+        "workload gives one (`of_slack: true` takes them from the task graph)"};
   }
 
  private:
   // Returns kNever for a flow without a deadline.
-  Time deadline_of(const FlowView& flow, const FlowFacts& facts) {
+  Time deadline_of(const FlowView& flow, const FlowsView& view) {
     Time deadline = flow.deadline;
     if (!deadlines_.empty()) {
-      const auto found = deadlines_.find(facts.name(flow));
+      const auto found = deadlines_.find(view.facts->name(flow));
       if (found != deadlines_.end()) deadline = flow.released + found->second;
     }
+    if (deadline == kNever) deadline = slack_deadline(flow, view);
     has_deadlines_ = has_deadlines_ || deadline != kNever;
     return deadline;
+  }
+
+  // Returns kNever where the view does not have the slack of the flow's communication.
+  static Time slack_deadline(const FlowView& flow, const FlowsView& view) {
+    const auto& all = view.demand.slack;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const CommunicationSlack& one) {
+      return one.job == flow.job && one.name == flow.name;
+    });
+    if (found == all.end()) return kNever;
+    Time alone = 0;
+    for (const PortId port : flow.ports)
+      alone = std::max(alone, transmission_time(flow.bytes, view.port_rates[port]));
+    return flow.released + alone + found->slack;
   }
 
   DeadlineParameters p_;
@@ -120,7 +141,7 @@ const Registration<FlowScheduler> kDeadline{
     "deadline",
     "the flow with the earliest deadline goes first, with admission where that is wanted. It cannot do "
     "without the view `topology`, and admission not without `sizes`; without `deadlines` the flow with the "
-    "fewest bytes left goes first",
+    "fewest bytes left goes first. Without `slack`, `of_slack` does nothing",
     deadline_parameters(),
     [](const DeadlineParameters& p, const ConfigNode&) { return std::make_unique<Deadline>(p); }};
 

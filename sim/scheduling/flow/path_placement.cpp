@@ -6,6 +6,23 @@
 #include "sim/scheduling/flow/rules/hedera.h"
 
 namespace netsim {
+namespace {
+
+constexpr BitRate kMostLoad = INT64_MAX / 4;  // leaves room for the demands of flows
+
+}  // namespace
+
+// Returns the load of a link before flows are placed; 0 where the view does not have it.
+BitRate PathPlacement::load_of(const FlowsView& view, PortId port) const {
+  const NetworkView& network = view.network;
+  if (source_ == LoadSource::loads && port < network.loads.size())
+    return static_cast<BitRate>(network.loads[port] * static_cast<double>(view.port_rates[port]));
+  if (source_ == LoadSource::queues && port < network.queues.size()) {
+    const Int128 bits = static_cast<Int128>(network.queues[port]) * 8 * kSecond;
+    return static_cast<BitRate>(std::min<Int128>(bits / std::max<Time>(view.interval, 1), kMostLoad));
+  }
+  return 0;
+}
 
 std::vector<std::uint32_t> PathPlacement::links_of(const FlowsView& view, const std::vector<PortId>& ports) {
   std::vector<std::uint32_t> links;
@@ -13,9 +30,7 @@ std::vector<std::uint32_t> PathPlacement::links_of(const FlowsView& view, const 
     const auto [entry, added] = numbers_.try_emplace(port, static_cast<std::uint32_t>(numbers_.size()));
     if (added) {
       capacity_.push_back(view.port_rates[port]);
-      const bool measured = by_loads_ && port < view.network.loads.size();
-      const double load = measured ? view.network.loads[port] : 0;
-      load_.push_back(static_cast<BitRate>(load * static_cast<double>(view.port_rates[port])));
+      load_.push_back(load_of(view, port));
     }
     links.push_back(entry->second);
   }

@@ -12,6 +12,9 @@ namespace netsim {
 namespace {
 
 constexpr std::size_t kMostRecords = std::size_t{1} << 26;  // split messages under way; reserves addresses
+constexpr std::uint64_t kSplit = std::uint64_t{1} << 63;    // in generations of handles of split messages
+
+bool is_split(const MessageHandle& message) { return (message.generation & kSplit) != 0; }
 
 }  // namespace
 
@@ -52,7 +55,7 @@ MessageHandle SplitEndpoint::send(const SendRequest& request) {
   const std::uint32_t record = take_record(request, ways);
   const auto shares = static_cast<std::uint32_t>(records_[record].shares.size());
   for (std::uint32_t share = 0; share < shares; ++share) advance(record, share);
-  return {};
+  return {message.source, record, kSplit | records_[record].use};
 }
 
 SplitEndpoint::Ways& SplitEndpoint::ways_of(const Message& message) {
@@ -101,6 +104,10 @@ std::uint32_t SplitEndpoint::take_record(const SendRequest& request, Ways& ways)
   record.begun = now_of(request.message.source);
   record.ways = &ways;
   record.shares.clear();
+  record.chunks.clear();
+  record.held = false;
+  record.priority = request.message.traits.priority;
+  record.path_hint = request.message.traits.path_hint;
   for (std::uint32_t way = 0; way < ways.ways.size(); ++way) {
     if (set.bytes[way] == 0) continue;
     record.shares.push_back({.way = way, .bytes = set.bytes[way]});
@@ -111,13 +118,15 @@ std::uint32_t SplitEndpoint::take_record(const SendRequest& request, Ways& ways)
     counted += set.bytes[way];
   }
   record.unsent = record.unleft = static_cast<std::uint32_t>(record.shares.size());
+  divide_rate(record, request.message.traits.rate_limit);
   return index;
 }
 
 // Begins the chunks of a share for which there are buffers. A share without a relay is one message.
 void SplitEndpoint::advance(std::uint32_t record, std::uint32_t share) {
   const Share& s = records_[record].shares[share];
-  while (s.begun < s.bytes && s.under_way < settings_.buffers) send_chunk(record, share);
+  while (!records_[record].held && s.begun < s.bytes && s.under_way < settings_.buffers)
+    send_chunk(record, share);
 }
 
 void SplitEndpoint::send_chunk(std::uint32_t record, std::uint32_t share) {
@@ -129,10 +138,23 @@ void SplitEndpoint::send_chunk(std::uint32_t record, std::uint32_t share) {
   const Bytes bytes = relayed ? std::min(settings_.chunk, s.bytes - s.begun) : s.bytes;
   s.begun += bytes;
   ++s.under_way;
-  const Leg leg = way.view.via != whole.source ? Leg::to_relay : Leg::fabric;
-  SendRequest request = leg_request(record, {leg, share, record}, bytes);
+  const ShareTag tag{way.view.via != whole.source ? Leg::to_relay : Leg::fabric, share, record};
+  SendRequest request = leg_request(record, tag, bytes);
   request.tell_left = r.request.tell_left && s.begun == s.bytes;
+  if (tag.leg == Leg::fabric) return send_over_fabric(request, tag);
+  s.to_relay += bytes;
   network_->send(request);
+}
+
+// Chunks of which nothing is left are forgotten when there are many.
+void SplitEndpoint::send_over_fabric(const SendRequest& request, const ShareTag& tag) {
+  const MessageHandle handle = network_->send(request);
+  Record& record = records_[tag.number];
+  if (handle.is_none()) return;
+  if (record.held) network_->hold(handle);
+  if (record.chunks.size() >= record.shares.size() * settings_.buffers)
+    std::erase_if(record.chunks, [&](const Chunk& chunk) { return network_->left(chunk.handle) == 0; });
+  record.chunks.push_back({tag.share, handle});
 }
 
 // Makes the message of a chunk for its first leg or the fabric.
@@ -147,7 +169,9 @@ SendRequest SplitEndpoint::leg_request(std::uint32_t record, const ShareTag& tag
   message.share = true;
   message.tag = tag.packed();
   if (share.bytes != bytes) traits.only_message = false;
-  if (way.view.kind != WayKind::own || way.at != message.destination) {
+  traits.priority = r.priority;
+  traits.path_hint = r.path_hint;
+  if (!takes_own_path(r, tag.share)) {
     traits.path_hint = kNoPathHint;
     traits.only_message = false;
     traits.gap = 0;
@@ -163,11 +187,7 @@ SendRequest SplitEndpoint::leg_request(std::uint32_t record, const ShareTag& tag
     traits.own_queue_pair = true;
     traits.channel = way.lane;
   }
-  if (traits.rate_limit != 0) {
-    traits.rate_limit = std::max<BitRate>(
-        1, static_cast<BitRate>(static_cast<UInt128>(traits.rate_limit) * static_cast<UInt128>(share.bytes) /
-                                static_cast<UInt128>(r.request.message.bytes)));
-  }
+  traits.rate_limit = share.limit;
   return request;
 }
 
@@ -215,9 +235,11 @@ void SplitEndpoint::message_delivered(const Delivery& delivery) {
   if (!message.share) return listener_->message_delivered(delivery);
   const ShareTag tag = ShareTag::unpack(message.tag);
   switch (tag.leg) {
-    case Leg::to_relay:
-      network_->send(leg_request(tag.number, {Leg::fabric, tag.share, tag.number}, delivery.bytes));
-      return;
+    case Leg::to_relay: {
+      const ShareTag onward{Leg::fabric, tag.share, tag.number};
+      records_[tag.number].shares[tag.share].to_relay -= delivery.bytes;
+      return send_over_fabric(leg_request(tag.number, onward, delivery.bytes), onward);
+    }
     case Leg::fabric:
       return arrive(delivery, tag);
     case Leg::to_destination:
@@ -257,6 +279,110 @@ void SplitEndpoint::take(GpuId destination, std::uint32_t arrival, Bytes bytes, 
   set.arrival_of.erase(a.key);
   set.arrivals.release(arrival);
   listener_->message_delivered({message, message.bytes, delays});
+}
+
+// ---- Handles
+
+// Returns the index of the record of a split message that is not over, or kNoIndex.
+std::uint32_t SplitEndpoint::record_of(const MessageHandle& message) const {
+  const Record& record = records_[message.slot];
+  return record.use == (message.generation & ~kSplit) && record.unsent > 0 ? message.slot : kNoIndex;
+}
+
+// Returns whether the share takes the path of the whole message.
+bool SplitEndpoint::takes_own_path(const Record& record, std::uint32_t share) {
+  const HostWay& way = record.ways->ways[record.shares[share].way];
+  return way.view.kind == WayKind::own && way.at == record.request.message.destination;
+}
+
+// Returns the bytes of a share that no NIC of the source's host has sent.
+Bytes SplitEndpoint::left_of(const Record& record, std::uint32_t share) const {
+  const Share& s = record.shares[share];
+  Bytes left = s.bytes - s.begun + s.to_relay;
+  for (const Chunk& chunk : record.chunks)
+    if (chunk.share == share) left += network_->left(chunk.handle);
+  return left;
+}
+
+Bytes SplitEndpoint::left_of(const Record& record) const {
+  Bytes left = 0;
+  for (std::uint32_t share = 0; share < record.shares.size(); ++share) left += left_of(record, share);
+  return left;
+}
+
+Bytes SplitEndpoint::left(const MessageHandle& message) const {
+  if (!is_split(message)) return network_->left(message);
+  const std::uint32_t record = record_of(message);
+  return record == kNoIndex ? 0 : left_of(records_[record]);
+}
+
+// Lets `change` act on a split message of which something is left, and returns whether there is any.
+template <class Change>
+bool SplitEndpoint::change(const MessageHandle& message, const Change& change) {
+  const std::uint32_t record = record_of(message);
+  if (record == kNoIndex || left_of(records_[record]) == 0) return false;
+  change(records_[record]);
+  return true;
+}
+
+// Chunks that are on their way to a relay are held there.
+bool SplitEndpoint::hold(const MessageHandle& message) {
+  if (!is_split(message)) return network_->hold(message);
+  return change(message, [&](Record& record) {
+    record.held = true;
+    for (const Chunk& chunk : record.chunks) network_->hold(chunk.handle);
+  });
+}
+
+bool SplitEndpoint::release(const MessageHandle& message) {
+  if (!is_split(message)) return network_->release(message);
+  return change(message, [&](Record& record) {
+    record.held = false;
+    for (const Chunk& chunk : record.chunks) network_->release(chunk.handle);
+    for (std::uint32_t share = 0; share < record.shares.size(); ++share) advance(message.slot, share);
+  });
+}
+
+bool SplitEndpoint::set_priority(const MessageHandle& message, std::uint8_t priority) {
+  if (!is_split(message)) return network_->set_priority(message, priority);
+  return change(message, [&](Record& record) {
+    record.priority = priority;
+    for (const Chunk& chunk : record.chunks) network_->set_priority(chunk.handle, priority);
+  });
+}
+
+bool SplitEndpoint::set_rate(const MessageHandle& message, BitRate rate) {
+  if (!is_split(message)) return network_->set_rate(message, rate);
+  return change(message, [&](Record& record) {
+    divide_rate(record, rate);
+    for (const Chunk& chunk : record.chunks)
+      network_->set_rate(chunk.handle, record.shares[chunk.share].limit);
+  });
+}
+
+bool SplitEndpoint::set_path(const MessageHandle& message, std::uint32_t path_hint) {
+  if (!is_split(message)) return network_->set_path(message, path_hint);
+  return change(message, [&](Record& record) {
+    record.path_hint = path_hint;
+    for (const Chunk& chunk : record.chunks)
+      if (takes_own_path(record, chunk.share)) network_->set_path(chunk.handle, path_hint);
+  });
+}
+
+Bytes SplitEndpoint::cancel(const MessageHandle& message) {
+  return is_split(message) ? 0 : network_->cancel(message);
+}
+
+// Divides a rate between the shares, by the bytes that are left. A share gets at least 1 bit/s.
+void SplitEndpoint::divide_rate(Record& record, BitRate rate) {
+  const Bytes all = rate == 0 ? 0 : left_of(record);
+  for (std::uint32_t share = 0; share < record.shares.size(); ++share) {
+    BitRate& limit = record.shares[share].limit;
+    limit = 0;
+    if (all == 0) continue;
+    const auto part = static_cast<UInt128>(rate) * static_cast<UInt128>(left_of(record, share));
+    limit = std::max<BitRate>(1, static_cast<BitRate>(part / static_cast<UInt128>(all)));
+  }
 }
 
 // ---- Reports

@@ -12,8 +12,10 @@
 // are at the destination. Messages of one queue pair that are split alike keep their order. One that is
 // smaller than SplitSettings::least may overtake a split one.
 //
-// The handle of a split message is that of no message, because the shares are scheduled one by one. Shares
-// over PCIe belong to the flow of the own share.
+// A flow scheduler below decides about each share, because the shares are messages of their own. Shares over
+// PCIe belong to the flow of the own share. The handle of a split message acts on all its shares, as far as
+// no NIC of the source's host has sent them. Between them a rate is divided by these bytes. A path hint is
+// for the share that takes the NIC of the whole message. A split message cannot be cancelled.
 //
 // The source's set alone changes the record of a message, and the destination's set that of its arrival. A
 // receiver reads the message as it was sent from the source's record. That part does not change until the
@@ -50,6 +52,13 @@ class SplitEndpoint final : public ForwardingEndpoint, private MessageListener {
 
   void set_listener(MessageListener* listener) override;
   MessageHandle send(const SendRequest& request) override;
+  bool hold(const MessageHandle& message) override;
+  bool release(const MessageHandle& message) override;
+  bool set_priority(const MessageHandle& message, std::uint8_t priority) override;
+  Bytes cancel(const MessageHandle& message) override;
+  bool set_rate(const MessageHandle& message, BitRate rate) override;
+  bool set_path(const MessageHandle& message, std::uint32_t path_hint) override;
+  Bytes left(const MessageHandle& message) const override;
   // Called between events.
   SplitSummary summary() const;
 
@@ -65,6 +74,13 @@ class SplitEndpoint final : public ForwardingEndpoint, private MessageListener {
     Bytes begun = 0;              // handed to the first leg
     Bytes sent = 0;               // acknowledged by the NIC at the far end of the fabric
     std::uint32_t under_way = 0;  // chunks begun and not acknowledged
+    Bytes to_relay = 0;           // begun, and not yet at the relay
+    BitRate limit = 0;            // its part of the message's rate limit; 0: none
+  };
+  // Chunk: a message of a share on the fabric. Nothing is left of one that is over.
+  struct Chunk {
+    std::uint32_t share = 0;
+    MessageHandle handle;
   };
   // Record: a split message at its source.
   struct Record {
@@ -73,6 +89,10 @@ class SplitEndpoint final : public ForwardingEndpoint, private MessageListener {
     Time begun = 0;
     Ways* ways = nullptr;
     std::vector<Share> shares;
+    std::vector<Chunk> chunks;
+    bool held = false;
+    std::uint8_t priority = 0;  // these two as they are now
+    std::uint32_t path_hint = kNoPathHint;
     std::uint32_t unsent = 0, unleft = 0;  // shares that are not acknowledged, or have not left
   };
   // Arrival: a split message at its destination.
@@ -126,6 +146,14 @@ class SplitEndpoint final : public ForwardingEndpoint, private MessageListener {
   void advance(std::uint32_t record, std::uint32_t share);
   void send_chunk(std::uint32_t record, std::uint32_t share);
   SendRequest leg_request(std::uint32_t record, const ShareTag& tag, Bytes bytes) const;
+  void send_over_fabric(const SendRequest& request, const ShareTag& tag);
+  std::uint32_t record_of(const MessageHandle& message) const;
+  template <class Change>
+  bool change(const MessageHandle& message, const Change& change);
+  Bytes left_of(const Record& record, std::uint32_t share) const;
+  Bytes left_of(const Record& record) const;
+  static bool takes_own_path(const Record& record, std::uint32_t share);
+  void divide_rate(Record& record, BitRate rate);
   void share_sent(const ShareTag& tag, Bytes bytes);
   void finish(std::uint32_t record);
   void arrive(const Delivery& delivery, const ShareTag& tag);

@@ -36,8 +36,10 @@ struct JobState {
   JobId job;
   Phase phase = Phase::queued;
   std::uint32_t ranks = 0;  // number of GPUs that it needs
+  // Submission and first begin; kNever: it has not begun. A job that continues another one after a failure
+  // has both from that one.
   Time submitted = 0;
-  Time started = kNever;   // its first begin; kNever: it has not begun
+  Time started = kNever;
   Time deadline = kNever;  // kNever: it has none
   double weight = 1;
   std::uint32_t iterations = 0;  // of the whole job; 0: only its run tells
@@ -134,7 +136,7 @@ class JobDecisions {
 // JobNeeds: what a job scheduler asks for.
 struct JobNeeds {
   bool iterations = false;       // it is also called after each end of an iteration of any job
-  bool pauses = false;           // it may pause and shift jobs, which is not possible with gpus.failures
+  bool pauses = false;           // it may pause and shift jobs
   bool traffic = false;          // it sees JobState::work and traffic, which needs a packet fabric
   std::uint32_t classes = 1;     // data classes that the network must have (network.switch.classes)
   std::uint32_t nic_levels = 1;  // above 1: levels of priority that it uses (transport.nic_priorities)

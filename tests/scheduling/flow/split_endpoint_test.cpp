@@ -20,6 +20,14 @@ namespace {
 constexpr Bytes kChunk = 1000;
 constexpr std::uint32_t kBuffers = 3, kGpus = 8, kOfHost = 4;
 
+// Controls: what the functions on handles have done with a message of the network.
+struct Controls {
+  bool held = false, is_over = false;
+  BitRate rate = 0;
+  std::uint8_t priority = 0;
+  std::uint32_t path_hint = kNoPathHint;
+};
+
 // The network keeps messages until the test lets them arrive.
 class WaitingNetwork final : public test::WithoutHandles<Endpoint> {
  public:
@@ -30,12 +38,36 @@ class WaitingNetwork final : public test::WithoutHandles<Endpoint> {
       bytes += request.message.bytes;
       widest = std::max(widest, ++under_way[{request.message.source, request.message.communication}]);
     }
-    return {request.message.source, static_cast<std::uint32_t>(waiting.size()), 1};
+    const TransferTraits& traits = request.message.traits;
+    controls.push_back({false, false, traits.rate_limit, traits.priority, traits.path_hint});
+    slots.push_back(static_cast<std::uint32_t>(controls.size() - 1));
+    requests.push_back(request);
+    return {request.message.source, slots.back(), 1};
+  }
+  bool hold(const MessageHandle& message) override {
+    return act(message, [](Controls& of) { of.held = true; });
+  }
+  bool release(const MessageHandle& message) override {
+    return act(message, [](Controls& of) { of.held = false; });
+  }
+  bool set_priority(const MessageHandle& message, std::uint8_t priority) override {
+    return act(message, [&](Controls& of) { of.priority = priority; });
+  }
+  bool set_rate(const MessageHandle& message, BitRate rate) override {
+    return act(message, [&](Controls& of) { of.rate = rate; });
+  }
+  bool set_path(const MessageHandle& message, std::uint32_t path_hint) override {
+    return act(message, [&](Controls& of) { of.path_hint = path_hint; });
+  }
+  Bytes left(const MessageHandle& message) const override {
+    return controls[message.slot].is_over ? 0 : requests[message.slot].message.bytes;
   }
   // Carries the message at `index` to its end.
   void carry(std::size_t index) {
     const SendRequest request = waiting[index];
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(index));
+    controls[slots[index]].is_over = true;
+    slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(index));
     if (request.tell_left) listener_->message_left(request);
     if (reach(request.message.source, request.message.destination) == Reach::scale_out)
       --under_way[{request.message.source, request.message.communication}];
@@ -47,12 +79,20 @@ class WaitingNetwork final : public test::WithoutHandles<Endpoint> {
   }
   std::uint32_t gpu_count() const override { return kGpus; }
 
-  std::vector<SendRequest> waiting;
-  Bytes bytes = 0;           // over the fabric
+  std::vector<SendRequest> waiting, requests;  // not at their ends, and all
+  std::vector<std::uint32_t> slots;            // of those that wait
+  std::vector<Controls> controls;              // by slot
+  Bytes bytes = 0;                             // over the fabric
   std::uint32_t widest = 0;  // most messages of a communication that a GPU had on the fabric
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> under_way;
 
  private:
+  template <class Change>
+  bool act(const MessageHandle& message, const Change& change) {
+    if (controls[message.slot].is_over) return false;
+    change(controls[message.slot]);
+    return true;
+  }
   MessageListener* listener_ = nullptr;
 };
 
@@ -119,7 +159,7 @@ struct Setting {
         SplitEndpoint::Setup{"random", {1}, std::vector<std::uint32_t>(kGpus, 0)});
     endpoint->set_listener(&listener);
   }
-  void send(GpuId source, GpuId destination, Bytes bytes) {
+  MessageHandle send(GpuId source, GpuId destination, Bytes bytes) {
     SendRequest request;
     request.message.source = source;
     request.message.destination = destination;
@@ -130,7 +170,26 @@ struct Setting {
     request.note.channel = static_cast<std::uint32_t>(listener.messages.size());
     request.tell_left = listener.messages.size() % 2 == 0;
     listener.messages.push_back(request.message);
-    endpoint->send(request);
+    return endpoint->send(request);
+  }
+  // Calls `look` with each message of a share that waits on the fabric.
+  template <class Look>
+  void on_fabric(const Look& look) const {
+    for (std::size_t i = 0; i < network->waiting.size(); ++i) {
+      const Message& message = network->waiting[i].message;
+      if (network->reach(message.source, message.destination) == Reach::scale_out)
+        look(message, network->controls[network->slots[i]]);
+    }
+  }
+  // Carries a message that waits within a host. Returns whether there was one.
+  bool carry_inside() const {
+    for (std::size_t i = 0; i < network->waiting.size(); ++i) {
+      const Message& message = network->waiting[i].message;
+      if (network->reach(message.source, message.destination) == Reach::scale_out) continue;
+      network->carry(i);
+      return true;
+    }
+    return false;
   }
 
   Engine engine;
@@ -179,6 +238,87 @@ TEST(SplitEndpoint, CountsWhatItSplit) {
   EXPECT_EQ(sum.own + sum.nvlink, 9000);
   EXPECT_GT(sum.nvlink, 0);
   EXPECT_EQ(sum.pcie, 0);
+}
+
+// Shares wait at the NICs of four GPUs. What is left is what none of them has sent.
+TEST(SplitEndpoint, HandlesActOnAllShares) {
+  Setting s;
+  const MessageHandle message = s.send(0, 5, 90'000);
+  ASSERT_FALSE(message.is_none());
+  EXPECT_EQ(s.endpoint->left(message), 90'000);
+  EXPECT_TRUE(s.endpoint->hold(message));
+  while (s.carry_inside()) {
+  }
+  EXPECT_EQ(s.endpoint->left(message), 90'000);
+  std::size_t chunks = 0;
+  std::map<std::uint32_t, int> sources;
+  s.on_fabric([&](const Message& sent, const Controls& controls) {
+    EXPECT_TRUE(controls.held);
+    ++chunks;
+    ++sources[sent.source];
+  });
+  EXPECT_GT(sources.size(), 1U);
+  EXPECT_TRUE(s.endpoint->set_priority(message, 3));
+  EXPECT_TRUE(s.endpoint->set_rate(message, 90 * kGbps));
+  EXPECT_TRUE(s.endpoint->set_path(message, 7));
+  EXPECT_EQ(s.endpoint->cancel(message), 0);
+  EXPECT_TRUE(s.endpoint->release(message));
+  std::map<std::uint32_t, BitRate> rates;
+  s.on_fabric([&](const Message& sent, const Controls& controls) {
+    EXPECT_FALSE(controls.held);
+    EXPECT_EQ(controls.priority, 3);
+    EXPECT_EQ(controls.path_hint, sent.source == GpuId(0) && sent.destination == GpuId(5) ? 7U : kNoPathHint);
+    rates[sent.source] = controls.rate;
+  });
+  BitRate sum = 0;
+  for (const auto& [source, rate] : rates) sum += rate;
+  EXPECT_LE(sum, 90 * kGbps);
+  EXPECT_GT(sum, 90 * kGbps - 4);
+  while (!s.network->waiting.empty()) s.network->carry(0);
+  EXPECT_EQ(s.endpoint->left(message), 0);
+  for (const bool acted : {s.endpoint->hold(message), s.endpoint->release(message),
+                           s.endpoint->set_rate(message, kGbps), s.endpoint->set_priority(message, 1)})
+    EXPECT_FALSE(acted);
+  EXPECT_EQ(s.listener.seen[0].delivered, 1);
+}
+
+// Chunks that are sent later follow the last decisions, and a rate is divided by what is left then.
+TEST(SplitEndpoint, LaterChunksFollowTheHandle) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Setting s;
+    RandomStream random(seed, "handles");
+    std::vector<MessageHandle> messages;
+    for (int step = 0; step < 600; ++step) {
+      if (step < 20) {
+        const auto source = static_cast<std::uint32_t>(random.below(kOfHost)),
+                   to = static_cast<std::uint32_t>(kOfHost + random.below(kOfHost));
+        messages.push_back(s.send(source, to, static_cast<Bytes>(500 + random.below(30'000))));
+        continue;
+      }
+      const MessageHandle& message = messages[random.below(messages.size())];
+      const Bytes left = s.endpoint->left(message);
+      EXPECT_GE(left, 0);
+      const std::uint64_t what = random.below(8);
+      if (what == 0) {
+        EXPECT_EQ(s.endpoint->hold(message), left > 0);
+      } else if (what == 1) {
+        EXPECT_EQ(s.endpoint->set_rate(message, static_cast<BitRate>(1 + random.below(1000)) * kGbps),
+                  left > 0);
+      } else if (what == 2) {
+        EXPECT_EQ(s.endpoint->release(message), left > 0);
+      } else if (!s.network->waiting.empty()) {
+        s.network->carry(random.below(s.network->waiting.size()));
+      }
+      EXPECT_LE(s.endpoint->left(message), left);
+    }
+    for (const MessageHandle& message : messages) s.endpoint->release(message);
+    while (!s.network->waiting.empty()) s.network->carry(random.below(s.network->waiting.size()));
+    for (std::uint64_t i = 0; i < messages.size(); ++i) {
+      EXPECT_EQ(s.listener.seen[i].delivered, 1);
+      EXPECT_EQ(s.listener.seen[i].sent, 1);
+      EXPECT_EQ(s.endpoint->left(messages[i]), 0);
+    }
+  }
 }
 
 }  // namespace
