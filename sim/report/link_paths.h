@@ -35,8 +35,8 @@ class LinkPaths {
   // Takes the boxes of the picture. There is at least one.
   explicit LinkPaths(const std::vector<Box>& boxes);
 
-  // Returns a path between two boxes by their numbers: the straight one, or else the first of ever longer
-  // detours that passes no other box and does not run along an earlier path. It is empty if there is none.
+  // Returns a path between two boxes by their numbers. It is the straight one, or else the first of ever
+  // longer detours that passes no other box and no earlier path's line. It is empty if there is none.
   Path between(std::size_t from, std::size_t to);
   // Returns the short beginning of a path that is not drawn as a whole, at the edge of `from`. It is
   // empty if there is no room for it.

@@ -1,5 +1,5 @@
-// Tests that a drawing shows each used switch and host once, links in the colours of their rates or rails,
-// and the inside of each kind of host. Rows that are too long are folded, and no line crosses a name.
+// Do drawings show each used switch and host once, links in the colours of rates or rails, and insides of
+// hosts? Long rows are folded, and no line crosses a name.
 #include "sim/report/drawing.h"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ TEST(Drawing, ColoursRates) {
   EXPECT_THAT(svg, HasSubstr(">400 Gbps ethernet<"));
 }
 
-// Of 16 equal pods the first and the last are drawn, and cores with the same neighbours share a box.
+// Two of 16 equal pods are drawn, the first and the last, and cores with the same neighbours share a box.
 TEST(Drawing, LeavesOutWhatIsTooMuch) {
   const std::string svg = drawing("topology: {kind: fat_tree, k: 16}");
   EXPECT_THAT(svg, HasSubstr("2 of 16 equal pods are drawn"));

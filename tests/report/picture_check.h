@@ -77,7 +77,7 @@ inline bool crosses(const Segment& line, const Rectangle& area) {
   return begin < end;
 }
 
-// The parts of a picture. Areas without a border (bars, samples of colours) are no boxes.
+// The parts of a picture. Boxes have a border and room for a name; bars and small marks are none.
 struct PictureParts {
   explicit PictureParts(const std::string& svg) {
     pugi::xml_document document;
@@ -87,6 +87,7 @@ struct PictureParts {
     for (const auto& found : root.select_nodes("//text")) names.push_back(rectangle_of_text(found.node()));
     for (const auto& found : root.select_nodes("//rect[@stroke]")) {
       const pugi::xml_node rect = found.node();
+      if (rect.attribute("width").as_double() < 10) continue;
       const double x = rect.attribute("x").as_double(), y = rect.attribute("y").as_double();
       boxes.push_back({x, y, x + rect.attribute("width").as_double(),
                        y + rect.attribute("height").as_double(), rect.child("title").text().get()});
@@ -99,8 +100,8 @@ struct PictureParts {
   std::vector<Segment> lines;
 };
 
-// Returns a line for each fault of a picture: a name or box that is cut off, two names or two boxes that
-// overlap, or a line across a name or a box.
+// Returns a line of text for each fault of a picture. Faults are names and boxes that are cut off, overlap
+// another one or are crossed by a line.
 inline std::string faults_of(const std::string& svg) {
   const PictureParts parts(svg);
   std::string faults;
