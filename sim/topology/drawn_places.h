@@ -11,9 +11,8 @@
 namespace netsim {
 
 // Sets `place` for a switch of a grid whose first coordinate varies fastest. The first two dimensions are a
-// plane, and the third is a slanted stack in each of its places, so that links are beside all switches.
-// Further ones put copies beside and below each other. Returns false for a single dimension, which is a
-// cycle.
+// plane. The third is a slanted stack in each place, which leaves room for links. Further ones put copies
+// beside and below each other. Returns false for a single dimension, because it is drawn as a cycle.
 inline bool place_on_grid(std::uint32_t number, std::span<const std::uint32_t> sizes, DrawnAt& place) {
   if (sizes.size() < 2) return false;
   constexpr DrawnAt kSlant{0.5, 0.27}, kBetween{0.1, 0.35};
