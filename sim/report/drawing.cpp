@@ -260,7 +260,8 @@ class Picture {
   void draw_circle() {
     const std::vector<NodeId> switches = first_switches();
     const auto count = static_cast<double>(switches.size());
-    const double radius = std::clamp(count * 100 / (2 * std::numbers::pi), 150.0, 520.0);
+    const double turn = count / (2 * std::numbers::pi);
+    const double radius = std::max(60 * turn, std::clamp(100 * turn, 150.0, 520.0));
     std::vector<Point> places;
     places.reserve(switches.size());
     for (std::size_t i = 0; i < switches.size(); ++i) {
