@@ -12,7 +12,7 @@ constexpr int kPieces = 48;           // straight lines that stand for a curve
 constexpr double kClearance = 1.5;    // distance of paths from other boxes
 constexpr double kOutside = 30;       // distance from all boxes that paths should not exceed
 constexpr double kLongestBend = 0.5;  // share of the straight path's length
-constexpr double kStub = 7;
+constexpr double kStub = 7;           // length of the drawn end of a link without a free path
 constexpr double kHalfBox = kBoxHeight / 2;
 // Distances of detours' middles from the straight path, to both sides.
 constexpr std::array kBends{14.0, 24.0, 36.0, 50.0, 70.0, 95.0, 125.0, 160.0, 200.0, 260.0, 330.0};
