@@ -7,10 +7,11 @@
 
 namespace netsim {
 
-// Returns an SVG document. Switches are laid out by tier, with hosts below. With one tier only they are on a
-// cycle, or where the topology puts them (Graph::draw_at). Links are coloured by rate.
+// Returns an SVG document. Switches are laid out by tier, with hosts below and other fabrics below these.
+// With one tier only they are on a cycle, or where the topology puts them (Graph::draw_at).
 //
-// A row too long for the page shows its first entries and its last, with the number of omitted ones.
+// Colours tell rails apart, or else kinds and rates of links. Switches that hosts do not need are left out,
+// and long rows are folded (tier_rows.h). No line crosses a name.
 std::string draw_cluster(const Cluster& cluster);
 
 }  // namespace netsim

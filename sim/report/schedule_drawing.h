@@ -15,8 +15,8 @@ namespace netsim {
 std::string render_schedule(const PlanSchedule& schedule, std::size_t width);
 
 // Returns an SVG document with a vertical line for each rank and an arrow for each message in the colour of
-// its chunk. The arrow ends in a plus sign if the message is reduced. At most the first 64 ranks and times
-// are shown.
+// its chunk. The arrow ends in a plus sign if the message is reduced. Chunks' numbers stand where they cross
+// nothing, or are left out. At most the first 64 ranks and times are shown.
 std::string draw_schedule(const PlanSchedule& schedule);
 
 }  // namespace netsim
