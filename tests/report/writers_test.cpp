@@ -216,8 +216,9 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   add(tables, all_reduce(), {"ring", Protocol::ll128, 24, "default"});
   tables.add(flow_record());
   tables.finish(two_rank_results());
-  EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
-            "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30,1,,");
+  EXPECT_EQ(
+      lines_of(directory.text("tasks.csv"))[1],
+      "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30,1,,,");
   const std::string collective = lines_of(directory.text("collectives.csv"))[1];
   EXPECT_THAT(collective, HasSubstr(",c00000000000000ab,"));
   EXPECT_THAT(collective,
