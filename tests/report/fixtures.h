@@ -15,7 +15,7 @@
 namespace netsim::test {
 
 // Two ranks and two named tasks each; only what tables ask for.
-class TinySource final : public TaskSource {
+class TinySource : public TaskSource {
  public:
   const std::string& job_name() const override { return name_; }
   std::uint32_t ranks() const override { return 2; }

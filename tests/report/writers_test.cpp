@@ -598,7 +598,7 @@ TEST(ReportScreen, HasLinesOfTheWidthAskedFor) {
     const std::string narrow = render_screen(results, 60), wide = render_screen(results, 120);
     EXPECT_THAT(wide, HasSubstr("ethernet"));
     EXPECT_THAT(narrow, Not(HasSubstr("carried")));
-    for (const char* kept : {"busy", "max queue", "50.0 %"}) EXPECT_THAT(narrow, HasSubstr(kept));
+    for (const char* kept : {"busy", "longest queue", "50.0 %"}) EXPECT_THAT(narrow, HasSubstr(kept));
     EXPECT_THAT(wide, HasSubstr("ran for   2 min 14 s"));
   }
 }
