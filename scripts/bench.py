@@ -85,7 +85,7 @@ CASES = {
 }
 NOT_BY_DEFAULT = {"main", "main-16-layers"}
 
-# What a run with --out writes besides its tables, by the names of result sinks.
+# The result sinks of a run with --out besides those of every run.
 OUTPUTS = {"tables": "", "perfetto": "[perfetto]", "perfetto without messages": "[{kind: perfetto, messages: false}]",
            "kineto": "[kineto]", "nccl_inspector": "[nccl_inspector]", "all three": "[perfetto, kineto, nccl_inspector]"}
 

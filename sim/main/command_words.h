@@ -17,8 +17,8 @@ struct CommandWords {
 };
 
 // Reads the words of a command line (without the program's name). `unknown` returns the message about an
-// option that `all` lacks, as it was given. Throws ConfigError for such an option, for an option that is
-// given twice, and for a value that is missing or empty, or that the option does not take.
+// option that `all` lacks, as it was given. Throws ConfigError for such an option, one that is given twice,
+// and a value that is missing, empty or not taken.
 CommandWords parse_words(const std::vector<std::string>& arguments,
                          const boost::program_options::options_description& all,
                          const std::function<std::string(const std::string& given)>& unknown);

@@ -26,7 +26,7 @@ po::options_description compare_options() {
   add("json", text()->value_name("FILE"), "write what differs to a file; - prints it instead of the screen");
   add("out", text()->value_name("DIR"), "write compare.json and compare.csv there");
   add("significance", text()->value_name("P"),
-      "probability below which a difference between means over seeds is no chance (default 0.05)");
+      "level of the test of differences between means, above 0 and below 1 (default 0.05)");
   add("quiet", "no screen; errors are still printed");
   return all;
 }

@@ -1,5 +1,5 @@
-// The faults of a run for people and scripts: those configured for links (network.faults) and for hosts
-// (gpus.failures), how long each lasted, and the iterations that it hit.
+// The faults of a run for people and scripts: how long each lasted, and the iterations that it hit. Links
+// have those of `network.faults`, and hosts those of `gpus.failures`.
 #pragma once
 
 #include <cstddef>

@@ -261,8 +261,9 @@ TEST(Ptdp, EveryScheduleDoesTheSameWork) {
   }
 }
 
-// Each of the four layers has two sums of its forward, recomputation and backward for each microbatch, on all
-// four ranks of tensor and data parallelism. Forward and backward of a pair have microbatches of their own.
+// Each of the four layers has two sums of its forward, recomputation and backward for each microbatch. They
+// are on all four ranks of tensor and data parallelism. Forward and backward of a pair have microbatches of
+// their own.
 TEST(Ptdp, MarksNameTheLayerOfEachOperationInTheBody) {
   for (const char* schedule : {"interleaved, virtual_stages: 2", "zb_h1", "zb_v, virtual_stages: 2",
                                "dual_pipe_v, virtual_stages: 2", "dual_pipe", "chimera"}) {
