@@ -1,4 +1,4 @@
-// Options: the command line as plain data (command_words.h reads it with Boost.Program_options).
+// Options: the command line as plain data (command_words.h reads it).
 #pragma once
 
 #include <cstddef>
