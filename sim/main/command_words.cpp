@@ -46,6 +46,9 @@ CommandWords parse_words(const std::vector<std::string>& arguments, const po::op
     po::store(named, parsed.values);
   } catch (const po::invalid_command_line_syntax& error) {
     throw ConfigError(value_error(error));
+  } catch (const po::multiple_occurrences& error) {
+    const std::string option = error.get_option_name();
+    throw ConfigError((option.starts_with("--") ? option : "--" + option) + " is given more than once");
   } catch (const po::error& error) {
     throw ConfigError(std::string("command line: ") + error.what());
   }
