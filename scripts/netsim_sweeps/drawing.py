@@ -208,7 +208,7 @@ def draw_bars(picture, axes, rows):
             if found:
                 means.append(statistics.fmean(found))
                 bar = axes.bar(x + shifts[i], means[-1], width * 0.92, color=pictures.COLOURS[i % len(pictures.COLOURS)],
-                               hatch="" if i < len(pictures.COLOURS) else "//", error_kw=CAPS,
+                               hatch="" if i < len(pictures.COLOURS) else "//", error_kw=dict(CAPS),
                                yerr=error_lengths(means[-1], plot.interval.ends(found)))
                 picture.remember(name, bar[0])
     set_scales(plot, axes)

@@ -103,6 +103,12 @@ class Recovery {
   bool has_lost_ranks(JobId job) const { return !states_[job].failed_hosts.empty(); }
   // Returns the first job of the chain that ends with this one.
   JobId first_of(JobId job) const;
+  // Returns the failures of the configuration.
+  const std::vector<HostFailure>& failures() const { return failures_; }
+  // Returns the failed hosts on which ranks of a job stopped, with the times.
+  const std::vector<std::pair<HostId, Time>>& failed_hosts(JobId job) const {
+    return states_[job].failed_hosts;
+  }
   // Returns the costs of the chain of jobs that ends with this one, which may still run or be down. Returns
   // nothing if it had no failure, or if another job continues it.
   std::optional<JobRecovery> of(JobId job) const;

@@ -342,7 +342,9 @@ TEST(CompareCommand, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({"compare", "a", "b", "--out"}), HasSubstr("--out: the value is missing"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--out="}), HasSubstr("--out: the value is empty"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--significance", "1"}), HasSubstr("above 0 and below 1"));
-  EXPECT_THAT(refusal({"compare", "a", "b", "--quiet=no"}), HasSubstr("takes no value"));
+  EXPECT_THAT(refusal({"compare", "a", "b", "--quiet=no"}), HasSubstr("--quiet takes no value"));
+  EXPECT_THAT(refusal({"compare", "a", "b", "--out", "x", "--out", "y"}),
+              HasSubstr("--out is given more than once"));
   const CompareOptions options = parse_comparison({"compare", "--json=-", "a", "--significance", "1 %", "b"});
   EXPECT_EQ(options.a + options.b + options.json, "ab-");
   EXPECT_DOUBLE_EQ(options.significance, 0.01);

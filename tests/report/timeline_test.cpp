@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -12,6 +15,8 @@
 #include "sim/report/kineto_events.h"
 #include "sim/report/result_sinks.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/resident.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/task_bodies.h"
 
 namespace netsim::timeline_test {
@@ -168,6 +173,35 @@ std::size_t packets_with(const std::string& trace, std::uint64_t number) {
   return found;
 }
 
+// PairedSource: all its tasks compute a forward together with a backward.
+class PairedSource final : public TinySource {
+ public:
+  std::optional<PipelineMark> pipeline_mark(RankId, TaskId) const override {
+    return PipelineMark{3, 1, true, 2, 0, 7};
+  }
+};
+
+TEST(Timeline, APairHasTheMicrobatchesAndChunksOfBothPasses) {
+  const Directory directory;
+  const PairedSource source;
+  RunView view{{}, {{source.job_name(), &source}}};
+  view.output.sinks = parse_config("[perfetto, kineto]", "sinks.yaml");
+  ResultSinks all(directory.path(), view);
+  all.add(record_of(0, ComputeTask(), 0, 0, 1000));
+  all.finish(test::two_rank_results());
+  const json trace = json::parse(directory.text("kineto_rank_0.json"));
+  const auto kernel = std::find_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
+                                   [](const json& event) { return event.value("cat", "") == "kernel"; });
+  ASSERT_NE(kernel, trace["traceEvents"].end());
+  const std::map<std::string, int> expected{
+      {"microbatch", 3}, {"chunk", 1}, {"backward_microbatch", 2}, {"backward_chunk", 0}, {"layer", 7}};
+  for (const auto& [name, value] : expected) {
+    EXPECT_EQ((*kernel)["args"][name], value) << name;
+    EXPECT_THAT(directory.text("timeline.pftrace"), HasSubstr(name));
+  }
+  EXPECT_THAT(directory.text("tasks.csv"), HasSubstr(",3+2,1+0,7\n"));
+}
+
 TEST_F(SinksOfTimelines, PerfettoHasATrackForEachStream) {
   EXPECT_TRUE(run("[perfetto]").empty());
   const std::string trace = text("timeline.pftrace");
@@ -206,6 +240,36 @@ TEST(Timeline, PerfettoWritesTheSlicesOfATrackInOrder) {
   all.add(RecordedCommunication{communication, {"chain", Protocol::simple, 1, "default"}});
   all.finish(test::two_rank_results());
   EXPECT_THAT(times_of(directory.text("timeline.pftrace")), ElementsAre(1, 5, 5, 8));
+}
+
+// A run of any length holds the tracks and the collectives in flight, here one at a time.
+TEST(Timeline, MemoryDoesNotGrowWithTheRun) {
+  if (test::sanitized()) GTEST_SKIP() << "a sanitizer keeps what was freed";
+  const Directory directory;
+  const TinySource source;
+  RunView view{{}, {{source.job_name(), &source}}};
+  view.output.sinks = parse_config("[perfetto, kineto, nccl_inspector]", "sinks.yaml");
+  ResultSinks all(directory.path(), view);
+  const auto play = [&all](std::uint32_t from, std::uint32_t to) {
+    for (std::uint32_t id = from; id < to; id += 2) {
+      const Time begin = Time{id} * kMicrosecond;
+      all.add(record_of(id, ComputeTask(), begin, begin, begin + kMicrosecond));
+      TaskRecord reduce = record_of(id + 1, test::collective(CollectiveKind::all_reduce, 0, 1000), begin,
+                                    begin + kMicrosecond, begin + 2 * kMicrosecond);
+      reduce.task.stream = Stream::dp;
+      reduce.communication = id;
+      all.add(reduce);
+      CommunicationRecord communication;
+      communication.id = id;
+      all.add(RecordedCommunication{communication, {"ring", Protocol::simple, 1, "default"}});
+    }
+  };
+  play(0, 10'000);
+  const std::int64_t before = test::resident_bytes();
+  play(10'000, 100'000);
+  EXPECT_LT(test::resident_bytes() - before, 1'000'000);
+  all.finish(test::two_rank_results());
+  EXPECT_GT(std::filesystem::file_size(directory.path() + "/timeline.pftrace"), 5'000'000U);
 }
 
 TEST_F(SinksOfTimelines, PerfettoSaysThatTasksWereLeftOut) {

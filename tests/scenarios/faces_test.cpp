@@ -250,7 +250,7 @@ TEST_F(Faces, ATerminalShowsLinesThatFit) {
     }
     EXPECT_GE(drawings, 2) << text;
     EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << "progress stays on its line";
-    EXPECT_THAT(text, HasSubstr("max queue"));
+    EXPECT_THAT(text, HasSubstr("longest queue"));
     EXPECT_THAT(text, HasSubstr("links by tier"));
   }
   for (const char* question : {"--help", "--list", "--describe transport", "--describe topology"}) {

@@ -42,7 +42,7 @@ THIRD_PARTY = {
     r"yaml-cpp/": r"core/config_loader\.cpp",
     r"boost/graph/": r"topology/(graph|structure|matching)\.cpp",
     r"boost/pending/": r"topology/parts\.cpp",
-    r"boost/program_options": r"main/options\.cpp",
+    r"boost/program_options": r"main/command_words\.h",
     r"boost/math/": r"report/compare/welch\.cpp",
     r"sanitizer/": r"topology/matching\.cpp",
     r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_(file|message|from_message|to_message)\.cpp",
@@ -125,7 +125,7 @@ def types_of(text):
             inside.append(opened.group(1))
         elif re.match(r"\}\s+// namespace", line):
             inside.pop()
-        elif named := re.match(r"(?:class|struct|enum class|enum)(?: alignas\(\d+\))? (\w+)(?: final)?[^;{]*\{", line):
+        elif named := re.match(r"(?:class|struct|enum class|enum)(?: alignas\(\d+\))? ([\w:]*\w)(?: final)?[^;{]*\{", line):
             types.append(("::".join(inside), named.group(1)))
     return types
 
@@ -150,7 +150,8 @@ class IncludeGraph(unittest.TestCase):
         self.assertEqual(twice_named(ROOT / "sim"), {})
         with tempfile.TemporaryDirectory() as name:
             for folder, text in (("a", "namespace n {\nstruct T {\n"), ("b", "namespace n {\nclass T final : U {\n"),
-                               ("c", "namespace m {\nstruct T {\n"), ("d", "namespace n {\nstruct T;\n")):
+                               ("c", "namespace m {\nstruct T {\n"), ("d", "namespace n {\nstruct T;\n"),
+                               ("e", "namespace n {\nstruct T::U {\n")):
                 (pathlib.Path(name) / f"{folder}.h").write_text(text)
             self.assertEqual(twice_named(pathlib.Path(name)), {"n::T": ["a.h", "b.h"]})
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/core/text.h"
 
@@ -29,8 +31,9 @@ void collectives(Text out, const Results& results, std::size_t width) {
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
       protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}}, runs{"algorithm", 1, true, {}},
-      algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}};
-  for (TableColumn* column : {&name, &ranks, &type, &reduction, &protocol, &runs}) column->said_once = true;
+      algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}}, job{"job", 0, true, {}};
+  for (TableColumn* column : {&name, &ranks, &type, &reduction, &protocol, &runs, &job})
+    column->said_once = true;
   const bool named = std::any_of(results.collectives.begin(), results.collectives.end(),
                                  [](const CollectiveTimes& row) { return !row.choice.own.empty(); });
   for (const CollectiveTimes& row : results.collectives) {
@@ -45,13 +48,13 @@ void collectives(Text out, const Results& results, std::size_t width) {
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));
     algorithm.cells.push_back(fmt::format("{:.2f}", row.algorithm_bandwidth() * 1e-9));
     bus.cells.push_back(fmt::format("{:.2f}", row.bus_bandwidth() * 1e-9));
+    job.cells.push_back(printable(results.jobs[row.job].name));
   }
-  fmt::format_to(
-      out, "\n{}\n",
-      named ? text_table({name, ranks, size, count, type, reduction, runs, protocol, time, algorithm, bus}, 2,
-                         width)
-            : text_table({name, ranks, size, count, type, reduction, protocol, time, algorithm, bus}, 2,
-                         width));
+  std::vector<TableColumn> table{name, ranks, size, count, type, reduction};
+  if (named) table.push_back(runs);
+  table.insert(table.end(), {protocol, time, algorithm, bus});
+  if (results.jobs.size() > 1) table.push_back(job);
+  fmt::format_to(out, "\n{}\n", text_table(std::move(table), 2, width));
 }
 
 }  // namespace netsim::screen

@@ -51,7 +51,7 @@ void links(Text out, const Results& results, std::size_t width) {
   TableColumn name{"links by tier", 0, true, {}}, count{"links", 3, false, {}}, kind{"kind", 8, true, {}},
       rate{"rate", 5, false, {}}, mean{"busy", 0, false, {}}, most{"at most", 2, false, {}},
       busiest{"busiest link", 9, true, {}}, carried{"carried", 6, false, {}},
-      queue{"max queue", 0, false, {}}, where{"where", 1, true, {}}, marks{"ECN marks", 7, false, {}},
+      queue{"longest queue", 0, false, {}}, where{"where", 1, true, {}}, marks{"ECN marks", 7, false, {}},
       held_back{"held back", 4, false, {}};
   for (const TierOfLinks& tier : tiers) {
     const PortCounters& c = tier.sum;
