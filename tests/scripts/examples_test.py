@@ -92,7 +92,7 @@ class Results(unittest.TestCase):
     def test_hpcc_has_the_shorter_queues(self):
         found = self.means("experts", ["network.max_queue_bytes", "jobs.0.iteration_time_s"], "congestion_control", "exponent")
         for exponent in {exponent for _, exponent in found}:
-            self.assertLess(found["HPCC", exponent][0], found["DCQCN", exponent][0] / 2, exponent)
+            self.assertLess(found["HPCC", exponent][0], found["DCQCN", exponent][0] * 2 / 3, exponent)
         for control in ("DCQCN", "HPCC"):
             self.assertGreater(found[control, "0.8"][1], found[control, "0"][1], control)
 
