@@ -10,7 +10,7 @@ from decimal import Decimal
 import yaml
 
 from netsim_sweeps import sampling
-from netsim_sweeps.nodes import fail, mapping, number, quantity, scalar, sequence, text
+from netsim_sweeps.nodes import fail, mapping, nearest, number, quantity, scalar, sequence, text
 
 RESERVED = ("run", "outcome", "message")  # columns of the table that are no axis
 MOST_VALUES = 10_000  # of an axis
@@ -49,6 +49,14 @@ class Axis:
 
     def cell(self, value):
         return quantity(value.label)[0] if self.column() != self.name else value.label
+
+    def label_of(self, node):
+        """Returns the label that a node names; fails where no value has it."""
+        label = text(node, self.name)
+        labels = list(dict.fromkeys(value.label for value in self.values))
+        if label not in labels:
+            fail(node, f"'{self.name}' has no value '{label}'{nearest(label, labels)} (there are {', '.join(labels)})")
+        return label
 
 
 def ends(entries, what):

@@ -22,6 +22,7 @@ class Picture:
     def __init__(self, plot, rows, columns, read_column):
         self.plot, self.rows, self.columns, self.read_column = plot, rows, columns, read_column
         self.panels = plot.cells("panels")
+        self.panel = None  # the value of the panel that is drawn now
         beside = min(len(self.panels), MOST_BESIDE)
         lines = math.ceil(len(self.panels) / beside)
         wide = max(1.15 * SIDE, SIDE * beside * self.stretch())
@@ -33,6 +34,7 @@ class Picture:
         self.width = wide / beside  # inches of a panel, about
         self.counts = []  # how many values each mean or distribution has
         self.legend = {}  # by label what it stands for
+        self.extents = []  # (axes, "x" or "y", values), which set_bounds() reads when all panels are drawn
 
     def stretch(self):
         """Returns how much wider than SIDE a panel is, so that bars and boxes do not become too thin."""
@@ -78,7 +80,9 @@ def drawn(plot, rows, columns, read_column):
             axis = plot.axes["panels"]
             axes.set_title(f"{axis.name} {panel} {axis.unit() or ''}".rstrip() if axis.column() != axis.name else f"{axis.name} {panel}",
                            fontsize=9)
+        picture.panel = panel
         DRAW[plot.kind](picture, axes, groups.get((panel,), []))
+    set_bounds(picture)
     return picture.finish(note_of(picture))
 
 
@@ -123,14 +127,17 @@ def plain_minor():
     return PlainMinor(minor_thresholds=(1.5, 0.5))
 
 
-def bound(plot, axes, values, key="y"):
+def set_bounds(picture):
     """Begins a linear axis at 0 where no value is below. On a logarithmic axis, intervals that reach 0 are cut."""
-    limits, get = (axes.set_ylim, axes.get_ylim) if key == "y" else (axes.set_xlim, axes.get_xlim)
-    lowest = min(values, default=0)
-    if key in plot.logarithmic and lowest > 0:
-        limits(max(get()[0], lowest / 2), get()[1])
-    elif key not in plot.logarithmic and lowest >= 0:
-        limits(0)
+    for axes, key, values in picture.extents:
+        limits, get = (axes.set_ylim, axes.get_ylim) if key == "y" else (axes.set_xlim, axes.get_xlim)
+        if key == "y":  # which all panels share
+            values = [value for _, other, more in picture.extents if other == key for value in more]
+        lowest = min(values, default=0)
+        if key in picture.plot.logarithmic and lowest > 0:
+            limits(max(get()[0], lowest / 2), get()[1])
+        elif key not in picture.plot.logarithmic and lowest >= 0:
+            limits(0)
 
 
 def set_categories(picture, axes, places, cells):
@@ -189,11 +196,28 @@ def draw_lines(picture, axes, rows):
         if any(low < high for _, (low, high) in ends):
             axes.fill_between([x for x, _ in ends], [low for _, (low, _) in ends], [high for _, (_, high) in ends],
                               color=style["color"], alpha=0.2, linewidth=0)
+    middles += draw_measured(picture, axes)
     set_scales(plot, axes)
-    bound(plot, axes, middles)
+    picture.extents.append((axes, "y", middles))
     if "x" in plot.logarithmic or None in numeric:
         set_categories(picture, axes, places, cells)
     label_columns(picture, axes)
+
+
+def draw_measured(picture, axes):
+    """Draws the measured curves of the panel, as far as the sweep's own curves go; returns their values."""
+    plot = picture.plot
+    places = [to_number(cell) for cell in plot.cells("x")]
+    labels = list(dict.fromkeys(curve.label for curve in plot.measured))
+    values = []
+    for curve in plot.measured:
+        if curve.panel in (None, picture.panel):
+            points = [(x, y) for x, y in curve.points if min(places) <= x <= max(places)]
+            line, = axes.plot([x for x, _ in points], [y for _, y in points], linestyle=":", color="black", linewidth=1.2, zorder=4,
+                              marker=pictures.MARKERS[labels.index(curve.label) % len(pictures.MARKERS)], markersize=4, markerfacecolor="white")
+            picture.remember(curve.label, line)
+            values += [y for _, y in points]
+    return values
 
 
 def draw_bars(picture, axes, rows):
@@ -213,7 +237,7 @@ def draw_bars(picture, axes, rows):
                 picture.remember(name, bar[0])
     set_scales(plot, axes)
     axes.grid(visible=False, axis="x")
-    bound(plot, axes, means)
+    picture.extents.append((axes, "y", means))
     set_categories(picture, axes, range(len(cells)), cells)
     label_columns(picture, axes)
 
@@ -316,7 +340,7 @@ def draw_box(picture, axes, rows):
         picture.remember(name, boxes["boxes"][0])
     set_scales(plot, axes)
     axes.grid(visible=False, axis="x")
-    bound(plot, axes, lowest)
+    picture.extents.append((axes, "y", lowest))
     set_categories(picture, axes, range(len(cells)), cells)
     axes.set_xlim(-0.5, len(cells) - 0.5)
     label_columns(picture, axes)
@@ -346,7 +370,7 @@ def draw_points(picture, axes, rows):
     axes.margins(0.08)
     for key, place in (("x", 1), ("y", 2)):
         if key in plot.logarithmic:
-            bound(plot, axes, [mean(point[place]) for point in points], key)
+            picture.extents.append((axes, key, [mean(point[place]) for point in points]))
     set_labels(picture, axes, *(plot.default_label(key, column) for key, column in zip(("x", "y"), picture.columns)))
 
 

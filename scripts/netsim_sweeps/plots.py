@@ -10,7 +10,8 @@ import re
 from netsim_runs import pictures
 from netsim_sweeps.axes import listed_values
 from netsim_sweeps.intervals import Interval
-from netsim_sweeps.nodes import fail, mapping, nearest, number, text
+from netsim_sweeps.measured import MeasuredCurve
+from netsim_sweeps.nodes import fail, mapping, nearest, number, sequence, text
 
 COMMON = ["kind", "file", "title", "where", "panels", "x_label", "y_label"]
 
@@ -28,7 +29,7 @@ class Kind:
 
 
 KINDS = {
-    "lines": Kind(("x", "y"), ("by", "scale", "per", "interval"), ("x", "by"), "y", ("x", "y")),
+    "lines": Kind(("x", "y"), ("by", "scale", "per", "interval", "measured"), ("x", "by"), "y", ("x", "y")),
     "bars": Kind(("x", "y"), ("by", "scale", "per", "interval"), ("x", "by"), "y", ("y",)),
     "stacked": Kind(("x", "parts"), ("scale", "per", "interval"), ("x",)),
     "heat": Kind(("x", "y", "value"), ("scale", "per", "value_label"), ("x", "y"), "value", ("value",)),
@@ -80,7 +81,7 @@ class Plot:
             fail(self.entries["file"], "a picture's name ends in .svg, .png or .pdf")
         self.axes = {key: self.axis(key) for key in (*self.rules.axes, "panels") if key in self.entries}
         self.where = self.read_where()
-        self.over = [self.axis_named(node, name) for name, node in self.listed("over")]
+        self.over = [self.sweep.axis_named(node, name) for name, node in self.listed("over")]
         self.table = self.read_table()
         self.scale, self.x_scale = self.factor("scale"), self.factor("x_scale")
         self.per = self.axis("per") if "per" in self.entries else None
@@ -90,6 +91,7 @@ class Plot:
         self.interval = self.read_interval()
         self.better = self.read_better()
         self.parts = self.read_parts()
+        self.measured = self.read_measured()
         self.check_rest()
 
     # ---- the description ----
@@ -109,23 +111,13 @@ class Plot:
         return float(number(self.entries[key], f"'{key}'")[0]) if key in self.entries else 1.0
 
     def axis(self, key):
-        return self.axis_named(self.entries[key], text(self.entries[key], f"'{key}'"))
-
-    def axis_named(self, node, name):
-        for axis in self.sweep.axes:
-            if axis.name == name:
-                return axis
-        names = [axis.name for axis in self.sweep.axes]
-        fail(node, f"'{name}' is no axis{nearest(name, names)} (there are {', '.join(names)})")
+        return self.sweep.axis_named(self.entries[key], text(self.entries[key], f"'{key}'"))
 
     def read_where(self):
         where = []
         for name, node in mapping(self.entries["where"], "where").items() if "where" in self.entries else []:
-            axis = self.axis_named(node, name)
-            label = text(node, name)
-            labels = list(dict.fromkeys(value.label for value in axis.values))
-            if label not in labels:
-                fail(node, f"'{name}' has no value '{label}'{nearest(label, labels)} (there are {', '.join(labels)})")
+            axis = self.sweep.axis_named(node, name)
+            label = axis.label_of(node)
             where.append((axis.column(), next(axis.cell(v) for v in axis.values if v.label == label), name))
         return where
 
@@ -166,6 +158,11 @@ class Plot:
         node = self.entries["parts"]
         labels = listed_values(node)
         return {label: text(column, "a column") for label, column in labels} if labels else fail(node, "'parts' are empty")
+
+    def read_measured(self):
+        """Returns the curves of other sources that are drawn beside those of the sweep."""
+        nodes = sequence(self.entries["measured"], "measured") if "measured" in self.entries else []
+        return [MeasuredCurve(node, self.sweep.folder, self.axes["x"], self.axes.get("panels")) for node in nodes]
 
     def check_rest(self):
         """What no key mentions has to be the seed: its values are what means and intervals are made of."""

@@ -12,7 +12,7 @@ import yaml
 
 from netsim_runs import execution
 from netsim_sweeps.axes import read_group
-from netsim_sweeps.nodes import SweepError, compose, fail, flow_text, mapping, number, put, scalar, sequence, text, walk
+from netsim_sweeps.nodes import SweepError, compose, fail, flow_text, mapping, nearest, number, put, scalar, sequence, text, walk
 
 __all__ = ["Point", "Sweep", "SweepError"]
 
@@ -51,16 +51,33 @@ class Sweep:
     def __init__(self, path, plugins=()):
         self.path = pathlib.Path(path)
         self.folder = self.path.parent.resolve()
-        root = mapping(compose(path), "a sweep", ["base", "axes", "plots"], ["base", "axes"])
+        root = mapping(compose(path), "a sweep", ["base", "axes", "exclude", "plots"], ["base", "axes"])
         self.base = mapping(root["base"], "base", ["config", "workload", "seed", "until", "set", "plugins"])
         self.groups = [read_group(node) for node in sequence(root["axes"], "axes")]
         self.axes = [axis for group in self.groups for axis in group]
+        self.excluded = [self.read_excluded(node) for node in sequence(root["exclude"], "exclude")] if "exclude" in root else []
         self.plots = sequence(root["plots"], "plots") if "plots" in root else []
         self.sets = list(mapping(self.base["set"], "set").items()) if "set" in self.base else []
         if "seed" in self.base:
             number(self.base["seed"], "'seed'", whole=True)
         self.plugins = self.read_plugins() + [os.path.abspath(each) for each in plugins]
         self.check_axes(root["base"])
+        if self.excluded and next(self.choices(), None) is None:
+            fail(root["exclude"], "'exclude' leaves no point")
+
+    def axis_named(self, node, name):
+        for axis in self.axes:
+            if axis.name == name:
+                return axis
+        names = [axis.name for axis in self.axes]
+        fail(node, f"'{name}' is no axis{nearest(name, names)} (there are {', '.join(names)})")
+
+    def read_excluded(self, node):
+        """Returns labels by the names of axes: points that have all of them are left out."""
+        entries = mapping(node, "an entry of 'exclude'")
+        if not entries:
+            fail(node, "an entry of 'exclude' names the value of at least one axis")
+        return {name: self.axis_named(value, name).label_of(value) for name, value in entries.items()}
 
     def read_plugins(self):
         """Paths of those that base names: one, or a list."""
@@ -107,9 +124,16 @@ class Sweep:
     def points(self, workloads):
         """All points in the order of the axes, the last one fastest. Descriptions that differ from a file's are
         written into the folder `workloads`, each under the hash of its content."""
+        for values in self.choices():
+            yield self.point(values, workloads)
+
+    def choices(self):
+        """Yields the values of each point that is not excluded: (axis, value) of all axes."""
         for choice in itertools.product(*(range(len(group[0].values)) for group in self.groups)):
-            yield self.point([(axis, axis.values[i]) for group, i in zip(self.groups, choice) for axis in group],
-                             workloads)
+            values = [(axis, axis.values[i]) for group, i in zip(self.groups, choice) for axis in group]
+            labels = {axis.name: value.label for axis, value in values}
+            if not any(excluded.items() <= labels.items() for excluded in self.excluded):
+                yield values
 
     def point(self, values, workloads):
         chosen = {path: node for _, value in values for path, node in value.settings}

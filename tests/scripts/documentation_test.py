@@ -248,9 +248,9 @@ class Documentation(unittest.TestCase):
         self.assertGreater(checked, 40)
 
     def test_the_sweeps_that_come_with_netsim(self):
-        for path in sorted((ROOT / "configs" / "sweeps").glob("*.yaml")):
-            if "axes:" in path.read_text():
-                self.sweep(["scripts/sweep.py", f"configs/sweeps/{path.name}"])
+        for path in sorted((ROOT / "configs").glob("*/*.yaml")):
+            if path.parent.name in ("examples", "sweeps") and "axes:" in path.read_text():
+                self.sweep(["scripts/sweep.py", f"configs/{path.parent.name}/{path.name}"])
 
     def test_blocks_that_name_a_file_of_the_repository_are_that_file(self):
         checked = 0

@@ -453,6 +453,37 @@ class Files(SweepTest):
         self.assertIn("senders: 2", pathlib.Path(first.workload).read_text())
         self.assertEqual((second.assignments, second.seed, second.workload), (["b.c={d: 2, e: 3}"], "1", "incast.yaml"))
 
+    def test_excluded_points_are_left_out(self):
+        axes = "{name: a, cases: {x: {b: 1}, y: {b: 2}}}, {vary: topology.rate, values: [1 Gbps, 2 Gbps]}, {vary: seed, values: [1, 2]}"
+        self.write("sweep.yaml", BASE + f"axes: [{axes}]\nexclude: [{{a: x, rate: 2 Gbps}}, {{a: y, seed: 1}}]\n")
+        sweep = sweep_file.Sweep(self.folder / "sweep.yaml")
+        self.assertEqual([sweep.cells(point) for point in sweep.points(self.folder / "w")],
+                         [["x", "1", "1"], ["x", "1", "2"], ["y", "1", "2"], ["y", "2", "2"]])
+
+    def test_measured_curves_are_in_the_unit_of_the_axis(self):
+        self.write("measured.csv", "machine,size,us\na,64 KiB,4\na,1 MiB,7\na,1 MiB,9\nb,1 MiB,1\na,2 MiB,\n")
+        curve = "{file: measured.csv, where: {machine: a}, x: size, y: us, scale: 0.5, panel: 2 Gbps}"
+        path = self.write("sweep.yaml", BASE + "axes: [{vary: workload.bytes, values: [16 KiB, 256 KiB, 4096 KiB]}, "
+                          "{vary: topology.rate, values: [1 Gbps, 2 Gbps]}]\nplots:\n  - {kind: lines, file: a.svg, x: bytes, y: z, "
+                          f"panels: rate, measured: [{curve}]}}\n")
+        found, = sweep_plots.read_plots(sweep_file.Sweep(path))[0].measured
+        self.assertEqual((found.points, found.panel, found.label), ([(64, 2), (1024, 4)], "2", "measured"))
+
+    def test_a_panel_cuts_no_value_of_another(self):
+        if subprocess.run([sys.executable, "-c", FIND_LIBRARIES], check=False).returncode != 0:
+            self.skipTest("no matplotlib")
+        self.write("measured.csv", "x,y\n1,5000\n2,7000\n")
+        path = self.write("sweep.yaml", BASE + "axes: [{vary: a, values: [1, 2]}, {vary: b, values: [p, q]}]\nplots:\n"
+                          "  - {kind: lines, file: a.svg, x: a, y: z, panels: b, log: [y], measured: [{file: measured.csv, x: x, y: y, panel: p}]}\n")
+        plot = sweep_plots.read_plots(sweep_file.Sweep(path))[0]
+        rows = [{"a": a, "b": b, "z": str(z), "outcome": "done"} for a, b, z in (("1", "p", 10), ("2", "p", 900), ("1", "q", 90), ("2", "q", 91))]
+        figure = drawing.drawn(plot, rows, ["z"], None)
+        for axes in figure.axes:
+            low, high = axes.get_ylim()
+            self.assertLess(low, 10)
+            self.assertGreater(high, 7000)
+        self.assertEqual([len(axes.lines) for axes in figure.axes], [2, 1])
+
     def test_samples_are_the_same_for_the_same_word(self):
         sample = ("{{sample: {}, points: {}, seed: {}, axes: [{{vary: a, uniform: {{from: 0, to: 1.0}}}}, "
                   "{{vary: b, log_uniform: {{from: 1 KB, to: 1000 KB}}}}, {{vary: c, values: [x, y]}}]}}")
@@ -504,6 +535,11 @@ class Files(SweepTest):
     def test_wrong_files_are_told_with_their_place(self):
         axis = "axes: [{vary: seed, values: [1]}]\n"
         plot = BASE + "axes: [{vary: seed, values: [1]}, {vary: topology.rate, name: r, values: [1 Gbps, 2 Gbps]}]\nplots:\n"
+        curve = "  - {{kind: lines, file: a.svg, x: {x}, y: z, {where}measured: [{{{keys}}}]}}\n"
+
+        def measured(keys, x="r", where=""):
+            return plot + curve.format(x=x, where=where, keys=keys)
+        self.write("measured.csv", "r,y\n1 Gbps,4\n")
         for text, place, message in (
                 ("", "", "is empty"),
                 ("a: [", "1:5", "expected the node content"),
@@ -536,6 +572,18 @@ class Files(SweepTest):
                 (BASE + "axes: [{sample: random, points: 4, seed: a, axes: [{vary: b, log_uniform: {from: 0, to: 2}}]}]\n", "4:75",
                  "from above 0"),
                 (BASE + "  set: {a.b: 1}\naxes: [{vary: a.b, values: [1]}]\n", "4:14", "set here and varied"),
+                (BASE + "axes: [{vary: a, values: [1]}]\nexclude: [{b: 1}]\n", "5:15", "'b' is no axis"),
+                (BASE + "axes: [{vary: a, values: [1]}]\nexclude: [{a: 2}]\n", "5:15", "'a' has no value '2'"),
+                (BASE + "axes: [{vary: a, values: [1]}]\nexclude: [{}]\n", "5:11", "at least one axis"),
+                (BASE + "axes: [{vary: a, values: [1]}]\nexclude: [{a: 1}]\n", "5:10", "'exclude' leaves no point"),
+                (measured("file: none.csv, x: r, y: y"), "6:62", "none.csv: cannot be read"),
+                (measured("file: measured.csv, x: rr, y: y"), "6:62", "has no column 'rr', did you mean 'r'? (there are r, y)"),
+                (measured("file: measured.csv, x: y, y: r"), "6:85", "measured.csv:2: '1 Gbps' is no number"),
+                (measured("x: r, y: y, file: measured.csv, where: {y: 3}"), "6:74", "has no row with y = '3'"),
+                (measured("file: measured.csv, x: r, y: y, panel: 3"), "6:95", "the picture has no 'panels'"),
+                (measured("file: measured.csv, x: r, y: y", x="seed", where="where: {r: 1 Gbps}, "), "6:102",
+                 "measured.csv:2: '1 Gbps' has another unit than the axis 'seed' (none)"),
+                (plot + "  - {kind: bars, file: a.svg, x: r, y: z, measured: []}\n", "6:43", "unknown key 'measured' of a plot of kind bars"),
                 (plot + "  - {kind: pie, file: a.svg, x: r, y: z}\n", "6:12", "'pie' is no kind of plot"),
                 (plot + "  - {kind: bars, file: a.svg, x: r, y: z, log: [x]}\n", "6:48", "log: a list of y"),
                 (plot + "  - {kind: bars, file: a.svg, x: r, y: z, interval: 95}\n", "6:53", "'95' is no interval"),
