@@ -240,7 +240,7 @@ class ScheduleTable {
 // ---- The picture
 
 constexpr std::uint32_t kMostDrawn = 64;  // limit for ranks, and for times
-constexpr double kMargin = 50, kTop = 70, kRow = 46, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
+constexpr double kSideMargin = 50, kTop = 70, kRankRow = 46, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
 constexpr std::uint64_t kMostLabels = 600;
 
 // Returns a colour that differs well from those of earlier chunks: the hue advances by the golden ratio.
@@ -269,9 +269,9 @@ class SchedulePicture {
   }
 
   std::string draw() {
-    canvas_.text({kMargin, 24}, schedule_headline(schedule_), 13);
+    canvas_.text({kSideMargin, 24}, schedule_headline(schedule_), 13);
     canvas_.text(
-        {kMargin, 42},
+        {kSideMargin, 42},
         "an arrow is a message, in the colour of its chunk; one that ends in a plus sign is added there" +
             left_out());
     draw_ranks();
@@ -279,12 +279,12 @@ class SchedulePicture {
     for (const ScheduledMessage& message : schedule_.messages) {
       if (is_drawn(message)) draw_message(message);
     }
-    return canvas_.finish(std::max(640.0, x(ranks_ - 1) + kMargin), y(times_) + 40);
+    return canvas_.finish(std::max(640.0, x(ranks_ - 1) + kSideMargin), y(times_) + 40);
   }
 
  private:
-  double x(RankId rank) const { return kMargin + 20 + step_ * rank; }
-  double y(std::uint32_t time) const { return kTop + 20 + kRow * time; }
+  double x(RankId rank) const { return kSideMargin + 20 + step_ * rank; }
+  double y(std::uint32_t time) const { return kTop + 20 + kRankRow * time; }
   bool is_drawn(const ScheduledMessage& message) const {
     return message.sender.time < times_ && message.sender.rank < ranks_ && receiver_of(message) < ranks_;
   }
