@@ -4,6 +4,7 @@
     scripts/bench.py                            # all but the main job
     scripts/bench.py P128 P1024 --repeat 5 --out speed.md
     scripts/bench.py P1024 main --threads 1 2 8 # wall time by number of threads, and whether the answers agree
+    scripts/bench.py main-16-layers --outputs   # what tables, timelines and the page cost beside a run without them
     scripts/bench.py P128 -- --seed 7           # what follows -- goes to netsim
     scripts/bench.py --list
 
@@ -14,6 +15,9 @@ no PFC, ECN, congestion control or statistics. Its runs alternate with netsim's,
 of the bucket exponents that suit a size the faster one counts. Both rates are data packet-hops a second: netsim's
 `packet_hops` are data packets times links, and of the bare model's the ACKs, half of what it prints, are left out.
 On a machine that others use too only the ratio means anything. Without --threads everything runs on one thread.
+
+With --outputs the runs of all kinds of output alternate. A ratio is the median of the runs' own ratios to the run beside them that
+writes nothing, or that writes the tables only.
 """
 
 import argparse
@@ -23,6 +27,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -74,8 +79,15 @@ CASES = {
     "ring-1024": Case(BENCH + "ring_all_reduce_k16.yaml", BENCH + "ring_all_reduce_32MB.yaml"),
     "incast-128": Case(BENCH + "incast_128to1.yaml", BENCH + "incast_128to1_10MB.yaml"),
     "main": Case("configs/fat_tree.yaml", "traces/gpt3_ptdp.pb"),
+    # The main job with a sixth of its layers and half of its microbatches: as many tasks and messages for each packet.
+    "main-16-layers": Case("configs/fat_tree.yaml", "configs/workloads/gpt3_ptdp.yaml",
+                           overlays=("workload.model.layers=16", "workload.microbatches=8")),
 }
-NOT_BY_DEFAULT = {"main"}
+NOT_BY_DEFAULT = {"main", "main-16-layers"}
+
+# What a run with --out writes besides its tables, by the names of result sinks.
+OUTPUTS = {"tables": "", "perfetto": "[perfetto]", "perfetto without messages": "[{kind: perfetto, messages: false}]",
+           "kineto": "[kineto]", "nccl_inspector": "[nccl_inspector]", "all three": "[perfetto, kineto, nccl_inspector]"}
 
 
 def bare_binary(path, directory):
@@ -164,6 +176,46 @@ def thread_rows(name, case, options):
                f"{cost.megabytes:.0f} |")
 
 
+def output_calls(call, directory, page):
+    """The calls by kind of output, and the directory of each. `page` says whether netsim writes a page that --report leaves out."""
+    calls = {"nothing": (call, None)}
+    without = ["--report", "no"] if page else []
+    for name, sinks in OUTPUTS.items():
+        out = pathlib.Path(directory) / name.replace(" ", "_")
+        calls[name] = ([*call, "--out", str(out), *without, *(["--set", f"output.sinks={sinks}"] if sinks else [])], out)
+    if page:
+        out = pathlib.Path(directory) / "page"
+        calls["tables and page"] = ([*call, "--out", str(out)], out)
+    return calls
+
+
+def output_rows(name, case, options):
+    """A row for each kind of output: CPU time, and what it is of the runs beside it without output and with tables only."""
+    call = netsim_call(options.binary, case, 1, options.extra)
+    with tempfile.TemporaryDirectory() as directory:
+        calls = output_calls(call, directory, "--report" in execution.run([str(options.binary), "--help"]).output)
+        costs, sizes, prints = {kind: [] for kind in calls}, dict.fromkeys(calls, 0), set()
+        for _ in range(options.repeat):
+            for kind, (words, out) in calls.items():
+                costs[kind].append(execution.run(words))
+                prints.add(json.dumps(json.loads(costs[kind][-1].output)["fingerprint"]))
+                if out is not None:
+                    sizes[kind] = sum(path.stat().st_size for path in out.iterdir()) / 1e6
+                    shutil.rmtree(out)
+    if len(prints) != 1:
+        raise SystemExit(f"{name}: outputs change the run")
+
+    def ratio(kind, other):
+        return statistics.median(a.seconds / b.seconds for a, b in zip(costs[kind], costs[other]))
+
+    for kind, of_kind in costs.items():
+        yield (f"| {name} | {kind} | {statistics.median(cost.seconds for cost in of_kind):.2f} | {ratio(kind, 'nothing'):.3f} | "
+               f"{ratio(kind, 'tables'):.3f} | {max(cost.megabytes for cost in of_kind):.0f} | {sizes[kind]:.1f} |")
+
+
+OUTPUTS_HEADER = ("| benchmark | output | CPU s | to no output | to tables | MB of memory | MB of files |\n"
+                  "|---|---|---|---|---|---|---|")
+
 THREADS_HEADER = ("| benchmark | threads | wall s | CPU s | speed-up | MB |\n"
                   "|---|---|---|---|---|---|")
 
@@ -216,11 +268,14 @@ def parse(arguments):
     parser.add_argument("--bare", type=pathlib.Path, default=ROOT.parent / "shared/reference/bare_model.cpp",
                         help="the bare model, its binary or its .cpp")
     parser.add_argument("--threads", type=int, nargs="+", metavar="N", help="compare these numbers of threads")
+    parser.add_argument("--outputs", action="store_true", help="measure what the tables, the timelines and the page cost")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--out", type=pathlib.Path, help="write the table to this file too")
     parser.add_argument("--list", action="store_true", help="list the benchmarks")
     options = parser.parse_args(arguments)
     options.extra = extra
+    if options.outputs and options.threads:
+        parser.error("--outputs and --threads exclude each other")
     unknown = [name for name in options.names if name not in CASES]
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(CASES)}")
@@ -235,15 +290,16 @@ def main():
         for name, case in CASES.items():
             print(f"{name:<16} {case.config} {case.workload} {' '.join(case.overlays)}")
         return 0
-    lines = [heading(options), "", THREADS_HEADER if options.threads else HEADER]
+    rows_of = output_rows if options.outputs else thread_rows if options.threads else None
+    lines = [heading(options), "", OUTPUTS_HEADER if options.outputs else THREADS_HEADER if options.threads else HEADER]
     print("\n".join(lines), flush=True)
     with tempfile.TemporaryDirectory() as directory:
-        bare = None if options.threads else bare_binary(options.bare, directory)
-        if bare is None and not options.threads:
+        bare = None if rows_of else bare_binary(options.bare, directory)
+        if bare is None and not rows_of:
             print("no bare model: --bare, or no compiler; without ratios", file=sys.stderr)
         for name in options.names or [n for n in CASES if n not in NOT_BY_DEFAULT]:
-            if options.threads:
-                rows = list(thread_rows(name, CASES[name], options))
+            if rows_of:
+                rows = list(rows_of(name, CASES[name], options))
             else:
                 rows = [row(name, measure_case(name, CASES[name], options, bare))]
             lines += rows

@@ -108,6 +108,24 @@ std::vector<Subject> subjects_called(const std::string& name) {
   return whole.empty() ? part : whole;
 }
 
+// Returns the components that are named by a key and a kind that it takes:
+// "transport.congestion_control.dcqcn".
+std::vector<Subject> kinds_of_key(const std::string& name) {
+  std::vector<Subject> found;
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return found;
+  std::set<std::string> kinds;
+  for (const Subject& key : subjects_called(name.substr(0, dot))) {
+    if (key.parameter != nullptr) kinds.insert(key.parameter->component_kind);
+  }
+  for (const Subject& subject : subjects()) {
+    if (subject.parameter == nullptr && subject.component->name == name.substr(dot + 1) &&
+        kinds.count(subject.component->kind) > 0)
+      found.push_back(subject);
+  }
+  return found;
+}
+
 std::vector<std::string> subject_names() {
   std::set<std::string> names;
   for (const Subject& subject : subjects()) {
@@ -222,8 +240,9 @@ std::string list_components(const std::string& kind, std::size_t width) {
 
 std::string describe_subject(const std::string& name, std::size_t width) {
   std::string text;
-  for (const Subject& subject : subjects_called(name))
-    append_item(text, describe_found(subject, width), "\n");
+  std::vector<Subject> found = subjects_called(name);
+  if (found.empty()) found = kinds_of_key(name);
+  for (const Subject& subject : found) append_item(text, describe_found(subject, width), "\n");
   if (!text.empty()) return text;
   const std::vector<std::string> kinds = Catalogue::instance().kinds();
   if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) {

@@ -89,6 +89,12 @@ class Recovery {
            (!jobs_.job(job).done() || states_[job].stage == Stage::down);
   }
   bool has_failed(HostId host) const { return failed_at_[host].has_value(); }
+  // Returns the failures of the configuration.
+  const std::vector<HostFailure>& failures() const { return failures_; }
+  // Returns the failed hosts on which ranks of a job stopped, with the times.
+  const std::vector<std::pair<HostId, Time>>& failed_hosts(JobId job) const {
+    return states_[job].failed_hosts;
+  }
   // Returns the costs of the chain of jobs that ends with this one, which may still run or be down. Returns
   // nothing if it had no failure, or if another job continues it.
   std::optional<JobRecovery> of(JobId job) const;

@@ -9,6 +9,8 @@
 #include "sim/configuration/configuration.h"
 #include "sim/core/config.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
+#include "sim/main/compare_command.h"
 #include "sim/main/options.h"
 
 namespace netsim {
@@ -87,10 +89,17 @@ std::string words_after(const OptionInfo& option) {
   return "";
 }
 
+// Returns the options with their dashes, separated by blanks.
+std::string dashed_names(const std::vector<OptionInfo>& options) {
+  std::string names;
+  for (const OptionInfo& option : options) append_item(names, "--" + option.name, " ");
+  return names;
+}
+
 std::string bash_completion() {
-  std::string options, cases;
+  const std::string options = dashed_names(option_infos());
+  std::string cases;
   for (const OptionInfo& option : option_infos()) {
-    options += (options.empty() ? "--" : " --") + option.name;
     const std::string words = words_after(option);
     if (!words.empty()) cases += fmt::format("    --{}) words='{}' ;;\n", option.name, words);
   }
@@ -103,6 +112,12 @@ std::string bash_completion() {
          "_netsim() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words\n"
          "  COMPREPLY=()\n"
+         "  if [[ ${COMP_WORDS[1]} == compare && $COMP_CWORD -gt 1 ]]; then\n"
+         "    [[ $word == -* ]] && COMPREPLY=($(compgen -W '" +
+         dashed_names(comparison_option_infos()) +
+         "' -- \"$word\"))\n"
+         "    return 0  # files, by `complete -o default`\n"
+         "  fi\n"
          "  case $before in\n" +
          cases + "    " + files + ") return ;;  # files, by `complete -o default`\n" + "    *) words='" +
          options +
@@ -111,6 +126,7 @@ std::string bash_completion() {
          "  [[ $word == -* && $before != --json ]] && words='" +
          options +
          "'\n"
+         "  [[ $COMP_CWORD == 1 ]] && words+=' compare'\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
          "  [[ $before == --set ]] && compopt -o nospace 2>/dev/null\n"
          "  return 0\n"
@@ -132,10 +148,10 @@ std::string zsh_text(std::string_view text) {
   return result;
 }
 
-std::string zsh_option(const OptionInfo& option) {
-  const std::string words = words_after(option);
+// Returns an argument of _arguments. `words` are those that may follow the option, as words_after() has them.
+std::string zsh_option(const OptionInfo& option, const std::string& words) {
   std::string entry =
-      fmt::format("  '{}--{}[{}]", option.repeated ? "*" : "", option.name, zsh_text(option.doc));
+      fmt::format("'{}--{}[{}]", option.repeated ? "*" : "", option.name, zsh_text(option.doc));
   const bool optional = option.value.empty() && !words.empty();
   if (!option.value.empty() || optional) {
     entry += fmt::format("{}{}:{}", optional ? "::" : ":", zsh_text(optional ? "name" : option.value),
@@ -145,14 +161,25 @@ std::string zsh_option(const OptionInfo& option) {
 }
 
 std::string zsh_completion() {
-  std::string options;
-  for (const OptionInfo& option : option_infos()) options += " \\\n" + zsh_option(option);
+  std::string options, of_compare;
+  for (const OptionInfo& option : option_infos())
+    options += " \\\n  " + zsh_option(option, words_after(option));
+  for (const OptionInfo& option : comparison_option_infos())
+    of_compare += " \\\n      " + zsh_option(option, "");
   return "#compdef netsim\n"
          "# Completion of netsim for zsh, by `netsim --completion zsh`.\n"
          "_netsim() {\n"
+         "  if [[ $words[2] == compare ]] && (( CURRENT > 2 )); then\n"
+         "    shift words\n"
+         "    (( CURRENT-- ))\n"
+         "    _arguments" +
+         of_compare +
+         " \\\n      '*:directory:_directories'\n"
+         "    return\n"
+         "  fi\n"
          "  _arguments" +
          options +
-         "\n}\n"
+         " \\\n  '1::command:(compare)'\n}\n"
          "if [[ $funcstack[1] == _netsim ]]; then _netsim \"$@\"; else compdef _netsim netsim; fi\n";
 }
 
@@ -167,11 +194,17 @@ std::string manual_page() {
       ".SH SYNOPSIS\n"
       "\\fBnetsim\\fR \\fB\\-\\-config\\fR \\fIC.yaml\\fR \\fB\\-\\-workload\\fR \\fIW\\fR "
       "[\\fIoptions\\fR]\n"
+      ".br\n" +
+      roff(comparison_usage()) +
+      "\n"
       ".SH DESCRIPTION\n"
       "netsim simulates every packet of a workload on a cluster. It reports how long an iteration\n"
       "takes, how much of the communication is exposed, and why.\n"
       ".SH OPTIONS\n";
   for (const OptionInfo& option : option_infos()) page += option_entry(option);
+  page += ".SH COMPARING RUNS\n" + roff(comparison_usage()) + "\n";
+  for (const OptionInfo& option : comparison_option_infos())
+    page += ".IP \"\\fB" + roff(form_of(option)) + "\\fR\"\n" + roff(option.doc) + "\n";
   page += ".SH EXIT STATUS\n";
   for (const ExitCodeInfo& code : exit_code_infos())
     page += fmt::format(".TP\n.B {}\n{}\n", code.code, roff(code.meaning));

@@ -1,7 +1,6 @@
 #include "sim/main/compare_command.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -11,13 +10,35 @@
 #include "sim/core/output.h"
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
+#include "sim/main/command_words.h"
 #include "sim/report/compare/run_comparison.h"
 #include "sim/report/compare/set_comparison.h"
 
 namespace netsim {
 namespace {
 
-const std::vector<std::string> kCompareOptions{"json", "out", "significance", "quiet"};
+namespace po = boost::program_options;
+
+po::options_description compare_options() {
+  po::options_description all;
+  const auto text = [] { return po::value<std::string>(); };
+  auto add = all.add_options();
+  add("json", text()->value_name("FILE"), "write what differs to a file; - prints it instead of the screen");
+  add("out", text()->value_name("DIR"), "write compare.json and compare.csv there");
+  add("significance", text()->value_name("P"),
+      "probability below which a difference between means over seeds is no chance (default 0.05)");
+  add("quiet", "no screen; errors are still printed");
+  return all;
+}
+
+std::string unknown_compare_option(const std::string& given) {
+  std::string name = given.substr(std::min(given.find_first_not_of('-'), given.size()));
+  name = name.substr(0, name.find('='));
+  std::string allowed;
+  for (const OptionInfo& option : comparison_option_infos()) append_item(allowed, form_of(option));
+  return "unknown option '" + given + "' of compare" + did_you_mean(name, option_names(compare_options())) +
+         " (allowed: " + allowed + ")";
+}
 
 double significance_of(const std::string& text) {
   Place place;
@@ -26,36 +47,6 @@ double significance_of(const std::string& text) {
   if (level <= 0 || level >= 1)
     throw ConfigError("--significance: " + text + " was given, allowed is a number above 0 and below 1");
   return level;
-}
-
-void set_compare_option(const std::string& name, const std::string& value, CompareOptions& options) {
-  if (value.empty()) throw ConfigError("--" + name + ": the value is empty");
-  if (name == "json") options.json = value;
-  if (name == "out") options.output = value;
-  if (name == "significance") options.significance = significance_of(value);
-}
-
-// Reads the option at `at` and moves `at` to its last word.
-void read_compare_option(const std::vector<std::string>& arguments, std::size_t& at,
-                         CompareOptions& options) {
-  const std::string word = arguments[at].substr(2);
-  const std::size_t equals = std::min(word.find('='), word.size());
-  const std::string name = word.substr(0, equals);
-  if (std::find(kCompareOptions.begin(), kCompareOptions.end(), name) == kCompareOptions.end()) {
-    throw ConfigError("unknown option '" + arguments[at] + "' of compare" +
-                      did_you_mean(name, kCompareOptions) +
-                      " (allowed: --json FILE, --out DIR, --significance P, --quiet)");
-  }
-  if (name == "quiet") {
-    if (equals < word.size()) throw ConfigError("--quiet takes no value");
-    options.quiet = true;
-  } else if (equals < word.size()) {
-    set_compare_option(name, word.substr(equals + 1), options);
-  } else if (at + 1 < arguments.size()) {
-    set_compare_option(name, arguments[++at], options);
-  } else {
-    throw ConfigError("--" + name + ": the value is missing");
-  }
 }
 
 // ComparisonTexts: the three forms of a comparison.
@@ -123,22 +114,29 @@ bool is_comparison(const std::vector<std::string>& arguments) {
   return !arguments.empty() && arguments.front() == "compare";
 }
 
+std::vector<OptionInfo> comparison_option_infos() { return infos_of(compare_options()); }
+
+std::string comparison_usage() {
+  std::string usage = "netsim compare DIR DIR";
+  for (const OptionInfo& option : comparison_option_infos()) usage += " [" + form_of(option) + "]";
+  return usage;
+}
+
 CompareOptions parse_comparison(const std::vector<std::string>& arguments) {
-  CompareOptions options;
-  std::vector<std::string> folders;
-  for (std::size_t at = 1; at < arguments.size(); ++at) {
-    if (arguments[at].starts_with("--")) {
-      read_compare_option(arguments, at, options);
-    } else {
-      folders.push_back(arguments[at]);
-    }
-  }
-  if (folders.size() != 2) {
-    throw ConfigError("compare: " + counted(folders.size(), "folder") +
+  const CommandWords words =
+      parse_words({arguments.begin() + 1, arguments.end()}, compare_options(), unknown_compare_option);
+  if (words.operands.size() != 2) {
+    throw ConfigError("compare: " + counted(words.operands.size(), "folder") +
                       " given, two are expected: netsim compare results/a results/b");
   }
-  options.a = folders[0];
-  options.b = folders[1];
+  CompareOptions options;
+  options.a = words.operands[0];
+  options.b = words.operands[1];
+  options.json = text_of(words.values, "json");
+  options.output = text_of(words.values, "out");
+  options.quiet = words.values.count("quiet") != 0;
+  if (const auto level = text_of(words.values, "significance"); !level.empty())
+    options.significance = significance_of(level);
   return options;
 }
 

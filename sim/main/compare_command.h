@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/main/options.h"
+
 namespace netsim {
 
 // CompareOptions: the command line behind `compare`.
@@ -18,9 +20,14 @@ struct CompareOptions {
 
 // Returns whether the command line (without the program's name) is one of `netsim compare`.
 bool is_comparison(const std::vector<std::string>& arguments);
-// Reads the command line from `compare` on. Throws ConfigError for an unknown option, a wrong value, or a
-// number of folders other than two.
+// Reads the command line from `compare` on. Throws ConfigError for an unknown or repeated option, a wrong
+// value, or a number of folders other than two.
 CompareOptions parse_comparison(const std::vector<std::string>& arguments);
+
+// Returns the options of `netsim compare`, in the order of its usage.
+std::vector<OptionInfo> comparison_option_infos();
+// Returns the line of --help: "netsim compare DIR DIR [--json FILE] ...".
+std::string comparison_usage();
 
 // Compares the two folders, writes the files, hands what belongs on stdout to `print`, and returns the exit
 // code. That is 0 whatever differs. Throws IoError for a folder without results, and InputError for a torn

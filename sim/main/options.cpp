@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <charconv>
 #include <sstream>
 #include <utility>
@@ -11,6 +10,8 @@
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
+#include "sim/main/command_words.h"
+#include "sim/main/compare_command.h"
 
 namespace netsim {
 namespace {
@@ -86,52 +87,11 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   return all;
 }
 
-std::vector<std::string> option_names(const po::options_description& all) {
-  std::vector<std::string> names;
-  for (const auto& option : all.options()) names.push_back(option->long_name());
-  return names;
-}
-
-[[noreturn]] void unknown_option(const std::string& given, const po::options_description& all) {
-  const std::string near =
-      nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())), option_names(all));
-  throw ConfigError("unknown option '" + given + "'" +
-                    (near.empty() ? "" : ", did you mean '--" + near + "'?") + " (--help lists all)");
-}
-
-struct Parsed {
-  po::variables_map values;
-  std::vector<std::string> operands;  // words that belong to no option
-};
-
-Parsed parse_words(const std::vector<std::string>& arguments) {
-  po::options_description all = described_options();
-  Parsed parsed;
-  try {
-    const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
-                      po::command_line_style::long_allow_next;
-    const po::parsed_options words =
-        po::command_line_parser(arguments).options(all).style(style).allow_unregistered().run();
-    for (const auto& option : words.options) {
-      if (option.unregistered) unknown_option(option.original_tokens.front(), all);
-      if (option.position_key != -1) parsed.operands.push_back(option.value.front());
-    }
-    po::parsed_options named(&all);
-    for (const auto& option : words.options) {
-      if (option.position_key == -1) named.options.push_back(option);
-    }
-    po::store(named, parsed.values);
-  } catch (const po::error& error) {
-    throw ConfigError(std::string("command line: ") + error.what());
-  }
-  return parsed;
-}
-
-std::string text_of(const po::variables_map& values, const char* name) {
-  if (values.count(name) == 0) return {};
-  std::string text = values[name].as<std::string>();
-  if (text.empty()) throw ConfigError(std::string("--") + name + ": the value is empty");
-  return text;
+std::string unknown_option(const std::string& given) {
+  const std::string near = nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())),
+                                   option_names(described_options()));
+  return "unknown option '" + given + "'" + (near.empty() ? "" : ", did you mean '--" + near + "'?") +
+         " (--help lists all)";
 }
 
 InputPaths paths_of(const po::variables_map& values, const char* name) {
@@ -252,7 +212,7 @@ std::vector<Time> ages_of(const std::string& operand) {
 }
 
 // Reads --worth, and takes its ages from the words that belong to no option.
-void read_worth(Parsed& parsed, const std::string& action_name, Options& options) {
+void read_worth(CommandWords& parsed, const std::string& action_name, Options& options) {
   if (parsed.values.count("worth") == 0) return;
   options.worth = true;
   if (options.action != Options::Action::run && options.action != Options::Action::dry_run)
@@ -322,7 +282,7 @@ void require_workload(const Options& options) {
 }
 
 Options parse_options(const std::vector<std::string>& arguments) {
-  Parsed parsed = parse_words(arguments);
+  CommandWords parsed = parse_words(arguments, described_options(), unknown_option);
   const po::variables_map& values = parsed.values;
   Options options;
   const auto [action, action_name] = chosen_action(values);
@@ -365,14 +325,11 @@ Options parse_options(const std::vector<std::string>& arguments) {
   return options;
 }
 
-std::vector<OptionInfo> option_infos() {
-  std::vector<OptionInfo> infos;
-  const po::options_description all = described_options();
-  for (const auto& option : all.options())
-    infos.push_back({option->long_name(), option->format_parameter(), option->description(),
-                     option->semantic()->is_composing()});
-  return infos;
+std::string form_of(const OptionInfo& option) {
+  return "--" + option.name + (option.value.empty() ? "" : " " + option.value);
 }
+
+std::vector<OptionInfo> option_infos() { return infos_of(described_options()); }
 
 std::span<const ExitCodeInfo> exit_code_infos() {
   static constexpr ExitCodeInfo kExitCodes[] = {
@@ -398,9 +355,7 @@ std::string usage(std::size_t width) {
        << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
                   width)
        << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n  "
-       << wrapped("netsim compare DIR DIR [--json FILE] [--out DIR] [--significance 0.05] [--quiet]", 2, 9,
-                  width)
-       << "\n\n"
+       << wrapped(comparison_usage(), 2, 9, width) << "\n\n"
        << described_options(width) << "\nExit codes: " << wrapped(codes, 12, 12, width) << "\n";
   return text.str();
 }

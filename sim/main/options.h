@@ -1,4 +1,4 @@
-// Options: the command line as plain data (Boost.Program_options is used in options.cpp only).
+// Options: the command line as plain data (command_words.h reads it with Boost.Program_options).
 #pragma once
 
 #include <cstddef>
@@ -78,6 +78,8 @@ struct OptionInfo {
   std::string doc;
   bool repeated = false;  // may be given several times
 };
+// Returns an option as it is written: "--config C.yaml".
+std::string form_of(const OptionInfo& option);
 // Returns all options in the order of --help.
 std::vector<OptionInfo> option_infos();
 

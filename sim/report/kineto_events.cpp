@@ -107,16 +107,16 @@ void KinetoFile::add(const Kernel& kernel) {
                     number, gpu_, kernel.stream, microseconds(start)));
 }
 
-void KinetoFile::add_host(const TaskRecord& record, const std::string& name) {
+void KinetoFile::add_host(const TaskRecord& record, const std::string& name, const std::string& members) {
   include(record);
   const std::uint32_t thread = cpu() + 1 + host_lanes_.take(record.start, record.end);
   host_threads_.insert(thread);
   const std::int64_t start = nanoseconds(record.start);
   event(fmt::format(R"({{"ph": "X", "cat": "cpu_op", "name": {}, "pid": {}, "tid": {}, "ts": {}, )"
-                    R"("dur": {}, "args": {{"External id": {}, "Iteration": {}, "Task": {}}}}})",
+                    R"("dur": {}, "args": {{"External id": {}, "Iteration": {}, "Task": {}{}}}}})",
                     json_text(name), cpu(), thread, microseconds(start),
                     microseconds(nanoseconds(record.end) - start), ++correlation_, record.task.iteration,
-                    record.task.id + 0U));
+                    record.task.id + 0U, members));
 }
 
 // A step lasts until the next one begins, and the last one until its end, so that steps do not overlap.

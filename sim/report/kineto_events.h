@@ -39,7 +39,7 @@ class KinetoFile {
   std::uint32_t take_stream(const TaskRecord& record);
 
   // Kernel: a task on the GPU. `call` holds members of `args` as JSON, each with a comma before it. They
-  // describe a call of NCCL.
+  // describe a call of NCCL, and what the task works for.
   struct Kernel {
     const TaskRecord& record;
     std::uint32_t stream = 0;
@@ -49,8 +49,9 @@ class KinetoFile {
     std::string call;
   };
   void add(const Kernel& kernel);
-  // Adds a task that the host does, in a thread of its own.
-  void add_host(const TaskRecord& record, const std::string& name);
+  // Adds a task that the host does, in a thread of its own. `members` are further ones of `args`, as in
+  // Kernel.
+  void add_host(const TaskRecord& record, const std::string& name, const std::string& members);
   // Writes the iterations and names, and completes the JSON.
   void finish(const std::string& job);
 

@@ -7,9 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/core/config.h"
-#include "sim/core/text.h"
-
 namespace netsim {
 namespace {
 
@@ -45,56 +42,6 @@ TierKey key_of(const Node& from, const Node& to) {
     return {-2, 0, 0, fmt::format("{} -> {}", part_name(from.kind), part_name(to.kind))};
   if (low == high) return {low, high, 0, high < 0 ? "hosts -> hosts" : "within " + end_name(from)};
   return {low, high, level(from) < level(to) ? 0 : 1, end_name(from) + " -> " + end_name(to)};
-}
-
-std::string event_text(const FaultEvent& event) {
-  const std::string at = human_seconds(to_seconds(event.at));
-  switch (event.kind) {
-    case FaultEvent::Kind::loss:
-      return fmt::format("loses {:.3g} % of its packets", 100 * event.probability);
-    case FaultEvent::Kind::down:
-      return "down at " + at;
-    case FaultEvent::Kind::up:
-      return "up at " + at;
-    case FaultEvent::Kind::rate:
-      return format_rate(event.rate) + " from " + at + " on";
-  }
-  return "?";
-}
-
-std::string events_text(const FaultyLink& link, Time end) {
-  std::string text;
-  for (const FaultEvent& event : link.events) {
-    append_item(text, event_text(event));
-    if (event.at > end) text += " (after the end of the run)";
-  }
-  return text;
-}
-
-// Returns the name of both directions of a link: "a-b" for "a->b".
-std::string both_ways(std::string name) {
-  if (const std::size_t arrow = name.find("->"); arrow != std::string::npos) name.replace(arrow, 2, "-");
-  return name;
-}
-
-// Returns the faults of each port in the order of time.
-std::map<PortId, std::vector<FaultEvent>> events_by_port(const FaultSchedule& schedule) {
-  using Kind = FaultEvent::Kind;
-  std::map<PortId, std::vector<FaultEvent>> events;
-  for (const FaultSchedule::Loss& loss : schedule.losses)
-    events[loss.port].push_back({0, Kind::loss, 0, loss.probability});
-  for (const LinkChange& change : schedule.changes) {
-    if (change.kind == LinkChange::Kind::detected) continue;
-    const Kind kind = change.kind == LinkChange::Kind::down ? Kind::down
-                      : change.kind == LinkChange::Kind::up ? Kind::up
-                                                            : Kind::rate;
-    events[change.port].push_back({change.at, kind, change.rate, 0});
-  }
-  for (auto& [port, of_port] : events) {
-    std::stable_sort(of_port.begin(), of_port.end(),
-                     [](const FaultEvent& a, const FaultEvent& b) { return a.at < b.at; });
-  }
-  return events;
 }
 
 // Adds a link to the counters of its tier. `index` is its place in Results::links.
@@ -152,50 +99,6 @@ std::vector<TierOfLinks> tiers_of_links(const Results& results) {
 
 std::string tier_name(const Results& results, const TierOfLinks& tier) {
   return tier.tier < results.link_tiers.size() ? results.link_tiers[tier.tier] : to_string(tier.kind);
-}
-
-std::vector<FaultyLink> faulty_links(const FaultSchedule& schedule, const Graph& graph,
-                                     const std::vector<LinkResult>& links) {
-  const std::map<PortId, std::vector<FaultEvent>> events = events_by_port(schedule);
-  std::vector<FaultyLink> faulty;
-  for (const auto& [port, of_port] : events) {
-    const auto other = events.find(port ^ 1U);
-    const bool both = other != events.end() && other->second == of_port;
-    if (both && (port & 1U) != 0) continue;  // the other direction has them
-    std::string name = graph.port_name(port);
-    std::uint64_t lost = links[port].counters.lost;
-    if (both) {
-      name = both_ways(std::move(name));
-      lost += links[port ^ 1U].counters.lost;
-    }
-    faulty.push_back({std::move(name), of_port, lost});
-  }
-  return faulty;
-}
-
-std::vector<std::string> fault_lines(const std::vector<FaultyLink>& faults, Time end) {
-  struct Line {
-    std::string first, events;
-    std::size_t links = 0;
-    std::uint64_t lost = 0;
-  };
-  std::vector<Line> lines;
-  std::map<std::string, std::size_t> known;  // by the events in words
-  for (const FaultyLink& link : faults) {
-    const std::string events = events_text(link, end);
-    const auto [it, fresh] = known.try_emplace(events, lines.size());
-    if (fresh) lines.push_back({link.name, events, 0, 0});
-    ++lines[it->second].links;
-    lines[it->second].lost += link.lost;
-  }
-  std::vector<std::string> texts;
-  for (const Line& line : lines) {
-    texts.push_back(fmt::format(
-        "{}{}: {}{}", line.first,
-        line.links == 1 ? "" : fmt::format(" and {}", counted(line.links - 1, "other link")), line.events,
-        line.lost == 0 ? "" : fmt::format("; {} lost", counted(line.lost, "packet"))));
-  }
-  return texts;
 }
 
 }  // namespace netsim

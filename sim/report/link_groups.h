@@ -1,4 +1,4 @@
-// Groups of links for people: the tiers that links join, and the faults that are configured for them.
+// Groups of links for people: the tiers that links join.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/core/units.h"
-#include "sim/network/faults.h"
 #include "sim/report/results.h"
 #include "sim/topology/graph.h"
 
@@ -36,12 +35,5 @@ struct TierOfLinks {
 std::vector<TierOfLinks> tiers_of_links(const Results& results);
 // Returns the name of a tier, or the kind of its links where the results have no tiers.
 std::string tier_name(const Results& results, const TierOfLinks& tier);
-
-// Returns the links with faults. Both directions are one entry if their faults are the same.
-std::vector<FaultyLink> faulty_links(const FaultSchedule& schedule, const Graph& graph,
-                                     const std::vector<LinkResult>& links);
-// Returns the faults of links in words: "edge0-agg0: down at 60.0 us, up at 400 us; 12 packets lost". Links
-// with the same faults share a line. A fault after `end` has not happened.
-std::vector<std::string> fault_lines(const std::vector<FaultyLink>& faults, Time end);
 
 }  // namespace netsim

@@ -60,15 +60,20 @@ void Recorder::record(const CommunicationRecord& communication, const LibraryCho
   ends_[communication.job].add(
       hash_all(kCommunication, communication.id, communication.last_start, communication.end));
   const Time time = time_of(communication);
-  const CollectiveKey key{communication.kind, communication.ranks, communication.bytes, choice.own,
-                          choice.algorithm,   choice.protocol,     choice.channels};
-  if (is_collective(communication.kind) &&
-      (collectives_.size() < kCollectiveTimes || collectives_.contains(key))) {
-    CollectiveSum& sum = collectives_[key];
-    if (sum.count++ == 0) sum.why = choice.why;
-    sum.time += time;
-  }
+  if (is_collective(communication.kind)) add_collective(communication, choice, time);
   if (sinks_ != nullptr) sinks_->add(RecordedCommunication{communication, choice});
+}
+
+void Recorder::add_collective(const CommunicationRecord& collective, const LibraryChoice& choice, Time time) {
+  const CollectiveKey key{collective.kind,  collective.ranks, collective.bytes, choice.own,
+                          choice.algorithm, choice.protocol,  choice.channels,  collective.job};
+  if (collectives_.size() >= kCollectiveTimes && !collectives_.contains(key)) {
+    ++further_collectives_;
+    return;
+  }
+  CollectiveSum& sum = collectives_[key];
+  if (sum.count++ == 0) sum.why = choice.why;
+  sum.time += time;
 }
 
 // Returns the duration of a communication. A communication called behind another one of its series counts
@@ -87,8 +92,9 @@ Time Recorder::time_of(const CommunicationRecord& communication) {
 std::vector<CollectiveTimes> Recorder::collectives() const {
   std::vector<CollectiveTimes> all;
   for (const auto& [key, sum] : collectives_) {
-    const auto& [kind, ranks, bytes, own, algorithm, protocol, channels] = key;
-    all.push_back({kind, ranks, bytes, {algorithm, protocol, channels, sum.why, own}, sum.count, sum.time});
+    const auto& [kind, ranks, bytes, own, algorithm, protocol, channels, job] = key;
+    all.push_back(
+        {kind, ranks, bytes, {algorithm, protocol, channels, sum.why, own}, sum.count, sum.time, job});
   }
   return all;
 }

@@ -48,6 +48,7 @@ class Recorder {
   std::vector<PathPort> path_ports(JobId job) const;
 
   std::vector<CollectiveTimes> collectives() const;
+  std::uint64_t further_collectives() const { return further_collectives_; }
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
   Slowdowns slowdowns() const;
   // Return the percentiles of the flow completion times in ps, and of the slowdowns in millionths.
@@ -61,6 +62,7 @@ class Recorder {
  private:
   std::string port_name(PortId port) const;
   Time time_of(const CommunicationRecord& communication);
+  void add_collective(const CommunicationRecord& collective, const LibraryChoice& choice, Time time);
 
   ResultSinks* sinks_;
   const Graph& graph_;
@@ -78,15 +80,16 @@ class Recorder {
   std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, StepsAndTime>> ways_;  // by job, then GPUs
   using StepsAndDelay = std::pair<std::uint64_t, PortDelay>;
   std::vector<std::map<PortId, StepsAndDelay>> ports_;  // by job
-  // The elements are kind, ranks, bytes, name given by the workload, algorithm, protocol and channels.
-  using CollectiveKey =
-      std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, std::string, Protocol, std::uint32_t>;
+  // The elements are kind, ranks, bytes, name given by the workload, algorithm, protocol, channels and job.
+  using CollectiveKey = std::tuple<CollectiveKind, std::uint32_t, Bytes, std::string, std::string, Protocol,
+                                   std::uint32_t, JobId>;
   struct CollectiveSum {
     std::uint64_t count = 0;
     Time time = 0;
     std::string why;  // of the first collective
   };
   std::map<CollectiveKey, CollectiveSum> collectives_;
+  std::uint64_t further_collectives_ = 0;  // those without a place in `collectives_`
   // 8 bytes for each flow, up to a number of flows.
   Quantiles flow_times_;
   std::array<Quantiles, kSizeBins.size()> slowdowns_by_size_;  // millionths

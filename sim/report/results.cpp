@@ -184,6 +184,24 @@ void note_full_links(const Results& results, std::vector<std::string>& notes) {
 
 }  // namespace
 
+const char* to_string(FaultyPart::Kind kind) { return kind == FaultyPart::Kind::link ? "link" : "host"; }
+
+const char* to_string(FaultEvent::Kind kind) {
+  switch (kind) {
+    case FaultEvent::Kind::loss:
+      return "loss";
+    case FaultEvent::Kind::down:
+      return "down";
+    case FaultEvent::Kind::up:
+      return "up";
+    case FaultEvent::Kind::rate:
+      return "rate";
+    case FaultEvent::Kind::failure:
+      return "failure";
+  }
+  return "?";
+}
+
 const char* to_string(Outcome outcome) {
   switch (outcome) {
     case Outcome::done:
@@ -226,7 +244,7 @@ const char* CollectiveTimes::reduction() const {
 }
 
 CollectiveTimes times_of(const CommunicationRecord& record) {
-  return {record.kind, record.ranks, record.bytes, {}, 1, record.end - record.last_start};
+  return {record.kind, record.ranks, record.bytes, {}, 1, record.end - record.last_start, record.job};
 }
 
 FlowTimes flow_times(const Quantiles& times) {
@@ -367,6 +385,15 @@ void note_splits(const SplitSummary& s, std::vector<std::string>& notes) {
                         s.messages, s.splitter)));
 }
 
+// Notes collectives that have no row in the table of collectives, which has room for some thousand rows.
+void note_further_collectives(const Results& results, std::vector<std::string>& notes) {
+  if (results.further_collectives == 0) return;
+  notes.push_back(fmt::format(
+      "bandwidths.csv and summary.json hold the first {} kinds and sizes of collectives; {} of others are in "
+      "collectives.csv only",
+      kCollectiveTimes, counted(results.further_collectives, "collective")));
+}
+
 }  // namespace
 
 std::vector<std::string> derive_notes(const Results& results) {
@@ -386,6 +413,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_schedulers(results, notes);
   note_flow_scheduler(results.flow_scheduling, notes);
   note_splits(results.splits, notes);
+  note_further_collectives(results, notes);
   return notes;
 }
 

@@ -118,8 +118,8 @@ struct JobResult {
   const char* state() const;
 };
 
-// CollectiveTimes: the times of all collectives of one kind, size, number of ranks and algorithm, over all
-// jobs. It is a row in the table of nccl-tests.
+// CollectiveTimes: the times of all collectives of one kind, size, number of ranks and algorithm in a job. It
+// is a row in the table of nccl-tests.
 struct CollectiveTimes {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t ranks = 0;
@@ -129,6 +129,7 @@ struct CollectiveTimes {
   // Sum of the durations in ps. A duration lasts from the last rank's start to the last rank's end. For
   // collectives called back to back (CollectiveTask::series) it begins at the end of the one before.
   Time time = 0;
+  JobId job = 0;
 
   double mean_s() const { return to_seconds(time) / static_cast<double>(count); }
   // Returns bytes / mean time in B/s, or 0 if the collectives take no time. The bus bandwidth is that times
@@ -145,9 +146,9 @@ struct CollectiveTimes {
 // Returns the times of a single communication.
 CollectiveTimes times_of(const CommunicationRecord& record);
 
-// FaultEvent: a fault of a link at a time.
+// FaultEvent: a fault of a link or host at a time.
 struct FaultEvent {
-  enum class Kind : std::uint8_t { loss, down, up, rate };
+  enum class Kind : std::uint8_t { loss, down, up, rate, failure };
   Time at = 0;  // 0 for a loss rate, which holds throughout
   Kind kind = Kind::down;
   BitRate rate = 0;        // new rate, for Kind::rate
@@ -155,12 +156,17 @@ struct FaultEvent {
   bool operator==(const FaultEvent&) const = default;
 };
 
-// FaultyLink: a link with the faults that are configured for it.
-struct FaultyLink {
-  std::string name;                // "edge0-agg0", or "edge0->agg0" where the directions differ
+// FaultyPart: a link or host with the faults that are configured for it.
+struct FaultyPart {
+  enum class Kind : std::uint8_t { link, host };
+  Kind kind = Kind::link;
+  std::string name;                // "edge0-agg0", or "edge0->agg0" where the directions differ; "host3"
   std::vector<FaultEvent> events;  // in the order of time
-  std::uint64_t lost = 0;          // packets lost on it, also those lost by other faults of the same link
+  std::uint64_t lost = 0;          // packets lost on a link, by any of its faults
+  std::vector<std::size_t> jobs;   // indices in Results::jobs, of those that lost ranks on a host
 };
+const char* to_string(FaultyPart::Kind kind);
+const char* to_string(FaultEvent::Kind kind);
 
 // LinkResult: one direction of a link.
 struct LinkResult {
@@ -249,12 +255,13 @@ struct Results {
   // The use of the cluster, a line for each change; empty where all jobs were placed before the run.
   std::vector<ClusterUse> uses;
   std::uint32_t gpus = 0;  // of the cluster, without drives of storage servers
-  // Sorted by kind, ranks and bytes; only the first kCollectiveTimes that occurred.
+  // Sorted by kind, ranks and bytes, algorithm, then job; only the first kCollectiveTimes that occurred.
   std::vector<CollectiveTimes> collectives;
-  std::vector<LinkResult> links;  // by port id; empty for `network: ideal`
+  std::uint64_t further_collectives = 0;  // number of collectives that are in none of these rows
+  std::vector<LinkResult> links;          // by port id; empty for `network: ideal`
   // The names of the tiers of links, such as "tier 0 -> tier 1", from hosts upward.
   std::vector<std::string> link_tiers;
-  std::vector<FaultyLink> faults;  // by port id; empty if no link has a fault
+  std::vector<FaultyPart> faults;  // links by port, then hosts; empty if nothing has a fault
   std::vector<std::string> notes;
   double wall_seconds = 0;  // duration of the run itself; not part of the results
 };

@@ -123,7 +123,7 @@ void Sampler::look_at_flows(Time time) {
     quiet_ = false;
     if (sinks_ == nullptr) continue;
     sinks_->add(FlowSample{time, view.source, view.destination, view.number, rate_of(bytes, time - last_),
-                           view.rate});
+                           view.rate, view.job});
   }
   network_.forget_ended();
 }

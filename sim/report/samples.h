@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sim/core/config.h"
+#include "sim/core/ids.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
 #include "sim/network/counters.h"
@@ -39,6 +40,7 @@ struct FlowSample {
   std::uint32_t source = 0, destination = 0, queue_pair = 0;
   BitRate delivered = 0;  // rate of payload acknowledged in the interval
   BitRate allowed = 0;    // rate allowed by congestion control at `time`
+  JobId job = 0;          // the job that it belongs to
 };
 
 }  // namespace netsim

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "sim/report/fault_list.h"
 #include "sim/report/result_sinks.h"
 
 namespace netsim {
@@ -279,7 +280,34 @@ Json collectives_json(const Results& results) {
                     {"count", row.count},
                     {"time_s", row.mean_s()},
                     {"algbw_GBps", row.algorithm_bandwidth() * 1e-9},
-                    {"busbw_GBps", row.bus_bandwidth() * 1e-9}});
+                    {"busbw_GBps", row.bus_bandwidth() * 1e-9},
+                    {"job", results.jobs[row.job].name}});
+  }
+  return list;
+}
+
+Json faults_json(const Results& results) {
+  Json list = Json::array();
+  for (const FaultSpan& fault : fault_spans(results)) {
+    const FaultyPart& part = results.faults[fault.part];
+    const auto only = [&fault](FaultEvent::Kind kind, auto value) {
+      return fault.event.kind == kind ? Json(value) : Json(nullptr);
+    };
+    Json hits = Json::array();
+    for (const HitIterations& hit : fault.hits) {
+      hits.push_back({{"job", results.jobs[hit.job].name},
+                      {"first_iteration", hit.first},
+                      {"last_iteration", hit.last}});
+    }
+    list.push_back({{"part", to_string(part.kind)},
+                    {"name", part.name},
+                    {"fault", to_string(fault.event.kind)},
+                    {"from_s", to_seconds(fault.event.at)},
+                    {"until_s", fault.end == kNever ? Json(nullptr) : Json(to_seconds(fault.end))},
+                    {"rate_bps", only(FaultEvent::Kind::rate, fault.event.rate)},
+                    {"loss", only(FaultEvent::Kind::loss, fault.event.probability)},
+                    {"lost_packets", part.lost},
+                    {"hits", std::move(hits)}});
   }
   return list;
 }
@@ -308,6 +336,7 @@ std::string summary_json(const Results& results) {
   if (!results.flow_scheduling.scheduler.empty())
     json["scheduling"]["flows"] = flow_scheduling_json(results.flow_scheduling);
   if (!results.splits.splitter.empty()) json["scheduling"]["splits"] = splits_json(results.splits);
+  if (!results.faults.empty()) json["faults"] = faults_json(results);
   if (!results.waiting.empty()) json["waiting"] = results.waiting;
   return text_of(json);
 }

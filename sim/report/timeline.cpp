@@ -88,6 +88,19 @@ std::string nccl_protocol(const LibraryChoice* choice) {
   return choice->protocol == Protocol::simple ? "SIMPLE" : to_string(choice->protocol);
 }
 
+std::vector<NamedNumber> mark_numbers(const RunView& run, const TaskRecord& record) {
+  const std::optional<PipelineMark> mark =
+      run.jobs[record.job].source->pipeline_mark(record.rank, record.task.id);
+  if (!mark) return {};
+  std::vector<NamedNumber> numbers{{"microbatch", mark->microbatch}, {"chunk", mark->chunk}};
+  if (mark->paired) {
+    numbers.push_back({"backward_microbatch", mark->backward_microbatch});
+    numbers.push_back({"backward_chunk", mark->backward_chunk});
+  }
+  if (mark->layer) numbers.push_back({"layer", *mark->layer});
+  return numbers;
+}
+
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -111,6 +111,15 @@ std::string nccl_algorithm(const LibraryChoice* choice);
 // Returns the protocol as NCCL names it, SIMPLE, LL or LL128, or "unknown".
 std::string nccl_protocol(const LibraryChoice* choice);
 
+// NamedNumber: a number with the key that shows it.
+struct NamedNumber {
+  const char* name;
+  std::int64_t value;
+};
+// Returns what a task works for: its microbatch, chunk and layer, and those of the backward that its step
+// computes together with them. It is empty where the workload does not say it.
+std::vector<NamedNumber> mark_numbers(const RunView& run, const TaskRecord& record);
+
 // Returns a text as JSON, with its quotes. Bytes that are no UTF-8 are replaced.
 std::string json_text(const std::string& text);
 

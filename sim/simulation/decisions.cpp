@@ -7,7 +7,7 @@
 
 #include "sim/configuration/configuration.h"
 #include "sim/core/text.h"
-#include "sim/report/link_groups.h"
+#include "sim/report/fault_list.h"
 
 namespace netsim {
 namespace {

@@ -11,7 +11,7 @@ namespace netsim {
 // the cluster.
 void log_decisions(Log& log, const Simulation& simulation);
 
-// Logs at `info` how the run ended, its jobs, the faults of links with their times, and its Notes.
+// Logs at `info` how the run ended, its jobs, the faults of links and hosts with their times, and its Notes.
 void log_results(Log& log, const Results& results);
 
 }  // namespace netsim

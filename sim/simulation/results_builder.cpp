@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/configuration/configuration.h"
+#include "sim/report/fault_list.h"
 #include "sim/report/link_groups.h"
 #include "sim/simulation/used_views.h"
 
@@ -40,8 +41,9 @@ JobMemory memory_of(const MemoryLedger& ledger, const MemoryPlan& plan) {
   return memory;
 }
 
-void append(std::vector<std::string>& lines, std::vector<std::string> more) {
-  for (std::string& line : more) lines.push_back(std::move(line));
+template <class Item>
+void append(std::vector<Item>& items, std::vector<Item> more) {
+  for (Item& item : more) items.push_back(std::move(item));
 }
 
 std::vector<FabricResult> fabric_results(const RunParts& run) {
@@ -310,6 +312,16 @@ void add_network(const RunParts& run, Results& results) {
   results.deadlocked = run.packets->deadlocked();
 }
 
+// Appends the hosts that fail, with the jobs that lost ranks on them.
+void add_host_faults(const RunParts& run, Results& results) {
+  const Recovery& recovery = run.manager.recovery();
+  std::vector<std::vector<HostId>> stopped(results.jobs.size());
+  for (JobId job = 0; job < results.jobs.size(); ++job) {
+    for (const auto& [host, at] : recovery.failed_hosts(job)) stopped[job].push_back(host);
+  }
+  append(results.faults, faulty_hosts(recovery.failures(), stopped, run.cluster));
+}
+
 }  // namespace
 
 TransportFigures first_packet_transport(const Cluster& cluster,
@@ -336,6 +348,7 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
   results.events = run.engine.executed();
   results.packet_network = run.packets != nullptr;
   results.collectives = run.recorder.collectives();
+  results.further_collectives = run.recorder.further_collectives();
   results.flows = run.recorder.flow_times();
   results.slowdowns = run.recorder.slowdowns();
   for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)
@@ -352,6 +365,7 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
     results.gpus += run.cluster.is_drives(gpu) ? 0 : 1;
   for (const Gpu& gpu : run.cluster.gpus) results.gpu_names.push_back(run.cluster.graph.node(gpu.node).name);
   if (run.packets != nullptr) add_network(run, results);
+  add_host_faults(run, results);
   if (run.flows != nullptr) results.flow_scheduling = run.flows->summary();
   if (run.splits != nullptr) results.splits = run.splits->summary();
   results.fingerprints.results = run.recorder.fingerprint(results.network, results.links);

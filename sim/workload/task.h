@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <variant>
 
@@ -195,12 +196,16 @@ inline GroupId Task::group() const {
   return collective().group;
 }
 
-// PipelineMark: the microbatch and the model chunk of the stage that a task of a pipeline works for, from 0.
+// PipelineMark: the microbatch, the model chunk of the stage and the layer that a task of a pipeline works
+// for, from 0.
 struct PipelineMark {
   std::uint32_t microbatch = 0, chunk = 0;
   // The step computes a forward, whose numbers are the ones above, together with this backward.
   bool paired = false;
   std::uint32_t backward_microbatch = 0, backward_chunk = 0;
+  // Number of the layer in the model's body; empty where the task works for another layer, for several, or
+  // for none.
+  std::optional<std::uint32_t> layer = {};
   bool operator==(const PipelineMark&) const = default;
 };
 

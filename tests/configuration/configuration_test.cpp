@@ -105,6 +105,9 @@ TEST(DescribeOverview, SaysWhatAndWhere) {
   EXPECT_THAT(describe_subject("alpha_timer", 80),
               StartsWith("transport.congestion_control.alpha_timer (dcqcn)\n"));
   EXPECT_THAT(describe_subject("transport.reliability", 80), HasSubstr("go_back_n"));
+  EXPECT_EQ(describe_subject("transport.congestion_control.dcqcn", 80), describe_subject("dcqcn", 80));
+  EXPECT_EQ(describe_subject("network.switch.marker.red", 80), describe_subject("marker.red", 80));
+  EXPECT_EQ(describe_subject("workload.ptdp.model.gpt", 80), describe_subject("model.gpt", 80));
   // The components that a key takes are shown with their keys.
   EXPECT_THAT(describe_subject("transport.congestion_control", 80),
               HasSubstr("  congestion_control.dcqcn: profile"));

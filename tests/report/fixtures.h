@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/link_groups.h"
 #include "sim/report/results.h"
 #include "sim/workload/task_source.h"
 
@@ -84,6 +85,31 @@ inline Results two_rank_results() {
   link.counters.busy = 2 * kMillisecond;
   results.links.push_back(link);
   return results;
+}
+
+// gpu - nic - leaf (tier 0) - spine (tier 1), and a second leaf beside the first one.
+inline Graph small_graph() {
+  Graph graph;
+  const AtomId host = graph.add_atom();
+  const NodeId gpu = graph.add_node(NodeKind::gpu, host, "host0/gpu0");
+  const NodeId nic = graph.add_node(NodeKind::nic, host, "host0/nic0");
+  const NodeId leaf = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "leaf0", 0);
+  const NodeId other = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "leaf1", 0);
+  const NodeId spine = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "spine0", 1);
+  const LinkSpec link;
+  graph.add_link(gpu, nic, link);
+  graph.add_link(nic, leaf, link);
+  graph.add_link(leaf, other, link);
+  graph.add_link(leaf, spine, link);
+  return graph;
+}
+
+inline std::vector<LinkResult> links_of(const Graph& graph) {
+  std::vector<LinkResult> links;
+  const LinkTiers tiers = link_tiers(graph);
+  for (PortId port = 0; port < graph.port_count(); ++port)
+    links.push_back({graph.port_name(port), LinkKind::ethernet, 100 * kGbps, {}, tiers.of_port[port]});
+  return links;
 }
 
 class Directory {

@@ -1,5 +1,4 @@
-// Tests that links are grouped by the tiers that they join, and that faults are told in words with their
-// times.
+// Tests that links are grouped by the tiers that they join.
 #include "sim/report/link_groups.h"
 
 #include <gmock/gmock.h>
@@ -11,34 +10,10 @@
 namespace netsim::link_groups_test {
 namespace {
 
+using test::small_graph;
 using test::two_rank_results;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// gpu - nic - leaf (tier 0) - spine (tier 1), and a second leaf beside the first one.
-Graph small_graph() {
-  Graph graph;
-  const AtomId host = graph.add_atom();
-  const NodeId gpu = graph.add_node(NodeKind::gpu, host, "host0/gpu0");
-  const NodeId nic = graph.add_node(NodeKind::nic, host, "host0/nic0");
-  const NodeId leaf = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "leaf0", 0);
-  const NodeId other = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "leaf1", 0);
-  const NodeId spine = graph.add_node(NodeKind::fabric_switch, graph.add_atom(), "spine0", 1);
-  const LinkSpec link;
-  graph.add_link(gpu, nic, link);
-  graph.add_link(nic, leaf, link);
-  graph.add_link(leaf, other, link);
-  graph.add_link(leaf, spine, link);
-  return graph;
-}
-
-std::vector<LinkResult> links_of(const Graph& graph) {
-  std::vector<LinkResult> links;
-  const LinkTiers tiers = link_tiers(graph);
-  for (PortId port = 0; port < graph.port_count(); ++port)
-    links.push_back({graph.port_name(port), LinkKind::ethernet, 100 * kGbps, {}, tiers.of_port[port]});
-  return links;
-}
 
 TEST(ReportLinkGroups, TiersRunFromHostsUpward) {
   const LinkTiers tiers = link_tiers(small_graph());
@@ -76,38 +51,6 @@ TEST(ReportLinkGroups, ATierHasTheMeanOfAllItsLinksAndTheFirstOfTheLargest) {
   EXPECT_THAT(screen, HasSubstr("tier 0 -> hosts"));
   EXPECT_THAT(screen, HasSubstr("leaf0->host1"));
   EXPECT_EQ(screen.find("hosts -> tier 0"), std::string::npos);
-}
-
-TEST(ReportLinkGroups, FaultsOfBothDirectionsAreOneEntryAndOthersAreNot) {
-  const Graph graph = small_graph();
-  std::vector<LinkResult> links = links_of(graph);
-  links[4].counters.lost = 3;
-  links[5].counters.lost = 4;
-  using Kind = LinkChange::Kind;
-  FaultSchedule schedule;
-  schedule.losses.push_back({2, 0.001});
-  for (const PortId port : {4U, 5U}) {
-    schedule.changes.push_back({60 * kMicrosecond, port, Kind::down, 0});
-    schedule.changes.push_back({110 * kMicrosecond, port, Kind::detected, 0});
-    schedule.changes.push_back({400 * kMicrosecond, port, Kind::up, 0});
-  }
-  schedule.changes.push_back({5 * kMillisecond, 6, Kind::rate, 25 * kGbps});
-  const std::vector<FaultyLink> faults = faulty_links(schedule, graph, links);
-  ASSERT_EQ(faults.size(), 3U);
-  EXPECT_EQ(faults[1].events.size(), 2U);
-  EXPECT_THAT(fault_lines(faults, 4 * kMillisecond),
-              ElementsAre("host0/nic0->leaf0: loses 0.1 % of its packets",
-                          "leaf0-leaf1: down at 60.0 us, up at 400 us; 7 packets lost",
-                          "leaf0->spine0: 25 Gbps from 5.00 ms on (after the end of the run)"));
-}
-
-TEST(ReportLinkGroups, LinksWithTheSameFaultsAreOneLine) {
-  const FaultEvent down{kMillisecond, FaultEvent::Kind::down, 0, 0};
-  EXPECT_THAT(fault_lines({{"a-b", {down}, 1}, {"a-c", {down}, 0}, {"a-d", {down}, 1}}, kSecond),
-              ElementsAre("a-b and 2 other links: down at 1.00 ms; 2 packets lost"));
-  Results results = two_rank_results();
-  results.faults = {{"a-b", {down}, 0}};
-  EXPECT_THAT(render_screen(results), HasSubstr("faults\n    - a-b: down at 1.00 ms\n"));
 }
 
 // A job that can never run is no job that is done.

@@ -77,7 +77,7 @@ class ReportSampler : public ::testing::Test {
     if (sampler_ == nullptr) {
       sinks_.reset();
       sinks_ = std::make_unique<ResultSinks>(directory_.path(),
-                                             RunView{output_, {{source_.job_name(), &source_}}});
+                                             RunView{output_, {{"first", &source_}, {"second", &source_}}});
       sampler_ = std::make_unique<Sampler>(output_.sample, network_, graph_, sinks_.get());
     }
     return *sampler_;
@@ -155,16 +155,16 @@ TEST_F(ReportSampler, WritesTheRatesOfQueuePairsThatAreBusy) {
   sampler().sample();
   network_.pairs[0].acknowledged = 6000;
   network_.pairs[0].busy = false;
-  network_.pairs.push_back({1, 2, 3, 125, kGbps, true});  // new since the last look
+  network_.pairs.push_back({1, 2, 3, 125, kGbps, true, 0, 1});  // new since the last look
   sampler().sample();
   network_.pairs[2].busy = false;
   sampler().sample();
   EXPECT_EQ(table("flow_samples.csv"),
-            "time_ps,source_gpu,destination_gpu,queue_pair,delivered_bps,allowed_bps\n"
-            "1000000,7,8,0,0,100000000000\n"
-            "2000000,7,8,0,40000000000,40000000000\n"
-            "3000000,7,8,0,8000000000,40000000000\n"
-            "3000000,1,2,3,1000000000,1000000000\n");
+            "time_ps,source_gpu,destination_gpu,queue_pair,delivered_bps,allowed_bps,job\n"
+            "1000000,7,8,0,0,100000000000,first\n"
+            "2000000,7,8,0,40000000000,40000000000,first\n"
+            "3000000,7,8,0,8000000000,40000000000,first\n"
+            "3000000,1,2,3,1000000000,1000000000,second\n");
 }
 
 TEST_F(ReportSampler, IsQuietWhenNothingGoesOnAndSkipsOnItsGrid) {

@@ -216,8 +216,9 @@ TEST(ReportTables, HaveTheirValuesUnderTheirHeaders) {
   add(tables, all_reduce(), {"ring", Protocol::ll128, 24, "default"});
   tables.add(flow_record());
   tables.finish(two_rank_results());
-  EXPECT_EQ(lines_of(directory.text("tasks.csv"))[1],
-            "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30,1,,");
+  EXPECT_EQ(
+      lines_of(directory.text("tasks.csv"))[1],
+      "\"tiny, \"\"quoted\"\"\",0,1,t1.7,c00000000000000ab,\"grad,sync\",send,pp,,0,4096,10,20,30,1,,,");
   const std::string collective = lines_of(directory.text("collectives.csv"))[1];
   EXPECT_THAT(collective, HasSubstr(",c00000000000000ab,"));
   EXPECT_THAT(collective,
@@ -428,13 +429,17 @@ TEST(ReportTables, HaveNcclTestsTable) {
                           kMebibyte,
                           {"pairwise", Protocol::simple, 4, "configured"},
                           1,
-                          50 * kMicrosecond}};
+                          50 * kMicrosecond,
+                          1}};
+  results.jobs.push_back(test::two_rank_job());
+  results.jobs[1].name = "second";
   tables.finish(results);
-  EXPECT_EQ(directory.text("bandwidths.csv"),
-            "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps,"
-            "algorithm,protocol,channels,why\n"
-            "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501,ring,LL128,1,default\n"
-            "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501,pairwise,Simple,4,configured\n");
+  EXPECT_EQ(
+      directory.text("bandwidths.csv"),
+      "collective,ranks,bytes,elements,type,redop,count,time_s,algbw_GBps,busbw_GBps,"
+      "algorithm,protocol,channels,why,job\n"
+      "all_reduce,8,1048576,262144,float,sum,2,0.0001,10.4858,18.3501,ring,LL128,1,default,pair\n"
+      "all_to_all,8,1048576,32768,float,none,1,5e-05,20.9715,18.3501,pairwise,Simple,4,configured,second\n");
 }
 
 TEST(ReportBandwidth, FollowsNcclTests) {
@@ -470,6 +475,30 @@ TEST(ReportRecorder, AddsUpCollectivesOfOneSize) {
   EXPECT_DOUBLE_EQ(rows[0].bus_bandwidth(), times_of(all_reduce()).bus_bandwidth());
   EXPECT_EQ(rows[1].count, 1U);
   EXPECT_DOUBLE_EQ(rows[1].bus_bandwidth(), 2 * times_of(all_reduce()).bus_bandwidth());
+}
+
+TEST(ReportRecorder, KeepsTheCollectivesOfJobsApartAndCountsThoseBeyondItsRoom) {
+  const Graph graph;
+  Recorder recorder(nullptr, graph, 2);
+  CommunicationRecord record = all_reduce();
+  recorder.record(record, {});
+  record.job = 1;
+  recorder.record(record, {});
+  recorder.record(record, {});
+  std::vector<CollectiveTimes> rows = recorder.collectives();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].job, 0U);
+  EXPECT_EQ(rows[1].job, 1U);
+  EXPECT_EQ(rows[1].count, 2U);
+  for (std::size_t i = 0; i < kCollectiveTimes; ++i) {
+    ++record.bytes;
+    recorder.record(record, {});
+  }
+  EXPECT_EQ(recorder.collectives().size(), kCollectiveTimes);
+  EXPECT_EQ(recorder.further_collectives(), 2U);
+  Results results = two_rank_results();
+  results.further_collectives = 2;
+  EXPECT_THAT(derive_notes(results), ::testing::Contains(HasSubstr("2 collectives of others are in")));
 }
 
 TEST(ReportRecorder, FingerprintIsBlindToOrderAndSeesEveryTime) {
@@ -621,6 +650,16 @@ TEST(ReportScreen, OfCollectivesIsTheTableOfNcclTests) {
       HasSubstr("all_to_all      8   1048576   32768  float   none  Simple        50.00         20.97  "
                 "       18.35\n"));
   EXPECT_THAT(render_screen(results, 80), HasSubstr("busbw"));
+
+  // With several jobs each row says whose it is.
+  EXPECT_EQ(screen.find(" job\n"), std::string::npos);
+  Results two = results;
+  two.jobs.push_back(test::two_rank_job());
+  two.jobs[1].name = "second";
+  two.jobs[1].computes = false;
+  two.collectives[1].job = 1;
+  EXPECT_THAT(render_screen(two, 140), HasSubstr("busbw (GB/s)  job"));
+  EXPECT_THAT(render_screen(two, 140), HasSubstr("18.35  second\n"));
 
   // Blocks of sizes of their own: all that a rank sends.
   EXPECT_EQ((CollectiveTimes{CollectiveKind::all_to_all_v, 8, kMebibyte, {}, 1, 1}.elements()), 262'144);

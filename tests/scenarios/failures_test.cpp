@@ -9,6 +9,8 @@
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
+#include "sim/report/fault_list.h"
 #include "sim/report/summary.h"
 #include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
@@ -88,6 +90,20 @@ TEST(Failures, RollBackToTheLastCheckpoint) {
   // A spare host, GPU 5, takes the failed one's place. GPU 0 are the drives.
   EXPECT_THAT(test.job.placements[0], ElementsAre(1, 2, 3, 4, 0));
   EXPECT_THAT(test.job.placements[1], ElementsAre(1, 5, 3, 4, 0));
+}
+
+// The failure is among the faults of the run. It stopped the sixth iteration of the first job.
+TEST(Failures, AreFaultsOfTheRun) {
+  Middle test;
+  const Results results = test.job.run(at(test.failure));
+  EXPECT_THAT(fault_lines(results.faults, results.simulated),
+              ElementsAre("host2: fails at " + human_seconds(to_seconds(test.failure))));
+  const std::vector<FaultSpan> spans = fault_spans(results);
+  ASSERT_EQ(spans.size(), 1U);
+  ASSERT_EQ(spans[0].hits.size(), 1U);
+  EXPECT_EQ(spans[0].hits[0].job, 0U);
+  EXPECT_EQ(spans[0].hits[0].first, 5U);
+  EXPECT_EQ(spans[0].hits[0].last, 5U);
 }
 
 // The useful work is nine iterations without their checkpoints.

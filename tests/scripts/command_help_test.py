@@ -24,6 +24,12 @@ def options():
     return re.findall(r"^  --([a-z-]+)", ask("--help"), re.MULTILINE)
 
 
+def comparison_options():
+    """The options of `netsim compare` that --help lists."""
+    usage = re.search(r"netsim compare DIR DIR(.*?)\n\n", ask("--help"), re.DOTALL).group(1)
+    return re.findall(r"--([a-z-]+)", usage)
+
+
 class CommandHelp(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -57,6 +63,12 @@ class CommandHelp(unittest.TestCase):
         self.assertIn("ring", self.completed("--show-schedule", "ri"))
         self.assertEqual(self.completed("--config", "x"), [])  # files, by bash itself
 
+    def test_bash_completes_comparisons(self):
+        self.assertEqual(self.completed("comp"), ["compare"])
+        self.assertEqual(self.completed("compare", "--"), [f"--{name}" for name in comparison_options()])
+        self.assertEqual(self.completed("compare", "a", "--sig"), ["--significance"])
+        self.assertEqual(self.completed("compare", "a"), [])  # folders, by bash itself
+
     @unittest.skipIf(shutil.which("zsh") is None, "no zsh")
     def test_zsh_reads_its_script(self):
         subprocess.run(["zsh", "-n", self.folder / "zsh"], check=True)
@@ -65,12 +77,15 @@ class CommandHelp(unittest.TestCase):
         text = (self.folder / "zsh").read_text()
         self.assertTrue(text.startswith("#compdef netsim\n"))
         self.assertEqual(re.findall(r"^  '\*?--([a-z-]+)\[", text, re.MULTILINE), options())
+        self.assertEqual(re.findall(r"^      '--([a-z-]+)\[", text, re.MULTILINE), comparison_options())
 
     def test_the_manual_page_has_all_options_and_exit_codes(self):
         text = (self.folder / "netsim.1").read_text()
         self.assertTrue(text.startswith(".TH NETSIM 1 "))
         found = re.findall(r"^\.TP\n\\fB\\-\\-([a-z\\-]+)\\fR", text, re.MULTILINE)
         self.assertEqual([name.replace("\\-", "-") for name in found], options())
+        found = re.findall(r"^\.IP \"\\fB\\-\\-([a-z]+)", text, re.MULTILINE)
+        self.assertEqual(found, comparison_options())
         self.assertEqual(re.findall(r"^\.B (\d+)$", text, re.MULTILINE), ["0", "1", "2", "3", "4", "5", "6", "130"])
 
     @unittest.skipIf(shutil.which("man") is None or shutil.which("groff") is None, "no man")

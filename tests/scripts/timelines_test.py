@@ -25,6 +25,7 @@ ASSIGNMENTS = ["workload.model.sequence=128", "workload.model.layers=4", "worklo
 ELEMENT_SIZES = {"BFloat16": 2, "Half": 2, "Float": 4, "Byte": 1}
 REQUIRED_ARGUMENTS = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype", "Process Group Name",
                       "Process Group Ranks")
+MARKS = ("microbatch", "chunk", "layer")
 SEND_KERNEL = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 
 
@@ -156,6 +157,14 @@ class PerfettoReader:
         return closed
 
 
+def marks_in(arguments):
+    return {key: arguments[key] for key in MARKS if key in arguments}
+
+
+def marks_in_row(row):
+    return {key: int(row[key]) for key in MARKS if row[key]}
+
+
 def read_table(folder, name):
     with open(folder / name, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -221,6 +230,21 @@ class TimelinesTest(unittest.TestCase):
                 checked += 1
         self.assertGreater(checked, 0)
 
+    def test_slices_say_what_they_work_for(self):
+        found = {(s["arguments"]["rank"], s["arguments"]["task"]): marks_in(s["arguments"]) for s in self.slices if s["category"] != "message"}
+        self.assertEqual(found, {(int(row["rank"]), int(row["task"].split(".")[1])): marks_in_row(row) for row in self.tasks})
+
+    def test_layers_are_those_of_the_stage(self):
+        # Two stages of two chunks: chunk c of stage s has the layer 2 c + s. A forward of a layer has two sums.
+        sums = collections.Counter()
+        for row in self.tasks:
+            if row["layer"]:
+                self.assertEqual(int(row["layer"]), 2 * int(row["chunk"]) + int(row["rank"]) // 8)
+            if row["name"] == "tp_forward":
+                sums[(row["rank"], row["layer"], row["iteration"], row["microbatch"])] += 1
+        self.assertEqual(len(sums), 16 * 2 * 2 * 2)  # ranks, layers of each, iterations, microbatches
+        self.assertEqual(set(sums.values()), {2})
+
     def test_arrows_lead_from_sends_to_receives(self):
         begins, ends = {}, {}
         for found in self.slices:
@@ -284,10 +308,10 @@ class TimelinesTest(unittest.TestCase):
 
     def test_kernels_are_the_tasks_of_the_rank(self):
         for rank in self.kineto:
-            found = sorted((event["args"]["Task"], round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000))
-                           for event in self.events_of(rank, "kernel"))
-            expected = sorted((int(row["task"].split(".")[1]), int(row["start_ps"]) // 1000, int(row["end_ps"]) // 1000)
-                              for row in self.tasks_of(rank))
+            found = sorted((event["args"]["Task"], round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000),
+                            sorted(marks_in(event["args"]).items())) for event in self.events_of(rank, "kernel"))
+            expected = sorted((int(row["task"].split(".")[1]), int(row["start_ps"]) // 1000, int(row["end_ps"]) // 1000,
+                               sorted(marks_in_row(row).items())) for row in self.tasks_of(rank))
             self.assertEqual(found, expected)
 
     def test_kernels_of_a_stream_do_not_overlap(self):

@@ -41,7 +41,7 @@ StoredValue value_of(const Json& json, const std::string& place) {
   } else if (json.is_object()) {
     value.kind = Kind::object;
     for (const auto& [key, entry] : json.items())
-      value.entries.emplace_back(key, value_of(entry, place_below(place, key)));
+      value.entries.push_back({key, value_of(entry, place_below(place, key))});
   }
   return value;
 }
@@ -99,7 +99,7 @@ const std::vector<StoredValue>& StoredValue::list() const {
   return items;
 }
 
-const std::vector<std::pair<std::string, StoredValue>>& StoredValue::object() const {
+const std::vector<StoredValue::Entry>& StoredValue::object() const {
   if (kind != Kind::object) fail("an object");
   return entries;
 }

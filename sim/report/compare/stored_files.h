@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "sim/report/compare/stored_run.h"
@@ -18,12 +17,14 @@ namespace netsim::compare {
 struct StoredValue {
   enum class Kind { null, truth, number, text, list, object };
 
+  struct Entry;  // an entry of an object: name and value
+
   Kind kind = Kind::null;
-  double real = 0;                                           // of a number, or 0 and 1 of a truth value
-  std::string words;                                         // of a text; a number as the file has it
-  std::vector<StoredValue> items;                            // of a list
-  std::vector<std::pair<std::string, StoredValue>> entries;  // of an object, in the order of the file
-  std::string place;                                         // "FILE: PATH", for messages
+  double real = 0;                 // of a number, or 0 and 1 of a truth value
+  std::string words;               // of a text; a number as the file has it
+  std::vector<StoredValue> items;  // of a list
+  std::vector<Entry> entries;      // of an object, in the order of the file
+  std::string place;               // "FILE: PATH", for messages
 
   // Returns the entry of an object, or nullptr.
   const StoredValue* find(std::string_view key) const;
@@ -34,8 +35,13 @@ struct StoredValue {
   // Returns nothing for null.
   std::optional<double> optional_number() const;
   const std::vector<StoredValue>& list() const;
-  const std::vector<std::pair<std::string, StoredValue>>& object() const;
+  const std::vector<Entry>& object() const;
   [[noreturn]] void fail(const std::string& expected) const;
+};
+
+struct StoredValue::Entry {
+  std::string name;
+  StoredValue value;
 };
 
 // Reads a JSON file. Throws IoError if it cannot be read, and InputError with the place where it is torn.

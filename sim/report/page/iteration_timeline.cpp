@@ -102,6 +102,7 @@ TimelineBox IterationTimeline::box_of(const TaskRecord& record) const {
   if (!mark) return box;
   box.microbatch = static_cast<std::int32_t>(mark->microbatch);
   box.chunk = static_cast<std::int32_t>(mark->chunk);
+  if (mark->layer) box.layer = static_cast<std::int32_t>(*mark->layer);
   return box;
 }
 

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config.h"
+#include "sim/report/fault_list.h"
 #include "sim/report/link_groups.h"
-#include "sim/report/page/fault_rows.h"
 #include "sim/report/page/page_sections.h"
 #include "sim/report/screen/collective_text.h"
+#include "sim/report/screen/job_text.h"
 #include "sim/report/screen/network_text.h"
 
 namespace netsim {
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMostCurves = 12;            // of each quantity
 constexpr std::size_t kMostCollectiveRows = 1000;  // bandwidths.csv has all
+constexpr std::size_t kMostFaults = 200;           // rows of the table of faults
 constexpr std::size_t kMostMarks = 50;             // times of faults that are drawn
 
 void write_tier(JsonWriter& json, const Results& results, const TierOfLinks& tier) {
@@ -88,6 +91,64 @@ void write_curves(JsonWriter& json, const Curves& curves) {
         }
       });
     });
+  }
+}
+
+std::string fault_text(const FaultEvent& event) {
+  switch (event.kind) {
+    case FaultEvent::Kind::loss:
+      return fmt::format("loses {:.3g} % of its packets", 100 * event.probability);
+    case FaultEvent::Kind::rate:
+      return "has " + format_rate(event.rate);
+    case FaultEvent::Kind::failure:
+      return "fails";
+    default:
+      return "is down";
+  }
+}
+
+// Returns "0 to 3", or "small_gpt: 0 to 3; other: 2" where there are several jobs.
+std::string hits_text(const Results& results, const std::vector<HitIterations>& hits) {
+  std::string text;
+  for (const HitIterations& hit : hits) {
+    const std::string range =
+        hit.first == hit.last ? fmt::format("{}", hit.first) : fmt::format("{} to {}", hit.first, hit.last);
+    const bool one = results.jobs.size() == 1;
+    append_item(text, one ? range : results.jobs[hit.job].name + ": " + range, "; ");
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::vector<TableColumn> fault_table(const Results& results, const std::vector<FaultSpan>& spans) {
+  TableColumn from{"from", 0, false, {}}, until{"until", 0, false, {}}, where{"where", 0, true, {}},
+      fault{"fault", 0, true, {}}, hit{"iterations hit", 0, true, {}};
+  for (std::size_t i = 0; i < std::min(spans.size(), kMostFaults); ++i) {
+    const FaultSpan& span = spans[i];
+    from.cells.push_back(human_seconds(to_seconds(span.event.at)));
+    until.cells.push_back(span.end == kNever ? "the end" : human_seconds(to_seconds(span.end)));
+    where.cells.push_back(results.faults[span.part].name);
+    fault.cells.push_back(fault_text(span.event));
+    hit.cells.push_back(hits_text(results, span.hits));
+  }
+  return {from, until, where, fault, hit};
+}
+
+// Writes the times at which faults begin or end, for timelines and curves.
+void write_marks(JsonWriter& json, const Results& results, const std::vector<FaultSpan>& spans) {
+  std::size_t left = kMostMarks;
+  const auto mark = [&](Time at, const std::string& label) {
+    if (left == 0 || at == 0 || at > results.simulated) return;
+    --left;
+    json.object([&] {
+      json.field("s", to_seconds(at));
+      json.field("text", human_seconds(to_seconds(at)));
+      json.field("label", label);
+    });
+  };
+  for (const FaultSpan& span : spans) {
+    const std::string& name = results.faults[span.part].name;
+    mark(span.event.at, name + " " + fault_text(span.event));
+    if (span.event.kind == FaultEvent::Kind::down) mark(span.end, name + " is up again");
   }
 }
 
@@ -175,32 +236,22 @@ void write_collectives(JsonWriter& json, const PageInput& input) {
 
 void write_faults(JsonWriter& json, const PageInput& input) {
   const Results& results = input.results();
-  const std::vector<FaultRow> rows = fault_rows(results);
-  const std::string recoveries = recovered_jobs(results);
-  if (rows.empty() && recoveries.empty()) return;
-  TableColumn time{"time", 0, true, {}}, fault{"fault", 0, true, {}}, hit{"iterations hit", 0, true, {}};
-  for (const FaultRow& row : rows) {
-    time.cells.push_back(row.time);
-    fault.cells.push_back(row.text);
-    hit.cells.push_back(row.iterations);
+  if (results.faults.empty()) return;
+  const std::vector<FaultSpan> spans = fault_spans(results);
+  std::vector<std::string> lines = fault_lines(results.faults, results.simulated);
+  if (lines.size() > kMostFaults) lines.resize(kMostFaults);
+  for (const JobResult& job : results.jobs) {
+    if (const std::string recovery = screen::recovery_text(job); !recovery.empty())
+      lines.push_back(fmt::format("{}: goodput {}", job.name, recovery));
   }
   json.object("faults", [&] {
-    write_table(json, {time, fault, hit});
-    if (!recoveries.empty()) json.field("note", recoveries);
-    json.array("marks", [&] {
-      std::size_t left = kMostMarks;
-      for (const FaultRow& row : rows) {
-        for (const auto& [at, label] : row.marks) {
-          if (left == 0 || at > results.simulated) continue;
-          --left;
-          json.object([&, when = at, &what = label] {
-            json.field("s", to_seconds(when));
-            json.field("text", human_seconds(to_seconds(when)));
-            json.field("label", what);
-          });
-        }
-      }
-    });
+    json.list("text", lines);
+    write_table(json, fault_table(results, spans));
+    if (spans.size() > kMostFaults) {
+      json.field("note", fmt::format("These are the first {} of {} faults. summary.json has all.",
+                                     kMostFaults, spans.size()));
+    }
+    json.array("marks", [&] { write_marks(json, results, spans); });
   });
 }
 

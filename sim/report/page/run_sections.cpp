@@ -1,6 +1,7 @@
 // The sections about the run as a whole: what it was, how it ended, its headline, and how to repeat it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ void write_hints(JsonWriter& json, const PageInput& input) {
     });
   };
   json.array("hints", [&] {
-    if (!input.view.output.critical_path) {
+    if (!input.view.output.critical_path && !only_traffic(input.results())) {
       hint("paths", "The run did not record what the end of each iteration waited for.",
            "output.critical_path=true");
     }
@@ -63,7 +64,7 @@ void write_hints(JsonWriter& json, const PageInput& input) {
 
 // Figure: an entry of the headline. `summary` is its path in summary.json.
 struct Figure {
-  const char* label;
+  std::string label;
   std::optional<double> value;
   const char* unit;
   std::string text, summary;
@@ -80,7 +81,8 @@ void write_figure(JsonWriter& json, const Figure& figure) {
   });
 }
 
-Figure time_figure(const char* label, const std::optional<double>& seconds, const char* summary) {
+Figure time_figure(const std::string& label, const std::optional<double>& seconds,
+                   const std::string& summary) {
   return {label, seconds, "s", seconds ? human_seconds(*seconds) : "-", summary};
 }
 
@@ -103,11 +105,22 @@ void add_flow_figures(const Results& results, std::vector<Figure>& figures) {
   figures.push_back({"flows", static_cast<double>(results.flows.count), "count",
                      screen::flows_done_text(results), "flows.count"});
   figures.push_back(time_figure("mean flow completion time", results.flows.mean * 1e-12, "flows.fct_mean_s"));
-  figures.push_back(time_figure("99th percentile of it", to_seconds(results.flows.p99), "flows.fct_p99_s"));
+  figures.push_back(time_figure("99th percentile of the completion time", to_seconds(results.flows.p99),
+                                "flows.fct_p99_s"));
   if (results.slowdowns.count == 0) return;
   const double slowdown = results.slowdowns.p99;
   figures.push_back({"99th percentile of the slowdown", slowdown, "ratio", fmt::format("{:.2f}", slowdown),
                      "flows.slowdown_p99"});
+}
+
+// Adds the completion times of the first jobs, where there are several.
+void add_job_figures(const Results& results, std::vector<Figure>& figures) {
+  constexpr std::size_t kMostFigures = 4;
+  if (results.jobs.size() == 1) return;
+  for (std::size_t i = 0; i < std::min(results.jobs.size(), kMostFigures); ++i) {
+    figures.push_back(time_figure("job time of " + results.jobs[i].name, summarise(results.jobs[i]).jct_s,
+                                  fmt::format("jobs.{}.jct_s", i)));
+  }
 }
 
 std::vector<Figure> headline(const Results& results) {
@@ -115,6 +128,7 @@ std::vector<Figure> headline(const Results& results) {
   if (results.jobs.size() == 1 && !traffic) return training_figures(results.jobs.front());
   std::vector<Figure> figures{
       time_figure("simulated time", to_seconds(results.simulated), "simulated_time_s")};
+  add_job_figures(results, figures);
   if (traffic) {
     add_flow_figures(results, figures);
     if (results.packet_network && results.simulated > 0) {

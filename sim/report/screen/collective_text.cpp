@@ -24,8 +24,9 @@ std::vector<TableColumn> collective_table(const Results& results) {
   TableColumn name{"collective", 4, true, {}}, ranks{"ranks", 3, false, {}}, size{"size (B)", 0, false, {}},
       count{"count", 5, false, {}}, type{"type", 7, false, {}}, reduction{"redop", 6, false, {}},
       protocol{"protocol", 1, true, {}}, time{"time (us)", 0, false, {}}, runs{"algorithm", 1, true, {}},
-      algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}};
-  for (TableColumn* column : {&name, &ranks, &type, &reduction, &protocol, &runs}) column->said_once = true;
+      algorithm{"algbw (GB/s)", 2, false, {}}, bus{"busbw (GB/s)", 0, false, {}}, job{"job", 0, true, {}};
+  for (TableColumn* column : {&name, &ranks, &type, &reduction, &protocol, &runs, &job})
+    column->said_once = true;
   for (const CollectiveTimes& row : results.collectives) {
     name.cells.emplace_back(to_string(row.kind));
     ranks.cells.push_back(fmt::format("{}", row.ranks));
@@ -38,8 +39,12 @@ std::vector<TableColumn> collective_table(const Results& results) {
     time.cells.push_back(fmt::format("{:.2f}", row.mean_s() * 1e6));
     algorithm.cells.push_back(fmt::format("{:.2f}", row.algorithm_bandwidth() * 1e-9));
     bus.cells.push_back(fmt::format("{:.2f}", row.bus_bandwidth() * 1e-9));
+    job.cells.push_back(printable(results.jobs[row.job].name));
   }
-  return {name, ranks, size, count, type, reduction, runs, protocol, time, algorithm, bus};
+  std::vector<TableColumn> table{name, ranks,    size, count,     type, reduction,
+                                 runs, protocol, time, algorithm, bus};
+  if (results.jobs.size() > 1) table.push_back(job);
+  return table;
 }
 
 void collectives(Text out, const Results& results, std::size_t width) {

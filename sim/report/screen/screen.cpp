@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "sim/report/link_groups.h"
+#include "sim/report/fault_list.h"
 #include "sim/report/screen/collective_text.h"
 #include "sim/report/screen/job_text.h"
 #include "sim/report/screen/network_text.h"
@@ -106,7 +106,7 @@ void list(Text out, const char* title, const std::vector<std::string>& lines, st
     fmt::format_to(out, "    - {}\n", wrapped(printable(line), 6, 6, width));
 }
 
-// Writes the faults of links, as far as a screen has room for them.
+// Writes the faults of links and hosts, as far as a screen has room for them.
 void faults(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kMostLines = 12;
   std::vector<std::string> lines = fault_lines(results.faults, results.simulated);

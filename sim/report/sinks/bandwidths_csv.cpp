@@ -24,6 +24,7 @@ const std::vector<ColumnInfo>& bandwidth_columns() {
       {"protocol", "protocol of the first one"},
       {"channels", "channels of the first one"},
       {"why", "reason of the first one's choice"},
+      {"job", "name of the job"},
   };
   return columns;
 }
@@ -36,18 +37,19 @@ class BandwidthsCsv : public FinalCsv {
   std::string rows(const Results& results) const override {
     std::string text;
     for (const CollectiveTimes& row : results.collectives) {
-      text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g},{},{},{},{}\n", to_string(row.kind),
+      text += fmt::format("{},{},{},{},float,{},{},{},{:.6g},{:.6g},{},{},{},{},{}\n", to_string(row.kind),
                           row.ranks, row.bytes, row.elements(), row.reduction(), row.count, row.mean_s(),
                           row.algorithm_bandwidth() * 1e-9, row.bus_bandwidth() * 1e-9,
                           csv_cell(row.choice.algorithm), to_string(row.choice.protocol), row.choice.channels,
-                          csv_cell(row.choice.why));
+                          csv_cell(row.choice.why), csv_cell(results.jobs[row.job].name));
     }
     return text;
   }
 };
 
 const Registration<ResultSink> kBandwidthsCsvRegistration{
-    "bandwidths_csv", "bandwidths.csv: a row is all collectives of one kind, number of ranks and size",
+    "bandwidths_csv",
+    "bandwidths.csv: a row is all collectives of one kind, number of ranks and size in a job",
     Parameters<NoParameters>(),
     [](const NoParameters&, const ConfigNode&) { return std::make_unique<BandwidthsCsv>(); },
     bandwidth_columns()};

@@ -14,6 +14,7 @@ const std::vector<ColumnInfo>& flow_sample_columns() {
       {"queue_pair", "number among the queue pairs of these two"},
       {"delivered_bps", "rate of payload acknowledged in the interval"},
       {"allowed_bps", "rate that congestion control allows at the end of the interval"},
+      {"job", "name of the job that it belongs to"},
   };
   return columns;
 }
@@ -30,6 +31,7 @@ class FlowSamplesCsv : public StreamedCsv, public Receives<FlowSample> {
     table().cell(std::int64_t{sample.queue_pair});
     table().cell(sample.delivered);
     table().cell(sample.allowed);
+    job_cell(sample.job);
     table().end_row();
   }
 

@@ -116,6 +116,7 @@ class Kineto final : public ResultSink, public Receives<TaskRecord>, public Rece
   KinetoFile::Kernel collective(const Held& held, const LibraryChoice* choice) const;
   std::string call(const char* name, const CallBytes& bytes, const ElementName& element,
                    const KinetoGroup& group) const;
+  std::string marks(const TaskRecord& record) const;
   std::string task_name(const TaskRecord& record) const {
     return run_->jobs[job_].task_name(record.task.name);
   }
@@ -211,7 +212,7 @@ void Kineto::add(const TaskRecord& record) {
   if (record.job != job_ || !outputs_.contains(record.rank) || !limit_->take()) return;
   KinetoFile& file = file_of(record.rank);
   if (record.task.kind() == TaskKind::host_compute || record.task.kind() == TaskKind::circuits)
-    return file.add_host(record, task_name(record));
+    return file.add_host(record, task_name(record), marks(record));
   Held held{record, file.take_stream(record)};
   if (record.task.kind() != TaskKind::collective) return write(held, nullptr);
   members_.add(record.job, record.communication, held,
@@ -225,11 +226,11 @@ void Kineto::write(const Held& held, const LibraryChoice* choice) {
   if (kind == TaskKind::collective) return file.add(collective(held, choice));
   if (is_point_to_point(kind)) return file.add(message(held));
   const std::string name = task_name(record);
-  if (!is_copy(kind)) return file.add({record, held.stream, name, name, "kernel", ""});
+  if (!is_copy(kind)) return file.add({record, held.stream, name, name, "kernel", marks(record)});
   const char* copy =
       kind == TaskKind::copy_to_host ? "Memcpy DtoH (Device -> Pinned)" : "Memcpy HtoD (Pinned -> Device)";
-  file.add(
-      {record, held.stream, name, copy, "gpu_memcpy", fmt::format(R"(, "bytes": {})", record.task.bytes())});
+  file.add({record, held.stream, name, copy, "gpu_memcpy",
+            fmt::format(R"(, "bytes": {}{})", record.task.bytes(), marks(record))});
 }
 
 KinetoFile::Kernel Kineto::message(const Held& held) const {
@@ -238,8 +239,8 @@ KinetoFile::Kernel Kineto::message(const Held& held) const {
   const CallBytes bytes{task.bytes(), task.bytes()};
   const ElementName element = element_of(bytes, parameters_.dtype);
   std::string text = call(sends ? "send" : "recv", bytes, element, world_);
-  text += fmt::format(R"(, "{} Rank": {}, "Name": {})", sends ? "Dst" : "Src", task.message().peer + 0U,
-                      json_text(task_name(held.record)));
+  text += fmt::format(R"(, "{} Rank": {}, "Name": {}{})", sends ? "Dst" : "Src", task.message().peer + 0U,
+                      json_text(task_name(held.record)), marks(held.record));
   return {held.record,
           held.stream,
           "record_param_comms",
@@ -256,13 +257,22 @@ KinetoFile::Kernel Kineto::collective(const Held& held, const LibraryChoice* cho
   const CallBytes bytes = call_bytes(called.collective, called.bytes, std::max(ranks, 1U));
   const ElementName element = element_of(bytes, parameters_.dtype);
   std::string text = call(torch_collective(called.collective), bytes, element, of);
-  text += fmt::format(R"(, "Seq": {}, "Name": {})", task.sequence, json_text(task_name(held.record)));
+  text += fmt::format(R"(, "Seq": {}, "Name": {}{})", task.sequence, json_text(task_name(held.record)),
+                      marks(held.record));
   if (choice != nullptr && !choice->algorithm.empty()) {
     text += fmt::format(R"(, "Algorithm": {}, "Protocol": "{}", "Channels": {})",
                         json_text(choice->algorithm), to_string(choice->protocol), choice->channels);
   }
   return {held.record, held.stream, "record_param_comms", nccl_kernel(called.collective, element, choice),
           "kernel",    text};
+}
+
+// Returns members of `args` for the layer, microbatch and chunk, as far as they are known.
+std::string Kineto::marks(const TaskRecord& record) const {
+  std::string text;
+  for (const NamedNumber& number : mark_numbers(*run_, record))
+    text += fmt::format(R"(, "{}": {})", number.name, number.value);
+  return text;
 }
 
 // Returns the members of `args` that torch/csrc/distributed/c10d/ParamCommsUtils.hpp records.

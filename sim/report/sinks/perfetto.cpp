@@ -184,6 +184,11 @@ std::vector<PerfettoTrace::Annotation> Perfetto::annotations(const Waiting& wait
     all.push_back({"communication", fmt::format("c{:016x}", record.communication)});
   if (is_point_to_point(task)) all.push_back({"peer", std::int64_t{task.message().peer}});
   if (record.parts > 1) all.push_back({"parts", std::int64_t{record.parts}});
+  for (const NamedNumber& number : mark_numbers(*run_, record)) {
+    PerfettoTrace::Annotation& added = all.emplace_back();
+    added.name = number.name;
+    added.value = number.value;
+  }
   if (task.kind() != TaskKind::collective) return all;
   all.push_back({"collective", std::string(to_string(task.collective().collective))});
   const std::optional<LibraryChoice>& choice = waiting.choice;

@@ -32,6 +32,9 @@ const std::vector<ColumnInfo>& task_columns() {
        "with "
        "the backward of 1; empty outside of pipelines and for .pb files, which do not contain it"},
       {"chunk", "model chunk of the stage, from 0, likewise"},
+      {"layer",
+       "number of the layer in the model's body that it works for, from 0; empty for the embedding and the "
+       "loss, for traffic of replicas and between stages, and where `microbatch` is empty"},
   };
   return columns;
 }
@@ -63,6 +66,7 @@ class TasksCsv : public StreamedCsv, public Receives<TaskRecord> {
         run().jobs[record.job].source->pipeline_mark(record.rank, task.id);
     mark_cell(mark, &PipelineMark::microbatch, &PipelineMark::backward_microbatch);
     mark_cell(mark, &PipelineMark::chunk, &PipelineMark::backward_chunk);
+    mark && mark->layer ? row.cell(std::int64_t{*mark->layer}) : row.empty();
     row.end_row();
   }
 

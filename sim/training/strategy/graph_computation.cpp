@@ -170,6 +170,21 @@ class GraphComputation final : public StageComputation {
             graph_.replica_traffic.ahead};
   }
 
+  // Notes that the operations from `begin` to the end of the block work for layer `i` of a part, counted from
+  // its beginning. Only layers of the body have a number.
+  void note_layer(const BlockBuilder& block, const ChunkGraph& part, std::size_t i, Position begin,
+                  Results& results) const {
+    if (begin == block.size() || !graph_.layers[part.layers[i]].repeats) return;
+    const std::size_t before = part.layers.front() == TrainingGraph::kFirst ? 1 : 0;
+    const auto number = static_cast<std::uint32_t>(part.first_layer + i - before);
+    if (!results.layers.empty() && results.layers.back().layer == number &&
+        results.layers.back().end == begin) {
+      results.layers.back().end = block.size();
+    } else {
+      results.layers.push_back({begin, block.size(), number});
+    }
+  }
+
   Results forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     const ChunkGraph& part = chunk(step, step.chunk);
     Gathers gathers = forward_gathers(part, step, after);
@@ -182,8 +197,10 @@ class GraphComputation final : public StageComputation {
       after.insert(after.end(), gathered.begin(), gathered.end());
       if (step.needs_parameters && i < part.updates.size())
         await(part.updates[i], gathered, first_computation(next.forward, block.size()), result.updates);
+      const Position begin = block.size();
       before = layer(block, next, "_forward", {&next.forward}, after, forward_memory(part, i));
       store(block, part, i, *before);
+      note_layer(block, part, i, begin, result);
     }
     result.forward = before.value_or(block.size() - 1);
     return result;
@@ -237,7 +254,9 @@ class GraphComputation final : public StageComputation {
       gathered.insert(gathered.end(), loaded.begin(), loaded.end());
       if (before && (!gathered.empty() || begins_with_communication(*chains.front()))) after = {*before};
       after.insert(after.end(), gathered.begin(), gathered.end());
+      const Position begin = block.size();
       result.backward = layer(block, next, name, chains, after, backward_memory(part, i, step.kind));
+      note_layer(block, part, part.layers.size() - 1 - i, begin, result);
       if (reduces(step)) reduce(block, part, i, step.completes_gradients, result);
     }
     return result;
@@ -313,18 +332,26 @@ class GraphComputation final : public StageComputation {
     std::size_t layer = 0, forward_layer = 0;
     for (std::size_t f = 0, b = 0; f < forward.size() || b < backward.size();) {
       for (const std::size_t end = turn_end(backward, b); b < end; ++b) {
+        const Position begin = block.size();
         results.backward = append_next(block, *backward[b], backward_done, backward_needs[b]);
+        note_layer(block, part, part.layers.size() - 1 - layer_of(ends, b), begin, results);
         for (; layer < ends.size() && ends[layer] == b + 1; ++layer) {
           if (reduces(step)) reduce(block, part, layer, step.completes_gradients, results);
         }
       }
       for (const std::size_t end = turn_end(forward, f); f < end; ++f) {
+        const Position begin = block.size();
         results.forward = append_next(block, *forward[f], forward_done, forward_needs[f]);
+        note_layer(block, forward_part, layer_of(forward_ends, f), begin, results);
         for (; forward_layer < forward_ends.size() && forward_ends[forward_layer] == f + 1; ++forward_layer)
           store(block, forward_part, forward_layer, results.forward);
       }
     }
     return results;
+  }
+  // Returns the layer to which a node of a chain belongs, from the ends of the layers in the chain.
+  static std::size_t layer_of(const std::vector<std::size_t>& ends, std::size_t node) {
+    return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), node) - ends.begin());
   }
   // Returns the end of a turn: behind the next communication and those that follow it directly, or the end of
   // the chain. Where a chain has no communication, it is behind the next node.

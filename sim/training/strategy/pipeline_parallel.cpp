@@ -66,6 +66,7 @@ class DividedLayers {
         ChunkGraph chunk;
         if (placement.first(s, c)) chunk.layers.push_back(TrainingGraph::kFirst);
         const std::uint32_t part = placement.held(s, c).part;
+        chunk.first_layer = static_cast<std::uint32_t>(begins[part]);
         for (std::size_t i = begins[part]; i < begins[part + 1]; ++i)
           chunk.layers.push_back(TrainingGraph::kBody + graph.model.body[i]);
         if (placement.last(s, c)) chunk.layers.push_back(TrainingGraph::kLast);

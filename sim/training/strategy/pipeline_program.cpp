@@ -64,6 +64,13 @@ std::set<std::size_t> first_of_chunks(const std::vector<PipelineStep>& steps) {
   return places;
 }
 
+// Returns the index + 1 of `layers` in Program::layers, or 0 where they are empty.
+std::uint32_t add_layers(Program& program, std::vector<LayerOperations> layers) {
+  if (layers.empty()) return 0;
+  program.layers.push_back(std::move(layers));
+  return static_cast<std::uint32_t>(program.layers.size());
+}
+
 }  // namespace
 
 void OperationsAside::add(Stream stream, std::uint32_t queue, Position position) {
@@ -181,7 +188,7 @@ class PipelineProgram::StageProgress {
     if (fresh) it->second = program_.make_step(step, rank_, meeting);
     const Step& made = it->second;
     const Position begin = main_.repeat(made.block);
-    mark(next, begin);
+    mark(next, begin, made.layers_plus_one);
     reached_.clear();
     if (forward) reached_.push_back(begin + made.forward);
     if (next.kind != PipelineStepKind::forward) reached_.push_back(begin + made.backward);
@@ -227,13 +234,14 @@ class PipelineProgram::StageProgress {
     }
   }
   // Notes what the operations from `begin` on work for.
-  void mark(const PipelineStep& step, Position begin) {
+  void mark(const PipelineStep& step, Position begin, std::uint32_t layers_plus_one = 0) {
     if (begin == main_.size()) return;
     const bool paired = step.kind == PipelineStepKind::overlapped;
     end_.marks.push_back({begin,
                           main_.size(),
                           {step.microbatch, step.chunk, paired, paired ? step.backward_microbatch : 0,
-                           paired ? step.backward_chunk : 0}});
+                           paired ? step.backward_chunk : 0},
+                          layers_plus_one});
   }
   static bool is_forward(const PipelineStep& message) {
     return message.kind == PipelineStepKind::send_forward ||
@@ -292,8 +300,9 @@ PipelineProgram::Step PipelineProgram::make_step(const StageStep& step, Rank ran
     for (const std::uint32_t distance : meeting.before)
       inputs.before.push_back(BlockBuilder::kBefore - distance);
   }
-  const auto [forward_done, backward_done, aside, updates] = computation_.append(block, step, inputs);
+  auto [forward_done, backward_done, aside, updates, layers] = computation_.append(block, step, inputs);
   Step made;
+  made.layers_plus_one = add_layers(builder_.program(), std::move(layers));
   made.aside = aside;
   made.updates = updates;
   made.forward = forward_done;

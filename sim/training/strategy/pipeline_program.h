@@ -96,11 +96,13 @@ class StageComputation {
     std::vector<Position> before{BlockBuilder::kBefore};
   };
   // The operations that complete a step: both for an overlapped step, else the one of its kind. `aside` holds
-  // the operations that run beside the following steps (reductions of gradients).
+  // the operations that run beside the following steps (reductions of gradients). `layers` says which
+  // operations work for which layer of a model.
   struct Results {
     Position forward = 0, backward = 0;
     OperationsAside aside = {};
     UpdatePlaces updates = {};
+    std::vector<LayerOperations> layers = {};
   };
   virtual ~StageComputation() = default;
   // Appends the work of one step.
@@ -160,7 +162,8 @@ class PipelineProgram {
     Position forward = 0, backward = 0;
     OperationsAside aside = {};
     UpdatePlaces updates = {};
-    std::uint32_t sends = 0;  // number of sends, which are the last operations of the block
+    std::uint32_t sends = 0;            // number of sends, which are the last operations of the block
+    std::uint32_t layers_plus_one = 0;  // index + 1 in Program::layers
   };
   // Meeting: how a step's block depends on communication before and after it. An operation before the block
   // is given by its distance: the number of operations between it and the block.

@@ -135,6 +135,7 @@ struct LayerMemory {
 // ChunkGraph: the computation and communication of one chunk of a stage.
 struct ChunkGraph {
   std::vector<std::uint32_t> layers;  // indices in TrainingGraph::layers, in the order of the model
+  std::uint32_t first_layer = 0;      // number, in the model's body, of its first layer of the body
   // Reductions to begin as soon as a backward has computed a layer's gradients, by layer counted from the end
   // of the chunk. ReplicaTraffic says whether after each microbatch or only the last. Nothing in the backward
   // waits for them. Each waits for the backward, or for the earlier reductions that GraphNode::after names.

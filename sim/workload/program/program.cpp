@@ -154,14 +154,26 @@ std::uint64_t hash_work(const Work& work) {
   return h;
 }
 
+// Returns the range that contains a position, or null. The ranges are in order and do not overlap.
+template <class Range>
+const Range* range_at(const std::vector<Range>& ranges, std::uint32_t position) {
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), position,
+                                      [](std::uint32_t at, const Range& one) { return at < one.begin; });
+  if (after == ranges.begin() || position >= std::prev(after)->end) return nullptr;
+  return &*std::prev(after);
+}
+
 }  // namespace
 
-std::optional<PipelineMark> mark_at(const ProgramRole& role, std::uint32_t position) {
-  const auto after =
-      std::upper_bound(role.marks.begin(), role.marks.end(), position,
-                       [](std::uint32_t at, const MarkedOperations& one) { return at < one.begin; });
-  if (after == role.marks.begin() || position >= std::prev(after)->end) return std::nullopt;
-  return std::prev(after)->mark;
+std::optional<PipelineMark> mark_at(const Program& program, const ProgramRole& role, std::uint32_t position) {
+  const MarkedOperations* marked = range_at(role.marks, position);
+  if (marked == nullptr) return std::nullopt;
+  PipelineMark mark = marked->mark;
+  if (marked->layers_plus_one == 0) return mark;
+  const LayerOperations* layer =
+      range_at(program.layers[marked->layers_plus_one - 1], position - marked->begin);
+  if (layer != nullptr) mark.layer = layer->layer;
+  return mark;
 }
 
 std::uint64_t rank_count(const Program& program) {

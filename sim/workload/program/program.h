@@ -95,10 +95,17 @@ struct ProgramBlock {
   std::vector<std::variant<ProgramOp, ProgramRepeat>> items;
 };
 
+// LayerOperations: operations of a block that work for one layer of the model's body.
+struct LayerOperations {
+  std::uint32_t begin = 0, end = 0;  // positions in the unrolled block
+  std::uint32_t layer = 0;
+};
+
 // MarkedOperations: operations of a role's unrolled program that work for one step of a pipeline.
 struct MarkedOperations {
-  std::uint32_t begin = 0, end = 0;  // positions
-  PipelineMark mark;
+  std::uint32_t begin = 0, end = 0;   // positions
+  PipelineMark mark;                  // without a layer
+  std::uint32_t layers_plus_one = 0;  // index + 1 in Program::layers, for a block that begins at `begin`
 };
 
 struct ProgramRole {
@@ -113,9 +120,6 @@ struct ProgramRole {
   // The steps of its pipeline, in the order of their positions. Files do not contain this.
   std::vector<MarkedOperations> marks = {};
 };
-
-// Returns what the operation at a position of the role's unrolled program works for, if that is marked.
-std::optional<PipelineMark> mark_at(const ProgramRole& role, std::uint32_t position);
 
 struct Program {
   std::string producer;
@@ -134,7 +138,12 @@ struct Program {
   // The program declares the memory that its operations need. Files do not contain this.
   bool counts_memory = false;
   std::vector<TaskMemory> memory;
+  // The layers that steps of pipelines work for, in the order of positions. Files do not contain this.
+  std::vector<std::vector<LayerOperations>> layers;
 };
+
+// Returns what the operation at a position of the role's unrolled program works for, if that is marked.
+std::optional<PipelineMark> mark_at(const Program& program, const ProgramRole& role, std::uint32_t position);
 
 // ProgramLimits: the limits of a program. Exceeding one is an InputError.
 struct ProgramLimits {

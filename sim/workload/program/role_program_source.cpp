@@ -88,7 +88,7 @@ class RoleProgramSource : public TaskSource {
   const std::vector<AskedCircuits>& circuits() const override { return circuits_; }
   const std::vector<RankId>& group(GroupId id) const override { return groups_.members(id); }
   std::optional<PipelineMark> pipeline_mark(RankId rank, TaskId id) const override {
-    return mark_at(program_.roles[role_of_[rank]], id % role(rank).size());
+    return mark_at(program_, program_.roles[role_of_[rank]], id % role(rank).size());
   }
   std::optional<std::uint64_t> total_tasks() const override {
     std::uint64_t total = 0;

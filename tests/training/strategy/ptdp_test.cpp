@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 
 #include <map>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
@@ -257,6 +258,39 @@ TEST(Ptdp, EveryScheduleDoesTheSameWork) {
     player.run();
     EXPECT_TRUE(player.all_done());
     EXPECT_FALSE(player.mismatched);
+  }
+}
+
+// Each of the four layers has two sums of its forward, recomputation and backward for each microbatch, on all
+// four ranks of tensor and data parallelism. Forward and backward of a pair have microbatches of their own.
+TEST(Ptdp, MarksNameTheLayerOfEachOperationInTheBody) {
+  for (const char* schedule : {"interleaved, virtual_stages: 2", "zb_h1", "zb_v, virtual_stages: 2",
+                               "dual_pipe_v, virtual_stages: 2", "dual_pipe", "chimera"}) {
+    SCOPED_TRACE(schedule);
+    const auto source = parse_workload(small("parallel: {tensor: 2, data: 2, pipeline: 2, schedule: " +
+                                             std::string(schedule) + "}, microbatches: 8"))
+                            ->tasks(8);
+    std::map<std::string, std::map<std::pair<std::uint32_t, std::uint32_t>, int>> sums;  // layer, microbatch
+    for (std::uint32_t rank = 0; rank < 8; ++rank) {
+      for (const Task& task : test::tasks_of(*source, rank)) {
+        const std::string& name = source->names()[task.name];
+        const auto mark = source->pipeline_mark(rank, task.id);
+        if (name == "tp_embedding" || name == "tp_loss" || is_point_to_point(task)) {
+          EXPECT_TRUE(mark && !mark->layer) << name;
+        } else if (name == "tp_forward" || name == "tp_recompute" || name == "tp_backward") {
+          ASSERT_TRUE(mark && mark->layer) << name;
+          const bool backward = mark->paired && name != "tp_forward";
+          ++sums[name][{*mark->layer, backward ? mark->backward_microbatch : mark->microbatch}];
+        }
+      }
+    }
+    for (const char* name : {"tp_forward", "tp_recompute", "tp_backward"}) {
+      EXPECT_EQ(sums[name].size(), 4U * 8) << name;
+      for (const auto& [place, count] : sums[name]) {
+        EXPECT_LT(place.first, 4U) << name;
+        EXPECT_EQ(count, 2 * 4) << name << " of layer " << place.first;
+      }
+    }
   }
 }
 
