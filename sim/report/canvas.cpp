@@ -7,11 +7,14 @@
 #include <pugixml.hpp>
 #include <sstream>
 
+#include "sim/core/text.h"
+
 namespace netsim {
 namespace {
 
-constexpr double kLetter = 6.2;  // width of a letter in kPictureFont
-constexpr double kHead = 7;      // length of an arrow's head, and diameter of its cycle
+constexpr double kLetter = 6.2;    // width of a letter in kPictureFont
+constexpr double kSmallest = 6.5;  // font below which names of boxes are left out
+constexpr double kHead = 7;        // length of an arrow's head, and diameter of its cycle
 
 constexpr const char* fill(Style style) {
   switch (style) {
@@ -39,7 +42,16 @@ std::string straight(Point from, Point to) {
   return fmt::format("M{:.1f} {:.1f} L{:.1f} {:.1f}", from.x, from.y, to.x, to.y);
 }
 
+// Returns the largest font, up to that of pictures, in which the words fit a box of this width.
+double fitting_font(const std::string& words, double width) {
+  return std::min(kPictureFont, kPictureFont * (width - 4) / std::max(1.0, text_width(words)));
+}
+
 }  // namespace
+
+double text_width(const std::string& words, double font) {
+  return kLetter / kPictureFont * font * static_cast<double>(columns(words));
+}
 
 struct Canvas::Document {
   pugi::xml_document document;
@@ -81,6 +93,20 @@ void Canvas::line(Point from, Point to, const char* colour, std::uint64_t links,
       .set(title.c_str());
 }
 
+void Canvas::path(const Path& path, const LineStyle& style, const std::string& title) {
+  std::string points;
+  for (std::size_t i = 0; i < path.points.size(); ++i)
+    points += fmt::format("{}{:.1f} {:.1f}",
+                          i == 0                  ? "M"
+                          : i == 1 && path.curved ? " C"
+                          : path.curved           ? " "
+                                                  : " L",
+                          path.points[i].x, path.points[i].y);
+  pugi::xml_node node = document_->path(points, style.colour, style.width);
+  if (!style.dash.empty()) set(node, "stroke-dasharray", style.dash);
+  if (!title.empty()) node.append_child("title").text().set(title.c_str());
+}
+
 void Canvas::arrow(Point from, Point to, const std::string& colour, double width, Head head,
                    const std::string& title) {
   const double length = std::max(1.0, std::hypot(to.x - from.x, to.y - from.y));
@@ -115,7 +141,8 @@ void Canvas::area(Point corner, Point opposite, const std::string& colour, const
   rect.append_child("title").text().set(title.c_str());
 }
 
-void Canvas::box(const Box& box, Style style, const std::string& name, const std::string& title) {
+bool Canvas::box(const Box& box, Style style, const std::string& name, const std::string& title,
+                 const std::string& border) {
   pugi::xml_node rect = document_->boxes.append_child("rect");
   const double height = std::min(kBoxHeight, std::max(4.0, box.width));
   set(rect, "x", box.centre.x - box.width / 2);
@@ -124,12 +151,23 @@ void Canvas::box(const Box& box, Style style, const std::string& name, const std
   set(rect, "height", height);
   set(rect, "rx", "3");
   set(rect, "fill", fill(style));
-  set(rect, "stroke", "#555555");
-  set(rect, "stroke-width", "0.6");
+  set(rect, "stroke", border.empty() ? "#555555" : border);
+  set(rect, "stroke-width", border.empty() ? 0.6 : 2);
   rect.append_child("title").text().set(title.c_str());
-  const auto letters = static_cast<double>(name.size());
-  const double font = std::min(kPictureFont, kPictureFont * (box.width - 4) / (kLetter * letters));
-  if (font >= 4) text({box.centre.x, box.centre.y + font / 3}, name, font, "middle");
+  const Point at = box.centre;
+  const double font = fitting_font(name, box.width);
+  const std::size_t cut = name.find('/');
+  if (font < 8 && cut != std::string::npos) {
+    const std::string upper = name.substr(0, cut), lower = name.substr(cut + 1);
+    const double small = std::min({8.0, fitting_font(upper, box.width), fitting_font(lower, box.width)});
+    if (small < kSmallest) return false;
+    text({at.x, at.y - 1.5}, upper, small, "middle");
+    text({at.x, at.y + 7.5}, lower, small, "middle");
+    return true;
+  }
+  if (font < kSmallest) return name.empty();
+  text({at.x, at.y + font / 3}, name, font, "middle");
+  return true;
 }
 
 void Canvas::text(Point at, const std::string& words, double font, const char* anchor,

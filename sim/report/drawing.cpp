@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <numbers>
 #include <optional>
@@ -15,20 +14,25 @@
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/text.h"
 #include "sim/report/canvas.h"
+#include "sim/report/cluster_parts.h"
+#include "sim/report/link_paths.h"
+#include "sim/report/node_link_picture.h"
+#include "sim/report/tier_rows.h"
 #include "sim/topology/link_names.h"
 
 namespace netsim {
 namespace {
 
-constexpr double kWidth = 1200, kMargin = 40, kRow = 120, kReach = 2 * kMargin;
-constexpr std::size_t kLongestRow = 32, kOfLongerRows = 14;
-constexpr std::size_t kMostPlaced = 2048;  // switches of a drawing that is not by tier
-constexpr std::size_t kMostHostKinds = 4;  // number of host kinds whose inside is shown
-
-// From slow to fast. All further rates have the last colour.
-constexpr const char* kColours[] = {"#7a8aa0", "#2b7bba", "#2a9d5c", "#e08a1e", "#c8402f", "#7b3fa0"};
-constexpr std::size_t kColourCount = std::size(kColours);
+constexpr double kWidth = 1200, kNarrowestPage = 640, kWidestPage = 2400, kUnit = 120;
+constexpr std::size_t kMostPlaced = 128;      // switches of a drawing that is not by tier
+constexpr std::size_t kMostHostKinds = 4;     // number of host kinds whose inside is shown
+constexpr std::size_t kMostSingleHosts = 24;  // with more hosts, those of a switch share a box
+constexpr double kSmallBox = 54;              // width of hosts' boxes beside switches
+constexpr const char* kNoRail = "#777777";
+// Strokes and gaps that tell classes of links apart where colours tell rails apart.
+constexpr std::array kDashes{"", "7 3", "2 2", "9 2 2 2", "4 4", "14 3", "1 4", "9 2 2 2 2 2"};
 
 Style style_of(NodeKind kind) {
   if (kind == NodeKind::gpu) return Style::gpu;
@@ -36,257 +40,135 @@ Style style_of(NodeKind kind) {
   return kind == NodeKind::fabric_switch || kind == NodeKind::scale_up_switch ? Style::network : Style::other;
 }
 
-class Picture {
+// Returns the row of a node of a host: NVSwitches on top, then GPUs, PCIe switches, NICs, CPUs.
+int row_of(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::scale_up_switch:
+      return 0;
+    case NodeKind::gpu:
+      return 1;
+    case NodeKind::nic:
+      return 3;
+    case NodeKind::cpu:
+      return 4;
+    default:
+      return 2;
+  }
+}
+
+// Legend: samples of lines and boxes with their meanings, in lines below a picture.
+class Legend {
  public:
-  explicit Picture(const Cluster& cluster) : cluster_(cluster), graph_(cluster.graph) {
-    find_hosts();
-    find_switches();
-    find_rates();
+  Legend(Canvas& canvas, double top, double width) : canvas_(canvas), y_(top), width_(width) {}
+
+  void line(const LineStyle& style, const std::string& meaning) {
+    const double x = place(34 + text_width(meaning));
+    canvas_.path({{{x, y_}, {x + 28, y_}}}, style, meaning);
+    canvas_.text({x + 34, y_ + 4}, meaning);
+  }
+  void box(Style style, const std::string& border, const std::string& meaning) {
+    const double x = place(26 + text_width(meaning));
+    canvas_.box({{x + 10, y_}, 20}, style, "", meaning, border);
+    canvas_.text({x + 26, y_ + 4}, meaning);
+  }
+  void note(const std::string& words) {
+    next_line();
+    canvas_.text({kPictureMargin, y_ + 4}, words);
+    y_ += kLine;
+  }
+  void next_line() {
+    if (x_ == kPictureMargin) return;
+    x_ = kPictureMargin;
+    y_ += kLine;
+  }
+  double bottom() const { return y_; }
+
+ private:
+  static constexpr double kLine = 26, kBetween = 24;
+  double place(double width) {
+    if (x_ > kPictureMargin && x_ + width > width_ - kPictureMargin) next_line();
+    const double x = x_;
+    x_ += width + kBetween;
+    return x;
   }
 
+  Canvas& canvas_;
+  double x_ = kPictureMargin, y_, width_;
+};
+
+class Picture {
+ public:
+  explicit Picture(const Cluster& cluster) : cluster_(cluster), graph_(cluster.graph), parts_(cluster) {}
+
   std::string draw() {
-    const bool placed = std::all_of(switches_.begin(), switches_.end(),
-                                    [&](NodeId id) { return graph_.drawn_at(id) != nullptr; });
-    if (placed) {
+    const std::vector<NodeId>& switches = parts_.switches();
+    const auto is_placed = [&](NodeId id) { return graph_.drawn_at(id) != nullptr; };
+    std::set<std::pair<std::size_t, int>> tiers;
+    for (const NodeId id : switches) tiers.emplace(parts_.fabric_of(id), graph_.node(id).tier);
+    if (!switches.empty() && std::all_of(switches.begin(), switches.end(), is_placed)) {
       draw_placed();
-    } else if (tiers_.size() == 1 && switches_.size() > 2) {
+    } else if (tiers.size() == 1 && switches.size() > 2) {
       draw_circle();
     } else {
       draw_tiers();
     }
-    draw_links();
     draw_insides();
     draw_legend();
-    return canvas_.finish(kWidth, bottom_ + kMargin);
+    return canvas_.finish(width_, bottom_ + kPictureMargin);
   }
 
  private:
-  // ---- Parts of the cluster
+  // ---- Boxes
 
-  void find_hosts() {
-    host_of_atom_.assign(graph_.atom_count(), kNoId);
-    for (const Gpu& gpu : cluster_.gpus) host_of_atom_[graph_.node(gpu.node).atom] = gpu.host;
-    nodes_of_host_.resize(cluster_.host_count);
-    for (NodeId id = 0; id < graph_.node_count(); ++id) {
-      const std::uint32_t host = host_of(id);
-      if (host != kNoId) nodes_of_host_[host].push_back(id);
-    }
-  }
-  std::uint32_t host_of(NodeId id) const { return host_of_atom_[graph_.node(id).atom]; }
-
-  void find_switches() {
-    for (NodeId id = 0; id < graph_.node_count(); ++id) {
-      const NodeKind kind = graph_.node(id).kind;
-      const bool outside = kind == NodeKind::scale_up_switch && host_of(id) == kNoId;
-      if (kind != NodeKind::fabric_switch && !outside) continue;
-      switches_.push_back(id);
-      tiers_[graph_.node(id).tier].push_back(id);
-    }
-  }
-
-  void find_rates() {
-    std::set<BitRate> rates;
-    for (PortId id = 0; id < graph_.port_count(); ++id) rates.insert(graph_.port(id).link.rate);
-    for (const BitRate rate : rates) {
-      const std::size_t index = colour_.size();
-      colour_[rate] = kColours[std::min(index, kColourCount - 1)];
-    }
-  }
-
-  std::string host_name(std::uint32_t host) const {
-    const std::string& name = graph_.node(nodes_of_host_[host].front()).name;
-    return name.substr(0, name.find('/'));
-  }
-
-  // ---- Layout
-
-  // Returns the entries of a row: numbers from 0 to count, with an empty entry where some are omitted.
-  static std::vector<std::optional<std::size_t>> shown(std::size_t count) {
-    std::vector<std::optional<std::size_t>> entries;
-    const std::size_t first = count <= kLongestRow ? count : kOfLongerRows;
-    for (std::size_t i = 0; i < first; ++i) entries.emplace_back(i);
-    if (first < count) {
-      entries.emplace_back();
-      entries.emplace_back(count - 1);
-    }
-    return entries;
-  }
-
-  // Calls draw(number, box) for the shown entries of a row.
-  template <class Draw>
-  void row(std::size_t count, double y, Draw draw) {
-    const auto entries = shown(count);
-    const double step = (kWidth - 2 * kMargin) / static_cast<double>(entries.size());
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const Box box{{kMargin + (static_cast<double>(i) + 0.5) * step, y}, std::min(kWidestBox, 0.8 * step)};
-      if (entries[i]) {
-        draw(*entries[i], box);
-      } else {
-        canvas_.text(box.centre, fmt::format("+{}", count + 1 - entries.size()), kPictureFont, "middle");
-      }
-    }
-  }
-
-  const Box* keep(const Box& box) { return &boxes_.emplace_back(box); }
-
-  void draw_switch(NodeId id, const Box& box) {
-    box_of_node_[id] = keep(box);
+  std::size_t add_switch(NodeId id) {
     const Node& node = graph_.node(id);
-    canvas_.box(box, Style::network, node.name,
-                fmt::format("{}: {} ports", node.name, graph_.ports_of(id).size()));
+    shown_styles_.insert(Style::network);
+    picture_.nodes.push_back({node.name, fmt::format("{}: {} ports", node.name, graph_.ports_of(id).size()),
+                              Style::network, rail_colour(parts_.rail_of(id))});
+    node_of_[id] = picture_.nodes.size() - 1;
+    // A host with routers of its own is drawn as these. Its NICs are at the first.
+    if (parts_.host_of(id) != kNoId) node_of_host_.try_emplace(parts_.host_of(id), picture_.nodes.size() - 1);
+    return picture_.nodes.size() - 1;
   }
 
-  // Draws one box for some consecutive hosts.
-  void draw_hosts(const std::vector<std::uint32_t>& hosts, const Box& box) {
-    const Box* kept = keep(box);
-    for (const std::uint32_t host : hosts) box_of_host_[host] = kept;
-    const std::string first = host_name(hosts.front());
-    const std::string name = hosts.size() == 1 ? first : fmt::format("{} hosts", hosts.size());
-    canvas_.box(box, Style::gpu, name, hosts.size() == 1 ? first : first + " to " + host_name(hosts.back()));
+  // Adds one box for some hosts.
+  std::size_t add_hosts(const std::vector<std::uint32_t>& hosts) {
+    const std::string first = parts_.host_name(hosts.front());
+    const bool one = hosts.size() == 1;
+    has_hosts_ = true;
+    picture_.nodes.push_back({one ? first : counted(hosts.size(), "host"),
+                              one ? first : first + " to " + parts_.host_name(hosts.back()), Style::gpu, ""});
+    for (const std::uint32_t host : hosts) node_of_host_[host] = picture_.nodes.size() - 1;
+    return picture_.nodes.size() - 1;
   }
 
-  // Returns groups of hosts that are connected to the same switches, in the order of their first hosts. Hosts
-  // are single groups if they all fit.
-  std::vector<std::vector<std::uint32_t>> host_groups() const {
-    std::vector<std::set<NodeId>> joined(cluster_.host_count);
-    for (const HostPort& port : cluster_.nics)
-      joined[port.host].insert(graph_.port(graph_.ports_of(port.nic).back()).peer_node);
-    std::vector<std::vector<std::uint32_t>> groups;
-    std::map<std::set<NodeId>, std::size_t> known;
-    for (std::uint32_t host = 0; host < cluster_.host_count; ++host) {
-      const bool alone = cluster_.host_count <= kLongestRow;
-      const auto [at, fresh] = known.try_emplace(joined[host], groups.size());
-      if (alone || fresh) groups.emplace_back();
-      (alone ? groups.back() : groups[at->second]).push_back(host);
-    }
-    return groups;
-  }
-
-  void draw_tiers() {
-    double y = kMargin;
-    for (auto tier = tiers_.rbegin(); tier != tiers_.rend(); ++tier) {
-      row(tier->second.size(), y, [&](std::size_t i, const Box& box) { draw_switch(tier->second[i], box); });
-      y += kRow;
-    }
-    const auto groups = host_groups();
-    row(groups.size(), y, [&](std::size_t i, const Box& box) { draw_hosts(groups[i], box); });
-    bottom_ = y + kBoxHeight;
-  }
-
-  // Draws switches with their hosts. A switch in a host's atom is drawn as the host. Other hosts lie behind
-  // their switch as seen from `centre`, at most kReach away, because the outermost switches have no more
-  // space.
-  void draw_with_hosts(const std::vector<Point>& places, double space, Point centre) {
-    const double behind = std::min(0.5 * space, kReach);
-    const double width = std::min(kWidestBox, 0.6 * space);
-    for (std::size_t i = 0; i < places.size(); ++i) draw_switch(switches_[i], {places[i], width});
-    std::map<NodeId, std::vector<std::uint32_t>> hosts;
-    for (const HostPort& port : cluster_.nics) {
-      const NodeId at = graph_.port(graph_.ports_of(port.nic).back()).peer_node;
-      if (host_of(at) == kNoId) hosts[at].push_back(port.host);
-    }
-    for (const auto& [at, here] : hosts) {
-      const auto found = box_of_node_.find(at);
-      if (found == box_of_node_.end()) continue;
-      const Point from = found->second->centre;
-      const double length = std::max(1.0, std::hypot(from.x - centre.x, from.y - centre.y));
-      const Point away{(from.x - centre.x) / length, (from.y - centre.y) / length};
-      const double part = width / static_cast<double>(here.size());
-      for (std::size_t i = 0; i < here.size(); ++i) {
-        const double aside = (static_cast<double>(i) - static_cast<double>(here.size() - 1) / 2) * part * 1.1;
-        draw_hosts({here[i]},
-                   {{from.x + away.x * behind - away.y * aside, from.y + away.y * behind + away.x * aside},
-                    std::min(part, width / 2)});
-      }
-    }
-  }
-
-  std::size_t keep_first_switches() {
-    const std::size_t all = switches_.size();
-    if (all > kMostPlaced) {
-      canvas_.text({kMargin, 20}, fmt::format("the first {} of {} switches", kMostPlaced, all));
-      switches_.resize(kMostPlaced);
-    }
-    return switches_.size();
-  }
-
-  void draw_circle() {
-    const std::size_t count = keep_first_switches();
-    const double radius = kWidth / 2 - 3 * kMargin;
-    const Point centre{kWidth / 2, kWidth / 2};
-    std::vector<Point> places;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
-      places.push_back({centre.x + radius * std::sin(angle), centre.y - radius * std::cos(angle)});
-    }
-    draw_with_hosts(places, 2 * std::numbers::pi * radius / static_cast<double>(count), centre);
-    bottom_ = kWidth - kMargin;
-  }
-
-  void draw_placed() {
-    columns_ = true;
-    const std::size_t count = keep_first_switches();
-    Point low{1e300, 1e300}, high{-1e300, -1e300};
-    for (const NodeId id : switches_) {
-      const DrawnAt& at = *graph_.drawn_at(id);
-      low = {std::min(low.x, at.x), std::min(low.y, at.y)};
-      high = {std::max(high.x, at.x), std::max(high.y, at.y)};
-    }
-    const double scale = std::min(120.0, (kWidth - 4 * kMargin) / std::max(1.0, high.x - low.x));
-    std::vector<Point> places;
-    for (std::size_t i = 0; i < count; ++i) {
-      const DrawnAt& at = *graph_.drawn_at(switches_[i]);
-      places.push_back({2 * kMargin + (at.x - low.x) * scale, 2 * kMargin + (at.y - low.y) * scale});
-    }
-    bottom_ = 3 * kMargin + (high.y - low.y) * scale;
-    draw_with_hosts(places, scale, {kWidth / 2, bottom_ / 2});
+  std::optional<std::size_t> node_of(NodeId id) const {
+    if (const auto node = node_of_.find(id); node != node_of_.end()) return node->second;
+    const auto host = node_of_host_.find(parts_.host_of(id));
+    return host != node_of_host_.end() ? std::optional(host->second) : std::nullopt;
   }
 
   // ---- Links
 
-  const Box* box_of(NodeId id) const {
-    const auto node = box_of_node_.find(id);
-    if (node != box_of_node_.end()) return node->second;
-    const auto host = box_of_host_.find(host_of(id));
-    return host != box_of_host_.end() ? host->second : nullptr;
+  static std::string rail_colour(std::uint32_t rail) {
+    return rail == kNoId ? "" : kDistinctColours[rail % kDistinctColours.size()];
   }
-
-  // Draws parallel links between two boxes as one line.
-  void draw_links() {
-    struct Bundle {
-      std::uint64_t links = 0;
-      PortId port = 0;
-    };
-    std::map<std::tuple<const Box*, const Box*, BitRate, BitRate>, Bundle> bundles;
-    std::vector<std::tuple<const Box*, const Box*, BitRate, BitRate>> order;
-    const std::vector<bool> down = graph_.circuits_down();
-    for (PortId id = 0; id < graph_.port_count(); id += 2) {
-      if (!down.empty() && down[id]) continue;
-      const PortSpec& port = graph_.port(id);
-      const Box *from = box_of(port.node), *to = box_of(port.peer_node);
-      if (from == nullptr || to == nullptr || from == to) continue;
-      const std::tuple key{from, to, port.link.rate, graph_.port(id ^ 1U).link.rate};
-      Bundle& bundle = bundles[key];
-      if (bundle.links++ == 0) {
-        bundle.port = id;
-        order.push_back(key);
-      }
-    }
-    for (const auto& key : order) {
-      const auto& [from, to, rate, back] = key;
-      const Bundle& bundle = bundles.at(key);
-      canvas_.line(from->centre, to->centre, colour_.at(std::max(rate, back)), bundle.links,
-                   link_title(bundle.port, bundle.links), bend_of(*from, *to));
-    }
+  // Returns the rail of a link: that of both ends, or of the only one that has a rail.
+  std::uint32_t rail_of_link(PortId port) const {
+    const std::uint32_t a = parts_.rail_of(graph_.port(port).node),
+                        b = parts_.rail_of(graph_.port(port).peer_node);
+    if (a == kNoId) return b;
+    return b == kNoId || a == b ? a : kNoId;
   }
-
-  // Returns the bend of a link. Links between boxes of a row, or of a grid's column, that are not neighbours
-  // would hide behind those between neighbours.
-  double bend_of(const Box& from, const Box& to) const {
-    const double across = std::abs(from.centre.x - to.centre.x), down = std::abs(from.centre.y - to.centre.y);
-    const bool straight = down < 1 || (columns_ && across < 1);
-    return straight && std::max(across, down) > 1.8 * from.width ? std::min(30.0, std::max(across, down) / 12)
-                                                                 : 0;
+  // Returns the style of a class of links. Colours are those of rails if there are rails, else of classes.
+  LineStyle style_of_class(std::size_t link_class, std::uint32_t rail) {
+    const auto known = std::find(shown_classes_.begin(), shown_classes_.end(), link_class);
+    const auto number = static_cast<std::size_t>(known - shown_classes_.begin());
+    if (known == shown_classes_.end()) shown_classes_.push_back(link_class);
+    const std::size_t colours = kDistinctColours.size();
+    if (parts_.rails() > 0)
+      return {rail == kNoId ? kNoRail : rail_colour(rail), 1, kDashes[number % kDashes.size()]};
+    return {kDistinctColours[number % colours], 1, kDashes[number / colours % kDashes.size()]};
   }
 
   std::string link_title(PortId id, std::uint64_t links) const {
@@ -297,20 +179,207 @@ class Picture {
                        to_string(link.kind), format_time(link.delay));
   }
 
+  // Adds the links between the boxes to the picture. Parallel links of one class and rail are one line.
+  template <class NodeOf>
+  void add_links(NodeLinkPicture& picture, const std::vector<PortId>& ports, NodeOf node_of) {
+    using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::uint32_t>;
+    std::map<Key, std::pair<PortId, std::uint64_t>> bundles;  // first port and number of links
+    std::vector<Key> order;
+    for (const PortId id : ports) {
+      const auto from = node_of(graph_.port(id).node), to = node_of(graph_.port(id).peer_node);
+      if (!from || !to || *from == *to) continue;
+      const Key key{*from, *to, parts_.class_of(id), rail_of_link(id)};
+      const auto [at, fresh] = bundles.try_emplace(key, id, 0);
+      if (fresh) order.push_back(key);
+      ++at->second.second;
+    }
+    for (const Key& key : order) {
+      const auto& [from, to, link_class, rail] = key;
+      const auto& [port, links] = bundles.at(key);
+      LineStyle style = style_of_class(link_class, rail);
+      style.width = std::min(4.0, (style.dash.empty() ? 0.8 : 1.3) + 0.4 * static_cast<double>(links - 1));
+      has_bundles_ = has_bundles_ || links > 1;
+      if (rail != kNoId) shown_rails_.insert(rail);
+      picture.links.push_back({from, to, style, link_title(port, links)});
+    }
+  }
+  void add_fabric_links() {
+    const std::vector<bool> down = graph_.circuits_down();
+    std::vector<PortId> ports;
+    ports.reserve(graph_.port_count() / 2);
+    for (PortId id = 0; id < graph_.port_count(); id += 2) {
+      const NodeId a = graph_.port(id).node, b = graph_.port(id).peer_node;
+      const bool inside = parts_.host_of(a) != kNoId && parts_.host_of(a) == parts_.host_of(b) &&
+                          !(is_switch(graph_, a) && is_switch(graph_, b));
+      if (!inside && (down.empty() || !down[id])) ports.push_back(id);
+    }
+    add_links(picture_, ports, [this](NodeId id) { return node_of(id); });
+  }
+
+  // ---- By tier
+
+  void draw_tiers() {
+    const TierRows tiers = rows_of_tiers(parts_);
+    std::vector<std::vector<std::size_t>> rows;
+    rows.reserve(tiers.rows.size());
+    for (const std::vector<TierEntry>& entries : tiers.rows) {
+      rows.emplace_back();
+      for (const TierEntry& entry : entries) rows.back().push_back(add_entry(entry));
+    }
+    notes_.insert(notes_.end(), tiers.notes.begin(), tiers.notes.end());
+    add_fabric_links();
+    bottom_ = picture_.draw_rows(canvas_, rows, kPictureMargin, kWidth);
+  }
+  std::size_t add_entry(const TierEntry& entry) {
+    if (!entry.hosts.empty()) return add_hosts(entry.hosts);
+    if (entry.switches.empty()) {
+      picture_.nodes.push_back({fmt::format("+{}", entry.left_out), "", Style::other, "", true});
+      return picture_.nodes.size() - 1;
+    }
+    const std::size_t node = add_switch(entry.switches.front());
+    if (entry.switches.size() == 1) return node;
+    for (const NodeId id : entry.switches) node_of_[id] = node;
+    const std::string &first = graph_.node(entry.switches.front()).name,
+                      &last = graph_.node(entry.switches.back()).name;
+    picture_.nodes[node].name = name_of_range(first, last, entry.switches.size());
+    picture_.nodes[node].title = fmt::format("{} to {}", first, last);
+    return node;
+  }
+
+  // ---- On a cycle, or at places of the topology
+
+  std::vector<NodeId> first_switches() {
+    std::vector<NodeId> switches = parts_.switches();
+    if (switches.size() > kMostPlaced) {
+      notes_.push_back(fmt::format("The first {} of {} switches are drawn.", kMostPlaced, switches.size()));
+      switches.resize(kMostPlaced);
+    }
+    return switches;
+  }
+
+  void draw_circle() {
+    const std::vector<NodeId> switches = first_switches();
+    const auto count = static_cast<double>(switches.size());
+    const double radius = std::clamp(count * 100 / (2 * std::numbers::pi), 150.0, 520.0);
+    std::vector<Point> places;
+    places.reserve(switches.size());
+    for (std::size_t i = 0; i < switches.size(); ++i) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / count;
+      places.push_back({radius * std::sin(angle), -radius * std::cos(angle)});
+    }
+    draw_with_hosts(switches, places, kBoxHeight + 4);
+  }
+
+  void draw_placed() {
+    const std::vector<NodeId> switches = first_switches();
+    double low = 0, high = 0;
+    for (const NodeId id : switches) {
+      low = std::min(low, graph_.drawn_at(id)->x);
+      high = std::max(high, graph_.drawn_at(id)->x);
+    }
+    const double scale = std::min(kUnit, kWidestPage / std::max(1.0, high - low));
+    std::vector<Point> places;
+    places.reserve(switches.size());
+    for (const NodeId id : switches) {
+      const DrawnAt& at = *graph_.drawn_at(id);
+      places.push_back({at.x * scale, at.y * scale});
+    }
+    draw_with_hosts(switches, places, kBoxHeight + 14);
+  }
+
+  // Returns the width for boxes at these places that leaves room for lines between boxes whose heights differ
+  // by less than `near`.
+  static double width_at(const std::vector<Point>& places, double near) {
+    double width = kWidestBox;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      for (std::size_t k = 0; k < i; ++k) {
+        const bool beside = std::abs(places[i].y - places[k].y) < near;
+        if (beside) width = std::min(width, std::abs(places[i].x - places[k].x) - 8);
+      }
+    }
+    return std::max(6.0, width);
+  }
+
+  void draw_with_hosts(const std::vector<NodeId>& switches, const std::vector<Point>& places, double near) {
+    const double width = width_at(places, near);
+    Outline all{places.front(), places.front()};
+    for (std::size_t i = 0; i < switches.size(); ++i) {
+      PictureNode& node = picture_.nodes[add_switch(switches[i])];
+      node.at = places[i];
+      node.width = width;
+      all.extend(places[i]);
+    }
+    place_hosts(switches, {(all.low.x + all.high.x) / 2, (all.low.y + all.high.y) / 2});
+    add_fabric_links();
+    const NodeLinkPicture::Placed placed = picture_.draw_placed(canvas_, kNarrowestPage);
+    width_ = placed.width;
+    bottom_ = placed.bottom;
+    if (placed.unnamed > 0)
+      notes_.push_back(
+          fmt::format("Names without room are left out: {} of {}.", placed.unnamed, picture_.nodes.size()));
+    if (placed.stubs > 0)
+      notes_.push_back(fmt::format("Links without a free path show only their two ends: {} of {}.",
+                                   placed.stubs, picture_.links.size()));
+  }
+
+  void place_hosts(const std::vector<NodeId>& switches, Point centre) {
+    std::map<NodeId, std::vector<std::uint32_t>> hosts;
+    for (std::uint32_t host = 0; host < cluster_.host_count; ++host) {
+      if (!parts_.has_router(host) && !parts_.switches_of_hosts()[host].empty())
+        hosts[parts_.switches_of_hosts()[host].front()].push_back(host);
+    }
+    for (std::size_t i = 0; i < switches.size(); ++i) {
+      const auto here = hosts.find(switches[i]);
+      if (here == hosts.end()) continue;
+      if (cluster_.host_count > kMostSingleHosts) {
+        place_beside(i, centre, add_hosts(here->second));
+        continue;
+      }
+      for (const std::uint32_t host : here->second) place_beside(i, centre, add_hosts({host}));
+    }
+  }
+
+  // Puts a box near a switch, where there is room: if possible on the side away from the centre.
+  void place_beside(std::size_t at, Point centre, std::size_t number) {
+    const PictureNode& from = picture_.nodes[at];
+    PictureNode& node = picture_.nodes[number];
+    const double outward = std::atan2(from.at.y - centre.y, from.at.x - centre.x);
+    node.width = std::min(kSmallBox, std::max(24.0, from.width));
+    constexpr int kDirections = 24, kRings = 40;
+    for (int ring = 0; ring < kRings; ++ring) {
+      for (int turn = 0; turn < kDirections; ++turn) {
+        const int side = (turn + 1) / 2 * (turn % 2 == 0 ? 1 : -1);
+        const double angle = outward + 2 * std::numbers::pi * side / kDirections;
+        const double far = 14.0 + 12 * ring;
+        node.at = {from.at.x + std::cos(angle) * (far + (from.width + node.width) / 2),
+                   from.at.y + std::sin(angle) * (far + kBoxHeight)};
+        if (is_free(number)) return;
+      }
+    }
+  }
+  // Returns whether a box overlaps none of those before it.
+  bool is_free(std::size_t number) const {
+    const auto box_of = [this](std::size_t i) { return Box{picture_.nodes[i].at, picture_.nodes[i].width}; };
+    const Outline outline = outline_of(box_of(number), 5);
+    for (std::size_t i = 0; i < number; ++i) {
+      if (overlap(outline, outline_of(box_of(i)))) return false;
+    }
+    return true;
+  }
+
   // ---- Inside hosts
 
   // Returns a text that is equal for hosts of one kind: their nodes' kinds and links, by position in the
   // host. Routers in a host belong to the fabric.
   std::string signature(std::uint32_t host) const {
     std::string text;
-    const std::vector<NodeId>& nodes = nodes_of_host_[host];
-    const auto of_fabric = [this](NodeId id) { return is_switch(graph_, id); };
+    const std::vector<NodeId>& nodes = parts_.nodes_of(host);
     for (const NodeId id : nodes) {
-      if (of_fabric(id)) continue;
+      if (is_switch(graph_, id)) continue;
       text += std::to_string(static_cast<int>(graph_.node(id).kind));
       for (const PortId port : graph_.ports_of(id)) {
         const NodeId peer = graph_.port(port).peer_node;
-        if (host_of(peer) == host && !of_fabric(peer))
+        if (parts_.host_of(peer) == host && !is_switch(graph_, peer))
           text += fmt::format(",{}:{}", peer - nodes.front(), graph_.port(port).link.rate);
       }
       text += ";";
@@ -321,89 +390,106 @@ class Picture {
   void draw_insides() {
     std::set<std::string> seen;
     for (std::uint32_t host = 0; host < cluster_.host_count && seen.size() < kMostHostKinds; ++host) {
-      const bool simple = std::none_of(nodes_of_host_[host].begin(), nodes_of_host_[host].end(),
+      const std::vector<NodeId>& nodes = parts_.nodes_of(host);
+      const bool simple = std::none_of(nodes.begin(), nodes.end(),
                                        [&](NodeId id) { return graph_.node(id).kind == NodeKind::gpu; });
       if (!simple && seen.insert(signature(host)).second) draw_inside(host);
     }
   }
 
-  // Returns the row of a node: NVSwitches on top, then GPUs, PCIe switches, NICs, CPUs. Without PCIe switches
-  // CPUs connect to the NICs.
-  static int row_of(NodeKind kind) {
-    switch (kind) {
-      case NodeKind::scale_up_switch:
-        return 0;
-      case NodeKind::gpu:
-        return 1;
-      case NodeKind::nic:
-        return 3;
-      case NodeKind::cpu:
-        return 4;
-      default:
-        return 2;
-    }
-  }
-
   void draw_inside(std::uint32_t host) {
-    bottom_ += 1.5 * kMargin;
-    canvas_.text({kMargin, bottom_}, "inside " + host_name(host), 12);
-    std::map<int, std::vector<NodeId>> rows;
-    for (const NodeId id : nodes_of_host_[host]) {
-      if (graph_.node(id).kind != NodeKind::fabric_switch) rows[row_of(graph_.node(id).kind)].push_back(id);
+    std::map<int, std::vector<NodeId>> levels;
+    for (const NodeId id : parts_.nodes_of(host)) {
+      if (!is_switch(graph_, id)) levels[row_of(graph_.node(id).kind)].push_back(id);
     }
-    if (!rows.contains(2) && rows.contains(4)) rows[2].swap(rows[4]);
-    std::erase_if(rows, [](const auto& level) { return level.second.empty(); });
-    columns_ = false;
-    std::map<NodeId, Box> boxes;
-    double y = bottom_ + kMargin;
-    for (const auto& level : rows) {
-      const std::vector<NodeId>& nodes = level.second;
-      row(nodes.size(), y, [&](std::size_t i, const Box& box) {
-        boxes[nodes[i]] = box;
-        const Node& node = graph_.node(nodes[i]);
-        canvas_.box(box, style_of(node.kind), node.name.substr(node.name.find('/') + 1), node.name);
-      });
-      y += kRow;
+    // Without PCIe switches CPUs connect to the NICs.
+    if (!levels.contains(2) && levels.contains(4)) levels[2].swap(levels[4]);
+    std::erase_if(levels, [](const auto& level) { return level.second.empty(); });
+    NodeLinkPicture inside;
+    std::map<NodeId, std::size_t> numbers;
+    std::vector<std::vector<std::size_t>> rows;
+    for (const auto& [level, nodes] : levels) {
+      rows.emplace_back();
+      for (const NodeId id : nodes) {
+        numbers[id] = inside.nodes.size();
+        rows.back().push_back(inside.nodes.size());
+        inside.nodes.push_back(node_inside(graph_.node(id), id));
+      }
     }
-    for (const auto& [id, box] : boxes) draw_links_inside(id, box, boxes);
-    bottom_ = y - kRow + kBoxHeight;
+    std::vector<PortId> ports;
+    for (const auto& [id, number] : numbers) {
+      for (const PortId port : graph_.ports_of(id)) {
+        if ((port & 1U) == 0) ports.push_back(port);
+      }
+    }
+    add_links(inside, ports, [&](NodeId id) {
+      const auto found = numbers.find(id);
+      return found == numbers.end() ? std::nullopt : std::optional(found->second);
+    });
+    bottom_ += 1.5 * kPictureMargin;
+    canvas_.text({kPictureMargin, bottom_}, "inside " + parts_.host_name(host), 13);
+    width_ = std::max(width_, kWidth);
+    bottom_ = inside.draw_rows(canvas_, rows, bottom_ + kPictureMargin / 2, kWidth);
+  }
+  PictureNode node_inside(const Node& node, NodeId id) {
+    shown_styles_.insert(style_of(node.kind));
+    return {node.name.substr(node.name.find('/') + 1), node.name, style_of(node.kind),
+            rail_colour(node.kind == NodeKind::nic ? parts_.rail_of(id) : kNoId)};
   }
 
-  void draw_links_inside(NodeId id, const Box& box, const std::map<NodeId, Box>& boxes) {
-    for (const PortId port : graph_.ports_of(id)) {
-      const auto peer = boxes.find(graph_.port(port).peer_node);
-      if (peer == boxes.end() || (port & 1U) != 0) continue;
-      canvas_.line(box.centre, peer->second.centre, colour_.at(graph_.port(port).link.rate), 1,
-                   link_title(port, 1), bend_of(box, peer->second));
-    }
-  }
+  // ---- The legend
 
   void draw_legend() {
-    bottom_ += 1.2 * kMargin;
-    double x = kMargin;
-    for (const auto& [rate, colour] : colour_) {
-      canvas_.line({x, bottom_}, {x + 30, bottom_}, colour, 4, format_rate(rate));
-      canvas_.text({x + 36, bottom_ + 4}, format_rate(rate));
-      x += 130;
-      if (x + 130 < kWidth) continue;
-      x = kMargin;
-      bottom_ += 18;
+    Legend legend(canvas_, bottom_ + 1.2 * kPictureMargin, width_);
+    const auto box = [&](Style style, const char* meaning) {
+      if (shown_styles_.contains(style)) legend.box(style, "", meaning);
+    };
+    box(Style::network, "switch");
+    const bool gpus = shown_styles_.contains(Style::gpu);
+    if (has_hosts_ || gpus) legend.box(Style::gpu, "", !gpus ? "host" : has_hosts_ ? "host or GPU" : "GPU");
+    box(Style::nic, "NIC");
+    box(Style::other, "PCIe switch or CPU");
+    legend.next_line();
+    const std::size_t colours = kDistinctColours.size();
+    for (std::size_t i = 0; i < std::min<std::size_t>(colours, parts_.rails()); ++i) {
+      std::string rails;
+      for (const std::uint32_t rail : shown_rails_) {
+        if (rail % colours == i) append_item(rails, std::to_string(rail));
+      }
+      if (!rails.empty()) legend.line({kDistinctColours[i], 3, ""}, "rail " + rails);
     }
+    legend.next_line();
+    for (const std::size_t i : shown_classes_) {
+      const LinkClass& links = parts_.link_classes()[i];
+      LineStyle style = style_of_class(i, kNoId);
+      style.width = 2;
+      legend.line(style, fmt::format("{} {}", format_rate(links.rate), to_string(links.kind)));
+    }
+    legend.next_line();
+    add_notes();
+    for (const std::string& words : notes_) legend.note(words);
+    bottom_ = legend.bottom();
+  }
+  void add_notes() {
+    if (parts_.unused_switches() > 0)
+      notes_.push_back(fmt::format("Switches that no path between hosts needs are left out: {}.",
+                                   parts_.unused_switches()));
+    if (has_bundles_) notes_.emplace_back("A thicker line is several parallel links.");
   }
 
   const Cluster& cluster_;
   const Graph& graph_;
-  std::vector<std::uint32_t> host_of_atom_;  // kNoId: the atom of a switch
-  std::vector<std::vector<NodeId>> nodes_of_host_;
-  std::vector<NodeId> switches_;
-  std::map<int, std::vector<NodeId>> tiers_;
-  std::map<BitRate, const char*> colour_;
-  std::deque<Box> boxes_;
-  std::map<NodeId, const Box*> box_of_node_;
-  std::map<std::uint32_t, const Box*> box_of_host_;
+  ClusterParts parts_;
+  NodeLinkPicture picture_;
+  std::map<NodeId, std::size_t> node_of_;
+  std::map<std::uint32_t, std::size_t> node_of_host_;
+  std::set<Style> shown_styles_;
+  std::vector<std::size_t> shown_classes_;  // in the order of their first lines
+  std::set<std::uint32_t> shown_rails_;
+  bool has_hosts_ = false, has_bundles_ = false;
+  std::vector<std::string> notes_;
   Canvas canvas_;
-  double bottom_ = 0;
-  bool columns_ = false;  // boxes are in columns, not only in rows
+  double width_ = kWidth, bottom_ = 0;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/text.h"
 #include "sim/report/canvas.h"
+#include "sim/report/link_paths.h"
 
 namespace netsim {
 namespace {
@@ -240,7 +241,8 @@ class ScheduleTable {
 // ---- The picture
 
 constexpr std::uint32_t kMostDrawn = 64;  // limit for ranks, and for times
-constexpr double kSideMargin = 50, kTop = 70, kRankRow = 46, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
+constexpr double kSideMargin = 50, kTop = 56, kRankRow = 64, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
+constexpr double kLabelFont = 9, kAir = 1.5;  // font of labels, and room around them
 constexpr std::uint64_t kMostLabels = 600;
 
 // Returns a colour that differs well from those of earlier chunks: the hue advances by the golden ratio.
@@ -266,34 +268,69 @@ class SchedulePicture {
         times_(std::min(schedule.times, kMostDrawn)),
         step_(std::clamp(kAllRanks / std::max(1U, ranks_ - 1), kNarrowest, kWidest)) {
     for (const ScheduledMessage& message : schedule.messages) drawn_ += is_drawn(message) ? 1 : 0;
+    width_ = std::max(640.0, x(ranks_ - 1) + kSideMargin);
   }
 
   std::string draw() {
-    canvas_.text({kSideMargin, 24}, schedule_headline(schedule_), 13);
-    canvas_.text(
-        {kSideMargin, 42},
-        "an arrow is a message, in the colour of its chunk; one that ends in a plus sign is added there" +
-            left_out());
+    text({kSideMargin, 24}, schedule_headline(schedule_), 13);
     draw_ranks();
     for (const ScheduledStep& local : schedule_.local) draw_local(local);
     for (const ScheduledMessage& message : schedule_.messages) {
       if (is_drawn(message)) draw_message(message);
     }
-    return canvas_.finish(std::max(640.0, x(ranks_ - 1) + kSideMargin), y(times_) + 40);
+    if (drawn_ <= kMostLabels) {
+      for (const ScheduledMessage& message : schedule_.messages) {
+        if (is_drawn(message)) label(message);
+      }
+    }
+    const double bottom = draw_legend();
+    return canvas_.finish(width_, bottom);
   }
 
  private:
+  // A line that labels keep away from.
+  struct Line {
+    Point from, to;
+  };
+
   double x(RankId rank) const { return kSideMargin + 20 + step_ * rank; }
   double y(std::uint32_t time) const { return kTop + 20 + kRankRow * time; }
   bool is_drawn(const ScheduledMessage& message) const {
     return message.sender.time < times_ && message.sender.rank < ranks_ && receiver_of(message) < ranks_;
   }
 
-  std::string left_out() const {
-    const std::uint64_t without = schedule_.messages.size() - drawn_;
-    if (without == 0) return "";
-    return fmt::format("; {} of ranks or times beyond {} are left out", counted(without, "message"),
-                       kMostDrawn);
+  // Writes a line of text, and makes the picture wide enough for it.
+  void text(Point at, const std::string& line, double font = kPictureFont) {
+    width_ = std::max(width_, at.x + text_width(line, font) + kSideMargin);
+    canvas_.text(at, line, font);
+  }
+
+  double draw_legend() {
+    double at = y(times_) + 36;
+    const auto line = [&](const std::string& meaning) {
+      text({kSideMargin + 44, at + 4}, meaning);
+      at += 22;
+    };
+    canvas_.arrow({kSideMargin, at}, {kSideMargin + 34, at}, colour_of(0), 1.4, Canvas::Head::triangle,
+                  "message");
+    line("a message, in the colour of its chunk and with the numbers of its chunks");
+    if (adds_) {
+      canvas_.arrow({kSideMargin, at}, {kSideMargin + 34, at}, colour_of(0), 1.4, Canvas::Head::plus,
+                    "reduction");
+      line("a message that the receiver adds to its own data");
+    }
+    if (!schedule_.local.empty()) {
+      canvas_.box({{kSideMargin + 17, at}, 7}, Style::nic, "", "copy");
+      line("a copy or a sum within the rank");
+    }
+    line("time is in steps of the schedule, from top to bottom");
+    if (words_.several_buffers()) line("i, o, s: chunks of the input, output and scratch buffers");
+    if (const std::uint64_t without = schedule_.messages.size() - drawn_; without > 0)
+      line(fmt::format("{} of ranks or times beyond {} are left out", counted(without, "message"),
+                       kMostDrawn));
+    if (labelled_ < drawn_)
+      line(fmt::format("numbers of chunks without room are left out: {} of {}", drawn_ - labelled_, drawn_));
+    return at + 10;
   }
 
   void draw_ranks() {
@@ -304,9 +341,9 @@ class SchedulePicture {
     }
     for (RankId rank = 0; rank < ranks_; ++rank) {
       const std::string name = fmt::format("rank {}", rank);
-      canvas_.line({x(rank), kTop}, {x(rank), y(times_)}, "#9a9a9a", 1, name);
+      canvas_.line({x(rank), kTop + kBoxHeight / 2 - 6}, {x(rank), y(times_)}, "#9a9a9a", 1, name);
       canvas_.box({{x(rank), kTop - 6}, std::min(60.0, 0.9 * step_)}, Style::gpu,
-                  step_ < 40 ? fmt::format("{}", rank) : name, name);
+                  step_ < 50 ? fmt::format("{}", rank) : name, name);
     }
   }
 
@@ -316,18 +353,60 @@ class SchedulePicture {
                 fmt::format("{}: {}", place(local), words_.of(local)));
   }
 
-  void draw_message(const ScheduledMessage& message) {
+  Line line_of(const ScheduledMessage& message) const {
     const ScheduledStep& sender = message.sender;
-    const ChunkAt chunk = what_is_sent(sender.step);
-    const Point from{x(sender.rank), y(sender.time)}, to{x(receiver_of(message)), y(sender.time + 1)};
-    canvas_.arrow(from, to, colour_of(chunk.chunk), 1.4,
+    return {{x(sender.rank), y(sender.time)}, {x(receiver_of(message)), y(sender.time + 1)}};
+  }
+
+  void draw_message(const ScheduledMessage& message) {
+    const Line line = line_of(message);
+    canvas_.arrow(line.from, line.to, colour_of(what_is_sent(message.sender.step).chunk), 1.4,
                   message.added ? Canvas::Head::plus : Canvas::Head::triangle,
-                  fmt::format("{}: {}", place(sender), words_.of(message)));
-    if (drawn_ > kMostLabels) return;
-    // The text is near the sender, where arrows do not yet cross, and a little off its line.
-    constexpr double kAlong = 0.3;
-    canvas_.text({from.x + kAlong * (to.x - from.x) + 3, from.y + kAlong * (to.y - from.y)},
-                 words_.chunks(chunk, sender.step.count), 9, "start", colour_of(chunk.chunk));
+                  fmt::format("{}: {}", place(message.sender), words_.of(message)));
+    adds_ = adds_ || message.added;
+    lines_[message.sender.time].push_back(line);
+  }
+
+  // Writes a message's chunks beside its arrow at the first place where they cross nothing, near the sender
+  // first. Without such a place they are left out.
+  void label(const ScheduledMessage& message) {
+    const ChunkAt chunk = what_is_sent(message.sender.step);
+    const std::string chunks = words_.chunks(chunk, message.sender.step.count);
+    const Line line = line_of(message);
+    const double half = text_width(chunks, kLabelFont) / 2 + kAir, height = kLabelFont + kAir;
+    const double slope = (line.to.y - line.from.y) / std::max(1.0, std::abs(line.to.x - line.from.x));
+    for (int along = 3; along <= 17; ++along) {
+      for (const double side : {-1.0, 1.0}) {
+        const double share = along / 20.0;
+        // The label is as near to its arrow as the arrow's slope allows.
+        const double away = height / 2 + std::min(half * slope, height) + kAir;
+        const Point at{line.from.x + share * (line.to.x - line.from.x),
+                       line.from.y + share * (line.to.y - line.from.y) + side * away};
+        const Point beside{at.x + (half * slope > height ? -side * (half + 2) : 0),
+                           half * slope > height ? at.y - side * away : at.y};
+        const Outline outline{{beside.x - half, beside.y - height / 2},
+                              {beside.x + half, beside.y + height / 2}};
+        if (!is_free(outline, message.sender.time)) continue;
+        labels_[message.sender.time].push_back(outline);
+        canvas_.text({beside.x, beside.y + 0.3 * kLabelFont}, chunks, kLabelFont, "middle",
+                     colour_of(chunk.chunk));
+        ++labelled_;
+        return;
+      }
+    }
+  }
+
+  // Returns whether a place between two times is free of lines and labels.
+  bool is_free(const Outline& place, std::uint32_t time) {
+    if (place.low.y < y(time) + kAir || place.high.y > y(time + 1) - kAir) return false;
+    if (place.low.x < 0) return false;
+    for (RankId rank = 0; rank < ranks_; ++rank) {
+      if (place.low.x < x(rank) + kAir && place.high.x > x(rank) - kAir) return false;
+    }
+    const auto crossed = [&](const Line& line) { return crosses(line.from, line.to, place); };
+    const auto covered = [&](const Outline& label) { return overlap(label, place); };
+    return std::none_of(lines_[time].begin(), lines_[time].end(), crossed) &&
+           std::none_of(labels_[time].begin(), labels_[time].end(), covered);
   }
 
   static std::string place(const ScheduledStep& step) {
@@ -339,7 +418,11 @@ class SchedulePicture {
   Words words_;
   std::uint32_t ranks_, times_;
   double step_;
-  std::uint64_t drawn_ = 0;  // number of messages drawn
+  std::uint64_t drawn_ = 0, labelled_ = 0;  // numbers of messages that are drawn and that have a label
+  bool adds_ = false;                       // whether a drawn message is added
+  std::map<std::uint32_t, std::vector<Line>> lines_;      // arrows, by time
+  std::map<std::uint32_t, std::vector<Outline>> labels_;  // by time
+  double width_ = 0;
   Canvas canvas_;
 };
 

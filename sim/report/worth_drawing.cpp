@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -19,11 +18,8 @@ constexpr double kLeftOfPlot = 70, kPlotWidth = 640, kPlotHeight = 180, kBelowPl
                  kPictureWidth = kLeftOfPlot + kPlotWidth + 30, kFirstPlot = 64, kWidestBar = 34;
 constexpr const char* kGrid = "#e0e0e0";
 constexpr const char* kAxis = "#555555";
-// The colours of Okabe and Ito, which people who are colour-blind tell apart.
-constexpr std::array<const char*, 8> kWorthColours{"#0072b2", "#e69f00", "#009e73", "#d55e00",
-                                                   "#cc79a7", "#56b4e9", "#000000", "#b8a800"};
 
-const char* colour_at(std::size_t number) { return kWorthColours[number % kWorthColours.size()]; }
+const char* colour_at(std::size_t number) { return kDistinctColours[number % kDistinctColours.size()]; }
 
 // Returns whether two lines are about the same time of different runs.
 bool same_subject(const WorthLine& a, const WorthLine& b) {

@@ -11,17 +11,26 @@
 namespace netsim {
 
 // Sets `place` for a switch of a grid whose first coordinate varies fastest. The first two dimensions are a
-// plane; further ones put planes beside and below each other. Returns false for a single dimension, because
-// it is drawn as a cycle.
+// plane, and the third is a slanted stack in each of its places, so that links are beside all switches.
+// Further ones put copies beside and below each other. Returns false for a single dimension, which is a
+// cycle.
 inline bool place_on_grid(std::uint32_t number, std::span<const std::uint32_t> sizes, DrawnAt& place) {
   if (sizes.size() < 2) return false;
-  double unit[2] = {1, 1};
+  constexpr DrawnAt kSlant{0.5, 0.27}, kBetween{0.1, 0.35};
+  const bool deep = sizes.size() > 2;
+  double unit[2] = {deep ? kSlant.x * sizes[2] + kBetween.x : 1, deep ? kSlant.y * sizes[2] + kBetween.y : 1};
   place = {};
   for (std::size_t d = 0; d < sizes.size(); ++d) {
-    (d % 2 == 0 ? place.x : place.y) += unit[d % 2] * (number % sizes[d]);
-    unit[d % 2] *= sizes[d];
-    unit[d % 2] += 1;
+    const std::uint32_t at = number % sizes[d];
     number /= sizes[d];
+    if (d == 2) {
+      place = {place.x + kSlant.x * at, place.y + kSlant.y * at};
+      continue;
+    }
+    const std::size_t axis = d < 2 ? d : 1 - d % 2;
+    (axis == 0 ? place.x : place.y) += unit[axis] * at;
+    unit[axis] *= sizes[d];
+    unit[axis] += 1;
   }
   return true;
 }

@@ -1,13 +1,15 @@
-// Tests that a drawing shows each switch and host once, links in the colours of their rates, and the inside
-// of each kind of host. Rows that are too long state how much is left out.
+// Do drawings show each used switch and host once, links in the colours of rates or rails, and insides of
+// hosts? Long rows are folded, and no line crosses a name.
 #include "sim/report/drawing.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
+#include "sim/report/canvas.h"
+#include "tests/report/picture_check.h"
 #include "tests/topology/build.h"
 
 namespace netsim::drawing_test {
@@ -43,17 +45,25 @@ TEST(Drawing, ColoursRates) {
   const std::string svg = drawing(
       "topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 1, rate: 100 Gbps, uplink_rate: "
       "400 Gbps}");
-  EXPECT_EQ(count(svg, "#7a8aa0"), 3u);
-  EXPECT_EQ(count(svg, "#2b7bba"), 3u);
-  EXPECT_THAT(svg, HasSubstr(">400 Gbps<"));
+  EXPECT_EQ(count(svg, kDistinctColours[0]), 3u);
+  EXPECT_EQ(count(svg, kDistinctColours[1]), 3u);
+  EXPECT_THAT(svg, HasSubstr(">400 Gbps ethernet<"));
 }
 
+// Two of 16 equal pods are drawn, the first and the last, and cores with the same neighbours share a box.
 TEST(Drawing, LeavesOutWhatIsTooMuch) {
   const std::string svg = drawing("topology: {kind: fat_tree, k: 16}");
-  EXPECT_THAT(svg, HasSubstr(">+113<"));  // edges: the first 14 and the last of 128
+  EXPECT_THAT(svg, HasSubstr("2 of 16 equal pods are drawn"));
+  EXPECT_EQ(count(svg, ">+112<"), 2u);  // edges and aggregation switches
+  EXPECT_EQ(count(svg, ">+896<"), 1u);  // hosts
   EXPECT_THAT(svg, HasSubstr(">edge127<"));
   EXPECT_THAT(svg, Not(HasSubstr(">edge64<")));
-  EXPECT_EQ(count(svg, ">8 hosts<"), 15u);
+  EXPECT_EQ(count(svg, ">8 hosts<"), 16u);
+  EXPECT_THAT(svg, HasSubstr(">core56-63<"));
+  const std::string star = drawing("topology: {kind: leaf_spine, leaves: 40, spines: 2, hosts_per_leaf: 2}");
+  EXPECT_THAT(star, HasSubstr(">+17<"));
+  EXPECT_THAT(star, HasSubstr(">leaf39<"));
+  for (const std::string& picture : {svg, star}) EXPECT_EQ(test::faults_of(picture), "");
 }
 
 TEST(Drawing, ShowsTheInsideOfEachKindOfHostOnce) {
@@ -79,37 +89,70 @@ TEST(Drawing, PutsOneTierOnACircleOrWhereTheTopologySays) {
   const std::string placed = draw_cluster(cluster);
   EXPECT_NE(cycle, placed);
   EXPECT_EQ(count(placed, ">host2</text>"), 1u);
-  EXPECT_THAT(placed, HasSubstr("x=\"44.0\""));  // the first, at the margin
 }
 
-// Returns a number among the attributes of an element.
-double attribute(const std::string& element, const std::string& name) {
-  const std::size_t at = element.find(" " + name + "=\"");
-  return at == std::string::npos ? -1 : std::stod(element.substr(at + name.size() + 3));
-}
-
-// Each box lies on the page as a whole, also those of hosts behind few switches on a cycle.
+// Each box and name lies on the page as a whole, none on another, and no line crosses a name or a box. There
+// are so many boxes of switches and hosts.
 TEST(Drawing, KeepsEverythingOnThePage) {
-  for (const char* yaml : {"topology: {kind: jellyfish, switches: 4, hosts_per_switch: 2, degree: 3}",
-                           "topology: {kind: jellyfish, switches: 3, hosts_per_switch: 8, degree: 2}",
-                           "topology: {kind: jellyfish, switches: 40, hosts_per_switch: 1, degree: 3}",
-                           "topology: {kind: torus, sizes: [4, 4]}", "topology: {kind: fat_tree, k: 4}",
-                           "topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}"}) {
-    const std::string svg = drawing(yaml);
-    const std::string page = svg.substr(svg.find("<svg"), svg.find('>', svg.find("<svg")) - svg.find("<svg"));
-    const double width = attribute(page, "width"), height = attribute(page, "height");
-    std::size_t boxes = 0;
-    for (std::size_t at = svg.find("<rect"); at != std::string::npos;
-         at = svg.find("<rect", at + 1), ++boxes) {
-      const std::string box = svg.substr(at, svg.find('>', at) - at);
-      if (box.find(" x=") == std::string::npos) continue;  // the paper
-      EXPECT_GE(attribute(box, "x"), 0) << yaml << box;
-      EXPECT_GE(attribute(box, "y"), 0) << yaml << box;
-      EXPECT_LE(attribute(box, "x") + attribute(box, "width"), width) << yaml << box;
-      EXPECT_LE(attribute(box, "y") + attribute(box, "height"), height) << yaml << box;
-    }
-    EXPECT_GT(boxes, 8U) << yaml;
+  struct Case {
+    const char* yaml;
+    std::size_t boxes;
+  };
+  for (const Case& c :
+       {Case{"topology: {kind: jellyfish, switches: 4, hosts_per_switch: 2, degree: 3}", 4 + 8},
+        Case{"topology: {kind: jellyfish, switches: 3, hosts_per_switch: 8, degree: 2}", 3 + 24},
+        Case{"topology: {kind: jellyfish, switches: 40, hosts_per_switch: 1, degree: 3}", 40 + 40},
+        Case{"topology: {kind: jellyfish, switches: 200, hosts_per_switch: 4, degree: 6}", 128 + 128},
+        Case{"topology: {kind: torus, sizes: [4, 4]}", 16},
+        Case{"topology: {kind: torus, sizes: [3, 3, 3]}", 27},
+        Case{"topology: {kind: torus, sizes: [4, 4, 8], twist: true}", 128},
+        Case{"topology: {kind: torus, sizes: [2, 2, 2, 2]}", 16},
+        Case{"topology: {kind: hyperx, sizes: [6, 6], hosts_per_switch: 2}", 36 + 36},
+        Case{"topology: {kind: dragonfly, p: 2, a: 4, h: 2}", 36 + 36},
+        Case{"topology: {kind: fat_tree, k: 4}", 4 + 8 + 8 + 16},
+        Case{"topology: {kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2}", 4 + 4}}) {
+    const std::string svg = drawing(c.yaml);
+    EXPECT_EQ(test::faults_of(svg), "") << c.yaml;
+    const std::size_t samples = count(svg, ">switch</title>") + count(svg, ">host</title>");
+    EXPECT_EQ(test::PictureParts(svg).boxes.size(), c.boxes + samples) << c.yaml;
   }
+}
+
+// Links between spines and leaves, and hosts' links to them, have one colour for each rail.
+TEST(Drawing, ColoursRails) {
+  const std::string svg =
+      drawing("topology: {kind: rail_optimized, hosts_per_leaf: 2, units: 1, spines: 1}\nhost: dgx_a100\n");
+  for (const char* colour : kDistinctColours) {
+    const std::string line = fmt::format("stroke=\"{}\"", colour);
+    // Two hosts' links, the uplink, the link from GPU to NIC, the sample, and the borders of leaf and NIC.
+    EXPECT_EQ(count(svg, line), 2U + 1 + 1 + 1 + 2) << colour;
+  }
+  EXPECT_THAT(svg, HasSubstr(">rail 7</text>"));
+  EXPECT_THAT(drawing("topology: {kind: fat_tree, k: 4}\nhost: dgx_a100\n"), Not(HasSubstr(">rail ")));
+}
+
+TEST(Drawing, LeavesOutSwitchesThatNoHostNeeds) {
+  const std::string svg = drawing("topology: {kind: fat_tree, k: 4}\nhosts: 3\n");
+  for (const char* name : {">edge0</text>", ">edge1</text>", ">agg0</text>"})
+    EXPECT_THAT(svg, HasSubstr(name));
+  for (const char* name : {">edge2</text>", ">agg2</text>", ">core0</text>"})
+    EXPECT_THAT(svg, Not(HasSubstr(name)));
+  EXPECT_THAT(svg, HasSubstr("left out: 16.<"));  // of 20 switches
+}
+
+TEST(Drawing, PutsOtherFabricsBelowTheHosts) {
+  const std::string svg = drawing(
+      "fabrics:\n  scale_out: {kind: star, hosts: 8}\n  storage: {kind: star, hosts: 8}\nhosts:\n  - {kind: "
+      "dgx_h100, count: 1, storage_nics: 1}\n  - {kind: storage_server, count: 1, fabric: storage}\n");
+  const test::PictureParts parts(svg);
+  const auto top_of = [&](const std::string& name) {
+    for (const test::Rectangle& box : parts.names) {
+      if (box.name == name) return box.top;
+    }
+    return -1.0;
+  };
+  EXPECT_LT(top_of("switch0"), top_of("host0")) << svg.substr(0, 3000);
+  EXPECT_LT(top_of("host0"), top_of("storage/switch0"));
 }
 
 TEST(Drawing, EscapesNames) {

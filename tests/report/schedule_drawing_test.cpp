@@ -10,6 +10,7 @@
 #include "sim/core/text.h"
 #include "tests/collectives/algorithms/algorithm_cases.h"
 #include "tests/collectives/table_plan.h"
+#include "tests/report/picture_check.h"
 
 namespace netsim::schedule_drawing_test {
 namespace {
@@ -97,10 +98,31 @@ TEST(ScheduleTable, LeavesOutWhatIsTooMuch) {
 TEST(SchedulePicture, HasAnArrowForEachMessage) {
   const std::string svg = draw_schedule(schedule("ring", CollectiveKind::all_reduce, 4));
   for (const char* name : {">rank 0</text>", ">rank 3</text>"}) EXPECT_EQ(count(svg, name), 1U) << name;
-  EXPECT_EQ(count(svg, "fill=\"#"), 4U + 12 + 24) << "boxes, triangles, labels";
-  EXPECT_EQ(count(svg, " a3.5 3.5 0 1 0 7 0"), 12U) << "half of the messages are added";
+  EXPECT_EQ(count(svg, "fill=\"#"), 4U + 12 + 24 + 1) << "boxes, triangles, labels, a sample";
+  EXPECT_EQ(count(svg, " a3.5 3.5 0 1 0 7 0"), 12U + 1) << "half of the messages are added; a sample";
   EXPECT_THAT(svg, HasSubstr("time 0, rank 3, thread block 0, step 0: 3+&gt;0"));
   EXPECT_THAT(svg, Not(HasSubstr("left out")));
+}
+
+// No label is on another one or crossed by a line, whatever the algorithm. Most messages have one.
+TEST(SchedulePicture, KeepsLabelsApart) {
+  std::uint64_t messages = 0, left_out = 0;
+  for (const test::AlgorithmCase& c : test::algorithm_cases()) {
+    for (const std::uint32_t ranks : {2U, 5U, 8U, 16U}) {
+      if (!c.suits(ranks)) continue;
+      const PlanSchedule of = schedule(c.algorithm, c.kind, ranks);
+      const std::string svg = draw_schedule(of);
+      EXPECT_EQ(test::faults_of(svg), "") << c.algorithm << " " << ranks;
+      EXPECT_THAT(svg, HasSubstr("time is in steps"));
+      if (ranks > 8) continue;
+      messages += of.messages.size();
+      const std::string without = "without room are left out: ";
+      const std::size_t at = svg.find(without);
+      if (at != std::string::npos) left_out += std::stoul(svg.substr(at + without.size()));
+    }
+  }
+  EXPECT_GT(messages, 1000U);
+  EXPECT_LT(left_out, messages / 4);
 }
 
 TEST(SchedulePicture, IsOfTheFirst64RanksAndTimes) {
