@@ -8,7 +8,7 @@
   const UNITS = {
     time: [["s", 1], ["ms", 1e-3], ["us", 1e-6], ["ns", 1e-9], ["ps", 1e-12]],
     bytes: [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["KB", 1e3], ["B", 1]],
-    bps: [["Tbps", 1e12], ["Gbps", 1e9], ["Mbps", 1e6], ["Kbps", 1e3], ["bps", 1]],
+    bps: [["Tb/s", 1e12], ["Gb/s", 1e9], ["Mb/s", 1e6], ["Kb/s", 1e3], ["b/s", 1]],
   };
 
   // Returns `value` with three significant digits and the unit that makes its number at least 1.
@@ -23,7 +23,7 @@
 
   page.timeText = (seconds) => (seconds === 0 ? "0 s" : scaled(seconds, UNITS.time));
   page.bytesText = (bytes) => (bytes < 1000 ? Math.round(bytes) + " B" : scaled(bytes, UNITS.bytes));
-  page.rateText = (rate) => (rate === 0 ? "0 bps" : scaled(rate, UNITS.bps));
+  page.rateText = (rate) => (rate === 0 ? "0 b/s" : scaled(rate, UNITS.bps));
   page.shareText = (share) => (100 * share).toFixed(1) + " %";
 
   // Returns the function that writes values of a series' unit.
@@ -38,15 +38,16 @@
   const FACTORS = {
     "": 1, "%": 0.01, ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400,
     B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 1024, MiB: 1048576, GiB: 1073741824, TiB: 1099511627776,
-    bps: 1, Kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12, "GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3, "B/s": 1, k: 1e3, M: 1e6, G: 1e9,
+    "b/s": 1, "Kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12, bps: 1, Kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12, "GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3, "B/s": 1, k: 1e3, M: 1e6, G: 1e9,
   };
 
   // Returns the number that a cell's text begins with, in the base unit of its unit, or null where it has none.
   page.numberIn = function (text) {
-    const found = /^\s*(-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(?:\s*([A-Za-z%/]+))?(?=[\s,;(]|$)/.exec(text);
+    const found = /^\s*(-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(\s*)([A-Za-z%/]*)(?=[\s,;(]|$)/.exec(text);
     if (!found) return null;
-    const number = Number(found[1].replace(/,/g, ""));
-    return number * (Object.hasOwn(FACTORS, found[2] || "") ? FACTORS[found[2] || ""] : 1);
+    const [, digits, gap, unit] = found;
+    if (!Object.hasOwn(FACTORS, unit) && gap === "") return null;
+    return Number(digits.replace(/,/g, "")) * (Object.hasOwn(FACTORS, unit) ? FACTORS[unit] : 1);
   };
 
   // Orders cells: numbers by their value, then other texts, then empty cells.

@@ -38,7 +38,7 @@
   page.label = (x, y, text, attributes) => page.svgElement("text", Object.assign({ x, y }, attributes), text);
 
   // Estimates the width of `text` in pixels at a size of 12 pixels.
-  page.widthOf = (text, size) => text.length * 0.56 * (size || 12);
+  page.widthOf = (text, size) => text.length * 0.6 * (size || 12);
 
   // Cuts `text` to a width and marks the cut.
   page.cutText = function (text, width, size) {

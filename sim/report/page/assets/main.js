@@ -49,7 +49,7 @@
   function flows(data) {
     const one = data.flows;
     const texts = one.text && one.text.length ? one.text : [page.flowSentence(one)];
-    return [paragraphs(texts), element("div", { class: "grid two" }, page.flowFigures(one)),
+    return [list(texts), element("div", { class: "grid" }, page.flowFigures(one)),
       one.by_size ? tableIf(one.by_size, "Flows by size") : null];
   }
 
@@ -107,6 +107,7 @@
     { id: "waiting", title: "What the run waits for", has: (d) => d.waiting && d.waiting.length, build: (d) => list(d.waiting) },
     { id: "notes", title: "Notes", has: (d) => d.notes && d.notes.length, build: (d) => list(d.notes) },
     { id: "summary", title: "Results", has: (d) => d.headline && d.headline.length, build: summary },
+    { id: "jobs", title: "Jobs", has: (d) => d.jobs && d.jobs.rows && d.jobs.rows.length, build: (d) => [paragraphs(d.jobs.text), tableIf(d.jobs, "Jobs of the run")] },
     { id: "breakdown", title: "Where the time goes", has: (d) => d.breakdowns && d.breakdowns.length,
       build: (d) => [element("p", {}, "Exposed is communication that no computation of the same GPU hides. Idle is neither computation nor communication."),
         d.breakdowns.map(page.breakdownFigure)] },
@@ -123,7 +124,6 @@
     { id: "scheduling", title: "Scheduling", has: (d) => d.scheduling && d.scheduling.length, build: scheduling },
     { id: "faults", title: "Faults", has: (d) => d.faults && d.faults.rows.length, build: (d) => tableIf(d.faults, "Faults of links, in order of time") },
     { id: "memory", title: "Memory", has: (d) => d.memory && d.memory.length, build: memory },
-    { id: "jobs", title: "Jobs", has: (d) => d.jobs && d.jobs.rows && d.jobs.rows.length, build: (d) => [paragraphs(d.jobs.text), tableIf(d.jobs, "Jobs of the run")] },
     { id: "hints", title: "What more could be shown", has: (d) => d.hints && d.hints.length, build: (d) => hints(d.hints) },
     { id: "repeat", title: "How to repeat the run", has: (d) => d.meta, build: repeat },
   ];

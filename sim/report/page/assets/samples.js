@@ -7,6 +7,12 @@
 
   page.largest = (series) => series.points.reduce((most, point) => Math.max(most, point[1]), 0);
 
+  page.sampleSentence = function (series) {
+    const most = page.largest(series);
+    const first = series.points.find((point) => point[1] === most);
+    return `At most ${page.textOf(series.unit)(most)}, first at ${page.timeText(first[0])}.`;
+  };
+
   // Returns the series by kind, each kind's with the largest values first; equal ones keep their order.
   page.groupSeries = function (all) {
     const kinds = new Map();
@@ -22,7 +28,7 @@
     const write = page.textOf(series.unit);
     const [height, left] = [150, 66];
     const bottom = height - 26;
-    const label = `${series.title}: at most ${write(page.largest(series))}.`;
+    const label = `${series.title}. ${page.sampleSentence(series)}`;
     const svg = page.chart(width, height, label);
     const x = d3.scale.linear().domain(span).range([left, width - 20]);
     const y = d3.scale.linear().domain([0, most || 1]).range([bottom, 10]);
@@ -39,10 +45,9 @@
 
   function figureOf(series, span, most, marks) {
     const write = page.textOf(series.unit);
-    const mean = series.points.reduce((sum, point) => sum + point[1], 0) / Math.max(1, series.points.length);
     const every = Math.ceil(series.points.length / 40);
     return page.figure({ title: series.title + ".",
-      summary: `At most ${write(page.largest(series))}; the mean of ${page.plural(series.points.length, "sample")} is ${write(mean)}.`,
+      summary: page.sampleSentence(series),
       table: { caption: series.title + (every > 1 ? `, every ${every}th sample` : ""), columns: ["time", "value"],
         rows: series.points.filter((_, at) => at % every === 0).map(([s, value]) => [page.timeText(s), write(value)]) },
       draw: (place, width) => draw(series, span, most, marks, place, width) });

@@ -2,6 +2,9 @@
 (function (page) {
   "use strict";
 
+  const MANY = 30;  // rows of a table of which only the first FEW are shown at once
+  const FEW = 15;
+
   const isNumber = (text) => page.numberIn(text) !== null;
 
   // Returns whether the cells of a column are numbers: none is another text, and at least one is a number.
@@ -51,11 +54,18 @@
     const columns = filled.map((at) => given.columns[at]);
     const rows = all.map((row) => filled.map((at) => row[at]));
     const bars = filled.map((at) => (given.bars || {})[at]);
-    const table = { rows, bars, numeric: columns.map((_, at) => page.isNumeric(rows.map((row) => row[at]))) };
+    const table = { rows, bars, numeric: columns.map((_, at) => at > 0 && page.isNumeric(rows.map((row) => row[at]))) };
     const body = page.element("tbody", {});
     const order = rows.map((_, at) => at);
-    const fill = () => body.replaceChildren(...order.map((row) =>
+    let most = rows.length > MANY ? FEW : rows.length;  // rows that are shown; on paper all are
+    const fill = () => body.replaceChildren(...order.slice(0, page.onPaper ? rows.length : most).map((row) =>
       page.element("tr", {}, rows[row].map((text, at) => cell(text, at, table, row)))));
+    const more = most < rows.length && page.element("button", { type: "button", class: "control", onclick: () => {
+      most = rows.length;
+      fill();
+      more.remove();
+    } }, `Show all ${rows.length} rows`);
+    if (more) page.repaints.push(fill);
     let sorted = null;
     table.sort = (index) => {
       const up = !(sorted && sorted.index === index && sorted.up);
@@ -73,7 +83,7 @@
     const whole = page.element("table", {}, page.element("caption", {}, given.caption),
       page.element("thead", {}, page.element("tr", {}, heads)), body);
     return [given.note ? page.element("p", { class: "note" }, given.note) : null,
-      page.scrollRegion(whole, "Table: " + given.caption)];
+      page.scrollRegion(whole, "Table: " + given.caption), more || null];
   };
 
   // Puts `node` into an element that scrolls sideways. Where it must scroll, the keyboard reaches it.

@@ -237,7 +237,7 @@
     draw(place, width) {
       if (this.view.parentNode !== place) place.replaceChildren(this.view, this.tip, this.details);
       const whole = this.layout.height + AXIS;
-      this.seen = page.onPaper ? Math.min(whole, 8000) : Math.min(whole, TALLEST);
+      this.seen = page.onPaper ? Math.min(whole, 8000) : Math.min(whole, TALLEST, Math.max(240, 0.65 * innerHeight));
       this.view.style.height = this.seen + 2 + "px";
       this.space.style.height = whole + "px";
       this.width = Math.max(200, this.view.clientWidth || width);

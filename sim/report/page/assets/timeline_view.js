@@ -64,7 +64,7 @@
       return time < begin ? begin - time : Math.max(0, time - begin - duration);
     };
     const best = distance(next) <= distance(next - 1) ? next : next - 1;
-    return distance(best) <= slack ? best : -1;
+    return boxes.length > 0 && distance(best) <= slack ? best : -1;
   };
 
   const SHORT = { forward: "fwd", backward: "bwd", recompute: "rec", attention: "attn", embedding: "emb", optimizer: "opt",
@@ -112,7 +112,8 @@
   page.busyOf = (track) => track.boxes.reduce((sum, box) => sum + box[1], 0);
   page.tasksOf = (track) => track.boxes.reduce((sum, box) => sum + (box[7] || 1), 0);
 
-  // Lays out tracks below each other: [{track, y, height, heading}], headings where the group changes; returns the height too.
+  // Lays out tracks below each other: [{track, y, height, heading}], and returns the height too. Where the group changes there
+  // is a heading, or only a gap where the labels of the tracks begin with the group.
   page.layTracks = function (tracks, height, heading) {
     const rows = [];
     let y = 0;
@@ -120,8 +121,9 @@
     for (const track of tracks) {
       if (track.group !== group) {
         group = track.group;
-        rows.push({ heading: group, y, height: heading });
-        y += heading;
+        const named = track.label.startsWith(group + ",");
+        if (!named) rows.push({ heading: group, y, height: heading });
+        y += named ? heading / 3 : heading;
       }
       rows.push({ track, y, height });
       y += height;

@@ -30,6 +30,13 @@
     return `The critical path takes ${path.total.text}. Its largest part${named.length > 1 ? "s are" : " is"} ${list}.`;
   };
 
+  // Returns where the text of a bar stands: after it, else before it, else inside. `end` says that it ends at x.
+  page.valuePlace = function (left, right, room, first, last) {
+    if (right + room <= last) return { x: right + 6, end: false };
+    if (left - room >= first) return { x: left - 6, end: true };
+    return { x: left + 8, end: false };
+  };
+
   function draw(bars, extent, sums, label, place, width) {
     const narrow = width < 640;
     const gutter = narrow ? 0 : Math.min(340, 12 + Math.max(...bars.map((bar) => page.widthOf(bar.label, 12.5))));
@@ -46,9 +53,8 @@
       const compute = /^compute/.test(bar.label);
       svg.append(page.rect(left, y, Math.max(1.5, right - left), 18, { class: compute ? "bar-compute outlined" : "bar-other outlined" }));
       if (sums && at + 1 < bars.length) svg.append(page.svgElement("path", { class: "step", d: `M${right} ${y + 18}V${y + step}` }));
-      const room = page.widthOf(text, 11.5) + 8;
-      const after = right + room < width;
-      svg.append(page.label(after ? right + 6 : left - 6, y + 9.5, text, { class: "value" + (after ? "" : " end"), "aria-hidden": "true" }));
+      const place = page.valuePlace(left, right, page.widthOf(text, 11.5) + 8, gutter, width);
+      svg.append(page.label(place.x, y + 9.5, text, { class: "value" + (place.end ? " end" : ""), "aria-hidden": "true" }));
       svg.append(narrow ? page.label(0, y - 5, page.cutText(bar.label, width), { class: "row-label", "aria-hidden": "true" })
         : page.label(gutter - 8, y + 9.5, page.cutText(bar.label, gutter - 8), { class: "row-label end middle", "aria-hidden": "true" }));
     });
