@@ -1,6 +1,7 @@
 // Opens report pages in headless Chromium and prints what it finds as JSON. report_page_browser_test.py runs it with node:
 //   report_page_browser.js MODULES CHROMIUM PAGE...
-// MODULES is a directory node_modules with puppeteer-core and axe-core. Each page is opened at two widths in two themes.
+// MODULES is a directory node_modules with puppeteer-core and axe-core. The first page is opened at two widths in two themes, and
+// so are the others with NETSIM_TEST_SIZE=full; otherwise those are opened wide and light, and narrow and dark.
 "use strict";
 
 const fs = require("node:fs");
@@ -10,8 +11,8 @@ const url = require("node:url");
 const [modules, chromium, ...pages] = process.argv.slice(2);
 const puppeteer = require(path.join(modules, "puppeteer-core"));
 const axe = fs.readFileSync(path.join(modules, "axe-core", "axe.min.js"), "utf8");
-const WIDTHS = [1440, 390];
-const THEMES = ["light", "dark"];
+const FEW = [[1440, "light"], [390, "dark"]];
+const ALL = [[1440, "light"], [1440, "dark"], [390, "light"], [390, "dark"]];
 
 // Returns what the page shows. It runs in the page.
 function look() {
@@ -26,7 +27,6 @@ function look() {
   const sections = [...document.querySelectorAll("main section")];
   const visible = (node) => node.getBoundingClientRect().width > 0;
   return {
-    milliseconds: Number(root.dataset.milliseconds),
     overflow: root.scrollWidth - innerWidth,
     outside: outside.map(text),
     sections: sections.filter((node) => node.getBoundingClientRect().height > 40).map((node) => node.id),
@@ -80,8 +80,8 @@ async function press(page) {
   return found;
 }
 
-// Prints the page as a reader would and returns what is seen then.
-async function print(page) {
+// Prints the page as a reader would, with `pdf` into a file that is dropped, and returns what is seen then.
+async function print(page, pdf) {
   await page.evaluate(() => {
     addEventListener("beforeprint", () => {
       globalThis.printed = { panels: document.querySelectorAll("[role=tabpanel]").length,
@@ -90,9 +90,17 @@ async function print(page) {
     });
   });
   await page.emulateMediaType("print");
-  const pdf = await page.pdf({ format: "A4", printBackground: true });
+  let bytes = 0;
+  if (pdf) bytes = (await page.pdf({ format: "A4", printBackground: true })).length;
+  else await page.evaluate(() => ["beforeprint", "afterprint"].forEach((name) => dispatchEvent(new Event(name))));
   await page.emulateMediaType("screen");
-  return Object.assign(await page.evaluate(() => globalThis.printed), { bytes: pdf.length, after: await page.evaluate(() => document.documentElement.dataset.theme || "") });
+  return Object.assign(await page.evaluate(() => globalThis.printed), { bytes, after: await page.evaluate(() => document.documentElement.dataset.theme || "") });
+}
+
+// Returns the CPU time in ms that the page has taken so far, which does not depend on what else runs on the machine.
+async function computingTime(client) {
+  const { metrics } = await client.send("Performance.getMetrics");
+  return 1000 * metrics.find((metric) => metric.name === "TaskDuration").value;
 }
 
 async function visit(browser, file, width, theme) {
@@ -105,16 +113,17 @@ async function visit(browser, file, width, theme) {
   });
   await page.setViewport({ width, height: width < 500 ? 844 : 900 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }, { name: "prefers-reduced-motion", value: "reduce" }]);
+  const client = await page.createCDPSession();
+  await client.send("Performance.enable", { timeDomain: "threadTicks" });
   await page.goto(url.pathToFileURL(file).href);
   await page.waitForSelector("html[data-rendered]");
-  const found = Object.assign({ width, theme, paper: await page.evaluate(() => getComputedStyle(document.body).backgroundColor) },
+  const found = Object.assign({ width, theme, milliseconds: await computingTime(client), paper: await page.evaluate(() => getComputedStyle(document.body).backgroundColor) },
     await page.evaluate(look));
-  found.violations = await violations(page);
   await page.evaluate(() => document.querySelectorAll("details").forEach((node) => { node.open = true; }));
-  found.opened = await violations(page);
+  found.violations = await violations(page);
   found.openedOverflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   found.keys = await press(page);
-  if (width > 500 && theme === "dark") found.print = await print(page);
+  if (theme === "dark") found.print = await print(page, file === pages[0] && width > 500);
   found.complaints = complaints;
   await page.close();
   return found;
@@ -126,9 +135,8 @@ async function main() {
   try {
     for (const file of pages) {
       found[file] = [];
-      for (const width of WIDTHS) {
-        for (const theme of THEMES) found[file].push(await visit(browser, file, width, theme));
-      }
+      const views = file === pages[0] || process.env.NETSIM_TEST_SIZE === "full" ? ALL : FEW;
+      for (const [width, theme] of views) found[file].push(await visit(browser, file, width, theme));
     }
   } finally {
     await browser.close();

@@ -1,7 +1,7 @@
 """Is report.html, opened in a browser, whole, free of errors, accessible, and does it show the numbers of summary.json?
 
-Headless Chromium opens the pages of small runs at 1440 and 390 pixels, in the light and the dark theme. NETSIM_BINARY names the
-program. Exit code 77 (ctest: skipped) without Chromium, node, puppeteer-core or axe-core. The two packages of npm are looked for
+Headless Chromium opens the pages of small runs at 1440 and 390 pixels, in the light and the dark theme; NETSIM_TEST_SIZE=full adds
+combinations. NETSIM_BINARY names the program. Exit code 77 (ctest: skipped) without Chromium, node, puppeteer-core or axe-core. The two packages of npm are looked for
 in NETSIM_NODE_MODULES, in `npm root -g` and in node_modules of the tree.
 """
 
@@ -18,7 +18,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 DRIVER = pathlib.Path(__file__).with_name("report_page_browser.js")
-MOST_MILLISECONDS = 2000  # until a page is drawn; the fastest of its openings counts, because other tests run beside this one
+MOST_MILLISECONDS = 2000  # CPU time until a page is drawn
 UNITS = {"": 1, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "TFLOP/s": 1, "done": 1}
 
 RUNS = {
@@ -124,7 +124,6 @@ class Pages(unittest.TestCase):
     def test_axe_finds_no_violation(self):
         for _, view in self.each():
             self.assertEqual(view["violations"], [])
-            self.assertEqual(view["opened"], [])
 
     def test_the_headline_has_the_numbers_of_the_summary(self):
         for name, view in self.each():
@@ -162,14 +161,15 @@ class Pages(unittest.TestCase):
     def test_all_is_printed_and_in_the_light_theme(self):
         for name, views in self.pages.items():
             printed = [view["print"] for view in views if "print" in view]
-            self.assertEqual(len(printed), 1)
-            self.assertEqual((printed[0]["theme"], printed[0]["after"]), ("light", ""), name)
-            self.assertEqual(printed[0]["drawn"], printed[0]["panels"], name)
-            self.assertGreater(printed[0]["bytes"], 20_000)
+            self.assertGreater(len(printed), 0)
+            for one in printed:
+                self.assertEqual((one["theme"], one["after"]), ("light", ""), name)
+                self.assertEqual(one["drawn"], one["panels"], name)
+        self.assertGreater(sum(view["print"]["bytes"] for view in self.pages["training"] if "print" in view), 20_000)
 
     def test_pages_open_at_once(self):
         for name, views in self.pages.items():
-            self.assertLess(min(view["milliseconds"] for view in views), MOST_MILLISECONDS, name)
+            self.assertLess(max(view["milliseconds"] for view in views), MOST_MILLISECONDS, name)
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
