@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "sim/core/config.h"
 #include "sim/report/fault_list.h"
 #include "sim/report/link_groups.h"
+#include "sim/report/page/link_map.h"
 #include "sim/report/page/page_sections.h"
 #include "sim/report/screen/collective_text.h"
 #include "sim/report/screen/job_text.h"
@@ -42,6 +44,44 @@ void write_tier(JsonWriter& json, const Results& results, const TierOfLinks& tie
              sum.max_queue > 0 ? screen::short_link_name(results.links[tier.longest_queue].name) : "");
   json.field("ecn_marks", sum.ecn_marks);
   json.seconds("held", sum.paused + sum.credit_stalled);
+}
+
+// Returns a coordinate in tenths of a pixel, so that its text is short.
+double tenths(double pixels) { return std::round(10 * pixels) / 10; }
+// Returns a share of 1 in millionths.
+double millionths(double share) { return std::round(1e6 * share) / 1e6; }
+
+void write_map_node(JsonWriter& json, const LinkMap::Node& node) {
+  json.field("x", tenths(node.x));
+  json.field("y", tenths(node.y));
+  json.field("w", tenths(node.width));
+  json.field("kind", node.kind);
+  json.field("name", node.name);
+}
+
+void write_map(JsonWriter& json, const LinkMap& map) {
+  if (map.lines.empty()) return;
+  json.object("map", [&] {
+    json.field("width", tenths(map.width));
+    json.field("height", tenths(map.height));
+    std::string note;
+    for (const std::string& sentence : map.notes) append_item(note, sentence, " ");
+    if (!note.empty()) json.field("note", note);
+    json.array("nodes", [&] {
+      for (const LinkMap::Node& node : map.nodes) json.object([&] { write_map_node(json, node); });
+    });
+    json.array("links", [&] {
+      for (const LinkMap::Line& line : map.lines) {
+        json.array([&] {
+          for (const std::uint64_t number : {std::uint64_t{line.from}, std::uint64_t{line.to}, line.links})
+            json.value(number);
+          json.value(millionths(line.mean));
+          json.value(millionths(line.maximum));
+          json.value(line.longest_queue);
+        });
+      }
+    });
+  });
 }
 
 // Writes a distribution as points [value, share], at most 100. `unit` is the value of 1.
@@ -162,6 +202,7 @@ void write_links(JsonWriter& json, const PageInput& input) {
     json.array("tiers", [&] {
       for (const TierOfLinks& tier : tiers) json.object([&] { write_tier(json, results, tier); });
     });
+    if (input.view.cluster != nullptr) write_map(json, link_map(*input.view.cluster, results));
   });
 }
 
