@@ -25,7 +25,7 @@
 namespace netsim {
 namespace {
 
-constexpr double kWidth = 1200, kNarrowestPage = 640, kWidestPage = 2400, kUnit = 120;
+constexpr double kWidth = 1200, kNarrowestPage = 640, kWidestPage = 2400, kPlaceUnit = 120;
 constexpr std::size_t kMostPlaced = 128;      // switches of a drawing that is not by tier
 constexpr std::size_t kMostHostKinds = 4;     // number of host kinds whose inside is shown
 constexpr std::size_t kMostSingleHosts = 24;  // with more hosts, those of a switch share a box
@@ -277,7 +277,7 @@ class Picture {
       low = std::min(low, graph_.drawn_at(id)->x);
       high = std::max(high, graph_.drawn_at(id)->x);
     }
-    const double scale = std::min(kUnit, kWidestPage / std::max(1.0, high - low));
+    const double scale = std::min(kPlaceUnit, kWidestPage / std::max(1.0, high - low));
     std::vector<Point> places;
     places.reserve(switches.size());
     for (const NodeId id : switches) {

@@ -1,5 +1,5 @@
-// Groups of ranks that report.html shows as one: the ranks of a pipeline stage, or ranks that follow each
-// other, where a job has too many to show each.
+// RankGroups: ranks that report.html shows as one, where a job has too many to show each. They are the ranks
+// of a pipeline stage, or ranks that follow each other.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct RankGroups {
   std::vector<Group> groups;
 };
 
-// Returns the groups of the first `ranks` ranks of a workload: each rank alone where there are at most
-// `most`, otherwise the stages of its pipeline (the axis "pp"), otherwise at most `most` ranges of ranks.
-// Where there are more than kMostStages stages, some of them that follow each other are one group.
+// Returns the groups of the first `ranks` ranks of a workload. Up to `most` ranks are a group each. More are
+// grouped by stage of the pipeline (the axis "pp"), or without one into at most `most` ranges. Where there
+// are more than kMostStages stages, some of them that follow each other are one group.
 RankGroups rank_groups(const WorkloadDescription& workload, std::uint32_t ranks, std::uint32_t most);
 inline constexpr std::uint32_t kMostStages = 64;
 

@@ -26,8 +26,8 @@ std::string progress_text(const JobResult& job);
 
 // Returns the FLOP/s of a GPU for the model, and their share of the peak; "" where they are unknown.
 std::string throughput_text(const JobResult& job, const JobSummary& summary);
-// Return what is beside a label, or "": the memory of the fullest GPU, the goodput of a job that restarts
-// after failures, and what the task scheduler did.
+// Return what is beside a label, or "". These are the memory of the fullest GPU, the goodput of a job that
+// restarts after failures, and what the task scheduler did.
 std::string memory_text(const JobResult& job);
 std::string recovery_text(const JobResult& job);
 std::string scheduling_text(const JobResult& job);
