@@ -20,6 +20,7 @@ namespace netsim {
 namespace {
 
 constexpr double kMapWidth = 1200, kMapMargin = 40, kMapRow = 110, kMapBox = 90;
+constexpr std::size_t kLongestMapRow = 64;     // boxes in a row that is not folded
 constexpr std::size_t kMostMapSwitches = 512;  // of a map that is not by tier
 
 class MapMaker {
@@ -58,8 +59,32 @@ class MapMaker {
 
   // ---- By tier
 
+  // Returns the rows with a box for each switch and host, or nothing where one of them would be too long.
+  std::optional<TierRows> whole_rows() const {
+    std::map<std::pair<std::size_t, int>, std::vector<TierEntry>>
+        tiers;  // from the top tier of a fabric down
+    for (const NodeId id : parts_.switches())
+      tiers[{parts_.fabric_of(id), -graph_.node(id).tier}].push_back({{id}, {}, 0});
+    std::vector<TierEntry> hosts;
+    const auto count = static_cast<std::uint32_t>(parts_.switches_of_hosts().size());
+    for (std::uint32_t host = 0; host < count; ++host) {
+      if (!parts_.has_router(host) && !parts_.switches_of_hosts()[host].empty())
+        hosts.push_back({{}, {host}, 0});
+    }
+    TierRows all;
+    bool fits = hosts.size() <= kLongestMapRow;
+    for (auto& [place, row] : tiers) {
+      fits = fits && row.size() <= kLongestMapRow;
+      if (place.first > 0 && !hosts.empty()) all.rows.push_back(std::exchange(hosts, {}));
+      all.rows.push_back(std::move(row));
+    }
+    if (!hosts.empty()) all.rows.push_back(std::move(hosts));
+    return fits ? std::optional(std::move(all)) : std::nullopt;
+  }
+
   void place_rows() {
-    const TierRows tiers = rows_of_tiers(parts_);
+    std::optional<TierRows> whole = whole_rows();
+    const TierRows tiers = whole ? std::move(*whole) : rows_of_tiers(parts_);
     map_.notes = tiers.notes;
     double y = kMapMargin;
     for (const std::vector<TierEntry>& row : tiers.rows) {
