@@ -161,16 +161,17 @@ std::string hits_text(const Results& results, const std::vector<HitIterations>& 
 
 std::vector<TableColumn> fault_table(const Results& results, const std::vector<FaultSpan>& spans) {
   TableColumn from{"from", 0, false, {}}, until{"until", 0, false, {}}, where{"where", 0, true, {}},
-      fault{"fault", 0, true, {}}, hit{"iterations hit", 0, true, {}};
+      fault{"fault", 0, true, {}}, lost{"packets lost", 0, false, {}}, hit{"iterations hit", 0, true, {}};
   for (std::size_t i = 0; i < std::min(spans.size(), kMostFaults); ++i) {
     const FaultSpan& span = spans[i];
     from.cells.push_back(human_seconds(to_seconds(span.event.at)));
     until.cells.push_back(span.end == kNever ? "the end" : human_seconds(to_seconds(span.end)));
     where.cells.push_back(results.faults[span.part].name);
     fault.cells.push_back(fault_text(span.event));
+    lost.cells.push_back(fmt::format("{}", results.faults[span.part].lost));
     hit.cells.push_back(hits_text(results, span.hits));
   }
-  return {from, until, where, fault, hit};
+  return {from, until, where, fault, lost, hit};
 }
 
 // Writes the times at which faults begin or end, for timelines and curves.
@@ -279,19 +280,18 @@ void write_faults(JsonWriter& json, const PageInput& input) {
   const Results& results = input.results();
   if (results.faults.empty()) return;
   const std::vector<FaultSpan> spans = fault_spans(results);
-  std::vector<std::string> lines = fault_lines(results.faults, results.simulated);
-  if (lines.size() > kMostFaults) lines.resize(kMostFaults);
+  std::string note;
+  if (spans.size() > kMostFaults) {
+    note =
+        fmt::format("These are the first {} of {} faults. summary.json has all.", kMostFaults, spans.size());
+  }
   for (const JobResult& job : results.jobs) {
     if (const std::string recovery = screen::recovery_text(job); !recovery.empty())
-      lines.push_back(fmt::format("{}: goodput {}", job.name, recovery));
+      append_item(note, fmt::format("{}: goodput {}.", job.name, recovery), " ");
   }
   json.object("faults", [&] {
-    json.list("text", lines);
     write_table(json, fault_table(results, spans));
-    if (spans.size() > kMostFaults) {
-      json.field("note", fmt::format("These are the first {} of {} faults. summary.json has all.",
-                                     kMostFaults, spans.size()));
-    }
+    if (!note.empty()) json.field("note", note);
     json.array("marks", [&] { write_marks(json, results, spans); });
   });
 }
