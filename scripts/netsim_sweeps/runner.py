@@ -56,7 +56,7 @@ class Runner:
     def run(self, key, point):
         """Plays the point and keeps what came out, failures too. The record is written last."""
         folder = self.results.path(f".{key}", f".{os.getpid()}.partial")
-        options = ["--out", str(folder)] if self.tables else []
+        options = ["--out", str(folder), "--report", "no"] if self.tables else []
         code, output, errors = self.netsim(point, "--threads", "1", "--quiet", "--json", "-", *options)
         record = {"point": point.title(), "arguments": point.arguments(), "exit_code": code}
         missing = [name for name in self.tables if not (folder / name).is_file()]

@@ -105,6 +105,7 @@ SimulationSetup setup_of(Options& options) {
   setup.seed = options.seed;
   setup.threads = options.threads;
   setup.output_directory = options.output;
+  setup.report = options.report;
   setup.notes = std::move(run.notes);
   return setup;
 }

@@ -36,6 +36,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   add("out", text()->value_name("DIR"),
       "write summary.json, manifest.json and the tables there; the file of --show-schedule (.svg) and "
       "--write-program (.xml)");
+  add("report", text()->value_name("yes|no"),
+      "write report.html there too, a page that shows the run and works offline (default yes)");
   add("seed", text()->value_name("N"), "seed of all random streams (default 1)");
   add("threads", text()->value_name("N"),
       "threads of the simulation (default: one per core); the results are the same");
@@ -222,6 +224,14 @@ void read_worth(CommandWords& parsed, const std::string& action_name, Options& o
   parsed.operands.clear();
 }
 
+// Reads --report. Like --out it has no effect where nothing is run.
+bool wants_report(const po::variables_map& values) {
+  const std::string given = text_of(values, "report");
+  if (!given.empty() && given != "yes" && given != "no")
+    throw ConfigError("--report: '" + given + "' was given, allowed is yes or no");
+  return given != "no";
+}
+
 // Reads the options that select a plan of an algorithm.
 void read_plan_options(const po::variables_map& values, Options& options) {
   for (const char* name : {"kind", "ranks", "root"}) {
@@ -293,6 +303,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.config = text_of(values, "config");
   options.workload = paths_of(values, "workload");
   options.output = text_of(values, "out");
+  options.report = wants_report(values);
   read_plan_options(values, options);
   if (values.count("set") != 0) read_assignments(values["set"].as<std::vector<std::string>>(), options);
   if (values.count("plugin") != 0) options.plugins = values["plugin"].as<std::vector<std::string>>();
@@ -364,6 +375,7 @@ std::vector<std::string> arguments_of_run(const Options& options) {
   if (options.threads != 0) add("--threads", std::to_string(options.threads));
   if (options.until != kNever) add("--until", format_time(options.until));
   if (!options.output.empty()) add("--out", options.output);
+  if (!options.report) add("--report", "no");
   return words;
 }
 

@@ -44,6 +44,7 @@ struct Options {
   std::vector<std::string> plugins;  // --plugin, in order
   // --out: the directory of a run's files, or the single file; "" = none.
   std::string output;
+  bool report = true;  // --report: the run also writes report.html into `output`
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;        // 0: one for each core
   Time until = kNever;              // simulated time limit; above 0

@@ -40,6 +40,15 @@ Slowdowns statistics(const TogetherQuantiles& millionths) {
   return {millionths.count(), millionths.mean() / 1e6, ratio(50), ratio(95), ratio(99)};
 }
 
+Percentiles percentiles(const TogetherQuantiles& values) {
+  Percentiles all;
+  if (values.count() == 0) return all;
+  constexpr std::uint64_t kPercent = 100;
+  all.reserve(kPercent);
+  for (std::uint64_t percent = 1; percent <= kPercent; ++percent) all.push_back(values.quantile(percent));
+  return all;
+}
+
 }  // namespace
 
 void Recorder::record(const TaskRecord& task) {
@@ -161,6 +170,13 @@ std::vector<PathPort> Recorder::path_ports(JobId job) const {
 Slowdowns Recorder::slowdowns() const { return statistics(TogetherQuantiles(slowdowns_by_size_)); }
 Slowdowns Recorder::slowdowns(std::size_t bin) const {
   return statistics(TogetherQuantiles({&slowdowns_by_size_[bin], 1}));
+}
+
+Percentiles Recorder::flow_time_percentiles() const {
+  return percentiles(TogetherQuantiles({&flow_times_, 1}));
+}
+Percentiles Recorder::slowdown_percentiles() const {
+  return percentiles(TogetherQuantiles(slowdowns_by_size_));
 }
 
 std::uint64_t Recorder::fingerprint(const NetworkCounters& network,

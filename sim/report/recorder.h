@@ -51,6 +51,9 @@ class Recorder {
   std::uint64_t further_collectives() const { return further_collectives_; }
   FlowTimes flow_times() const { return netsim::flow_times(flow_times_); }
   Slowdowns slowdowns() const;
+  // Return the percentiles of the flow completion times in ps, and of the slowdowns in millionths.
+  Percentiles flow_time_percentiles() const;
+  Percentiles slowdown_percentiles() const;
   // Returns the slowdowns of the flows in bin `bin` of kSizeBins.
   Slowdowns slowdowns(std::size_t bin) const;
   // Returns a hash of the end times of all records, whatever their order, and of the given counters.

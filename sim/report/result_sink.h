@@ -47,6 +47,8 @@ struct FinishedRun {
   // Null where netsim is used as a library and the caller describes the run itself. Then there is no
   // summary.json, manifest.json or run.log.
   const RunText* text = nullptr;
+  // The names of the files that this run's sinks may write, summary.json first and manifest.json last.
+  std::vector<std::string> files = {};
 };
 
 // SinkFiles: opens the files of one sink in the run's output directory. A file gets its name when all files

@@ -133,9 +133,10 @@ void ResultSinks::connect(ResultSink& sink, std::tuple<Receivers<Records>...>& r
 
 void ResultSinks::finish(const Results& results, const RunText* text) {
   directory_->require_held();
+  const FinishedRun run{results, text, names_of(sinks_)};
   for (const auto& sink : sinks_) {
     files_->serve(*sink);
-    sink->finish({results, text}, *files_);
+    sink->finish(run, *files_);
   }
   const std::vector<WrittenFile> written = files_->complete();
   directory_->require_held();

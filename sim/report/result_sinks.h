@@ -41,6 +41,8 @@ class ResultSinks {
   bool receives() const {
     return !std::get<Receivers<Record>>(receivers_).empty();
   }
+  // Returns whether the run writes report.html.
+  bool reports() const { return run_.report; }
   // Completes all files. The manifest gets its name first, so that a manifest names every file in the
   // directory, and the summary last. `text` may be null (FinishedRun::text).
   void finish(const Results& results, const RunText* text = nullptr);

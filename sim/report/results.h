@@ -195,6 +195,10 @@ struct Slowdowns {
 // Returns the flow's slowdown in millionths, or 0 where the ideal time is unknown.
 std::int64_t slowdown_millionths(const FlowRecord& flow);
 
+// Percentiles: the quantiles of 1 %, 2 %, ... 100 % of a distribution, for a picture of it. Empty where no
+// file of the run shows them.
+using Percentiles = std::vector<std::int64_t>;
+
 // Upper limits of the flow size bins in bytes. A bin holds the flows that are below its limit and not below
 // the limit before.
 inline constexpr std::array<Bytes, 3> kSizeBins{30 * kKilobyte, 1 * kMegabyte, INT64_MAX};
@@ -241,6 +245,7 @@ struct Results {
   FlowTimes flows;
   Slowdowns slowdowns;
   std::array<Slowdowns, kSizeBins.size()> slowdowns_by_size;
+  Percentiles flow_times_ps, slowdowns_millionths;
   std::optional<QueueStatistics> sampled_queues;  // only if queues are sampled
   FabricSettings knobs;                           // settings of all fabrics
   std::vector<FabricResult> fabrics;              // only where there are several packet fabrics

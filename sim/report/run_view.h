@@ -28,6 +28,7 @@ std::vector<std::string> nic_names(const Cluster& cluster);
 struct RunView {
   OutputParameters output;
   std::vector<JobView> jobs;                // by number; a restarted job is added during the run
+  bool report = true;                       // the run writes report.html
   std::vector<std::string> nic_names = {};  // by GPU, named as in links.csv; GPUs beyond the end have none
   const Cluster* cluster = nullptr;         // outlives the view; null: there is none
   bool queue = false;                       // jobs get their GPUs at their arrival or later

@@ -241,7 +241,7 @@ class ScheduleTable {
 // ---- The picture
 
 constexpr std::uint32_t kMostDrawn = 64;  // limit for ranks, and for times
-constexpr double kMargin = 50, kTop = 56, kRow = 64, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
+constexpr double kSideMargin = 50, kTop = 56, kRankRow = 64, kNarrowest = 16, kWidest = 110, kAllRanks = 1100;
 constexpr double kLabelFont = 9, kAir = 1.5;  // font of labels, and room around them
 constexpr std::uint64_t kMostLabels = 600;
 
@@ -268,11 +268,11 @@ class SchedulePicture {
         times_(std::min(schedule.times, kMostDrawn)),
         step_(std::clamp(kAllRanks / std::max(1U, ranks_ - 1), kNarrowest, kWidest)) {
     for (const ScheduledMessage& message : schedule.messages) drawn_ += is_drawn(message) ? 1 : 0;
-    width_ = std::max(640.0, x(ranks_ - 1) + kMargin);
+    width_ = std::max(640.0, x(ranks_ - 1) + kSideMargin);
   }
 
   std::string draw() {
-    text({kMargin, 24}, schedule_headline(schedule_), 13);
+    text({kSideMargin, 24}, schedule_headline(schedule_), 13);
     draw_ranks();
     for (const ScheduledStep& local : schedule_.local) draw_local(local);
     for (const ScheduledMessage& message : schedule_.messages) {
@@ -293,32 +293,34 @@ class SchedulePicture {
     Point from, to;
   };
 
-  double x(RankId rank) const { return kMargin + 20 + step_ * rank; }
-  double y(std::uint32_t time) const { return kTop + 20 + kRow * time; }
+  double x(RankId rank) const { return kSideMargin + 20 + step_ * rank; }
+  double y(std::uint32_t time) const { return kTop + 20 + kRankRow * time; }
   bool is_drawn(const ScheduledMessage& message) const {
     return message.sender.time < times_ && message.sender.rank < ranks_ && receiver_of(message) < ranks_;
   }
 
   // Writes a line of text, and makes the picture wide enough for it.
   void text(Point at, const std::string& line, double font = kPictureFont) {
-    width_ = std::max(width_, at.x + text_width(line, font) + kMargin);
+    width_ = std::max(width_, at.x + text_width(line, font) + kSideMargin);
     canvas_.text(at, line, font);
   }
 
   double draw_legend() {
     double at = y(times_) + 36;
     const auto line = [&](const std::string& meaning) {
-      text({kMargin + 44, at + 4}, meaning);
+      text({kSideMargin + 44, at + 4}, meaning);
       at += 22;
     };
-    canvas_.arrow({kMargin, at}, {kMargin + 34, at}, colour_of(0), 1.4, Canvas::Head::triangle, "message");
+    canvas_.arrow({kSideMargin, at}, {kSideMargin + 34, at}, colour_of(0), 1.4, Canvas::Head::triangle,
+                  "message");
     line("a message, in the colour of its chunk and with the numbers of its chunks");
     if (adds_) {
-      canvas_.arrow({kMargin, at}, {kMargin + 34, at}, colour_of(0), 1.4, Canvas::Head::plus, "reduction");
+      canvas_.arrow({kSideMargin, at}, {kSideMargin + 34, at}, colour_of(0), 1.4, Canvas::Head::plus,
+                    "reduction");
       line("a message that the receiver adds to its own data");
     }
     if (!schedule_.local.empty()) {
-      canvas_.box({{kMargin + 17, at}, 7}, Style::nic, "", "copy");
+      canvas_.box({{kSideMargin + 17, at}, 7}, Style::nic, "", "copy");
       line("a copy or a sum within the rank");
     }
     line("time is in steps of the schedule, from top to bottom");

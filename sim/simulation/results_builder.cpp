@@ -353,6 +353,10 @@ Results build_results(const RunParts& run, Outcome outcome, Time cut) {
   results.slowdowns = run.recorder.slowdowns();
   for (std::size_t bin = 0; bin < kSizeBins.size(); ++bin)
     results.slowdowns_by_size[bin] = run.recorder.slowdowns(bin);
+  if (run.sinks != nullptr && run.sinks->reports()) {
+    results.flow_times_ps = run.recorder.flow_time_percentiles();
+    results.slowdowns_millionths = run.recorder.slowdown_percentiles();
+  }
   if (run.sampler != nullptr && run.output.sample.queues) results.sampled_queues = run.sampler->queues();
   for (JobId job = 0; job < run.jobs.size(); ++job)
     results.jobs.push_back(job_result(run, job, results.simulated));

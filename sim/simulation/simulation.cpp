@@ -115,6 +115,7 @@ void Simulation::open_outputs() {
   if (!setup_.output_directory.empty()) {
     RunView run;
     run.output = system_.output();
+    run.report = setup_.report;
     for (const JobDescription& job : jobs) run.jobs.push_back({job.name, job.source.get()});
     run.nic_names = nic_names(cluster);
     run.cluster = &cluster;

@@ -41,6 +41,7 @@ struct SimulationSetup {
   std::uint64_t seed = 1;
   std::uint32_t threads = 0;       // 0: one for each core
   std::string output_directory;    // "": no files
+  bool report = true;              // report.html is one of these files
   std::vector<std::string> notes;  // for Results::notes, from the reader of the configuration
 };
 

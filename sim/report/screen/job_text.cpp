@@ -15,6 +15,7 @@ namespace netsim::screen {
 namespace {
 
 constexpr std::size_t kBarWidth = 40, kBesideBar = 41;
+constexpr std::size_t kJobIndent = 19;
 constexpr std::size_t kShownJobs = 100;  // rows of the table of jobs; jobs.csv has all
 
 // Returns "-" for a missing value, such as those of a job that ended no iteration.
@@ -55,30 +56,6 @@ std::string states_text(const Results& results) {
   return text;
 }
 
-// Writes the means over all jobs that are done, and how much of the cluster was held. Only runs in which jobs
-// wait for GPUs have these lines.
-void management(Text out, const Results& results) {
-  if (results.uses.empty()) return;
-  double jct = 0, queued = 0, slowdown = 0, held = 0, pauses = 0;
-  std::size_t done = 0;
-  for (const JobResult& job : results.jobs) {
-    held += to_seconds(job.held()) * static_cast<double>(job.gpu_count());
-    if (!job.done) continue;
-    ++done;
-    jct += to_seconds(job.end - job.arrival);
-    queued += to_seconds(job.queued());
-    slowdown += job.slowdown().value_or(1);
-    pauses += job.pauses;
-  }
-  const double all = to_seconds(results.simulated) * results.gpus;
-  if (done == 0 || all <= 0) return;
-  const auto mean = [&](double sum) { return sum / static_cast<double>(done); };
-  fmt::format_to(out, "\n  {} of {} jobs done; {:.1f} % of the GPU time was held until {}\n", done,
-                 results.jobs.size(), 100 * held / all, human_seconds(to_seconds(results.simulated)));
-  fmt::format_to(out, "  means: job time {}, queued {}, slowdown {:.2f}, {:.2f} pauses\n",
-                 human_seconds(mean(jct)), human_seconds(mean(queued)), mean(slowdown), mean(pauses));
-}
-
 }  // namespace
 
 void header(Text out, const Results& results, const JobResult& job) {
@@ -87,15 +64,13 @@ void header(Text out, const Results& results, const JobResult& job) {
                  all ? to_string(results.outcome) : job.state());
 }
 
-void jobs(Text out, const Results& results, std::size_t width) {
-  fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), states_text(results));
+std::vector<TableColumn> job_table(const Results& results, std::size_t most) {
   TableColumn name{"job", 0, true, {}}, gpus{"GPUs", 2, false, {}}, arrival{"arrival", 3, false, {}},
       time{"job time", 0, false, {}}, iteration{"iteration", 1, false, {}}, compute{"compute", 4, false, {}},
       exposed{"exposed", 2, false, {}}, idle{"idle", 5, false, {}}, queued{"queued", 2, false, {}},
       begin{"begin", 2, false, {}}, slowdown{"slowdown", 1, false, {}}, held{"GPU time", 3, false, {}},
       state{"", 0, true, {}};
-  const std::size_t shown = std::min(results.jobs.size(), kShownJobs);
-  for (const JobResult& job : std::span(results.jobs).first(shown)) {
+  for (const JobResult& job : std::span(results.jobs).first(std::min(results.jobs.size(), most))) {
     const JobSummary summary = summarise(job);
     name.cells.push_back(printable(job.name));
     gpus.cells.push_back(fmt::format("{}", job.gpu_count()));
@@ -112,17 +87,46 @@ void jobs(Text out, const Results& results, std::size_t width) {
     idle.cells.push_back(human_seconds(summary.idle_s));
     state.cells.push_back(job.done ? "" : job.state());
   }
+  if (!results.uses.empty())
+    return {name, gpus, arrival, queued, begin, time, slowdown, held, iteration, state};
   std::vector<TableColumn> table{name, gpus, arrival, time, iteration, compute, exposed, idle, state};
-  if (!results.uses.empty()) {
-    table = {name, gpus, arrival, queued, begin, time, slowdown, held, iteration, state};
-  } else if (std::any_of(results.jobs.begin(), results.jobs.end(),
-                         [](const JobResult& job) { return job.queued() > 0; })) {
+  if (std::any_of(results.jobs.begin(), results.jobs.end(),
+                  [](const JobResult& job) { return job.queued() > 0; })) {
     table.insert(table.begin() + 3, queued);
   }
-  fmt::format_to(out, "{}", text_table(std::move(table), 2, width));
-  if (shown < results.jobs.size())
-    fmt::format_to(out, "  and {} more, in jobs.csv (--out)\n", results.jobs.size() - shown);
-  management(out, results);
+  return table;
+}
+
+std::vector<std::string> management_lines(const Results& results) {
+  if (results.uses.empty()) return {};
+  double jct = 0, queued = 0, slowdown = 0, held = 0, pauses = 0;
+  std::size_t done = 0;
+  for (const JobResult& job : results.jobs) {
+    held += to_seconds(job.held()) * static_cast<double>(job.gpu_count());
+    if (!job.done) continue;
+    ++done;
+    jct += to_seconds(job.end - job.arrival);
+    queued += to_seconds(job.queued());
+    slowdown += job.slowdown().value_or(1);
+    pauses += job.pauses;
+  }
+  const double all = to_seconds(results.simulated) * results.gpus;
+  if (done == 0 || all <= 0) return {};
+  const auto mean = [&](double sum) { return sum / static_cast<double>(done); };
+  return {fmt::format("{} of {} jobs done; {:.1f} % of the GPU time was held until {}", done,
+                      results.jobs.size(), 100 * held / all, human_seconds(to_seconds(results.simulated))),
+          fmt::format("means: job time {}, queued {}, slowdown {:.2f}, {:.2f} pauses",
+                      human_seconds(mean(jct)), human_seconds(mean(queued)), mean(slowdown), mean(pauses))};
+}
+
+void jobs(Text out, const Results& results, std::size_t width) {
+  fmt::format_to(out, "{} jobs: {}\n\n", results.jobs.size(), states_text(results));
+  fmt::format_to(out, "{}", text_table(job_table(results, kShownJobs), 2, width));
+  if (kShownJobs < results.jobs.size())
+    fmt::format_to(out, "  and {} more, in jobs.csv (--out)\n", results.jobs.size() - kShownJobs);
+  const std::vector<std::string> lines = management_lines(results);
+  if (!lines.empty()) fmt::format_to(out, "\n");
+  for (const std::string& line : lines) fmt::format_to(out, "  {}\n", line);
 }
 
 void job_headline(Text out, const JobResult& job, const JobSummary& summary) {
@@ -131,39 +135,41 @@ void job_headline(Text out, const JobResult& job, const JobSummary& summary) {
   fmt::format_to(out, "\n");
   if (summary.jct_s && job.iterations != 1)
     fmt::format_to(out, "  job time         {}\n", human_seconds(*summary.jct_s));
-  if (summary.tflops_per_gpu && job.model_flops > 0) {
-    fmt::format_to(out, "  throughput       {:.1f} TFLOP/s per GPU", *summary.tflops_per_gpu);
-    if (job.peak_flops > 0) {
-      fmt::format_to(out, ", {:.1f} % of the peak of {:.0f}",
-                     100 * *summary.tflops_per_gpu * 1e12 / job.peak_flops, job.peak_flops * 1e-12);
-    }
-    fmt::format_to(out, "\n");
+  if (const std::string text = throughput_text(job, summary); !text.empty())
+    fmt::format_to(out, "  throughput       {}\n", text);
+}
+
+std::string throughput_text(const JobResult& job, const JobSummary& summary) {
+  if (!summary.tflops_per_gpu || job.model_flops <= 0) return {};
+  std::string text = fmt::format("{:.1f} TFLOP/s per GPU", *summary.tflops_per_gpu);
+  if (job.peak_flops > 0) {
+    text += fmt::format(", {:.1f} % of the peak of {:.0f}",
+                        100 * *summary.tflops_per_gpu * 1e12 / job.peak_flops, job.peak_flops * 1e-12);
   }
+  return text;
 }
 
-void memory(Text out, const JobResult& job, std::size_t width) {
-  if (!job.memory) return;
+std::string memory_text(const JobResult& job) {
+  if (!job.memory) return {};
   const JobMemory& memory = *job.memory;
-  const std::string text =
-      fmt::format("rank {} at {}{}: {}", memory.rank, human_seconds(to_seconds(memory.time - job.begin)),
-                  of_capacity(memory.capacity), memory.use.text());
-  fmt::format_to(out, "  memory           {}\n", wrapped(text, 19, 19, width));
+  return fmt::format("rank {} at {}{}: {}", memory.rank, human_seconds(to_seconds(memory.time - job.begin)),
+                     of_capacity(memory.capacity), memory.use.text());
 }
 
-void recovery(Text out, const JobResult& job, std::size_t width) {
-  if (!job.recovery) return;
+std::string recovery_text(const JobResult& job) {
+  if (!job.recovery) return {};
   const JobRecovery& r = *job.recovery;
   const auto text = [](Time time) { return human_seconds(to_seconds(time)); };
   std::string parts =
       fmt::format("{:.1f} % of {}: {} restarts, {} of work lost, {} down, {} waiting for storage",
                   100 * r.goodput(), text(r.whole), r.restarts, text(r.lost), text(r.down), text(r.io));
   if (r.paused > 0) parts += fmt::format(", {} paused", text(r.paused));
-  fmt::format_to(out, "  goodput          {}\n", wrapped(parts, 19, 19, width));
+  return parts;
 }
 
-void scheduling(Text out, const JobResult& job, std::size_t width) {
+std::string scheduling_text(const JobResult& job) {
   const SchedulingSummary& s = job.scheduling;
-  if (s.scheduler.empty()) return;
+  if (s.scheduler.empty()) return {};
   const auto time = [](Time sum) { return human_seconds(to_seconds(sum)); };
   std::string text = fmt::format("{}: {} communications in {} parts", s.scheduler, s.launches, s.parts);
   if (s.fused > 0) text += fmt::format(", {} of them fused", s.fused);
@@ -172,7 +178,15 @@ void scheduling(Text out, const JobResult& job, std::size_t width) {
     text += fmt::format("; {} were held, in sum {} by the scheduler and {} by the agreement on an order",
                         s.held, time(s.held_by_scheduler), time(s.held_by_agreement));
   }
-  fmt::format_to(out, "  scheduling       {}\n", wrapped(text, 19, 19, width));
+  return text;
+}
+
+void job_details(Text out, const JobResult& job, std::size_t width) {
+  const std::pair<const char*, std::string> lines[] = {
+      {"memory", memory_text(job)}, {"goodput", recovery_text(job)}, {"scheduling", scheduling_text(job)}};
+  for (const auto& [label, text] : lines) {
+    if (!text.empty()) labelled(out, label, text, width, kJobIndent);
+  }
 }
 
 void breakdown(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {

@@ -2,34 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
 #include "sim/core/text.h"
-#include "sim/report/link_groups.h"
 
 namespace netsim::screen {
 namespace {
-
-// Returns the rates of a tier's links: "200 Gb/s", or "100 to 200 Gb/s" where they differ.
-std::string rates_text(const TierOfLinks& tier) {
-  const auto gigabits = [](BitRate rate) { return static_cast<double>(rate) * 1e-9; };
-  const std::string most = fmt::format("{:.0f} Gb/s", gigabits(tier.most_rate));
-  return tier.least_rate == tier.most_rate ? most
-                                           : fmt::format("{:.0f} to {}", gigabits(tier.least_rate), most);
-}
-
-// Returns the name of a link, without the second name of a host that has both ends:
-// "host0/gpu0->nvswitch".
-std::string short_link_name(const std::string& name) {
-  const std::size_t arrow = name.find("->"), slash = name.find('/');
-  if (arrow == std::string::npos || slash == std::string::npos || slash > arrow) return printable(name);
-  const std::string host = name.substr(0, slash + 1);
-  const bool inside = name.compare(arrow + 2, host.size(), host) == 0;
-  return printable(inside ? name.substr(0, arrow + 2) + name.substr(arrow + 2 + host.size()) : name);
-}
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string slowdown_text(const Slowdowns& slowdowns) {
   return fmt::format("mean {:.2f}, p50 {:.2f}, p95 {:.2f}, p99 {:.2f}", slowdowns.mean, slowdowns.p50,
@@ -45,6 +25,23 @@ std::string bin_name(std::size_t bin) {
 
 }  // namespace
 
+std::string rates_text(const TierOfLinks& tier) {
+  const auto gigabits = [](BitRate rate) { return static_cast<double>(rate) * 1e-9; };
+  const std::string most = fmt::format("{:.0f} Gb/s", gigabits(tier.most_rate));
+  return tier.least_rate == tier.most_rate ? most
+                                           : fmt::format("{:.0f} to {}", gigabits(tier.least_rate), most);
+}
+
+std::string short_link_name(const std::string& name) {
+  const std::size_t arrow = name.find("->"), slash = name.find('/');
+  if (arrow == std::string::npos || slash == std::string::npos || slash > arrow) return printable(name);
+  const std::string host = name.substr(0, slash + 1);
+  const bool inside = name.compare(arrow + 2, host.size(), host) == 0;
+  return printable(inside ? name.substr(0, arrow + 2) + name.substr(arrow + 2 + host.size()) : name);
+}
+
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
 void links(Text out, const Results& results, std::size_t width) {
   const std::vector<TierOfLinks> tiers = tiers_of_links(results);
   if (tiers.empty()) return;
@@ -59,8 +56,8 @@ void links(Text out, const Results& results, std::size_t width) {
     count.cells.push_back(fmt::format("{}", tier.links));
     kind.cells.emplace_back(to_string(tier.kind));
     rate.cells.push_back(rates_text(tier));
-    mean.cells.push_back(percent(tier.mean_utilisation));
-    most.cells.push_back(percent(tier.most_utilisation));
+    mean.cells.push_back(percent_text(tier.mean_utilisation));
+    most.cells.push_back(percent_text(tier.most_utilisation));
     busiest.cells.push_back(short_link_name(results.links[tier.busiest].name));
     carried.cells.push_back(human_bytes(static_cast<double>(c.wire_bytes)));
     queue.cells.push_back(human_bytes(static_cast<double>(c.max_queue)));
@@ -133,7 +130,7 @@ void network(Text out, const Results& results, std::size_t width) {
   if (!results.splits.splitter.empty()) labelled(out, "splits", splits_text(results.splits), width);
 }
 
-void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
+std::vector<TableColumn> slowdown_table(const Results& results) {
   TableColumn size{"slowdown of flows", 0, true, {}}, flows{"flows", 1, false, {}},
       mean{"mean", 0, false, {}}, p50{"p50", 0, false, {}}, p95{"p95", 2, false, {}},
       p99{"p99", 0, false, {}};
@@ -149,8 +146,25 @@ void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
     if (results.slowdowns_by_size[bin].count > 0) add(bin_name(bin), results.slowdowns_by_size[bin]);
   }
   if (size.cells.size() > 1) add("all", results.slowdowns);
-  if (size.cells.empty()) return;
-  fmt::format_to(out, "\n{}\n", text_table({size, flows, mean, p50, p95, p99}, 2, width));
+  return {size, flows, mean, p50, p95, p99};
+}
+
+void slowdowns_by_size(Text out, const Results& results, std::size_t width) {
+  std::vector<TableColumn> table = slowdown_table(results);
+  if (!table.front().cells.empty()) fmt::format_to(out, "\n{}\n", text_table(std::move(table), 2, width));
+}
+
+std::string flows_done_text(const Results& results) {
+  const NetworkCounters& n = results.network;
+  return fmt::format("{} done", n.flows_done) +
+         (n.flows_done < n.flows_started ? fmt::format(" of {} that began", n.flows_started) : "");
+}
+
+std::string throughput_text(const Results& results) {
+  const NetworkCounters& n = results.network;
+  const double bytes = static_cast<double>(n.bytes_delivered);
+  return fmt::format("{:.1f} Gb/s of payload{}, {} in all", bytes * 8e-9 / to_seconds(results.simulated),
+                     n.flows_done < n.flows_started ? " in complete flows" : "", human_bytes(bytes));
 }
 
 }  // namespace netsim::screen

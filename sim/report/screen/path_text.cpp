@@ -27,7 +27,29 @@ std::string at_sender(const Results& results) {
   return text;
 }
 
-// Returns the parts of the critical paths of all iterations together, the largest first.
+// Writes the ports that took most of the iterations' critical paths.
+void path_ports(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
+  constexpr std::size_t kPorts = 5;
+  if (job.path_ports.empty()) return;
+  TableColumn name{"ports on it", 0, true, {}}, time{"time", 0, false, {}},
+      transmission{"transmission", 3, false, {}}, queueing{"queueing", 0, false, {}},
+      paused{"held back", 1, false, {}}, without{"without it, at least", 2, false, {}};
+  const double iterations = static_cast<double>(job.paths.size());
+  const auto mean = [iterations](Time all) { return to_seconds(all) / iterations; };
+  for (std::size_t i = 0; i < std::min(kPorts, job.path_ports.size()); ++i) {
+    const auto& [port, steps, delay] = job.path_ports[i];
+    name.cells.push_back(printable(port));
+    time.cells.push_back(human_seconds(mean(delay.sum())));
+    transmission.cells.push_back(human_seconds(mean(delay.transmission)));
+    queueing.cells.push_back(human_seconds(mean(delay.queueing)));
+    paused.cells.push_back(human_seconds(mean(delay.paused)));
+    without.cells.push_back(human_seconds(*summary.iteration_time_s - mean(delay.sum())));
+  }
+  fmt::format_to(out, "\n{}", text_table({name, time, transmission, queueing, paused, without}, 2, width));
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, Time>> path_parts(const Results& results, const JobResult& job) {
   std::vector<std::pair<std::string, Time>> parts{
       {"compute", 0},          {"library latency", 0},    {"transmission", 0},     {"propagation", 0},
@@ -67,29 +89,6 @@ std::string share_text(const PathShare& share) {
                      message ? "message" : to_string(share.collective), printable(share.name),
                      to_string(share.stream));
 }
-
-// Writes the ports that took most of the iterations' critical paths.
-void path_ports(Text out, const JobResult& job, const JobSummary& summary, std::size_t width) {
-  constexpr std::size_t kPorts = 5;
-  if (job.path_ports.empty()) return;
-  TableColumn name{"ports on it", 0, true, {}}, time{"time", 0, false, {}},
-      transmission{"transmission", 3, false, {}}, queueing{"queueing", 0, false, {}},
-      paused{"held back", 1, false, {}}, without{"without it, at least", 2, false, {}};
-  const double iterations = static_cast<double>(job.paths.size());
-  const auto mean = [iterations](Time all) { return to_seconds(all) / iterations; };
-  for (std::size_t i = 0; i < std::min(kPorts, job.path_ports.size()); ++i) {
-    const auto& [port, steps, delay] = job.path_ports[i];
-    name.cells.push_back(printable(port));
-    time.cells.push_back(human_seconds(mean(delay.sum())));
-    transmission.cells.push_back(human_seconds(mean(delay.transmission)));
-    queueing.cells.push_back(human_seconds(mean(delay.queueing)));
-    paused.cells.push_back(human_seconds(mean(delay.paused)));
-    without.cells.push_back(human_seconds(*summary.iteration_time_s - mean(delay.sum())));
-  }
-  fmt::format_to(out, "\n{}", text_table({name, time, transmission, queueing, paused, without}, 2, width));
-}
-
-}  // namespace
 
 void critical_path(Text out, const Results& results, const JobResult& job, const JobSummary& summary,
                    std::size_t width) {

@@ -16,18 +16,9 @@ namespace netsim {
 namespace screen {
 namespace {
 
-// Bytes count when their flow is complete.
-std::string throughput_text(const Results& results) {
-  const NetworkCounters& n = results.network;
-  const double bytes = static_cast<double>(n.bytes_delivered);
-  return fmt::format("{:.1f} Gb/s of payload{}, {} in all", bytes * 8e-9 / to_seconds(results.simulated),
-                     n.flows_done < n.flows_started ? " in complete flows" : "", human_bytes(bytes));
-}
-
 // Writes the results of a run without computation: the flows, then the network.
 void traffic(Text out, const Results& results, std::size_t width) {
   constexpr std::size_t kIndent = 19;
-  const NetworkCounters& n = results.network;
   const auto line = [&](const char* label, const std::string& text) {
     labelled(out, label, text, width, kIndent);
   };
@@ -39,9 +30,7 @@ void traffic(Text out, const Results& results, std::size_t width) {
   }
   collectives(out, results, width);
   if (!results.packet_network) return;
-  line("flows",
-       fmt::format("{} done", n.flows_done) +
-           (n.flows_done < n.flows_started ? fmt::format(" of {} that began", n.flows_started) : ""));
+  line("flows", flows_done_text(results));
   if (results.flows.count > 0) line("completion time", completion_times(results.flows));
   slowdowns_by_size(out, results, width);
   if (results.simulated > 0) line("throughput", throughput_text(results));
@@ -60,9 +49,7 @@ void details_of_jobs(Text out, const Results& results, std::size_t width) {
     const bool has_path = !job.paths.empty() && paths < kMostPaths;
     if (!job.memory && !job.recovery && job.scheduling.scheduler.empty() && !has_path) continue;
     fmt::format_to(out, "\n  {}\n", printable(job.name));
-    memory(out, job, width);
-    recovery(out, job, width);
-    scheduling(out, job, width);
+    job_details(out, job, width);
     if (!has_path) continue;
     critical_path(out, results, job, summarise(job), width);
     ++paths;
@@ -79,9 +66,7 @@ void training(Text out, const Results& results, std::size_t width) {
   const JobSummary summary = summarise(job);
   header(out, results, job);
   job_headline(out, job, summary);
-  memory(out, job, width);
-  recovery(out, job, width);
-  scheduling(out, job, width);
+  job_details(out, job, width);
   breakdown(out, job, summary, width);
   critical_path(out, results, job, summary, width);
 }

@@ -1,0 +1,86 @@
+// Figures of the report page: a title, a sentence that says what is seen, the drawing, and its numbers as a table.
+(function (page) {
+  "use strict";
+
+  const drawn = [];
+
+  // Makes a figure. `given` has "title", "summary" (a sentence; the text alternative), "draw(place, width)", which fills an
+  // element of that width, and may have "legend", "table" (as page.table takes it), "controls" and "note".
+  page.figure = function (given) {
+    const place = page.element("div", { class: "drawing" });
+    const table = given.table && page.element("details", {}, page.element("summary", {}, "The numbers of this figure as a table"),
+      page.table(given.table));
+    const figure = page.element("figure", {},
+      page.element("figcaption", {}, page.element("strong", {}, given.title), " ", given.summary),
+      given.controls, given.legend, place, given.note ? page.element("p", { class: "note" }, given.note) : null, table);
+    drawn.push({ place, draw: given.draw, width: 0 });
+    return figure;
+  };
+
+  // Draws all figures whose width has changed since; with `all`, every figure.
+  page.drawFigures = function (all) {
+    for (const one of drawn) {
+      const width = Math.floor(one.place.getBoundingClientRect().width);
+      if (width === 0 || (!all && width === one.width)) continue;
+      one.width = width;
+      one.draw(one.place, width);
+    }
+  };
+
+  // Makes the root of a chart. `label` is its text alternative.
+  page.chart = function (width, height, label) {
+    return page.svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "chart" });
+  };
+
+  page.rect = (x, y, width, height, attributes) =>
+    page.svgElement("rect", Object.assign({ x, y, width: Math.max(0, width), height }, attributes));
+
+  page.label = (x, y, text, attributes) => page.svgElement("text", Object.assign({ x, y }, attributes), text);
+
+  // Estimates the width of `text` in pixels at a size of 12 pixels.
+  page.widthOf = (text, size) => text.length * 0.6 * (size || 12);
+
+  // Cuts `text` to a width and marks the cut.
+  page.cutText = function (text, width, size) {
+    const most = Math.floor(width / page.widthOf("x", size));
+    return text.length <= most ? text : text.slice(0, Math.max(1, most - 1)) + "\u2026";
+  };
+
+  // Makes the legend of categories: a sample of colour and pattern beside each name.
+  page.legend = function (categories) {
+    return page.element("ul", { class: "legend", "aria-label": "Legend" }, categories.map(({ name, fill }) =>
+      page.element("li", {}, page.svgElement("svg", { width: 22, height: 14, "aria-hidden": "true" },
+        page.rect(0.5, 0.5, 21, 13, { fill, class: "outlined" })), name)));
+  };
+
+  page.fillOf = (style) => `url(#fill-${style.key})`;
+
+  // Draws an axis of D3 into `svg` at (x, y). `write` makes the text of a tick.
+  page.axis = function (svg, scale, orient, x, y, ticks, write, length) {
+    const axis = d3.svg.axis().scale(scale).orient(orient).tickValues(ticks).tickFormat(write).innerTickSize(-length).outerTickSize(0)
+      .tickPadding(6);
+    d3.select(svg).append("g").attr("class", "axis").attr("transform", `translate(${x},${y})`).call(axis);
+  };
+
+  // Returns at most `count` ticks of a scale; of a logarithmic one, powers of ten only where there are several.
+  page.ticksOf = function (scale, count, logarithmic) {
+    if (!logarithmic) return scale.ticks(count);
+    const all = scale.ticks();
+    const powers = all.filter((value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9);
+    const ticks = powers.length >= 2 ? powers : all;
+    return ticks.filter((_, at) => at % Math.ceil(ticks.length / count) === 0);
+  };
+
+  // Draws the faults of the run as lines at their times. Those outside of the scale's domain are left out.
+  page.drawMarks = function (svg, marks, scale, top, bottom) {
+    const [first, last] = scale.domain();
+    for (const mark of marks || []) {
+      if (mark.s < first || mark.s > last) continue;
+      const x = scale(mark.s);
+      svg.append(page.svgElement("g", { class: "fault" },
+        page.svgElement("title", {}, mark.text + ": " + mark.label),
+        page.svgElement("path", { d: `M${x} ${top}V${bottom}` }),
+        page.svgElement("path", { class: "flag", d: `M${x} ${top}l5 4l-5 4z` })));
+    }
+  };
+})(globalThis.netsimPage = globalThis.netsimPage || {});

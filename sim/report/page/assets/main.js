@@ -1,0 +1,236 @@
+// The sections of the page in their order, the table of contents, the theme, and printing.
+(function (page) {
+  "use strict";
+
+  const element = (...given) => page.element(...given);
+  page.onPaper = false;
+  page.repaints = [];  // what is drawn on canvases and has to follow a change of the theme
+
+  const paragraphs = (texts) => (texts || []).map((text) => element("p", {}, text));
+  const list = (texts) => element("ul", {}, texts.map((text) => element("li", {}, text)));
+  const marksOf = (data) => (data.faults && data.faults.marks) || [];
+
+  function tableIf(given, caption) {
+    return given.columns && given.rows && given.rows.length ? page.table(Object.assign({ caption }, given)) : null;
+  }
+
+  function headline(data) {
+    return element("dl", { class: "headline" }, data.headline.map((one) => {
+      const value = one.value && typeof one.value === "object" ? one.value : one;
+      const raw = value.s ?? value.value;
+      return element("div", {}, element("dt", {}, one.label),
+        element("dd", { "data-summary": one.summary || null, "data-value": raw ?? null, class: value.text.length > 24 ? "long" : null }, value.text));
+    }));
+  }
+
+  // Returns the sentences that say in short what the sections below show, each with the id of its section.
+  page.shortSentences = function (data) {
+    const found = [];
+    const add = (id, text) => found.push({ id, text });
+    if (data.kind === "traffic" && data.flows) add("flows", page.flowSentence(data.flows));
+    for (const one of data.breakdowns || []) add("breakdown", ((data.breakdowns.length > 1) ? one.job + ": " : "") + page.breakdownSentence(one));
+    for (const one of data.paths || []) add("path", ((data.paths.length > 1) ? one.job + ": " : "") + page.pathSentence(one));
+    if (data.links && data.links.tiers && data.links.tiers.length) add("links", page.tierSentence(data.links.tiers));
+    if (data.kind !== "traffic" && data.flows) add("flows", page.flowSentence(data.flows));
+    if (data.faults && data.faults.rows.length) add("faults", `${page.plural(data.faults.rows.length, "fault")} of links ${data.faults.rows.length === 1 ? "was" : "were"} configured.`);
+    return found;
+  };
+
+  function summary(data) {
+    const short = page.shortSentences(data);
+    return [headline(data), short.length ? element("ul", { class: "short" }, short.map((one) =>
+      element("li", {}, one.text + " ", element("a", { href: "#" + one.id }, "See " + titleOf(one.id))))) : null];
+  }
+
+  function links(data) {
+    return [element("p", {}, page.tierSentence(data.links.tiers)), page.tierTable(data.links.tiers), data.links.map ? page.mapFigure(data.links.map) : null];
+  }
+
+  function flows(data) {
+    const one = data.flows;
+    const texts = one.text && one.text.length ? one.text : [page.flowSentence(one)];
+    return [list(texts), element("div", { class: "grid" }, page.flowFigures(one)),
+      one.by_size ? tableIf(one.by_size, "Flows by size") : null];
+  }
+
+  function scheduling(data) {
+    return data.scheduling.map((layer) => [element("h3", {}, layer.title), paragraphs(layer.text), tableIf(layer, layer.title)]);
+  }
+
+  function memory(data) {
+    return data.memory.map((one) => [data.memory.length > 1 ? element("h3", {}, one.job) : null, paragraphs(one.text),
+      tableIf(one, `Memory of the fullest GPU of ${one.job}`)]);
+  }
+
+  // Makes a command with a button that copies it.
+  function command(text) {
+    const code = element("code", {}, text);
+    const done = (copied) => page.announce(copied ? "The command was copied." : "The command is selected. Copy it by the keyboard.");
+    const copy = () => {
+      const selection = getSelection();
+      selection.selectAllChildren(code);
+      const copied = document.execCommand("copy");
+      if (copied) selection.removeAllRanges();
+      button.textContent = copied ? "Copied" : "Selected";
+      done(copied);
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    };
+    const button = element("button", { type: "button", class: "control", "aria-label": "Copy the command " + text, onclick: copy }, "Copy");
+    return element("div", { class: "command" }, page.scrollRegion(element("pre", {}, code), "Command"), button);
+  }
+
+  function inputsTable(repeat) {
+    const rows = [["input", repeat.inputs], ["plug-in", repeat.plugins]].flatMap(([kind, files]) => (files || []).map((one) => [one.path, kind, one.hash]));
+    return rows.length ? page.table({ caption: "Files that the run read", columns: ["file", "kind", "hash"], rows }) : null;
+  }
+
+  function repeat(data) {
+    const given = Array.isArray(data.repeat) ? { commands: data.repeat } : data.repeat || { commands: [] };
+    const meta = data.meta;
+    const facts = [["version", meta.version], ["commit", meta.commit], ["seed", meta.seed], ["fingerprint of results", meta.fingerprints.results],
+      ["fingerprint of packets", meta.fingerprints.packets], ["fingerprint of events", meta.fingerprints.events]]
+      .filter(([, value]) => value !== undefined && value !== null && value !== "");
+    return [element("p", {}, "These commands repeat the run. Equal inputs and an equal seed give equal fingerprints of results and packets."),
+      given.commands.map(command), page.table({ caption: "What identifies the run", columns: ["fact", "value"], rows: facts }), inputsTable(given),
+      given.configuration ? element("details", {}, element("summary", {}, "The whole configuration"),
+        page.scrollRegion(element("pre", {}, element("code", {}, given.configuration)), "Configuration")) : null,
+      data.files && data.files.length ? [element("h3", {}, "Files of the run"), element("p", {}, "They lie in the same directory as this page."),
+        element("ul", { class: "files" }, data.files.map((name) => element("li", {}, element("a", { href: encodeURIComponent(name) }, name))))] : null];
+  }
+
+  function timelines(data) {
+    return [element("p", {}, "Each row is a stream of a rank, and each box a task: L is its layer, mb its microbatch, c its chunk of the model. " + page.timelineKeys),
+      data.timelines.map((one) => page.timelineFigure(one, marksOf(data)))];
+  }
+
+  const SECTIONS = [
+    { id: "waiting", title: "What the run waits for", has: (d) => d.waiting && d.waiting.length, build: (d) => list(d.waiting) },
+    { id: "notes", title: "Notes", has: (d) => d.notes && d.notes.length, build: (d) => list(d.notes) },
+    { id: "summary", title: "Results", has: (d) => d.headline && d.headline.length, build: summary },
+    { id: "jobs", title: "Jobs", has: (d) => d.jobs && d.jobs.rows && d.jobs.rows.length, build: (d) => [paragraphs(d.jobs.text), tableIf(d.jobs, "Jobs of the run")] },
+    { id: "breakdown", title: "Where the time goes", has: (d) => d.breakdowns && d.breakdowns.length,
+      build: (d) => [element("p", {}, "Exposed is communication that no computation of the same GPU hides. Idle is neither computation nor communication."),
+        d.breakdowns.map(page.breakdownFigure)] },
+    { id: "timeline", title: "Timeline", has: (d) => d.timelines && d.timelines.length, build: timelines },
+    { id: "path", title: "Critical path", has: (d) => d.paths && d.paths.length,
+      build: (d) => [element("p", {}, "The critical path is the chain of tasks and messages that determines when an iteration ends. Only what shortens it shortens the iteration."),
+        d.paths.map((path, at) => [d.paths.length > 1 ? element("h3", {}, path.job) : null, page.pathFigures(path, at)])] },
+    { id: "links", title: "Links", has: (d) => d.links && d.links.tiers && d.links.tiers.length, build: links },
+    { id: "flows", title: "Flows", has: (d) => d.flows && d.flows.count, build: flows },
+    { id: "samples", title: "Samples over time", has: (d) => d.samples && d.samples.series && d.samples.series.length,
+      build: (d) => [d.samples.note ? element("p", {}, d.samples.note) : null, page.sampleFigures(d.samples, marksOf(d))] },
+    { id: "collectives", title: "Collectives", has: (d) => d.collectives && d.collectives.rows.length,
+      build: (d) => tableIf(d.collectives, "Collectives by kind, ranks and size") },
+    { id: "scheduling", title: "Scheduling", has: (d) => d.scheduling && d.scheduling.length, build: scheduling },
+    { id: "faults", title: "Faults", has: (d) => d.faults && d.faults.rows.length, build: (d) => tableIf(d.faults, "Faults of links, in order of time") },
+    { id: "memory", title: "Memory", has: (d) => d.memory && d.memory.length, build: memory },
+    { id: "hints", title: "What more could be shown", has: (d) => d.hints && d.hints.length, build: (d) => hints(d.hints) },
+    { id: "repeat", title: "How to repeat the run", has: (d) => d.meta, build: repeat },
+  ];
+
+  function hints(all) {
+    return element("ul", {}, all.map((one) => element("li", {}, one.text, one.set ? [" ", element("code", {}, "--set " + one.set), " adds this."] : null)));
+  }
+
+  const titleOf = (id) => SECTIONS.find((section) => section.id === id).title;
+
+  // Returns the sections that the document fills, in the order of the page. Traffic has its flows after the results.
+  page.sectionsOf = function (data) {
+    const order = SECTIONS.slice();
+    if (data.kind === "traffic") {
+      const flow = order.splice(order.findIndex((section) => section.id === "flows"), 1)[0];
+      order.splice(order.findIndex((section) => section.id === "summary") + 1, 0, flow);
+    }
+    return order.filter((section) => section.has(data));
+  };
+
+  function fillHead(meta) {
+    document.getElementById("title").textContent = meta.title;
+    const size = [meta.gpus ? page.plural(meta.gpus, "GPU") : "", meta.simulated ? meta.simulated.text + " simulated" : ""].filter(Boolean).join(", ");
+    const outcome = document.getElementById("outcome");
+    outcome.textContent = [meta.outcome_text, size].filter(Boolean).join(" ");
+    if (meta.outcome !== "done") outcome.className = "unfinished";
+    document.getElementById("footer").textContent = `Written by netsim ${meta.version}. The page needs no network; its numbers are those of summary.json and of the tables.`;
+  }
+
+  function fillContents(sections) {
+    const links = sections.map((section) => element("a", { href: "#" + section.id }, section.title));
+    const bar = element("ul", {}, links.map((link) => element("li", {}, link)));
+    document.getElementById("contents").append(bar);
+    const seen = new Set();
+    const watch = new IntersectionObserver((entries) => {
+      for (const entry of entries) seen[entry.isIntersecting ? "add" : "delete"](entry.target.id);
+      const first = sections.find((section) => seen.has(section.id));
+      links.forEach((link, at) => {
+        if (first && sections[at] === first) {
+          link.setAttribute("aria-current", "true");
+          bar.scrollLeft = link.offsetLeft - 40;  // matters only where the contents lie in one line
+        }
+        else link.removeAttribute("aria-current");
+      });
+    }, { rootMargin: "-80px 0px -40% 0px" });
+    sections.forEach((section) => watch.observe(document.getElementById(section.id)));
+  }
+
+  // ---- Theme
+
+  const THEMES = [["", "as the system"], ["light", "light"], ["dark", "dark"]];
+
+  function setTheme(theme) {
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+    page.repaints.forEach((repaint) => repaint());
+  }
+
+  function startTheme() {
+    const button = document.getElementById("theme");
+    let at = 0;
+    button.addEventListener("click", () => {
+      at = (at + 1) % THEMES.length;
+      button.textContent = "Colours: " + THEMES[at][1];
+      setTheme(THEMES[at][0]);
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTheme(THEMES[at][0]));
+  }
+
+  // ---- Printing
+
+  function startPrinting() {
+    let theme = "";
+    addEventListener("beforeprint", () => {
+      theme = document.documentElement.dataset.theme || "";
+      page.onPaper = true;
+      document.documentElement.classList.add("paper");
+      setTheme("light");
+      page.drawFigures(true);
+    });
+    addEventListener("afterprint", () => {
+      page.onPaper = false;
+      document.documentElement.classList.remove("paper");
+      setTheme(theme);
+      page.drawFigures(true);
+    });
+  }
+
+  // Fills the page from the document in the element "data". The attribute data-rendered of the root says when all is drawn.
+  page.start = function () {
+    const data = JSON.parse(document.getElementById("data").textContent);
+    const content = document.getElementById("content");
+    document.body.prepend(page.patterns());
+    fillHead(data.meta);
+    const sections = page.sectionsOf(data);
+    content.replaceChildren(...sections.map((section) => {
+      const heading = element("h2", { id: section.id + "-heading" }, section.title);
+      const whole = element("section", { id: section.id, "aria-labelledby": heading.id }, heading);
+      whole.append(...[section.build(data)].flat(Infinity).filter(Boolean));
+      return whole;
+    }));
+    fillContents(sections);
+    startTheme();
+    startPrinting();
+    page.drawFigures(false);
+    new ResizeObserver(() => page.drawFigures(false)).observe(content);
+    document.documentElement.dataset.rendered = String(sections.length);
+    document.documentElement.dataset.milliseconds = String(Math.round(performance.now()));
+  };
+})(globalThis.netsimPage = globalThis.netsimPage || {});

@@ -1,0 +1,145 @@
+#include "sim/report/page/iteration_timeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace netsim {
+namespace {
+
+std::int32_t common(std::int32_t a, std::int32_t b) { return a == b ? a : TimelineBox::kUnknown; }
+
+// Returns the number of boxes of all tracks.
+std::size_t count_boxes(const ShownIteration& shown) {
+  std::size_t boxes = 0;
+  for (const ShownStream& stream : shown.streams) {
+    for (const BoxTrack& track : stream.tracks) boxes += track.boxes().size();
+  }
+  return boxes;
+}
+
+// Sets begin and end to those of all boxes.
+void find_extent(ShownIteration& shown) {
+  shown.begin = kNever;
+  for (const ShownStream& stream : shown.streams) {
+    for (const BoxTrack& track : stream.tracks) {
+      shown.begin = std::min(shown.begin, track.boxes().front().begin);
+      shown.end = std::max(shown.end, track.boxes().back().end);
+    }
+  }
+}
+
+// Merges narrow boxes until at most `most` are left, or one in each track.
+void merge_narrow(ShownIteration& shown, std::size_t most) {
+  const Time span = std::max<Time>(shown.end - shown.begin, 1);
+  for (Time width = span / IterationTimeline::kNarrowest;; width = 2 * width + 1) {
+    for (ShownStream& stream : shown.streams) {
+      for (BoxTrack& track : stream.tracks) track.merge(width);
+    }
+    if (width >= span || count_boxes(shown) <= most) return;
+  }
+}
+
+}  // namespace
+
+void TimelineBox::merge(const TimelineBox& next) {
+  end = std::max(end, next.end);
+  layer = common(layer, next.layer);
+  microbatch = common(microbatch, next.microbatch);
+  chunk = common(chunk, next.chunk);
+  tasks += next.tasks;
+}
+
+void BoxTrack::add(const TimelineBox& box) {
+  boxes_.push_back(box);
+  if (boxes_.size() < 2 * most_) return;
+  const Time span = boxes_.back().end - boxes_.front().begin;
+  for (Time width = std::max(width_, span / IterationTimeline::kNarrowest);; width = 2 * width) {
+    merge(width);
+    if (boxes_.size() <= most_ || width > span) return;
+  }
+}
+
+void BoxTrack::merge(Time width) {
+  width_ = std::max<Time>(width, 1);
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < boxes_.size(); ++i) {
+    if (boxes_[i].end - boxes_[last].begin <= width) {
+      boxes_[last].merge(boxes_[i]);
+    } else {
+      boxes_[++last] = boxes_[i];
+    }
+  }
+  if (!boxes_.empty()) boxes_.resize(last + 1);
+}
+
+IterationTimeline::IterationTimeline(const TaskSource& source)
+    : source_(source), groups_(rank_groups(source, source.ranks() - source.storage_ranks(), kMostRanks)) {
+  const auto all = static_cast<std::uint32_t>(groups_.groups.size());
+  const std::uint32_t count = std::min(all, kMostRanks);
+  shown_.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t group = i * all / count;
+    rank_[groups_.groups[group].ranks.front()] = i;
+    shown_.push_back(group);
+  }
+}
+
+// Returns the iteration, or null where it is older than those that are kept.
+IterationTimeline::Kept* IterationTimeline::kept(std::uint32_t iteration) {
+  const auto found = iterations_.find(iteration);
+  if (found != iterations_.end()) return &found->second;
+  if (iterations_.size() == kMostIterations) {
+    if (iteration < iterations_.begin()->first) return nullptr;
+    iterations_.erase(iterations_.begin());
+  }
+  return &iterations_[iteration];
+}
+
+TimelineBox IterationTimeline::box_of(const TaskRecord& record) const {
+  TimelineBox box{record.start, record.end, record.task.name};
+  const std::optional<PipelineMark> mark = source_.pipeline_mark(record.rank, record.task.id);
+  if (!mark) return box;
+  box.microbatch = static_cast<std::int32_t>(mark->microbatch);
+  box.chunk = static_cast<std::int32_t>(mark->chunk);
+  if (mark->layer) box.layer = static_cast<std::int32_t>(*mark->layer);
+  return box;
+}
+
+void IterationTimeline::add(const TaskRecord& record) {
+  const auto rank = rank_.find(record.rank);
+  if (rank == rank_.end()) return;
+  Kept* iteration = kept(record.task.iteration);
+  if (iteration == nullptr) return;
+  const auto stream = static_cast<std::uint32_t>(record.task.stream);
+  LanedStream& tracks = iteration->streams[rank->second * std::uint32_t{kStreams} + stream];
+  const std::uint32_t lane = tracks.lanes.take(record.start, record.end);
+  if (lane >= kMostTracks) {
+    ++iteration->omitted;
+    return;
+  }
+  if (lane == tracks.tracks.size()) tracks.tracks.emplace_back(kKeptBoxes / shown_.size());
+  tracks.tracks[lane].add(box_of(record));
+}
+
+std::optional<ShownIteration> IterationTimeline::shown(std::size_t ended, std::size_t most) const {
+  if (iterations_.empty()) return std::nullopt;
+  auto chosen = iterations_.lower_bound(
+      static_cast<std::uint32_t>(std::min<std::size_t>(ended, std::numeric_limits<std::uint32_t>::max())));
+  const bool complete = chosen != iterations_.begin();
+  chosen = std::prev(complete ? chosen : iterations_.end());
+  ShownIteration shown{chosen->first, complete, 0, 0, chosen->second.omitted, {}};
+  shown.streams.reserve(chosen->second.streams.size());
+  for (const auto& [key, stream] : chosen->second.streams) {
+    const std::uint32_t group = shown_[key / kStreams];
+    if (stream.tracks.empty()) continue;
+    shown.streams.push_back(
+        {group, groups_.groups[group].ranks.front(), static_cast<Stream>(key % kStreams), stream.tracks});
+  }
+  if (shown.streams.empty()) return std::nullopt;
+  find_extent(shown);
+  merge_narrow(shown, most);
+  return shown;
+}
+
+}  // namespace netsim

@@ -1,0 +1,251 @@
+#include "sim/report/page/link_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/core/text.h"
+#include "sim/report/canvas.h"
+#include "sim/report/cluster_parts.h"
+#include "sim/report/tier_rows.h"
+
+namespace netsim {
+namespace {
+
+constexpr double kMapWidth = 1200, kMapMargin = 40, kMapRow = 110, kMapBox = 90;
+constexpr std::size_t kLongestMapRow = 64;     // boxes in a row that is not folded
+constexpr std::size_t kMostMapSwitches = 512;  // of a map that is not by tier
+
+class MapMaker {
+ public:
+  MapMaker(const Cluster& cluster, const Results& results)
+      : graph_(cluster.graph), results_(results), parts_(cluster) {}
+
+  LinkMap make() {
+    const std::vector<NodeId>& switches = parts_.switches();
+    std::set<std::pair<std::size_t, int>> tiers;
+    for (const NodeId id : switches) tiers.emplace(parts_.fabric_of(id), graph_.node(id).tier);
+    const bool placed = !switches.empty() && std::all_of(switches.begin(), switches.end(), [&](NodeId id) {
+      return graph_.drawn_at(id) != nullptr;
+    });
+    if (placed || (tiers.size() == 1 && switches.size() > 2)) {
+      place_switches(placed);
+    } else {
+      place_rows();
+    }
+    add_lines();
+    return std::move(map_);
+  }
+
+ private:
+  std::size_t add_node(Point at, double width, const char* kind, std::string name) {
+    map_.nodes.push_back({at.x, at.y, width, kind, std::move(name)});
+    return map_.nodes.size() - 1;
+  }
+
+  std::string hosts_name(const std::vector<std::uint32_t>& hosts) const {
+    const std::string first = parts_.host_name(hosts.front());
+    return hosts.size() == 1 ? first
+                             : fmt::format("{} ({} to {})", counted(hosts.size(), "host"), first,
+                                           parts_.host_name(hosts.back()));
+  }
+
+  // ---- By tier
+
+  // Returns the rows with a box for each switch and host, or nothing where one of them would be too long.
+  std::optional<TierRows> whole_rows() const {
+    std::map<std::pair<std::size_t, int>, std::vector<TierEntry>>
+        tiers;  // from the top tier of a fabric down
+    for (const NodeId id : parts_.switches())
+      tiers[{parts_.fabric_of(id), -graph_.node(id).tier}].push_back({{id}, {}, 0});
+    std::vector<TierEntry> hosts;
+    const auto count = static_cast<std::uint32_t>(parts_.switches_of_hosts().size());
+    for (std::uint32_t host = 0; host < count; ++host) {
+      if (!parts_.has_router(host) && !parts_.switches_of_hosts()[host].empty())
+        hosts.push_back({{}, {host}, 0});
+    }
+    TierRows all;
+    bool fits = hosts.size() <= kLongestMapRow;
+    for (auto& [place, row] : tiers) {
+      fits = fits && row.size() <= kLongestMapRow;
+      if (place.first > 0 && !hosts.empty()) all.rows.push_back(std::exchange(hosts, {}));
+      all.rows.push_back(std::move(row));
+    }
+    if (!hosts.empty()) all.rows.push_back(std::move(hosts));
+    return fits ? std::optional(std::move(all)) : std::nullopt;
+  }
+
+  void place_rows() {
+    std::optional<TierRows> whole = whole_rows();
+    const TierRows tiers = whole ? std::move(*whole) : rows_of_tiers(parts_);
+    map_.notes = tiers.notes;
+    double y = kMapMargin;
+    for (const std::vector<TierEntry>& row : tiers.rows) {
+      const double step =
+          (kMapWidth - 2 * kMapMargin) / static_cast<double>(std::max<std::size_t>(row.size(), 1));
+      for (std::size_t i = 0; i < row.size(); ++i)
+        add_entry(row[i], {kMapMargin + (static_cast<double>(i) + 0.5) * step, y},
+                  std::min(kMapBox, 0.8 * step));
+      y += kMapRow;
+    }
+    map_.width = kMapWidth;
+    map_.height = y - kMapRow + kMapMargin;
+  }
+
+  void add_entry(const TierEntry& entry, Point at, double width) {
+    if (!entry.hosts.empty()) {
+      const std::size_t node = add_node(at, width, "host", hosts_name(entry.hosts));
+      for (const std::uint32_t host : entry.hosts) node_of_host_[host] = node;
+      return;
+    }
+    if (entry.switches.empty()) {
+      add_node(at, width, "other", fmt::format("+{}", entry.left_out));
+      return;
+    }
+    const std::string &first = graph_.node(entry.switches.front()).name,
+                      &last = graph_.node(entry.switches.back()).name;
+    const std::size_t count = entry.switches.size();
+    const std::size_t node =
+        add_node(at, width, "switch", count == 1 ? first : name_of_range(first, last, count));
+    for (const NodeId id : entry.switches) set_switch(id, node);
+  }
+
+  // A host with routers of its own is drawn as these.
+  void set_switch(NodeId id, std::size_t node) {
+    node_of_[id] = node;
+    if (parts_.host_of(id) != kNoId) node_of_host_.try_emplace(parts_.host_of(id), node);
+  }
+
+  // ---- At places of the topology, or on a cycle
+
+  void place_switches(bool placed) {
+    std::vector<NodeId> switches = parts_.switches();
+    if (switches.size() > kMostMapSwitches) {
+      map_.notes.push_back(
+          fmt::format("The first {} of {} switches are drawn.", kMostMapSwitches, switches.size()));
+      switches.resize(kMostMapSwitches);
+    }
+    const std::vector<Point> places = placed ? given_places(switches) : cycle(switches.size());
+    const double space = (kMapWidth - 4 * kMapMargin) / std::sqrt(static_cast<double>(places.size()));
+    const double width = std::clamp(0.4 * space, 8.0, kMapBox);
+    for (std::size_t i = 0; i < switches.size(); ++i)
+      set_switch(switches[i], add_node(places[i], width, "switch", graph_.node(switches[i]).name));
+    place_hosts(width, std::clamp(0.35 * space, 10.0, 60.0));
+    map_.width = kMapWidth;
+    for (const LinkMap::Node& node : map_.nodes) map_.height = std::max(map_.height, node.y + kMapMargin);
+  }
+
+  std::vector<Point> given_places(const std::vector<NodeId>& switches) const {
+    Point low{1e300, 1e300}, high{-1e300, -1e300};
+    for (const NodeId id : switches) {
+      const DrawnAt& at = *graph_.drawn_at(id);
+      low = {std::min(low.x, at.x), std::min(low.y, at.y)};
+      high = {std::max(high.x, at.x), std::max(high.y, at.y)};
+    }
+    const double scale = std::min(120.0, (kMapWidth - 4 * kMapMargin) / std::max(1.0, high.x - low.x));
+    std::vector<Point> places;
+    places.reserve(switches.size());
+    for (const NodeId id : switches) {
+      const DrawnAt& at = *graph_.drawn_at(id);
+      places.push_back({2 * kMapMargin + (at.x - low.x) * scale, 2 * kMapMargin + (at.y - low.y) * scale});
+    }
+    return places;
+  }
+
+  static std::vector<Point> cycle(std::size_t count) {
+    const double radius = kMapWidth / 3, middle = radius + 2 * kMapMargin;
+    std::vector<Point> places;
+    places.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
+      places.push_back({kMapWidth / 2 + radius * std::sin(angle), middle - radius * std::cos(angle)});
+    }
+    return places;
+  }
+
+  // Draws the hosts of each switch as one box below it.
+  void place_hosts(double width, double below) {
+    std::map<NodeId, std::vector<std::uint32_t>> hosts;
+    const std::vector<std::vector<NodeId>>& joined = parts_.switches_of_hosts();
+    for (std::uint32_t host = 0; host < joined.size(); ++host) {
+      if (!node_of_host_.contains(host) && !joined[host].empty()) hosts[joined[host].front()].push_back(host);
+    }
+    for (const auto& [at, of_switch] : hosts) {
+      const auto found = node_of_.find(at);
+      if (found == node_of_.end()) continue;
+      const LinkMap::Node& above = map_.nodes[found->second];
+      const std::size_t node =
+          add_node({above.x + 0.4 * below, above.y + below}, width, "host", hosts_name(of_switch));
+      for (const std::uint32_t host : of_switch) node_of_host_[host] = node;
+    }
+  }
+
+  // ---- Links
+
+  std::optional<std::size_t> node_of(NodeId id) const {
+    if (const auto node = node_of_.find(id); node != node_of_.end()) return node->second;
+    const auto host = node_of_host_.find(parts_.host_of(id));
+    return host != node_of_host_.end() ? std::optional(host->second) : std::nullopt;
+  }
+
+  void add_lines() {
+    std::map<std::pair<std::size_t, std::size_t>, LinkMap::Line> lines;
+    std::uint64_t omitted = 0;
+    for (PortId port = 0; port + 1 < graph_.port_count(); port += 2) {
+      const NodeId a = graph_.port(port).node, b = graph_.port(port).peer_node;
+      if (parts_.host_of(a) != kNoId && parts_.host_of(a) == parts_.host_of(b)) continue;
+      const auto from = node_of(a), to = node_of(b);
+      if (!from || !to) ++omitted;
+      if (!from || !to || *from == *to) continue;
+      LinkMap::Line& line = lines[std::minmax(*from, *to)];
+      std::tie(line.from, line.to) = std::minmax(*from, *to);
+      ++line.links;
+      for (const PortId direction : {port, port ^ 1U}) add_use(line, results_.links[direction]);
+    }
+    map_.lines.reserve(lines.size());
+    for (auto& [ends, line] : lines) {
+      line.mean /= 2 * static_cast<double>(line.links);
+      map_.lines.push_back(line);
+    }
+    if (omitted > 0)
+      map_.notes.push_back(
+          fmt::format("{} have an end that is not drawn; links.csv has all.", counted(omitted, "link")));
+    keep_busiest();
+  }
+
+  void add_use(LinkMap::Line& line, const LinkResult& link) const {
+    const double busy = utilisation(link, results_.simulated);
+    line.mean += busy;  // the sum, until all links are added
+    line.maximum = std::max(line.maximum, busy);
+    line.longest_queue = std::max(line.longest_queue, link.counters.max_queue);
+  }
+
+  void keep_busiest() {
+    if (map_.lines.size() <= LinkMap::kMostLines) return;
+    std::stable_sort(map_.lines.begin(), map_.lines.end(),
+                     [](const LinkMap::Line& a, const LinkMap::Line& b) { return a.maximum > b.maximum; });
+    map_.notes.push_back(
+        fmt::format("The {} busiest of {} lines are drawn.", LinkMap::kMostLines, map_.lines.size()));
+    map_.lines.resize(LinkMap::kMostLines);
+  }
+
+  const Graph& graph_;
+  const Results& results_;
+  ClusterParts parts_;
+  LinkMap map_;
+  std::map<NodeId, std::size_t> node_of_;
+  std::map<std::uint32_t, std::size_t> node_of_host_;
+};
+
+}  // namespace
+
+LinkMap link_map(const Cluster& cluster, const Results& results) { return MapMaker(cluster, results).make(); }
+
+}  // namespace netsim

@@ -1,0 +1,238 @@
+// Checks the functions of the report page that draw nothing. report_page_scripts_test.py runs it with node, which is given
+// the directory of the scripts. Each test is run; the exit code is 1 if one failed.
+"use strict";
+
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
+const vm = require("node:vm");
+
+// Loads the scripts in the given order into a namespace of their own, without a document.
+function load(folder, names) {
+  const context = vm.createContext({});
+  for (const name of names) vm.runInContext(fs.readFileSync(path.join(folder, name), "utf8"), context, { filename: name });
+  return context.netsimPage;
+}
+
+const folder = process.argv[2];
+const names = fs.readdirSync(folder).filter((name) => name.endsWith(".js")).sort();
+const page = load(folder, names);
+const plain = (value) => JSON.parse(JSON.stringify(value));  // objects of another context have other prototypes
+const tests = [];
+const test = (name, run) => tests.push({ name, run });
+
+test("scripts may be loaded in any order", () => {
+  const reversed = load(folder, names.slice().reverse());
+  assert.deepEqual(Object.keys(reversed).sort(), Object.keys(page).sort());
+  assert.equal(reversed.timeText(0.0827), "82.7 ms");
+});
+
+test("texts of values have three digits and the unit that fits", () => {
+  const times = [[0, "0 s"], [0.0827, "82.7 ms"], [1.01e-3, "1.01 ms"], [6.83e-4, "683 us"], [4.1e-3, "4.10 ms"], [9.999e-4, "1.00 ms"],
+    [9.994e-4, "999 us"], [1e-12, "1.00 ps"], [123, "123 s"], [1234, "1234 s"]];
+  for (const [seconds, text] of times) assert.equal(page.timeText(seconds), text);
+  assert.equal(page.bytesText(66), "66 B");
+  assert.equal(page.bytesText(58836), "58.8 KB");
+  assert.equal(page.bytesText(0), "0 B");
+  assert.equal(page.rateText(2e11), "200 Gb/s");
+  assert.equal(page.shareText(0.0787), "7.9 %");
+  assert.equal(page.textOf("share")(0.5), "50.0 %");
+  assert.equal(page.textOf("packets")(12), "12 packets");
+});
+
+test("ticks have no digits that say nothing", () => {
+  const write = page.tickText(page.timeText);
+  assert.equal(write(0.02), "20 ms");
+  assert.equal(write(0.0025), "2.5 ms");
+  assert.equal(write(0.2), "200 ms");
+  assert.equal(write(0), "0 s");
+});
+
+test("ticks of a timeline share the unit of its window", () => {
+  assert.equal(page.spanText(43e6)(5e6), "5 ms");
+  assert.equal(page.spanText(80e3)(690e3), "690 us");
+  assert.equal(page.spanText(500)(1000123), "1,000,123 ns");
+});
+
+test("cells are compared by their values in base units", () => {
+  const values = [["82.7 ms", 0.0827], ["683 us", 6.83e-4], ["1,234", 1234], ["15.5 % of 312", 0.155], ["1.47 GiB", 1.47 * 2 ** 30],
+    ["200 Gbps", 2e11], ["-3", -3], ["1e3", 1000], ["23.2 GB/s", 23.2e9]];
+  for (const [text, value] of values) assert.ok(Math.abs(page.numberIn(text) - value) <= 1e-12 * Math.abs(value), text);
+  for (const text of ["", "ring", "host0/gpu1", "-", "t3.17", "3x", "1.5.2"]) assert.equal(page.numberIn(text), null, text);
+  const cells = ["", "2 ms", "ring", "900 us", "10 ms", "nic10", "nic9"];
+  assert.deepEqual(cells.sort(page.compareCells), ["900 us", "2 ms", "10 ms", "nic9", "nic10", "ring", ""]);
+});
+
+test("columns are numeric, empty or neither", () => {
+  assert.equal(page.isNumeric(["1 ms", "", "-"]), true);
+  assert.equal(page.isNumeric(["1 ms", "ring"]), false);
+  assert.equal(page.isNumeric(["", ""]), false);
+  assert.deepEqual(plain(page.filledColumns([["a", "", "1"], ["b", "", ""]], 3)), [0, 2]);
+  assert.deepEqual(plain(page.filledColumns([], 2)), [0, 1]);
+});
+
+test("categories have different colours and patterns, with readable text on them", () => {
+  const styles = page.categoryKeys().map((key) => page.styleOf(key));
+  assert.equal(new Set(styles.map((style) => style.colour)).size, styles.length);
+  for (const style of styles) assert.ok(page.contrast(style.colour, page.textOn(style.colour)) >= 4.5, style.key);
+  assert.equal(page.styleOf("exposed tp").key, "tp");
+  assert.equal(page.styleOf("exposed DP").key, "dp");
+  assert.notEqual(page.styleOf("held", 0).key, page.styleOf("checkpoint", 1).key);
+  assert.equal(page.categoryName("exposed tp"), "exposed TP");
+  assert.equal(page.categoryName("offload"), "offload");
+  assert.equal(page.contrast("#000000", "#ffffff").toFixed(1), "21.0");
+});
+
+test("the window of a timeline never leaves it", () => {
+  const view = new page.TimeWindow(1e6);
+  view.zoom(0.5, 0.25);
+  assert.deepEqual([view.begin, view.end], [125000, 625000]);
+  view.pan(-1);
+  assert.deepEqual([view.begin, view.end], [0, 500000]);
+  view.pan(5);
+  assert.deepEqual([view.begin, view.end], [500000, 1000000]);
+  for (let i = 0; i < 50; ++i) view.zoom(0.5, 0.5);
+  assert.equal(view.length, 100);
+  for (let i = 0; i < 50; ++i) view.zoom(2, 0.9);
+  assert.deepEqual([view.begin, view.end], [0, 1e6]);
+  view.reveal(10, 20);
+  assert.ok(view.begin <= 10 && view.end >= 20 && view.length < 5000);
+});
+
+test("the place below the pointer keeps its time when the window is zoomed", () => {
+  const view = new page.TimeWindow(1e9);
+  view.place(3e8, 0.5, 1e8);
+  const time = () => view.begin + 0.3 * view.length;
+  const before = time();
+  view.zoom(0.7, 0.3);
+  assert.ok(Math.abs(time() - before) < 1e-3);
+});
+
+const BOXES = [[0, 10], [10, 5], [100, 50], [1000, 1]];
+
+test("boxes are found by time", () => {
+  assert.deepEqual([-1, 0, 9.5, 10, 14, 15, 99, 149, 150, 2000].map((time) => page.firstBox(BOXES, time)), [0, 0, 0, 1, 1, 2, 2, 2, 3, 4]);
+  assert.equal(page.boxAt(BOXES, 120, 0), 2);
+  assert.equal(page.boxAt(BOXES, 50, 10), -1);
+  assert.equal(page.boxAt(BOXES, 155, 10), 2);
+  assert.equal(page.boxAt(BOXES, 999, 3), 3);
+  assert.equal(page.boxAt([], 5, Infinity), -1);
+});
+
+test("labels of boxes name layer, microbatch and chunk, the longest label first", () => {
+  const tasks = ["mlp_forward", "optimizer"];
+  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, 12, 3, -1, 1], tasks)), ["L12 mb3 mlp fwd", "L12 mb3", "mb3"]);
+  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, 3, 2, 1], tasks)), ["mb3 c2 mlp fwd", "mb3 c2"]);
+  assert.deepEqual(plain(page.boxLabels([0, 1, 1, 0, -1, -1, -1, 1], tasks)), ["opt", "opt"]);
+  assert.equal(page.boxLabels([0, 1, 0, 0, -1, 3, -1, 9], tasks)[0], "mb3 9 tasks");
+});
+
+test("the sentence of a box has its times with units", () => {
+  const timeline = { names: ["mlp_forward"], categories: ["compute", "tp"], begin: { s: 0.1, text: "100 ms" } };
+  const sentence = page.boxSentence(timeline, { label: "rank 0, compute" }, [2000000, 500000, 0, 0, 4, 1, -1, 1]);
+  assert.equal(sentence, "rank 0, compute: mlp_forward, layer 4, microbatch 1. It begins 2.00 ms into the iteration, at 102 ms of the run, " +
+    "and takes 500 us.");
+});
+
+test("tracks are laid out with a heading where the group changes", () => {
+  const layout = page.layTracks([{ group: "a", label: "x" }, { group: "a", label: "y" }, { group: "b", label: "z" }], 20, 22);
+  assert.deepEqual(plain(layout.rows.map((row) => [row.heading ?? null, row.y])), [["a", 0], [null, 22], [null, 42], ["b", 62], [null, 84]]);
+  assert.equal(layout.height, 104);
+  const ranks = page.layTracks([{ group: "rank 0", label: "rank 0, compute" }, { group: "rank 1", label: "rank 1, tp" }], 20, 21);
+  assert.deepEqual(plain(ranks.rows.map((row) => row.y)), [7, 34]);
+});
+
+test("segments of a bar follow each other and add up", () => {
+  const categories = ["compute", "exposed tp", "exposed pp", "idle"];
+  const row = { label: "stage 0", s: [6, 0, 3, 1], text: ["6 s", "0 s", "3 s", "1 s"] };
+  const parts = page.stack(categories, row);
+  assert.deepEqual(plain(parts.map((part) => [part.category, part.begin, part.end])), [["compute", 0, 6], ["exposed pp", 6, 9], ["idle", 9, 10]]);
+  const sentence = page.breakdownSentence({ categories, rows: [row] });
+  assert.equal(sentence, "A mean GPU computes for 60.0 % of the time, waits for exposed communication for 30.0 %, most of it PP (30.0 %), " +
+    "and is idle for 10.0 %.");
+});
+
+test("rows of several ranks count by their ranks", () => {
+  const categories = ["compute", "idle"];
+  const rows = [{ ranks: 3, s: [1, 0], text: ["", ""] }, { ranks: 1, s: [0, 1], text: ["", ""] }];
+  assert.match(page.breakdownSentence({ categories, rows }), /computes for 75\.0 %/);
+});
+
+test("bars of a waterfall begin where the bar above ends", () => {
+  const causes = [{ label: "compute", s: 6, text: "6 s" }, { label: "held", s: 0, text: "0 s" }, { label: "queueing", s: 4, text: "4 s" }];
+  assert.deepEqual(plain(page.waterfall(causes, 10, true).map((bar) => [bar.label, bar.begin, bar.share])),
+    [["compute", 0, 0.6], ["queueing", 6, 0.4]]);
+  assert.deepEqual(plain(page.waterfall(causes, 10, false).map((bar) => bar.begin)), [0, 0]);
+  assert.equal(page.pathSentence({ total: { s: 10, text: "10.0 s" }, causes }),
+    "The critical path takes 10.0 s. Its largest parts are compute (60.0 %) and queueing (40.0 %).");
+});
+
+test("the text of a bar never leaves the drawing", () => {
+  assert.deepEqual(plain(page.valuePlace(10, 50, 60, 0, 200)), { x: 56, end: false });
+  assert.deepEqual(plain(page.valuePlace(100, 190, 60, 0, 200)), { x: 94, end: true });
+  assert.deepEqual(plain(page.valuePlace(0, 190, 60, 0, 200)), { x: 8, end: false });
+});
+
+test("colour classes of links cover all values", () => {
+  const limits = page.heatLimits([0.1, 0.5, 0.2], 0.01);
+  assert.equal(limits.length, 5);
+  assert.deepEqual([0, 0.1, 0.1000001, 0.3, 0.5].map((value) => page.heatClass(value, limits)), [0, 0, 1, 2, 4]);
+  assert.equal(page.heatClass(0, page.heatLimits([], 0.01)), 0);
+});
+
+test("names of nodes are drawn only where their row has room", () => {
+  const node = (x, y, name) => ({ x, y, name });
+  const found = page.nodeNames([node(0, 0, "switch0"), node(0, 9, "host0/gpu0"), node(40, 9, "host0/gpu1"), node(0, 20, "nic0"), node(5, 20, "nic1")], 12);
+  assert.deepEqual(plain([...found]), [[0, "switch0"], [1, "gpu0"], [2, "gpu1"]]);
+});
+
+test("the sentence on tiers names the busiest and the longest queue", () => {
+  const tier = (name, mean, queue) => ({ tier: name, mean, mean_text: page.shareText(mean), maximum: mean, maximum_text: page.shareText(mean),
+    queue_bytes: queue, queue_text: page.bytesText(queue), queue_where: name + " port" });
+  assert.equal(page.tierSentence([tier("a", 0.1, 5), tier("b", 0.2, 0)]),
+    "The busiest tier is b, in use for 20.0 % of the run in the mean and 20.0 % at most. The longest queue was 5 B at a port.");
+  assert.equal(page.tierSentence([tier("a", 0, 0)]), "No link carried packets.");
+});
+
+test("cumulative distributions are steps", () => {
+  assert.deepEqual(plain(page.stepPoints([[1, 0.5], [3, 1]])), [[1, 0], [1, 0.5], [3, 0.5], [3, 1]]);
+  assert.equal(page.wantsLogarithm([1, 31]), true);
+  assert.equal(page.wantsLogarithm([0, 31]), false);
+  assert.deepEqual(plain(page.slowdownTexts({ mean: 5.1817, p99: 14.39, cdf: [] }).p99), { value: 14.39, text: "14.39" });
+});
+
+test("series are grouped by kind, the largest first", () => {
+  const series = (title, kind, most) => ({ title, kind, points: [[0, 0], [1, most]] });
+  const groups = page.groupSeries([series("a", "queue", 1), series("b", "rate", 1), series("c", "queue", 7), series("d", "queue", 1)]);
+  assert.deepEqual(plain(groups.map((group) => [group.kind, group.list.map((one) => one.title)])), [["queue", ["c", "a", "d"]], ["rate", ["b"]]]);
+});
+
+test("the sentence of a series names its largest value and when it was", () => {
+  const series = { unit: "bytes", points: [[1e-6, 0], [2e-6, 5000], [3e-6, 5000]] };
+  assert.equal(page.sampleSentence(series), "At most 5.00 KB, first at 2.00 us.");
+});
+
+test("sections stand in their order, those of traffic with flows first, and notes before all", () => {
+  const data = { kind: "training", meta: {}, notes: ["n"], headline: [1], breakdowns: [{}], links: { tiers: [{}] }, flows: { count: 2 } };
+  const ids = () => plain(page.sectionsOf(data).map((section) => section.id));
+  assert.deepEqual(ids(), ["notes", "summary", "breakdown", "links", "flows", "repeat"]);
+  data.kind = "traffic";
+  assert.deepEqual(ids(), ["notes", "summary", "flows", "breakdown", "links", "repeat"]);
+  data.waiting = ["rank 0"];
+  data.jobs = { rows: [["a"], ["b"]] };
+  assert.deepEqual(ids().slice(0, 4), ["waiting", "notes", "summary", "flows"]);
+  data.kind = "training";
+  assert.equal(ids()[3], "jobs");
+});
+
+let failed = 0;
+for (const { name, run } of tests) {
+  try {
+    run();
+  } catch (error) {
+    failed += 1;
+    console.error(`FAILED: ${name}\n${error.stack}`);
+  }
+}
+console.log(`${tests.length - failed} of ${tests.length} tests passed`);
+process.exit(failed ? 1 : 0);
