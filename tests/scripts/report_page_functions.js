@@ -49,9 +49,10 @@ test("ticks have no digits that say nothing", () => {
 });
 
 test("ticks of a timeline share the unit of its window", () => {
-  assert.equal(page.spanText(43e6)(5e6), "5 ms");
-  assert.equal(page.spanText(80e3)(690e3), "690 us");
-  assert.equal(page.spanText(500)(1000123), "1,000,123 ns");
+  assert.equal(page.spanText(43e6, 43e6)(5e6), "5 ms");
+  assert.equal(page.spanText(80e3, 760e3)(690e3), "690 us");
+  assert.equal(page.spanText(500, 1000500)(1000100), "1,000.1 us");
+  assert.equal(page.spanText(480e3, 8.2e6)(7.85e6), "7.85 ms");
 });
 
 test("cells are compared by their values in base units", () => {

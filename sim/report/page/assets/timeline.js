@@ -374,7 +374,7 @@
       ink.fillStyle = this.colours.paper;
       ink.fillRect(0, 0, this.width, AXIS);
       ink.fillStyle = this.colours.muted;
-      const write = page.spanText(this.window.length);
+      const write = page.spanText(this.window.length, this.window.end);
       for (const { time, x } of this.ticks()) {
         const text = write(time);
         ink.fillText(text, Math.min(this.width - this.measure(text) - 2, Math.max(this.gutter, x - this.measure(text) / 2)), 10);
@@ -427,9 +427,10 @@
     }
   }
 
-  // Returns the function that writes times of an axis whose ends are `length` ns apart: all ticks in one unit.
-  page.spanText = function (length) {
-    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]].find((one) => length >= 2 * one[1]) || ["ns", 1];
+  // Returns the function that writes times of an axis of `length` ns up to `end` ns: all ticks in one unit, the largest in which
+  // the last tick is at least 1 and few digits tell the ticks apart.
+  page.spanText = function (length, end) {
+    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]].find((one) => end >= one[1] && length >= one[1] / 100) || ["ns", 1];
     return (time) => Number((time / size).toFixed(6)).toLocaleString("en", { maximumFractionDigits: 6 }) + " " + unit;
   };
 
