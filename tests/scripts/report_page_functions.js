@@ -55,6 +55,12 @@ test("ticks of a timeline share the unit of its window", () => {
   assert.equal(page.spanText(480e3, 8.2e6)(7.85e6), "7.85 ms");
 });
 
+test("texts of the screen become sentences", () => {
+  assert.equal(page.sentence("limit reached at 10.0 ms"), "Limit reached at 10.0 ms.");
+  assert.equal(page.sentence("It is done."), "It is done.");
+  assert.equal(page.sentence(""), "");
+});
+
 test("cells are compared by their values in base units", () => {
   const values = [["82.7 ms", 0.0827], ["683 us", 6.83e-4], ["1,234", 1234], ["15.5 % of 312", 0.155], ["1.47 GiB", 1.47 * 2 ** 30],
     ["200 Gbps", 2e11], ["-3", -3], ["1e3", 1000], ["23.2 GB/s", 23.2e9]];
@@ -123,7 +129,7 @@ test("boxes are found by time", () => {
 test("labels of boxes name layer, microbatch and chunk, the longest label first", () => {
   const tasks = ["mlp_forward", "optimizer"];
   assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, 12, 3, -1, 1], tasks)), ["L12 mb3 mlp fwd", "L12 mb3", "mb3"]);
-  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, 3, 2, 1], tasks)), ["mb3 c2 mlp fwd", "mb3 c2"]);
+  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, 3, 2, 1], tasks)), ["mb3 c2 mlp fwd", "mb3 c2", "mb3"]);
   assert.deepEqual(plain(page.boxLabels([0, 1, 1, 0, -1, -1, -1, 1], tasks)), ["opt", "opt"]);
   assert.equal(page.boxLabels([0, 1, 0, 0, -1, 3, -1, 9], tasks)[0], "mb3 9 tasks");
 });
@@ -200,6 +206,20 @@ test("cumulative distributions are steps", () => {
   assert.equal(page.wantsLogarithm([1, 31]), true);
   assert.equal(page.wantsLogarithm([0, 31]), false);
   assert.deepEqual(plain(page.slowdownTexts({ mean: 5.1817, p99: 14.39, cdf: [] }).p99), { value: 14.39, text: "14.39" });
+});
+
+test("labels of quantiles stand away from the curve, the lines and each other", () => {
+  const cdf = [[10, 0.1], [95, 0.5], [100, 1]];  // a value is a pixel
+  const reached = (at) => page.shareAt(cdf, at);
+  assert.deepEqual([0, 10, 94, 95, 200].map(reached), [0, 0.1, 0.1, 0.5, 1]);
+  const lines = [{ x: 95, top: 0.5, width: 40 }, { x: 100, top: 0.99, width: 40 }];
+  const places = page.placeLabels(lines, reached, 0, 100);
+  for (const place of places) {
+    assert.ok(place.from >= 0 && place.to < 95);
+    assert.ok(place.share > 0.14 || place.share < 0.05, String(place.share));
+  }
+  assert.ok(Math.abs(places[0].share - places[1].share) > 0.07);
+  assert.ok(places[1].to < 95 || places[1].share > 0.5);
 });
 
 test("series are grouped by kind, the largest first", () => {
