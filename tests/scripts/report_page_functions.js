@@ -174,6 +174,11 @@ test("bars of a waterfall begin where the bar above ends", () => {
     "The critical path takes 10.0 s. Its largest parts are compute (60.0 %) and queueing (40.0 %).");
 });
 
+test("texts are cut only where they are too wide", () => {
+  assert.equal(page.cutText("queueing", page.widthOf("queueing")), "queueing");
+  assert.equal(page.cutText("queueing", page.widthOf("queue"), 12), "queu\u2026");
+});
+
 test("the text of a bar never leaves the drawing", () => {
   assert.deepEqual(plain(page.valuePlace(10, 50, 60, 0, 200)), { x: 56, end: false });
   assert.deepEqual(plain(page.valuePlace(100, 190, 60, 0, 200)), { x: 94, end: true });

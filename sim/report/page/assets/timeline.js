@@ -65,10 +65,6 @@
 
     // ---- Geometry
 
-    get gutter() {
-      return Math.round(Math.min(16 + Math.max(...this.data.tracks.map((track) => page.widthOf(track.label, 11))), this.width * 0.26));
-    }
-
     xOf(time) {
       return this.gutter + (time - this.window.begin) / this.window.length * (this.width - this.gutter);
     }
@@ -241,6 +237,8 @@
       this.view.style.height = this.seen + 2 + "px";
       this.space.style.height = whole + "px";
       this.width = Math.max(200, this.view.clientWidth || width);
+      this.gutter = Math.round(Math.min(16 + d3.max(this.data.tracks, (track) => page.widthOf(track.label, 11)), this.width * 0.26));
+      this.brief = this.data.tracks.some((track) => page.widthOf(track.label, 11) > this.gutter - 10);
       this.paint();
     }
 
@@ -293,8 +291,7 @@
 
     // Returns the label of a track, in brief on all tracks where the longest one has no room.
     trackName(track) {
-      const brief = this.data.tracks.some((one) => this.measure(one.label) > this.gutter - 10);
-      const name = brief ? track.label.replace("rank ", "").replace(", ", " ") : track.label;
+      const name = this.brief ? track.label.replace("rank ", "").replace(", ", " ") : track.label;
       return this.measure(name) <= this.gutter - 10 ? name : page.cutText(name, this.gutter - 10, 11);
     }
 
