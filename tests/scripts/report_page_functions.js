@@ -198,6 +198,12 @@ test("names of nodes are drawn only where their row has room", () => {
   assert.deepEqual(plain([...found]), [[0, "switch0"], [1, "gpu0"], [2, "gpu1"]]);
 });
 
+test("the drawing of a topology is as large as its nodes", () => {
+  assert.deepEqual(plain(page.mapBounds([{ x: 600, y: 40, w: 90 }, { x: 320, y: 150, w: 90 }])), [245, 24, 430, 156]);
+  assert.equal(page.leastMapWidth([{ y: 1 }, { y: 1 }, { y: 2 }]), 88);
+  assert.equal(page.leastMapWidth(Array(100).fill({ y: 1 })), 640);
+});
+
 test("the sentence on tiers names the busiest and the longest queue", () => {
   const tier = (name, mean, queue) => ({ tier: name, mean, mean_text: page.shareText(mean), maximum: mean, maximum_text: page.shareText(mean),
     queue_bytes: queue, queue_text: page.bytesText(queue), queue_where: name + " port" });
