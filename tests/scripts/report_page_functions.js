@@ -199,9 +199,10 @@ test("names of nodes are drawn only where their row has room", () => {
 });
 
 test("the drawing of a topology is as large as its nodes", () => {
-  assert.deepEqual(plain(page.mapBounds([{ x: 600, y: 40, w: 90 }, { x: 320, y: 150, w: 90 }])), [245, 24, 430, 156]);
-  assert.equal(page.leastMapWidth([{ y: 1 }, { y: 1 }, { y: 2 }]), 88);
-  assert.equal(page.leastMapWidth(Array(100).fill({ y: 1 })), 640);
+  assert.deepEqual(plain(page.mapBounds([{ x: 600, y: 40, w: 90 }, { x: 320, y: 150, w: 90 }])), [245, 24, 430, 142]);
+  const node = (y) => ({ y, name: "host0/gpu0" });
+  assert.equal(page.leastMapWidth([node(1), node(1), node(2)]), 2 * (page.widthOf("gpu0", 12) + 14));
+  assert.equal(page.leastMapWidth(Array(100).fill(node(1))), 900);
 });
 
 test("the sentence on tiers names the busiest and the longest queue", () => {

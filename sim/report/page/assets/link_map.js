@@ -19,18 +19,21 @@
     { key: "queue", name: "longest queue", at: 5, write: page.bytesText, least: 1 },
   ];
 
-  // Returns [x, y, width, height] of what the nodes and the names below them take.
+  // Returns [x, y, width, height] of what the nodes take; the names below the last row are drawn outside of that.
   page.mapBounds = function (nodes) {
     const [left, right] = [Math.min(...nodes.map((node) => node.x - (node.w || 14) / 2)), Math.max(...nodes.map((node) => node.x + (node.w || 14) / 2))];
     const [top, bottom] = [Math.min(...nodes.map((node) => node.y)), Math.max(...nodes.map((node) => node.y))];
-    return [left - 30, top - 16, right - left + 60, bottom - top + 46];
+    return [left - 30, top - 16, right - left + 60, bottom - top + 32];
   };
 
-  // Returns the width in pixels below which a map is not readable: that of the names of its longest row, but at most 640.
+  const GAP = 14;  // pixels beside a name
+  const NAME = 12;  // pixels, the size of names on the screen
+
+  // Returns the width in pixels below which a map is not readable: that of the names of its widest row, but at most 900.
   page.leastMapWidth = function (nodes) {
-    const counts = new Map();
-    for (const node of nodes) counts.set(node.y, (counts.get(node.y) || 0) + 1);
-    return Math.min(640, 44 * Math.max(...counts.values()));
+    const widths = new Map();
+    for (const node of nodes) widths.set(node.y, (widths.get(node.y) || 0) + page.widthOf(node.name.split("/").pop(), NAME) + GAP);
+    return Math.min(900, Math.max(...widths.values()));
   };
 
   // Returns which nodes have room for a name: its width fits between its neighbours in the same row.
@@ -86,7 +89,7 @@
       svg.append(page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node, height)));
       if (name) {
         svg.append(page.label(node.x, node.y + (inside ? 0.5 : 8 + size), name,
-          { class: inside ? `node-name inside-${node.kind}` : "node-name halo", "font-size": size, "aria-hidden": "true" }));
+          { class: inside ? `node-name inside-${node.kind}` : "node-name halo", style: `font-size: ${size}px`, "aria-hidden": "true" }));
       }
     });
   }
@@ -101,8 +104,9 @@
     const limits = page.heatLimits(map.links.map((link) => link[metric.at]), metric.least);
     const [x, y, w, h] = page.mapBounds(map.nodes);
     const wide = Math.min(1.1 * w, Math.max(width, page.leastMapWidth(map.nodes)));  // on narrower pages the map scrolls
-    const size = Math.min(12 * w / wide, 14);
-    const svg = page.svgElement("svg", { viewBox: `${x} ${y} ${w} ${h}`, width: wide, height: Math.round(wide * h / w), role: "img", class: "map",
+    const size = NAME * w / wide;
+    const high = h + 1.5 * size;
+    const svg = page.svgElement("svg", { viewBox: `${x} ${y} ${w} ${high}`, width: wide, height: Math.round(wide * high / w), role: "img", class: "map",
       "aria-label": mapSentence(map, metric) });
     drawLinks(svg, map, metric, limits);
     drawNodes(svg, map, size);
