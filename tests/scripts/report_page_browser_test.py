@@ -5,6 +5,7 @@ combinations. NETSIM_BINARY names the program. Exit code 77 (ctest: skipped) wit
 in NETSIM_NODE_MODULES, in `npm root -g` and in node_modules of the tree.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -67,6 +68,17 @@ def value_of(text):
     return float(number.replace(",", "")) * UNITS[unit]
 
 
+def for_each_view(examine):
+    """Makes a test of `examine`, which looks at one view of a page."""
+    @functools.wraps(examine)
+    def test(self):
+        for name, views in self.pages.items():
+            for view in views:
+                with self.subTest(page=name, width=view["width"], theme=view["theme"]):
+                    examine(self, name, view)
+    return test
+
+
 class Pages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -84,53 +96,47 @@ class Pages(unittest.TestCase):
         cls.pages = {name: found[file] for name, file in zip(RUNS, files)}
         cls.summaries = {name: json.loads((cls.folder / name / "summary.json").read_text(encoding="utf-8")) for name in RUNS}
 
-    def each(self):
-        for name, views in self.pages.items():
-            for view in views:
-                with self.subTest(page=name, width=view["width"], theme=view["theme"]):
-                    yield name, view
+    @for_each_view
+    def test_no_message_and_no_request_to_a_network(self, _, view):
+        self.assertEqual(view["complaints"], [])
 
-    def test_no_message_and_no_request_to_a_network(self):
-        for _, view in self.each():
-            self.assertEqual(view["complaints"], [])
+    @for_each_view
+    def test_nothing_is_wider_than_the_page(self, _, view):
+        self.assertLessEqual(view["overflow"], 0)
+        self.assertLessEqual(view["openedOverflow"], 0)
+        self.assertEqual(view["outside"], [])
 
-    def test_nothing_is_wider_than_the_page(self):
-        for _, view in self.each():
-            self.assertLessEqual(view["overflow"], 0)
-            self.assertLessEqual(view["openedOverflow"], 0)
-            self.assertEqual(view["outside"], [])
+    @for_each_view
+    def test_all_sections_are_drawn_and_in_the_contents(self, name, view):
+        self.assertLessEqual(SECTIONS[name], set(view["sections"]))
+        self.assertEqual(view["contents"], ["#" + section for section in view["sections"]])
+        self.assertGreater(view["drawings"], 0)
+        self.assertEqual((view["empty"], view["unnamed"]), (0, 0))
 
-    def test_all_sections_are_drawn_and_in_the_contents(self):
-        for name, view in self.each():
-            self.assertLessEqual(SECTIONS[name], set(view["sections"]))
-            self.assertEqual(view["contents"], ["#" + section for section in view["sections"]])
-            self.assertGreater(view["drawings"], 0)
-            self.assertEqual((view["empty"], view["unnamed"]), (0, 0))
-
-    def test_notes_come_first_and_traffic_leads_with_its_flows(self):
-        for name, view in self.each():
-            order = [section for section in view["sections"] if section != "notes"]
-            if "notes" in view["sections"]:
-                self.assertEqual(view["sections"][0], "notes")
-            self.assertEqual(order[0], "summary")
-            if name in ("incast", "faults"):
-                self.assertEqual(order[1], "flows")
+    @for_each_view
+    def test_notes_come_first_and_traffic_leads_with_its_flows(self, name, view):
+        order = [section for section in view["sections"] if section != "notes"]
+        if "notes" in view["sections"]:
+            self.assertEqual(view["sections"][0], "notes")
+        self.assertEqual(order[0], "summary")
+        if name in ("incast", "faults"):
+            self.assertEqual(order[1], "flows")
 
     def test_themes_differ(self):
         for name, views in self.pages.items():
             self.assertEqual({view["paper"] for view in views if view["theme"] == "light"}, {"rgb(255, 255, 255)"}, name)
             self.assertEqual({view["paper"] for view in views if view["theme"] == "dark"}, {"rgb(20, 23, 27)"}, name)
 
-    def test_axe_finds_no_violation(self):
-        for _, view in self.each():
-            self.assertEqual(view["violations"], [])
+    @for_each_view
+    def test_axe_finds_no_violation(self, _, view):
+        self.assertEqual(view["violations"], [])
 
-    def test_the_headline_has_the_numbers_of_the_summary(self):
-        for name, view in self.each():
-            self.assertGreater(len(view["headline"]), 0)
-            for figure in view["headline"]:
-                expected = value_at(self.summaries[name], figure["path"])
-                self.assertAlmostEqual(value_of(figure["text"]), expected, delta=6e-3 * abs(expected) + 5e-3 * (expected > 1), msg=figure)
+    @for_each_view
+    def test_the_headline_has_the_numbers_of_the_summary(self, name, view):
+        self.assertGreater(len(view["headline"]), 0)
+        for figure in view["headline"]:
+            expected = value_at(self.summaries[name], figure["path"])
+            self.assertAlmostEqual(value_of(figure["text"]), expected, delta=6e-3 * abs(expected) + 5e-3 * (expected > 1), msg=figure)
 
     def test_the_breakdown_has_the_numbers_of_the_summary(self):
         keys = {"compute": "compute_s", "idle": "idle_s"}
@@ -146,17 +152,17 @@ class Pages(unittest.TestCase):
             shown = {column.replace("exposed ", "").lower() for column in row}
             self.assertLessEqual({key for key, value in job["exposed_by"].items() if value > 0}, shown)
 
-    def test_keys_do_what_the_mouse_does(self):
-        for name, view in self.each():
-            keys = view["keys"]
-            if "timeline" in SECTIONS[name]:
-                self.assertRegex(keys["first"], r"^rank \d+, .* takes \d")
-                self.assertNotEqual(keys["first"], keys["next"])
-                self.assertTrue(keys["zoomed"])
-            if "path" in SECTIONS[name]:
-                self.assertTrue(keys["tab"] and keys["panel"])
-            self.assertEqual(keys["sorted"]["sort"], "ascending")
-            self.assertEqual(keys["sorted"]["first"], sorted(keys["sorted"]["first"], key=lambda text: re.split(r"(?<= )", text.lower())))
+    @for_each_view
+    def test_keys_do_what_the_mouse_does(self, name, view):
+        keys = view["keys"]
+        if "timeline" in SECTIONS[name]:
+            self.assertRegex(keys["first"], r"^rank \d+, .* takes \d")
+            self.assertNotEqual(keys["first"], keys["next"])
+            self.assertTrue(keys["zoomed"])
+        if "path" in SECTIONS[name]:
+            self.assertTrue(keys["tab"] and keys["panel"])
+        self.assertEqual(keys["sorted"]["sort"], "ascending")
+        self.assertEqual(keys["sorted"]["first"], sorted(keys["sorted"]["first"], key=lambda text: re.split(r"(?<= )", text.lower())))
 
     def test_all_is_printed_and_in_the_light_theme(self):
         for name, views in self.pages.items():

@@ -49,9 +49,16 @@ test("ticks have no digits that say nothing", () => {
 });
 
 test("ticks of a timeline share the unit of its window", () => {
-  assert.equal(page.spanText(43e6)(5e6), "5 ms");
-  assert.equal(page.spanText(80e3)(690e3), "690 us");
-  assert.equal(page.spanText(500)(1000123), "1,000,123 ns");
+  assert.equal(page.spanText(43e6, 43e6)(5e6), "5 ms");
+  assert.equal(page.spanText(80e3, 760e3)(690e3), "690 us");
+  assert.equal(page.spanText(500, 1000500)(1000100), "1,000.1 us");
+  assert.equal(page.spanText(480e3, 8.2e6)(7.85e6), "7.85 ms");
+});
+
+test("texts of the screen become sentences", () => {
+  assert.equal(page.sentence("limit reached at 10.0 ms"), "Limit reached at 10.0 ms.");
+  assert.equal(page.sentence("It is done."), "It is done.");
+  assert.equal(page.sentence(""), "");
 });
 
 test("cells are compared by their values in base units", () => {
@@ -122,7 +129,7 @@ test("boxes are found by time", () => {
 test("labels of boxes name layer, microbatch and chunk, the longest label first", () => {
   const tasks = ["mlp_forward", "optimizer"];
   assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, 12, 3, -1, 1], tasks)), ["L12 mb3 mlp fwd", "L12 mb3", "mb3"]);
-  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, 3, 2, 1], tasks)), ["mb3 c2 mlp fwd", "mb3 c2"]);
+  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, 3, 2, 1], tasks)), ["mb3 c2 mlp fwd", "mb3 c2", "mb3"]);
   assert.deepEqual(plain(page.boxLabels([0, 1, 1, 0, -1, -1, -1, 1], tasks)), ["opt", "opt"]);
   assert.equal(page.boxLabels([0, 1, 0, 0, -1, 3, -1, 9], tasks)[0], "mb3 9 tasks");
 });
@@ -167,6 +174,11 @@ test("bars of a waterfall begin where the bar above ends", () => {
     "The critical path takes 10.0 s. Its largest parts are compute (60.0 %) and queueing (40.0 %).");
 });
 
+test("texts are cut only where they are too wide", () => {
+  assert.equal(page.cutText("queueing", page.widthOf("queueing")), "queueing");
+  assert.equal(page.cutText("queueing", page.widthOf("queue"), 12), "queu\u2026");
+});
+
 test("the text of a bar never leaves the drawing", () => {
   assert.deepEqual(plain(page.valuePlace(10, 50, 60, 0, 200)), { x: 56, end: false });
   assert.deepEqual(plain(page.valuePlace(100, 190, 60, 0, 200)), { x: 94, end: true });
@@ -186,6 +198,13 @@ test("names of nodes are drawn only where their row has room", () => {
   assert.deepEqual(plain([...found]), [[0, "switch0"], [1, "gpu0"], [2, "gpu1"]]);
 });
 
+test("the drawing of a topology is as large as its nodes", () => {
+  assert.deepEqual(plain(page.mapBounds([{ x: 600, y: 40, w: 90 }, { x: 320, y: 150, w: 90 }])), [245, 24, 430, 142]);
+  const node = (y) => ({ y, name: "host0/gpu0" });
+  assert.equal(page.leastMapWidth([node(1), node(1), node(2)]), 2 * (page.widthOf("gpu0", 12) + 14));
+  assert.equal(page.leastMapWidth(Array(100).fill(node(1))), 900);
+});
+
 test("the sentence on tiers names the busiest and the longest queue", () => {
   const tier = (name, mean, queue) => ({ tier: name, mean, mean_text: page.shareText(mean), maximum: mean, maximum_text: page.shareText(mean),
     queue_bytes: queue, queue_text: page.bytesText(queue), queue_where: name + " port" });
@@ -199,6 +218,20 @@ test("cumulative distributions are steps", () => {
   assert.equal(page.wantsLogarithm([1, 31]), true);
   assert.equal(page.wantsLogarithm([0, 31]), false);
   assert.deepEqual(plain(page.slowdownTexts({ mean: 5.1817, p99: 14.39, cdf: [] }).p99), { value: 14.39, text: "14.39" });
+});
+
+test("labels of quantiles stand away from the curve, the lines and each other", () => {
+  const cdf = [[10, 0.1], [95, 0.5], [100, 1]];  // a value is a pixel
+  const reached = (at) => page.shareAt(cdf, at);
+  assert.deepEqual([0, 10, 94, 95, 200].map(reached), [0, 0.1, 0.1, 0.5, 1]);
+  const lines = [{ x: 95, top: 0.5, width: 40 }, { x: 100, top: 0.99, width: 40 }];
+  const places = page.placeLabels(lines, reached, 0, 100);
+  for (const place of places) {
+    assert.ok(place.from >= 0 && place.to < 95);
+    assert.ok(place.share > 0.14 || place.share < 0.05, String(place.share));
+  }
+  assert.ok(Math.abs(places[0].share - places[1].share) > 0.07);
+  assert.ok(places[1].to < 95 || places[1].share > 0.5);
 });
 
 test("series are grouped by kind, the largest first", () => {

@@ -59,6 +59,9 @@
     return p === 0 ? x - y : a.localeCompare(b, "en", { numeric: true });
   };
 
+  // Returns a text of the screen as a sentence: with a capital and a full stop.
+  page.sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "");
+
   page.plural = (count, noun) => count.toLocaleString("en") + " " + noun + (count === 1 ? "" : "s");
 
   // ---- Colours: those of Okabe and Ito, which readers with a colour-vision deficiency can tell apart, and a pattern each

@@ -54,7 +54,7 @@
     const narrow = width < 560;
     const height = rows.length <= 20 ? 24 : rows.length <= 70 ? 14 : 7;
     const gap = height > 10 ? 6 : 1;
-    const gutter = narrow ? 0 : Math.min(200, 10 + Math.max(...rows.map((row) => page.widthOf(row.label))));
+    const gutter = narrow ? 0 : Math.min(200, 14 + Math.max(...rows.map((row) => page.widthOf(row.label))));
     const above = narrow && height > 10 ? 16 : 0;  // labels stand above the bars where there is no room beside them
     const step = height + gap + above;
     const bottom = rows.length * step + 4;

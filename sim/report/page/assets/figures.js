@@ -3,6 +3,7 @@
   "use strict";
 
   const drawn = [];
+  const inks = new Map();  // contexts that measure texts, by size of the font; to set a font takes long
 
   // Makes a figure. `given` has "title", "summary" (a sentence; the text alternative), "draw(place, width)", which fills an
   // element of that width, and may have "legend", "table" (as page.table takes it), "controls" and "note".
@@ -37,13 +38,23 @@
 
   page.label = (x, y, text, attributes) => page.svgElement("text", Object.assign({ x, y }, attributes), text);
 
-  // Estimates the width of `text` in pixels at a size of 12 pixels.
-  page.widthOf = (text, size) => text.length * 0.6 * (size || 12);
+  // Returns the width of `text` in pixels at a size of font, 12 pixels by default. Without a document it is an estimate.
+  page.widthOf = function (text, size) {
+    if (typeof document === "undefined") return text.length * 0.6 * (size || 12);
+    size = size || 12;
+    if (!inks.has(size)) {
+      inks.set(size, document.createElement("canvas").getContext("2d"));
+      inks.get(size).font = `${size}px system-ui, -apple-system, "Segoe UI", "Noto Sans", sans-serif`;  // as page.css has it
+    }
+    return inks.get(size).measureText(text).width;
+  };
 
   // Cuts `text` to a width and marks the cut.
   page.cutText = function (text, width, size) {
-    const most = Math.floor(width / page.widthOf("x", size));
-    return text.length <= most ? text : text.slice(0, Math.max(1, most - 1)) + "\u2026";
+    if (page.widthOf(text, size) <= width) return text;
+    let most = text.length - 1;
+    while (most > 1 && page.widthOf(text.slice(0, most) + "\u2026", size) > width) most -= 1;
+    return text.slice(0, most) + "\u2026";
   };
 
   // Makes the legend of categories: a sample of colour and pattern beside each name.

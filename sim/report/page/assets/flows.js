@@ -20,13 +20,45 @@
     return ["p50", "p99"].filter((key) => one[key]).map((key) => ({ key, value: one[key].s ?? one[key].value, text: one[key].text }));
   }
 
-  function drawQuantile(svg, mark, x, y, width, bottom) {
-    const at = x(mark.value);
-    const right = at + 90 < width;
-    const share = Number(mark.key.slice(1)) / 100;
-    svg.append(page.svgElement("path", { class: "quantile", d: `M${at} ${bottom}V${y(share)}` }),
-      page.label(at + (right ? 6 : -6), bottom - (mark.key === "p50" ? 10 : 28), `${mark.key} ${mark.text}`,
-        { class: "value halo" + (right ? "" : " end"), "aria-hidden": "true" }));
+  // Returns the share that the step curve has reached at a value.
+  page.shareAt = function (cdf, value) {
+    let share = 0;
+    for (const [end, next] of cdf) {
+      if (end > value) break;
+      share = next;
+    }
+    return share;
+  };
+
+  const MARGIN = 0.05;  // share of the height that a label keeps from the curve and from other labels
+
+  // Returns where labels of vertical lines stand, as {from, to, share}: beside their line, away from the curve, the other lines
+  // and the labels before. A line has "x", "top" (the share up to which it is drawn) and "width" (of its label).
+  page.placeLabels = function (lines, reached, first, last) {
+    const places = [];
+    const free = (place, own) => {
+      const [low, high] = [reached(place.from), reached(place.to)];
+      if (place.share > low - MARGIN && place.share < high + MARGIN) return false;
+      if (lines.some((line) => line !== own && line.x > place.from - 3 && line.x < place.to + 3 && line.top > place.share - MARGIN)) return false;
+      return places.every((other) => other.to < place.from || other.from > place.to || Math.abs(other.share - place.share) > 1.6 * MARGIN);
+    };
+    for (const line of lines) {
+      const sides = [[line.x + 6, line.x + 6 + line.width], [line.x - 6 - line.width, line.x - 6]].filter(([from, to]) => from >= first && to <= last);
+      const all = sides.flatMap(([from, to]) => Array.from({ length: 12 }, (_, at) => ({ from, to, share: 0.06 + 0.08 * at })));
+      places.push(all.find((place) => free(place, line)) || all[0] || { from: line.x, to: line.x + line.width, share: 0.06 });
+    }
+    return places;
+  };
+
+  function drawQuantiles(svg, one, x, y) {
+    const [left, right] = x.range();
+    const lines = quantiles(one).map((mark) => ({ x: x(mark.value), top: Number(mark.key.slice(1)) / 100, text: `${mark.key} ${mark.text}`,
+      width: page.widthOf(`${mark.key} ${mark.text}`, 11.5) }));
+    const places = page.placeLabels(lines, (at) => page.shareAt(one.cdf, x.invert(at)), left, right + 20);
+    lines.forEach((line, at) => svg.append(
+      page.svgElement("path", { class: "quantile", d: `M${line.x} ${y(0)}V${y(line.top)}` }),
+      page.label(places[at].from < line.x ? places[at].to : places[at].from, y(places[at].share), line.text,
+        { class: "value" + (places[at].from < line.x ? " end" : ""), "aria-hidden": "true" })));
   }
 
   function draw(one, write, label, place, width) {
@@ -42,7 +74,7 @@
     page.axis(svg, y, "left", left, 0, [0, 0.25, 0.5, 0.75, 1], (share) => 100 * share + " %", width - left - 20);
     const path = d3.svg.line().x((point) => x(point[0])).y((point) => y(point[1]));
     svg.append(page.svgElement("path", { class: "curve", d: path(page.stepPoints(one.cdf)) }));
-    quantiles(one).forEach((mark) => drawQuantile(svg, mark, x, y, width, bottom));
+    drawQuantiles(svg, one, x, y);
     place.replaceChildren(svg);
   }
 

@@ -19,6 +19,23 @@
     { key: "queue", name: "longest queue", at: 5, write: page.bytesText, least: 1 },
   ];
 
+  // Returns [x, y, width, height] of what the nodes take; the names below the last row are drawn outside of that.
+  page.mapBounds = function (nodes) {
+    const [left, right] = [Math.min(...nodes.map((node) => node.x - (node.w || 14) / 2)), Math.max(...nodes.map((node) => node.x + (node.w || 14) / 2))];
+    const [top, bottom] = [Math.min(...nodes.map((node) => node.y)), Math.max(...nodes.map((node) => node.y))];
+    return [left - 30, top - 16, right - left + 60, bottom - top + 32];
+  };
+
+  const GAP = 14;  // pixels beside a name
+  const NAME = 12;  // pixels, the size of names on the screen
+
+  // Returns the width in pixels below which a map is not readable: that of the names of its widest row, but at most 900.
+  page.leastMapWidth = function (nodes) {
+    const widths = new Map();
+    for (const node of nodes) widths.set(node.y, (widths.get(node.y) || 0) + page.widthOf(node.name.split("/").pop(), NAME) + GAP);
+    return Math.min(900, Math.max(...widths.values()));
+  };
+
   // Returns which nodes have room for a name: its width fits between its neighbours in the same row.
   page.namedNodes = function (nodes, size) {
     const rows = new Map();
@@ -47,10 +64,12 @@
     }
   }
 
-  function shapeOf(node) {
-    const w = Math.max(6, Math.min(node.w || 14, 120));
+  const widthOfNode = (node) => Math.max(6, Math.min(node.w || 14, 120));
+  const fits = (node, name, size) => node.kind !== "gpu" && page.widthOf(name, size) + 8 <= widthOfNode(node);
+
+  function shapeOf(node, h) {
+    const w = widthOfNode(node);
     if (node.kind === "gpu") return page.svgElement("circle", { cx: node.x, cy: node.y, r: Math.min(7, w / 2) });
-    const h = node.kind === "nic" ? 8 : 13;
     return page.svgElement("rect", { x: node.x - w / 2, y: node.y - h / 2, width: w, height: h, rx: node.kind === "switch" ? 2 : 5 });
   }
 
@@ -63,13 +82,16 @@
 
   function drawNodes(svg, map, size) {
     const named = page.nodeNames(map.nodes, size);
-    for (const node of map.nodes) {
-      svg.append(page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node)));
-    }
-    for (const [index, name] of named) {
-      const node = map.nodes[index];
-      svg.append(page.label(node.x, node.y + 18, name, { class: "node-name", "font-size": size, "aria-hidden": "true" }));
-    }
+    map.nodes.forEach((node, at) => {
+      const name = named.get(at) || "";
+      const inside = name !== "" && fits(node, name, size);
+      const height = inside ? size + 8 : node.kind === "nic" ? 8 : 13;
+      svg.append(page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node, height)));
+      if (name) {
+        svg.append(page.label(node.x, node.y + (inside ? 0.5 : 8 + size), name,
+          { class: inside ? `node-name inside-${node.kind}` : "node-name halo", style: `font-size: ${size}px`, "aria-hidden": "true" }));
+      }
+    });
   }
 
   function heatLegend(metric, limits) {
@@ -80,11 +102,12 @@
 
   function draw(map, metric, place, width) {
     const limits = page.heatLimits(map.links.map((link) => link[metric.at]), metric.least);
-    const least = Math.min(map.width, 640);
-    const wide = Math.max(width, least);
-    const size = Math.min(12 * map.width / wide, 14);
-    const svg = page.svgElement("svg", { viewBox: `-10 -14 ${map.width + 20} ${map.height + 40}`, width: wide,
-      height: Math.round(wide * (map.height + 40) / (map.width + 20)), role: "img", class: "map", "aria-label": mapSentence(map, metric) });
+    const [x, y, w, h] = page.mapBounds(map.nodes);
+    const wide = Math.min(1.1 * w, Math.max(width, page.leastMapWidth(map.nodes)));  // on narrower pages the map scrolls
+    const size = NAME * w / wide;
+    const high = h + 1.5 * size;
+    const svg = page.svgElement("svg", { viewBox: `${x} ${y} ${w} ${high}`, width: wide, height: Math.round(wide * high / w), role: "img", class: "map",
+      "aria-label": mapSentence(map, metric) });
     drawLinks(svg, map, metric, limits);
     drawNodes(svg, map, size);
     place.replaceChildren(heatLegend(metric, limits), page.scrollRegion(svg, "Map of the topology"));

@@ -6,7 +6,7 @@
   page.onPaper = false;
   page.repaints = [];  // what is drawn on canvases and has to follow a change of the theme
 
-  const paragraphs = (texts) => (texts || []).map((text) => element("p", {}, text));
+  const paragraphs = (texts) => (texts || []).map((text) => element("p", {}, page.sentence(text)));
   const list = (texts) => element("ul", {}, texts.map((text) => element("li", {}, text)));
   const marksOf = (data) => (data.faults && data.faults.marks) || [];
 
@@ -148,7 +148,7 @@
     document.getElementById("title").textContent = meta.title;
     const size = [meta.gpus ? page.plural(meta.gpus, "GPU") : "", meta.simulated ? meta.simulated.text + " simulated" : ""].filter(Boolean).join(", ");
     const outcome = document.getElementById("outcome");
-    outcome.textContent = [meta.outcome_text, size].filter(Boolean).join(" ");
+    outcome.textContent = [page.sentence(meta.outcome_text), page.sentence(size)].filter(Boolean).join(" ");
     if (meta.outcome !== "done") outcome.className = "unfinished";
     document.getElementById("footer").textContent = `Written by netsim ${meta.version}. The page needs no network; its numbers are those of summary.json and of the tables.`;
   }

@@ -80,7 +80,7 @@
     };
     const heads = columns.map((column, index) => header(column, index, table));
     fill();
-    const whole = page.element("table", {}, page.element("caption", {}, given.caption),
+    const whole = page.element("table", {}, page.element("caption", {}, page.element("span", {}, given.caption)),
       page.element("thead", {}, page.element("tr", {}, heads)), body);
     return [given.note ? page.element("p", { class: "note" }, given.note) : null,
       page.scrollRegion(whole, "Table: " + given.caption), more || null];

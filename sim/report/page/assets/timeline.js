@@ -65,10 +65,6 @@
 
     // ---- Geometry
 
-    get gutter() {
-      return Math.round(Math.min(16 + Math.max(...this.data.tracks.map((track) => page.widthOf(track.label, 11))), this.width * 0.26));
-    }
-
     xOf(time) {
       return this.gutter + (time - this.window.begin) / this.window.length * (this.width - this.gutter);
     }
@@ -241,6 +237,8 @@
       this.view.style.height = this.seen + 2 + "px";
       this.space.style.height = whole + "px";
       this.width = Math.max(200, this.view.clientWidth || width);
+      this.gutter = Math.round(Math.min(16 + d3.max(this.data.tracks, (track) => page.widthOf(track.label, 11)), this.width * 0.26));
+      this.brief = this.data.tracks.some((track) => page.widthOf(track.label, 11) > this.gutter - 10);
       this.paint();
     }
 
@@ -293,8 +291,7 @@
 
     // Returns the label of a track, in brief on all tracks where the longest one has no room.
     trackName(track) {
-      const brief = this.data.tracks.some((one) => this.measure(one.label) > this.gutter - 10);
-      const name = brief ? track.label.replace("rank ", "").replace(", ", " ") : track.label;
+      const name = this.brief ? track.label.replace("rank ", "").replace(", ", " ") : track.label;
       return this.measure(name) <= this.gutter - 10 ? name : page.cutText(name, this.gutter - 10, 11);
     }
 
@@ -374,7 +371,7 @@
       ink.fillStyle = this.colours.paper;
       ink.fillRect(0, 0, this.width, AXIS);
       ink.fillStyle = this.colours.muted;
-      const write = page.spanText(this.window.length);
+      const write = page.spanText(this.window.length, this.window.end);
       for (const { time, x } of this.ticks()) {
         const text = write(time);
         ink.fillText(text, Math.min(this.width - this.measure(text) - 2, Math.max(this.gutter, x - this.measure(text) / 2)), 10);
@@ -427,9 +424,10 @@
     }
   }
 
-  // Returns the function that writes times of an axis whose ends are `length` ns apart: all ticks in one unit.
-  page.spanText = function (length) {
-    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]].find((one) => length >= 2 * one[1]) || ["ns", 1];
+  // Returns the function that writes times of an axis of `length` ns up to `end` ns: all ticks in one unit, the largest in which
+  // the last tick is at least 1 and few digits tell the ticks apart.
+  page.spanText = function (length, end) {
+    const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]].find((one) => end >= one[1] && length >= one[1] / 100) || ["ns", 1];
     return (time) => Number((time / size).toFixed(6)).toLocaleString("en", { maximumFractionDigits: 6 }) + " " + unit;
   };
 

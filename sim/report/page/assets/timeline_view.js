@@ -84,7 +84,7 @@
     const text = tasks > 1 ? tasks + " tasks" : page.shortName(names[name]);
     const labels = [(marks + " " + text).trim()];
     if (marks) labels.push(marks);
-    if (microbatch >= 0 && layer >= 0) labels.push("mb" + microbatch);
+    if (microbatch >= 0 && parts.length > 1) labels.push("mb" + microbatch);
     else if (!marks) labels.push(text.split(" ").slice(-1)[0]);
     return labels;
   };

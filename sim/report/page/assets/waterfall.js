@@ -38,8 +38,9 @@
   };
 
   function draw(bars, extent, sums, label, place, width) {
-    const narrow = width < 640;
-    const gutter = narrow ? 0 : Math.min(340, 12 + Math.max(...bars.map((bar) => page.widthOf(bar.label, 12.5))));
+    const beside = 14 + Math.max(...bars.map((bar) => page.widthOf(bar.label)));
+    const narrow = beside > 0.42 * width;  // labels then stand above their bars
+    const gutter = narrow ? 0 : beside;
     const values = 118;  // pixels for the text after a bar
     const step = narrow ? 42 : 26;
     const bottom = bars.length * step + 2;
