@@ -55,6 +55,7 @@ std::string item_name(const StoredValue& item, std::size_t number) {
 
 std::vector<std::string> texts_of(const std::vector<Word>& cells) {
   std::vector<std::string> texts;
+  texts.reserve(cells.size());
   for (const Word& cell : cells) texts.emplace_back(cell.text);
   return texts;
 }
