@@ -213,8 +213,9 @@ def draw_measured(picture, axes):
     for curve in plot.measured:
         if curve.panel in (None, picture.panel):
             points = [(x, y) for x, y in curve.points if min(places) <= x <= max(places)]
+            marker = pictures.MARKERS[labels.index(curve.label) % len(pictures.MARKERS)]
             line, = axes.plot([x for x, _ in points], [y for _, y in points], linestyle=":", color="black", linewidth=1.2, zorder=4,
-                              marker=pictures.MARKERS[labels.index(curve.label) % len(pictures.MARKERS)], markersize=4, markerfacecolor="white")
+                              marker=marker, markersize=4, markerfacecolor="white")
             picture.remember(curve.label, line)
             values += [y for _, y in points]
     return values
