@@ -213,8 +213,9 @@ def draw_measured(picture, axes):
     for curve in plot.measured:
         if curve.panel in (None, picture.panel):
             points = [(x, y) for x, y in curve.points if min(places) <= x <= max(places)]
+            marker = pictures.MARKERS[labels.index(curve.label) % len(pictures.MARKERS)]
             line, = axes.plot([x for x, _ in points], [y for _, y in points], linestyle=":", color="black", linewidth=1.2, zorder=4,
-                              marker=pictures.MARKERS[labels.index(curve.label) % len(pictures.MARKERS)], markersize=4, markerfacecolor="white")
+                              marker=marker, markersize=4, markerfacecolor="white")
             picture.remember(curve.label, line)
             values += [y for _, y in points]
     return values
@@ -366,8 +367,8 @@ def draw_points(picture, axes, rows):
     set_scales(plot, axes)
     if plot.kind == "pareto":
         draw_front(axes, sorted((mean(points[k][1]), mean(points[k][2])) for k in front), plot.better)
-    name_points(axes, plot, points, front)
     axes.margins(0.08)
+    name_points(axes, plot, points, front)
     for key, place in (("x", 1), ("y", 2)):
         if key in plot.logarithmic:
             picture.extents.append((axes, key, [mean(point[place]) for point in points]))
@@ -417,9 +418,13 @@ def name_points(axes, plot, points, front):
     if "names" not in plot.axes:
         return
     column = plot.axes["names"].column()
+    axes.get_xlim()  # which places all points, before places are asked for
+    left, right = axes.transAxes.transform([(0, 0), (1, 0)])[:, 0]
     for i in sorted(front):
         row, x, y = points[i]
-        axes.annotate(row[column], (mean(x), mean(y)), xytext=(4, 4), textcoords="offset points", fontsize=7)
+        near_edge = axes.transData.transform((mean(x), mean(y)))[0] > left + 0.75 * (right - left)
+        axes.annotate(row[column], (mean(x), mean(y)), xytext=(-4 if near_edge else 4, 4), textcoords="offset points", fontsize=7,
+                      ha="right" if near_edge else "left")
 
 
 DRAW = {"lines": draw_lines, "bars": draw_bars, "stacked": draw_stacked, "heat": draw_heat, "cdf": draw_cdf, "box": draw_box,

@@ -35,7 +35,8 @@ class MeasuredCurve:
 
     def read_points(self):
         """Returns (x, y) in the order of x."""
-        wanted = {name: text(node, name) for name, node in mapping(self.entries["where"], "where").items()} if "where" in self.entries else {}
+        where = mapping(self.entries["where"], "where") if "where" in self.entries else {}
+        wanted = {name: text(node, name) for name, node in where.items()}
         x, y = (text(self.entries[key], f"'{key}'") for key in ("x", "y"))
         found = {}
         for line, row in self.rows([*wanted, x, y]):
