@@ -90,8 +90,9 @@ async function print(page, pdf) {
     });
   });
   await page.emulateMediaType("print");
+  await page.evaluate(() => document.querySelectorAll("details").forEach((node) => { node.open = false; }));
   let bytes = 0;
-  if (pdf) bytes = (await page.pdf({ format: "A4", printBackground: true })).length;
+  if (pdf) bytes = (await page.pdf({ format: "A4", printBackground: true, timeout: 0 })).length;
   else await page.evaluate(() => ["beforeprint", "afterprint"].forEach((name) => dispatchEvent(new Event(name))));
   await page.emulateMediaType("screen");
   return Object.assign(await page.evaluate(() => globalThis.printed), { bytes, after: await page.evaluate(() => document.documentElement.dataset.theme || "") });
@@ -105,6 +106,8 @@ async function computingTime(client) {
 
 async function visit(browser, file, width, theme) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(0);  // the caller has a limit; other tests may run beside this one
+  page.setDefaultNavigationTimeout(0);
   const complaints = [];
   page.on("console", (message) => complaints.push(message.type() + ": " + message.text()));
   page.on("pageerror", (error) => complaints.push("error: " + error.message));

@@ -38,7 +38,8 @@
   const FACTORS = {
     "": 1, "%": 0.01, ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, d: 86400,
     B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 1024, MiB: 1048576, GiB: 1073741824, TiB: 1099511627776,
-    "b/s": 1, "Kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12, bps: 1, Kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12, "GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3, "B/s": 1, k: 1e3, M: 1e6, G: 1e9,
+    "b/s": 1, "Kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9, "Tb/s": 1e12, bps: 1, Kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12,
+    "GB/s": 1e9, "MB/s": 1e6, "KB/s": 1e3, "B/s": 1, k: 1e3, M: 1e6, G: 1e9,
   };
 
   // Returns the number that a cell's text begins with, in the base unit of its unit, or null where it has none.

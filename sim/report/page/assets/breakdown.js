@@ -32,7 +32,8 @@
     const share = (match) => one.categories.reduce((sum, name, at) => sum + (match(name) ? mean.s[at] : 0), 0) / total;
     const exposed = one.categories.map((name, at) => ({ name, s: mean.s[at] })).filter((part) => part.name.startsWith("exposed") && part.s > 0)
       .sort((a, b) => b.s - a.s);
-    const most = exposed.length ? `, most of it ${page.categoryName(exposed[0].name).replace("exposed ", "")} (${page.shareText(exposed[0].s / total)})` : "";
+    const kind = exposed.length ? page.categoryName(exposed[0].name).replace("exposed ", "") : "";
+    const most = kind ? `, most of it ${kind} (${page.shareText(exposed[0].s / total)})` : "";
     return `A mean GPU computes for ${page.shareText(share((name) => name === "compute"))} of the time, waits for exposed communication for ` +
       `${page.shareText(share((name) => name.startsWith("exposed")))}${most}, and is idle for ${page.shareText(share((name) => name === "idle"))}.`;
   };
@@ -84,7 +85,8 @@
   page.breakdownFigure = function (one) {
     const mean = meanOf(one);
     const rows = one.rows.length > 1 ? [Object.assign({}, mean, { label: "mean GPU" })].concat(one.rows) : one.rows;
-    const legend = page.usedCategories(one).map((at) => ({ name: page.categoryName(one.categories[at]), fill: page.fillOf(page.styleOf(one.categories[at], at)) }));
+    const legend = page.usedCategories(one).map((at) => ({ name: page.categoryName(one.categories[at]),
+      fill: page.fillOf(page.styleOf(one.categories[at], at)) }));
     return page.figure({ title: `Iteration of ${one.job}, by ${one.per}.`, summary: page.breakdownSentence(one), legend: page.legend(legend),
       note: one.note, table: tableOf(one, rows), draw: (place, width) => draw(one, rows, place, width) });
   };

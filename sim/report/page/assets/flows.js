@@ -43,7 +43,8 @@
       return places.every((other) => other.to < place.from || other.from > place.to || Math.abs(other.share - place.share) > 1.6 * MARGIN);
     };
     for (const line of lines) {
-      const sides = [[line.x + 6, line.x + 6 + line.width], [line.x - 6 - line.width, line.x - 6]].filter(([from, to]) => from >= first && to <= last);
+      const sides = [[line.x + 6, line.x + 6 + line.width], [line.x - 6 - line.width, line.x - 6]]
+        .filter(([from, to]) => from >= first && to <= last);
       const all = sides.flatMap(([from, to]) => Array.from({ length: 12 }, (_, at) => ({ from, to, share: 0.06 + 0.08 * at })));
       places.push(all.find((place) => free(place, line)) || all[0] || { from: line.x, to: line.x + line.width, share: 0.06 });
     }

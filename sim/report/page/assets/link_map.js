@@ -21,8 +21,11 @@
 
   // Returns [x, y, width, height] of what the nodes take; the names below the last row are drawn outside of that.
   page.mapBounds = function (nodes) {
-    const [left, right] = [Math.min(...nodes.map((node) => node.x - (node.w || 14) / 2)), Math.max(...nodes.map((node) => node.x + (node.w || 14) / 2))];
-    const [top, bottom] = [Math.min(...nodes.map((node) => node.y)), Math.max(...nodes.map((node) => node.y))];
+    const half = (node) => (node.w || 14) / 2;
+    const left = Math.min(...nodes.map((node) => node.x - half(node)));
+    const right = Math.max(...nodes.map((node) => node.x + half(node)));
+    const top = Math.min(...nodes.map((node) => node.y));
+    const bottom = Math.max(...nodes.map((node) => node.y));
     return [left - 30, top - 16, right - left + 60, bottom - top + 32];
   };
 
@@ -97,7 +100,8 @@
   function heatLegend(metric, limits) {
     const ranges = limits.map((limit, at) => `${at === 0 ? "0" : "over " + metric.write(limits[at - 1])} to ${metric.write(limit)}`);
     return page.element("ul", { class: "legend", "aria-label": "Legend: " + metric.name }, ranges.map((text, at) => page.element("li", {},
-      page.svgElement("svg", { width: 30, height: 14, "aria-hidden": "true" }, page.svgElement("path", { class: "heat heat" + at, d: "M0 7H30" })), text)));
+      page.svgElement("svg", { width: 30, height: 14, "aria-hidden": "true" },
+        page.svgElement("path", { class: "heat heat" + at, d: "M0 7H30" })), text)));
   }
 
   function draw(map, metric, place, width) {
@@ -106,8 +110,8 @@
     const wide = Math.min(1.1 * w, Math.max(width, page.leastMapWidth(map.nodes)));  // on narrower pages the map scrolls
     const size = NAME * w / wide;
     const high = h + 1.5 * size;
-    const svg = page.svgElement("svg", { viewBox: `${x} ${y} ${w} ${high}`, width: wide, height: Math.round(wide * high / w), role: "img", class: "map",
-      "aria-label": mapSentence(map, metric) });
+    const svg = page.svgElement("svg", { viewBox: `${x} ${y} ${w} ${high}`, width: wide, height: Math.round(wide * high / w),
+      role: "img", class: "map", "aria-label": mapSentence(map, metric) });
     drawLinks(svg, map, metric, limits);
     drawNodes(svg, map, size);
     place.replaceChildren(heatLegend(metric, limits), page.scrollRegion(svg, "Map of the topology"));

@@ -32,7 +32,8 @@
     for (const one of data.paths || []) add("path", ((data.paths.length > 1) ? one.job + ": " : "") + page.pathSentence(one));
     if (data.links && data.links.tiers && data.links.tiers.length) add("links", page.tierSentence(data.links.tiers));
     if (data.kind !== "traffic" && data.flows) add("flows", page.flowSentence(data.flows));
-    if (data.faults && data.faults.rows.length) add("faults", `${page.plural(data.faults.rows.length, "fault")} of links ${data.faults.rows.length === 1 ? "was" : "were"} configured.`);
+    const faults = data.faults ? data.faults.rows.length : 0;
+    if (faults) add("faults", `${page.plural(faults, "fault")} of links ${faults === 1 ? "was" : "were"} configured.`);
     return found;
   };
 
@@ -43,7 +44,8 @@
   }
 
   function links(data) {
-    return [element("p", {}, page.tierSentence(data.links.tiers)), page.tierTable(data.links.tiers), data.links.map ? page.mapFigure(data.links.map) : null];
+    return [element("p", {}, page.tierSentence(data.links.tiers)), page.tierTable(data.links.tiers),
+      data.links.map ? page.mapFigure(data.links.map) : null];
   }
 
   function flows(data) {
@@ -80,7 +82,8 @@
   }
 
   function inputsTable(repeat) {
-    const rows = [["input", repeat.inputs], ["plug-in", repeat.plugins]].flatMap(([kind, files]) => (files || []).map((one) => [one.path, kind, one.hash]));
+    const rows = [["input", repeat.inputs], ["plug-in", repeat.plugins]]
+      .flatMap(([kind, files]) => (files || []).map((one) => [one.path, kind, one.hash]));
     return rows.length ? page.table({ caption: "Files that the run read", columns: ["file", "kind", "hash"], rows }) : null;
   }
 
@@ -95,11 +98,13 @@
       given.configuration ? element("details", {}, element("summary", {}, "The whole configuration"),
         page.scrollRegion(element("pre", {}, element("code", {}, given.configuration)), "Configuration")) : null,
       data.files && data.files.length ? [element("h3", {}, "Files of the run"), element("p", {}, "They lie in the same directory as this page."),
-        element("ul", { class: "files" }, data.files.map((name) => element("li", {}, element("a", { href: encodeURIComponent(name) }, name))))] : null];
+        element("ul", { class: "files" }, data.files.map((name) =>
+          element("li", {}, element("a", { href: encodeURIComponent(name) }, name))))] : null];
   }
 
   function timelines(data) {
-    return [element("p", {}, "Each row is a stream of a rank, and each box a task: L is its layer, mb its microbatch, c its chunk of the model. " + page.timelineKeys),
+    return [element("p", {}, "Each row is a stream of a rank, and each box a task: L is its layer, mb its microbatch, " +
+      "c its chunk of the model. " + page.timelineKeys),
       data.timelines.map((one) => page.timelineFigure(one, marksOf(data)))];
   }
 
@@ -107,13 +112,16 @@
     { id: "waiting", title: "What the run waits for", has: (d) => d.waiting && d.waiting.length, build: (d) => list(d.waiting) },
     { id: "notes", title: "Notes", has: (d) => d.notes && d.notes.length, build: (d) => list(d.notes) },
     { id: "summary", title: "Results", has: (d) => d.headline && d.headline.length, build: summary },
-    { id: "jobs", title: "Jobs", has: (d) => d.jobs && d.jobs.rows && d.jobs.rows.length, build: (d) => [paragraphs(d.jobs.text), tableIf(d.jobs, "Jobs of the run")] },
+    { id: "jobs", title: "Jobs", has: (d) => d.jobs && d.jobs.rows && d.jobs.rows.length,
+      build: (d) => [paragraphs(d.jobs.text), tableIf(d.jobs, "Jobs of the run")] },
     { id: "breakdown", title: "Where the time goes", has: (d) => d.breakdowns && d.breakdowns.length,
-      build: (d) => [element("p", {}, "Exposed is communication that no computation of the same GPU hides. Idle is neither computation nor communication."),
+      build: (d) => [element("p", {}, "Exposed is communication that no computation of the same GPU hides. " +
+        "Idle is neither computation nor communication."),
         d.breakdowns.map(page.breakdownFigure)] },
     { id: "timeline", title: "Timeline", has: (d) => d.timelines && d.timelines.length, build: timelines },
     { id: "path", title: "Critical path", has: (d) => d.paths && d.paths.length,
-      build: (d) => [element("p", {}, "The critical path is the chain of tasks and messages that determines when an iteration ends. Only what shortens it shortens the iteration."),
+      build: (d) => [element("p", {}, "The critical path is the chain of tasks and messages that determines when an " +
+        "iteration ends. Only what shortens it shortens the iteration."),
         d.paths.map((path, at) => [d.paths.length > 1 ? element("h3", {}, path.job) : null, page.pathFigures(path, at)])] },
     { id: "links", title: "Links", has: (d) => d.links && d.links.tiers && d.links.tiers.length, build: links },
     { id: "flows", title: "Flows", has: (d) => d.flows && d.flows.count, build: flows },
@@ -122,14 +130,16 @@
     { id: "collectives", title: "Collectives", has: (d) => d.collectives && d.collectives.rows.length,
       build: (d) => tableIf(d.collectives, "Collectives by kind, ranks and size") },
     { id: "scheduling", title: "Scheduling", has: (d) => d.scheduling && d.scheduling.length, build: scheduling },
-    { id: "faults", title: "Faults", has: (d) => d.faults && d.faults.rows.length, build: (d) => tableIf(d.faults, "Faults of links, in order of time") },
+    { id: "faults", title: "Faults", has: (d) => d.faults && d.faults.rows.length,
+      build: (d) => tableIf(d.faults, "Faults of links, in order of time") },
     { id: "memory", title: "Memory", has: (d) => d.memory && d.memory.length, build: memory },
     { id: "hints", title: "What more could be shown", has: (d) => d.hints && d.hints.length, build: (d) => hints(d.hints) },
     { id: "repeat", title: "How to repeat the run", has: (d) => d.meta, build: repeat },
   ];
 
   function hints(all) {
-    return element("ul", {}, all.map((one) => element("li", {}, one.text, one.set ? [" ", element("code", {}, "--set " + one.set), " adds this."] : null)));
+    return element("ul", {}, all.map((one) => element("li", {}, one.text,
+      one.set ? [" ", element("code", {}, "--set " + one.set), " adds this."] : null)));
   }
 
   const titleOf = (id) => SECTIONS.find((section) => section.id === id).title;
@@ -146,11 +156,13 @@
 
   function fillHead(meta) {
     document.getElementById("title").textContent = meta.title;
-    const size = [meta.gpus ? page.plural(meta.gpus, "GPU") : "", meta.simulated ? meta.simulated.text + " simulated" : ""].filter(Boolean).join(", ");
+    const size = [meta.gpus ? page.plural(meta.gpus, "GPU") : "", meta.simulated ? meta.simulated.text + " simulated" : ""]
+      .filter(Boolean).join(", ");
     const outcome = document.getElementById("outcome");
     outcome.textContent = [page.sentence(meta.outcome_text), page.sentence(size)].filter(Boolean).join(" ");
     if (meta.outcome !== "done") outcome.className = "unfinished";
-    document.getElementById("footer").textContent = `Written by netsim ${meta.version}. The page needs no network; its numbers are those of summary.json and of the tables.`;
+    document.getElementById("footer").textContent = `Written by netsim ${meta.version}. The page needs no network; ` +
+      "its numbers are those of summary.json and of the tables.";
   }
 
   function fillContents(sections) {

@@ -37,8 +37,9 @@
     const points = series.points;
     const line = d3.svg.line().interpolate("step-before").x((point) => x(point[0])).y((point) => y(point[1]));
     const area = d3.svg.area().interpolate("step-before").x((point) => x(point[0])).y0(bottom).y1((point) => y(point[1]));
-    if (points.length > 1) svg.append(page.svgElement("path", { class: "area", d: area(points) }), page.svgElement("path", { class: "curve thin", d: line(points) }));
-    else points.forEach((point) => svg.append(page.svgElement("circle", { class: "point", cx: x(point[0]), cy: y(point[1]), r: 3 })));
+    if (points.length > 1) {
+      svg.append(page.svgElement("path", { class: "area", d: area(points) }), page.svgElement("path", { class: "curve thin", d: line(points) }));
+    } else points.forEach((point) => svg.append(page.svgElement("circle", { class: "point", cx: x(point[0]), cy: y(point[1]), r: 3 })));
     page.drawMarks(svg, marks, x, 10, bottom);
     place.replaceChildren(svg);
   }

@@ -17,7 +17,7 @@
   function themeColours() {
     const style = getComputedStyle(document.documentElement);
     const of = (name) => style.getPropertyValue(name).trim();
-    return { ink: of("--ink"), muted: of("--muted"), edge: of("--edge"), line: of("--line"), panel: of("--panel"), fault: of("--fault"), paper: of("--paper") };
+    return Object.fromEntries(["ink", "muted", "edge", "line", "panel", "fault", "paper"].map((name) => [name, of("--" + name)]));
   }
 
   // A timeline on the page. It owns the window, the selection and the canvas.
@@ -437,7 +437,8 @@
       for (const box of track.boxes) {
         const category = timeline.categories[box[3]];
         const shade = page.boxShade(category, timeline.names[box[2]]);
-        const name = category !== "compute" ? page.categoryName(category) : "compute, " + ({ backward: "backward", optimizer: "optimizer" }[shade] || "forward and other");
+        const part = Object.hasOwn(SHADES, shade) ? shade : "forward and other";
+        const name = category === "compute" ? "compute, " + part : page.categoryName(category);
         shades.set(name, SHADES[shade] || page.fillOf(page.styleOf(shade)));
       }
     }
@@ -446,7 +447,8 @@
 
   function tableOf(timeline) {
     const share = (track) => page.shareText(page.busyOf(track) / timeline.duration_ns);
-    return { caption: "Tracks of the timeline, with the time in which a task ran", columns: ["track", "group", "tasks", "busy", "share of the iteration"],
+    return { caption: "Tracks of the timeline, with the time in which a task ran",
+      columns: ["track", "group", "tasks", "busy", "share of the iteration"],
       rows: timeline.tracks.map((track) => [track.label, track.group, page.tasksOf(track), page.timeText(page.busyOf(track) * 1e-9), share(track)]) };
   }
 

@@ -97,7 +97,8 @@
     const what = tasks > 1 ? tasks + " tasks, the first of them " + timeline.names[name] : timeline.names[name];
     const start = timeline.begin.s + begin * 1e-9;
     const kind = timeline.categories[category];
-    return `${track.label}: ${what}${track.label.endsWith(kind) ? "" : " (" + page.categoryName(kind) + ")"}${marks ? ", " + marks : ""}. It begins ` +
+    const stream = track.label.endsWith(kind) ? "" : ` (${page.categoryName(kind)})`;
+    return `${track.label}: ${what}${stream}${marks ? ", " + marks : ""}. It begins ` +
       `${page.timeText(begin * 1e-9)} into the iteration, at ${page.timeText(start)} of the run, and takes ${page.timeText(duration * 1e-9)}.`;
   };
 

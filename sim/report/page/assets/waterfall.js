@@ -78,7 +78,8 @@
     const left = path[tab.key].length > bars.length ? ` The ${most} longest are drawn; the table has more.` : "";
     return page.figure({ title: tab.title + ".", summary: tab.text + (path[tab.key].filter((one) => one.s > 0).length > most ? left : ""),
       table: tableOf(path, tab), draw: (place, width) =>
-        draw(bars, tab.sums ? path.total.s : d3.max(bars, (bar) => bar.s), tab.sums, `Critical path of ${path.job}. ${page.pathSentence(path)}`, place, width) });
+        draw(bars, tab.sums ? path.total.s : d3.max(bars, (bar) => bar.s), tab.sums,
+          `Critical path of ${path.job}. ${page.pathSentence(path)}`, place, width) });
   }
 
   // Makes the figures of a critical path behind tabs. `number` makes the ids unique.
