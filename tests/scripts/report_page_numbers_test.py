@@ -70,12 +70,10 @@ class ReportPageNumbersTest(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     def each(self, section):
-        """Yields the runs whose page has a section; at least one has it."""
-        found = [(name, run) for name, run in self.runs.items() if section in run.page]
+        """Returns the runs whose page has a section, at least one."""
+        found = [run for run in self.runs.values() if section in run.page]
         self.assertTrue(found, f"no page has {section}")
-        for name, run in found:
-            with self.subTest(run=name, section=section):
-                yield run
+        return found
 
     def test_each_run_has_the_sections_that_it_can_have(self):
         common = {"meta", "kind", "notes", "hints", "headline", "links", "flows", "repeat", "files"}

@@ -20,6 +20,7 @@ namespace netsim {
 namespace {
 
 constexpr double kMapWidth = 1200, kMapMargin = 40, kMapRow = 110, kMapBox = 90;
+constexpr double kRoomForNames = 100;          // distance of switches whose names are drawn
 constexpr std::size_t kLongestMapRow = 64;     // boxes in a row that is not folded
 constexpr std::size_t kMostMapSwitches = 512;  // of a map that is not by tier
 
@@ -133,13 +134,23 @@ class MapMaker {
       switches.resize(kMostMapSwitches);
     }
     const std::vector<Point> places = placed ? given_places(switches) : cycle(switches.size());
-    const double space = (kMapWidth - 4 * kMapMargin) / std::sqrt(static_cast<double>(places.size()));
-    const double width = std::clamp(0.4 * space, 8.0, kMapBox);
+    const double space = least_distance(places);
+    const double width = std::clamp(0.5 * space, 6.0, kMapBox);
     for (std::size_t i = 0; i < switches.size(); ++i)
       set_switch(switches[i], add_node(places[i], width, "switch", graph_.node(switches[i]).name));
-    place_hosts(width, std::clamp(0.35 * space, 10.0, 60.0));
+    place_hosts(0.7 * width, std::clamp(0.4 * space, 6.0, 60.0));
+    for (LinkMap::Node& node : map_.nodes) node.has_room = space >= kRoomForNames;
     map_.width = kMapWidth;
     for (const LinkMap::Node& node : map_.nodes) map_.height = std::max(map_.height, node.y + kMapMargin);
+  }
+
+  static double least_distance(const std::vector<Point>& places) {
+    double least = kMapWidth;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      for (std::size_t j = i + 1; j < places.size(); ++j)
+        least = std::min(least, std::hypot(places[i].x - places[j].x, places[i].y - places[j].y));
+    }
+    return least;
   }
 
   std::vector<Point> given_places(const std::vector<NodeId>& switches) const {

@@ -20,6 +20,7 @@ struct LinkMap {
     double x = 0, y = 0, width = 0;  // centre and width, pixels
     const char* kind = "switch";     // or "host" or "other"
     std::string name;
+    bool has_room = true;  // for its name on the map
   };
   // Line: all links between two nodes, both directions together.
   struct Line {

@@ -57,6 +57,7 @@ void write_map_node(JsonWriter& json, const LinkMap::Node& node) {
   json.field("w", tenths(node.width));
   json.field("kind", node.kind);
   json.field("name", node.name);
+  if (!node.has_room) json.field("label", false);
 }
 
 void write_map(JsonWriter& json, const LinkMap& map) {

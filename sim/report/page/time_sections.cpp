@@ -112,6 +112,17 @@ class NameTable {
   std::vector<std::string> names_;
 };
 
+bool has_merged_boxes(const ShownIteration& shown) {
+  for (const ShownStream& stream : shown.streams) {
+    for (const BoxTrack& track : stream.tracks) {
+      for (const TimelineBox& box : track.boxes()) {
+        if (box.tasks > 1) return true;
+      }
+    }
+  }
+  return false;
+}
+
 std::string timeline_note(const IterationTimeline& timeline, const ShownIteration& shown) {
   const RankGroups& groups = timeline.groups();
   const std::size_t all = groups.groups.size(), drawn = timeline.shown_groups().size();
@@ -129,11 +140,13 @@ std::string timeline_note(const IterationTimeline& timeline, const ShownIteratio
                             counted(shown.omitted, "task"), IterationTimeline::kMostTracks),
                 " ");
   }
-  append_item(note,
-              fmt::format("A box that says so stands for several narrow tasks, together below 1/{} of the "
-                          "iteration or what the size of the page allows.",
-                          IterationTimeline::kNarrowest),
-              " ");
+  if (has_merged_boxes(shown)) {
+    append_item(note,
+                fmt::format("A box of several tasks stands for narrow ones that follow each other, together "
+                            "below 1/{} of the iteration or what the size of the page allows.",
+                            IterationTimeline::kNarrowest),
+                " ");
+  }
   return note;
 }
 

@@ -80,7 +80,7 @@
   page.nodeNames = function (nodes, size) {
     const short = nodes.map((node) => Object.assign({}, node, { name: node.name.split("/").pop() }));
     const [full, brief] = [page.namedNodes(nodes, size), page.namedNodes(short, size)];
-    return new Map(nodes.map((node, at) => [at, full.has(at) ? node.name : brief.has(at) ? short[at].name : ""]).filter(([, name]) => name));
+    return new Map(nodes.map((node, at) => [at, full.has(at) ? node.name : brief.has(at) ? short[at].name : ""]).filter(([at, name]) => name && nodes[at].label !== false));
   };
 
   function drawNodes(svg, map, size) {
