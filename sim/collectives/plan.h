@@ -31,6 +31,7 @@
 #include "sim/collectives/collective_kind.h"
 #include "sim/core/index.h"
 #include "sim/core/units.h"
+#include "sim/network/aggregation/aggregation_pool.h"
 
 namespace netsim {
 
@@ -178,6 +179,9 @@ class Plan {
   // one more sum than it has slots, and sends no further addend before the first sum was taken. Therefore no
   // message waits for buffer space in the network.
   virtual bool in_switch(std::uint32_t /*rank*/, std::uint32_t /*block*/) const { return false; }
+  // Returns the pool of slots that the switches of in_switch() use; without slots their sums are in order and
+  // no packet is sent again.
+  virtual AggregationPool pool() const { return {}; }
   // Returns whether a rank sends to one rank at a time on each channel, as a process of MPI with blocking
   // sends does. A message to another rank takes the wire only when all messages before it have left.
   // Otherwise messages to several ranks share the wire.

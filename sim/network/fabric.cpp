@@ -1,4 +1,5 @@
 #include "sim/network/fabric.h"
+#include "sim/network/aggregation/adding_switches.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ Fabric::Fabric(Engine& engine, const Graph& graph, const Routes* routes, const P
     state_.add_rules(fabric_rules(parameters, state_.rules.front(), scope, graph), scope.first_switch,
                      scope.end_switch);
   }
+  adds_up_ = adding_switches(state_);
   routing_->prepare(graph);
   state_.routing = routing_->compile();
   state_.policy = routing_.get();

@@ -131,6 +131,8 @@ class Fabric {
 
   // Returns the parameters of a switch, with those of its tier.
   const SwitchParameters& switch_parameters(NodeId node) const { return state_.of_switch(node); }
+  // Returns whether a node is a switch that adds up.
+  bool adds_up(NodeId node) const { return adds_up_[node]; }
   // Returns the seed of the routing policy's choices. Each switch combines it with its Graph::node_number().
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }
@@ -215,6 +217,7 @@ class Fabric {
   DeadlockSearch deadlock_;
   CircuitSwitching circuits_;
   std::vector<bool> down_;
+  std::vector<bool> adds_up_;  // by node
   std::function<void()> routes_changed_;
 };
 

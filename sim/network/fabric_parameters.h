@@ -39,9 +39,13 @@ struct SwitchParameters {
   Time latency = 0;
   std::int64_t queue_limit = 0;
   bool aggregation = false;
+  ConfigNode aggregation_switches;
   Time aggregation_latency = 0;
   Bytes aggregation_payload = 0;
   std::int64_t aggregation_outstanding = 0;
+  BitRate aggregation_rate = 0;
+  Bytes aggregation_memory = 0;
+  std::int64_t aggregation_groups = 0;
 };
 
 // Treatment of packets on optical circuits that are taken down; see circuit_switching.h.

@@ -24,7 +24,8 @@ struct alignas(32) Packet {
   std::uint32_t path;     // index in the fabric's paths of the step after the packet's present port
   std::uint32_t ingress;  // port that last transmitted the packet, which is paused if the packet must wait
   // Meaning by kind. Data between a NIC and its GPU, where order is restored: number of messages it
-  // completes. Ack: marks it echoes. Nack: psn that arrived. Link control: see LinkControl.
+  // completes. Ack: marks it echoes. Nack: psn that arrived. Link control: see LinkControl. Data of a pool of
+  // slots: the value that switches add up.
   std::uint32_t message;
   PacketKind kind;
   std::uint8_t priority;  // queue of its port; 0 is served first
@@ -37,6 +38,8 @@ struct alignas(32) Packet {
   // message.
   bool ack_request : 1;
   bool traced : 1;  // records a PacketTrace
+  // Data into or from an aggregation group: it has a pool of slots, so a lost packet is sent again.
+  bool repaired : 1;
 
   // Sets the packet's queue at all ports of a way without virtual channels.
   void set_priority(std::uint8_t value) { priority = ingress_queue = value; }

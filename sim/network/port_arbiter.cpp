@@ -46,7 +46,7 @@ bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int6
   if ((p.flags & fabric::kFaulty) != 0 && links_.loses(port, k, wire, arrival)) {
     if (k.kind == PacketKind::link_control) {
       back_pressure_.frame_lost(port, k);
-    } else if (k.ingress_queue == kNoIngressQueue) {
+    } else if (k.ingress_queue == kNoIngressQueue && !k.repaired) {
       fail_aggregation(port);
     }
     if ((p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data)
@@ -116,30 +116,41 @@ void PortArbiter::on_route(const Event& event) {
 
 // Handles a packet of a multicast or reduction at a switch.
 void PortArbiter::on_aggregation(const Event& event) {
+  using Arrival = SlotPool::Arrival;
   const auto packet = static_cast<std::uint32_t>(event.argument);
-  const std::uint32_t aggregation = event.target & (kAggregationTarget - 1);
+  const SwitchAggregations::Entry entry = aggregations_.entry(event.target & (kAggregationTarget - 1));
   Packet& k = packets_[packet];
   k.ingress_queue = k.priority;
-  update_digest(k.ingress ^ 1U, event);
-  const SwitchAggregations::At& at = aggregations_.at(aggregation);
-  if (!at.from.empty() && !aggregations_.completes(aggregation, k.ingress)) return discard(packet);
-  back_pressure_.return_credit(k.ingress, k.ingress_queue, k.bytes);
-  if (!at.branches.empty()) return copy(at, packet);
+  const PortId from = k.ingress;
+  update_digest(from ^ 1U, event);
+  const SwitchAggregations::At& at = aggregations_.at(entry);
+  Arrival arrival = Arrival::completes;
+  Time latency = at.latency;
+  if (at.members != 0) {
+    if (at.adder != kNoIndex) latency += aggregations_.occupy(at.adder, k.bytes, loop_.now());
+    arrival = aggregations_.add_packet(entry, k.psn, k.message);
+    if (arrival == Arrival::waits || arrival == Arrival::absorbed) return discard(packet);
+  }
+  back_pressure_.return_credit(from, k.ingress_queue, k.bytes);
+  if (!at.branches.empty()) {
+    if (arrival == Arrival::repeats) return leave(packet, at.branches[entry.member], latency);
+    return copy(at, packet, latency);
+  }
   // Read only now: return_credit() may have made a frame, which moves packets.
   const Packet& sum = packets_[packet];
-  leave(packet, {port_of_step(forwarding_.next_step(sum)), sum.path + 1}, at.latency);
+  leave(packet, {port_of_step(forwarding_.next_step(sum)), sum.path + 1}, latency);
 }
 
-void PortArbiter::copy(const SwitchAggregations::At& at, std::uint32_t packet) {
+void PortArbiter::copy(const SwitchAggregations::At& at, std::uint32_t packet, Time latency) {
   const std::vector<SwitchAggregations::Branch>& branches = at.branches;
   for (std::size_t i = 1; i < branches.size(); ++i) {
     const std::uint32_t other = packets_.allocate();
     packets_[other] = packets_[packet];
     if (packets_[other].traced) packets_.trace(other) = packets_.trace(packet);
     if (state_.tags) packets_.tag(other) = packets_.tag(packet);
-    leave(other, branches[i], at.latency);
+    leave(other, branches[i], latency);
   }
-  leave(packet, branches[0], at.latency);
+  leave(packet, branches[0], latency);
 }
 
 // Sends a copy or sum to a port. It takes no buffer space: the space of its packets has been released.

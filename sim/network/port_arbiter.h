@@ -151,7 +151,7 @@ class PortArbiter {
   std::uint32_t select_own(PortId port, std::uint32_t ready);
   void mark_leaving(PortId port, std::uint32_t packet, Time waited);
   void reroute_scheduled(PortId port);
-  void copy(const SwitchAggregations::At& at, std::uint32_t packet);
+  void copy(const SwitchAggregations::At& at, std::uint32_t packet, Time latency);
   void leave(std::uint32_t packet, const SwitchAggregations::Branch& branch, Time latency);
   [[noreturn]] void fail_aggregation(PortId port);
   bool find_room(PortId port, std::uint32_t packet, const Queue& queue);

@@ -14,10 +14,17 @@ bool is_link_up(const std::vector<bool>& down, PortId port) { return !down[port]
 class TreeBuilder {
  public:
   TreeBuilder(const Graph& graph, std::span<const NodeId> nics, const std::vector<bool>& down,
-              const std::function<bool(NodeId)>& can_reduce, std::uint32_t number)
-      : graph_(graph), nics_(nics), down_(down), number_(number), adds_up_(graph.node_count()) {
-    for (NodeId node = 0; node < graph.node_count(); ++node)
+              const std::function<bool(NodeId)>& can_reduce, std::uint32_t number, bool passes)
+      : graph_(graph),
+        nics_(nics),
+        down_(down),
+        number_(number),
+        adds_up_(graph.node_count()),
+        usable_(graph.node_count()) {
+    for (NodeId node = 0; node < graph.node_count(); ++node) {
       adds_up_[node] = is_switch(graph, node) && can_reduce(node);
+      usable_[node] = adds_up_[node] || (passes && is_switch(graph, node));
+    }
   }
 
   AggregationTree build() {
@@ -47,7 +54,7 @@ class TreeBuilder {
       return refuse(leaf.name + " is a part of the host of " + graph_.node(nic).name +
                     ": the fabric joins hosts directly, without switches that could add up");
     }
-    if (!adds_up_[graph_.port(port).peer_node])
+    if (!usable_[graph_.port(port).peer_node])
       return refuse(leaf.name + " does not add up (network.switch.aggregation)");
     tree_.nic_ports.push_back(port);
     leaves_.push_back(graph_.port(port).peer_node);
@@ -58,7 +65,7 @@ class TreeBuilder {
     return false;
   }
 
-  // Returns the number of links from a switch to each other one, over switches that reduce.
+  // Returns the number of links from a switch to each other one, over switches of the tree.
   std::vector<std::uint32_t> distances(NodeId from) const {
     std::vector<std::uint32_t> links(graph_.node_count(), kNoId);
     std::vector<NodeId> reached{from};
@@ -67,7 +74,7 @@ class TreeBuilder {
       const NodeId at = reached[next];
       for (const PortId port : graph_.ports_of(at)) {
         const NodeId there = graph_.port(port).peer_node;
-        if (links[there] != kNoId || !adds_up_[there] || !is_up(port)) continue;
+        if (links[there] != kNoId || !usable_[there] || !is_up(port)) continue;
         links[there] = links[at] + 1;
         reached.push_back(there);
       }
@@ -90,7 +97,7 @@ class TreeBuilder {
     }
     std::vector<NodeId> nearest;
     for (NodeId node = 0; node < farthest.size(); ++node) {
-      if (farthest[node] == kNoId) continue;
+      if (farthest[node] == kNoId || !adds_up_[node]) continue;
       const auto length = [&](NodeId of) { return std::tuple(farthest[of], together[of]); };
       if (!nearest.empty() && length(node) > length(nearest.front())) continue;
       if (!nearest.empty() && length(node) < length(nearest.front())) nearest.clear();
@@ -117,6 +124,7 @@ class TreeBuilder {
       AggregationTree::Switch one;
       one.node = node;
       one.up = up[node];
+      one.reduces = adds_up_[node];
       if (node != root) {
         one.parent = number[graph_.port(one.up).peer_node];
         tree_.switches[one.parent].down.push_back(one.up ^ 1U);
@@ -144,6 +152,7 @@ class TreeBuilder {
   const std::vector<bool>& down_;
   const std::uint32_t number_;
   std::vector<bool> adds_up_;   // by node
+  std::vector<bool> usable_;    // by node: whether it may be in the tree
   std::vector<NodeId> leaves_;  // by NIC
   AggregationTree tree_;
 };
@@ -169,8 +178,8 @@ std::vector<PortId> AggregationTree::way_down(std::size_t nic) const { return re
 
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
                                  const std::vector<bool>& down, const std::function<bool(NodeId)>& can_reduce,
-                                 std::uint32_t number) {
-  return TreeBuilder(graph, nics, down, can_reduce, number).build();
+                                 std::uint32_t number, bool passes) {
+  return TreeBuilder(graph, nics, down, can_reduce, number, passes).build();
 }
 
 }  // namespace netsim

@@ -24,6 +24,7 @@ struct AggregationTree {
     std::uint32_t parent = kNoId;  // its index in `switches`; kNoId: this is the root
     PortId up = kNoId;             // port to the parent
     std::vector<PortId> down;      // ports to its children, switches and NICs, in ascending order
+    bool reduces = true;           // false: it forwards the packets of its children one by one
   };
   std::vector<Switch> switches;     // the root is first, and each switch comes after its parent
   std::vector<PortId> nic_ports;    // by NIC: its port into the tree
@@ -42,8 +43,10 @@ PortId port_into_tree(const Graph& graph, NodeId nic, const std::vector<bool>& d
 // Builds the tree of at least one NIC; the NICs must differ. `down` holds, by port, the ports that are known
 // to be down. `can_reduce` returns whether a switch of the fabric can reduce. A switch that belongs to a
 // host, such as the router of a torus, is never part of a tree.
+//
+// With `passes` other switches may be on the way to the root, which reduces.
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
                                  const std::vector<bool>& down, const std::function<bool(NodeId)>& can_reduce,
-                                 std::uint32_t number);
+                                 std::uint32_t number, bool passes = false);
 
 }  // namespace netsim

@@ -9,6 +9,7 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
+#include "sim/network/aggregation/aggregation_pool.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/message.h"
 #include "sim/transport/port_passage.h"
@@ -58,6 +59,9 @@ struct SwitchAggregation {
   // The fraction of the switch ports' efficiency for such traffic (InNetworkCapability::efficiency) that this
   // group's messages get. It has no meaning with `allreduce`.
   double share = 1;
+  // The pool of slots of the tree's switches; used with `allreduce` only, where all GPUs are both members and
+  // others. Without a pool the tree loses no packet.
+  AggregationPool pool = {};
 };
 
 // MessageListener: receives the notifications about messages. All calls come from events of the atom of the

@@ -85,7 +85,8 @@ std::vector<std::string> idle_network_keys(const ConfigNode& network, const Fabr
     if (s.forwarding == Switching::store_and_forward)
       keys.note({"header"}, "switches forward whole packets (forwarding: store_and_forward)");
     if (!s.aggregation) {
-      keys.note({"aggregation_latency", "aggregation_payload", "aggregation_outstanding"},
+      keys.note({"aggregation_latency", "aggregation_payload", "aggregation_outstanding", "aggregation_rate",
+                 "aggregation_memory", "aggregation_groups", "aggregation_switches"},
                 "the switches add up nothing (aggregation: false)");
     }
     notes = keys.take();

@@ -158,6 +158,10 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
                                 held != 0 ? fmt::format(", {} messages held back", held) : "",
                                 s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
+  for (const auto& shard : shards_) {
+    if (const std::size_t count = shard->aggregations().waiting(); count > 0 && lines.size() < limit)
+      lines.push_back(fmt::format("{} messages wait for memory of switches that add up", count));
+  }
   if (deadlocked()) return lines;
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
   return lines;
@@ -222,6 +226,9 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
   notes.insert(notes.end(), idle_keys_.begin(), idle_keys_.end());
+  for (const auto& shard : shards_) {
+    for (std::string& note : shard->aggregations().notes()) notes.push_back(std::move(note));
+  }
   if (connections_.ignored_priorities()) {
     notes.push_back(
         "priorities of messages with queue pairs of their own had no effect: NICs serve all queue pairs in "

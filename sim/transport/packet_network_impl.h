@@ -31,7 +31,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   MessageHandle send(const SendRequest& request) override;
   bool aggregates() const override { return netsim::aggregates(cluster_, fabric_); }
   std::string objection(const SwitchAggregation& aggregation) const override {
-    return netsim::objection(cluster_, fabric_, aggregation);
+    return netsim::objection(state_, fabric_, aggregation);
   }
   AggregationId add_aggregation(const SwitchAggregation& aggregation) override {
     return state_.add_aggregation(aggregation);

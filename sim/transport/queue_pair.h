@@ -35,9 +35,10 @@ struct alignas(64) SenderState {
   std::uint32_t mtu = 0;
   std::uint16_t overhead = 0;  // bytes on the wire that pacing counts
   std::uint8_t traffic_class = 0;
-  bool scale_up : 1 = false;       // sent in pieces, without headers and acknowledgements
-  bool aggregation : 1 = false;    // sent through switches that copy and sum; scale_up is set too
-  bool selective : 1 = false;      // only missing packets are sent again (ReliabilityPlan)
+  bool scale_up : 1 = false;     // sent in pieces, without headers and acknowledgements
+  bool aggregation : 1 = false;  // sent through switches that copy and sum; scale_up is set too
+  // Only missing packets are sent again (ReliabilityPlan). With `aggregation`: into a pool of slots.
+  bool selective : 1 = false;
   std::uint8_t ask_shift : 5 = 0;  // requests an ACK at least once in 1 << ask_shift packets
 
   Time pace_at = 0;
@@ -167,6 +168,7 @@ struct QueuePairRecord {
   std::uint32_t hinted = kNone;  // first HintedPath (SendQueues)
   double efficiency = 1;       // with an aggregation group: payload divided by the bytes it takes on the wire
   std::uint32_t header = 0;    // with an aggregation group: bytes added to each packet
+  std::uint32_t slots = 0;     // with a pool of slots: number of its SlotWindow at the sender
   std::uint32_t timeouts = 0;  // retransmission timeouts in a row
   Time timer_event = 0;        // time of the retransmission event that counts; others are out of date
   Time waited = 0;             // total time spent in timeouts

@@ -18,7 +18,8 @@ namespace netsim::test {
 
 class PacketCollectives {
  public:
-  explicit PacketCollectives(const std::string& yaml) : packets(yaml), recorder(packets.loop.loop()) {
+  explicit PacketCollectives(const std::string& yaml, std::uint64_t seed = 1)
+      : packets(yaml, seed), recorder(packets.loop.loop()) {
     const auto ports = static_cast<std::uint32_t>(packets.cluster.graph.port_count());
     executor = Executor::create(packets.loop.loop(), *packets.network, packets.section("collectives"), ports);
     executor->set_listener(&recorder);

@@ -85,6 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/ring.yaml", "collectives/grouped.yaml"},
                       Case{"collectives/sccl.yaml", "collectives/all_gather.yaml"},
                       Case{"collectives/sharp.yaml", "collectives/all_gather.yaml"},
+                      Case{"collectives/switchml.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/sharp.yaml", "collectives/broadcast.yaml"},
                       Case{"collectives/swing.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/three_step.yaml", "collectives/all_to_all.yaml"},

@@ -21,12 +21,14 @@ class Trees {
   explicit Trees(const std::string& topology)
       : cluster(build_cluster(parse_config("topology: {" + topology + "}", "test.yaml"))),
         down(cluster.graph.port_count(), false) {}
-  AggregationTree of(const std::vector<std::uint32_t>& hosts, std::uint32_t number = 0) const {
+  AggregationTree of(const std::vector<std::uint32_t>& hosts, std::uint32_t number = 0,
+                     bool passes = false) const {
     std::vector<NodeId> nics;
     nics.reserve(hosts.size());
     for (const std::uint32_t host : hosts) nics.push_back(cluster.gpus[host].nic);
     return aggregation_tree(
-        cluster.graph, nics, down, [this](NodeId node) { return !barred.contains(name(node)); }, number);
+        cluster.graph, nics, down, [this](NodeId node) { return !barred.contains(name(node)); }, number,
+        passes);
   }
   std::string root(const AggregationTree& tree) const { return name(tree.switches.front().node); }
   std::string name(NodeId node) const { return cluster.graph.node(node).name; }
@@ -98,6 +100,24 @@ TEST(AggregationTree, AvoidsLinksThatAreDownInEitherDirection) {
   EXPECT_THAT(fabric.of({0, 3}).refused, HasSubstr("no switches that add up join host0 with all others"));
   fabric.cut("host3->leaf1");
   EXPECT_THAT(fabric.of({0, 3}).refused, HasSubstr("no link of host3 to a switch is up"));
+}
+
+// Switches that do not add up may be on the way to a root that does.
+TEST(AggregationTree, PassesOtherSwitchesWhereItMay) {
+  Trees fabric("kind: leaf_spine, leaves: 2, spines: 2, hosts_per_leaf: 2");
+  fabric.barred = {"leaf0", "leaf1", "spine0"};
+  for (std::uint32_t number = 0; number < 2; ++number) {
+    const AggregationTree tree = fabric.of({0, 1, 3}, number, true);
+    EXPECT_EQ(fabric.root(tree), "spine1");
+    ASSERT_EQ(tree.switches.size(), 3U);
+    EXPECT_TRUE(tree.switches[0].reduces);
+    EXPECT_FALSE(tree.switches[1].reduces || tree.switches[2].reduces);
+  }
+  EXPECT_EQ(fabric.root(fabric.of({0, 1}, 0, true)), "spine1") << "the leaf does not add up";
+  fabric.barred = {"leaf0", "spine0", "spine1"};
+  EXPECT_EQ(fabric.root(fabric.of({0, 3}, 0, true)), "leaf1");
+  fabric.barred.insert("leaf1");
+  EXPECT_THAT(fabric.of({0, 3}, 0, true).refused, HasSubstr("no switches that add up join"));
 }
 
 TEST(AggregationTree, PassesOverSwitchesThatAddUpOnly) {

@@ -22,6 +22,7 @@ AggregationCache::AggregationGroups make_aggregations(const Plan& plan, const st
     if (!plan.in_switch(aggregation.head, aggregation.head_block)) continue;
     const Step step = plan.step(aggregation.head, aggregation.head_block, 0);
     made.aggregations.back().allreduce = true;
+    made.aggregations.back().pool = plan.pool();
     made.aggregations.back().number =
         step.from.aggregation == number ? step.to.aggregation : step.from.aggregation;
   }

@@ -7,22 +7,52 @@
 namespace netsim {
 
 std::uint32_t SwitchAggregations::add(At at) {
+  const auto number = static_cast<std::uint32_t>(aggregations_.size());
+  const auto first = static_cast<std::uint32_t>(entries_.size());
+  for (std::uint32_t member = 0; member < std::max(at.members, 1U); ++member)
+    entries_.push_back({number, member});
   AggregationGroup aggregation;
-  aggregation.packets.assign(at.from.size(), 0);
-  if (at.open > 0) aggregation.arrivals.assign(std::bit_ceil(at.open), 0);
+  aggregation.packets.assign(at.members, 0);
+  if (at.slots > 0) {
+    aggregation.pool.emplace_back(at.slots, at.members);
+  } else if (at.open > 0) {
+    aggregation.arrivals.assign(std::bit_ceil(at.open), 0);
+  }
   aggregation.at = std::move(at);
   aggregations_.push_back(std::move(aggregation));
-  return static_cast<std::uint32_t>(aggregations_.size() - 1);
+  return first;
 }
 
-bool SwitchAggregations::completes(std::uint32_t number, PortId from) {
-  AggregationGroup& aggregation = aggregations_[number];
-  const std::vector<PortId>& members = aggregation.at.from;
-  const auto member = std::lower_bound(members.begin(), members.end(), from) - members.begin();
-  const std::uint32_t sum = aggregation.packets[static_cast<std::size_t>(member)]++;
+SlotPool::Arrival SwitchAggregations::add_packet(Entry entry, std::uint32_t psn, std::uint32_t& value) {
+  AggregationGroup& aggregation = aggregations_[entry.aggregation];
+  if (aggregation.pool.empty())
+    return completes(aggregation, entry.member) ? SlotPool::Arrival::completes : SlotPool::Arrival::waits;
+  const SlotPool::Arrival arrival = aggregation.pool.front().add(entry.member, psn, value);
+  ++counters_.packets[static_cast<std::size_t>(arrival)];
+  return arrival;
+}
+
+std::uint32_t SwitchAggregations::adder_of(NodeId node, BitRate rate) {
+  const auto found =
+      std::find_if(adders_.begin(), adders_.end(), [&](const Adder& adder) { return adder.node == node; });
+  const auto index = static_cast<std::uint32_t>(found - adders_.begin());
+  if (found == adders_.end()) adders_.push_back({node, rate, 0});
+  return index;
+}
+
+Time SwitchAggregations::occupy(std::uint32_t number, Bytes bytes, Time now) {
+  Adder& adder = adders_[number];
+  adder.free_at = std::max(adder.free_at, now) + transmission_time(bytes, adder.rate);
+  return adder.free_at - now;
+}
+
+// Counts a member's packet, which is the next one in its order. Returns whether it was the last one of its
+// sum.
+bool SwitchAggregations::completes(AggregationGroup& aggregation, std::uint32_t member) {
+  const std::uint32_t sum = aggregation.packets[member]++;
   if (sum - aggregation.first >= aggregation.arrivals.size()) make_room(aggregation);
   std::uint32_t& arrivals = aggregation.arrivals[sum & (aggregation.arrivals.size() - 1)];
-  if (++arrivals < members.size()) return false;
+  if (++arrivals < aggregation.at.members) return false;
   arrivals = 0;
   ++aggregation.first;
   return true;

@@ -18,13 +18,20 @@
 //
 // In an all-reduce tree a member has no more packets in flight than the tree's limit of open sums
 // (AggregationSessions). So a switch never holds more packets of a child.
+//
+// A group may have a pool of slots (slot_pool.h) instead. Its packets may be lost and come again. A repeated
+// packet of a complete sum is answered by the root to that child alone. A switch below the root repeats its
+// sum upward instead.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "sim/core/index.h"
 #include "sim/core/units.h"
+#include "sim/network/aggregation/slot_pool.h"
 #include "sim/topology/graph.h"
 
 namespace netsim {
@@ -41,24 +48,44 @@ class SwitchAggregations {
     std::uint32_t path = 0;
     std::uint32_t bare = 0;
   };
-  // An aggregation group at one switch. `from` holds the ports that the members' packets come from,
-  // ascending; empty means that nothing is summed. If `branches` is empty, the sum goes on by the path of its
-  // last packet.
+  // An aggregation group at one switch. `members` is the number of members whose packets are summed; 0 means
+  // that nothing is summed. If `branches` is empty, the sum goes on by the path of its last packet. With a
+  // pool branch i leads back to member i.
   //
   // `latency` is the time of summing. At most `open` sums wait for members; 0 means any number.
   struct At {
-    std::vector<PortId> from;
+    std::uint32_t members = 0;
     std::vector<Branch> branches;
     Time latency = 0;
     std::uint32_t open = 0;
+    std::uint32_t slots = 0;         // slots of its pool; 0: it has none
+    std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: adding takes no time
   };
-  // Adds an aggregation group and returns its index, counted from 0.
+  // Counts the packets that groups with pools have handled, by SlotPool::Arrival.
+  struct Counters {
+    std::array<std::uint64_t, 4> packets{};
+    std::uint64_t of(SlotPool::Arrival arrival) const { return packets[static_cast<std::size_t>(arrival)]; }
+  };
+  // A member of an aggregation group, as the events of its packets name it.
+  struct Entry {
+    std::uint32_t aggregation = 0, member = 0;
+  };
+
+  // Adds an aggregation group. Returns the index of the entry of its member 0, which those of the others
+  // follow. A group without members has one entry.
   std::uint32_t add(At at);
 
-  const At& at(std::uint32_t aggregation) const { return aggregations_[aggregation].at; }
-  // Counts a packet that arrived from the port `from` at an aggregation group that sums. Returns whether it
-  // was the last one of its sum.
-  bool completes(std::uint32_t aggregation, PortId from);
+  Entry entry(std::uint32_t index) const { return entries_[index]; }
+  const At& at(Entry entry) const { return aggregations_[entry.aggregation].at; }
+  // Adds a packet of the member to an aggregation group that sums. With a pool `value` is replaced as by
+  // SlotPool::add().
+  SlotPool::Arrival add_packet(Entry entry, std::uint32_t psn, std::uint32_t& value);
+  // Returns the index of the adder that a switch's groups share, making it at its first use. It adds `rate`
+  // bits of packets in a second, one packet after the other.
+  std::uint32_t adder_of(NodeId node, BitRate rate);
+  // Occupies an adder with a packet of so many bytes that arrives now. Returns the time until it is added.
+  Time occupy(std::uint32_t adder, Bytes bytes, Time now);
+  const Counters& counters() const { return counters_; }
 
  private:
   struct AggregationGroup {
@@ -66,11 +93,21 @@ class SwitchAggregations {
     std::vector<std::uint32_t> packets;  // number of packets that have arrived, by member
     // Number of packets that have arrived for open sum n, at index n mod size. The size is a power of two.
     std::vector<std::uint32_t> arrivals;
-    std::uint32_t first = 0;  // the oldest open sum
+    std::uint32_t first = 0;     // the oldest open sum
+    std::vector<SlotPool> pool;  // one or none
   };
+  struct Adder {
+    NodeId node = kNoId;
+    BitRate rate = 0;
+    Time free_at = 0;
+  };
+  static bool completes(AggregationGroup& aggregation, std::uint32_t member);
   static void make_room(AggregationGroup& aggregation);
 
   std::vector<AggregationGroup> aggregations_;
+  std::vector<Entry> entries_;
+  std::vector<Adder> adders_;
+  Counters counters_;
 };
 
 }  // namespace netsim

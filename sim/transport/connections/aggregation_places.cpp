@@ -24,6 +24,20 @@ bool contains(std::span<const GpuId> gpus, GpuId gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
+// Returns why there is no all-reduce tree of the group; empty if there is one.
+std::string tree_objection(const TransportState& state, const Fabric& fabric,
+                           const SwitchAggregation& aggregation) {
+  const MemberTree made = tree_of(state.cluster, fabric, aggregation);
+  if (!made.tree.refused.empty() || aggregation.pool.slots == 0) return made.tree.refused;
+  const Bytes packet = aggregation.pool.payload + aggregation.pool.header;
+  const Bytes largest =
+      state.transports[state.transport_between(made.members[0], made.members[1])].largest_packet();
+  if (packet <= largest) return "";
+  return "packets of " + std::to_string(aggregation.pool.payload) + " B and headers of " +
+         std::to_string(aggregation.pool.header) + " B exceed the fabric's largest packet of " +
+         std::to_string(largest) + " B (transport.mtu)";
+}
+
 std::string name_of(const Cluster& cluster, GpuId gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
@@ -70,13 +84,14 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAgg
     return made;
   }
   made.tree = aggregation_tree(
-      cluster.graph, nics, fabric.down_ports(),
-      [&](NodeId node) { return fabric.switch_parameters(node).aggregation; }, aggregation.number);
+      cluster.graph, nics, fabric.down_ports(), [&](NodeId node) { return fabric.adds_up(node); },
+      aggregation.number, aggregation.pool.slots != 0);
   return made;
 }
 
-// Returns the payload bytes of a packet into an all-reduce tree.
-Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport) {
+Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport,
+                   const AggregationPool& pool) {
+  if (pool.slots != 0) return pool.payload;
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   const Bytes mtu = transport.parameters.mtu;
   return rules.aggregation_payload != 0 ? std::min(mtu, rules.aggregation_payload) : mtu;
@@ -84,13 +99,15 @@ Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const Fabr
 
 bool aggregates(const Cluster& cluster, const Fabric& fabric) {
   for (NodeId node = 0; node < cluster.graph.node_count(); ++node) {
-    if (is_switch(cluster.graph, node) && fabric.switch_parameters(node).aggregation) return true;
+    if (is_switch(cluster.graph, node) && fabric.adds_up(node)) return true;
   }
   return false;
 }
 
-std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
-  if (aggregation.allreduce) return tree_of(cluster, fabric, aggregation).tree.refused;
+std::string objection(const TransportState& state, const Fabric& fabric,
+                      const SwitchAggregation& aggregation) {
+  const Cluster& cluster = state.cluster;
+  if (aggregation.allreduce) return tree_objection(state, fabric, aggregation);
   const Graph& graph = cluster.graph;
   const auto switch_of = [&](GpuId gpu) {
     const PortId port = port_into_aggregation(cluster, gpu, aggregation);
@@ -114,17 +131,18 @@ void count_link(MessageCost& cost, const Graph& graph, PortId port) {
 }
 
 // Returns the cost of packets in an all-reduce tree. On the way up each sending member sends to its switch,
-// and each switch above such members sends one sum. On the way down all switches and members get a copy,
-// whole or bare.
+// and each switch above such members sends one sum, or their packets. On the way down all switches and
+// members get a copy, whole or bare.
 MessageCost tree_cost(const TransportState& state, const Fabric& fabric,
                       const SwitchAggregation& aggregation) {
   const auto [members, ends, tree] = tree_of(state.cluster, fabric, aggregation);
   MessageCost cost;
   if (!tree.refused.empty()) return cost;
   const Graph& graph = state.cluster.graph;
-  cost.payload =
-      payload_into(tree, fabric, state.transports[state.transport_between(members[0], members[1])]);
-  std::vector<bool> sends(tree.switches.size(), false);
+  cost.payload = payload_into(tree, fabric, state.transports[state.transport_between(members[0], members[1])],
+                              aggregation.pool);
+  // By switch: packets that come up to it, and copies that go down from it.
+  std::vector<std::uint32_t> up(tree.switches.size(), 0), down(tree.switches.size(), 0);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const bool gives =
         aggregation.members.size() == members.size() || contains(aggregation.members, members[i]);
@@ -132,13 +150,18 @@ MessageCost tree_cost(const TransportState& state, const Fabric& fabric,
       for (const PortId port : ends[i].ports) count_link(cost, graph, port);
       count_link(cost, graph, tree.nic_ports[i]);
     }
-    for (std::uint32_t at = tree.leaf[i]; gives && at != kNoId && !sends[at]; at = tree.switches[at].parent)
-      sends[at] = true;
+    up[tree.leaf[i]] += gives ? 1 : 0;
+    ++down[tree.leaf[i]];
   }
-  for (std::size_t at = 0; at < tree.switches.size(); ++at) {
-    if (tree.switches[at].up == kNoId) continue;
-    if (sends[at]) count_link(cost, graph, tree.switches[at].up);
-    count_link(cost, graph, tree.switches[at].up);
+  for (std::size_t at = tree.switches.size(); at-- > 1;) {
+    const AggregationTree::Switch& one = tree.switches[at];
+    if (one.reduces) {
+      up[at] = std::min(up[at], 1U);
+      down[at] = 1;
+    }
+    for (std::uint32_t i = 0; i < up[at] + down[at]; ++i) count_link(cost, graph, one.up);
+    up[one.parent] += up[at];
+    down[one.parent] += down[at];
   }
   return cost;
 }

@@ -28,8 +28,9 @@ struct MemberTree {
 std::vector<PortId> way_into_tree(const Cluster& cluster, const Fabric& fabric,
                                   const SwitchAggregation& aggregation, GpuId source);
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
-// Returns the payload bytes of a packet into an all-reduce tree.
-Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport);
+// Returns the payload bytes of a packet into an all-reduce tree with or without a pool of slots.
+Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport,
+                   const AggregationPool& pool);
 
 // Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation
 // group. kNoId: no such port reaches all of them. The way back is the same link.
@@ -37,7 +38,8 @@ PortId port_into_aggregation(const Cluster& cluster, GpuId gpu, const SwitchAggr
 // Returns whether any switch of the cluster's fabrics sums.
 bool aggregates(const Cluster& cluster, const Fabric& fabric);
 // Returns why the cluster's switches cannot serve the aggregation group, in words; empty if they can.
-std::string objection(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
+std::string objection(const TransportState& state, const Fabric& fabric,
+                      const SwitchAggregation& aggregation);
 // Implements PacketNetwork::aggregation_cost().
 MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
                              const SwitchAggregation& aggregation, AggregationUse use);

@@ -1,5 +1,7 @@
 #include "sim/transport/connections/aggregation_sessions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -12,19 +14,6 @@
 
 namespace netsim {
 
-namespace {
-
-// Returns the path step at which a switch applies this aggregation group.
-std::uint32_t step_of_aggregation(std::uint32_t aggregation) {
-  return make_step(StepKind::route, kAggregationTarget | aggregation);
-}
-
-bool has(std::span<const GpuId> gpus, GpuId gpu) {
-  return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
-}
-
-}  // namespace
-
 // ---- Sessions
 
 std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
@@ -35,6 +24,7 @@ std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
                                                          static_cast<std::uint64_t>(key.use)));
 }
 
+// Returns the session of the messages with this key; kNone if switches lack the memory for one now.
 std::uint32_t AggregationSessions::session_of(const Key& key) {
   if (const auto known = session_of_.find(key); known != session_of_.end()) {
     if (is_whole(sessions_[known->second])) return known->second;
@@ -48,31 +38,33 @@ std::uint32_t AggregationSessions::session_of(const Key& key) {
   if (idle == same.end()) {
     const std::uint32_t number =
         key.use == AggregationUse::allreduce ? 0 : sessions_of_head_[group(key).head]++;
-    same.push_back(new_session(key, number));
-    return session_of_[key] = same.back();
+    const std::uint32_t made = new_session(key, number);
+    if (made == kNone) return kNone;
+    same.push_back(made);
+    return session_of_[key] = made;
   }
   session_of_.erase(sessions_[*idle].key);
   sessions_[*idle].key = key;
   return session_of_[key] = *idle;
 }
 
-// Creates a session. `number` is its number among the sessions of its head.
+// Creates a session. `number` is its number among the sessions of its head. Returns kNone if switches lack
+// the memory for its tree.
 std::uint32_t AggregationSessions::new_session(const Key& key, std::uint32_t number) {
   const auto session = static_cast<std::uint32_t>(sessions_.size());
   sessions_.emplace_back().key = key;
   if (key.use == AggregationUse::allreduce) {
-    connect_tree(session);
-  } else if (key.use == AggregationUse::multicast) {
+    if (connect_tree(session)) return session;
+    sessions_.pop_back();
+    return kNone;
+  }
+  if (key.use == AggregationUse::multicast) {
     connect_multicast(session, number);
   } else {
     connect_reduction(session, number);
   }
   return session;
 }
-
-// Queue pairs of aggregation groups have numbers above all channels. A session has 2 numbers, one for each
-// direction at the switch; a tree has 1.
-constexpr std::uint32_t kBeyondChannels = 1U << 31;
 
 std::uint32_t AggregationSessions::new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
                                             std::uint32_t destination, std::uint32_t number) {
@@ -89,139 +81,17 @@ std::uint32_t AggregationSessions::new_pair(std::uint32_t session, std::uint32_t
   return id;
 }
 
-// Returns whether no link of the session's tree is known to be down. A session with messages in flight counts
-// as whole, because a lost packet ends the run.
+// Returns whether the session can be used. Otherwise a link of its tree is known to be down, or it has given
+// back its memory. A session with messages in flight stays, because other members have sent theirs.
 bool AggregationSessions::is_whole(Session& session) const {
-  if (session.ports.empty() || session.on_their_way > 0 || session.looked_at == state_.route_changes)
-    return true;
+  if (session.ports.empty() || session.on_their_way > 0) return true;
+  if (session.memory.empty()) return false;
+  if (session.looked_at == state_.route_changes) return true;
   const std::vector<bool>& down = connections_.fabric().down_ports();
   const bool whole = std::none_of(session.ports.begin(), session.ports.end(),
                                   [&](PortId port) { return down[port] || down[port ^ 1U]; });
   if (whole) session.looked_at = state_.route_changes;
   return whole;
-}
-
-// Creates an all-reduce tree. First come the members' queue pairs, whose ways down continue the switches'
-// branches. Then come the switches, each after its children, and last the ways up.
-void AggregationSessions::connect_tree(std::uint32_t number) {
-  Session& session = sessions_[number];
-  const Cluster& cluster = state_.cluster;
-  const Fabric& fabric = connections_.fabric();
-  const SwitchAggregation& aggregation = group(session.key);
-  const auto [members, ends, tree] = tree_of(cluster, fabric, aggregation);
-  if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
-  session.gpus.assign(members.begin(), members.end());
-  session.copies.assign(members.size(), 0);
-  for (const GpuId gpu : members) {
-    session.gives.push_back(
-        aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1 : 0);
-    session.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1
-                                                                                                        : 0);
-  }
-
-  const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
-  Connections::AggregationPair pair;
-  pair.job = session.key.job;
-  pair.number = kBeyondChannels + trees_++;
-  pair.traffic_class = session.key.traffic_class;
-  pair.transport = state_.transport_between(members[0], members[1]);
-  const FabricTransport& transport = state_.transports[pair.transport];
-  pair.header = transport.framing.header;
-  pair.combining = {1, payload_into(tree, fabric, transport)};
-  std::vector<std::vector<PortId>> ways;  // way from each member to the root and back
-  std::vector<std::size_t> heights;       // number of ports of the way to the root
-  Time latest = 0, slowest = 1;
-  const Bytes full = pair.combining.piece + pair.header;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    std::vector<PortId> way = ends[i].ports;
-    const std::vector<PortId> up = tree.way_up(i), down = tree.way_down(i), onward = reversed(ends[i].ports);
-    way.insert(way.end(), up.begin(), up.end());
-    heights.push_back(way.size());
-    way.insert(way.end(), down.begin(), down.end());
-    way.insert(way.end(), onward.begin(), onward.end());
-    const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
-    latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
-    for (const PortId port : way)
-      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port), fabric.rate(port)));
-    ways.push_back(std::move(way));
-  }
-  const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
-  const std::uint32_t window =
-      rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
-  session.header = std::max(pair.header, 1U);
-  for (std::uint32_t i = 0; i < members.size(); ++i) {
-    pair.window = session.gives[i] != 0 ? window : UINT32_MAX;
-    pair.source = pair.destination = members[i];
-    pair.idle = ways[i];
-    pair.wire = tree.nic_ports[i];
-    session.in.push_back(connections_.aggregation_pair(pair));
-    places_[session.in.back()] = {number, i};
-  }
-
-  const std::vector<std::uint32_t> turns = connect_switches(number, tree, heights, window);
-  for (std::uint32_t i = 0; i < members.size(); ++i) {
-    std::vector<std::uint32_t> steps(ends[i].ports.begin(), ends[i].ports.end());
-    std::uint32_t at = tree.leaf[i];
-    for (const PortId port : tree.way_up(i)) {
-      steps.push_back(port);
-      steps.push_back(step_of_aggregation(turns[at]));
-      at = tree.switches[at].parent;
-    }
-    connections_.set_aggregation_path(session.in[i], std::move(steps), session.in[i]);
-  }
-  for (const AggregationTree::Switch& one : tree.switches) {
-    if (one.up != kNoId) session.ports.push_back(one.up);
-  }
-  session.ports.insert(session.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
-  session.looked_at = state_.route_changes;
-}
-
-// Creates the aggregation groups of the switches. `heights` holds, by member, the number of ports on its way
-// to the root, those in its host included. Returns the aggregation groups that sum, by switch.
-std::vector<std::uint32_t> AggregationSessions::connect_switches(std::uint32_t number,
-                                                                 const AggregationTree& tree,
-                                                                 const std::vector<std::size_t>& heights,
-                                                                 std::uint32_t open) {
-  // The subtree behind a port that leads down: the path of packets to it, and whether a GPU in it sends or
-  // receives sums.
-  struct Below {
-    std::uint32_t path = 0;
-    bool gives = false, takes = false;
-  };
-  const Session& session = sessions_[number];
-  const bool adds = std::count(session.gives.begin(), session.gives.end(), 1) > 1;
-  std::unordered_map<PortId, Below> behind;
-  for (std::uint32_t i = 0; i < tree.nic_ports.size(); ++i) {
-    const std::size_t links = tree.way_up(i).size();
-    behind[tree.nic_ports[i] ^ 1U] = {
-        connections_.path_of(session.in[i]) + static_cast<std::uint32_t>(heights[i] + links),
-        session.gives[i] != 0, session.takes[i] != 0};
-  }
-  std::vector<std::uint32_t> adding(tree.switches.size());
-  for (auto at = static_cast<std::uint32_t>(tree.switches.size()); at-- > 0;) {
-    const AggregationTree::Switch& one = tree.switches[at];
-    SwitchAggregations::At up, down;
-    Below here;
-    for (const PortId port : one.down) {
-      const Below& below = behind.at(port);
-      if (below.gives) up.from.push_back(port ^ 1U);
-      down.branches.push_back({port, below.path, below.takes ? 0 : session.header});
-      here.gives = here.gives || below.gives;
-      here.takes = here.takes || below.takes;
-    }
-    std::sort(up.from.begin(), up.from.end());
-    up.latency = adds ? connections_.fabric().switch_parameters(one.node).aggregation_latency : 0;
-    up.open = open;
-    if (one.up == kNoId) {
-      up.branches = std::move(down.branches);
-    } else {
-      const std::uint32_t copies = fabric_.aggregations().add(std::move(down));
-      here.path = connections_.add_path({step_of_aggregation(copies)});
-      behind[one.up ^ 1U] = here;
-    }
-    adding[at] = fabric_.aggregations().add(std::move(up));
-  }
-  return adding;
 }
 
 void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t number) {
@@ -236,9 +106,9 @@ void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t
     branches.back().path = connections_.path_of(out) + 2;
   }
   const std::uint32_t in = new_pair(session, 0, aggregation.head, aggregation.head, 2 * number + 1);
-  const std::uint32_t step = fabric_.aggregations().add({.from = {}, .branches = std::move(branches)});
+  const std::uint32_t step = fabric_.aggregations().add({.members = 0, .branches = std::move(branches)});
   connections_.set_aggregation_path(
-      in, {port_into_aggregation(cluster, aggregation.head, aggregation), step_of_aggregation(step)}, in);
+      in, {port_into_aggregation(cluster, aggregation.head, aggregation), step_of(step)}, in);
   sessions_[session].in.push_back(in);
   sessions_[session].copies.assign(aggregation.members.size(), 0);
 }
@@ -246,31 +116,86 @@ void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t
 void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t number) {
   const SwitchAggregation& aggregation = group(sessions_[session].key);
   const Cluster& cluster = state_.cluster;
-  std::vector<PortId> from;
-  for (const GpuId member : aggregation.members)
-    from.push_back(port_into_aggregation(cluster, member, aggregation));
-  std::sort(from.begin(), from.end());
-  const std::uint32_t step = fabric_.aggregations().add({.from = std::move(from), .branches = {}});
+  const std::uint32_t entry = fabric_.aggregations().add(
+      {.members = static_cast<std::uint32_t>(aggregation.members.size()), .branches = {}});
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
     const std::uint32_t in = new_pair(session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
     connections_.set_aggregation_path(
         in,
-        {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of_aggregation(step),
+        {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of(entry + i),
          port_into_aggregation(cluster, aggregation.head, aggregation) ^ 1U},
         in);
     sessions_[session].in.push_back(in);
   }
 }
 
+// ---- Reports
+
+std::vector<std::string> AggregationSessions::notes() const {
+  std::vector<std::string> notes;
+  const SwitchAggregations::Counters& counters = fabric_.aggregations().counters();
+  const std::uint64_t early = counters.of(SlotPool::Arrival::absorbed);
+  const std::uint64_t answered = counters.of(SlotPool::Arrival::repeats);
+  if (early + answered > 0) {
+    notes.push_back(fmt::format(
+        "switches added up {} sums in pools of slots; {} packets came again: {} of them got a sum that was "
+        "complete, and {} waited for other workers (the algorithm's timeout)",
+        counters.of(SlotPool::Arrival::completes), early + answered, answered, early));
+  }
+  if (waited_ > 0) {
+    notes.push_back(fmt::format(
+        "{} messages into aggregation trees waited until other trees gave back memory of switches "
+        "(network.switch.aggregation_memory, aggregation_groups)",
+        waited_));
+  }
+  for (const auto& [node, use] : memory_.uses()) {
+    const SwitchParameters& limits = connections_.fabric().switch_parameters(node);
+    if (limits.aggregation_memory == 0 && limits.aggregation_groups == 0) continue;
+    notes.push_back(fmt::format(
+        "aggregation trees took at most {} B of the memory of {}, {} trees at once (network.switch."
+        "aggregation_memory and aggregation_groups limit them)",
+        use.most, state_.cluster.graph.node(node).name, use.most_trees));
+  }
+  return notes;
+}
+
 // ---- Messages
 
-MessageHandle AggregationSessions::send(const SendRequest& request) {
-  const Message& message = request.message;
+AggregationSessions::Key AggregationSessions::key_of(const Message& message) {
   const AggregationUse use = message.aggregation_use;
   const std::uint8_t traffic_class =
       use == AggregationUse::allreduce ? message.traits.traffic_class : std::uint8_t{0};
-  Session& session = sessions_[session_of(
-      {message.aggregation, use, traffic_class, message.traits.job, message.communication, message.tag})];
+  return {message.aggregation, use, traffic_class, message.traits.job, message.communication, message.tag};
+}
+
+MessageHandle AggregationSessions::send(const SendRequest& request) {
+  const Key key = key_of(request.message);
+  const bool behind = std::any_of(waiting_.begin(), waiting_.end(),
+                                  [&](const SendRequest& before) { return key_of(before.message) == key; });
+  const std::uint32_t session = behind ? kNone : session_of(key);
+  if (session != kNone) return send(sessions_[session], request);
+  ++waited_;
+  waiting_.push_back(request);
+  return {};
+}
+
+// Sends the messages that waited for memory and have it now, in order of send().
+void AggregationSessions::send_waiting() {
+  std::deque<SendRequest> waiting;
+  waiting.swap(waiting_);
+  for (const SendRequest& request : waiting) {
+    const std::uint32_t session = session_of(key_of(request.message));
+    if (session == kNone) {
+      waiting_.push_back(request);
+    } else {
+      send(sessions_[session], request);
+    }
+  }
+}
+
+MessageHandle AggregationSessions::send(Session& session, const SendRequest& request) {
+  const Message& message = request.message;
+  const AggregationUse use = message.aggregation_use;
   const std::span<const GpuId> members = group(session.key).members;
   if (use == AggregationUse::multicast) {
     session.on_their_way += members.size();
@@ -290,7 +215,13 @@ MessageHandle AggregationSessions::send(const SendRequest& request) {
 
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   if (state_.senders[id].window != UINT32_MAX) {
-    if (sender_.sum_arrived(id)) allreduce_sum_delivered(id, packet);
+    const bool pool = state_.senders[id].selective;
+    if (pool) check_sum(sessions_[places_.at(id).session], packet);
+    if (!sender_.sum_arrived(id, fabric_.packets()[packet].psn)) return;
+    do {
+      allreduce_sum_delivered(id, packet);
+    } while (pool && sender_.is_oldest_complete(id));
+    if (!waiting_.empty() && sessions_[places_.at(id).session].on_their_way == 0) send_waiting();
     return;
   }
   if (!fabric_.packets()[packet].ack_request) return;  // its message is not complete
@@ -303,6 +234,13 @@ void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   } else {
     sum_delivered(session, place.member, id, packet);
   }
+}
+
+// Checks that a sum holds the packets of all members, each exactly once.
+void AggregationSessions::check_sum(const Session& session, std::uint32_t packet) const {
+  const Packet& sum = fabric_.packets()[packet];
+  NETSIM_CHECK(sum.message == SlotWindow::value(session.keys, sum.psn),
+               "a sum does not hold the packet of every member exactly once");
 }
 
 void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_t packet) {

@@ -17,8 +17,12 @@
 // addends, sums and copies that wait in switches are limited too, and a link that is held back holds back all
 // members.
 //
-// Nothing is retransmitted: a packet that a link loses ends the run (PortArbiter::fail_aggregation). A
-// session with nothing in flight gets another tree when one of its links is known to be down.
+// Nothing is retransmitted without a pool of slots: a packet that a link loses ends the run
+// (PortArbiter::fail_aggregation). A session with nothing in flight gets another tree when one of its links
+// is known to be down.
+//
+// With a pool of slots (SwitchAggregation::pool) members send lost packets again. Each sum that arrives must
+// hold the packet of every member exactly once, which its value tells (SlotWindow::value).
 //
 // The data that a member sends up and gets back is a flow from it to itself. Its ideal time leaves out the
 // latency of summing.
@@ -29,12 +33,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/network/fabric.h"
 #include "sim/network/fabric_shard.h"
+#include "sim/transport/connections/aggregation_memory.h"
 #include "sim/transport/connections/aggregation_places.h"
 #include "sim/transport/connections/connections.h"
 #include "sim/transport/connections/delay_division.h"
@@ -42,8 +48,6 @@
 #include "sim/transport/transport_state.h"
 
 namespace netsim {
-
-struct AggregationTree;
 
 class AggregationSessions {
  public:
@@ -68,6 +72,10 @@ class AggregationSessions {
   // Called when the last packet of a message, or any packet of a tree, has arrived on a queue pair of an
   // aggregation group. The packet was released just now.
   void delivered(std::uint32_t id, std::uint32_t packet);
+  // Returns the number of messages that wait for memory of switches.
+  std::size_t waiting() const { return waiting_.size(); }
+  // Returns notes for the user: packets that came again at pools of slots, and memory where it is limited.
+  std::vector<std::string> notes() const;
 
  private:
   // Key of messages that share a session.
@@ -93,6 +101,8 @@ class AggregationSessions {
     // For a tree: whether the GPU sends, and whether it receives the sums.
     std::vector<std::uint8_t> gives, takes;
     std::uint32_t header = 1;  // of a tree: bytes of a packet without data
+    std::uint32_t keys = 0;    // of a tree with a pool of slots: sum of the keys of all members
+    std::vector<AggregationMemory::Share> memory;  // of a tree: what it takes of the memory of its switches
     // For a multicast, and a tree with GPUs that send nothing: `copies` counts the messages delivered to
     // each member. `open` holds messages that some members have not received yet, the first of which is
     // number first_open.
@@ -110,14 +120,53 @@ class AggregationSessions {
     std::uint32_t session = 0, member = 0;
   };
 
+  // Queue pairs of aggregation groups have numbers above all channels. A session has 2 numbers, one for each
+  // direction at the switch; a tree has 1.
+  static constexpr std::uint32_t kBeyondChannels = 1U << 31;
+
+  // Values of a tree that its switches need.
+  struct TreeRules {
+    std::uint32_t open = 0;   // largest number of open sums, or slots of the pool
+    std::uint32_t slots = 0;  // slots of the pool; 0: no pool
+    Bytes payload = 0;        // largest payload of a packet
+  };
+  // The entries of a tree's members at the switches that add up their packets. `switches` is indexed as the
+  // tree's switches.
+  struct TreeEntries {
+    std::vector<std::uint32_t> gpus, switches;
+  };
+  // A member below a switch: a GPU, or a switch that adds up.
+  struct Below {
+    PortId port = kNoId;                // port of the switch that leads to it
+    std::uint32_t path = 0;             // index of the step after that port
+    std::vector<std::uint32_t> steps;   // these steps instead, where other switches are on the way
+    bool gives = false, takes = false;  // whether a GPU in it sends, or receives sums
+    std::uint32_t* entry = nullptr;     // its place in TreeEntries
+    std::uint32_t copies =
+        0;  // of a switch below the root: entry of the group that copies sums to its members
+  };
   const SwitchAggregation& group(const Key& key) const { return *state_.aggregations[key.aggregation]; }
+  static Key key_of(const Message& message);
+  // Returns the path step at which a switch handles packets of this entry (SwitchAggregations).
+  static constexpr std::uint32_t step_of(std::uint32_t entry) {
+    return make_step(StepKind::route, kAggregationTarget | entry);
+  }
+  MessageHandle send(Session& session, const SendRequest& request);
+  void send_waiting();
   std::uint32_t session_of(const Key& key);
   std::uint32_t new_session(const Key& key, std::uint32_t number);
   void connect_multicast(std::uint32_t session, std::uint32_t number);
   void connect_reduction(std::uint32_t session, std::uint32_t number);
-  void connect_tree(std::uint32_t session);
-  std::vector<std::uint32_t> connect_switches(std::uint32_t number, const AggregationTree& tree,
-                                              const std::vector<std::size_t>& heights, std::uint32_t open);
+  bool connect_tree(std::uint32_t number);
+  TreeEntries connect_switches(std::uint32_t number, const MemberTree& made,
+                               const std::vector<std::size_t>& heights, const TreeRules& rules);
+  Below connect_switch(std::uint32_t number, const AggregationTree::Switch& one, std::vector<Below> children,
+                       const TreeRules& rules);
+  std::vector<std::uint32_t> steps_up(const MemberTree& made, std::size_t member,
+                                      const TreeEntries& entries) const;
+  bool take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules);
+  bool free_memory(NodeId node);
+  void check_sum(const Session& session, std::uint32_t packet) const;
   bool is_whole(Session& session) const;
   std::uint32_t new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
                          std::uint32_t destination, std::uint32_t number);
@@ -145,6 +194,10 @@ class AggregationSessions {
   std::unordered_map<std::uint32_t, Place> places_;                    // by queue pair
   std::unordered_map<std::uint32_t, std::uint32_t> sessions_of_head_;  // number of sessions of each head
   std::uint32_t trees_ = 0;                                            // number of trees created so far
+  AggregationMemory memory_;
+  // Messages for which switches lack memory, in order of send(), and how many there were so far.
+  std::deque<SendRequest> waiting_;
+  std::uint64_t waited_ = 0;
 };
 
 }  // namespace netsim

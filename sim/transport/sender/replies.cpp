@@ -238,18 +238,28 @@ void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
   state_.listener->message_sent({ended.request, ended.bytes});
 }
 
-bool Sender::sum_arrived(std::uint32_t id) {
+bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn) {
   SenderState& s = senders_[id];
-  ++s.acknowledged;
-  bool complete = false;
-  while (!complete && SendQueues::oldest_acknowledged(s)) {
-    complete = queues_.ends_message(queues_.segment(s.oldest));
-    if (complete) break;
+  if (!s.selective) {
+    ++s.acknowledged;
+  } else {
+    SlotWindow& slots = window(id);
+    if (!slots.take_sum(psn)) return false;
+    while (s.acknowledged != s.sent_end && slots.has_sum(s.acknowledged)) ++s.acknowledged;
+  }
+  const bool complete = is_oldest_complete(id);
+  make_ready(id);
+  return complete;
+}
+
+bool Sender::is_oldest_complete(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  while (SendQueues::oldest_acknowledged(s)) {
+    if (queues_.ends_message(queues_.segment(s.oldest))) return true;
     const Segment done = queues_.take_oldest(s);
     counts_.packets += done.end - done.first;
   }
-  make_ready(id);
-  return complete;
+  return false;
 }
 
 Sender::Ended Sender::end_oldest(std::uint32_t id) {

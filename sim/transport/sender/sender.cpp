@@ -46,6 +46,8 @@ MessageHandle Sender::send(std::uint32_t id, const SendRequest& request, std::ui
   if (!s.scale_up || s.window != UINT32_MAX) {  // over the fabric, acknowledged or in an all-reduce tree
     if (!request.message.credit) ++counts_.flows_started;
     counts_.bytes_sent += request.message.bytes;
+    if (s.selective && s.aggregation) [[unlikely]]
+      fill_slots(id);
   }
   make_ready(id);
   return handle;
@@ -94,7 +96,7 @@ void Sender::make_ready(std::uint32_t id) {
 std::uint32_t Sender::level_of(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   if (s.scale_up && s.window == UINT32_MAX) return 0;
-  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, next_gap(id)) : s.current;
   if (next == kNone) return 0;
   const std::uint32_t levels = static_cast<std::uint32_t>(of(s).parameters.nic_priorities);
   return std::min<std::uint32_t>(queues_.message(queues_.segment(next).message).priority, levels - 1);
@@ -156,10 +158,15 @@ void Sender::port_free(PortId port) {
   return true;
 }
 
+std::uint32_t Sender::take_gap(std::uint32_t id) {
+  if (senders_[id].aggregation) return take_slot(id);
+  ++counts_.retransmissions;
+  return repeated_[id].take_gap();
+}
+
 // Makes the packet of the next gap. Missing packets are sent before new ones.
 std::uint32_t Sender::repeat_gap(std::uint32_t id) {
-  const std::uint32_t psn = repeated_[id].take_gap();
-  ++counts_.retransmissions;
+  const std::uint32_t psn = take_gap(id);
   const std::uint32_t index = queues_.segment_of(senders_[id], psn);
   const Segment& segment = queues_.segment(index);
   const std::uint32_t packet =
@@ -174,7 +181,7 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
 void Sender::renew_limits(std::uint32_t id) {
   SenderState& s = senders_[id];
   const bool gap = has_gap(id, s);
-  const std::uint32_t segment = gap ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
+  const std::uint32_t segment = gap ? queues_.segment_of(s, next_gap(id)) : s.current;
   PaceLimits& limits = limits_[id];
   limits.paced_for = queues_.segment(segment).message;
   limits.paced_at_most = queues_.message(limits.paced_for).rate_limit();
@@ -240,7 +247,7 @@ Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uin
 Bytes Sender::next_packet_bytes(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const bool gap = has_gap(id, s);
-  const std::uint32_t psn = gap ? repeated_[id].repeat_next : s.next_psn;
+  const std::uint32_t psn = gap ? next_gap(id) : s.next_psn;
   return packet_bytes(s, extent(gap ? queues_.segment_of(s, psn) : s.current), psn);
 }
 
@@ -257,7 +264,7 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.marked = false;
   k.last = last;
   k.ack_request = ask;
-  k.traced = false;
+  k.traced = k.repaired = false;
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
   if (state_.tagged) [[unlikely]]
@@ -299,6 +306,9 @@ void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   packet.ingress_queue = kNoIngressQueue;
   packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
+  if (!senders_[id].selective) return;
+  packet.repaired = true;
+  packet.message = window(id).value(packet.psn);
 }
 
 // Returns the total time for which the wire has held back the queue pair's class.
@@ -433,6 +443,7 @@ void Sender::on_pace(const Event& event) {
   timer_ended(event.target);
   if (event.argument == kRestOver) [[unlikely]] {
     queues_.end_rests(s, event.target, loop_.now());
+    if (uses_pool(s)) fill_slots(event.target);
     return make_ready(event.target);
   }
   if (!s.pacing || event.time != s.pace_at) return;  // the wait was moved

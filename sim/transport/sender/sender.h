@@ -16,6 +16,7 @@
 #include "sim/transport/receiver/receiver.h"
 #include "sim/transport/sender/injectors.h"
 #include "sim/transport/sender/send_queues.h"
+#include "sim/transport/sender/slot_window.h"
 #include "sim/transport/sender/timer_queue.h"
 #include "sim/transport/transport_state.h"
 
@@ -81,9 +82,14 @@ class Sender final : public PacketSource {
   // now.
   void delivered_over_scale_up(std::uint32_t id, std::uint32_t packet);
 
-  // Called when the sum of a packet comes back on a queue pair into an all-reduce tree. Returns true for the
-  // last sum of its first message, which the caller must then end with end_oldest().
-  bool sum_arrived(std::uint32_t id);
+  // Makes an idle queue pair into an all-reduce tree use the pool of slots of its aggregation group. `key` is
+  // as in SlotWindow.
+  void use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key);
+  // Called when the sum of packet `psn` comes back on a queue pair into an all-reduce tree. Returns true if
+  // the first message has all its sums. The caller must then call end_oldest() for each complete message.
+  bool sum_arrived(std::uint32_t id, std::uint32_t psn);
+  // Returns whether the queue pair's first message has all its sums.
+  bool is_oldest_complete(std::uint32_t id);
 
   // Ends the first of the queue pair's messages, which is over at all its receivers, and returns its data.
   struct Ended {
@@ -136,8 +142,24 @@ class Sender final : public PacketSource {
   void make_aggregation_packet(std::uint32_t id, Packet& packet);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {
-    return s.selective && repeated_[id].has_gap(s.acknowledged);
+    if (!s.selective) return false;
+    if (s.aggregation) [[unlikely]]
+      return window(id).has_ready();
+    return repeated_[id].has_gap(s.acknowledged);
   }
+  // Return the packet of the gap that has_gap() found, and move past it.
+  std::uint32_t next_gap(std::uint32_t id) const {
+    return senders_[id].aggregation ? window(id).next() : repeated_[id].repeat_next;
+  }
+  std::uint32_t take_gap(std::uint32_t id);
+  // These serve queue pairs into pools of slots.
+  SlotWindow& window(std::uint32_t id) { return windows_[state_.records[id].slots]; }
+  const SlotWindow& window(std::uint32_t id) const { return windows_[state_.records[id].slots]; }
+  bool uses_pool(const SenderState& s) const { return s.selective && s.aggregation; }
+  void fill_slots(std::uint32_t id);
+  std::uint32_t take_slot(std::uint32_t id);
+  void await_slot_timeout(std::uint32_t id);
+  void on_slot_timeout(std::uint32_t id);
   std::uint32_t in_flight(std::uint32_t id) const;
   bool window_open(std::uint32_t id, const SenderState& s) const;
   bool has_work(std::uint32_t id) const;
@@ -234,6 +256,7 @@ class Sender final : public PacketSource {
   Injectors injectors_;
   SendQueues queues_;
   TimerQueue line_;
+  std::vector<SlotWindow> windows_;
   std::uint64_t late_digest_ = 0;
   std::vector<PathObjection> objections_;
 };

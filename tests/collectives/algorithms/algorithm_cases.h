@@ -149,6 +149,8 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"{kind: nvls_tree, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
       {"{kind: sharp, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
       {"{kind: sharp, group: 1}", Kind::all_reduce, any, always<2>},
+      {"{kind: switchml, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
+      {"{kind: switchml, group: 1}", Kind::all_reduce, any, always<2>},
       {"{kind: sharp, group: 4}", Kind::all_gather, multiple_of<4>, nullptr},
       {"{kind: sharp, group: 1}", Kind::all_gather, any, always<2>},
       {"{kind: sharp, group: 4}", Kind::reduce_scatter, multiple_of<4>, nullptr},

@@ -1,0 +1,14 @@
+// This file tells which switches of the fabrics add up.
+#pragma once
+
+#include <vector>
+
+#include "sim/network/fabric_state.h"
+
+namespace netsim {
+
+// Returns, by node, whether it is a switch that adds up: network.switch.aggregation, and in
+// network.switch.aggregation_switches if that is given. Throws ConfigError for a name of no switch.
+std::vector<bool> adding_switches(const FabricState& state);
+
+}  // namespace netsim

@@ -1,0 +1,255 @@
+// The part of AggregationSessions that creates all-reduce trees: queue pairs, paths, the switches' groups and
+// their memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/core/random.h"
+#include "sim/network/path.h"
+#include "sim/topology/aggregation_tree.h"
+#include "sim/transport/connections/aggregation_sessions.h"
+
+namespace netsim {
+
+namespace {
+
+// Returns the key of a member of a pool of slots (SlotWindow).
+std::uint32_t key_of_member(std::uint32_t member) {
+  return static_cast<std::uint32_t>(hash_combine(member, 0x706f6f6c)) | 1U;
+}
+
+bool has(std::span<const GpuId> gpus, GpuId gpu) {
+  return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
+}
+
+}  // namespace
+
+// Creates an all-reduce tree. Returns false if switches lack the memory for now. First come the members'
+// queue pairs, whose ways down continue the switches' branches. Then come the switches, each after its
+// children, and last the ways up.
+bool AggregationSessions::connect_tree(std::uint32_t number) {
+  Session& session = sessions_[number];
+  const Cluster& cluster = state_.cluster;
+  const Fabric& fabric = connections_.fabric();
+  const SwitchAggregation& aggregation = group(session.key);
+  const MemberTree made = tree_of(cluster, fabric, aggregation);
+  const auto& [members, ends, tree] = made;
+  if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
+  session.gpus.assign(members.begin(), members.end());
+  session.copies.assign(members.size(), 0);
+  for (const GpuId gpu : members) {
+    session.gives.push_back(
+        aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1 : 0);
+    session.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1
+                                                                                                        : 0);
+  }
+
+  const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
+  Connections::AggregationPair pair;
+  pair.job = session.key.job;
+  pair.number = kBeyondChannels + trees_++;
+  pair.traffic_class = session.key.traffic_class;
+  pair.transport = state_.transport_between(members[0], members[1]);
+  const FabricTransport& transport = state_.transports[pair.transport];
+  const AggregationPool& pool = aggregation.pool;
+  pair.header = pool.slots != 0 ? static_cast<std::uint32_t>(pool.header) : transport.framing.header;
+  pair.combining = {1, payload_into(tree, fabric, transport, pool)};
+  std::vector<std::vector<PortId>> ways;  // way from each member to the root and back
+  std::vector<std::size_t> heights;       // number of ports of the way to the root
+  Time latest = 0, slowest = 1;
+  const Bytes full = pair.combining.piece + pair.header;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    std::vector<PortId> way = ends[i].ports;
+    const std::vector<PortId> up = tree.way_up(i), down = tree.way_down(i), onward = reversed(ends[i].ports);
+    way.insert(way.end(), up.begin(), up.end());
+    heights.push_back(way.size());
+    way.insert(way.end(), down.begin(), down.end());
+    way.insert(way.end(), onward.begin(), onward.end());
+    const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
+    latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
+    for (const PortId port : way)
+      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port), fabric.rate(port)));
+    ways.push_back(std::move(way));
+  }
+  const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
+  std::uint32_t window =
+      rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
+  if (pool.slots != 0) window = pool.slots;
+  const TreeRules of_tree{window, pool.slots, pair.combining.piece};
+  if (!take_memory(session, tree, of_tree)) return false;
+  session.header = std::max(pair.header, 1U);
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    pair.window = session.gives[i] != 0 ? window : UINT32_MAX;
+    pair.source = pair.destination = members[i];
+    pair.idle = ways[i];
+    pair.wire = tree.nic_ports[i];
+    session.in.push_back(connections_.aggregation_pair(pair));
+    places_[session.in.back()] = {number, i};
+    if (pool.slots == 0) continue;
+    NETSIM_CHECK(session.gives[i] != 0 && session.takes[i] != 0, "a pool whose members are not all alike");
+    const std::uint32_t key = key_of_member(i);
+    sender_.use_pool(session.in.back(), pool, key);
+    session.keys += key;
+  }
+
+  const TreeEntries entries = connect_switches(number, made, heights, of_tree);
+  for (std::uint32_t i = 0; i < members.size(); ++i)
+    connections_.set_aggregation_path(session.in[i], steps_up(made, i, entries), session.in[i]);
+  for (const AggregationTree::Switch& one : tree.switches) {
+    if (one.up != kNoId) session.ports.push_back(one.up);
+  }
+  session.ports.insert(session.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
+  session.looked_at = state_.route_changes;
+  return true;
+}
+
+// Takes memory of the tree's switches. Sessions with nothing in flight give theirs back where it does not
+// suffice. Returns false if it does not suffice then either.
+bool AggregationSessions::take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules) {
+  const Bytes bytes = Bytes{rules.open} * rules.payload * (rules.slots != 0 ? 2 : 1);
+  std::vector<AggregationMemory::Share> shares;
+  shares.reserve(tree.switches.size());
+  for (const AggregationTree::Switch& one : tree.switches) {
+    if (one.reduces) shares.push_back({one.node, bytes});
+  }
+  for (const AggregationMemory::Share& share : shares) {
+    const SwitchParameters& limits = connections_.fabric().switch_parameters(share.node);
+    if (limits.aggregation_memory != 0 && bytes > limits.aggregation_memory) {
+      throw InputError(fmt::format(
+          "{} has no memory for the aggregation tree of a collective: its sums take {} B, allowed "
+          "are {} B (network.switch.aggregation_memory)",
+          state_.cluster.graph.node(share.node).name, bytes, limits.aggregation_memory));
+    }
+    while (!memory_.fits(share, limits)) {
+      if (!free_memory(share.node)) return false;
+    }
+  }
+  for (const AggregationMemory::Share& share : shares) memory_.take(share);
+  session.memory = std::move(shares);
+  return true;
+}
+
+// Takes the memory of the oldest session with nothing in flight at this switch, at all its switches. Returns
+// whether there was one.
+bool AggregationSessions::free_memory(NodeId node) {
+  const auto idle = std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& session) {
+    return session.on_their_way == 0 &&
+           std::any_of(session.memory.begin(), session.memory.end(),
+                       [&](const AggregationMemory::Share& share) { return share.node == node; });
+  });
+  if (idle == sessions_.end()) return false;
+  for (const AggregationMemory::Share& share : idle->memory) memory_.give_back(share);
+  idle->memory.clear();
+  return true;
+}
+
+// Creates the aggregation groups of the switches, each after its children. `heights` holds, by member, the
+// number of ports on its way to the root, those in its host included.
+AggregationSessions::TreeEntries AggregationSessions::connect_switches(
+    std::uint32_t number, const MemberTree& made, const std::vector<std::size_t>& heights,
+    const TreeRules& rules) {
+  const Session& session = sessions_[number];
+  const AggregationTree& tree = made.tree;
+  TreeEntries entries{std::vector<std::uint32_t>(made.members.size(), 0),
+                      std::vector<std::uint32_t>(tree.switches.size(), 0)};
+  std::unordered_map<PortId, std::vector<Below>> behind;  // by the port that leads down; never iterated
+  for (std::uint32_t i = 0; i < tree.nic_ports.size(); ++i) {
+    const std::size_t links = tree.way_up(i).size();
+    Below below{.port = tree.nic_ports[i] ^ 1U, .steps = {}};
+    below.path = connections_.path_of(session.in[i]) + static_cast<std::uint32_t>(heights[i] + links);
+    below.gives = session.gives[i] != 0;
+    below.takes = session.takes[i] != 0;
+    below.entry = &entries.gpus[i];
+    if (!tree.switches[tree.leaf[i]].reduces) {
+      const std::vector<PortId> onward = reversed(made.ends[i].ports);
+      below.steps.assign(onward.begin(), onward.end());
+      below.steps.push_back(make_step(StepKind::deliver, session.in[i]));
+    }
+    behind[below.port] = {std::move(below)};
+  }
+  for (auto at = static_cast<std::uint32_t>(tree.switches.size()); at-- > 0;) {
+    const AggregationTree::Switch& one = tree.switches[at];
+    std::vector<Below> children;
+    for (const PortId port : one.down) {
+      for (Below& below : behind.at(port)) children.push_back(std::move(below));
+    }
+    const PortId above = one.up ^ 1U;
+    if (!one.reduces) {  // its children become those of its parent
+      for (Below& child : children) {
+        child.steps.insert(child.steps.begin(), make_hop_step({child.port, 0}));
+        child.port = above;
+      }
+      behind[above] = std::move(children);
+      continue;
+    }
+    Below here = connect_switch(number, one, std::move(children), rules);
+    if (one.up == kNoId) continue;
+    here.port = above;
+    here.entry = &entries.switches[at];
+    if (!tree.switches[one.parent].reduces) here.steps = {step_of(here.copies)};
+    behind[above] = {std::move(here)};
+  }
+  return entries;
+}
+
+// Creates the aggregation groups of one switch, which sum and copy. Sets the entries of its children. Returns
+// the switch as a member, without its port and entry.
+AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t number,
+                                                               const AggregationTree::Switch& one,
+                                                               std::vector<Below> children,
+                                                               const TreeRules& rules) {
+  const Session& session = sessions_[number];
+  const SwitchParameters& of_switch = connections_.fabric().switch_parameters(one.node);
+  const bool adds = std::count(session.gives.begin(), session.gives.end(), 1) > 1;
+  SwitchAggregations::At up, down;
+  Below here;
+  for (const Below& child : children) {
+    up.members += child.gives ? 1 : 0;
+    const std::uint32_t path = child.steps.empty() ? child.path : connections_.add_path(child.steps);
+    down.branches.push_back({child.port, path, child.takes ? 0 : session.header});
+    here.gives = here.gives || child.gives;
+    here.takes = here.takes || child.takes;
+  }
+  up.latency = adds ? of_switch.aggregation_latency : 0;
+  up.open = rules.open;
+  up.slots = rules.slots;
+  if (adds && of_switch.aggregation_rate != 0)
+    up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
+  if (one.up == kNoId) {
+    up.branches = std::move(down.branches);
+  } else {
+    here.copies = fabric_.aggregations().add(std::move(down));
+    here.path = connections_.add_path({step_of(here.copies)});
+  }
+  std::uint32_t entry = fabric_.aggregations().add(std::move(up));
+  for (const Below& child : children) {
+    if (child.gives) *child.entry = entry++;
+  }
+  return here;
+}
+
+// Returns the steps of a member's packets from its first port to the root.
+std::vector<std::uint32_t> AggregationSessions::steps_up(const MemberTree& made, std::size_t member,
+                                                         const TreeEntries& entries) const {
+  const std::vector<PortId>& own = made.ends[member].ports;
+  std::vector<std::uint32_t> steps(own.begin(), own.end());
+  steps.push_back(made.tree.nic_ports[member]);
+  std::uint32_t entry = entries.gpus[member];
+  for (std::uint32_t at = made.tree.leaf[member]; at != kNoId; at = made.tree.switches[at].parent) {
+    const AggregationTree::Switch& one = made.tree.switches[at];
+    if (!one.reduces) {
+      steps.push_back(make_hop_step({one.up, 0}));
+      continue;
+    }
+    steps.push_back(step_of(entry));
+    entry = entries.switches[at];
+    if (one.up != kNoId) steps.push_back(one.up);
+  }
+  return steps;
+}
+
+}  // namespace netsim

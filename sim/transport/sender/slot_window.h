@@ -1,0 +1,133 @@
+// SlotWindow: the packets that a member of an aggregation group with a pool of slots may send (slot_pool.h).
+// A slot's next packet may be sent when the sum of the one before is there. So each slot sends at its own
+// pace, and one that has lost a packet does not hold back the others.
+//
+// A packet without a sum is sent again after a timeout. Waiting slots are in order of sending. Timeouts only
+// become longer, so that is the order of the timeouts too.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/network/aggregation/aggregation_pool.h"
+
+namespace netsim {
+
+class SlotWindow {
+ public:
+  // `key` is the odd number by which the member's packets differ from those of other members.
+  SlotWindow(const AggregationPool& pool, std::uint32_t key)
+      : mask_(pool.slots - 1), key_(key), pool_(pool), timeout_(pool.timeout), slots_(pool.slots) {
+    for (std::uint32_t slot = 0; slot < pool.slots; ++slot) slots_[slot].psn = slot;
+  }
+
+  // Returns the value of a packet. The value of a sum is the sum of those of all members.
+  static std::uint32_t value(std::uint32_t keys, std::uint32_t psn) {
+    return keys * (psn * 0x9e3779b2U + 1U);  // the second factor is odd, so no packet's value is 0
+  }
+  std::uint32_t value(std::uint32_t psn) const { return value(key_, psn); }
+
+  // Adds the packets up to `end` - 1 to those that are to be sent.
+  void extend(std::uint32_t end) {
+    if (waiting_.head == kNoSlot && ready_.head == kNoSlot) {
+      timeout_ = pool_.timeout;
+      timeouts_ = 0;
+    }
+    for (std::uint32_t psn = end_; psn != end && psn - end_ <= mask_; ++psn) {
+      if (slots_[psn & mask_].psn == psn) append(Place::ready, psn & mask_);
+    }
+    end_ = end;
+  }
+  bool has_ready() const { return ready_.head != kNoSlot; }
+  // Returns the packet to be sent next. There must be one.
+  std::uint32_t next() const { return slots_[ready_.head].psn; }
+  // Called when that packet is sent. Returns whether it was sent before.
+  bool take(Time now) {
+    const std::uint32_t slot = ready_.head;
+    Slot& s = slots_[slot];
+    remove(slot);
+    s.due = now + timeout_;
+    append(Place::waiting, slot);
+    const bool again = s.sent;
+    s.sent = true;
+    return again;
+  }
+  // Called when the sum of a packet has arrived. Returns false if it had arrived before.
+  bool take_sum(std::uint32_t psn) {
+    const std::uint32_t slot = psn & mask_;
+    Slot& s = slots_[slot];
+    if (s.psn != psn || s.place == Place::idle) return false;
+    remove(slot);
+    s.psn += mask_ + 1;
+    s.sent = false;
+    if (static_cast<std::int32_t>(s.psn - end_) < 0) append(Place::ready, slot);
+    return true;
+  }
+  // Returns whether the sum of a packet has arrived, which is at most one pool before the slot's next one.
+  bool has_sum(std::uint32_t psn) const { return slots_[psn & mask_].psn != psn; }
+
+  // Returns when the oldest packet without a sum must be sent again; kNever if there is none.
+  Time due() const { return waiting_.head == kNoSlot ? kNever : slots_[waiting_.head].due; }
+  // Makes all packets that are due be sent again, and returns their number.
+  std::uint32_t time_out(Time now) {
+    std::uint32_t count = 0;
+    while (due() <= now) {
+      const std::uint32_t slot = waiting_.head;
+      remove(slot);
+      append(Place::ready, slot);
+      ++count;
+      lengthen();
+    }
+    return count;
+  }
+
+ private:
+  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+  struct List {
+    std::uint32_t head = kNoSlot, tail = kNoSlot;
+  };
+  enum class Place : std::uint8_t { ready, waiting, idle };  // idle: there is no packet to be sent
+  struct Slot {
+    std::uint32_t psn = 0;  // its oldest packet without a sum
+    bool sent = false;      // whether that packet was sent before
+    Time due = 0;
+    Place place = Place::idle;
+    std::uint32_t before = kNoSlot, next = kNoSlot;
+  };
+
+  List& list_of(Place place) { return place == Place::ready ? ready_ : waiting_; }
+  void append(Place place, std::uint32_t slot) {
+    Slot& s = slots_[slot];
+    List& list = list_of(place);
+    s.place = place;
+    s.before = list.tail;
+    s.next = kNoSlot;
+    (list.tail == kNoSlot ? list.head : slots_[list.tail].next) = slot;
+    list.tail = slot;
+  }
+  void remove(std::uint32_t slot) {
+    Slot& s = slots_[slot];
+    List& list = list_of(s.place);
+    (s.before == kNoSlot ? list.head : slots_[s.before].next) = s.next;
+    (s.next == kNoSlot ? list.tail : slots_[s.next].before) = s.before;
+    s.place = Place::idle;
+  }
+  // Counts a timeout.
+  void lengthen() {
+    constexpr Time kLongest = 360'000 * kSecond;  // so that times do not overflow
+    if (++timeouts_ != pool_.timeouts_to_double) return;
+    timeouts_ = 0;
+    timeout_ = std::min(2 * timeout_, std::max(kLongest, timeout_));
+  }
+
+  std::uint32_t mask_, key_, end_ = 0;
+  AggregationPool pool_;
+  Time timeout_;
+  std::uint32_t timeouts_ = 0;  // since the timeout doubled
+  List ready_, waiting_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace netsim

@@ -1,0 +1,46 @@
+// The part of Sender for queue pairs into pools of slots (slot_window.h).
+#include "sim/transport/sender/sender.h"
+
+namespace netsim {
+
+void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key) {
+  senders_[id].selective = true;
+  state_.records[id].slots = static_cast<std::uint32_t>(windows_.size());
+  windows_.emplace_back(pool, key);
+}
+
+// Gives the packets of all messages their numbers, because the number of a packet determines its slot.
+void Sender::fill_slots(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  while (s.current != kNone) {
+    s.next_psn = s.sent_end = s.current_end;
+    end_segment(id, true);
+  }
+  window(id).extend(s.sent_end);
+}
+
+std::uint32_t Sender::take_slot(std::uint32_t id) {
+  SlotWindow& slots = window(id);
+  const std::uint32_t psn = slots.next();
+  if (slots.take(loop_.now())) ++counts_.retransmissions;
+  await_slot_timeout(id);
+  return psn;
+}
+
+// Schedules an event for the first timeout, unless one is pending, which then comes no later.
+void Sender::await_slot_timeout(std::uint32_t id) {
+  SenderState& s = senders_[id];
+  const Time due = window(id).due();
+  if (s.timer || due == kNever) return;
+  s.timer = true;
+  schedule_timer(id, due, EventKind::retransmission);
+}
+
+void Sender::on_slot_timeout(std::uint32_t id) {
+  senders_[id].timer = false;
+  counts_.timeouts += window(id).time_out(loop_.now());
+  await_slot_timeout(id);
+  make_ready(id);
+}
+
+}  // namespace netsim
