@@ -29,13 +29,23 @@ std::string tree_objection(const TransportState& state, const Fabric& fabric,
                            const SwitchAggregation& aggregation) {
   const MemberTree made = tree_of(state.cluster, fabric, aggregation);
   if (!made.tree.refused.empty() || aggregation.pool.slots == 0) return made.tree.refused;
-  const Bytes packet = aggregation.pool.payload + aggregation.pool.header;
+  const AggregationPool& pool = aggregation.pool;
+  const Bytes packet = pool.payload + pool.header;
   const Bytes largest =
       state.transports[state.transport_between(made.members[0], made.members[1])].largest_packet();
-  if (packet <= largest) return "";
-  return "packets of " + std::to_string(aggregation.pool.payload) + " B and headers of " +
-         std::to_string(aggregation.pool.header) + " B exceed the fabric's largest packet of " +
-         std::to_string(largest) + " B (transport.mtu)";
+  if (packet > largest) {
+    return "packets of " + std::to_string(pool.payload) + " B and headers of " + std::to_string(pool.header) +
+           " B exceed the fabric's largest packet of " + std::to_string(largest) + " B (transport.mtu)";
+  }
+  for (const AggregationTree::Switch& one : made.tree.switches) {
+    const Bytes memory = fabric.switch_parameters(one.node).aggregation_memory;
+    const Bytes needed = 2 * Bytes{pool.slots} * pool.payload;
+    if (!one.reduces || memory == 0 || needed <= memory) continue;
+    return "two copies of " + std::to_string(pool.slots) + " slots of " + std::to_string(pool.payload) +
+           " B take " + std::to_string(needed) + " B of " + state.cluster.graph.node(one.node).name +
+           ", which has " + std::to_string(memory) + " B (network.switch.aggregation_memory)";
+  }
+  return "";
 }
 
 std::string name_of(const Cluster& cluster, GpuId gpu) {

@@ -159,7 +159,8 @@ void Sender::port_free(PortId port) {
 }
 
 std::uint32_t Sender::take_gap(std::uint32_t id) {
-  if (senders_[id].aggregation) return take_slot(id);
+  if (senders_[id].aggregation) [[unlikely]]
+    return take_slot(id);
   ++counts_.retransmissions;
   return repeated_[id].take_gap();
 }
@@ -264,7 +265,8 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.marked = false;
   k.last = last;
   k.ack_request = ask;
-  k.traced = k.repaired = false;
+  k.traced = false;
+  k.repaired = false;
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
   if (state_.tagged) [[unlikely]]
@@ -306,9 +308,7 @@ void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   packet.ingress_queue = kNoIngressQueue;
   packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
-  if (!senders_[id].selective) return;
-  packet.repaired = true;
-  packet.message = window(id).value(packet.psn);
+  if (senders_[id].selective) make_slot_packet(id, packet);
 }
 
 // Returns the total time for which the wire has held back the queue pair's class.

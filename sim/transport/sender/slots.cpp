@@ -9,6 +9,15 @@ void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32
   windows_.emplace_back(pool, key);
 }
 
+bool Sender::has_slot(std::uint32_t id) const { return windows_[state_.records[id].slots].has_ready(); }
+
+std::uint32_t Sender::next_slot(std::uint32_t id) const { return windows_[state_.records[id].slots].next(); }
+
+void Sender::make_slot_packet(std::uint32_t id, Packet& packet) {
+  packet.repaired = true;
+  packet.message = window(id).value(packet.psn);
+}
+
 // Gives the packets of all messages their numbers, because the number of a packet determines its slot.
 void Sender::fill_slots(std::uint32_t id) {
   SenderState& s = senders_[id];
