@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 pictures=docs/pictures
-sweeps=(incast fat_tree sampled_marking breakdown main_job_rate)
+sweeps=(sweeps/{incast,fat_tree,sampled_marking,breakdown,main_job_rate}
+        examples/{oversubscription,experts,all_reduce,topologies,schedules,disturbed})
 schedules=(ring halving_doubling pairwise binomial_tree)
 
 # The clusters of configs/topologies/; shift is a workload.
@@ -26,9 +27,9 @@ list_pictures() {
   echo worth
   local sweep
   for sweep in "${sweeps[@]}"; do
-    sed -n 's/^ *file: \(.*\)\.svg$/\1/p' "configs/sweeps/$sweep.yaml"
+    sed -n 's/^ *file: \(.*\)\.svg$/\1/p' "configs/$sweep.yaml"
   done
-  printf '%s\n' schedulers strategies
+  printf '%s\n' schedulers strategies example_schedulers
 }
 
 draw_quick() {
@@ -49,9 +50,10 @@ draw_quick() {
 draw_studies() {
   local sweep
   for sweep in "${sweeps[@]}"; do
-    scripts/sweep.py "configs/sweeps/$sweep.yaml" --binary "$netsim" --plot "$pictures"
+    scripts/sweep.py "configs/$sweep.yaml" --binary "$netsim" --plot "$pictures"
   done
   scripts/schedulers.py --binary "$netsim" --plot "$pictures/schedulers.svg"
+  scripts/schedulers.py --binary "$netsim" --workloads VGG-19 --networks "100 Gb/s" --plot "$pictures/example_schedulers.svg"
   scripts/strategies.py --binary "$netsim" --plot "$pictures/strategies.svg"
 }
 
