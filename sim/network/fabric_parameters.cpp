@@ -54,11 +54,39 @@ int read_tier(const ConfigNode& entry, const Graph& graph, NodeId first, NodeId 
   return static_cast<int>(tier);
 }
 
+// Returns the parameters with those of switches that add up.
+Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& parameters) {
+  using S = SwitchParameters;
+  return std::move(parameters)
+      .flag("aggregation", &S::aggregation,
+            "the switches add up the hosts' data and multicast the sum (InfiniBand's SHARP), as the "
+            "algorithm sharp needs. All hosts and switches are then one logical process")
+      .list("aggregation_switches", &S::aggregation_switches,
+            "names of the switches that add up, such as one programmable top-of-rack switch; left out: all")
+      .time("aggregation_latency", &S::aggregation_latency, {0, 1 * kSecond},
+            "latency of adding up at each switch of a tree, besides `latency`")
+      .bytes("aggregation_payload", &S::aggregation_payload, {0, 65536},
+             "largest payload of a packet of a tree (SHARP on Switch-IB 2: 256 B; its streaming "
+             "aggregation on Quantum: whole packets); 0: transport.mtu")
+      .integer("aggregation_outstanding", &S::aggregation_outstanding, {0, 1 << 20},
+               "packets that a host may have in flight in a tree, until their sums are back; a switch holds "
+               "as many sums open (SHARP's outstanding operations); 0: as many as keep the tree busy")
+      .rate("aggregation_rate", &S::aggregation_rate, {0, 1'000'000 * kGbps},
+            "rate at which a switch adds up packets, those of all its trees together; 0: as they arrive")
+      .bytes("aggregation_memory", &S::aggregation_memory, {0, 1000 * kGigabyte},
+             "memory of a switch for the sums of all its trees, their payload: a tree takes that of its "
+             "open sums, and SwitchML's pool two copies of each slot. Others "
+             "wait for a tree to end, and one that never fits is an error; 0: no limit")
+      .integer("aggregation_groups", &S::aggregation_groups, {0, 1 << 20},
+               "trees that a switch can hold at once (Quantum runs one streaming tree at a time: "
+               "NVIDIA's SHARP release notes); 0: no limit");
+}
+
 const Parameters<SwitchParameters>& switch_parameters() {
   using S = SwitchParameters;
   // Alpha, reserve and resume offset are those of HPCC's ns-3 switch (Li et al., SIGCOMM 2019;
   // switch-mmu.cc). The dynamic threshold is free/8, the reserve 4 KB, and resume comes 3 KB below.
-  static const auto switches =
+  static const auto switches = with_aggregation(
       Parameters<S>()
           .bytes("buffer", &S::buffer, {0, 1000 * kGigabyte},
                  "shared packet buffer of a switch; 0: as in switch chips, by the bandwidth of all ports: 32 "
@@ -104,31 +132,7 @@ const Parameters<SwitchParameters>& switch_parameters() {
           .time("latency", &S::latency, {0, 1 * kSecond},
                 "time of a packet through a switch, besides queueing and transmission")
           .integer("queue_limit", &S::queue_limit, {0, UINT32_MAX - 1},
-                   "packets that may wait in an egress queue, further ones are dropped; 0: no limit")
-          .flag("aggregation", &S::aggregation,
-                "the switches add up the hosts' data and multicast the sum (InfiniBand's SHARP), as the "
-                "algorithm sharp needs. All hosts and switches are then one logical process")
-          .list(
-              "aggregation_switches", &S::aggregation_switches,
-              "names of the switches that add up, such as one programmable top-of-rack switch; left out: all")
-          .time("aggregation_latency", &S::aggregation_latency, {0, 1 * kSecond},
-                "latency of adding up at each switch of a tree, besides `latency`")
-          .bytes("aggregation_payload", &S::aggregation_payload, {0, 65536},
-                 "largest payload of a packet of a tree (SHARP on Switch-IB 2: 256 B; its streaming "
-                 "aggregation on Quantum: whole packets); 0: transport.mtu")
-          .integer(
-              "aggregation_outstanding", &S::aggregation_outstanding, {0, 1 << 20},
-              "packets that a host may have in flight in a tree, until their sums are back; a switch holds "
-              "as many sums open (SHARP's outstanding operations); 0: as many as keep the tree busy")
-          .rate("aggregation_rate", &S::aggregation_rate, {0, 1'000'000 * kGbps},
-                "rate at which a switch adds up packets, those of all its trees together; 0: as they arrive")
-          .bytes("aggregation_memory", &S::aggregation_memory, {0, 1000 * kGigabyte},
-                 "memory of a switch for the sums of all its trees, their payload: a tree takes that of its "
-                 "open sums, and SwitchML's pool two copies of each slot. Others "
-                 "wait for a tree to end, and one that never fits is an error; 0: no limit")
-          .integer("aggregation_groups", &S::aggregation_groups, {0, 1 << 20},
-                   "trees that a switch can hold at once (Quantum runs one streaming tree at a time: "
-                   "NVIDIA's SHARP release notes); 0: no limit");
+                   "packets that may wait in an egress queue, further ones are dropped; 0: no limit"));
   return switches;
 }
 

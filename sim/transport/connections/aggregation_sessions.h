@@ -36,6 +36,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <span>
 #include <vector>
 
 #include "sim/network/fabric.h"
@@ -158,6 +159,8 @@ class AggregationSessions {
   void connect_multicast(std::uint32_t session, std::uint32_t number);
   void connect_reduction(std::uint32_t session, std::uint32_t number);
   bool connect_tree(std::uint32_t number);
+  static void set_members(Session& session, const SwitchAggregation& aggregation,
+                          std::span<const GpuId> members);
   TreeEntries connect_switches(std::uint32_t number, const MemberTree& made,
                                const std::vector<std::size_t>& heights, const TreeRules& rules);
   Below connect_switch(std::uint32_t number, const AggregationTree::Switch& one, std::vector<Below> children,

@@ -28,6 +28,21 @@ bool has(std::span<const GpuId> gpus, GpuId gpu) {
 
 }  // namespace
 
+// Notes the members of a session: which of them give data, and which take the sum.
+void AggregationSessions::set_members(Session& session, const SwitchAggregation& aggregation,
+                                      std::span<const GpuId> members) {
+  session.gpus.assign(members.begin(), members.end());
+  session.copies.assign(members.size(), 0);
+  session.gives.reserve(members.size());
+  session.takes.reserve(members.size());
+  for (const GpuId gpu : members) {
+    session.gives.push_back(
+        aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1 : 0);
+    session.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1
+                                                                                                        : 0);
+  }
+}
+
 // Creates an all-reduce tree. Returns false if switches lack the memory for now. First come the members'
 // queue pairs, whose ways down continue the switches' branches. Then come the switches, each after its
 // children, and last the ways up.
@@ -39,14 +54,7 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
   const MemberTree made = tree_of(cluster, fabric, aggregation);
   const auto& [members, ends, tree] = made;
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
-  session.gpus.assign(members.begin(), members.end());
-  session.copies.assign(members.size(), 0);
-  for (const GpuId gpu : members) {
-    session.gives.push_back(
-        aggregation.members.size() == members.size() || has(aggregation.members, gpu) ? 1 : 0);
-    session.takes.push_back(aggregation.others.size() == members.size() || has(aggregation.others, gpu) ? 1
-                                                                                                        : 0);
-  }
+  set_members(session, aggregation, members);
 
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   Connections::AggregationPair pair;
