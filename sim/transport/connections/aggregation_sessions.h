@@ -33,10 +33,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <span>
 #include <vector>
 
 #include "sim/network/fabric.h"
