@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import dataclasses
 import pathlib
+import shlex
 import signal
 import sys
 
@@ -90,12 +91,13 @@ def run_missing(runner, points, plans, missing, table):
 
 
 def show_plan(runner, points, plans):
+    print(f"cd {shlex.quote(str(runner.sweep.folder))}  # the commands below name files from here")
     for point, plan in zip(points, plans):
         record = runner.kept(plan.key) if plan.key else None
         state = f"refused: {plan.message}" if plan.message else "kept" if record else "to do"
         if record and "message" in record:
             state = f"failed: {record['message']}"
-        print(f"{point.title()}: {state}\n    netsim {' '.join(point.arguments())}")
+        print(f"{point.title()}: {state}\n    {shlex.join(['netsim', *point.arguments()])}")
 
 
 def draw(plots, rows, runner, folder, own):

@@ -11,6 +11,7 @@ import math
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import signal
 import statistics
@@ -360,8 +361,17 @@ exec {BINARY} "$@"
         self.write("sweep.yaml", MANY)
         shown = self.sweep("--out", self.folder / "out", "--dry-run").stdout
         self.assertEqual(shown.count("to do"), RUNS)
-        self.assertIn("--set transport.congestion_control=" + ("{kind: dcqcn, profile: vendor}" if FULL else "hpcc"), shown)
+        setting = "transport.congestion_control=" + ("{kind: dcqcn, profile: vendor}" if FULL else "hpcc")
+        self.assertIn(shlex.join(["--set", setting]), shown)
         self.assertEqual(list((self.folder / "out" / "runs").iterdir()), [])
+
+    def test_a_command_that_the_dry_run_shows_can_be_run_from_elsewhere(self):
+        self.write("sweep.yaml", MANY)
+        shown = self.sweep("--out", self.folder / "out", "--dry-run").stdout.splitlines()
+        command = shown[-1].strip().replace("netsim", shlex.quote(str(BINARY)), 1)
+        script = f"{shown[0]}\n{command} --print-config"
+        done = subprocess.run(["bash", "-c", script], cwd="/", capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, f"{script}\n{done.stderr}")
 
     def test_pictures_are_drawn_and_the_same_each_time(self):
         python = next((each for each in (sys.executable, "/usr/bin/python3") if subprocess.run(
