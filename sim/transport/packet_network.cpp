@@ -48,6 +48,7 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
               fabric_scopes(state_, parameters_)),
       flows_(engine, state_, connections_, std::move(observer)) {
   state_.tagged = fabric_.has_tags();
+  state_.selective = state_.selective || aggregates();
   for (const Gpu& gpu : cluster.gpus) state_.set_of_gpu.push_back(partition.set_of(gpu.node));
   for (const FabricTransport& transport : state_.transports) {
     if (transport.needs.telemetry) fabric_.enable_telemetry();

@@ -44,7 +44,7 @@ struct TransportState {
   // pairs store their index in `transports`.
   std::vector<std::uint8_t> transport_of_fabric;  // by number in Cluster::fabrics
   std::vector<FabricTransport> transports;
-  bool selective = false;        // whether any of them uses selective repeat
+  bool selective = false;        // whether any of them uses selective repeat, or switches add up
   bool own_reliability = false;  // whether any of them has ReliabilityPlan::own
   std::uint32_t nic_levels = 1;  // largest TransportParameters::nic_priorities
   // Returns the transport of queue pairs between two GPUs whose way is HostRouteKind::packets.
@@ -71,7 +71,8 @@ struct TransportState {
   ReservedArray<PaceLimits> pace_limits;   // for queue pairs with `limited`
   // Levels of priority in injectors; only with nic_levels > 1.
   ReservedArray<std::uint8_t> levels;
-  // States of senders and receivers with selective repeat; empty for other kinds of reliability.
+  // States of senders and receivers with selective repeat, and of senders into pools of slots. Empty without
+  // `selective`.
   ReservedArray<SelectiveSender> selective_senders;
   ReservedArray<SelectiveReceiver> selective_receivers;
   // Only for ReliabilityPlan::own. Each half's state has reliability_stride / 2 bytes, first the sender's.

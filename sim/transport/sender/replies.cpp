@@ -242,10 +242,8 @@ bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn) {
   SenderState& s = senders_[id];
   if (!s.selective) {
     ++s.acknowledged;
-  } else {
-    SlotWindow& slots = window(id);
-    if (!slots.take_sum(psn)) return false;
-    while (s.acknowledged != s.sent_end && slots.has_sum(s.acknowledged)) ++s.acknowledged;
+  } else if (!take_slot_sum(id, psn)) {
+    return false;
   }
   const bool complete = is_oldest_complete(id);
   make_ready(id);

@@ -96,7 +96,7 @@ void Sender::make_ready(std::uint32_t id) {
 std::uint32_t Sender::level_of(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   if (s.scale_up && s.window == UINT32_MAX) return 0;
-  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, next_gap(id)) : s.current;
+  const std::uint32_t next = has_gap(id, s) ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
   if (next == kNone) return 0;
   const std::uint32_t levels = static_cast<std::uint32_t>(of(s).parameters.nic_priorities);
   return std::min<std::uint32_t>(queues_.message(queues_.segment(next).message).priority, levels - 1);
@@ -182,7 +182,7 @@ std::uint32_t Sender::repeat_gap(std::uint32_t id) {
 void Sender::renew_limits(std::uint32_t id) {
   SenderState& s = senders_[id];
   const bool gap = has_gap(id, s);
-  const std::uint32_t segment = gap ? queues_.segment_of(s, next_gap(id)) : s.current;
+  const std::uint32_t segment = gap ? queues_.segment_of(s, repeated_[id].repeat_next) : s.current;
   PaceLimits& limits = limits_[id];
   limits.paced_for = queues_.segment(segment).message;
   limits.paced_at_most = queues_.message(limits.paced_for).rate_limit();
@@ -248,7 +248,7 @@ Bytes Sender::packet_bytes(const SenderState& s, const Extent& segment, std::uin
 Bytes Sender::next_packet_bytes(std::uint32_t id) const {
   const SenderState& s = senders_[id];
   const bool gap = has_gap(id, s);
-  const std::uint32_t psn = gap ? next_gap(id) : s.next_psn;
+  const std::uint32_t psn = gap ? repeated_[id].repeat_next : s.next_psn;
   return packet_bytes(s, extent(gap ? queues_.segment_of(s, psn) : s.current), psn);
 }
 
@@ -266,7 +266,6 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
   k.last = last;
   k.ack_request = ask;
   k.traced = false;
-  k.repaired = false;
   if (last && state_.traced) [[unlikely]]
     begin_trace(s, segment, index);
   if (state_.tagged) [[unlikely]]
@@ -308,7 +307,8 @@ void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   packet.ingress_queue = kNoIngressQueue;
   packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
-  if (senders_[id].selective) make_slot_packet(id, packet);
+  packet.repaired = senders_[id].selective;
+  if (packet.repaired) make_slot_packet(id, packet);
 }
 
 // Returns the total time for which the wire has held back the queue pair's class.

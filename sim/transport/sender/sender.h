@@ -142,26 +142,20 @@ class Sender final : public PacketSource {
   void make_aggregation_packet(std::uint32_t id, Packet& packet);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {
-    if (!s.selective) return false;
-    if (s.aggregation) [[unlikely]]
-      return has_slot(id);
-    return repeated_[id].has_gap(s.acknowledged);
-  }
-  // Return the packet of the gap that has_gap() found, and move past it.
-  std::uint32_t next_gap(std::uint32_t id) const {
-    return senders_[id].aggregation ? next_slot(id) : repeated_[id].repeat_next;
+    return s.selective && repeated_[id].has_gap(s.acknowledged);
   }
   std::uint32_t take_gap(std::uint32_t id);
-  // These serve queue pairs into pools of slots. They are not inlined into what other packets use.
+  // These serve queue pairs into pools of slots, whose next packet is a gap (offer_slot). They are not
+  // inlined into what other packets use.
   SlotWindow& window(std::uint32_t id) { return windows_[state_.records[id].slots]; }
-  [[gnu::cold, gnu::noinline]] bool has_slot(std::uint32_t id) const;
-  [[gnu::cold, gnu::noinline]] std::uint32_t next_slot(std::uint32_t id) const;
+  void offer_slot(std::uint32_t id);
   [[gnu::cold, gnu::noinline]] void make_slot_packet(std::uint32_t id, Packet& packet);
   bool uses_pool(const SenderState& s) const { return s.selective && s.aggregation; }
   [[gnu::cold, gnu::noinline]] void fill_slots(std::uint32_t id);
   [[gnu::cold, gnu::noinline]] std::uint32_t take_slot(std::uint32_t id);
   void await_slot_timeout(std::uint32_t id);
   [[gnu::cold, gnu::noinline]] void on_slot_timeout(std::uint32_t id);
+  [[gnu::cold, gnu::noinline]] bool take_slot_sum(std::uint32_t id, std::uint32_t psn);
   std::uint32_t in_flight(std::uint32_t id) const;
   bool window_open(std::uint32_t id, const SenderState& s) const;
   bool has_work(std::uint32_t id) const;

@@ -9,12 +9,19 @@ void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32
   windows_.emplace_back(pool, key);
 }
 
-bool Sender::has_slot(std::uint32_t id) const { return windows_[state_.records[id].slots].has_ready(); }
-
-std::uint32_t Sender::next_slot(std::uint32_t id) const { return windows_[state_.records[id].slots].next(); }
+// Makes the next ready packet the gap that has_gap() finds. So other queue pairs need no test for pools. It
+// is called after each change of the ready packets.
+void Sender::offer_slot(std::uint32_t id) {
+  const SlotWindow& slots = window(id);
+  SelectiveSender& offered = repeated_[id];
+  if (slots.has_ready()) {
+    offered.repeat_until(slots.next(), slots.next() + 1);
+  } else {
+    offered.repeat_end = offered.repeat_next;
+  }
+}
 
 void Sender::make_slot_packet(std::uint32_t id, Packet& packet) {
-  packet.repaired = true;
   packet.message = window(id).value(packet.psn);
 }
 
@@ -26,12 +33,14 @@ void Sender::fill_slots(std::uint32_t id) {
     end_segment(id, true);
   }
   window(id).extend(s.sent_end);
+  offer_slot(id);
 }
 
 std::uint32_t Sender::take_slot(std::uint32_t id) {
   SlotWindow& slots = window(id);
   const std::uint32_t psn = slots.next();
   if (slots.take(loop_.now())) ++counts_.retransmissions;
+  offer_slot(id);
   await_slot_timeout(id);
   return psn;
 }
@@ -48,8 +57,19 @@ void Sender::await_slot_timeout(std::uint32_t id) {
 void Sender::on_slot_timeout(std::uint32_t id) {
   senders_[id].timer = false;
   counts_.timeouts += window(id).time_out(loop_.now());
+  offer_slot(id);
   await_slot_timeout(id);
   make_ready(id);
+}
+
+// Handles the sum of a packet. Returns false if it had arrived before.
+bool Sender::take_slot_sum(std::uint32_t id, std::uint32_t psn) {
+  SenderState& s = senders_[id];
+  SlotWindow& slots = window(id);
+  if (!slots.take_sum(psn)) return false;
+  while (s.acknowledged != s.sent_end && slots.has_sum(s.acknowledged)) ++s.acknowledged;
+  offer_slot(id);
+  return true;
 }
 
 }  // namespace netsim
