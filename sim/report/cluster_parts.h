@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/topology/topology.h"
