@@ -51,7 +51,7 @@ class MeasuredCurve:
         """Returns (line, row) of the file, which has to have the columns."""
         try:
             with open(self.path, encoding="utf-8", newline="") as stream:
-                reader = csv.DictReader(stream)
+                reader = csv.DictReader(stream, restval="")
                 rows = [(reader.line_num, row) for row in reader]
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             fail(self.entries["file"], f"{self.path}: cannot be read: {getattr(error, 'strerror', None) or error}")

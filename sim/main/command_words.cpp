@@ -1,7 +1,5 @@
 #include "sim/main/command_words.h"
 
-#include <utility>
-
 #include "sim/core/errors.h"
 
 namespace netsim {

@@ -18,6 +18,22 @@ std::string ClusterParts::host_name(std::uint32_t host) const {
   return name.substr(0, name.find('/'));
 }
 
+std::map<NodeId, std::vector<std::uint32_t>> ClusterParts::hosts_by_switch() const {
+  std::map<NodeId, std::vector<std::uint32_t>> hosts;
+  for (std::uint32_t host = 0; host < cluster_.host_count; ++host) {
+    if (!has_router(host) && !joined_[host].empty()) hosts[joined_[host].front()].push_back(host);
+  }
+  return hosts;
+}
+
+ClusterParts::Layout ClusterParts::layout() const {
+  const auto is_placed = [this](NodeId id) { return graph().drawn_at(id) != nullptr; };
+  if (!switches_.empty() && std::all_of(switches_.begin(), switches_.end(), is_placed)) return Layout::places;
+  std::set<std::pair<std::size_t, int>> tiers;
+  for (const NodeId id : switches_) tiers.emplace(fabric_of(id), graph().node(id).tier);
+  return tiers.size() == 1 && switches_.size() > 2 ? Layout::cycle : Layout::tiers;
+}
+
 void ClusterParts::find_hosts() {
   host_of_atom_.assign(graph().atom_count(), kNoId);
   for (const Gpu& gpu : cluster_.gpus) host_of_atom_[graph().node(gpu.node).atom] = gpu.host;
@@ -176,6 +192,17 @@ void ClusterParts::find_pods() {
   if (pods_ > 1 && std::none_of(sizes.begin(), sizes.end(), unequal)) return;
   pods_ = 0;
   pod_of_.clear();
+}
+
+void BoxIndex::add_switch(NodeId id, std::size_t box) {
+  of_switch_[id] = box;
+  if (parts_.host_of(id) != kNoId) of_host_.try_emplace(parts_.host_of(id), box);
+}
+
+std::optional<std::size_t> BoxIndex::box_of(NodeId id) const {
+  if (const auto box = of_switch_.find(id); box != of_switch_.end()) return box->second;
+  const auto host = of_host_.find(parts_.host_of(id));
+  return host != of_host_.end() ? std::optional(host->second) : std::nullopt;
 }
 
 }  // namespace netsim

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/topology/topology.h"
@@ -24,7 +24,6 @@ class ClusterParts {
  public:
   explicit ClusterParts(const Cluster& cluster);
 
-  const Cluster& cluster() const { return cluster_; }
   const Graph& graph() const { return cluster_.graph; }
   // Returns the host of a node, or kNoId for a switch outside of hosts.
   std::uint32_t host_of(NodeId id) const { return host_of_atom_[graph().node(id).atom]; }
@@ -41,6 +40,14 @@ class ClusterParts {
   bool has_router(std::uint32_t host) const { return has_router_[host]; }
   // Returns, by host, the switches that its ports are joined to, with routers of its own left out.
   const std::vector<std::vector<NodeId>>& switches_of_hosts() const { return joined_; }
+
+  // Returns the hosts that are drawn as boxes beside a switch, by the first switch that they are joined to.
+  std::map<NodeId, std::vector<std::uint32_t>> hosts_by_switch() const;
+
+  // Layout: how the switches are arranged. They are where the topology puts them (Graph::draw_at), on a cycle
+  // if there are several of one tier, and otherwise in rows by tier.
+  enum class Layout : std::uint8_t { places, cycle, tiers };
+  Layout layout() const;
 
   // Returns the rail of a switch or a NIC, or kNoId. A fabric has rails if each of its switches next to hosts
   // has ports of one rail only, and there are several. Switches above belong to the rail of all below.
@@ -82,6 +89,23 @@ class ClusterParts {
   std::vector<LinkClass> classes_;
   std::map<NodeId, std::size_t> pod_of_;
   std::size_t pods_ = 0;
+};
+
+// BoxIndex: the box of a drawing in which a switch or a host is drawn, by the number of the box.
+class BoxIndex {
+ public:
+  // `parts` must outlive this.
+  explicit BoxIndex(const ClusterParts& parts) : parts_(parts) {}
+  // A host with routers of its own is drawn as these. Its NICs are at the first.
+  void add_switch(NodeId id, std::size_t box);
+  void add_host(std::uint32_t host, std::size_t box) { of_host_[host] = box; }
+  // Returns the box of a switch, or of the host that holds the node. It is empty if neither is drawn.
+  std::optional<std::size_t> box_of(NodeId id) const;
+
+ private:
+  const ClusterParts& parts_;
+  std::map<NodeId, std::size_t> of_switch_;
+  std::map<std::uint32_t, std::size_t> of_host_;
 };
 
 }  // namespace netsim

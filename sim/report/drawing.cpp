@@ -98,20 +98,14 @@ class Legend {
 
 class Picture {
  public:
-  explicit Picture(const Cluster& cluster) : cluster_(cluster), graph_(cluster.graph), parts_(cluster) {}
+  explicit Picture(const Cluster& cluster)
+      : cluster_(cluster), graph_(cluster.graph), parts_(cluster), boxes_(parts_) {}
 
   std::string draw() {
-    const std::vector<NodeId>& switches = parts_.switches();
-    const auto is_placed = [&](NodeId id) { return graph_.drawn_at(id) != nullptr; };
-    std::set<std::pair<std::size_t, int>> tiers;
-    for (const NodeId id : switches) tiers.emplace(parts_.fabric_of(id), graph_.node(id).tier);
-    if (!switches.empty() && std::all_of(switches.begin(), switches.end(), is_placed)) {
-      draw_placed();
-    } else if (tiers.size() == 1 && switches.size() > 2) {
-      draw_circle();
-    } else {
-      draw_tiers();
-    }
+    const ClusterParts::Layout layout = parts_.layout();
+    if (layout == ClusterParts::Layout::places) draw_placed();
+    if (layout == ClusterParts::Layout::cycle) draw_circle();
+    if (layout == ClusterParts::Layout::tiers) draw_tiers();
     draw_insides();
     draw_legend();
     return canvas_.finish(width_, bottom_ + kPictureMargin);
@@ -125,9 +119,7 @@ class Picture {
     shown_styles_.insert(Style::network);
     picture_.nodes.push_back({node.name, fmt::format("{}: {} ports", node.name, graph_.ports_of(id).size()),
                               Style::network, rail_colour(parts_.rail_of(id))});
-    node_of_[id] = picture_.nodes.size() - 1;
-    // A host with routers of its own is drawn as these. Its NICs are at the first.
-    if (parts_.host_of(id) != kNoId) node_of_host_.try_emplace(parts_.host_of(id), picture_.nodes.size() - 1);
+    boxes_.add_switch(id, picture_.nodes.size() - 1);
     return picture_.nodes.size() - 1;
   }
 
@@ -138,14 +130,8 @@ class Picture {
     has_hosts_ = true;
     picture_.nodes.push_back({one ? first : counted(hosts.size(), "host"),
                               one ? first : first + " to " + parts_.host_name(hosts.back()), Style::gpu, ""});
-    for (const std::uint32_t host : hosts) node_of_host_[host] = picture_.nodes.size() - 1;
+    for (const std::uint32_t host : hosts) boxes_.add_host(host, picture_.nodes.size() - 1);
     return picture_.nodes.size() - 1;
-  }
-
-  std::optional<std::size_t> node_of(NodeId id) const {
-    if (const auto node = node_of_.find(id); node != node_of_.end()) return node->second;
-    const auto host = node_of_host_.find(parts_.host_of(id));
-    return host != node_of_host_.end() ? std::optional(host->second) : std::nullopt;
   }
 
   // ---- Links
@@ -213,7 +199,7 @@ class Picture {
                           !(is_switch(graph_, a) && is_switch(graph_, b));
       if (!inside && (down.empty() || !down[id])) ports.push_back(id);
     }
-    add_links(picture_, ports, [this](NodeId id) { return node_of(id); });
+    add_links(picture_, ports, [this](NodeId id) { return boxes_.box_of(id); });
   }
 
   // ---- By tier
@@ -238,7 +224,7 @@ class Picture {
     }
     const std::size_t node = add_switch(entry.switches.front());
     if (entry.switches.size() == 1) return node;
-    for (const NodeId id : entry.switches) node_of_[id] = node;
+    for (const NodeId id : entry.switches) boxes_.add_switch(id, node);
     const std::string &first = graph_.node(entry.switches.front()).name,
                       &last = graph_.node(entry.switches.back()).name;
     picture_.nodes[node].name = name_of_range(first, last, entry.switches.size());
@@ -324,11 +310,7 @@ class Picture {
   }
 
   void place_hosts(const std::vector<NodeId>& switches, Point centre) {
-    std::map<NodeId, std::vector<std::uint32_t>> hosts;
-    for (std::uint32_t host = 0; host < cluster_.host_count; ++host) {
-      if (!parts_.has_router(host) && !parts_.switches_of_hosts()[host].empty())
-        hosts[parts_.switches_of_hosts()[host].front()].push_back(host);
-    }
+    const std::map<NodeId, std::vector<std::uint32_t>> hosts = parts_.hosts_by_switch();
     for (std::size_t i = 0; i < switches.size(); ++i) {
       const auto here = hosts.find(switches[i]);
       if (here == hosts.end()) continue;
@@ -482,8 +464,7 @@ class Picture {
   const Graph& graph_;
   ClusterParts parts_;
   NodeLinkPicture picture_;
-  std::map<NodeId, std::size_t> node_of_;
-  std::map<std::uint32_t, std::size_t> node_of_host_;
+  BoxIndex boxes_;
   std::set<Style> shown_styles_;
   std::vector<std::size_t> shown_classes_;  // in the order of their first lines
   std::set<std::uint32_t> shown_rails_;

@@ -1,7 +1,6 @@
 #include "sim/report/node_link_picture.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "sim/report/link_paths.h"

@@ -13,15 +13,15 @@
 namespace netsim {
 namespace {
 
-constexpr std::size_t kLongestRow = 24, kOfLongerRows = 14;
+constexpr std::size_t kOfLongerRows = 14;
 
 // Returns groups of hosts that are joined to the same switches, in the order of their first hosts. Hosts are
-// single groups if they all fit a row. Hosts with a router of their own are drawn as the router.
-std::vector<TierEntry> host_row(const ClusterParts& parts) {
+// single groups if there are at most `longest`. Hosts with a router of their own are drawn as the router.
+std::vector<TierEntry> host_row(const ClusterParts& parts, std::size_t longest) {
   std::vector<TierEntry> row;
   std::map<std::vector<NodeId>, std::size_t> known;
   const auto hosts = static_cast<std::uint32_t>(parts.switches_of_hosts().size());
-  const bool alone = hosts <= kLongestRow;
+  const bool alone = hosts <= longest;
   for (std::uint32_t host = 0; host < hosts; ++host) {
     if (parts.has_router(host)) continue;
     const auto [at, fresh] = known.try_emplace(parts.switches_of_hosts()[host], row.size());
@@ -33,20 +33,25 @@ std::vector<TierEntry> host_row(const ClusterParts& parts) {
 
 class RowFolding {
  public:
-  explicit RowFolding(const ClusterParts& parts) : parts_(parts) {
+  // A row with at most `longest` boxes is not folded.
+  RowFolding(const ClusterParts& parts, std::size_t longest) : parts_(parts), longest_(longest) {
     std::map<int, std::vector<TierEntry>> above, below;
     for (const NodeId id : parts.switches()) {
       const int tier = parts.graph().node(id).tier;
       (parts.fabric_of(id) == 0 ? above[-tier] : below[tier]).push_back({{id}, {}, 0});
     }
-    std::vector<TierEntry> hosts = host_row(parts);
+    std::vector<TierEntry> hosts = host_row(parts, longest);
     for (auto& [tier, row] : above) rows_.rows.push_back(std::move(row));
     if (!hosts.empty()) rows_.rows.push_back(std::move(hosts));
     for (auto& [tier, row] : below) rows_.rows.push_back(std::move(row));
   }
 
+  bool is_whole() const {
+    return std::none_of(rows_.rows.begin(), rows_.rows.end(),
+                        [this](const auto& row) { return is_long(row); });
+  }
   TierRows fold() {
-    if (std::any_of(rows_.rows.begin(), rows_.rows.end(), is_long)) fold_pods();
+    if (!is_whole()) fold_pods();
     for (std::vector<TierEntry>& row : rows_.rows) {
       if (is_long(row)) fold_alike(row);
       if (is_long(row)) leave_out_middle(row);
@@ -55,7 +60,7 @@ class RowFolding {
   }
 
  private:
-  static bool is_long(const std::vector<TierEntry>& row) { return row.size() > kLongestRow; }
+  bool is_long(const std::vector<TierEntry>& row) const { return row.size() > longest_; }
   static std::size_t members(const TierEntry& entry) {
     return entry.switches.size() + entry.hosts.size() + entry.left_out;
   }
@@ -86,7 +91,7 @@ class RowFolding {
         if (const auto pod = pod_of(entry)) widest = std::max(widest, ++sizes[{row, *pod}]);
       }
     }
-    const std::size_t fit = (kLongestRow - 1) / widest, all = parts_.pod_count();
+    const std::size_t fit = (longest_ - 1) / widest, all = parts_.pod_count();
     if (fit == 0 || fit >= all) return;
     const auto is_shown = [&](std::size_t pod) { return pod + 1 < fit || pod == (fit == 1 ? 0 : all - 1); };
     for (std::vector<TierEntry>& row : rows_.rows) {
@@ -140,18 +145,24 @@ class RowFolding {
   }
 
   const ClusterParts& parts_;
+  std::size_t longest_;
   TierRows rows_;
 };
 
 }  // namespace
 
-TierRows rows_of_tiers(const ClusterParts& parts) { return RowFolding(parts).fold(); }
+TierRows rows_of_tiers(const ClusterParts& parts, std::size_t whole) {
+  RowFolding rows(parts, whole);
+  return rows.is_whole() ? rows.fold() : RowFolding(parts, kLongestRow).fold();
+}
 
 std::string name_of_range(const std::string& first, const std::string& last, std::size_t count) {
   std::size_t a = first.size(), b = last.size();
   while (a > 0 && is_digit(first[a - 1])) --a;
   while (b > 0 && is_digit(last[b - 1])) --b;
-  const bool range = a < first.size() && b < last.size() && first.substr(0, a) == last.substr(0, b) &&
+  const auto is_number = [](std::size_t digits) { return digits > 0 && digits < 19; };  // it fits 64 bits
+  const bool range = is_number(first.size() - a) && is_number(last.size() - b) &&
+                     first.substr(0, a) == last.substr(0, b) &&
                      std::stoul(first.substr(a)) + count == std::stoul(last.substr(b)) + 1;
   return range ? first + "-" + last.substr(b) : fmt::format("{} switches", count);
 }

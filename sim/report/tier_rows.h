@@ -24,10 +24,14 @@ struct TierRows {
   std::vector<std::string> notes;            // what the folding means
 };
 
-// Returns the rows: the first fabric by tier, its hosts below, and other fabrics below the hosts. If a row is
-// too long, only some of the equal pods are drawn. In rows that are still too long, switches that are joined
-// alike share a box, or else the first and the last are drawn.
-TierRows rows_of_tiers(const ClusterParts& parts);
+inline constexpr std::size_t kLongestRow = 24;  // boxes of a row that is folded
+
+// Returns the rows: the first fabric by tier, its hosts below, and other fabrics below the hosts. A row with
+// at most `whole` boxes is not folded. If one has more, only some of the equal pods are drawn, until rows
+// have at most kLongestRow boxes. In rows that are still longer, switches that are joined alike share a box,
+// or else the first and the last are drawn. Hosts share a box per set of switches if there are more than fit
+// a row.
+TierRows rows_of_tiers(const ClusterParts& parts, std::size_t whole = kLongestRow);
 
 // Returns a name for switches from `first` to `last`: "core0-7", or their number and kind.
 std::string name_of_range(const std::string& first, const std::string& last, std::size_t count);

@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A workload of any number of ranks that computes, on a grid of tensor, pipeline and data.
-class GridSource final : public TaskSource {
+class GridSource final : public TinySource {
  public:
   GridSource(std::uint32_t tensor, std::uint32_t pipeline, std::uint32_t data, std::string name = "grid")
       : axes_{{"tp", tensor}, {"pp", pipeline}, {"dp", data}}, name_(std::move(name)) {}
@@ -44,12 +44,6 @@ class GridSource final : public TaskSource {
   }
   const std::vector<RankId>& group(GroupId) const override { return group_; }
   std::optional<std::uint64_t> total_tasks() const override { return std::nullopt; }
-  bool for_each_task(RankId, const Visitor&) const override { return false; }
-  std::uint32_t open_iteration(RankId) const override { return kNoIteration; }
-  std::vector<Task> held_back(RankId) const override { return {}; }
-  void start(RankId, std::vector<Task>&) override {}
-  void complete(RankId, TaskId, std::vector<Task>&) override {}
-  double model_flops() const override { return 0; }
 
  private:
   std::vector<RankAxis> axes_;

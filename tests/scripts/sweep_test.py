@@ -471,7 +471,7 @@ class Files(SweepTest):
                          [["x", "1", "1"], ["x", "1", "2"], ["y", "1", "2"], ["y", "2", "2"]])
 
     def test_measured_curves_are_in_the_unit_of_the_axis(self):
-        self.write("measured.csv", "machine,size,us\na,64 KiB,4\na,1 MiB,7\na,1 MiB,9\nb,1 MiB,1\na,2 MiB,\n")
+        self.write("measured.csv", "machine,size,us\na,64 KiB,4\na,1 MiB,7\na,1 MiB,9\nb,1 MiB,1\na,2 MiB,\na\n")
         curve = "{file: measured.csv, where: {machine: a}, x: size, y: us, scale: 0.5, panel: 2 Gbps}"
         path = self.write("sweep.yaml", BASE + "axes: [{vary: workload.bytes, values: [16 KiB, 256 KiB, 4096 KiB]}, "
                           "{vary: topology.rate, values: [1 Gbps, 2 Gbps]}]\nplots:\n  - {kind: lines, file: a.svg, x: bytes, y: z, "

@@ -7,7 +7,6 @@
 #include <map>
 #include <numbers>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -27,19 +26,14 @@ constexpr std::size_t kMostMapSwitches = 512;  // of a map that is not by tier
 class MapMaker {
  public:
   MapMaker(const Cluster& cluster, const Results& results)
-      : graph_(cluster.graph), results_(results), parts_(cluster) {}
+      : graph_(cluster.graph), results_(results), parts_(cluster), boxes_(parts_) {}
 
   LinkMap make() {
-    const std::vector<NodeId>& switches = parts_.switches();
-    std::set<std::pair<std::size_t, int>> tiers;
-    for (const NodeId id : switches) tiers.emplace(parts_.fabric_of(id), graph_.node(id).tier);
-    const bool placed = !switches.empty() && std::all_of(switches.begin(), switches.end(), [&](NodeId id) {
-      return graph_.drawn_at(id) != nullptr;
-    });
-    if (placed || (tiers.size() == 1 && switches.size() > 2)) {
-      place_switches(placed);
-    } else {
+    const ClusterParts::Layout layout = parts_.layout();
+    if (layout == ClusterParts::Layout::tiers) {
       place_rows();
+    } else {
+      place_switches(layout == ClusterParts::Layout::places);
     }
     add_lines();
     return std::move(map_);
@@ -60,32 +54,8 @@ class MapMaker {
 
   // ---- By tier
 
-  // Returns the rows with a box for each switch and host, or nothing where one of them would be too long.
-  std::optional<TierRows> whole_rows() const {
-    std::map<std::pair<std::size_t, int>, std::vector<TierEntry>>
-        tiers;  // from the top tier of a fabric down
-    for (const NodeId id : parts_.switches())
-      tiers[{parts_.fabric_of(id), -graph_.node(id).tier}].push_back({{id}, {}, 0});
-    std::vector<TierEntry> hosts;
-    const auto count = static_cast<std::uint32_t>(parts_.switches_of_hosts().size());
-    for (std::uint32_t host = 0; host < count; ++host) {
-      if (!parts_.has_router(host) && !parts_.switches_of_hosts()[host].empty())
-        hosts.push_back({{}, {host}, 0});
-    }
-    TierRows all;
-    bool fits = hosts.size() <= kLongestMapRow;
-    for (auto& [place, row] : tiers) {
-      fits = fits && row.size() <= kLongestMapRow;
-      if (place.first > 0 && !hosts.empty()) all.rows.push_back(std::exchange(hosts, {}));
-      all.rows.push_back(std::move(row));
-    }
-    if (!hosts.empty()) all.rows.push_back(std::move(hosts));
-    return fits ? std::optional(std::move(all)) : std::nullopt;
-  }
-
   void place_rows() {
-    std::optional<TierRows> whole = whole_rows();
-    const TierRows tiers = whole ? std::move(*whole) : rows_of_tiers(parts_);
+    const TierRows tiers = rows_of_tiers(parts_, kLongestMapRow);
     map_.notes = tiers.notes;
     double y = kMapMargin;
     for (const std::vector<TierEntry>& row : tiers.rows) {
@@ -103,7 +73,7 @@ class MapMaker {
   void add_entry(const TierEntry& entry, Point at, double width) {
     if (!entry.hosts.empty()) {
       const std::size_t node = add_node(at, width, "host", hosts_name(entry.hosts));
-      for (const std::uint32_t host : entry.hosts) node_of_host_[host] = node;
+      for (const std::uint32_t host : entry.hosts) boxes_.add_host(host, node);
       return;
     }
     if (entry.switches.empty()) {
@@ -115,13 +85,7 @@ class MapMaker {
     const std::size_t count = entry.switches.size();
     const std::size_t node =
         add_node(at, width, "switch", count == 1 ? first : name_of_range(first, last, count));
-    for (const NodeId id : entry.switches) set_switch(id, node);
-  }
-
-  // A host with routers of its own is drawn as these.
-  void set_switch(NodeId id, std::size_t node) {
-    node_of_[id] = node;
-    if (parts_.host_of(id) != kNoId) node_of_host_.try_emplace(parts_.host_of(id), node);
+    for (const NodeId id : entry.switches) boxes_.add_switch(id, node);
   }
 
   // ---- At places of the topology, or on a cycle
@@ -137,7 +101,7 @@ class MapMaker {
     const double space = least_distance(places);
     const double width = std::clamp(0.5 * space, 6.0, kMapBox);
     for (std::size_t i = 0; i < switches.size(); ++i)
-      set_switch(switches[i], add_node(places[i], width, "switch", graph_.node(switches[i]).name));
+      boxes_.add_switch(switches[i], add_node(places[i], width, "switch", graph_.node(switches[i]).name));
     place_hosts(0.7 * width, std::clamp(0.4 * space, 6.0, 60.0));
     for (LinkMap::Node& node : map_.nodes) node.has_room = space >= kRoomForNames;
     map_.width = kMapWidth;
@@ -183,28 +147,17 @@ class MapMaker {
 
   // Draws the hosts of each switch as one box below it.
   void place_hosts(double width, double below) {
-    std::map<NodeId, std::vector<std::uint32_t>> hosts;
-    const std::vector<std::vector<NodeId>>& joined = parts_.switches_of_hosts();
-    for (std::uint32_t host = 0; host < joined.size(); ++host) {
-      if (!node_of_host_.contains(host) && !joined[host].empty()) hosts[joined[host].front()].push_back(host);
-    }
-    for (const auto& [at, of_switch] : hosts) {
-      const auto found = node_of_.find(at);
-      if (found == node_of_.end()) continue;
-      const LinkMap::Node& above = map_.nodes[found->second];
+    for (const auto& [at, of_switch] : parts_.hosts_by_switch()) {
+      const std::optional<std::size_t> found = boxes_.box_of(at);
+      if (!found) continue;
+      const LinkMap::Node& above = map_.nodes[*found];
       const std::size_t node =
           add_node({above.x + 0.4 * below, above.y + below}, width, "host", hosts_name(of_switch));
-      for (const std::uint32_t host : of_switch) node_of_host_[host] = node;
+      for (const std::uint32_t host : of_switch) boxes_.add_host(host, node);
     }
   }
 
   // ---- Links
-
-  std::optional<std::size_t> node_of(NodeId id) const {
-    if (const auto node = node_of_.find(id); node != node_of_.end()) return node->second;
-    const auto host = node_of_host_.find(parts_.host_of(id));
-    return host != node_of_host_.end() ? std::optional(host->second) : std::nullopt;
-  }
 
   void add_lines() {
     std::map<std::pair<std::size_t, std::size_t>, LinkMap::Line> lines;
@@ -212,7 +165,7 @@ class MapMaker {
     for (PortId port = 0; port + 1 < graph_.port_count(); port += 2) {
       const NodeId a = graph_.port(port).node, b = graph_.port(port).peer_node;
       if (parts_.host_of(a) != kNoId && parts_.host_of(a) == parts_.host_of(b)) continue;
-      const auto from = node_of(a), to = node_of(b);
+      const auto from = boxes_.box_of(a), to = boxes_.box_of(b);
       if (!from || !to) ++omitted;
       if (!from || !to || *from == *to) continue;
       LinkMap::Line& line = lines[std::minmax(*from, *to)];
@@ -251,8 +204,7 @@ class MapMaker {
   const Results& results_;
   ClusterParts parts_;
   LinkMap map_;
-  std::map<NodeId, std::size_t> node_of_;
-  std::map<std::uint32_t, std::size_t> node_of_host_;
+  BoxIndex boxes_;
 };
 
 }  // namespace

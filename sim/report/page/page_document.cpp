@@ -1,7 +1,5 @@
 #include "sim/report/page/page_document.h"
 
-#include <algorithm>
-
 #include "sim/core/errors.h"
 #include "sim/report/page/page_assets.h"
 

@@ -1,9 +1,7 @@
 // report.html: a page that shows the run (docs/how-to/report.md). It keeps a bounded part of the records
 // while the run goes on, and is written at the end.
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "sim/core/registry.h"
 #include "sim/report/page/page_document.h"

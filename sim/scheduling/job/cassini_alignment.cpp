@@ -73,6 +73,7 @@ std::vector<SharedLink> shared_links(std::vector<JobOnLinks> jobs, const Alignme
     if (!added && score < entry->second.first) entry->second = {score, link};
   }
   std::vector<SharedLink> links;
+  links.reserve(by_jobs.size());
   for (auto& [set, scored] : by_jobs) links.push_back(std::move(scored.second));
   return links;
 }

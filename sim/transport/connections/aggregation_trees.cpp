@@ -177,7 +177,7 @@ AggregationSessions::TreeEntries AggregationSessions::connect_switches(
       below.steps.assign(onward.begin(), onward.end());
       below.steps.push_back(make_step(StepKind::deliver, session.in[i]));
     }
-    behind[below.port] = {std::move(below)};
+    behind[tree.nic_ports[i] ^ 1U].push_back(std::move(below));
   }
   for (auto at = static_cast<std::uint32_t>(tree.switches.size()); at-- > 0;) {
     const AggregationTree::Switch& one = tree.switches[at];

@@ -68,11 +68,10 @@
   }
 
   const widthOfNode = (node) => Math.max(6, Math.min(node.w || 14, 120));
-  const fits = (node, name, size) => node.kind !== "gpu" && page.widthOf(name, size) + 8 <= widthOfNode(node);
+  const fits = (node, name, size) => page.widthOf(name, size) + 8 <= widthOfNode(node);
 
   function shapeOf(node, h) {
     const w = widthOfNode(node);
-    if (node.kind === "gpu") return page.svgElement("circle", { cx: node.x, cy: node.y, r: Math.min(7, w / 2) });
     return page.svgElement("rect", { x: node.x - w / 2, y: node.y - h / 2, width: w, height: h, rx: node.kind === "switch" ? 2 : 5 });
   }
 
@@ -88,7 +87,7 @@
     map.nodes.forEach((node, at) => {
       const name = named.get(at) || "";
       const inside = name !== "" && fits(node, name, size);
-      const height = inside ? size + 8 : node.kind === "nic" ? 8 : 13;
+      const height = inside ? size + 8 : 13;
       svg.append(page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node, height)));
       if (name) {
         svg.append(page.label(node.x, node.y + (inside ? 0.5 : 8 + size), name,
