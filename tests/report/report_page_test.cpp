@@ -175,6 +175,23 @@ TEST(ReportTimeline, ShowsTheLastIterationThatEnded) {
   EXPECT_FALSE(IterationTimeline(source).shown(1, 100));
 }
 
+TEST(ReportTimeline, KeepsTheLongestIterationWhereTheLastIsMuchShorter) {
+  const GridSource source(1, 1, 1);
+  IterationTimeline timeline(source);
+  for (std::uint32_t i = 0; i < 9; ++i)
+    timeline.add(task_of(0, i, i * 1000, i * 1000 + (i == 2 ? 900 : 100), i));
+  const auto longest = timeline.longest(9, 100);
+  ASSERT_TRUE(longest);
+  EXPECT_EQ(longest->iteration, 2u);
+  EXPECT_TRUE(longest->complete);
+  EXPECT_EQ(longest->begin, 2000);
+  EXPECT_EQ(longest->end, 2900);
+  IterationTimeline even(source);
+  for (std::uint32_t i = 0; i < 9; ++i) even.add(task_of(0, i, i * 1000, i * 1000 + (i == 7 ? 120 : 100), i));
+  EXPECT_FALSE(even.longest(9, 100));
+  EXPECT_FALSE(even.longest(0, 100));
+}
+
 TEST(ReportTimeline, TasksThatOverlapAreInSeveralTracks) {
   const GridSource source(1, 1, 1);
   IterationTimeline timeline(source);
