@@ -19,9 +19,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Run: a cluster and results of its links, of which none has carried packets.
-struct Run {
-  explicit Run(const std::string& yaml) : cluster(cluster_of(yaml)) {
+// MappedRun: a cluster and results of its links, of which none has carried packets.
+struct MappedRun {
+  explicit MappedRun(const std::string& yaml) : cluster(cluster_of(yaml)) {
     results.simulated = kMillisecond;
     results.links = test::links_of(cluster.graph);
   }
@@ -76,7 +76,7 @@ void expect_room(const LinkMap& map) {
 }
 
 TEST(LinkMap, HasEachSwitchHostAndLinkOnce) {
-  const LinkMap map = Run("topology: {kind: fat_tree, k: 4}").map();
+  const LinkMap map = MappedRun("topology: {kind: fat_tree, k: 4}").map();
   EXPECT_EQ(names(map, "switch").size(), 20U);
   EXPECT_EQ(names(map, "host").size(), 16U);
   EXPECT_EQ(map.lines.size(), 48U);
@@ -88,7 +88,7 @@ TEST(LinkMap, HasEachSwitchHostAndLinkOnce) {
 }
 
 TEST(LinkMap, ALineHasTheUseOfBothDirectionsOfAllItsLinks) {
-  Run run("topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 1, links: 2}");
+  MappedRun run("topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 1, links: 2}");
   run.use("leaf0->spine0", 0.8, 5000);
   run.use("spine0->leaf0", 0.4, 7000);
   const LinkMap map = run.map();
@@ -101,7 +101,7 @@ TEST(LinkMap, ALineHasTheUseOfBothDirectionsOfAllItsLinks) {
 }
 
 TEST(LinkMap, FoldsRowsThatAreTooLongAndSaysSo) {
-  const LinkMap map = Run("topology: {kind: fat_tree, k: 16}").map();
+  const LinkMap map = MappedRun("topology: {kind: fat_tree, k: 16}").map();
   EXPECT_LT(map.nodes.size(), 500U);
   EXPECT_FALSE(map.notes.empty());
   EXPECT_LE(map.lines.size(), LinkMap::kMostLines);
@@ -110,7 +110,7 @@ TEST(LinkMap, FoldsRowsThatAreTooLongAndSaysSo) {
 
 // Switches of one tier stand on a cycle, and hosts that share a switch are one box with both names.
 TEST(LinkMap, SwitchesOfOneTierStandOnACycle) {
-  const LinkMap map = Run(R"(
+  const LinkMap map = MappedRun(R"(
 topology:
   kind: custom
   rate: 100 Gbps

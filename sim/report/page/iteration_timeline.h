@@ -1,6 +1,6 @@
-// IterationTimeline: the tasks of the last iterations of a job and of its longest one, at a few of its ranks,
-// for the timelines of report.html. Its memory is bounded, whatever the number of ranks, tasks and iterations
-// is.
+// IterationTimeline: the tasks of some iterations of a job at a few of its ranks, for the timelines of
+// report.html. It keeps the last iterations and the longest one. Its memory is bounded, whatever the number
+// of ranks, tasks and iterations is.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +79,8 @@ class IterationTimeline {
   // Returns the last iteration that had ended at all ranks (`ended` is their number), or else the last one
   // with tasks. Returns nothing if no task of the shown ranks has ended.
   std::optional<ShownIteration> shown(std::size_t ended, std::size_t most) const;
-  // Returns the longest iteration that had ended at all ranks, where it took at least 1.25 times as long as
-  // the last one, for example because of a fault.
+  // Returns the longest iteration that had ended at all ranks. Returns nothing if it took less than 1.25
+  // times as long as the last one.
   std::optional<ShownIteration> longest(std::size_t ended, std::size_t most) const;
   // Returns all groups of ranks, and the indices of those that are shown.
   const RankGroups& groups() const { return groups_; }
