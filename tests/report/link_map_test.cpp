@@ -28,7 +28,7 @@ struct MappedRun {
   // Lets a port be busy for a share of the run.
   void use(const std::string& port, double share, Bytes queue = 0) {
     const auto link = std::find_if(results.links.begin(), results.links.end(),
-                                   [&](const LinkResult& of) { return of.name == port; });
+                                   [&](const LinkResult& of) { return of.name.starts_with(port); });
     ASSERT_NE(link, results.links.end()) << port;
     link->counters.busy = static_cast<Time>(share * static_cast<double>(results.simulated));
     link->counters.max_queue = queue;

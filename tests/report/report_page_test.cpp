@@ -392,7 +392,7 @@ TEST(ReportPage, HasTheFiguresOfTheResults) {
   EXPECT_EQ(data["flows"]["count"], 3);
   EXPECT_DOUBLE_EQ(data["links"]["tiers"][0]["mean"].get<double>(), 0.5);
   EXPECT_EQ(data["timelines"][0]["iteration"], 1);
-  EXPECT_EQ(data["timelines"][0]["duration_ns"], 2900);
+  EXPECT_EQ(data["timelines"][0]["duration_ns"], 4000000);
   EXPECT_EQ(data["timelines"][0]["tracks"][0]["boxes"][1].dump(), "[1000,900,1,0,5,1,1,1]");
 }
 
