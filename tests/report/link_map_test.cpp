@@ -25,13 +25,18 @@ struct MappedRun {
     results.simulated = kMillisecond;
     results.links = test::links_of(cluster.graph);
   }
-  // Lets a port be busy for a share of the run.
-  void use(const std::string& port, double share, Bytes queue = 0) {
-    const auto link = std::find_if(results.links.begin(), results.links.end(),
-                                   [&](const LinkResult& of) { return of.name.starts_with(port); });
-    ASSERT_NE(link, results.links.end()) << port;
-    link->counters.busy = static_cast<Time>(share * static_cast<double>(results.simulated));
-    link->counters.max_queue = queue;
+  // Lets the first port from one node to another be busy for a share of the run.
+  void use(const std::string& from, const std::string& to, double share, Bytes queue) {
+    const Graph& graph = cluster.graph;
+    for (PortId port = 0; port < graph.port_count(); ++port) {
+      if (graph.node(graph.port(port).node).name != from) continue;
+      if (graph.node(graph.port(port).peer_node).name != to) continue;
+      PortCounters& counters = results.links[port].counters;
+      counters.busy = static_cast<Time>(share * static_cast<double>(results.simulated));
+      counters.max_queue = queue;
+      return;
+    }
+    ADD_FAILURE() << "no port from " << from << " to " << to;
   }
   LinkMap map() const { return link_map(cluster, results); }
 
@@ -89,8 +94,8 @@ TEST(LinkMap, HasEachSwitchHostAndLinkOnce) {
 
 TEST(LinkMap, ALineHasTheUseOfBothDirectionsOfAllItsLinks) {
   MappedRun run("topology: {kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 1, links: 2}");
-  run.use("leaf0->spine0", 0.8, 5000);
-  run.use("spine0->leaf0", 0.4, 7000);
+  run.use("leaf0", "spine0", 0.8, 5000);
+  run.use("spine0", "leaf0", 0.4, 7000);
   const LinkMap map = run.map();
   const LinkMap::Line line = line_of(map, "leaf0", "spine0");
   EXPECT_EQ(line.links, 2U);
