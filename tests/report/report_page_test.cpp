@@ -169,6 +169,23 @@ TEST(ReportTimeline, ShowsTheLastIterationThatEnded) {
   EXPECT_FALSE(IterationTimeline(source).shown(1, 100));
 }
 
+TEST(ReportTimeline, KeepsTheLongestIterationWhereTheLastIsMuchShorter) {
+  const GridSource source(1, 1, 1);
+  IterationTimeline timeline(source);
+  for (std::uint32_t i = 0; i < 9; ++i)
+    timeline.add(task_of(0, i, i * 1000, i * 1000 + (i == 2 ? 900 : 100), i));
+  const auto longest = timeline.longest(9, 100);
+  ASSERT_TRUE(longest);
+  EXPECT_EQ(longest->iteration, 2u);
+  EXPECT_TRUE(longest->complete);
+  EXPECT_EQ(longest->begin, 2000);
+  EXPECT_EQ(longest->end, 2900);
+  IterationTimeline even(source);
+  for (std::uint32_t i = 0; i < 9; ++i) even.add(task_of(0, i, i * 1000, i * 1000 + (i == 7 ? 120 : 100), i));
+  EXPECT_FALSE(even.longest(9, 100));
+  EXPECT_FALSE(even.longest(0, 100));
+}
+
 TEST(ReportTimeline, TasksThatOverlapAreInSeveralTracks) {
   const GridSource source(1, 1, 1);
   IterationTimeline timeline(source);
@@ -369,7 +386,7 @@ TEST(ReportPage, HasTheFiguresOfTheResults) {
   EXPECT_EQ(data["flows"]["count"], 3);
   EXPECT_DOUBLE_EQ(data["links"]["tiers"][0]["mean"].get<double>(), 0.5);
   EXPECT_EQ(data["timelines"][0]["iteration"], 1);
-  EXPECT_EQ(data["timelines"][0]["duration_ns"], 2900);
+  EXPECT_EQ(data["timelines"][0]["duration_ns"], 4000000);
   EXPECT_EQ(data["timelines"][0]["tracks"][0]["boxes"][1].dump(), "[1000,900,1,0,5,1,1,1]");
 }
 

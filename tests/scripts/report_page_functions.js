@@ -234,6 +234,43 @@ test("labels of quantiles stand away from the curve, the lines and each other", 
   assert.ok(places[1].to < 95 || places[1].share > 0.5);
 });
 
+test("the label of a line without room beside it stands beyond the next line", () => {
+  const reached = (at) => (at < 15 ? 0 : at < 30 ? 0.5 : 1);
+  const [first] = page.placeLabels([{ x: 15, top: 0.5, width: 40 }, { x: 30, top: 0.99, width: 40 }], reached, 0, 200);
+  assert.ok(first.from > 30, String(first.from));
+});
+
+test("the distribution of a column has quantiles by nearest rank, and ignores cells without a number", () => {
+  const cells = Array.from({ length: 20 }, (_, at) => `${20 - at} ms`).concat("-", "");
+  const one = page.distributionOf(cells);
+  assert.deepEqual(["p50", "p95", "p99", "max"].map((key) => one[key].text), ["10 ms", "19 ms", "20 ms", "20 ms"]);
+  assert.equal(one.cdf.length, 20);
+  assert.deepEqual(plain(one.cdf[4]), [0.005, 0.25]);
+  assert.equal(page.distributionOf(cells.slice(0, 9)), null);
+});
+
+test("the breakdown of jobs has a row for each job and the categories of all", () => {
+  const job = (name, categories, s) => ({ job: name, categories, rows: [{ label: "rank 0", s, text: s.map(page.timeText) }] });
+  const all = page.breakdownOfJobs([job("a", ["compute", "exposed dp", "idle"], [1, 2, 3]), job("b", ["compute", "exposed tp", "idle"], [4, 5, 6])]);
+  assert.deepEqual(plain(all.categories), ["compute", "exposed dp", "exposed tp", "idle"]);
+  assert.deepEqual(plain(all.rows.map((row) => [row.label, row.s])), [["a", [1, 2, 0, 3]], ["b", [4, 0, 5, 6]]]);
+});
+
+test("sentences of several jobs name the job, and only the first jobs have them", () => {
+  const breakdowns = Array.from({ length: 6 }, (_, at) => ({ job: "job" + at, categories: ["compute"], rows: [{ s: [1], text: ["1 s"] }] }));
+  const texts = (data) => plain(page.shortSentences(data).map((one) => one.text));
+  assert.equal(texts({ kind: "training", breakdowns, jobs: {} }).length, 4);
+  assert.match(texts({ kind: "training", breakdowns: breakdowns.slice(0, 1), jobs: {} })[0], /^job0: A mean GPU/);
+  assert.match(texts({ kind: "training", breakdowns: breakdowns.slice(0, 1) })[0], /^A mean GPU/);
+});
+
+test("a single fault is named with its times and the iterations it hit", () => {
+  const columns = ["from", "until", "where", "fault", "packets lost", "iterations hit"];
+  const row = ["3.00 ms", "4.00 ms", "a-b", "is down", "128", "0"];
+  assert.equal(page.faultSentence({ columns, rows: [row] }), "a-b is down from 3.00 ms until 4.00 ms. Iterations hit: 0.");
+  assert.equal(page.faultSentence({ columns, rows: [row, row] }), "The run had 2 faults.");
+});
+
 test("series are grouped by kind, the largest first", () => {
   const series = (title, kind, most) => ({ title, kind, points: [[0, 0], [1, most]] });
   const groups = page.groupSeries([series("a", "queue", 1), series("b", "rate", 1), series("c", "queue", 7), series("d", "queue", 1)]);

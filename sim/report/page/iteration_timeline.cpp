@@ -90,9 +90,26 @@ IterationTimeline::Kept* IterationTimeline::kept(std::uint32_t iteration) {
   if (found != iterations_.end()) return &found->second;
   if (iterations_.size() == kMostIterations) {
     if (iteration < iterations_.begin()->first) return nullptr;
-    iterations_.erase(iterations_.begin());
+    drop_oldest();
   }
   return &iterations_[iteration];
+}
+
+Time IterationTimeline::duration(const Kept& kept) {
+  Time begin = kNever, end = 0;
+  for (const auto& [key, stream] : kept.streams) {
+    for (const BoxTrack& track : stream.tracks) {
+      begin = std::min(begin, track.boxes().front().begin);
+      end = std::max(end, track.boxes().back().end);
+    }
+  }
+  return std::max<Time>(end - begin, 0);
+}
+
+void IterationTimeline::drop_oldest() {
+  auto oldest = iterations_.extract(iterations_.begin());
+  if (!longest_ || duration(oldest.mapped()) > duration(longest_->second))
+    longest_.emplace(oldest.key(), std::move(oldest.mapped()));
 }
 
 TimelineBox IterationTimeline::box_of(const TaskRecord& record) const {
@@ -121,15 +138,18 @@ void IterationTimeline::add(const TaskRecord& record) {
   tracks.tracks[lane].add(box_of(record));
 }
 
-std::optional<ShownIteration> IterationTimeline::shown(std::size_t ended, std::size_t most) const {
-  if (iterations_.empty()) return std::nullopt;
-  auto chosen = iterations_.lower_bound(
+IterationTimeline::Iterations::const_iterator IterationTimeline::last_ended(std::size_t ended) const {
+  const auto next = iterations_.lower_bound(
       static_cast<std::uint32_t>(std::min<std::size_t>(ended, std::numeric_limits<std::uint32_t>::max())));
-  const bool complete = chosen != iterations_.begin();
-  chosen = std::prev(complete ? chosen : iterations_.end());
-  ShownIteration shown{chosen->first, complete, 0, 0, chosen->second.omitted, {}};
-  shown.streams.reserve(chosen->second.streams.size());
-  for (const auto& [key, stream] : chosen->second.streams) {
+  return next == iterations_.begin() ? iterations_.end() : std::prev(next);
+}
+
+std::optional<ShownIteration> IterationTimeline::show(const Iterations::value_type& chosen, bool complete,
+                                                      std::size_t most) const {
+  const auto& [number, kept] = chosen;
+  ShownIteration shown{number, complete, 0, 0, kept.omitted, {}};
+  shown.streams.reserve(kept.streams.size());
+  for (const auto& [key, stream] : kept.streams) {
     const std::uint32_t group = shown_[key / kStreams];
     if (stream.tracks.empty()) continue;
     shown.streams.push_back(
@@ -139,6 +159,24 @@ std::optional<ShownIteration> IterationTimeline::shown(std::size_t ended, std::s
   find_extent(shown);
   merge_narrow(shown, most);
   return shown;
+}
+
+std::optional<ShownIteration> IterationTimeline::shown(std::size_t ended, std::size_t most) const {
+  if (iterations_.empty()) return std::nullopt;
+  const auto last = last_ended(ended);
+  const bool complete = last != iterations_.end();
+  return show(complete ? *last : *std::prev(iterations_.end()), complete, most);
+}
+
+std::optional<ShownIteration> IterationTimeline::longest(std::size_t ended, std::size_t most) const {
+  const auto last = last_ended(ended);
+  if (last == iterations_.end()) return std::nullopt;
+  const Iterations::value_type* found = longest_ ? &*longest_ : nullptr;
+  for (auto at = iterations_.begin(); at != last; ++at) {
+    if (found == nullptr || duration(at->second) > duration(found->second)) found = &*at;
+  }
+  if (found == nullptr || 4 * duration(found->second) < 5 * duration(last->second)) return std::nullopt;
+  return show(*found, true, most);
 }
 
 }  // namespace netsim

@@ -1,10 +1,12 @@
-// IterationTimeline: the tasks of the last iterations of a job, at a few of its ranks, for the timeline of
-// report.html. Its memory is bounded, whatever the number of ranks, tasks and iterations is.
+// IterationTimeline: the tasks of some iterations of a job at a few of its ranks, for the timelines of
+// report.html. It keeps the last iterations and the longest one. Its memory is bounded, whatever the number
+// of ranks, tasks and iterations is.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/core/stream.h"
@@ -77,6 +79,9 @@ class IterationTimeline {
   // Returns the last iteration that had ended at all ranks (`ended` is their number), or else the last one
   // with tasks. Returns nothing if no task of the shown ranks has ended.
   std::optional<ShownIteration> shown(std::size_t ended, std::size_t most) const;
+  // Returns the longest iteration that had ended at all ranks. Returns nothing if it took less than 1.25
+  // times as long as the last one.
+  std::optional<ShownIteration> longest(std::size_t ended, std::size_t most) const;
   // Returns all groups of ranks, and the indices of those that are shown.
   const RankGroups& groups() const { return groups_; }
   const std::vector<std::uint32_t>& shown_groups() const { return shown_; }
@@ -91,14 +96,23 @@ class IterationTimeline {
     std::map<std::uint32_t, LanedStream> streams;  // by shown rank * kStreams + stream
   };
 
+  using Iterations = std::map<std::uint32_t, Kept>;
+
+  static Time duration(const Kept& kept);
   Kept* kept(std::uint32_t iteration);
+  void drop_oldest();
+  // Returns the last iteration before `ended`, or the end of iterations_.
+  Iterations::const_iterator last_ended(std::size_t ended) const;
+  std::optional<ShownIteration> show(const Iterations::value_type& chosen, bool complete,
+                                     std::size_t most) const;
   TimelineBox box_of(const TaskRecord& record) const;
 
   const TaskSource& source_;
   RankGroups groups_;
-  std::vector<std::uint32_t> shown_;             // indices of groups
-  std::map<std::uint32_t, std::uint32_t> rank_;  // index in shown_ by rank
-  std::map<std::uint32_t, Kept> iterations_;
+  std::vector<std::uint32_t> shown_;                             // indices of groups
+  std::map<std::uint32_t, std::uint32_t> rank_;                  // index in shown_ by rank
+  Iterations iterations_;                                        // the last ones
+  std::optional<std::pair<const std::uint32_t, Kept>> longest_;  // of those before
 };
 
 }  // namespace netsim

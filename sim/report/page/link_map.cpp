@@ -46,10 +46,12 @@ class MapMaker {
   }
 
   std::string hosts_name(const std::vector<std::uint32_t>& hosts) const {
-    const std::string first = parts_.host_name(hosts.front());
-    return hosts.size() == 1 ? first
-                             : fmt::format("{} ({} to {})", counted(hosts.size(), "host"), first,
-                                           parts_.host_name(hosts.back()));
+    const std::string first = parts_.host_name(hosts.front()), last = parts_.host_name(hosts.back());
+    if (hosts.size() == 1) return first;
+    if (hosts.size() == 2) return first + ", " + last;
+    const bool consecutive = hosts.back() - hosts.front() + 1 == hosts.size();
+    return fmt::format("{} ({} {} {})", counted(hosts.size(), "host"), first, consecutive ? "to" : "...",
+                       last);
   }
 
   // ---- By tier

@@ -265,6 +265,9 @@ void write_collectives(JsonWriter& json, const PageInput& input) {
     count.cells.push_back(fmt::format("{}", row.count));
     why.cells.push_back(row.choice.why);
   }
+  std::erase_if(table, [](const TableColumn& column) {  // what bandwidths.csv has for tools
+    return column.title == "count" || column.title == "type" || column.title == "redop";
+  });
   table.insert(table.end(), {channels, count, why});
   const std::size_t rows = results.collectives.size();
   for (TableColumn& column : table) column.cells.resize(std::min(rows, kMostCollectiveRows));

@@ -184,21 +184,38 @@ void write_tracks(JsonWriter& json, const IterationTimeline& timeline, const Sho
   });
 }
 
-void write_timeline(JsonWriter& json, const JobResult& job, const JobView& view,
-                    const IterationTimeline& timeline, const ShownIteration& shown, bool further_jobs) {
+// PlacedTimeline: an iteration of a job that is drawn.
+struct PlacedTimeline {
+  JobId job;
+  bool longest;  // rather than the last one
+  ShownIteration shown;
+};
+
+// Returns when the iteration ended at all ranks, also those that are not drawn.
+Time end_of(const JobResult& job, const ShownIteration& shown) {
+  if (!shown.complete || shown.iteration >= job.iteration_ends.size()) return shown.end;
+  return std::max(shown.end, job.iteration_ends[shown.iteration]);
+}
+
+void write_timeline(JsonWriter& json, const PageInput& input, const IterationTimeline& timeline,
+                    const PlacedTimeline& placed) {
+  const JobResult& job = input.results().jobs[placed.job];
+  const ShownIteration& shown = placed.shown;
   std::vector<Stream> categories;
   for (const ShownStream& stream : shown.streams) categories.push_back(stream.stream);
   std::sort(categories.begin(), categories.end());
   categories.erase(std::unique(categories.begin(), categories.end()), categories.end());
-  NameTable names(view);
+  NameTable names(input.view.jobs[placed.job]);
   json.field("job", job.name);
   json.field("iteration", shown.iteration);
   json.field("complete", shown.complete);
   json.seconds("begin", shown.begin);
-  json.field("duration_ns", nanoseconds(shown.end - shown.begin));
+  json.field("duration_ns", nanoseconds(end_of(job, shown) - shown.begin));
   json.field("folded", timeline.groups().unit != RankGroups::Unit::rank);
-  json.field("note",
-             timeline_note(timeline, shown) + (further_jobs ? " Further jobs have no timeline here." : ""));
+  std::string note = placed.longest ? "This is the longest iteration of the job." : "";
+  if (const std::string parts = timeline_note(timeline, shown); !parts.empty()) append_item(note, parts, " ");
+  if (input.records.further_jobs) append_item(note, "Further jobs have no timeline here.", " ");
+  json.field("note", note);
   write_tracks(json, timeline, shown, categories, names);
   json.list("names", names.names());
   json.array("categories", [&] {
@@ -281,19 +298,18 @@ void write_breakdowns(JsonWriter& json, const PageInput& input) {
 
 void write_timelines(JsonWriter& json, const PageInput& input) {
   const std::map<JobId, IterationTimeline>& timelines = input.records.timelines;
-  std::vector<std::pair<JobId, ShownIteration>> all;
+  std::vector<PlacedTimeline> all;
   for (const auto& [id, timeline] : timelines) {
-    auto shown = timeline.shown(input.results().jobs[id].iteration_ends.size(), kBoxes / timelines.size());
-    if (shown) all.emplace_back(id, std::move(*shown));
+    const std::vector<Time>& ends = input.results().jobs[id].iteration_ends;
+    const std::size_t most = kBoxes / timelines.size();
+    if (auto last = timeline.shown(ends.size(), most)) all.push_back({id, false, std::move(*last)});
+    if (auto longest = timeline.longest(ends.size(), most / 2))
+      all.push_back({id, true, std::move(*longest)});
   }
   if (all.empty()) return;
   json.array("timelines", [&] {
-    for (const auto& [id, shown] : all) {
-      json.object([&, &of_job = shown, job = id] {
-        write_timeline(json, input.results().jobs[job], input.view.jobs[job], timelines.at(job), of_job,
-                       input.records.further_jobs);
-      });
-    }
+    for (const PlacedTimeline& one : all)
+      json.object([&] { write_timeline(json, input, timelines.at(one.job), one); });
   });
 }
 

@@ -51,7 +51,7 @@
     }
   }
 
-  function draw(one, rows, place, width) {
+  function draw(one, rows, label, place, width) {
     const narrow = width < 560;
     const height = rows.length <= 20 ? 24 : rows.length <= 70 ? 14 : 7;
     const gap = height > 10 ? 6 : 1;
@@ -59,7 +59,7 @@
     const above = narrow && height > 10 ? 16 : 0;  // labels stand above the bars where there is no room beside them
     const step = height + gap + above;
     const bottom = rows.length * step + 4;
-    const svg = page.chart(width, bottom + 26, page.breakdownSentence(one));
+    const svg = page.chart(width, bottom + 26, label);
     const x = d3.scale.linear().domain([0, d3.max(rows, page.sumOf) || 1]).range([gutter, width - 12]);
     page.axis(svg, x, "bottom", 0, bottom, x.ticks(narrow ? 4 : 8), page.tickText(page.timeText), bottom);
     rows.forEach((row, at) => {
@@ -82,12 +82,37 @@
       rows: rows.map((row) => [row.label].concat(used.map((at) => row.text[at]), row.total ? row.total.text : page.timeText(page.sumOf(row)))) };
   }
 
+  function figureOf(one, rows, title, summary) {
+    const legend = page.usedCategories(one).map((at) => ({ name: page.categoryName(one.categories[at]),
+      fill: page.fillOf(page.styleOf(one.categories[at], at)) }));
+    return page.figure({ title, summary, legend: page.legend(legend), note: one.note, table: tableOf(one, rows),
+      draw: (place, width) => draw(one, rows, `${title} ${summary}`, place, width) });
+  }
+
   page.breakdownFigure = function (one) {
     const mean = meanOf(one);
     const rows = one.rows.length > 1 ? [Object.assign({}, mean, { label: "mean GPU" })].concat(one.rows) : one.rows;
-    const legend = page.usedCategories(one).map((at) => ({ name: page.categoryName(one.categories[at]),
-      fill: page.fillOf(page.styleOf(one.categories[at], at)) }));
-    return page.figure({ title: `Iteration of ${one.job}, by ${one.per}.`, summary: page.breakdownSentence(one), legend: page.legend(legend),
-      note: one.note, table: tableOf(one, rows), draw: (place, width) => draw(one, rows, place, width) });
+    const title = one.note ? `Time of ${one.job} so far, by ${one.per}.` : `Mean iteration of ${one.job}, by ${one.per}.`;
+    return figureOf(one, rows, title, page.breakdownSentence(one));
+  };
+
+  // Returns a breakdown that has a row for each job: its mean GPU.
+  page.breakdownOfJobs = function (all) {
+    const rank = (name) => (name === "compute" ? 0 : name === "idle" ? 2 : 1);
+    const categories = [...new Set(all.flatMap((one) => one.categories))].sort((a, b) => rank(a) - rank(b));
+    const pick = (one, list, none) => categories.map((name) => (one.categories.includes(name) ? list[one.categories.indexOf(name)] : none));
+    return { job: "", per: "job", categories, rows: all.map((one) => {
+      const mean = meanOf(one);
+      return { label: one.job, s: pick(one, mean.s, 0), text: pick(one, mean.text, page.timeText(0)), total: mean.total };
+    }) };
+  };
+
+  // Makes the figures of all jobs. Where they are many, a figure with a bar for each job comes first.
+  page.breakdownFigures = function (all, jobsOfRun) {
+    const each = page.firstFigures(all, page.FIRST_JOBS, page.breakdownFigure, "jobs", {});
+    if (all.length <= page.FIRST_JOBS) return each;
+    const jobs = page.breakdownOfJobs(all);
+    const some = jobsOfRun > all.length ? `${all.length} of ${jobsOfRun} jobs` : `${all.length} jobs`;
+    return [figureOf(jobs, jobs.rows, `Mean iteration of ${some}.`, "Each bar is the mean GPU of a job."), each];
   };
 })(globalThis.netsimPage = globalThis.netsimPage || {});

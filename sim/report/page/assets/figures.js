@@ -28,6 +28,23 @@
     }
   };
 
+  page.FIRST_JOBS = 4;  // jobs that are described and drawn at once
+
+  // Makes the figures of the first entries, in an element with these attributes, and a button that adds the others.
+  page.firstFigures = function (all, first, make, noun, attributes) {
+    const place = page.element("div", attributes);
+    const add = (some) => {
+      place.append(...some.map(make));
+      page.drawFigures(false);
+    };
+    add(all.slice(0, first));
+    const more = all.length > first && page.element("button", { type: "button", class: "control more", onclick: () => {
+      add(all.slice(first));
+      more.remove();
+    } }, `Show the other ${all.length - first} ${noun}`);
+    return [place, more];
+  };
+
   // Makes the root of a chart. `label` is its text alternative.
   page.chart = function (width, height, label) {
     return page.svgElement("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "chart" });

@@ -32,8 +32,9 @@
 
   const MARGIN = 0.05;  // share of the height that a label keeps from the curve and from other labels
 
-  // Returns where labels of vertical lines stand, as {from, to, share}: beside their line, away from the curve, the other lines
-  // and the labels before. A line has "x", "top" (the share up to which it is drawn) and "width" (of its label).
+  // Returns where labels of vertical lines stand, as {from, to, share}: beside their line, away from the curve, the other
+  // lines and the labels before; where there is no room, beyond a line to the right. A line has "x", "top" (the share up
+  // to which it is drawn) and "width" (of its label).
   page.placeLabels = function (lines, reached, first, last) {
     const places = [];
     const free = (place, own) => {
@@ -45,7 +46,9 @@
     for (const line of lines) {
       const sides = [[line.x + 6, line.x + 6 + line.width], [line.x - 6 - line.width, line.x - 6]]
         .filter(([from, to]) => from >= first && to <= last);
-      const all = sides.flatMap(([from, to]) => Array.from({ length: 12 }, (_, at) => ({ from, to, share: 0.06 + 0.08 * at })));
+      const beyond = lines.filter((other) => other.x > line.x).map((other) => [other.x + 6, other.x + 6 + line.width])
+        .filter(([, to]) => to <= last);
+      const all = sides.concat(beyond).flatMap(([from, to]) => Array.from({ length: 12 }, (_, at) => ({ from, to, share: 0.06 + 0.08 * at })));
       places.push(all.find((place) => free(place, line)) || all[0] || { from: line.x, to: line.x + line.width, share: 0.06 });
     }
     return places;
@@ -79,12 +82,12 @@
     place.replaceChildren(svg);
   }
 
-  function figureOf(one, title, noun, write) {
+  function figureOf(one, title, noun, write, unit) {
     const known = ["mean", "p50", "p95", "p99", "max"].filter((key) => one[key]);
     const text = known.map((key) => `${key} ${one[key].text}`).join(", ");
     const spread = page.wantsLogarithm(one.cdf.map((point) => point[0])) ? " The horizontal axis is logarithmic." : "";
-    return page.figure({ title, summary: `The curve gives the share of flows whose ${noun} is at most the value below: ${text}.${spread}`,
-      table: { caption: title.replace(/\.$/, "") + ", by share of flows", columns: ["share of flows", noun + ", at most"],
+    return page.figure({ title, summary: `The curve gives the share of ${unit} whose ${noun} is at most the value below: ${text}.${spread}`,
+      table: { caption: title.replace(/\.$/, "") + `, by share of ${unit}`, columns: [`share of ${unit}`, noun + ", at most"],
         rows: one.cdf.filter((_, at) => at % Math.ceil(one.cdf.length / 20) === 0 || at === one.cdf.length - 1)
           .map(([value, share]) => [page.shareText(share), write(value)]) },
       draw: (place, width) => draw(one, write, `${title} ${text}.`, place, width) });
@@ -105,9 +108,29 @@
   page.flowFigures = function (flows) {
     const has = (one) => one && one.cdf && one.cdf.length > 0;
     return [
-      has(flows.completion) ? figureOf(flows.completion, "Flow completion times.", "completion time", page.timeText) : null,
-      has(flows.slowdown) ? figureOf(page.slowdownTexts(flows.slowdown), "Slowdowns.", "slowdown", factor) : null,
+      has(flows.completion) ? figureOf(flows.completion, "Flow completion times.", "completion time", page.timeText, "flows") : null,
+      has(flows.slowdown) ? figureOf(page.slowdownTexts(flows.slowdown), "Slowdowns.", "slowdown", factor, "flows") : null,
     ];
+  };
+
+  // Returns the distribution of a column of numbers, with its quantiles by nearest rank, or null where it has too few to draw.
+  page.distributionOf = function (cells) {
+    const all = cells.map((text) => ({ value: page.numberIn(text), text })).filter((one) => one.value !== null).sort((a, b) => a.value - b.value);
+    if (all.length < 10) return null;
+    const at = (share) => all[Math.ceil(share * all.length) - 1];
+    const points = Math.min(all.length, 100);
+    return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1),
+      cdf: Array.from({ length: points }, (_, index) => [at((index + 1) / points).value, (index + 1) / points]) };
+  };
+
+  // Makes the distributions of the job times, waiting times and slowdowns in the table of jobs.
+  page.jobFigures = function (jobs) {
+    return [["job time", page.timeText], ["queued", page.timeText], ["slowdown", factor]].map(([name, write]) => {
+      const column = jobs.columns.indexOf(name);
+      const one = column < 0 ? null : page.distributionOf(jobs.rows.map((row) => row[column]));
+      const noun = name === "queued" ? "time in the queue" : name;
+      return one && figureOf(one, `Distribution of the ${noun}.`, noun, write, "jobs");
+    });
   };
 
   page.flowSentence = function (flows) {

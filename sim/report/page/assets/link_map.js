@@ -79,7 +79,8 @@
   page.nodeNames = function (nodes, size) {
     const short = nodes.map((node) => Object.assign({}, node, { name: node.name.split("/").pop() }));
     const [full, brief] = [page.namedNodes(nodes, size), page.namedNodes(short, size)];
-    return new Map(nodes.map((node, at) => [at, full.has(at) ? node.name : brief.has(at) ? short[at].name : ""]).filter(([at, name]) => name && nodes[at].label !== false));
+    const nameOf = (node, at) => (full.has(at) ? node.name : brief.has(at) ? short[at].name : "");
+    return new Map(nodes.map((node, at) => [at, nameOf(node, at)]).filter(([at, name]) => name && nodes[at].label !== false));
   };
 
   function drawNodes(svg, map, size) {

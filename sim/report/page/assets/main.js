@@ -23,17 +23,28 @@
     }));
   }
 
+  // Returns a sentence on the faults: what a single one was, or the number of several.
+  page.faultSentence = function (faults) {
+    if (faults.rows.length > 1) return `The run had ${faults.rows.length.toLocaleString("en")} faults.`;
+    const [row] = faults.rows;
+    const cell = (name) => row[faults.columns.indexOf(name)] || "";
+    const hit = cell("iterations hit");
+    const until = /\d/.test(cell("until")) ? ` until ${cell("until")}` : "";
+    return `${cell("where")} ${cell("fault")} from ${cell("from")}${until}.` + (/\d/.test(hit) ? ` Iterations hit: ${hit}.` : "");
+  };
+
   // Returns the sentences that say in short what the sections below show, each with the id of its section.
   page.shortSentences = function (data) {
     const found = [];
     const add = (id, text) => found.push({ id, text });
     if (data.kind === "traffic" && data.flows) add("flows", page.flowSentence(data.flows));
-    for (const one of data.breakdowns || []) add("breakdown", ((data.breakdowns.length > 1) ? one.job + ": " : "") + page.breakdownSentence(one));
-    for (const one of data.paths || []) add("path", ((data.paths.length > 1) ? one.job + ": " : "") + page.pathSentence(one));
+    const addJobs = (id, all, write) => (all || []).slice(0, page.FIRST_JOBS)
+      .forEach((one) => add(id, (data.jobs ? one.job + ": " : "") + write(one)));
+    addJobs("breakdown", data.breakdowns, page.breakdownSentence);
+    addJobs("path", data.paths, page.pathSentence);
     if (data.links && data.links.tiers && data.links.tiers.length) add("links", page.tierSentence(data.links.tiers));
     if (data.kind !== "traffic" && data.flows) add("flows", page.flowSentence(data.flows));
-    const faults = data.faults ? data.faults.rows.length : 0;
-    if (faults) add("faults", `${page.plural(faults, "fault")} of links ${faults === 1 ? "was" : "were"} configured.`);
+    if (data.faults && data.faults.rows.length) add("faults", page.faultSentence(data.faults));
     return found;
   };
 
@@ -56,7 +67,7 @@
   }
 
   function scheduling(data) {
-    return data.scheduling.map((layer) => [element("h3", {}, layer.title), paragraphs(layer.text), tableIf(layer, layer.title)]);
+    return data.scheduling.map((layer) => [element("h3", {}, layer.title), list(layer.text || []), tableIf(layer, layer.title)]);
   }
 
   function memory(data) {
@@ -105,7 +116,7 @@
   function timelines(data) {
     return [element("p", {}, "Each row is a stream of a rank, and each box a task: L is its layer, mb its microbatch, " +
       "c its chunk of the model. " + page.timelineKeys),
-      data.timelines.map((one) => page.timelineFigure(one, marksOf(data)))];
+      page.firstFigures(data.timelines, page.FIRST_JOBS, (one) => page.timelineFigure(one, marksOf(data)), "timelines", {})];
   }
 
   const SECTIONS = [
@@ -113,11 +124,11 @@
     { id: "notes", title: "Notes", has: (d) => d.notes && d.notes.length, build: (d) => list(d.notes) },
     { id: "summary", title: "Results", has: (d) => d.headline && d.headline.length, build: summary },
     { id: "jobs", title: "Jobs", has: (d) => d.jobs && d.jobs.rows && d.jobs.rows.length,
-      build: (d) => [paragraphs(d.jobs.text), tableIf(d.jobs, "Jobs of the run")] },
+      build: (d) => [list(d.jobs.text || []), tableIf(d.jobs, "Jobs of the run"), element("div", { class: "grid" }, page.jobFigures(d.jobs))] },
     { id: "breakdown", title: "Where the time goes", has: (d) => d.breakdowns && d.breakdowns.length,
       build: (d) => [element("p", {}, "Exposed is communication that no computation of the same GPU hides. " +
         "Idle is neither computation nor communication."),
-        d.breakdowns.map(page.breakdownFigure)] },
+        page.breakdownFigures(d.breakdowns, d.jobs ? d.jobs.rows.length : 1)] },
     { id: "timeline", title: "Timeline", has: (d) => d.timelines && d.timelines.length, build: timelines },
     { id: "path", title: "Critical path", has: (d) => d.paths && d.paths.length,
       build: (d) => [element("p", {}, "The critical path is the chain of tasks and messages that determines when an " +
@@ -131,7 +142,7 @@
       build: (d) => tableIf(d.collectives, "Collectives by kind, ranks and size") },
     { id: "scheduling", title: "Scheduling", has: (d) => d.scheduling && d.scheduling.length, build: scheduling },
     { id: "faults", title: "Faults", has: (d) => d.faults && d.faults.rows.length,
-      build: (d) => tableIf(d.faults, "Faults of links, in order of time") },
+      build: (d) => tableIf(d.faults, "Faults of links and hosts, in order of time") },
     { id: "memory", title: "Memory", has: (d) => d.memory && d.memory.length, build: memory },
     { id: "hints", title: "What more could be shown", has: (d) => d.hints && d.hints.length, build: (d) => hints(d.hints) },
     { id: "repeat", title: "How to repeat the run", has: (d) => d.meta, build: repeat },

@@ -56,18 +56,9 @@
 
   function groupOf({ kind, list }, span, marks) {
     const most = Math.max(...list.map(page.largest));
-    const grid = page.element("div", { class: "grid" });
-    const add = (some) => {
-      grid.append(...some.map((series) => figureOf(series, span, most, marks)));
-      page.drawFigures(false);
-    };
-    add(list.slice(0, FIRST));
-    const more = list.length > FIRST && page.element("button", { type: "button", class: "control more", onclick: () => {
-      add(list.slice(FIRST));
-      more.remove();
-    } }, `Show the other ${list.length - FIRST} series`);
+    const figures = page.firstFigures(list, FIRST, (series) => figureOf(series, span, most, marks), "series", { class: "grid" });
     const text = list.length > FIRST ? `The ${FIRST} series with the largest values come first. ` : "";
-    return [page.element("h3", {}, TITLES[kind] || kind), page.element("p", {}, `${text}All charts of this kind have the same axes.`), grid, more];
+    return [page.element("h3", {}, TITLES[kind] || kind), page.element("p", {}, `${text}All charts of this kind have the same axes.`), figures];
   }
 
   page.sampleFigures = function (samples, marks) {
