@@ -57,6 +57,8 @@ TEST(AddingSwitches, HaveNamesOfSwitches) {
   EXPECT_THAT(with("leaf0, leaf2"), ThrowsMessage<ConfigError>(HasSubstr("test.yaml:2:72: ")));
   EXPECT_THAT(with("leaf2"), ThrowsMessage<ConfigError>(HasSubstr("no switch of the fabric 'leaf2'")));
   EXPECT_THAT(with("host0"), ThrowsMessage<ConfigError>(HasSubstr("no switch of the fabric 'host0'")));
+  EXPECT_THAT([] { adders("aggregation: true, aggregation_switches: leaf0"); },
+              ThrowsMessage<ConfigError>(HasSubstr("a list of names of switches is expected")));
   EXPECT_THAT(with("[leaf0]"), ThrowsMessage<ConfigError>(HasSubstr("aggregation_switches")));
 }
 
