@@ -38,8 +38,7 @@ struct alignas(32) Packet {
   // message.
   bool ack_request : 1;
   bool traced : 1;  // records a PacketTrace
-  // Data into or from an aggregation group, and of no meaning otherwise: the group has a pool of slots, so a
-  // lost packet is sent again.
+  // Only data into or from an aggregation group: it has a pool of slots, so a lost packet is sent again.
   bool repaired : 1;
 
   // Sets the packet's queue at all ports of a way without virtual channels.

@@ -128,7 +128,7 @@ void PortArbiter::on_aggregation(const Event& event) {
   Time latency = at.latency;
   if (at.members != 0) {
     if (at.adder != kNoIndex) latency += aggregations_.occupy(at.adder, k.bytes, loop_.now());
-    arrival = aggregations_.add_packet(entry, k.psn, k.message);
+    arrival = aggregations_.add_packet(entry, k.psn, k.bytes, k.message);
     if (arrival == Arrival::waits || arrival == Arrival::absorbed) return discard(packet);
   }
   back_pressure_.return_credit(from, k.ingress_queue, k.bytes);

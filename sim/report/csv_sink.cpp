@@ -33,7 +33,7 @@ bool StreamedCsv::open(SinkFiles& files, const RunView& run) {
 }
 
 void FinalCsv::finish(const FinishedRun& run, SinkFiles& files) {
-  files.open(file()).write(header() + "\n" + rows(run.results));
+  if (wanted(run.results)) files.open(file()).write(header() + "\n" + rows(run.results));
 }
 
 }  // namespace netsim

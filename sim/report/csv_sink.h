@@ -63,7 +63,7 @@ class StreamedCsv : public CsvSink {
   std::optional<CsvTable> table_;
 };
 
-// FinalCsv: a table that is written from the results at the end of the run.
+// FinalCsv: a table that is written from the results at the end of the run, if they have anything for it.
 class FinalCsv : public CsvSink {
  public:
   using CsvSink::CsvSink;
@@ -74,6 +74,7 @@ class FinalCsv : public CsvSink {
   void finish(const FinishedRun& run, SinkFiles& files) override;
 
  protected:
+  virtual bool wanted(const Results& /*results*/) const { return true; }
   // Returns all rows, with their line breaks.
   virtual std::string rows(const Results& results) const = 0;
 };

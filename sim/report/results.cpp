@@ -316,6 +316,17 @@ double utilisation(const LinkResult& link, Time simulated) {
   return end > 0 ? static_cast<double>(link.counters.busy) / static_cast<double>(end) : 0;
 }
 
+AggregatingSwitch all_aggregation(const Results& results) {
+  AggregatingSwitch all;
+  for (const AggregationResult& one : results.aggregation) {
+    all.counters += one.use.counters;
+    all.memory = std::max(all.memory, one.use.memory);
+    all.trees = std::max(all.trees, one.use.trees);
+    all.waited += one.use.waited;
+  }
+  return all;
+}
+
 bool only_traffic(const Results& results) {
   return std::none_of(results.jobs.begin(), results.jobs.end(),
                       [](const JobResult& job) { return job.computes; });

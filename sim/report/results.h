@@ -177,6 +177,12 @@ struct LinkResult {
   std::uint32_t tier = 0;  // index in Results::link_tiers
 };
 
+// AggregationResult: a switch that has added up packets.
+struct AggregationResult {
+  std::string name;  // "leaf0"
+  AggregatingSwitch use;
+};
+
 // FlowTimes: flow completion times. A quantile is nearest-rank: the smallest time that at least a share q of
 // the flows do not exceed. With many flows it is up to 0.1 % larger (quantiles.h).
 struct FlowTimes {
@@ -261,7 +267,8 @@ struct Results {
   std::vector<LinkResult> links;          // by port id; empty for `network: ideal`
   // The names of the tiers of links, such as "tier 0 -> tier 1", from hosts upward.
   std::vector<std::string> link_tiers;
-  std::vector<FaultyPart> faults;  // links by port, then hosts; empty if nothing has a fault
+  std::vector<AggregationResult> aggregation;  // by node; empty if no switch added up packets
+  std::vector<FaultyPart> faults;              // links by port, then hosts; empty if nothing has a fault
   std::vector<std::string> notes;
   double wall_seconds = 0;  // duration of the run itself; not part of the results
 };
@@ -285,6 +292,9 @@ std::string out_of(std::uint64_t done, std::optional<std::uint64_t> all);
 // Returns the share of the run, 0 to 1, in which the link was transmitting. The run lasts until `simulated`.
 // A link that still had acknowledgements or retransmissions to send then counts until it had sent them.
 double utilisation(const LinkResult& link, Time simulated);
+
+// Returns the sums of all switches that add up, and the largest memory and number of trees of any of them.
+AggregatingSwitch all_aggregation(const Results& results);
 
 // Returns whether no job computes, so that the run is only traffic.
 bool only_traffic(const Results& results);

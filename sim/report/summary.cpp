@@ -24,9 +24,8 @@ Json fingerprint_json(const Fingerprints& prints) {
 
 Json hops_json(const HopCounts& hops) {
   Json json = {{"total", std::accumulate(hops.begin(), hops.end(), std::uint64_t{0})}};
-  for (int kind = 0; kind < kLinkKinds; ++kind) {
+  for (int kind = 0; kind < kLinkKinds; ++kind)
     json[to_string(static_cast<LinkKind>(kind))] = hops[static_cast<std::size_t>(kind)];
-  }
   return json;
 }
 
@@ -158,12 +157,25 @@ Json splits_json(const SplitSummary& splits) {
           {"own_bytes", splits.own},     {"nvlink_bytes", splits.nvlink}, {"pcie_bytes", splits.pcie}};
 }
 
+Json aggregation_json(const Results& results) {
+  const AggregatingSwitch all = all_aggregation(results);
+  const AggregationCounters& c = all.counters;
+  return {{"switches", results.aggregation.size()},
+          {"packets", c.packets},
+          {"bytes", c.bytes},
+          {"sums", c.sums},
+          {"repeated", c.repeated},
+          {"discarded", c.discarded},
+          {"memory_bytes", all.memory},
+          {"trees", all.trees},
+          {"messages_waited", all.waited}};
+}
+
 Json job_json(const JobResult& job) {
   const JobSummary summary = summarise(job);
   Json exposed;
-  for (const Stream stream : kCommunicationStreams) {
+  for (const Stream stream : kCommunicationStreams)
     exposed[to_string(stream)] = summary.exposed_by_s[static_cast<std::size_t>(stream)];
-  }
   return {{"name", job.name},
           {"ranks", job.gpu_count()},
           {"done", job.done},
@@ -337,6 +349,7 @@ std::string summary_json(const Results& results) {
   if (!results.flow_scheduling.scheduler.empty())
     json["scheduling"]["flows"] = flow_scheduling_json(results.flow_scheduling);
   if (!results.splits.splitter.empty()) json["scheduling"]["splits"] = splits_json(results.splits);
+  if (!results.aggregation.empty()) json["aggregation"] = aggregation_json(results);
   if (!results.faults.empty()) json["faults"] = faults_json(results);
   if (!results.waiting.empty()) json["waiting"] = results.waiting;
   return text_of(json);

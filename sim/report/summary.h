@@ -17,9 +17,9 @@
 namespace netsim {
 
 // Returns summary.json, the part of the results that scripts rely on. All keys are always present but those
-// of what the run does not have (`faults`, `scheduling`, `waiting`). jct_s, iteration_time_s and
-// tflops_per_gpu are null if a job did not get that far. The same run gives the same bytes: nothing depends
-// on the machine.
+// of what the run does not have (`aggregation`, `faults`, `scheduling`, `waiting`). jct_s, iteration_time_s
+// and tflops_per_gpu are null if a job did not get that far. The same run gives the same bytes: nothing
+// depends on the machine.
 std::string summary_json(const Results& results);
 
 // Returns the results of --dry-run. Minutes, memory and calibration depend on this machine.

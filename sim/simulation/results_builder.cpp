@@ -306,6 +306,8 @@ void add_network(const RunParts& run, Results& results) {
     results.links.push_back(
         {graph.port_name(port), link.kind, link.rate, run.packets->port_counters(port), tiers.of_port[port]});
   }
+  for (const AggregatingSwitch& one : run.packets->aggregating_switches())
+    results.aggregation.push_back({graph.node(one.node).name, one});
   results.faults = faulty_links(run.packets->fault_schedule(), graph, results.links);
   results.fingerprints.packets = run.packets->packets_fingerprint();
   results.fingerprints.events = run.packets->events_fingerprint();

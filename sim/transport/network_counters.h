@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sim/core/units.h"
+#include "sim/network/aggregation/aggregation_counters.h"
 #include "sim/network/counters.h"
 #include "sim/topology/graph.h"
 
@@ -32,6 +33,15 @@ struct NetworkCounters {
   Bytes bytes_cancelled = 0;  // payload accepted by send() that cancel() took back, scale-out
   Bytes max_queue = 0;        // largest number of bytes that waited at a port of a switch
   Bytes max_host_queue = 0;   // the same for a port of a NIC, a GPU or another part of a host
+};
+
+// AggregatingSwitch: what a switch has added up, and what aggregation trees took of it.
+struct AggregatingSwitch {
+  NodeId node = kNoId;
+  AggregationCounters counters;
+  Bytes memory = 0;          // largest memory of all trees together; NVSwitches have no trees
+  std::uint32_t trees = 0;   // largest number of trees at once
+  std::uint64_t waited = 0;  // messages that waited because the switch had no memory for their tree
 };
 
 // NetworkCounterInfo: the description of one counter, apart from packet_hops.

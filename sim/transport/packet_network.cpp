@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "sim/topology/fabric_sections.h"
@@ -48,7 +49,7 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
               fabric_scopes(state_, parameters_)),
       flows_(engine, state_, connections_, std::move(observer)) {
   state_.tagged = fabric_.has_tags();
-  state_.selective = state_.selective || aggregates();
+  state_.selective = state_.selective || netsim::aggregates(cluster_, fabric_);
   for (const Gpu& gpu : cluster.gpus) state_.set_of_gpu.push_back(partition.set_of(gpu.node));
   for (const FabricTransport& transport : state_.transports) {
     if (transport.needs.telemetry) fabric_.enable_telemetry();
@@ -222,6 +223,19 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
   if (!data.empty()) return data;
   return tell(fabric_.ports_of_hops(state_.receivers[id].back_path - 1), receiver.nic, sender.nic,
               "its ACKs'");
+}
+
+std::vector<AggregatingSwitch> PacketNetworkImpl::aggregating_switches() const {
+  std::map<NodeId, AggregatingSwitch> by_node;
+  for (const auto& shard : shards_) shard->aggregations().add_to(by_node);
+  std::vector<AggregatingSwitch> switches;
+  switches.reserve(by_node.size());
+  for (auto& [node, one] : by_node) {
+    if (one.counters.packets == 0 && one.waited == 0) continue;
+    one.node = node;
+    switches.push_back(one);
+  }
+  return switches;
 }
 
 std::vector<std::string> PacketNetworkImpl::notes() const {

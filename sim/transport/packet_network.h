@@ -110,6 +110,8 @@ class PacketNetwork : public Endpoint {
   virtual CircuitControl* circuits() = 0;
 
   virtual NetworkCounters counters() const = 0;
+  // Returns the switches that have added up packets or refused a tree, in order of their nodes.
+  virtual std::vector<AggregatingSwitch> aggregating_switches() const { return {}; }
   virtual PortCounters port_counters(PortId port) const = 0;
   // Returns the bytes that wait at a port now, as buffers count them.
   virtual Bytes queued(PortId port) const = 0;

@@ -118,6 +118,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   std::size_t path_steps() const override { return fabric_.path_steps(); }
   std::vector<std::string> waiting(std::size_t limit) const override;
   std::vector<std::string> notes() const override;
+  std::vector<AggregatingSwitch> aggregating_switches() const override;
 
  private:
   class Circuits final : public CircuitControl {

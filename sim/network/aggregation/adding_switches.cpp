@@ -10,6 +10,7 @@ namespace {
 
 // Returns whether the list holds the name. Each entry must be one of `names`.
 bool lists_switch(const ConfigNode& list, const std::string& name, const std::vector<std::string>& names) {
+  if (!list.is_sequence()) list.fail("a list of names of switches is expected: [leaf0, spine0]");
   bool found = false;
   for (const ConfigNode& entry : list.items()) {
     const std::string given = read_text(entry);

@@ -23,25 +23,37 @@ std::uint32_t SwitchAggregations::add(At at) {
   return first;
 }
 
-SlotPool::Arrival SwitchAggregations::add_packet(Entry entry, std::uint32_t psn, std::uint32_t& value) {
+SlotPool::Arrival SwitchAggregations::add_packet(Entry entry, std::uint32_t psn, Bytes bytes,
+                                                 std::uint32_t& value) {
+  using Arrival = SlotPool::Arrival;
   AggregationGroup& aggregation = aggregations_[entry.aggregation];
-  if (aggregation.pool.empty())
-    return completes(aggregation, entry.member) ? SlotPool::Arrival::completes : SlotPool::Arrival::waits;
-  const SlotPool::Arrival arrival = aggregation.pool.front().add(entry.member, psn, value);
-  ++counters_.packets[static_cast<std::size_t>(arrival)];
+  const Arrival arrival = !aggregation.pool.empty() ? aggregation.pool.front().add(entry.member, psn, value)
+                          : completes(aggregation, entry.member) ? Arrival::completes
+                                                                 : Arrival::waits;
+  if (aggregation.at.adder == kNoIndex) return arrival;
+  AggregationCounters& counters = adders_[aggregation.at.adder].counters;
+  counters.repeated += arrival == Arrival::repeats ? 1 : 0;
+  counters.discarded += arrival == Arrival::absorbed ? 1 : 0;
+  if (arrival == Arrival::repeats || arrival == Arrival::absorbed) return arrival;
+  ++counters.packets;
+  counters.bytes += bytes;
+  counters.sums += arrival == Arrival::completes ? 1 : 0;
   return arrival;
 }
 
 std::uint32_t SwitchAggregations::adder_of(NodeId node, BitRate rate) {
-  const auto found =
-      std::find_if(adders_.begin(), adders_.end(), [&](const Adder& adder) { return adder.node == node; });
-  const auto index = static_cast<std::uint32_t>(found - adders_.begin());
-  if (found == adders_.end()) adders_.push_back({node, rate, 0});
+  if (adder_of_node_.size() <= node) adder_of_node_.resize(node + 1, kNoIndex);
+  std::uint32_t& index = adder_of_node_[node];
+  if (index == kNoIndex) {
+    index = static_cast<std::uint32_t>(adders_.size());
+    adders_.push_back({.node = node, .rate = rate, .free_at = 0, .counters = {}});
+  }
   return index;
 }
 
 Time SwitchAggregations::occupy(std::uint32_t number, Bytes bytes, Time now) {
   Adder& adder = adders_[number];
+  if (adder.rate == 0) return 0;
   adder.free_at = std::max(adder.free_at, now) + transmission_time(bytes, adder.rate);
   return adder.free_at - now;
 }

@@ -24,13 +24,12 @@
 // sum upward instead.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "sim/core/index.h"
 #include "sim/core/units.h"
+#include "sim/network/aggregation/aggregation_counters.h"
 #include "sim/network/aggregation/slot_pool.h"
 #include "sim/topology/graph.h"
 
@@ -59,12 +58,14 @@ class SwitchAggregations {
     Time latency = 0;
     std::uint32_t open = 0;
     std::uint32_t slots = 0;         // slots of its pool; 0: it has none
-    std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: adding takes no time
+    std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: it passes packets on unchanged
   };
-  // Counts the packets that groups with pools have handled, by SlotPool::Arrival.
-  struct Counters {
-    std::array<std::uint64_t, 4> packets{};
-    std::uint64_t of(SlotPool::Arrival arrival) const { return packets[static_cast<std::size_t>(arrival)]; }
+  // The part of a switch that adds up, which all its groups share.
+  struct Adder {
+    NodeId node = kNoId;
+    BitRate rate = 0;  // 0: adding takes no time
+    Time free_at = 0;
+    AggregationCounters counters;
   };
   // A member of an aggregation group, as the events of its packets name it.
   struct Entry {
@@ -78,14 +79,15 @@ class SwitchAggregations {
   Entry entry(std::uint32_t index) const { return entries_[index]; }
   const At& at(Entry entry) const { return aggregations_[entry.aggregation].at; }
   // Adds a packet of the member to an aggregation group that sums. With a pool `value` is replaced as by
-  // SlotPool::add().
-  SlotPool::Arrival add_packet(Entry entry, std::uint32_t psn, std::uint32_t& value);
-  // Returns the index of the adder that a switch's groups share, making it at its first use. It adds `rate`
-  // bits of packets in a second, one packet after the other.
+  // SlotPool::add(). `bytes` is the size of the packet.
+  SlotPool::Arrival add_packet(Entry entry, std::uint32_t psn, Bytes bytes, std::uint32_t& value);
+  // Returns the index of a switch's adder, making it at its first use. It adds `rate` bits of packets in a
+  // second, one packet after the other.
   std::uint32_t adder_of(NodeId node, BitRate rate);
   // Occupies an adder with a packet of so many bytes that arrives now. Returns the time until it is added.
   Time occupy(std::uint32_t adder, Bytes bytes, Time now);
-  const Counters& counters() const { return counters_; }
+  // By index, in order of first use.
+  const std::vector<Adder>& adders() const { return adders_; }
 
  private:
   struct AggregationGroup {
@@ -96,18 +98,13 @@ class SwitchAggregations {
     std::uint32_t first = 0;     // the oldest open sum
     std::vector<SlotPool> pool;  // one or none
   };
-  struct Adder {
-    NodeId node = kNoId;
-    BitRate rate = 0;
-    Time free_at = 0;
-  };
   static bool completes(AggregationGroup& aggregation, std::uint32_t member);
   static void make_room(AggregationGroup& aggregation);
 
   std::vector<AggregationGroup> aggregations_;
   std::vector<Entry> entries_;
   std::vector<Adder> adders_;
-  Counters counters_;
+  std::vector<std::uint32_t> adder_of_node_;  // kNoIndex: it has none
 };
 
 }  // namespace netsim

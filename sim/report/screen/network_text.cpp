@@ -116,6 +116,20 @@ std::string splits_text(const SplitSummary& s) {
                      s.splitter, s.split, s.messages, bytes(s.own), bytes(s.nvlink), bytes(s.pcie));
 }
 
+std::string aggregation_text(const Results& results) {
+  const auto bytes = [](Bytes value) { return human_bytes(static_cast<double>(value)); };
+  const AggregatingSwitch all = all_aggregation(results);
+  const std::size_t switches = results.aggregation.size();
+  std::string text =
+      fmt::format("{} switch{} added up {} packets ({}) to {} sums", switches, switches == 1 ? "" : "es",
+                  all.counters.packets, bytes(all.counters.bytes), all.counters.sums);
+  if (const std::uint64_t again = all.counters.repeated + all.counters.discarded; again > 0)
+    text += fmt::format("; {} packets came again", again);
+  if (all.memory > 0) text += fmt::format("; at most {} of memory of a switch", bytes(all.memory));
+  if (all.waited > 0) text += fmt::format("; {} messages waited for memory", all.waited);
+  return text;
+}
+
 void network(Text out, const Results& results, std::size_t width) {
   if (!results.packet_network) return;
   fmt::format_to(out, "\n");
@@ -125,6 +139,7 @@ void network(Text out, const Results& results, std::size_t width) {
   if (results.slowdowns.count > 0) labelled(out, "slowdown", slowdown_text(results.slowdowns), width);
   labelled(out, "queues", queues_text(results), width);
   labelled(out, "network", counters_text(results), width);
+  if (!results.aggregation.empty()) labelled(out, "aggregation", aggregation_text(results), width);
   if (!results.flow_scheduling.scheduler.empty())
     labelled(out, "scheduling", flow_scheduling_text(results.flow_scheduling), width);
   if (!results.splits.splitter.empty()) labelled(out, "splits", splits_text(results.splits), width);

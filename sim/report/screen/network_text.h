@@ -25,6 +25,8 @@ std::string queues_text(const Results& results);
 std::string counters_text(const Results& results);
 // Returns what the flow scheduler did.
 std::string flow_scheduling_text(const FlowSchedulingSummary& scheduling);
+// Returns what switches added up.
+std::string aggregation_text(const Results& results);
 // Returns what the flow splitter did.
 std::string splits_text(const SplitSummary& splits);
 // Returns how many flows are done, and the payload by time. Bytes count when their flow is complete.

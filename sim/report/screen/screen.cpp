@@ -36,6 +36,7 @@ void traffic(Text out, const Results& results, std::size_t width) {
   if (results.simulated > 0) line("throughput", throughput_text(results));
   line("queues", queues_text(results));
   line("network", counters_text(results));
+  if (!results.aggregation.empty()) line("aggregation", aggregation_text(results));
   if (!results.flow_scheduling.scheduler.empty())
     line("scheduling", flow_scheduling_text(results.flow_scheduling));
   if (!results.splits.splitter.empty()) line("splits", splits_text(results.splits));

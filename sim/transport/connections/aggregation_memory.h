@@ -23,6 +23,7 @@ class AggregationMemory {
   struct Use {
     Bytes bytes = 0, most = 0;
     std::uint32_t trees = 0, most_trees = 0;
+    std::uint64_t waited = 0;  // messages that waited for memory of this switch
   };
 
   // Returns whether a switch with these parameters has room for the share.
@@ -41,6 +42,7 @@ class AggregationMemory {
     use.bytes -= share.bytes;
     --use.trees;
   }
+  void count_waiting(NodeId node) { ++uses_[node].waited; }
   Use of(NodeId node) const {
     const auto found = uses_.find(node);
     return found == uses_.end() ? Use{} : found->second;

@@ -116,8 +116,13 @@ void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t
 void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t number) {
   const SwitchAggregation& aggregation = group(sessions_[session].key);
   const Cluster& cluster = state_.cluster;
-  const std::uint32_t entry = fabric_.aggregations().add(
-      {.members = static_cast<std::uint32_t>(aggregation.members.size()), .branches = {}});
+  SwitchAggregations& switches = fabric_.aggregations();
+  const auto members = static_cast<std::uint32_t>(aggregation.members.size());
+  const PortId up = port_into_aggregation(state_.cluster, aggregation.head, aggregation);
+  SwitchAggregations::At at;
+  at.members = members;
+  if (members > 1) at.adder = switches.adder_of(state_.cluster.graph.port(up).peer_node, 0);
+  const std::uint32_t entry = switches.add(std::move(at));
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
     const std::uint32_t in = new_pair(session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
     connections_.set_aggregation_path(
@@ -133,14 +138,23 @@ void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t
 
 std::vector<std::string> AggregationSessions::notes() const {
   std::vector<std::string> notes;
-  const SwitchAggregations::Counters& counters = fabric_.aggregations().counters();
-  const std::uint64_t early = counters.of(SlotPool::Arrival::absorbed);
-  const std::uint64_t answered = counters.of(SlotPool::Arrival::repeats);
-  if (early + answered > 0) {
+  AggregationCounters sum;
+  for (const SwitchAggregations::Adder& adder : fabric_.aggregations().adders()) sum += adder.counters;
+  if (sum.discarded + sum.repeated > 0) {
     notes.push_back(fmt::format(
-        "switches added up {} sums in pools of slots; {} packets came again: {} of them got a sum that was "
+        "switches added up {} sums; {} packets came again to pools of slots: {} of them got a sum that was "
         "complete, and {} waited for other workers (the algorithm's timeout)",
-        counters.of(SlotPool::Arrival::completes), early + answered, answered, early));
+        sum.sums, sum.discarded + sum.repeated, sum.repeated, sum.discarded));
+  }
+  if (pool_has_payload_) {
+    notes.emplace_back(
+        "network.switch.aggregation_payload has no effect on trees with a pool of slots: the size of their "
+        "packets is the algorithm's (switchml: payload)");
+  }
+  if (pool_has_outstanding_) {
+    notes.emplace_back(
+        "network.switch.aggregation_outstanding has no effect on trees with a pool of slots: a worker has as "
+        "many packets in flight as the pool has slots (switchml: slots)");
   }
   if (waited_ > 0) {
     notes.push_back(fmt::format(
@@ -159,6 +173,17 @@ std::vector<std::string> AggregationSessions::notes() const {
   return notes;
 }
 
+void AggregationSessions::add_to(std::map<NodeId, AggregatingSwitch>& switches) const {
+  for (const SwitchAggregations::Adder& adder : fabric_.aggregations().adders())
+    switches[adder.node].counters += adder.counters;
+  for (const auto& [node, use] : memory_.uses()) {
+    AggregatingSwitch& one = switches[node];
+    one.memory = use.most;
+    one.trees = use.most_trees;
+    one.waited = use.waited;
+  }
+}
+
 // ---- Messages
 
 AggregationSessions::Key AggregationSessions::key_of(const Message& message) {
@@ -170,25 +195,28 @@ AggregationSessions::Key AggregationSessions::key_of(const Message& message) {
 
 MessageHandle AggregationSessions::send(const SendRequest& request) {
   const Key key = key_of(request.message);
-  const bool behind = std::any_of(waiting_.begin(), waiting_.end(),
-                                  [&](const SendRequest& before) { return key_of(before.message) == key; });
-  const std::uint32_t session = behind ? kNone : session_of(key);
+  const auto before = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
+    return key_of(waiting.request.message) == key;
+  });
+  const std::uint32_t session = before != waiting_.end() ? kNone : session_of(key);
   if (session != kNone) return send(sessions_[session], request);
+  const NodeId node = before != waiting_.end() ? before->node : lacking_;
   ++waited_;
-  waiting_.push_back(request);
+  memory_.count_waiting(node);
+  waiting_.push_back({request, node});
   return {};
 }
 
 // Sends the messages that waited for memory and have it now, in order of send().
 void AggregationSessions::send_waiting() {
-  std::deque<SendRequest> waiting;
+  std::deque<Waiting> waiting;
   waiting.swap(waiting_);
-  for (const SendRequest& request : waiting) {
-    const std::uint32_t session = session_of(key_of(request.message));
+  for (const Waiting& one : waiting) {
+    const std::uint32_t session = session_of(key_of(one.request.message));
     if (session == kNone) {
-      waiting_.push_back(request);
+      waiting_.push_back({one.request, lacking_});
     } else {
-      send(sessions_[session], request);
+      send(sessions_[session], one.request);
     }
   }
 }

@@ -33,6 +33,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <span>
 #include <string>
 #include <tuple>
@@ -77,6 +78,8 @@ class AggregationSessions {
   std::size_t waiting() const { return waiting_.size(); }
   // Returns notes for the user: packets that came again at pools of slots, and memory where it is limited.
   std::vector<std::string> notes() const;
+  // Adds this logical process's part to the switches that add up.
+  void add_to(std::map<NodeId, AggregatingSwitch>& switches) const;
 
  private:
   // Key of messages that share a session.
@@ -198,9 +201,16 @@ class AggregationSessions {
   std::unordered_map<std::uint32_t, std::uint32_t> sessions_of_head_;  // number of sessions of each head
   std::uint32_t trees_ = 0;                                            // number of trees created so far
   AggregationMemory memory_;
-  // Messages for which switches lack memory, in order of send(), and how many there were so far.
-  std::deque<SendRequest> waiting_;
-  std::uint64_t waited_ = 0;
+  // A message for whose tree a switch lacks memory.
+  struct Waiting {
+    SendRequest request;
+    NodeId node = kNoId;  // that switch
+  };
+  std::deque<Waiting> waiting_;  // in order of send()
+  std::uint64_t waited_ = 0;     // number of such messages so far
+  NodeId lacking_ = kNoId;       // switch that lacked memory for the tree that was refused last
+  // Keys of pools' switches that are given and act on other trees only.
+  bool pool_has_payload_ = false, pool_has_outstanding_ = false;
 };
 
 }  // namespace netsim

@@ -89,6 +89,8 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
   if (pool.slots != 0) window = pool.slots;
   const TreeRules of_tree{window, pool.slots, pair.combining.piece};
   if (!take_memory(session, tree, of_tree)) return false;
+  pool_has_payload_ = pool_has_payload_ || (pool.slots != 0 && rules.aggregation_payload != 0);
+  pool_has_outstanding_ = pool_has_outstanding_ || (pool.slots != 0 && rules.aggregation_outstanding != 0);
   session.header = std::max(pair.header, 1U);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     pair.window = session.gives[i] != 0 ? window : UINT32_MAX;
@@ -133,7 +135,9 @@ bool AggregationSessions::take_memory(Session& session, const AggregationTree& t
           state_.cluster.graph.node(share.node).name, bytes, limits.aggregation_memory));
     }
     while (!memory_.fits(share, limits)) {
-      if (!free_memory(share.node)) return false;
+      if (free_memory(share.node)) continue;
+      lacking_ = share.node;
+      return false;
     }
   }
   for (const AggregationMemory::Share& share : shares) memory_.take(share);
@@ -225,8 +229,7 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
   up.latency = adds ? of_switch.aggregation_latency : 0;
   up.open = rules.open;
   up.slots = rules.slots;
-  if (adds && of_switch.aggregation_rate != 0)
-    up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
+  if (adds) up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
   if (one.up == kNoId) {
     up.branches = std::move(down.branches);
   } else {

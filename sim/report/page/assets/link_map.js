@@ -154,9 +154,11 @@
     const used = tiers.filter((tier) => tier.maximum > 0);
     if (!used.length) return "No link carried packets.";
     const most = used.reduce((best, tier) => (tier.mean > best.mean ? tier : best));
+    const fullest = used.reduce((best, tier) => (tier.maximum > best.maximum ? tier : best));
+    const link = fullest === most ? "" : ` The busiest link is ${fullest.busiest}, in use for ${fullest.maximum_text}.`;
     const queue = tiers.reduce((best, tier) => (tier.queue_bytes > best.queue_bytes ? tier : best));
     const waited = queue.queue_bytes > 0 ? ` The longest queue was ${queue.queue_text} at ${queue.queue_where}.` : "";
-    return `The busiest tier is ${most.tier}, in use for ${most.mean_text} of the run in the mean and ${most.maximum_text} at most.${waited}`;
+    return `The busiest tier is ${most.tier}, in use for ${most.mean_text} of the run in the mean and ${most.maximum_text} at most.${link}${waited}`;
   };
 
   page.tierTable = function (tiers) {

@@ -1,0 +1,28 @@
+// AggregationCounters: what a switch has added up, all aggregation groups together.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/units.h"
+
+namespace netsim {
+
+struct AggregationCounters {
+  std::uint64_t packets = 0;  // packets that were added to a sum
+  Bytes bytes = 0;            // bytes of these packets, headers included
+  std::uint64_t sums = 0;     // sums that became complete
+  // Packets that came again to a pool of slots, and were not added. `repeated`: their sum was complete, and
+  // is sent again. `discarded`: it still waited for other members.
+  std::uint64_t repeated = 0, discarded = 0;
+
+  AggregationCounters& operator+=(const AggregationCounters& other) {
+    packets += other.packets;
+    bytes += other.bytes;
+    sums += other.sums;
+    repeated += other.repeated;
+    discarded += other.discarded;
+    return *this;
+  }
+};
+
+}  // namespace netsim
