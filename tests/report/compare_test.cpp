@@ -140,6 +140,28 @@ TEST(CompareRuns, SaysWhereTheTimeWent) {
   EXPECT_THAT(screen, HasSubstr("+2.00 ms"));
 }
 
+TEST(CompareRuns, CountsTheParametersOfOneKind) {
+  StoredRun a = run_of(3, "1"), b = run_of(3, "1");
+  a.settings = {{"cc.kind", "dcqcn"}, {"cc.g", "1"}, {"cc.timer", "null"}, {"cc.rate", "1"}, {"mtu", "1"}};
+  b.settings = {{"cc.kind", "hpcc"}, {"cc.eta", "1"}, {"cc.rate", "2"}};
+  const RunComparison comparison = compare_runs(a, b);
+  EXPECT_THAT(comparison.settings, SizeIs(6));  // files have all
+  const std::string screen = render_comparison(comparison, 200);
+  EXPECT_THAT(screen, HasSubstr("  cc.kind: dcqcn -> hpcc (3 parameters of one kind only; "));
+  EXPECT_THAT(screen, HasSubstr("  cc.rate: 1 -> 2\n"));
+  EXPECT_THAT(screen, HasSubstr("  mtu: 1 -> (none)\n"));
+  EXPECT_THAT(screen, Not(HasSubstr("cc.eta")));
+}
+
+TEST(CompareRuns, ShowsNoIterationsOfTraffic) {
+  StoredRun a = run_of(3, "1"), b = run_of(5, "2");
+  EXPECT_THAT(render_comparison(compare_runs(a, b)), HasSubstr("iteration, mean"));
+  for (StoredRun* run : {&a, &b}) run->jobs.front().parts = {{"compute", 0}, {"exposed dp", 0.01}};
+  const std::string screen = render_comparison(compare_runs(a, b));
+  EXPECT_THAT(screen, HasSubstr("\n  time  10.0 ms"));
+  for (const char* word : {"JCT", "iteration", "exposed"}) EXPECT_THAT(screen, Not(HasSubstr(word)));
+}
+
 TEST(CompareRuns, NotesOtherVersionsAndRunsThatDidNotEnd) {
   StoredRun a = run_of(3, "1"), b = run_of(3, "1");
   b.commit = "abc";
@@ -345,6 +367,10 @@ TEST(CompareCommand, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({"compare", "a", "b", "--quiet=no"}), HasSubstr("--quiet takes no value"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--out", "x", "--out", "y"}),
               HasSubstr("--out is given more than once"));
+  EXPECT_TRUE(parse_comparison({"compare", "--help"}).help);
+  EXPECT_THAT(comparison_help(80), HasSubstr("\n  --significance P "));
+  EXPECT_THAT(comparison_help(80), Not(HasSubstr(" \n")));
+  expect_80_columns(comparison_help(80));
   const CompareOptions options = parse_comparison({"compare", "--json=-", "a", "--significance", "1 %", "b"});
   EXPECT_EQ(options.a + options.b + options.json, "ab-");
   EXPECT_DOUBLE_EQ(options.significance, 0.01);
