@@ -87,6 +87,33 @@ TEST(CompareSettings, NamesWhatOneSideLacks) {
   EXPECT_FALSE(changes[2].a);
 }
 
+// Returns the settings of a manifest with this configuration.
+Settings settings_with(const std::string& configuration) {
+  const std::string path =
+      (std::filesystem::path(::testing::TempDir()) / "netsim_compare_names.json").string();
+  std::ofstream(path) << json{{"configuration", configuration},
+                              {"seed", 1},
+                              {"until_s", nullptr},
+                              {"plugins", json::array()},
+                              {"inputs", json::array()},
+                              {"command", "netsim"}};
+  Settings settings = manifest_settings(read_json(path));
+  std::filesystem::remove(path);
+  return settings;
+}
+
+TEST(CompareSettings, MatchItemsOfListsByTheirNames) {
+  const Settings a = settings_with("jobs: [{name: a, x: 1}]\n"),
+                 b = settings_with("jobs: [{name: b, x: 2}, {name: a, x: 1}]\n");
+  std::vector<std::string> names;
+  for (const SettingChange& each : setting_changes(a, b)) names.push_back(each.name);
+  EXPECT_THAT(names, ElementsAre("jobs", "jobs.b.name", "jobs.b.x"));
+  EXPECT_EQ(b.at("jobs"), "b, a");
+  // Names that are missing or repeated do not tell items apart.
+  EXPECT_EQ(settings_with("l: [{name: a}, {x: 1}]\n").count("l.1.x"), 1U);
+  EXPECT_EQ(settings_with("l: [{name: a}, {name: a}]\n").count("l.1.name"), 1U);
+}
+
 TEST(CompareFigures, AreNotableAboveOnePercent) {
   EXPECT_FALSE((Difference{"x", 100, 101}).is_notable());
   EXPECT_TRUE((Difference{"x", 100, 101.1}).is_notable());
