@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "sim/compute/compute_model.h"
+#include "sim/core/config_entries.h"
 #include "sim/core/csv.h"
 #include "sim/core/output.h"
 #include "sim/core/recognise.h"
@@ -175,7 +176,7 @@ const Registration<ComputeModel> kMeasured{
     "looks kernels up in a table of measured times, with another model for kernels that are not there",
     measured_parameters(),
     [](const MeasuredParameters& p, const ConfigNode& where) -> std::unique_ptr<ComputeModel> {
-      const std::string path = find_input_file(p.file, where.place().file);
+      const std::string path = find_input_file(p.file, entry_or_self(where, "file").place());
       std::unique_ptr<ComputeModel> otherwise;
       if (!p.otherwise.is_null()) otherwise = Registry<ComputeModel>::instance().create(p.otherwise, "");
       return std::make_unique<Measured>(path, read_rows(path), std::move(otherwise));

@@ -166,15 +166,24 @@ void add_nested_kinds(const ParameterTable& table, std::vector<std::string>& kin
   }
 }
 
-// Returns the keys of all components of a kind, a paragraph for each component that has any.
+// Returns the keys of all components of a kind, in a paragraph for all components that have the same keys.
 std::string keys_of_kind(const std::string& kind, std::size_t width) {
-  std::string text;
+  std::vector<std::pair<std::string, std::string>> paragraphs;  // components, keys
   for (const ComponentInfo* info : Catalogue::instance().all()) {
     if (info->kind != kind || !info->has_map() || info->parameters.empty()) continue;
     std::string names;
     add_key_names(info->parameters, "", names);
-    text += "  " + wrapped(kind + "." + info->name + ": " + names, 2, 6, width) + "\n";
+    const auto known = std::find_if(paragraphs.begin(), paragraphs.end(),
+                                    [&](const auto& of) { return of.second == names; });
+    if (known == paragraphs.end()) {
+      paragraphs.emplace_back(kind + "." + info->name, names);
+    } else {
+      append_item(known->first, info->name);
+    }
   }
+  std::string text;
+  for (const auto& [components, names] : paragraphs)
+    text += "  " + wrapped(components + ": " + names, 2, 6, width) + "\n";
   return text;
 }
 

@@ -91,9 +91,9 @@ ConfigNode load_config(const std::string& path);
 // Reads a string; `name` stands for the file in messages.
 ConfigNode parse_config(const std::string& text, const std::string& name);
 // Applies one "dotted.path=value", where the value is a YAML scalar or flow collection. Path components that
-// are numbers index sequences. The place of an overlaid value is "--set". Throws ConfigError for a malformed
-// assignment.
-void overlay_config(ConfigNode& root, const std::string& assignment);
+// are numbers index sequences. The place of an overlaid value is "--set" with the path in `within`, which is
+// "workload" for descriptions of workloads. Throws ConfigError for a malformed assignment.
+void overlay_config(ConfigNode& root, const std::string& assignment, const std::string& within = "");
 // Returns the tree as YAML text, for the manifest and --print-config.
 std::string to_yaml(const ConfigNode& node);
 

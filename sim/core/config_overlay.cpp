@@ -13,7 +13,9 @@ namespace netsim {
 // ConfigOverlay: one assignment with its path and value.
 class ConfigOverlay {
  public:
-  explicit ConfigOverlay(const std::string& assignment) : assignment_(assignment) {
+  // `within` is the path of the tree's root, as messages have it.
+  ConfigOverlay(const std::string& assignment, const std::string& within)
+      : assignment_(joined_path(within, assignment)), within_(within) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) fail("has no '='");
     path_ = assignment.substr(0, equals);
@@ -23,7 +25,7 @@ class ConfigOverlay {
 
   void apply(ConfigNode& root) {
     ConfigNode* node = &root;
-    std::string path;
+    std::string path = within_;
     for (const std::string& component : components_) {
       path = joined_path(path, component);
       node = node->is_sequence() ? &item(*node, component) : &entry(*node, component, path);
@@ -52,7 +54,7 @@ class ConfigOverlay {
   ConfigNode parse_value(const std::string& text) const {
     const std::size_t first = text.find_first_not_of(' ');
     if (first == std::string::npos) fail("has no value ('null' stands for the default)");
-    ConfigNode value = load_yaml(text, "--set", path_, false);
+    ConfigNode value = load_yaml(text, "--set", joined_path(within_, path_), false);
     const bool flow = text[first] == '{' || text[first] == '[';
     if (!flow && (value.is_map() || value.is_sequence())) {
       value.fail("'" + shortened(text) + "' is not one value: write {key: value} or [item, item]");
@@ -69,7 +71,7 @@ class ConfigOverlay {
     const auto result = std::from_chars(component.data(), end, index);
     if (result.ec != std::errc() || result.ptr != end || index >= sequence.items_.size()) {
       const std::size_t count = sequence.items_.size();
-      throw ConfigError(Place{"--set", 0, 0, path_},
+      throw ConfigError(Place{"--set", 0, 0, joined_path(within_, path_)},
                         "'" + sequence.place_.path + "' is a list: '" + component +
                             "' is not one of its items (" +
                             (count == 0 ? "it is empty" : "0 to " + std::to_string(count - 1)) + ")");
@@ -92,13 +94,13 @@ class ConfigOverlay {
     return child;
   }
 
-  std::string assignment_, path_;
+  std::string assignment_, within_, path_;
   std::vector<std::string> components_;
   ConfigNode value_;
 };
 
-void overlay_config(ConfigNode& root, const std::string& assignment) {
-  ConfigOverlay(assignment).apply(root);
+void overlay_config(ConfigNode& root, const std::string& assignment, const std::string& within) {
+  ConfigOverlay(assignment, within).apply(root);
 }
 
 }  // namespace netsim

@@ -50,25 +50,31 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
 
 }  // namespace
 
-std::string find_input_file(const std::string& name, const std::string& named_in) {
+std::string find_input_file(const std::string& name, const Place& where) {
   namespace fs = std::filesystem;
   const fs::path path(name);
-  if (path.is_absolute()) return name;
+  std::error_code error;
+  // A path that the system refuses to look at is returned: who reads it says why.
+  if (path.is_absolute() && (fs::exists(path, error) || error)) return name;
   std::vector<fs::path> candidates;
-  if (!named_in.empty() && named_in != "--set") {
-    const fs::path folder = fs::path(named_in).parent_path();
+  if (!path.is_absolute() && !where.file.empty() && where.file != "--set") {
+    const fs::path folder = fs::path(where.file).parent_path();
     candidates.push_back(folder / path);
     candidates.push_back(folder / ".." / path);
   }
-  candidates.push_back(path);
-  std::string looked_at;
+  if (!path.is_absolute()) candidates.push_back(path);
+  std::vector<std::string> searched;
   for (const fs::path& candidate : candidates) {
-    std::error_code error;
-    if (fs::exists(candidate, error)) return candidate.lexically_normal().string();
-    append_item(looked_at, candidate.lexically_normal().string());
+    std::string normal = candidate.lexically_normal().string();
+    if (fs::exists(candidate, error)) return normal;
+    if (std::find(searched.begin(), searched.end(), normal) == searched.end())
+      searched.push_back(std::move(normal));
   }
-  throw IoError((named_in.empty() ? std::string() : named_in + ": ") + "no file '" + name + "' (looked for " +
-                looked_at + ")");
+  std::string list;
+  for (const std::string& each : searched) append_item(list, each);
+  const std::string place = where.to_string();
+  throw IoError((place.empty() ? "" : place + ": ") + "no file '" + name + "'" +
+                (list.empty() ? "" : " (looked for " + list + ")"));
 }
 
 Place place_in(std::string_view text, std::size_t offset, const std::string& file) {

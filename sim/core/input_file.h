@@ -17,11 +17,10 @@
 
 namespace netsim {
 
-// Returns the path of the file or folder that `name` means in the file `named_in` ("" or "--set" stand for no
-// file). An absolute path is taken as it is. A relative one is searched in the folder of `named_in`, in its
-// parent (tools are often started there), and in the working directory. Throws IoError with the places
-// searched.
-std::string find_input_file(const std::string& name, const std::string& named_in);
+// Returns the path of the file or folder that `name` means at the place `where`, whose file may be "" or
+// "--set" for none. A relative path is searched in the folder of that file, in its parent (tools are often
+// started there), and in the working directory. Throws IoError with the place and the paths searched.
+std::string find_input_file(const std::string& name, const Place& where);
 
 // Returns text * factor, computed exactly and rounded to the nearest integer. The text has decimal digits, at
 // most one point and an exponent ("2.5e-06"), with no sign but in the exponent. Returns nothing for other

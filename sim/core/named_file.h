@@ -24,7 +24,7 @@ struct InputText {
 inline InputText read_named_file(const ConfigNode& where, std::uint64_t largest = kLargestDescription) {
   const ConfigNode& named = *where.find("file");
   InputText input;
-  input.path = find_input_file(read_text(named), named.place().file);
+  input.path = find_input_file(read_text(named), named.place());
   input.text = read_file(input.path, largest);
   return input;
 }

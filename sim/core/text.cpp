@@ -256,6 +256,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// Returns the shortest candidate that contains the word, ignoring case, or "". A word of fewer than three
+// letters is in too many.
+std::string shortest_with(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLeastLetters = 3;
+  if (word.size() < kLeastLetters) return "";
+  const std::string sought = lower_case(word);
+  std::string best;
+  for (const std::string& candidate : candidates) {
+    if (lower_case(candidate).find(sought) == std::string::npos) continue;
+    if (best.empty() || candidate.size() < best.size()) best = candidate;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -269,7 +283,10 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
     best = candidate;
     best_distance = distance;
   }
-  return best;
+  // One wrong letter is a slip. With more, a name that contains the word is likelier: a100 of a100_80gb.
+  if (best_distance <= 1) return best;
+  const std::string longer = shortest_with(word, candidates);
+  return longer.empty() ? best : longer;
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {

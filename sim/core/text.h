@@ -35,8 +35,8 @@ constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char
 // Returns the text with its ASCII letters in lower case.
 std::string lower_case(std::string_view text);
 
-// Returns the candidate nearest to `word` by edit distance, or "" if the distance of all is above half of the
-// length.
+// Returns the candidate within one edit of `word`, else the shortest that contains it, else the nearest by
+// edit distance. Returns "" if the distance of all is above half of the length.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 // Returns ", did you mean 'NEAREST'?" for a message about an unknown word, or "" if no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);

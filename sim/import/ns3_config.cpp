@@ -93,9 +93,9 @@ class Translation {
       const ConfigNode* kind = topology->is_map() ? topology->find("kind") : topology;
       other_fabric_ = kind != nullptr && kind->is_scalar() && kind->text() != "ns3";
       const ConfigNode* file = topology->find("file");
-      if (file != nullptr && !other_fabric_) return find_input_file(read_text(*file), file->place().file);
+      if (file != nullptr && !other_fabric_) return find_input_file(read_text(*file), file->place());
     }
-    return find_input_file(settings_.text("TOPOLOGY_FILE"), path_);
+    return find_input_file(settings_.text("TOPOLOGY_FILE"), Place{path_, 0, 0, ""});
   }
 
   // Sets a value of the configuration, at the place of the key that it comes from.
@@ -144,7 +144,8 @@ class Translation {
   void translate_flows() {
     run_.workload = workload_;
     if (workload_.empty() && !settings_.has("FLOW_FILE")) return;
-    if (workload_.empty()) run_.workload = find_input_file(settings_.text("FLOW_FILE"), path_);
+    if (workload_.empty())
+      run_.workload = find_input_file(settings_.text("FLOW_FILE"), Place{path_, 0, 0, ""});
     const InputSet flows(run_.workload);
     const InputSet::File& file = flows.files().front();
     const Format* format = recognise(file);

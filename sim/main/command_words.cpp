@@ -1,5 +1,7 @@
 #include "sim/main/command_words.h"
 
+#include <sstream>
+
 #include "sim/core/errors.h"
 
 namespace netsim {
@@ -65,6 +67,16 @@ std::vector<std::string> option_names(const po::options_description& all) {
   names.reserve(all.options().size());
   for (const auto& option : all.options()) names.push_back(option->long_name());
   return names;
+}
+
+std::string options_text(const po::options_description& all) {
+  std::ostringstream table;
+  table << all;
+  std::istringstream lines(table.str());
+  std::string text;
+  for (std::string line; std::getline(lines, line);)
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  return text;
 }
 
 std::vector<OptionInfo> infos_of(const po::options_description& all) {

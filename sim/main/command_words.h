@@ -26,6 +26,8 @@ CommandWords parse_words(const std::vector<std::string>& arguments,
 std::string text_of(const boost::program_options::variables_map& values, const char* name);
 // Returns the names of all options, without dashes.
 std::vector<std::string> option_names(const boost::program_options::options_description& all);
+// Returns the table of all options for --help, without blanks at the ends of lines.
+std::string options_text(const boost::program_options::options_description& all);
 // Returns the declarations of all options in their order.
 std::vector<OptionInfo> infos_of(const boost::program_options::options_description& all);
 

@@ -19,8 +19,9 @@ namespace {
 
 namespace po = boost::program_options;
 
-po::options_description compare_options() {
-  po::options_description all;
+po::options_description compare_options(std::size_t width = kDefaultWidth) {
+  const auto columns = static_cast<unsigned>(std::clamp<std::size_t>(width, 60, 120));
+  po::options_description all("Options", columns, columns - 28);
   const auto text = [] { return po::value<std::string>(); };
   auto add = all.add_options();
   add("json", text()->value_name("FILE"), "write what differs to a file; - prints it instead of the screen");
@@ -28,6 +29,7 @@ po::options_description compare_options() {
   add("significance", text()->value_name("P"),
       "level of the test of differences between means, above 0 and below 1 (default 0.05)");
   add("quiet", "no screen; errors are still printed");
+  add("help", "print this");
   return all;
 }
 
@@ -123,14 +125,22 @@ std::string comparison_usage() {
   return usage;
 }
 
+std::string comparison_help(std::size_t width) {
+  return "netsim compare: what changed between two runs, folders of runs, or sweeps, and what that did\n\n "
+         " " +
+         wrapped(comparison_usage(), 2, 9, width) + "\n\n" + options_text(compare_options(width));
+}
+
 CompareOptions parse_comparison(const std::vector<std::string>& arguments) {
   const CommandWords words =
       parse_words({arguments.begin() + 1, arguments.end()}, compare_options(), unknown_compare_option);
+  CompareOptions options;
+  options.help = words.values.count("help") != 0;
+  if (options.help) return options;
   if (words.operands.size() != 2) {
     throw ConfigError("compare: " + counted(words.operands.size(), "folder") +
                       " given, two are expected: netsim compare results/a results/b");
   }
-  CompareOptions options;
   options.a = words.operands[0];
   options.b = words.operands[1];
   options.json = text_of(words.values, "json");
@@ -144,6 +154,10 @@ CompareOptions parse_comparison(const std::vector<std::string>& arguments) {
 int run_comparison(const std::vector<std::string>& arguments,
                    const std::function<void(const std::string&)>& print) {
   const CompareOptions options = parse_comparison(arguments);
+  if (options.help) {
+    print(comparison_help(line_width(stdout)));
+    return static_cast<int>(ExitCode::done);
+  }
   const ComparisonTexts texts = compared_texts(options);
   if (!options.output.empty()) write_comparison(options.output, texts);
   if (options.json == "-") {

@@ -1,6 +1,7 @@
 // `netsim compare A B`: the command that says what changed between two runs, or two sets of runs.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct CompareOptions {
   std::string output;          // --out: the directory for compare.json and compare.csv; "" for none
   double significance = 0.05;  // --significance: above 0, below 1
   bool quiet = false;
+  bool help = false;  // --help: nothing else is read
 };
 
 // Returns whether the command line (without the program's name) is one of `netsim compare`.
@@ -28,6 +30,8 @@ CompareOptions parse_comparison(const std::vector<std::string>& arguments);
 std::vector<OptionInfo> comparison_option_infos();
 // Returns the line of --help: "netsim compare DIR DIR [--json FILE] ...".
 std::string comparison_usage();
+// Returns the text of `netsim compare --help`.
+std::string comparison_help(std::size_t width);
 
 // Compares the two folders, writes the files, hands what belongs on stdout to `print`, and returns the exit
 // code. That is 0 whatever differs. Throws IoError for a folder without results, and InputError for a torn

@@ -185,7 +185,8 @@ void dry_run(Options options) {
     print(prediction_json(prediction, structure));
     return;
   }
-  print(render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size())));
+  print(render_prediction(prediction, static_cast<std::uint32_t>(simulation.cluster().gpus.size()),
+                          line_width(stdout)));
   print("\n" + render_structure(structure, line_width(stdout)));
   if (options.with_configuration)
     print("\n" + resolved_configuration(simulation.configuration(), simulation.cluster()));

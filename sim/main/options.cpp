@@ -94,6 +94,15 @@ std::string unknown_option(const std::string& given) {
          " (--help lists all)";
 }
 
+// Returns the message about a word that belongs to no option.
+std::string unexpected_argument(const std::string& given, Options::Action action) {
+  const std::string message = "unexpected argument '" + given + "'";
+  if (given == "compare") return message + ": it comes first, before all options: netsim compare DIR DIR";
+  if (action == Options::Action::schema)
+    return message + " of --schema (allowed: workload, or nothing for the schema of the configuration)";
+  return message + " (options start with --; --help lists them)";
+}
+
 InputPaths paths_of(const po::variables_map& values, const char* name) {
   if (values.count(name) == 0) return {};
   auto paths = values[name].as<std::vector<std::string>>();
@@ -296,10 +305,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
     parsed.operands.clear();
   }
   read_worth(parsed, action_name, options);
-  if (!parsed.operands.empty()) {
-    throw ConfigError("unexpected argument '" + parsed.operands.front() +
-                      "' (options start with --; --help lists them)");
-  }
+  if (!parsed.operands.empty()) throw ConfigError(unexpected_argument(parsed.operands.front(), action));
   options.config = text_of(values, "config");
   options.workload = paths_of(values, "workload");
   options.output = text_of(values, "out");
@@ -356,7 +362,7 @@ std::string usage(std::size_t width) {
                   width)
        << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n  "
        << wrapped(comparison_usage(), 2, 9, width) << "\n\n"
-       << described_options(width) << "\nExit codes: " << wrapped(codes, 12, 12, width) << "\n";
+       << options_text(described_options(width)) << "\nExit codes: " << wrapped(codes, 12, 12, width) << "\n";
   return text.str();
 }
 

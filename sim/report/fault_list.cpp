@@ -88,6 +88,23 @@ Time end_of_fault(const FaultyPart& part, std::size_t begin) {
   return kNever;
 }
 
+// FaultLine: parts of one kind with the same faults.
+struct FaultLine {
+  std::string first, events;
+  FaultyPart::Kind kind = FaultyPart::Kind::link;
+  std::vector<std::string> common_ends;  // nodes at which all the links end
+  std::size_t parts = 0;
+  std::uint64_t lost = 0;
+};
+
+// Returns "leaf0-spine0", "2 links of spine0" where all end at one node, or "a-b and 1 other link".
+std::string parts_text(const FaultLine& line) {
+  if (line.parts == 1) return line.first;
+  if (line.common_ends.size() == 1) return counted(line.parts, "link") + " of " + line.common_ends.front();
+  return line.first + " and " +
+         counted(line.parts - 1, line.kind == FaultyPart::Kind::link ? "other link" : "other host");
+}
+
 bool may_hit(const FaultyPart& part, std::size_t job) {
   return part.kind == FaultyPart::Kind::link ||
          std::find(part.jobs.begin(), part.jobs.end(), job) != part.jobs.end();
@@ -122,7 +139,12 @@ std::vector<FaultyPart> faulty_links(const FaultSchedule& schedule, const Graph&
       name = both_ways(std::move(name));
       lost += links[port ^ 1U].counters.lost;
     }
-    faulty.push_back({FaultyPart::Kind::link, std::move(name), of_port, lost, {}});
+    faulty.push_back({FaultyPart::Kind::link,
+                      std::move(name),
+                      of_port,
+                      lost,
+                      {},
+                      {graph.node(graph.port(port).node).name, graph.node(graph.port(port).peer_node).name}});
   }
   return faulty;
 }
@@ -148,31 +170,24 @@ std::vector<FaultyPart> faulty_hosts(const std::vector<HostFailure>& failures,
 }
 
 std::vector<std::string> fault_lines(const std::vector<FaultyPart>& faults, Time end) {
-  struct Line {
-    std::string first, events;
-    FaultyPart::Kind kind;
-    std::size_t parts = 0;
-    std::uint64_t lost = 0;
-  };
-  std::vector<Line> lines;
+  std::vector<FaultLine> lines;
   std::map<std::pair<FaultyPart::Kind, std::string>, std::size_t> known;  // by the events in words
   for (const FaultyPart& part : faults) {
     const std::string events = events_text(part, end);
     const auto [it, fresh] = known.try_emplace({part.kind, events}, lines.size());
-    if (fresh) lines.push_back({part.name, events, part.kind, 0, 0});
-    ++lines[it->second].parts;
-    lines[it->second].lost += part.lost;
+    if (fresh) lines.push_back({part.name, events, part.kind, part.ends});
+    FaultLine& line = lines[it->second];
+    ++line.parts;
+    line.lost += part.lost;
+    std::erase_if(line.common_ends, [&part](const std::string& node) {
+      return std::find(part.ends.begin(), part.ends.end(), node) == part.ends.end();
+    });
   }
   std::vector<std::string> texts;
   texts.reserve(lines.size());
-  for (const Line& line : lines) {
-    const std::string others =
-        line.parts == 1
-            ? ""
-            : " and " +
-                  counted(line.parts - 1, line.kind == FaultyPart::Kind::link ? "other link" : "other host");
+  for (const FaultLine& line : lines) {
     texts.push_back(
-        fmt::format("{}{}: {}{}", line.first, others, line.events,
+        fmt::format("{}: {}{}", parts_text(line), line.events,
                     line.lost == 0 ? "" : fmt::format("; {} lost", counted(line.lost, "packet"))));
   }
   return texts;

@@ -23,7 +23,8 @@ std::vector<FaultyPart> faulty_links(const FaultSchedule& schedule, const Graph&
 std::vector<FaultyPart> faulty_hosts(const std::vector<HostFailure>& failures,
                                      const std::vector<std::vector<HostId>>& stopped, const Cluster& cluster);
 // Returns the faults in words: "edge0-agg0: down at 60.0 us, up at 400 us; 12 packets lost". Parts of one
-// kind with the same faults share a line. A fault after `end` has not happened.
+// kind with the same faults share a line, which names the switch that links have in common. A fault after
+// `end` has not happened.
 std::vector<std::string> fault_lines(const std::vector<FaultyPart>& faults, Time end);
 
 // HitIterations: the iterations of a job that ran while a fault lasted, from 0, both ends included. The last

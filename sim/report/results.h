@@ -160,10 +160,11 @@ struct FaultEvent {
 struct FaultyPart {
   enum class Kind : std::uint8_t { link, host };
   Kind kind = Kind::link;
-  std::string name;                // "edge0-agg0", or "edge0->agg0" where the directions differ; "host3"
-  std::vector<FaultEvent> events;  // in the order of time
-  std::uint64_t lost = 0;          // packets lost on a link, by any of its faults
-  std::vector<std::size_t> jobs;   // indices in Results::jobs, of those that lost ranks on a host
+  std::string name;                    // "edge0-agg0", or "edge0->agg0" where the directions differ; "host3"
+  std::vector<FaultEvent> events;      // in the order of time
+  std::uint64_t lost = 0;              // packets lost on a link, by any of its faults
+  std::vector<std::size_t> jobs;       // indices in Results::jobs, of those that lost ranks on a host
+  std::vector<std::string> ends = {};  // the two nodes of a link
 };
 const char* to_string(FaultyPart::Kind kind);
 const char* to_string(FaultEvent::Kind kind);

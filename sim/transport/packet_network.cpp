@@ -269,7 +269,11 @@ std::vector<std::string> PacketNetworkImpl::notes() const {
     if (fabric_.spreads_flows() && !transport.reliability.selective) {
       notes.push_back(where +
                       "packets are routed one by one but accepted in order only (reliability: go_back_n): "
-                      "each packet that overtakes another makes the sender go back");
+                      "each packet that overtakes another makes the sender go back; " +
+                      (name.empty() ? "transport" : "transport.fabrics." + name) +
+                      ".reliability: {kind: irn, reorder_tolerance: N} accepts packets out of order, and "
+                      "counts one as lost "
+                      "only when a packet sent N later has arrived");
     }
     if (const PathObjection worst = worst_path(i); !worst.text.empty()) {
       notes.push_back(

@@ -107,7 +107,7 @@ InputPaths named_input(const ConfigNode& node) {
   const auto find = [](const ConfigNode& name) {
     const std::string path = read_text(name);
     if (path.empty()) name.fail("the name of a file is empty");
-    return find_input_file(path, name.place().file);
+    return find_input_file(path, name.place());
   };
   if (node.is_scalar()) return find(node);
   if (node.items().empty()) node.fail("the sequence of files is empty");

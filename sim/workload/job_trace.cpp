@@ -1,4 +1,5 @@
 #include "sim/workload/job_trace.h"
+#include "sim/core/config_entries.h"
 
 #include <algorithm>
 #include <array>
@@ -221,7 +222,7 @@ class JobTrace {
   };
   void read_kind(const TraceRow& row, Kind& kind) const {
     const TextReader& reader = table_.reader();
-    kind.file = find_input_file(row.workload, path_);
+    kind.file = find_input_file(row.workload, reader.place(row.workload_cell));
     WorkloadContext own = context_;
     own.gpus = row.gpus;
     own.assignments.clear();
@@ -264,7 +265,7 @@ const FormatRegistration kJobTrace{{.name = "netsim_job_trace",
 
 std::vector<JobDescription> read_job_trace(const ConfigNode& node, const WorkloadContext& context) {
   const TraceParameters p = trace_parameters().parse(node);
-  const std::string path = find_input_file(p.trace, node.place().file);
+  const std::string path = find_input_file(p.trace, entry_or_self(node, "trace").place());
   const InputSet input{InputPaths(path)};
   return JobTrace(input.only("a trace of jobs"), p, context).read();
 }

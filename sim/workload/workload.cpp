@@ -85,7 +85,7 @@ InputFormat input_format(const InputSet& input) {
 ConfigNode parse_overlaid(const std::string& text, const std::string& path,
                           const std::vector<std::string>& assignments) {
   ConfigNode root = parse_config(text, path);
-  for (const std::string& assignment : assignments) overlay_config(root, assignment);
+  for (const std::string& assignment : assignments) overlay_config(root, assignment, "workload");
   return root;
 }
 

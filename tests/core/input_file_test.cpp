@@ -75,24 +75,39 @@ TEST(TextReader, LinesAreWhatIsNotEmpty) {
   EXPECT_FALSE(reader.next_line(words));
 }
 
+// Returns the message about a file that does not exist.
+std::string not_found(const std::string& name, const Place& where) {
+  try {
+    return "found " + find_input_file(name, where);
+  } catch (const IoError& error) {
+    return error.what();
+  }
+}
+
 TEST(FindInputFile, LooksBesideTheFileThatNamesItThenAboveThenHere) {
   namespace fs = std::filesystem;
   const fs::path root = fs::path(::testing::TempDir()) / "netsim_find_input_file";
   fs::create_directories(root / "conf");
   std::ofstream(root / "above.txt") << "x";
   std::ofstream(root / "conf" / "beside.txt") << "x";
-  const std::string config = (root / "conf" / "c.txt").string();
+  const Place config{(root / "conf" / "c.txt").string(), 3, 7, "host.file"};
   EXPECT_EQ(find_input_file("beside.txt", config), (root / "conf" / "beside.txt").string());
   EXPECT_EQ(find_input_file("above.txt", config), (root / "above.txt").string());
-  EXPECT_EQ(find_input_file("/absolute", config), "/absolute");
-  try {
-    find_input_file("nowhere.txt", config);
-    ADD_FAILURE();
-  } catch (const IoError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nowhere.txt"));
-    EXPECT_THAT(error.what(), HasSubstr(config));
-  }
+  const std::string absolute = (root / "above.txt").string();
+  EXPECT_EQ(find_input_file(absolute, config), absolute);
+  EXPECT_EQ(not_found("nowhere.txt", config), config.to_string() + ": no file 'nowhere.txt' (looked for " +
+                                                  (root / "conf/nowhere.txt").string() + ", " +
+                                                  (root / "nowhere.txt").string() + ", nowhere.txt)");
   fs::remove_all(root);
+}
+
+TEST(FindInputFile, NamesTheKeyAndEachPathOnce) {
+  EXPECT_EQ(not_found("nope.xml", {"c.yaml", 3, 7, "host.file"}),
+            "c.yaml:3:7: host.file: no file 'nope.xml' (looked for nope.xml, ../nope.xml)");
+  EXPECT_EQ(not_found("/no/such.xml", {"c.yaml", 3, 7, "host.file"}),
+            "c.yaml:3:7: host.file: no file '/no/such.xml'");
+  EXPECT_EQ(not_found("nope.xml", {"--set", 0, 0, "host.file"}),
+            "--set: host.file: no file 'nope.xml' (looked for nope.xml)");
 }
 
 }  // namespace

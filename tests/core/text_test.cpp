@@ -29,6 +29,16 @@ TEST(Text, NearestFindsTyposOnly) {
   EXPECT_EQ(nearest(std::string(100'000, 'a'), words), "");
 }
 
+TEST(Text, NearestPrefersNamesThatContainTheWord) {
+  const std::vector<std::string> gpus = {"b200", "a100_80gb_pcie", "a100_80gb", "h100_sxm"};
+  EXPECT_EQ(nearest("a100", gpus), "a100_80gb");
+  EXPECT_EQ(nearest("SXM", gpus), "h100_sxm");
+  EXPECT_EQ(nearest("b20", gpus), "b200");
+  // A slip of one letter goes before a longer name, and two letters are in too many names.
+  EXPECT_EQ(nearest("rates", {"rates_of_links", "rate"}), "rate");
+  EXPECT_EQ(nearest("mo", {"momentum", "rate"}), "");
+}
+
 TEST(Text, CountsInWords) {
   EXPECT_EQ(counted(0, "step"), "0 steps");
   EXPECT_EQ(counted(1, "step"), "1 step");

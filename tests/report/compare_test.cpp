@@ -87,6 +87,33 @@ TEST(CompareSettings, NamesWhatOneSideLacks) {
   EXPECT_FALSE(changes[2].a);
 }
 
+// Returns the settings of a manifest with this configuration.
+Settings settings_with(const std::string& configuration) {
+  const std::string path =
+      (std::filesystem::path(::testing::TempDir()) / "netsim_compare_names.json").string();
+  std::ofstream(path) << json{{"configuration", configuration},
+                              {"seed", 1},
+                              {"until_s", nullptr},
+                              {"plugins", json::array()},
+                              {"inputs", json::array()},
+                              {"command", "netsim"}};
+  Settings settings = manifest_settings(read_json(path));
+  std::filesystem::remove(path);
+  return settings;
+}
+
+TEST(CompareSettings, MatchItemsOfListsByTheirNames) {
+  const Settings a = settings_with("jobs: [{name: a, x: 1}]\n"),
+                 b = settings_with("jobs: [{name: b, x: 2}, {name: a, x: 1}]\n");
+  std::vector<std::string> names;
+  for (const SettingChange& each : setting_changes(a, b)) names.push_back(each.name);
+  EXPECT_THAT(names, ElementsAre("jobs", "jobs.b.name", "jobs.b.x"));
+  EXPECT_EQ(b.at("jobs"), "b, a");
+  // Names that are missing or repeated do not tell items apart.
+  EXPECT_EQ(settings_with("l: [{name: a}, {x: 1}]\n").count("l.1.x"), 1U);
+  EXPECT_EQ(settings_with("l: [{name: a}, {name: a}]\n").count("l.1.name"), 1U);
+}
+
 TEST(CompareFigures, AreNotableAboveOnePercent) {
   EXPECT_FALSE((Difference{"x", 100, 101}).is_notable());
   EXPECT_TRUE((Difference{"x", 100, 101.1}).is_notable());
@@ -138,6 +165,28 @@ TEST(CompareRuns, SaysWhereTheTimeWent) {
   EXPECT_THAT(screen, HasSubstr("network.switch.classes: 1 -> 2\n"));
   EXPECT_THAT(screen, HasSubstr("+11.7"));  // points of the idle share
   EXPECT_THAT(screen, HasSubstr("+2.00 ms"));
+}
+
+TEST(CompareRuns, CountsTheParametersOfOneKind) {
+  StoredRun a = run_of(3, "1"), b = run_of(3, "1");
+  a.settings = {{"cc.kind", "dcqcn"}, {"cc.g", "1"}, {"cc.timer", "null"}, {"cc.rate", "1"}, {"mtu", "1"}};
+  b.settings = {{"cc.kind", "hpcc"}, {"cc.eta", "1"}, {"cc.rate", "2"}};
+  const RunComparison comparison = compare_runs(a, b);
+  EXPECT_THAT(comparison.settings, SizeIs(6));  // files have all
+  const std::string screen = render_comparison(comparison, 200);
+  EXPECT_THAT(screen, HasSubstr("  cc.kind: dcqcn -> hpcc (3 parameters of one kind only; "));
+  EXPECT_THAT(screen, HasSubstr("  cc.rate: 1 -> 2\n"));
+  EXPECT_THAT(screen, HasSubstr("  mtu: 1 -> (none)\n"));
+  EXPECT_THAT(screen, Not(HasSubstr("cc.eta")));
+}
+
+TEST(CompareRuns, ShowsNoIterationsOfTraffic) {
+  StoredRun a = run_of(3, "1"), b = run_of(5, "2");
+  EXPECT_THAT(render_comparison(compare_runs(a, b)), HasSubstr("iteration, mean"));
+  for (StoredRun* run : {&a, &b}) run->jobs.front().parts = {{"compute", 0}, {"exposed dp", 0.01}};
+  const std::string screen = render_comparison(compare_runs(a, b));
+  EXPECT_THAT(screen, HasSubstr("\n  time  10.0 ms"));
+  for (const char* word : {"JCT", "iteration", "exposed"}) EXPECT_THAT(screen, Not(HasSubstr(word)));
 }
 
 TEST(CompareRuns, NotesOtherVersionsAndRunsThatDidNotEnd) {
@@ -345,6 +394,10 @@ TEST(CompareCommand, SaysWhatIsWrong) {
   EXPECT_THAT(refusal({"compare", "a", "b", "--quiet=no"}), HasSubstr("--quiet takes no value"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--out", "x", "--out", "y"}),
               HasSubstr("--out is given more than once"));
+  EXPECT_TRUE(parse_comparison({"compare", "--help"}).help);
+  EXPECT_THAT(comparison_help(80), HasSubstr("\n  --significance P "));
+  EXPECT_THAT(comparison_help(80), Not(HasSubstr(" \n")));
+  expect_80_columns(comparison_help(80));
   const CompareOptions options = parse_comparison({"compare", "--json=-", "a", "--significance", "1 %", "b"});
   EXPECT_EQ(options.a + options.b + options.json, "ab-");
   EXPECT_DOUBLE_EQ(options.significance, 0.01);

@@ -56,6 +56,22 @@ TEST(ReportFaults, LinksWithTheSameFaultsAreOneLine) {
   EXPECT_THAT(render_screen(results), HasSubstr("faults\n    - a-b: down at 1.00 ms\n"));
 }
 
+// A switch that is down has faults at all its links.
+TEST(ReportFaults, LinksOfOneSwitchNameIt) {
+  const Graph graph = small_graph();
+  FaultSchedule schedule;
+  const NodeId node = graph.port(4).node;
+  std::size_t links = 0;
+  for (PortId port = 0; port < graph.port_count(); ++port) {
+    if (graph.port(port).node != node && graph.port(port).peer_node != node) continue;
+    schedule.changes.push_back({kMillisecond, port, LinkChange::Kind::down, 0});
+    ++links;
+  }
+  ASSERT_GT(links, 2U);  // two directions of a link
+  EXPECT_THAT(fault_lines(faulty_links(schedule, graph, links_of(graph)), kSecond),
+              ElementsAre(counted(links / 2, "link") + " of " + graph.node(node).name + ": down at 1.00 ms"));
+}
+
 // Two hosts of two GPUs. One of them fails twice, because it is repaired in between.
 TEST(ReportFaults, HostsThatFailAreTold) {
   Cluster cluster;

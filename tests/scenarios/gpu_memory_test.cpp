@@ -11,6 +11,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 #include "sim/report/screen/screen.h"
 #include "sim/report/summary.h"
 #include "sim/simulation/simulation.h"
@@ -127,6 +128,10 @@ TEST(GpuMemory, IsPredicted) {
   ASSERT_EQ(prediction.gpu_memory.size(), 1U);
   EXPECT_EQ(prediction.gpu_memory[0].capacity, 80 * kGibibyte);
   EXPECT_THAT(render_prediction(prediction, 4), HasSubstr("memory of a GPU    rank 0 of 80.00 GiB: "));
+  for (const std::size_t width : {60U, 80U}) {
+    std::istringstream lines(render_prediction(prediction, 4, width));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
+  }
 }
 
 // Its times are those of the iterations behind it.

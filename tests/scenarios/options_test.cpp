@@ -97,7 +97,9 @@ TEST(CommandLine, UnknownOptionsNameTheNearest) {
   EXPECT_THAT(error_of({"--zzzzzzzzzz"}), HasSubstr("unknown option '--zzzzzzzzzz'"));
   EXPECT_THAT(error_of({"--conf", "x"}), HasSubstr("unknown option"));  // no guessing of prefixes
   EXPECT_THAT(error_of({"stray"}), HasSubstr("unexpected argument 'stray'"));
-  EXPECT_THAT(error_of({"--schema", "cluster"}), HasSubstr("unexpected argument 'cluster'"));
+  EXPECT_THAT(error_of({"--schema", "cluster"}),
+              HasSubstr("unexpected argument 'cluster' of --schema (allowed: workload"));
+  EXPECT_THAT(error_of({"--threads", "1", "compare", "a", "b"}), HasSubstr("'compare': it comes first"));
 }
 
 TEST(CommandLine, WrongValuesSayWhatIsAllowed) {

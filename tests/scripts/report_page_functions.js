@@ -210,6 +210,9 @@ test("the sentence on tiers names the busiest and the longest queue", () => {
     queue_bytes: queue, queue_text: page.bytesText(queue), queue_where: name + " port" });
   assert.equal(page.tierSentence([tier("a", 0.1, 5), tier("b", 0.2, 0)]),
     "The busiest tier is b, in use for 20.0 % of the run in the mean and 20.0 % at most. The longest queue was 5 B at a port.");
+  const spine = { ...tier("c", 0.1, 0), maximum: 0.8, maximum_text: "80.0 %", busiest: "leaf0->spine1" };
+  assert.equal(page.tierSentence([tier("b", 0.2, 0), spine]),
+    "The busiest tier is b, in use for 20.0 % of the run in the mean and 20.0 % at most. The busiest link is leaf0->spine1, in use for 80.0 %.");
   assert.equal(page.tierSentence([tier("a", 0, 0)]), "No link carried packets.");
 });
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "sim/core/output.h"
 
@@ -38,12 +40,45 @@ std::string sides_text(const std::string& a, const std::string& b) {
   return "A  " + printable(a) + "\nB  " + printable(b) + "\n";
 }
 
+namespace {
+
+// Returns the maps of the components whose kind differs: "transport.congestion_control.".
+std::vector<std::string> maps_of_other_kinds(const std::vector<SettingChange>& settings) {
+  constexpr std::string_view kKind = "kind";
+  std::vector<std::string> maps;
+  for (const SettingChange& each : settings) {
+    if (each.a && each.b && each.name.ends_with(".kind"))
+      maps.push_back(each.name.substr(0, each.name.size() - kKind.size()));
+  }
+  return maps;
+}
+
+// Returns the outermost of the maps that the parameter of one side is in, or "".
+std::string map_of_one_kind(const SettingChange& each, const std::vector<std::string>& maps) {
+  std::string outermost;
+  if (each.a && each.b) return outermost;
+  for (const std::string& map : maps) {
+    if (each.name.starts_with(map) && (outermost.empty() || map.size() < outermost.size())) outermost = map;
+  }
+  return outermost;
+}
+
+}  // namespace
+
 std::string settings_text(const std::vector<SettingChange>& settings, std::size_t width) {
   if (settings.empty()) return "\nThe inputs are the same.\n";
+  const std::vector<std::string> maps = maps_of_other_kinds(settings);
+  std::map<std::string, std::size_t> of_one_kind;  // parameters by the map
+  for (const SettingChange& each : settings) {
+    if (const std::string map = map_of_one_kind(each, maps); !map.empty()) ++of_one_kind[map];
+  }
   std::string text = "\ninputs that differ\n";
   for (const SettingChange& each : settings) {
-    const std::string line =
-        each.name + ": " + each.a.value_or("(none)") + " -> " + each.b.value_or("(none)");
+    if (!map_of_one_kind(each, maps).empty()) continue;
+    std::string line = each.name + ": " + each.a.value_or("(none)") + " -> " + each.b.value_or("(none)");
+    const auto hidden = of_one_kind.find(each.name.substr(0, each.name.rfind('.') + 1));
+    if (each.name.ends_with(".kind") && hidden != of_one_kind.end())
+      line += " (" + counted(hidden->second, "parameter") + " of one kind only; --json and --out have all)";
     text += "  " + wrapped(printable(line), 2, 6, width) + "\n";
   }
   return text;

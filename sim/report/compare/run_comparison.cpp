@@ -66,6 +66,11 @@ std::vector<PartDifference> part_differences(const StoredJob& a, const StoredJob
   return parts;
 }
 
+bool computes(const StoredJob& job) {
+  return std::ranges::any_of(job.parts,
+                             [](const auto& part) { return part.first == "compute" && part.second > 0; });
+}
+
 JobDifference job_difference(const StoredJob& a, const StoredJob& b) {
   JobDifference job;
   job.name = a.name == b.name ? a.name : a.name + " -> " + b.name;
@@ -74,6 +79,7 @@ JobDifference job_difference(const StoredJob& a, const StoredJob& b) {
                {"iteration_p99_s", a.iteration_p99_s, b.iteration_p99_s},
                {"exposed_communication_s", a.exposed_s, b.exposed_s}};
   job.parts = part_differences(a, b);
+  job.computes = computes(a) || computes(b);
   return job;
 }
 

@@ -46,6 +46,7 @@ struct JobDifference {
   std::string name;               // "one -> other" where a run's only job has another name
   std::vector<Difference> times;  // jct_s, iteration_time_s, iteration_p99_s, exposed_communication_s
   std::vector<PartDifference> parts;
+  bool computes = true;  // false: a job of traffic only in both runs
 };
 
 // CollectiveDifference: collectives of one kind and size that took another algorithm, or whose bandwidth

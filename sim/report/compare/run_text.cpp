@@ -59,13 +59,15 @@ std::string breakdown_table(const JobDifference& job, std::size_t width) {
          text_table({name, a, b, more, share_a, share_b, points}, 4, width);
 }
 
+// A job of traffic has one time, as on the screen of its run.
 std::string job_text(const JobDifference& job, std::size_t width) {
   DifferenceTable table;
   for (const Difference& time : job.times) {
-    if (time.a || time.b) table.add(time_title(time.name), time);
+    if (!job.computes && time.name != "jct_s") continue;
+    if (time.a || time.b) table.add(job.computes ? time_title(time.name) : "time", time);
   }
   const std::string title = "\n" + cut_text(job.name, width) + "\n" + table.text(width);
-  return job.parts.empty() ? title : title + breakdown_table(job, width);
+  return job.parts.empty() || !job.computes ? title : title + breakdown_table(job, width);
 }
 
 // Returns figures without a relative change first, then those with the largest change.

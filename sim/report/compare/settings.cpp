@@ -3,18 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
+#include "sim/core/text.h"
 
 namespace netsim::compare {
 namespace {
 
 constexpr std::string_view kWorkloadPrefix = "workload.";
 
-// Adds the scalars of a tree by their dotted paths. Empty lists and maps are values, too.
+// Returns the names of a list's items, or nothing unless all are maps with names of their own.
+std::vector<std::string> names_of_items(const ConfigNode& list) {
+  std::vector<std::string> names;
+  names.reserve(list.items().size());
+  std::set<std::string> known;
+  for (const ConfigNode& item : list.items()) {
+    const ConfigNode* name = item.is_map() ? item.find("name") : nullptr;
+    if (name == nullptr || !name->is_scalar() || !known.insert(name->text()).second) return {};
+    names.push_back(name->text());
+  }
+  return names;
+}
+
+// Adds the scalars of a tree by their dotted paths. Empty lists and maps are values, too. Items with names
+// stand below these, and the list itself has their order.
 void add_scalars(const ConfigNode& node, const std::string& path, Settings& settings) {
   const auto below = [&path](const std::string& name) { return path.empty() ? name : path + "." + name; };
   if (node.is_scalar()) settings[path] = node.text();
@@ -22,8 +38,12 @@ void add_scalars(const ConfigNode& node, const std::string& path, Settings& sett
   if (node.is_map() && node.entries().empty()) settings[path] = "{}";
   if (node.is_sequence() && node.items().empty()) settings[path] = "[]";
   for (const auto& [key, entry] : node.entries()) add_scalars(entry, below(key), settings);
+  const std::vector<std::string> names = names_of_items(node);
   for (std::size_t i = 0; i < node.items().size(); ++i)
-    add_scalars(node.items()[i], below(std::to_string(i)), settings);
+    add_scalars(node.items()[i], below(names.empty() ? std::to_string(i) : names[i]), settings);
+  std::string order;
+  for (const std::string& name : names) append_item(order, name);
+  if (!names.empty()) settings[path] = order;
 }
 
 std::vector<std::string> command_of(const StoredValue& manifest) {

@@ -159,6 +159,7 @@ std::string hits_text(const Results& results, const std::vector<HitIterations>& 
   return text.empty() ? "none" : text;
 }
 
+// A run of traffic only has no column of iterations.
 std::vector<TableColumn> fault_table(const Results& results, const std::vector<FaultSpan>& spans) {
   TableColumn from{"from", 0, false, {}}, until{"until", 0, false, {}}, where{"where", 0, true, {}},
       fault{"fault", 0, true, {}}, lost{"packets lost", 0, false, {}}, hit{"iterations hit", 0, true, {}};
@@ -171,7 +172,9 @@ std::vector<TableColumn> fault_table(const Results& results, const std::vector<F
     lost.cells.push_back(fmt::format("{}", results.faults[span.part].lost));
     hit.cells.push_back(hits_text(results, span.hits));
   }
-  return {from, until, where, fault, lost, hit};
+  std::vector<TableColumn> table{from, until, where, fault, lost};
+  if (!only_traffic(results)) table.push_back(hit);
+  return table;
 }
 
 // Writes the times at which faults begin or end, for timelines and curves.

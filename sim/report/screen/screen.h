@@ -15,6 +15,7 @@ namespace netsim {
 // wrapped. A run with traffic only is described by its flows, any other by its iterations.
 std::string render_screen(const Results& results, std::size_t width = kDefaultWidth);
 // Returns the text of --dry-run for a run of `prediction` on `gpus` GPUs.
-std::string render_prediction(const Prediction& prediction, std::uint32_t gpus);
+std::string render_prediction(const Prediction& prediction, std::uint32_t gpus,
+                              std::size_t width = kDefaultWidth);
 
 }  // namespace netsim

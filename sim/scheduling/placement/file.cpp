@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/csv.h"
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
@@ -78,7 +79,7 @@ class File final : public Placement {
  public:
   File(const FileParameters& p, Place where) : Placement(p.share), file_(p.file), where_(std::move(where)) {}
   std::vector<GpuId> place(const PlacementView& view) const override {
-    const std::string path = find_input_file(file_, where_.file);
+    const std::string path = find_input_file(file_, where_);
     const std::string text = read_file(path);
     return PlacementTable(text, path, view).read();
   }
@@ -92,7 +93,7 @@ const Registration<Placement> kFile{
     "file", "ranks as a table places them: a line rank,host,gpu for each",
     placement_parameters<FileParameters>().text("file", &FileParameters::file, "the table (CSV)").required(),
     [](const FileParameters& p, const ConfigNode& where) {
-      return std::make_unique<File>(p, where.place());
+      return std::make_unique<File>(p, entry_or_self(where, "file").place());
     }};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/config_entries.h"
 #include "sim/core/csv.h"
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
@@ -99,7 +100,7 @@ std::vector<ConfigNode> read_benchmark(CsvReader& reader, std::int64_t element_b
 }  // namespace
 
 std::vector<ConfigNode> read_layer_file(const LayerInput& input, std::vector<std::string>& notes) {
-  const std::string path = find_input_file(input.file, input.where.place().file);
+  const std::string path = find_input_file(input.file, entry_or_self(input.where, "file").place());
   const std::string text = read_file(path, kMaxLayerFile);
   CsvReader reader(text, path);
   if (!is_benchmark(text)) return read_layer_table(reader);

@@ -110,7 +110,7 @@ BlockCounts read_counts(const ConfigNode& node, std::uint32_t members, Bytes byt
   } else if (counts_are_next(node)) {
     rows = to_next(members, bytes);
   } else {
-    rows = of_file(find_input_file(read_text(node), node.place().file), members);
+    rows = of_file(find_input_file(read_text(node), node.place()), members);
   }
   BlockCounts counts(members, std::move(rows));
   if (counts.busiest() == 0) node.fail("by these counts no rank sends anything to another");

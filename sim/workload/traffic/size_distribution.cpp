@@ -88,7 +88,7 @@ double SizeDistribution::mean() const {
 
 SizeDistribution read_size_distribution(const ConfigNode& node) {
   if (node.is_sequence()) return {listed_points(node), node.place()};
-  const std::string path = find_input_file(read_text(node), node.place().file);
+  const std::string path = find_input_file(read_text(node), node.place());
   return {file_points(path), Place{path, 0, 0, ""}};
 }
 

@@ -251,7 +251,7 @@ void NcclRules::set_protocols(const ConfigNode& node) {
 }
 
 void NcclRules::read_tuner(const ConfigNode& node) {
-  const std::string path = find_input_file(read_text(node), node.place().file);
+  const std::string path = find_input_file(read_text(node), node.place());
   const std::string text = read_file(path, kMaxFile);
   tuner_ = TunerReader(text, path).read();
   if (tuner_.empty()) throw InputError(Place{path, 0, 0, ""}, "no rules are in it");

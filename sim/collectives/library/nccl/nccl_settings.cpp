@@ -19,7 +19,7 @@ NcclSettings read_nccl_settings(const CollectivesParameters& parameters) {
   if (!parameters.nccl_proto.is_null()) settings.rules.set_protocols(parameters.nccl_proto);
   if (!parameters.tuner.is_null()) settings.rules.read_tuner(parameters.tuner);
   if (!parameters.graph.is_null()) {
-    const std::string path = find_input_file(read_text(parameters.graph), parameters.graph.place().file);
+    const std::string path = find_input_file(read_text(parameters.graph), parameters.graph.place());
     settings.graph = read_nccl_graph(read_file(path, kLargestDescription), path);
   }
   if (settings.rules.lists_protocols() && parameters.protocol)
