@@ -54,7 +54,7 @@ TEST(AddingSwitches, HaveNamesOfSwitches) {
   const auto with = [](const std::string& names) {
     return [names] { adders("aggregation: true, aggregation_switches: [" + names + "]"); };
   };
-  EXPECT_THAT(with("leaf0, leaf2"), ThrowsMessage<ConfigError>(HasSubstr("test.yaml:2:72: ")));
+  EXPECT_THAT(with("leaf0, leaf2"), ThrowsMessage<ConfigError>(HasSubstr("test.yaml:2:69: ")));
   EXPECT_THAT(with("leaf2"), ThrowsMessage<ConfigError>(HasSubstr("no switch of the fabric 'leaf2'")));
   EXPECT_THAT(with("host0"), ThrowsMessage<ConfigError>(HasSubstr("no switch of the fabric 'host0'")));
   EXPECT_THAT([] { adders("aggregation: true, aggregation_switches: leaf0"); },
