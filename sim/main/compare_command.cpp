@@ -126,9 +126,10 @@ std::string comparison_usage() {
 }
 
 std::string comparison_help(std::size_t width) {
-  return "netsim compare: what changed between two runs, folders of runs, or sweeps, and what that did\n\n "
-         " " +
-         wrapped(comparison_usage(), 2, 9, width) + "\n\n" + options_text(compare_options(width));
+  return wrapped(
+             "netsim compare: what changed between two runs, folders of runs, or sweeps, and what that did",
+             0, 2, width) +
+         "\n\n  " + wrapped(comparison_usage(), 2, 9, width) + "\n\n" + options_text(compare_options(width));
 }
 
 CompareOptions parse_comparison(const std::vector<std::string>& arguments) {

@@ -71,9 +71,13 @@ class FinalCsv : public CsvSink {
     set_run(run);
     return true;
   }
+  std::vector<std::string> files_with(const Results& results) const override {
+    return wanted(results) ? files() : std::vector<std::string>{};
+  }
   void finish(const FinishedRun& run, SinkFiles& files) override;
 
  protected:
+  // Returns whether a run with these results has the table.
   virtual bool wanted(const Results& /*results*/) const { return true; }
   // Returns all rows, with their line breaks.
   virtual std::string rows(const Results& results) const = 0;

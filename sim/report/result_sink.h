@@ -47,7 +47,7 @@ struct FinishedRun {
   // Null where netsim is used as a library and the caller describes the run itself. Then there is no
   // summary.json, manifest.json or run.log.
   const RunText* text = nullptr;
-  // The names of the files that this run's sinks may write, summary.json first and manifest.json last.
+  // The names of the files that this run's sinks write, summary.json first and manifest.json last.
   std::vector<std::string> files = {};
 };
 
@@ -67,6 +67,8 @@ class ResultSink {
   virtual ~ResultSink() = default;
   // Returns the names of all files that the sink may write. No other sink may write a file of the same name.
   virtual std::vector<std::string> files() const = 0;
+  // Returns those of files() that a run with these results has.
+  virtual std::vector<std::string> files_with(const Results& /*results*/) const { return files(); }
   // Returns whether every run with an output directory has this sink. The others are named in `output.sinks`.
   // A sink with a required parameter cannot be in every run.
   virtual bool in_every_run() const { return false; }

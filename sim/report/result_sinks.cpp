@@ -51,11 +51,13 @@ void add_named_sinks(const ConfigNode& list, Sinks& sinks) {
   }
 }
 
-// Returns all files of these sinks, summary.json first and manifest.json last.
-std::vector<std::string> names_of(const Sinks& sinks) {
+// Returns all files of these sinks, or those that they have with these results, summary.json first and
+// manifest.json last.
+std::vector<std::string> names_of(const Sinks& sinks, const Results* results = nullptr) {
   std::vector<std::string> names;
   for (const auto& sink : sinks) {
-    for (std::string& name : sink->files()) names.push_back(std::move(name));
+    for (std::string& name : results != nullptr ? sink->files_with(*results) : sink->files())
+      names.push_back(std::move(name));
   }
   std::stable_partition(names.begin(), names.end(),
                         [](const std::string& name) { return name == kSummaryFile; });
@@ -133,7 +135,7 @@ void ResultSinks::connect(ResultSink& sink, std::tuple<Receivers<Records>...>& r
 
 void ResultSinks::finish(const Results& results, const RunText* text) {
   directory_->require_held();
-  const FinishedRun run{results, text, names_of(sinks_)};
+  const FinishedRun run{results, text, names_of(sinks_, &results)};
   for (const auto& sink : sinks_) {
     files_->serve(*sink);
     sink->finish(run, *files_);
