@@ -114,7 +114,8 @@ TEST(DescribeOverview, SaysWhatAndWhere) {
   EXPECT_THAT(describe_subject("compute", 200), HasSubstr("  compute_model.a100_40gb, a100_80gb, b200, "));
   EXPECT_THAT(describe_subject("compute", 200), Not(HasSubstr("compute_model.b200")));
   EXPECT_THAT(describe_subject("transport", 80), HasSubstr("keys of the kinds that these keys take\n"));
-  EXPECT_THAT(describe_subject("workload.ptdp", 80), HasSubstr("  pipeline_schedule.depth_first, interleaved: group\n"));
+  EXPECT_THAT(describe_subject("workload.ptdp", 80),
+              HasSubstr("  pipeline_schedule.depth_first, interleaved: group\n"));
   // A component that may hold one of its own kind is named at its place, not at the deepest possible level.
   EXPECT_THAT(describe_subject("compute.file", 80), StartsWith("compute.file (measured)\n"));
   EXPECT_THAT(describe_subject("file", 80), Not(HasSubstr("otherwise.otherwise")));
