@@ -1,5 +1,4 @@
 #include "sim/network/fabric.h"
-#include "sim/network/aggregation/adding_switches.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/network/aggregation/adding_switches.h"
 #include "sim/network/link_state.h"
 #include "sim/network/path.h"
 #include "sim/topology/channel_dependencies.h"

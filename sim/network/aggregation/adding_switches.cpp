@@ -1,6 +1,8 @@
 #include "sim/network/aggregation/adding_switches.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 
 #include "sim/core/text.h"
@@ -8,17 +10,21 @@
 namespace netsim {
 namespace {
 
-// Returns whether the list holds the name. Each entry must be one of `names`.
-bool lists_switch(const ConfigNode& list, const std::string& name, const std::vector<std::string>& names) {
+// Returns the names of a list, each of which must be that of a switch.
+std::set<std::string> read_switches(const ConfigNode& list, const Graph& graph) {
   if (!list.is_sequence()) list.fail("a list of names of switches is expected: [leaf0, spine0]");
-  bool found = false;
+  std::vector<std::string> names;
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    if (is_switch(graph, node)) names.push_back(graph.node(node).name);
+  }
+  std::set<std::string> listed;
   for (const ConfigNode& entry : list.items()) {
     const std::string given = read_text(entry);
     if (std::find(names.begin(), names.end(), given) == names.end())
       entry.fail("no switch of the fabric '" + given + "'" + did_you_mean(given, names));
-    found = found || given == name;
+    listed.insert(given);
   }
-  return found;
+  return listed;
 }
 
 }  // namespace
@@ -26,15 +32,15 @@ bool lists_switch(const ConfigNode& list, const std::string& name, const std::ve
 std::vector<bool> adding_switches(const FabricState& state) {
   const Graph& graph = state.graph;
   std::vector<bool> adds(graph.node_count(), false);
-  std::vector<std::string> names;
-  for (NodeId node = 0; node < graph.node_count(); ++node) {
-    if (is_switch(graph, node)) names.push_back(graph.node(node).name);
-  }
+  std::map<const SwitchParameters*, std::set<std::string>> listed;  // of parameters with a list
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     if (!is_switch(graph, node)) continue;
     const SwitchParameters& rules = state.of_switch(node);
-    const ConfigNode& list = rules.aggregation_switches;
-    adds[node] = (list.is_null() || lists_switch(list, graph.node(node).name, names)) && rules.aggregation;
+    adds[node] = rules.aggregation;
+    if (rules.aggregation_switches.is_null()) continue;
+    const auto [entry, is_new] = listed.try_emplace(&rules);
+    if (is_new) entry->second = read_switches(rules.aggregation_switches, graph);
+    adds[node] = rules.aggregation && entry->second.contains(graph.node(node).name);
   }
   return adds;
 }
