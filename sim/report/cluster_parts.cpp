@@ -1,7 +1,11 @@
 #include "sim/report/cluster_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
+
+#include "sim/report/timeline.h"
 
 namespace netsim {
 
@@ -14,8 +18,18 @@ ClusterParts::ClusterParts(const Cluster& cluster) : cluster_(cluster) {
 }
 
 std::string ClusterParts::host_name(std::uint32_t host) const {
-  const std::string& name = graph().node(nodes_of_host_[host].front()).name;
-  return name.substr(0, name.find('/'));
+  return host_and_part(graph().node(nodes_of_host_[host].front()).name).host;
+}
+
+std::vector<NodeId> ClusterParts::first_switches(std::size_t most, std::vector<std::string>& notes) const {
+  if (switches_.size() <= most) return switches_;
+  notes.push_back(fmt::format("The first {} of {} switches are drawn.", most, switches_.size()));
+  return {switches_.begin(), switches_.begin() + static_cast<std::ptrdiff_t>(most)};
+}
+
+bool ClusterParts::is_inside_host(PortId port) const {
+  const NodeId a = graph().port(port).node, b = graph().port(port).peer_node;
+  return host_of(a) != kNoId && host_of(a) == host_of(b) && !(is_switch(graph(), a) && is_switch(graph(), b));
 }
 
 std::map<NodeId, std::vector<std::uint32_t>> ClusterParts::hosts_by_switch() const {
@@ -154,11 +168,10 @@ LinkClass ClusterParts::link_class(PortId port) const {
 void ClusterParts::find_classes() {
   std::set<LinkClass> classes;
   for (PortId id = 0; id < graph().port_count(); ++id) {
-    const bool own =
-        has_router_.size() > host_of(graph().port(id).node) &&
-        host_of(graph().port(id).node) == host_of(graph().port(id).peer_node) &&
-        (is_switch(graph(), graph().port(id).node) || is_switch(graph(), graph().port(id).peer_node));
-    if (!own) classes.insert(link_class(id));  // links between a chip and its own router are not drawn
+    // Links between a chip and its own router are not drawn.
+    const bool own = is_inside_host(id) && is_switch(graph(), graph().port(id).node) !=
+                                               is_switch(graph(), graph().port(id).peer_node);
+    if (!own) classes.insert(link_class(id));
   }
   classes_.assign(classes.begin(), classes.end());
 }

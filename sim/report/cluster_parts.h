@@ -29,11 +29,16 @@ class ClusterParts {
   std::uint32_t host_of(NodeId id) const { return host_of_atom_[graph().node(id).atom]; }
   const std::vector<NodeId>& nodes_of(std::uint32_t host) const { return nodes_of_host_[host]; }
   std::string host_name(std::uint32_t host) const;
+  // Returns whether a link is part of a host. Links between routers of one host are not, because each router
+  // is drawn.
+  bool is_inside_host(PortId port) const;
 
   // Returns the switches of the fabrics that hosts use, in the order of the graph. A switch is used if a host
   // reaches it by going up, unless it has only one used neighbour, where nothing can pass.
   const std::vector<NodeId>& switches() const { return switches_; }
   std::size_t unused_switches() const { return unused_; }
+  // Returns the first of them, at most `most`. Adds a note if there are more.
+  std::vector<NodeId> first_switches(std::size_t most, std::vector<std::string>& notes) const;
   // Returns the index of a switch's fabric. A fabric without packets comes after those with packets.
   std::size_t fabric_of(NodeId id) const { return fabric_of_.at(id); }
   // Returns whether a host has its router drawn for it: a switch in the host's atom.

@@ -194,10 +194,7 @@ class Picture {
     std::vector<PortId> ports;
     ports.reserve(graph_.port_count() / 2);
     for (PortId id = 0; id < graph_.port_count(); id += 2) {
-      const NodeId a = graph_.port(id).node, b = graph_.port(id).peer_node;
-      const bool inside = parts_.host_of(a) != kNoId && parts_.host_of(a) == parts_.host_of(b) &&
-                          !(is_switch(graph_, a) && is_switch(graph_, b));
-      if (!inside && (down.empty() || !down[id])) ports.push_back(id);
+      if (!parts_.is_inside_host(id) && (down.empty() || !down[id])) ports.push_back(id);
     }
     add_links(picture_, ports, [this](NodeId id) { return boxes_.box_of(id); });
   }
@@ -227,24 +224,15 @@ class Picture {
     for (const NodeId id : entry.switches) boxes_.add_switch(id, node);
     const std::string &first = graph_.node(entry.switches.front()).name,
                       &last = graph_.node(entry.switches.back()).name;
-    picture_.nodes[node].name = name_of_range(first, last, entry.switches.size());
+    picture_.nodes[node].name = name_of_switches(entry.switches, graph_);
     picture_.nodes[node].title = fmt::format("{} to {}", first, last);
     return node;
   }
 
   // ---- On a cycle, or at places of the topology
 
-  std::vector<NodeId> first_switches() {
-    std::vector<NodeId> switches = parts_.switches();
-    if (switches.size() > kMostPlaced) {
-      notes_.push_back(fmt::format("The first {} of {} switches are drawn.", kMostPlaced, switches.size()));
-      switches.resize(kMostPlaced);
-    }
-    return switches;
-  }
-
   void draw_circle() {
-    const std::vector<NodeId> switches = first_switches();
+    const std::vector<NodeId> switches = parts_.first_switches(kMostPlaced, notes_);
     const auto count = static_cast<double>(switches.size());
     const double turn = count / (2 * std::numbers::pi);
     const double radius = std::max(60 * turn, std::clamp(100 * turn, 150.0, 520.0));
@@ -258,7 +246,7 @@ class Picture {
   }
 
   void draw_placed() {
-    const std::vector<NodeId> switches = first_switches();
+    const std::vector<NodeId> switches = parts_.first_switches(kMostPlaced, notes_);
     double low = 0, high = 0;
     for (const NodeId id : switches) {
       low = std::min(low, graph_.drawn_at(id)->x);

@@ -112,14 +112,16 @@ bool may_hit(const FaultyPart& part, std::size_t job) {
 
 // Returns the iterations of a job that ran during a fault, or nothing. An iteration runs from the end of the
 // one before, and one that did not end until the end of the job.
-std::optional<HitIterations> hit_iterations(const JobResult& job, const FaultSpan& fault) {
+std::optional<HitIterations> hit_iterations(const Results& results, std::size_t number,
+                                            const FaultSpan& fault) {
+  const JobResult& job = results.jobs[number];
   if (!job.begun) return std::nullopt;
   std::vector<Time> ends = job.iteration_ends;
   if (!job.done && (ends.empty() || ends.back() < job.end)) ends.push_back(job.end);
   if (ends.empty() || fault.event.at >= ends.back() || fault.end <= job.begin) return std::nullopt;
   const auto first = std::upper_bound(ends.begin(), ends.end(), fault.event.at);
   const auto last = std::min(std::lower_bound(ends.begin(), ends.end(), fault.end), std::prev(ends.end()));
-  return HitIterations{0, static_cast<std::uint32_t>(first - ends.begin()),
+  return HitIterations{number, static_cast<std::uint32_t>(first - ends.begin()),
                        static_cast<std::uint32_t>(last - ends.begin())};
 }
 
@@ -202,9 +204,7 @@ std::vector<FaultSpan> fault_spans(const Results& results) {
       FaultSpan span{i, part.events[e], end_of_fault(part, e), {}};
       for (std::size_t job = 0; job < results.jobs.size(); ++job) {
         if (!may_hit(part, job)) continue;
-        if (const auto hit = hit_iterations(results.jobs[job], span)) {
-          span.hits.push_back({job, hit->first, hit->last});
-        }
+        if (const auto hit = hit_iterations(results, job, span)) span.hits.push_back(*hit);
       }
       spans.push_back(std::move(span));
     }

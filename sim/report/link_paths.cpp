@@ -133,16 +133,23 @@ std::size_t LinkPaths::crossings(const Path& path, std::size_t from, std::size_t
   return found;
 }
 
+// Returns a bent path (bent()) between the edges of two boxes.
+Path LinkPaths::clipped(std::size_t from, std::size_t to, double near_from, double near_to) const {
+  const Box &a = boxes_[from], &b = boxes_[to];
+  const Path whole = bent(a.centre, b.centre, near_from, near_to);
+  return reversed(leaving(reversed(leaving(whole, outline_of(a))), outline_of(b)));
+}
+
+Path LinkPaths::straight(std::size_t from, std::size_t to) const {
+  const Path path = clipped(from, to, 0, 0);
+  return {{path.points.front(), path.points.back()}};
+}
+
+// Returns the paths to be tried after the straight one, in their order.
 std::vector<Path> LinkPaths::detours(std::size_t from, std::size_t to) const {
   const Box &a = boxes_[from], &b = boxes_[to];
-  const auto clipped = [&](double near_from, double near_to) {
-    const Path whole = bent(a.centre, b.centre, near_from, near_to);
-    return reversed(leaving(reversed(leaving(whole, outline_of(a))), outline_of(b)));
-  };
   std::vector<Path> paths;
-  paths.reserve(1 + 8 * kBends.size() + 4 * kBrackets.size());
-  paths.push_back(clipped(0, 0));
-  paths.front() = {{paths.front().points.front(), paths.front().points.back()}};
+  paths.reserve(8 * kBends.size() + 4 * kBrackets.size());
   // Higher brackets leave nearer to the corners of the boxes, so that brackets do not share lines.
   double share = 0.12;
   for (const double reach : kBrackets) {
@@ -167,10 +174,10 @@ std::vector<Path> LinkPaths::detours(std::size_t from, std::size_t to) const {
   for (const double bend : kBends) {
     if (bend > kBends.front() + kLongestBend * length) break;
     for (const double side : {-bend, bend}) {
-      paths.push_back(clipped(side, side));
-      paths.push_back(clipped(side, 0));
-      paths.push_back(clipped(0, side));
-      paths.push_back(clipped(side, -side));
+      paths.push_back(clipped(from, to, side, side));
+      paths.push_back(clipped(from, to, side, 0));
+      paths.push_back(clipped(from, to, 0, side));
+      paths.push_back(clipped(from, to, side, -side));
     }
   }
   return paths;
@@ -195,24 +202,29 @@ bool LinkPaths::runs_along(const Path& path) const {
   return false;
 }
 
+// Returns whether the path is free. Then its lines are no longer free for others.
+bool LinkPaths::take(const Path& path, std::size_t from, std::size_t to) {
+  if (runs_along(path) || crossings(path, from, to) > 0) return false;
+  for (std::size_t i = 1; !path.curved && i < path.points.size(); ++i) {
+    const Point a = path.points[i - 1], b = path.points[i];
+    if (std::abs(a.y - b.y) < 1) level_.emplace_back(a.x < b.x ? a : b, a.x < b.x ? b : a);
+    if (std::abs(a.x - b.x) < 1) upright_.emplace_back(a.y < b.y ? a : b, a.y < b.y ? b : a);
+  }
+  return true;
+}
+
 Path LinkPaths::between(std::size_t from, std::size_t to) {
+  if (Path path = straight(from, to); take(path, from, to)) return path;
   for (Path& path : detours(from, to)) {
-    if (runs_along(path) || crossings(path, from, to) > 0) continue;
-    for (std::size_t i = 1; !path.curved && i < path.points.size(); ++i) {
-      const Point a = path.points[i - 1], b = path.points[i];
-      if (std::abs(a.y - b.y) < 1) level_.emplace_back(a.x < b.x ? a : b, a.x < b.x ? b : a);
-      if (std::abs(a.x - b.x) < 1) upright_.emplace_back(a.y < b.y ? a : b, a.y < b.y ? b : a);
-    }
-    return std::move(path);
+    if (take(path, from, to)) return std::move(path);
   }
   return {};
 }
 
 Path LinkPaths::stub(std::size_t from, std::size_t to) const {
   const Point a = boxes_[from].centre, b = boxes_[to].centre;
-  const Path whole = detours(from, to).front();
   const double length = std::max(1.0, std::hypot(b.x - a.x, b.y - a.y));
-  const Point at = whole.points.front();
+  const Point at = straight(from, to).points.front();
   Path path{{at, {at.x + kStub * (b.x - a.x) / length, at.y + kStub * (b.y - a.y) / length}}};
   if (crossings(path, from, to) == 0) return path;
   const double side = b.y > a.y ? kHalfBox : -kHalfBox;

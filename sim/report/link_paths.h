@@ -52,6 +52,9 @@ class LinkPaths {
  private:
   std::size_t crossings(const Path& path, std::size_t from, std::size_t to) const;
   bool runs_along(const Path& path) const;
+  bool take(const Path& path, std::size_t from, std::size_t to);
+  Path clipped(std::size_t from, std::size_t to, double near_from, double near_to) const;
+  Path straight(std::size_t from, std::size_t to) const;
   std::vector<Path> detours(std::size_t from, std::size_t to) const;
 
   std::vector<Box> boxes_;

@@ -28,7 +28,7 @@ class RowLayout {
       : picture_(picture), rows_(rows), places_(picture.nodes.size()) {
     for (std::size_t row = 0; row < rows.size(); ++row) {
       for (std::size_t column = 0; column < rows[row].size(); ++column)
-        places_[rows[row][column]] = {row, column, {}, true};
+        places_[rows[row][column]] = {row, column, {}};
     }
     double y = top + kBoxHeight / 2;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -50,13 +50,12 @@ class RowLayout {
   void draw_links(Canvas& canvas) const {
     std::vector<Box> boxes;
     for (std::size_t node = 0; node < places_.size(); ++node) {
-      if (places_[node].shown && !picture_.nodes[node].gap) boxes.push_back(places_[node].box);
+      if (!picture_.nodes[node].gap) boxes.push_back(places_[node].box);
     }
     std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) { return a.centre.x < b.centre.x; });
     const LinkPaths paths(boxes);
     for (std::size_t i = 0; i < picture_.links.size(); ++i) {
       const PictureLink& link = picture_.links[i];
-      if (!shown(link)) continue;
       const Point from = points_[i][0], to = points_[i][1];
       const Path path = is_arc(link) ? LinkPaths::arc(from, to, arc_height(link))
                                      : paths.down(from.y < to.y ? from : to, from.y < to.y ? to : from);
@@ -68,9 +67,7 @@ class RowLayout {
   struct Place {
     std::size_t row = 0, column = 0;
     Box box = {};
-    bool shown = false;
   };
-  bool shown(const PictureLink& link) const { return places_[link.from].shown && places_[link.to].shown; }
   bool is_arc(const PictureLink& link) const { return places_[link.from].row == places_[link.to].row; }
 
   double arc_height(const PictureLink& link) const {
@@ -81,8 +78,7 @@ class RowLayout {
   double highest_arc(std::size_t row) const {
     double highest = 0;
     for (const PictureLink& link : picture_.links) {
-      if (shown(link) && is_arc(link) && places_[link.from].row == row)
-        highest = std::max(highest, arc_height(link));
+      if (is_arc(link) && places_[link.from].row == row) highest = std::max(highest, arc_height(link));
     }
     return highest;
   }
@@ -93,7 +89,6 @@ class RowLayout {
     ends.reserve(2 * picture_.links.size());
     for (std::size_t i = 0; i < picture_.links.size(); ++i) {
       const PictureLink& link = picture_.links[i];
-      if (!shown(link)) continue;
       const Place &a = places_[link.from], &b = places_[link.to];
       ends.push_back({link.from, a.row >= b.row, b.box.centre.x, i, true});
       ends.push_back({link.to, b.row >= a.row, a.box.centre.x, i, false});
@@ -126,7 +121,7 @@ class RowLayout {
 }  // namespace
 
 double NodeLinkPicture::draw_rows(Canvas& canvas, const std::vector<std::vector<std::size_t>>& rows,
-                                  double top, double width) {
+                                  double top, double width) const {
   const RowLayout layout(*this, rows, top, width);
   layout.draw_links(canvas);
   for (const std::vector<std::size_t>& row : rows) {

@@ -29,10 +29,10 @@ struct NodeLinkPicture {
   std::vector<PictureNode> nodes;
   std::vector<PictureLink> links;
 
-  // Draws the nodes in these rows of node numbers, from top to bottom, on the whole width. A link joins nodes
-  // of different rows, or is an arc above its row. Returns the lower end.
+  // Draws the nodes in these rows of node numbers, from top to bottom, on the whole width. Each node is in
+  // one row. A link joins nodes of different rows, or is an arc above its row. Returns the lower end.
   double draw_rows(Canvas& canvas, const std::vector<std::vector<std::size_t>>& rows, double top,
-                   double width);
+                   double width) const;
   // Draws each node at its place, with room for all boxes and lines and not narrower than `narrowest`. Nodes
   // have their `width`.
   struct Placed {

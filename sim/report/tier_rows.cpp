@@ -149,13 +149,7 @@ class RowFolding {
   TierRows rows_;
 };
 
-}  // namespace
-
-TierRows rows_of_tiers(const ClusterParts& parts, std::size_t whole) {
-  RowFolding rows(parts, whole);
-  return rows.is_whole() ? rows.fold() : RowFolding(parts, kLongestRow).fold();
-}
-
+// Returns a name for switches from `first` to `last`: "core0-7", or their number and kind.
 std::string name_of_range(const std::string& first, const std::string& last, std::size_t count) {
   std::size_t a = first.size(), b = last.size();
   while (a > 0 && is_digit(first[a - 1])) --a;
@@ -165,6 +159,18 @@ std::string name_of_range(const std::string& first, const std::string& last, std
                      first.substr(0, a) == last.substr(0, b) &&
                      std::stoul(first.substr(a)) + count == std::stoul(last.substr(b)) + 1;
   return range ? first + "-" + last.substr(b) : fmt::format("{} switches", count);
+}
+
+}  // namespace
+
+TierRows rows_of_tiers(const ClusterParts& parts, std::size_t whole) {
+  RowFolding rows(parts, whole);
+  return rows.is_whole() ? rows.fold() : RowFolding(parts, kLongestRow).fold();
+}
+
+std::string name_of_switches(const std::vector<NodeId>& switches, const Graph& graph) {
+  const std::string &first = graph.node(switches.front()).name, &last = graph.node(switches.back()).name;
+  return switches.size() == 1 ? first : name_of_range(first, last, switches.size());
 }
 
 }  // namespace netsim

@@ -33,7 +33,7 @@ inline constexpr std::size_t kLongestRow = 24;  // boxes of a row that is folded
 // a row.
 TierRows rows_of_tiers(const ClusterParts& parts, std::size_t whole = kLongestRow);
 
-// Returns a name for switches from `first` to `last`: "core0-7", or their number and kind.
-std::string name_of_range(const std::string& first, const std::string& last, std::size_t count);
+// Returns a name for switches: that of a single one, else "core0-7", or their number and kind.
+std::string name_of_switches(const std::vector<NodeId>& switches, const Graph& graph);
 
 }  // namespace netsim

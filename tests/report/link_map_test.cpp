@@ -105,6 +105,12 @@ TEST(LinkMap, ALineHasTheUseOfBothDirectionsOfAllItsLinks) {
   EXPECT_EQ(line_of(map, "leaf1", "spine0").maximum, 0);
 }
 
+TEST(LinkMap, HasLinksBetweenRoutersOfAHost) {
+  const LinkMap map = MappedRun("topology: {kind: torus, sizes: [2, 4]}\nhost: dgx_a100\n").map();
+  EXPECT_EQ(map.nodes.size(), 8U);
+  EXPECT_EQ(map.lines.size(), 4U + 8);  // four pairs, and two rings of four
+}
+
 TEST(LinkMap, FoldsRowsThatAreTooLongAndSaysSo) {
   const LinkMap map = MappedRun("topology: {kind: fat_tree, k: 16}").map();
   EXPECT_LT(map.nodes.size(), 500U);

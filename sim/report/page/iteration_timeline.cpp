@@ -17,17 +17,6 @@ std::size_t count_boxes(const ShownIteration& shown) {
   return boxes;
 }
 
-// Sets begin and end to those of all boxes.
-void find_extent(ShownIteration& shown) {
-  shown.begin = kNever;
-  for (const ShownStream& stream : shown.streams) {
-    for (const BoxTrack& track : stream.tracks) {
-      shown.begin = std::min(shown.begin, track.boxes().front().begin);
-      shown.end = std::max(shown.end, track.boxes().back().end);
-    }
-  }
-}
-
 // Merges narrow boxes until at most `most` are left, or one in each track.
 void merge_narrow(ShownIteration& shown, std::size_t most) {
   const Time span = std::max<Time>(shown.end - shown.begin, 1);
@@ -95,16 +84,7 @@ IterationTimeline::Kept* IterationTimeline::kept(std::uint32_t iteration) {
   return &iterations_[iteration];
 }
 
-Time IterationTimeline::duration(const Kept& kept) {
-  Time begin = kNever, end = 0;
-  for (const auto& [key, stream] : kept.streams) {
-    for (const BoxTrack& track : stream.tracks) {
-      begin = std::min(begin, track.boxes().front().begin);
-      end = std::max(end, track.boxes().back().end);
-    }
-  }
-  return std::max<Time>(end - begin, 0);
-}
+Time IterationTimeline::duration(const Kept& kept) { return std::max<Time>(kept.end - kept.begin, 0); }
 
 void IterationTimeline::drop_oldest() {
   auto oldest = iterations_.extract(iterations_.begin());
@@ -134,6 +114,8 @@ void IterationTimeline::add(const TaskRecord& record) {
     ++iteration->omitted;
     return;
   }
+  iteration->begin = std::min(iteration->begin, record.start);
+  iteration->end = std::max(iteration->end, record.end);
   if (lane == tracks.tracks.size()) tracks.tracks.emplace_back(kKeptBoxes / shown_.size());
   tracks.tracks[lane].add(box_of(record));
 }
@@ -147,7 +129,7 @@ IterationTimeline::Iterations::const_iterator IterationTimeline::last_ended(std:
 std::optional<ShownIteration> IterationTimeline::show(const Iterations::value_type& chosen, bool complete,
                                                       std::size_t most) const {
   const auto& [number, kept] = chosen;
-  ShownIteration shown{number, complete, 0, 0, kept.omitted, {}};
+  ShownIteration shown{number, complete, kept.begin, kept.end, kept.omitted, {}};
   shown.streams.reserve(kept.streams.size());
   for (const auto& [key, stream] : kept.streams) {
     const std::uint32_t group = shown_[key / kStreams];
@@ -156,7 +138,6 @@ std::optional<ShownIteration> IterationTimeline::show(const Iterations::value_ty
         {group, groups_.groups[group].ranks.front(), static_cast<Stream>(key % kStreams), stream.tracks});
   }
   if (shown.streams.empty()) return std::nullopt;
-  find_extent(shown);
   merge_narrow(shown, most);
   return shown;
 }

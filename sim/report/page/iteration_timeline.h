@@ -93,6 +93,7 @@ class IterationTimeline {
   };
   struct Kept {
     std::uint64_t omitted = 0;
+    Time begin = kNever, end = 0;                  // of all its boxes
     std::map<std::uint32_t, LanedStream> streams;  // by shown rank * kStreams + stream
   };
 

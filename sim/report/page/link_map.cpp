@@ -82,23 +82,14 @@ class MapMaker {
       add_node(at, width, "other", fmt::format("+{}", entry.left_out));
       return;
     }
-    const std::string &first = graph_.node(entry.switches.front()).name,
-                      &last = graph_.node(entry.switches.back()).name;
-    const std::size_t count = entry.switches.size();
-    const std::size_t node =
-        add_node(at, width, "switch", count == 1 ? first : name_of_range(first, last, count));
+    const std::size_t node = add_node(at, width, "switch", name_of_switches(entry.switches, graph_));
     for (const NodeId id : entry.switches) boxes_.add_switch(id, node);
   }
 
   // ---- At places of the topology, or on a cycle
 
   void place_switches(bool placed) {
-    std::vector<NodeId> switches = parts_.switches();
-    if (switches.size() > kMostMapSwitches) {
-      map_.notes.push_back(
-          fmt::format("The first {} of {} switches are drawn.", kMostMapSwitches, switches.size()));
-      switches.resize(kMostMapSwitches);
-    }
+    const std::vector<NodeId> switches = parts_.first_switches(kMostMapSwitches, map_.notes);
     const std::vector<Point> places = placed ? given_places(switches) : cycle(switches.size());
     const double space = least_distance(places);
     const double width = std::clamp(0.5 * space, 6.0, kMapBox);
@@ -166,7 +157,7 @@ class MapMaker {
     std::uint64_t omitted = 0;
     for (PortId port = 0; port + 1 < graph_.port_count(); port += 2) {
       const NodeId a = graph_.port(port).node, b = graph_.port(port).peer_node;
-      if (parts_.host_of(a) != kNoId && parts_.host_of(a) == parts_.host_of(b)) continue;
+      if (parts_.is_inside_host(port)) continue;
       const auto from = boxes_.box_of(a), to = boxes_.box_of(b);
       if (!from || !to) ++omitted;
       if (!from || !to || *from == *to) continue;

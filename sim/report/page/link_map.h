@@ -35,9 +35,9 @@ struct LinkMap {
   std::vector<std::string> notes;  // what is not drawn, whole sentences
 };
 
-// Returns the map of the links outside of hosts. Up to 64 switches of a tier have a box each; longer rows are
-// folded as those of draw_cluster(). A topology that says where its switches are is drawn so, and one with a
-// single tier of several switches as a cycle.
+// Returns the map of the links outside of hosts, and between routers of one host. Up to 64 switches of a tier
+// have a box each; longer rows are folded as those of draw_cluster(). A topology that says where its switches
+// are is drawn so, and one with a single tier of several switches as a cycle.
 LinkMap link_map(const Cluster& cluster, const Results& results);
 
 }  // namespace netsim

@@ -48,7 +48,7 @@ std::vector<TableColumn> collective_table(const Results& results) {
 }
 
 void collectives(Text out, const Results& results, std::size_t width) {
-  constexpr std::size_t kRows = 1000, kAlgorithm = 6;
+  constexpr std::size_t kRows = 1000;
   if (results.collectives.empty()) return;
   if (results.collectives.size() > kRows) {
     fmt::format_to(out, "\n  {} kinds and sizes of collectives: --out DIR writes bandwidths.csv\n",
@@ -58,7 +58,7 @@ void collectives(Text out, const Results& results, std::size_t width) {
   std::vector<TableColumn> table = collective_table(results);
   if (std::none_of(results.collectives.begin(), results.collectives.end(),
                    [](const CollectiveTimes& row) { return !row.choice.own.empty(); })) {
-    table.erase(table.begin() + kAlgorithm);
+    std::erase_if(table, [](const TableColumn& column) { return column.title == "algorithm"; });
   }
   fmt::format_to(out, "\n{}\n", text_table(std::move(table), 2, width));
 }
