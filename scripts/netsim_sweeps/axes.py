@@ -58,6 +58,11 @@ class Axis:
             fail(node, f"'{self.name}' has no value '{label}'{nearest(label, labels)} (there are {', '.join(labels)})")
         return label
 
+    def cell_of(self, node):
+        """Returns the cell of the value that a node names; fails where no value has its label."""
+        label = self.label_of(node)
+        return next(self.cell(value) for value in self.values if value.label == label)
+
 
 def ends(entries, what):
     first, unit = number(entries["from"], f"'from' of {what}")

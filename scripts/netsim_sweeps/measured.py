@@ -30,8 +30,7 @@ class MeasuredCurve:
             return None
         if axis is None:
             fail(self.entries["panel"], "the picture has no 'panels'")
-        label = axis.label_of(self.entries["panel"])
-        return next(axis.cell(value) for value in axis.values if value.label == label)
+        return axis.cell_of(self.entries["panel"])
 
     def read_points(self):
         """Returns (x, y) in the order of x."""

@@ -117,8 +117,7 @@ class Plot:
         where = []
         for name, node in mapping(self.entries["where"], "where").items() if "where" in self.entries else []:
             axis = self.sweep.axis_named(node, name)
-            label = axis.label_of(node)
-            where.append((axis.column(), next(axis.cell(v) for v in axis.values if v.label == label), name))
+            where.append((axis.column(), axis.cell_of(node), name))
         return where
 
     def read_table(self):

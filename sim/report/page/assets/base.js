@@ -80,11 +80,18 @@
   };
   const OTHERS = ["ep", "io", "cp", "offload", "dp", "pp", "tp"];
 
+  // These styles are kept by category and index, because timelines ask for that of each box.
+  const styles = new Map();
+
   // Returns the colour and the pattern of a category; `index` chooses for those whose words are unknown.
   page.styleOf = function (category, index) {
-    const words = category.toLowerCase().split(/[^a-z]+/);
-    const key = words.find((word) => Object.hasOwn(CATEGORIES, word)) || OTHERS[(index || 0) % OTHERS.length];
-    return Object.assign({ key }, CATEGORIES[key]);
+    const asked = category + " " + (index || 0);
+    if (!styles.has(asked)) {
+      const words = category.toLowerCase().split(/[^a-z]+/);
+      const key = words.find((word) => Object.hasOwn(CATEGORIES, word)) || OTHERS[(index || 0) % OTHERS.length];
+      styles.set(asked, Object.assign({ key }, CATEGORIES[key]));
+    }
+    return styles.get(asked);
   };
 
   // Returns a category as the screen writes it: "exposed tp" is "exposed TP".

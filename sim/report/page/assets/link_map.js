@@ -6,12 +6,12 @@
 
   // Returns the upper ends of the colour classes: equal parts of the largest value, at least of `least`.
   page.heatLimits = function (values, least) {
-    const most = Math.max(least, ...values, 0);
+    const most = Math.max(least, ...values);
     return Array.from({ length: STEPS }, (_, at) => most * (at + 1) / STEPS);
   };
 
   // Returns the colour class of a value: the first whose end it does not exceed.
-  page.heatClass = (value, limits) => Math.max(0, Math.min(STEPS - 1, limits.findIndex((limit) => value <= limit * (1 + 1e-12))));
+  page.heatClass = (value, limits) => limits.findIndex((limit) => value <= limit * (1 + 1e-12));
 
   page.METRICS = [
     { key: "mean", name: "mean utilisation", at: 3, write: page.shareText, least: 0.01 },

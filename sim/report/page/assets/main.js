@@ -4,7 +4,8 @@
 
   const element = (...given) => page.element(...given);
   page.onPaper = false;
-  page.repaints = [];  // what is drawn on canvases and has to follow a change of the theme
+  // These functions make anew what depends on the theme or on printing: timelines, and long tables, which are whole on paper.
+  page.repaints = [];
 
   const paragraphs = (texts) => (texts || []).map((text) => element("p", {}, page.sentence(text)));
   const list = (texts) => element("ul", {}, texts.map((text) => element("li", {}, text)));
@@ -15,12 +16,8 @@
   }
 
   function headline(data) {
-    return element("dl", { class: "headline" }, data.headline.map((one) => {
-      const value = one.value && typeof one.value === "object" ? one.value : one;
-      const raw = value.s ?? value.value;
-      return element("div", {}, element("dt", {}, one.label),
-        element("dd", { "data-summary": one.summary || null, "data-value": raw ?? null, class: value.text.length > 24 ? "long" : null }, value.text));
-    }));
+    return element("dl", { class: "headline" }, data.headline.map((one) => element("div", {}, element("dt", {}, one.label),
+      element("dd", { "data-summary": one.summary || null, class: one.text.length > 24 ? "long" : null }, one.text))));
   }
 
   // Returns a sentence on the faults: what a single one was, or the number of several.
@@ -223,13 +220,11 @@
     addEventListener("beforeprint", () => {
       theme = document.documentElement.dataset.theme || "";
       page.onPaper = true;
-      document.documentElement.classList.add("paper");
       setTheme("light");
       page.drawFigures(true);
     });
     addEventListener("afterprint", () => {
       page.onPaper = false;
-      document.documentElement.classList.remove("paper");
       setTheme(theme);
       page.drawFigures(true);
     });

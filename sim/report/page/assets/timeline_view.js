@@ -67,8 +67,7 @@
     return boxes.length > 0 && distance(best) <= slack ? best : -1;
   };
 
-  const SHORT = { forward: "fwd", backward: "bwd", recompute: "rec", attention: "attn", embedding: "emb", optimizer: "opt",
-    all: "all", reduce: "reduce", scatter: "scatter", gather: "gather" };
+  const SHORT = { forward: "fwd", backward: "bwd", recompute: "rec", attention: "attn", embedding: "emb", optimizer: "opt" };
 
   // Returns a task's name as a box shows it: "mlp_forward" is "mlp fwd".
   page.shortName = (name) => name.split("_").map((word) => (Object.hasOwn(SHORT, word) ? SHORT[word] : word)).join(" ");

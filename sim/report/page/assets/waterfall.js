@@ -74,9 +74,10 @@
 
   function figureOf(path, tab) {
     const most = tab.sums ? 40 : 20;
-    const bars = page.waterfall(path[tab.key], path.total.s, tab.sums).slice(0, most);
-    const left = path[tab.key].length > bars.length ? ` The ${most} longest are drawn; the table has more.` : "";
-    return page.figure({ title: tab.title + ".", summary: tab.text + (path[tab.key].filter((one) => one.s > 0).length > most ? left : ""),
+    const all = page.waterfall(path[tab.key], path.total.s, tab.sums);
+    const bars = all.slice(0, most);
+    const left = all.length > most ? ` The ${most} longest are drawn; the table has more.` : "";
+    return page.figure({ title: tab.title + ".", summary: tab.text + left,
       table: tableOf(path, tab), draw: (place, width) =>
         draw(bars, tab.sums ? path.total.s : d3.max(bars, (bar) => bar.s), tab.sums,
           `Critical path of ${path.job}. ${page.pathSentence(path)}`, place, width) });
