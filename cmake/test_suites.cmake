@@ -61,12 +61,11 @@ function(append_test name suite)
   if(NOT name STREQUAL "${PREFIX}${suite}")
     string(APPEND properties " ENVIRONMENT NETSIM_TEST_SIZE=full")
   endif()
-  if(study)
-    list(APPEND labels study)
-  endif()
-  if(threads)
-    list(APPEND labels threads)
-  endif()
+  foreach(label IN ITEMS study threads)
+    if(${label})
+      list(APPEND labels ${label})
+    endif()
+  endforeach()
   string(APPEND tests
     "add_test([==[${name}]==] [==[${RUNNER}]==] [==[--gtest_filter=${suite}.*]==] --gtest_brief=1)\n"
     "set_tests_properties([==[${name}]==] PROPERTIES SKIP_RETURN_CODE 77 "

@@ -24,7 +24,9 @@ class PacketCollectives {
     executor = Executor::create(packets.loop.loop(), *packets.network, packets.section("collectives"), ports);
     executor->set_listener(&recorder);
   }
+  // Runs a collective to its end, and returns the time when its last member was done.
   Time run(CommunicationRequest request) {
+    recorder.done.clear();
     for (request.index = 0; request.index < request.members->size(); ++request.index) {
       executor->start((*request.members)[request.index], request);
     }

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "sim/core/registry.h"
-#include "sim/core/text.h"
+#include "tests/support/fits.h"
 
 namespace netsim::configuration_test {
 namespace {
@@ -38,12 +38,6 @@ TEST(ReportConfigured, IsWhatIsGiven) {
   EXPECT_EQ(at("network: {switch: {marker: {kind: none}}}", "network.switch.marker"), "none");
   EXPECT_EQ(at("network: {switch: {marker: {kmin: 7 B}}}", "network.switch.marker.kmin"), "7 B");
   EXPECT_EQ(at("output: {sample: {queues: false}}", "output.sample.queues"), "false");
-}
-
-// Every line of `text` has at most `width` columns.
-void expect_fits(const std::string& text, std::size_t width) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
 }
 
 TEST(DescribeOverview, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
@@ -86,7 +80,7 @@ TEST(DescribeOverview, AnswersAnyPathOfTheSchemaAndAllThatIsListed) {
     EXPECT_NO_THROW({
       const std::string text = describe_subject(name, 80);
       EXPECT_NE(text, "") << name;
-      expect_fits(text, 80);
+      test::expect_fits(text, 80);
     }) << name;
   }
   std::istringstream listed(list_components("", 1000));
@@ -130,10 +124,10 @@ TEST(DescribeOverview, SaysWhatAndWhere) {
 TEST(DescribeOverview, LinesFitWhateverTheWidth) {
   for (const std::size_t width : {80u, 120u, 200u}) {
     for (const ParameterInfo& info : configuration_table())
-      expect_fits(describe_subject(info.name, width), width);
+      test::expect_fits(describe_subject(info.name, width), width);
     for (const ComponentInfo* info : Catalogue::instance().all())
-      expect_fits(describe_subject(info->kind + "." + info->name, width), width);
-    expect_fits(list_components("", width), width);
+      test::expect_fits(describe_subject(info->kind + "." + info->name, width), width);
+    test::expect_fits(list_components("", width), width);
   }
 }
 

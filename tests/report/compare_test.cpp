@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "sim/report/compare/settings.h"
 #include "sim/report/compare/welch.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/fits.h"
 
 namespace netsim::compare_test {
 namespace {
@@ -40,11 +40,6 @@ std::string wrong_input(Act act) {
     return error.what();
   }
   return "no InputError";
-}
-
-void expect_80_columns(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 80U) << line;
 }
 
 TEST(WelchTest, AgreesWithClosedForms) {
@@ -161,7 +156,7 @@ TEST(CompareRuns, SaysWhereTheTimeWent) {
   EXPECT_EQ(comparison.figures[0].name, "network.drops");
   EXPECT_THAT(comparison.notes, IsEmpty());
   const std::string screen = render_comparison(comparison);
-  expect_80_columns(screen);
+  test::expect_fits(screen, 80);
   EXPECT_THAT(screen, HasSubstr("network.switch.classes: 1 -> 2\n"));
   EXPECT_THAT(screen, HasSubstr("+11.7"));  // points of the idle share
   EXPECT_THAT(screen, HasSubstr("+2.00 ms"));
@@ -337,7 +332,7 @@ TEST_F(CompareFolders, OfSeveralSeedsAreMatchedByWhatVaries) {
   EXPECT_EQ(*comparison.points[1].find("jobs.0.iteration_time_s")->probability, 1);
   EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("torn is left out")));
   const std::string screen = render_comparison(comparison);
-  expect_80_columns(screen);
+  test::expect_fits(screen, 80);
   EXPECT_THAT(screen, HasSubstr("1.00 s ± 0.1 %"));
   EXPECT_THAT(screen, HasSubstr("<0.001  *"));
   const json all = json::parse(comparison_json(comparison));
@@ -374,7 +369,7 @@ TEST_F(CompareFolders, OfSweepsAreMatchedByTheirAxes) {
   EXPECT_EQ(comparison.points[0].find("done"), nullptr);
   EXPECT_THAT(comparison.only_b, ElementsAre("8"));
   EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("1 run that failed")));
-  expect_80_columns(render_comparison(comparison));
+  test::expect_fits(render_comparison(comparison), 80);
 }
 
 TEST(CompareCommand, SaysWhatIsWrong) {
@@ -397,7 +392,7 @@ TEST(CompareCommand, SaysWhatIsWrong) {
   EXPECT_TRUE(parse_comparison({"compare", "--help"}).help);
   EXPECT_THAT(comparison_help(80), HasSubstr("\n  --significance P "));
   EXPECT_THAT(comparison_help(80), Not(HasSubstr(" \n")));
-  expect_80_columns(comparison_help(80));
+  test::expect_fits(comparison_help(80), 80);
   const CompareOptions options = parse_comparison({"compare", "--json=-", "a", "--significance", "1 %", "b"});
   EXPECT_EQ(options.a + options.b + options.json, "ab-");
   EXPECT_DOUBLE_EQ(options.significance, 0.01);

@@ -26,7 +26,8 @@ struct Segment {
   Spot from, to;
 };
 
-// Returns the rectangle of a text. Letters of common sans-serif fonts are not wider on average.
+// Returns the rectangle of a text. Letters of common sans-serif fonts are at most 0.62 of
+// the font size wide on average.
 inline Rectangle rectangle_of_text(pugi::xml_node text) {
   const std::string words = text.text().get(), anchor = text.attribute("text-anchor").value();
   const double font = text.attribute("font-size").as_double();

@@ -36,21 +36,17 @@ class GridSource final : public TinySource {
   const std::string& job_name() const override { return name_; }
   std::uint32_t ranks() const override { return axes_[0].size * axes_[1].size * axes_[2].size; }
   std::vector<RankAxis> axes() const override { return axes_; }
-  std::optional<std::uint32_t> iterations() const override { return 2; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override { return names_; }
   std::optional<PipelineMark> pipeline_mark(RankId, TaskId id) const override {
     return PipelineMark{.microbatch = id, .chunk = 1, .layer = 5};
   }
-  const std::vector<RankId>& group(GroupId) const override { return group_; }
-  std::optional<std::uint64_t> total_tasks() const override { return std::nullopt; }
 
  private:
   std::vector<RankAxis> axes_;
   std::string name_;
   std::vector<Work> works_{1};
   std::vector<std::string> names_{"forward", "backward </script><script>alert(1)</script>"};
-  std::vector<RankId> group_;
 };
 
 TaskRecord task_of(std::uint32_t rank, std::uint32_t id, Time start, Time end, std::uint32_t iteration = 0) {

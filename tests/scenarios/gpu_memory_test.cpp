@@ -16,6 +16,7 @@
 #include "sim/report/summary.h"
 #include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
+#include "tests/support/fits.h"
 
 namespace netsim::gpu_memory_test {
 namespace {
@@ -129,8 +130,7 @@ TEST(GpuMemory, IsPredicted) {
   EXPECT_EQ(prediction.gpu_memory[0].capacity, 80 * kGibibyte);
   EXPECT_THAT(render_prediction(prediction, 4), HasSubstr("memory of a GPU    rank 0 of 80.00 GiB: "));
   for (const std::size_t width : {60U, 80U}) {
-    std::istringstream lines(render_prediction(prediction, 4, width));
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), width) << line;
+    test::expect_fits(render_prediction(prediction, 4, width), width);
   }
 }
 

@@ -28,8 +28,8 @@ constexpr int kHosts = 6;  // host0 has the drives, the others a GPU each
 constexpr int kRanks = 4;  // of each job
 constexpr Time kDetection = 60 * kMicrosecond, kRestart = 300 * kMicrosecond, kMove = 200 * kMicrosecond;
 
-// SingleHolders: another job scheduler, and a check that no GPU has two jobs and none is on a failed host
-// when it is started.
+// SingleHolders: another job scheduler, and a check that no GPU has two jobs and that jobs are in the order
+// of their submission.
 struct HolderParameters {
   ConfigNode of;
 };
@@ -259,7 +259,7 @@ TEST(PausedFailures, AMoveThatAFailureInterruptsEndsThere) {
   EXPECT_EQ(results.jobs[2].begin, failed + kDetection + kRestart);
 }
 
-TEST(PausedFailures, RandomFailuresAndPausesAddUp) {
+TEST(PausedFailureThreads, RandomFailuresAndPausesAddUp) {
   int restarts = 0;
   std::uint32_t pauses = 0, paused_rests = 0;
   const std::uint64_t cases = test::by_size<std::uint64_t>(200, 24, 8);

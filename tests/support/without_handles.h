@@ -1,5 +1,5 @@
-// WithoutHandles: a base for Endpoints of tests whose messages leave at once. So a handle is that of no
-// message, and nothing can be held or changed.
+// WithoutHandles: a base for Endpoints of tests. Its functions on handles find no message, unless the
+// Endpoint overrides them.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,11 +31,10 @@ std::string fabric(const std::string& topology, const std::string& algorithm, co
 
 // Starts a second all-reduce of the same group when the first one has ended, on the same pool.
 void run_twice(PacketCollectives& cluster, const std::vector<GpuId>& members, Bytes bytes) {
-  cluster.run(request_of(CollectiveKind::all_reduce, members, bytes));
-  cluster.recorder.done.clear();
-  CommunicationRequest again = request_of(CollectiveKind::all_reduce, members, bytes);
-  again.communication = 6;
-  cluster.run(again);
+  CommunicationRequest request = request_of(CollectiveKind::all_reduce, members, bytes);
+  cluster.run(request);
+  ++request.communication;
+  cluster.run(request);
 }
 
 class SwitchMlLosses : public ::testing::TestWithParam<const char*> {};
@@ -127,9 +125,7 @@ TEST(SwitchMl, IdlePoolsGiveBackTheirMemory) {
   PacketCollectives cluster(fabric("kind: star, hosts: 4", "", "", memory));
   const std::vector<GpuId> some{0, 1}, others{2, 3};
   cluster.run(request_of(CollectiveKind::all_reduce, some, 10'000));
-  cluster.recorder.done.clear();
   cluster.run(request_of(CollectiveKind::all_reduce, others, 10'000));
-  cluster.recorder.done.clear();
   CommunicationRequest again = request_of(CollectiveKind::all_reduce, some, 10'000);
   again.communication = 7;
   cluster.run(again);
