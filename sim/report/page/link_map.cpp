@@ -46,8 +46,9 @@ class MapMaker {
   }
 
   std::string hosts_name(const std::vector<std::uint32_t>& hosts) const {
-    const std::string first = parts_.host_name(hosts.front()), last = parts_.host_name(hosts.back());
+    std::string first = parts_.host_name(hosts.front());
     if (hosts.size() == 1) return first;
+    const std::string last = parts_.host_name(hosts.back());
     if (hosts.size() == 2) return first + ", " + last;
     const bool consecutive = hosts.back() - hosts.front() + 1 == hosts.size();
     return fmt::format("{} ({} {} {})", counted(hosts.size(), "host"), first, consecutive ? "to" : "...",

@@ -146,7 +146,7 @@ class AggregationSessions {
     std::vector<std::uint32_t> steps;   // these steps instead, where other switches are on the way
     bool gives = false, takes = false;  // whether a GPU in it sends, or receives sums
     std::uint32_t* entry = nullptr;     // its place in TreeEntries
-    // Of a switch below the root: the entry of the group that copies sums to its members.
+    // Entry of the group that copies sums to the members of a switch below the root.
     std::uint32_t copies = 0;
   };
   const SwitchAggregation& group(const Key& key) const { return *state_.aggregations[key.aggregation]; }
