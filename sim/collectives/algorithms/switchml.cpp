@@ -10,94 +10,63 @@
 //
 // The parameters are those of the authors' program (p4lang/p4app-switchML). Packets have 64 or 256
 // elements of 4 B, and 256 are in flight. The timeout is 10 ms and doubles after 100 timeouts.
-#include <algorithm>
-#include <bit>
-#include <string>
-
 #include "sim/collectives/algorithm.h"
-#include "sim/collectives/algorithms/direct_aggregation_plan.h"
-#include "sim/collectives/algorithms/grouping.h"
-#include "sim/collectives/library/kernel_model.h"
-#include "sim/core/config.h"
+#include "sim/collectives/algorithms/pool_plan.h"
 #include "sim/core/registry.h"
 
 namespace netsim {
 namespace {
 
-struct SwitchMlParameters : HostGroupParameters {
+struct SwitchMlParameters : PoolParameters {
   std::int64_t slots = 256;
   Bytes payload = 256;
   Bytes header = 56;
   Time timeout = 10 * kMillisecond;
   std::int64_t timeout_threshold = 100;
-  Time base_latency = 0;
-  Time hop_latency = 0;
-  Bytes chunk = 0;
 };
+
+constexpr std::int64_t kMostSlots = 1 << 20;
 
 Parameters<SwitchMlParameters> switchml_parameters() {
   using P = SwitchMlParameters;
-  return Parameters<P>()
-      .integer("group", &P::group, {0, 1 << 20},
-               std::string("ranks of a host, with consecutive numbers") + P::kZeroMeans)
-      .integer("slots", &P::slots, {1, 1 << 20},
-               "slots of the pool, a power of two: packets that a worker has in flight. A switch holds two "
-               "copies of each (128 at 10 Gb/s and 512 at 100 Gb/s in the paper)")
-      .bytes("payload", &P::payload, {4, 65536},
-             "data of a packet: 64 or 256 elements of 4 B (32 elements in the paper)")
-      .bytes("header", &P::header, {1, 1024},
-             "headers of a packet: 18 B of Ethernet with its checksum, 20 of IP, 8 of UDP, 10 of SwitchML; "
-             "topology.overhead is what Ethernet adds on the wire")
-      .time("timeout", &P::timeout, {1 * kMicrosecond, 1000 * kSecond},
-            "time until a packet without its sum is sent again (1 ms in the paper)")
-      .integer("timeout_threshold", &P::timeout_threshold, {0, 1 << 30},
-               "timeouts of a worker after which its timeout doubles, until its next message; 0: never")
-      .time("base_latency", &P::base_latency, {0, kSecond}, "latency before the first step")
-      .time("hop_latency", &P::hop_latency, {0, kSecond}, "latency of each message")
+  return with_pool_latencies(
+             pool_parameters<P>()
+                 .integer("slots", &P::slots, {1, kMostSlots},
+                          "slots of the pool, a power of two: packets that a worker has in flight. A switch "
+                          "holds two copies of each (128 at 10 Gb/s and 512 at 100 Gb/s in the paper)")
+                 .bytes("payload", &P::payload, {4, 65536},
+                        "data of a packet: 64 or 256 elements of 4 B (32 elements in the paper)")
+                 .bytes("header", &P::header, {1, 1024},
+                        "headers of a packet: 18 B of Ethernet with its checksum, 20 of IP, 8 of UDP, 10 of "
+                        "SwitchML; topology.overhead is what Ethernet adds on the wire")
+                 .time("timeout", &P::timeout, {1 * kMicrosecond, 1000 * kSecond},
+                       "time until a packet without its sum is sent again (1 ms in the paper)")
+                 .integer("timeout_threshold", &P::timeout_threshold, {0, 1 << 30},
+                          "timeouts of a worker after which its timeout doubles, until its next message; 0: "
+                          "never"))
       .bytes("chunk", &P::chunk, {0, kGibibyte},
              "largest message between the ranks of a host and into the pool, cut to whole packets; 0: all of "
              "a rank's part where hosts have one rank each, else 512 KiB");
 }
-
-class SwitchMlPlan final : public DirectAggregationPlan {
- public:
-  SwitchMlPlan(std::uint32_t ranks, std::uint32_t group, const AggregationPool& pool)
-      : DirectAggregationPlan("switchml", CollectiveKind::all_reduce, ranks, 0, group, 1), pool_(pool) {}
-  AggregationPool pool() const override { return pool_; }
-
- private:
-  AggregationPool pool_;
-};
 
 class SwitchMl final : public CollectiveAlgorithm, public WithKernels {
  public:
   explicit SwitchMl(const SwitchMlParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
-  std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
-    const std::uint32_t group = p_.group_size(shape, "switchml", kind);
-    const AggregationPool pool{.slots = static_cast<std::uint32_t>(p_.slots),
-                               .payload = p_.payload,
-                               .header = p_.header,
-                               .timeout = p_.timeout,
-                               .timeouts_to_double = static_cast<std::uint32_t>(p_.timeout_threshold)};
-    return std::make_unique<SwitchMlPlan>(shape.ranks, group_of(group, "switchml", kind, shape.ranks), pool);
+  std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
+    return p_.plan(shape, "switchml",
+                   {.slots = static_cast<std::uint32_t>(p_.slots),
+                    .payload = p_.payload,
+                    .header = p_.header,
+                    .timeout = p_.timeout,
+                    .timeouts_to_double = static_cast<std::uint32_t>(p_.timeout_threshold)});
   }
   KernelModel kernel_model(const KernelLoad& load) const override {
-    const Bytes group = std::max<Bytes>(p_.group_size(load), 1);
-    Bytes chunk = p_.chunk;
-    if (chunk == 0) chunk = group == 1 ? load.bytes : 512 * kKibibyte;
-    chunk = std::max<Bytes>((chunk + p_.payload - 1) / p_.payload, 1) * p_.payload;
-    return KernelModel{.base_latency = p_.base_latency,
-                       .hop_latency = p_.hop_latency,
-                       .hop_latency_net = p_.hop_latency,
-                       .channels = 1,
-                       .chunk = chunk,
-                       .slots = kNcclSteps};
+    return p_.kernel_model(load, p_.payload, 512 * kKibibyte);
   }
 
  private:
-  static constexpr std::uint32_t kNcclSteps = 8;  // NCCL_STEPS
   SwitchMlParameters p_;
 };
 
@@ -106,12 +75,8 @@ const Registration<CollectiveAlgorithm> kSwitchMl{
     "programmable switches add up packets in a pool of slots, and packets that are lost are sent again "
     "(SwitchML, NSDI 2021)",
     switchml_parameters(), [](const SwitchMlParameters& p, const ConfigNode& node) {
-      if (!std::has_single_bit(static_cast<std::uint64_t>(p.slots)))
-        (node.find("slots") != nullptr ? *node.find("slots") : node)
-            .fail(
-                "slots: " + std::to_string(p.slots) +
-                " is no power of two (allowed: 1, 2, 4, ... 1048576), as the switch takes the slot from bits "
-                "of a packet's number");
+      check_power_of_two(node, "slots", p.slots, kMostSlots,
+                         "the switch takes the slot from bits of a packet's number");
       return std::make_unique<SwitchMl>(p);
     }};
 

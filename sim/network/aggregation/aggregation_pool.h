@@ -5,17 +5,26 @@
 #include <cstdint>
 
 #include "sim/core/units.h"
+#include "sim/network/aggregation/switch_sums.h"
 
 namespace netsim {
 
 struct AggregationPool {
   std::uint32_t slots = 0;  // a power of two; 0: no pool, nothing is sent again and sums complete in order
-  Bytes payload = 0;        // bytes of data of a packet
-  Bytes header = 0;         // bytes of headers of a packet
-  Time timeout = 0;         // time until a packet without its sum is sent again
+  Bytes payload = 0;        // bytes of data of a packet; 0: those of the transport
+  Bytes header = 0;         // bytes of headers of a packet; 0: those of the transport
+  Time timeout = 0;         // time until a packet without its sum is sent again; 0: that of the transport
   // The timeout doubles after so many timeouts of a member. It is the first one again when a message begins
   // with nothing in flight. 0: it stays as it is.
   std::uint32_t timeouts_to_double = 0;
+  // Packets of a message, a power of two that is at most `slots`. Members then take sums in order and go back
+  // after a gap, and they move their window by whole messages. 0: each slot sends at its own pace.
+  std::uint32_t message = 0;
+  // How switches keep the sums (switch_sums.h); null: as slot_pool.h. It lives as long as the plan.
+  const SwitchProtocol* protocol = nullptr;
+
+  // Returns the number of sums that a switch keeps for each slot.
+  std::uint32_t copies() const { return protocol == nullptr ? 2 : protocol->copies(); }
 };
 
 }  // namespace netsim

@@ -14,23 +14,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/network/aggregation/switch_sums.h"
+
 namespace netsim {
 
-class SlotPool {
+class SlotPool final : public SwitchSums {
  public:
-  enum class Arrival : std::uint8_t {
-    waits,      // the packet is added, and the sum waits for others
-    completes,  // the packet is added as the last one of its sum
-    absorbed,   // the packet came again, and its sum still waits for others
-    repeats     // the packet came again, and its sum is complete
-  };
-
   // `slots` is a power of two.
   SlotPool(std::uint32_t slots, std::uint32_t members);
 
-  // Handles a member's packet. `value` is the value of the packet, and is replaced by that of the sum if it
-  // is complete.
-  Arrival add(std::uint32_t member, std::uint32_t psn, std::uint32_t& value);
+  Arrival add(std::uint32_t member, std::uint32_t psn, std::uint32_t& value) override;
 
  private:
   struct Sum {

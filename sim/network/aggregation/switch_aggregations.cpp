@@ -14,7 +14,11 @@ std::uint32_t SwitchAggregations::add(At at) {
   AggregationGroup aggregation;
   aggregation.packets.assign(at.members, 0);
   if (at.slots > 0) {
-    aggregation.pool.emplace_back(at.slots, at.members);
+    if (at.protocol != nullptr) {
+      aggregation.pool = at.protocol->sums(at.slots, at.members);
+    } else {
+      aggregation.pool = std::make_unique<SlotPool>(at.slots, at.members);
+    }
   } else if (at.open > 0) {
     aggregation.arrivals.assign(std::bit_ceil(at.open), 0);
   }
@@ -27,7 +31,7 @@ SlotPool::Arrival SwitchAggregations::add_packet(Entry entry, std::uint32_t psn,
                                                  std::uint32_t& value) {
   using Arrival = SlotPool::Arrival;
   AggregationGroup& aggregation = aggregations_[entry.aggregation];
-  const Arrival arrival = !aggregation.pool.empty() ? aggregation.pool.front().add(entry.member, psn, value)
+  const Arrival arrival = aggregation.pool != nullptr ? aggregation.pool->add(entry.member, psn, value)
                           : completes(aggregation, entry.member) ? Arrival::completes
                                                                  : Arrival::waits;
   if (aggregation.at.adder == kNoIndex) return arrival;

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/core/index.h"
@@ -57,7 +58,8 @@ class SwitchAggregations {
     std::vector<Branch> branches;
     Time latency = 0;
     std::uint32_t open = 0;
-    std::uint32_t slots = 0;         // slots of its pool; 0: it has none
+    std::uint32_t slots = 0;                   // slots of its pool; 0: it has none
+    const SwitchProtocol* protocol = nullptr;  // makes the sums of its pool; null: a SlotPool
     std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: it passes packets on unchanged
   };
   // The part of a switch that adds up, which all its groups share.
@@ -95,8 +97,8 @@ class SwitchAggregations {
     std::vector<std::uint32_t> packets;  // number of packets that have arrived, by member
     // Number of packets that have arrived for open sum n, at index n mod size. The size is a power of two.
     std::vector<std::uint32_t> arrivals;
-    std::uint32_t first = 0;     // the oldest open sum
-    std::vector<SlotPool> pool;  // one or none
+    std::uint32_t first = 0;           // the oldest open sum
+    std::unique_ptr<SwitchSums> pool;  // null: it has none
   };
   static bool completes(AggregationGroup& aggregation, std::uint32_t member);
   static void make_room(AggregationGroup& aggregation);

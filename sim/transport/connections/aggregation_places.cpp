@@ -29,21 +29,23 @@ std::string tree_objection(const TransportState& state, const Fabric& fabric,
                            const SwitchAggregation& aggregation) {
   const MemberTree made = tree_of(state.cluster, fabric, aggregation);
   if (!made.tree.refused.empty() || aggregation.pool.slots == 0) return made.tree.refused;
-  const AggregationPool& pool = aggregation.pool;
+  const FabricTransport& transport =
+      state.transports[state.transport_between(made.members[0], made.members[1])];
+  const AggregationPool pool = pool_over(transport, aggregation.pool);
   const Bytes packet = pool.payload + pool.header;
-  const Bytes largest =
-      state.transports[state.transport_between(made.members[0], made.members[1])].largest_packet();
+  const Bytes largest = transport.largest_packet();
   if (packet > largest) {
     return "packets of " + std::to_string(pool.payload) + " B and headers of " + std::to_string(pool.header) +
            " B exceed the fabric's largest packet of " + std::to_string(largest) + " B (transport.mtu)";
   }
   for (const AggregationTree::Switch& one : made.tree.switches) {
     const Bytes memory = fabric.switch_parameters(one.node).aggregation_memory;
-    const Bytes needed = 2 * Bytes{pool.slots} * pool.payload;
+    const Bytes needed = Bytes{pool.copies()} * pool.slots * pool.payload;
     if (!one.reduces || memory == 0 || needed <= memory) continue;
-    return "two copies of " + std::to_string(pool.slots) + " slots of " + std::to_string(pool.payload) +
-           " B take " + std::to_string(needed) + " B of " + state.cluster.graph.node(one.node).name +
-           ", which has " + std::to_string(memory) + " B (network.switch.aggregation_memory)";
+    return (pool.copies() == 2 ? "two" : std::to_string(pool.copies())) + " copies of " +
+           std::to_string(pool.slots) + " slots of " + std::to_string(pool.payload) + " B take " +
+           std::to_string(needed) + " B of " + state.cluster.graph.node(one.node).name + ", which has " +
+           std::to_string(memory) + " B (network.switch.aggregation_memory)";
   }
   return "";
 }
@@ -99,9 +101,16 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAgg
   return made;
 }
 
+AggregationPool pool_over(const FabricTransport& transport, AggregationPool pool) {
+  if (pool.payload == 0) pool.payload = transport.parameters.mtu;
+  if (pool.header == 0) pool.header = transport.framing.header;
+  if (pool.timeout == 0) pool.timeout = transport.parameters.retransmission_timeout;
+  return pool;
+}
+
 Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport,
                    const AggregationPool& pool) {
-  if (pool.slots != 0) return pool.payload;
+  if (pool.slots != 0) return pool_over(transport, pool).payload;
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   const Bytes mtu = transport.parameters.mtu;
   return rules.aggregation_payload != 0 ? std::min(mtu, rules.aggregation_payload) : mtu;

@@ -28,6 +28,8 @@ struct MemberTree {
 std::vector<PortId> way_into_tree(const Cluster& cluster, const Fabric& fabric,
                                   const SwitchAggregation& aggregation, GpuId source);
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
+// Returns the pool with the transport's values where it has none of its own.
+AggregationPool pool_over(const FabricTransport& transport, AggregationPool pool);
 // Returns the payload bytes of a packet into an all-reduce tree with or without a pool of slots.
 Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport,
                    const AggregationPool& pool);

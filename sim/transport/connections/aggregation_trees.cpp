@@ -63,7 +63,7 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
   pair.traffic_class = session.key.traffic_class;
   pair.transport = state_.transport_between(members[0], members[1]);
   const FabricTransport& transport = state_.transports[pair.transport];
-  const AggregationPool& pool = aggregation.pool;
+  const AggregationPool pool = pool_over(transport, aggregation.pool);
   pair.header = pool.slots != 0 ? static_cast<std::uint32_t>(pool.header) : transport.framing.header;
   pair.combining = {1, payload_into(tree, fabric, transport, pool)};
   std::vector<std::vector<PortId>> ways;  // way from each member to the root and back
@@ -87,7 +87,8 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
   std::uint32_t window =
       rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
   if (pool.slots != 0) window = pool.slots;
-  const TreeRules of_tree{window, pool.slots, pair.combining.piece};
+  const TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
+                          pool.slots != 0 ? pool.copies() : 1};
   if (!take_memory(session, tree, of_tree)) return false;
   pool_has_payload_ = pool_has_payload_ || (pool.slots != 0 && rules.aggregation_payload != 0);
   pool_has_outstanding_ = pool_has_outstanding_ || (pool.slots != 0 && rules.aggregation_outstanding != 0);
@@ -120,7 +121,7 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
 // Takes memory of the tree's switches. Sessions with nothing in flight give theirs back where it does not
 // suffice. Returns false if it does not suffice then either.
 bool AggregationSessions::take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules) {
-  const Bytes bytes = Bytes{rules.open} * rules.payload * (rules.slots != 0 ? 2 : 1);
+  const Bytes bytes = Bytes{rules.open} * rules.payload * rules.copies;
   std::vector<AggregationMemory::Share> shares;
   shares.reserve(tree.switches.size());
   for (const AggregationTree::Switch& one : tree.switches) {
@@ -229,6 +230,7 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
   up.latency = adds ? of_switch.aggregation_latency : 0;
   up.open = rules.open;
   up.slots = rules.slots;
+  up.protocol = rules.protocol;
   if (adds) up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
   if (one.up == kNoId) {
     up.branches = std::move(down.branches);

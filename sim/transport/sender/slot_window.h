@@ -4,6 +4,10 @@
 //
 // A packet without a sum is sent again after a timeout. Waiting slots are in order of sending. Timeouts only
 // become longer, so that is the order of the timeouts too.
+//
+// A pool with messages (AggregationPool::message) has the rules of go-back-N instead. A sum after a gap is
+// dropped, and all packets from the gap on are sent again. The window moves when all sums of a message are
+// there.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +23,12 @@ class SlotWindow {
  public:
   // `key` is the odd number by which the member's packets differ from those of other members.
   SlotWindow(const AggregationPool& pool, std::uint32_t key)
-      : mask_(pool.slots - 1), key_(key), pool_(pool), timeout_(pool.timeout), slots_(pool.slots) {
+      : mask_(pool.slots - 1),
+        key_(key),
+        limit_(pool.slots),
+        pool_(pool),
+        timeout_(pool.timeout),
+        slots_(pool.slots) {
     for (std::uint32_t slot = 0; slot < pool.slots; ++slot) slots_[slot].psn = slot;
   }
 
@@ -35,10 +44,12 @@ class SlotWindow {
       timeout_ = pool_.timeout;
       timeouts_ = 0;
     }
-    for (std::uint32_t psn = end_; psn != end && psn - end_ <= mask_; ++psn) {
+    const std::uint32_t begin = end_;
+    end_ = end;
+    if (pool_.message != 0) return release();
+    for (std::uint32_t psn = begin; psn != end && psn - begin <= mask_; ++psn) {
       if (slots_[psn & mask_].psn == psn) append(Place::ready, psn & mask_);
     }
-    end_ = end;
   }
   bool has_ready() const { return ready_.head != kNoSlot; }
   // Returns the packet to be sent next. There must be one.
@@ -54,8 +65,9 @@ class SlotWindow {
     s.sent = true;
     return again;
   }
-  // Called when the sum of a packet has arrived. Returns false if it had arrived before.
+  // Called when the sum of a packet has arrived. Returns false if it had arrived before, or is dropped.
   bool take_sum(std::uint32_t psn) {
+    if (pool_.message != 0) return take_in_order(psn);
     const std::uint32_t slot = psn & mask_;
     Slot& s = slots_[slot];
     if (s.psn != psn || s.place == Place::idle) return false;
@@ -72,6 +84,7 @@ class SlotWindow {
   Time due() const { return waiting_.head == kNoSlot ? kNever : slots_[waiting_.head].due; }
   // Makes all packets that are due be sent again, and returns their number.
   std::uint32_t time_out(Time now) {
+    if (pool_.message != 0) return due() <= now ? go_back() : 0;
     std::uint32_t count = 0;
     while (due() <= now) {
       const std::uint32_t slot = waiting_.head;
@@ -114,6 +127,42 @@ class SlotWindow {
     (s.next == kNoSlot ? list.tail : slots_[s.next].before) = s.before;
     s.place = Place::idle;
   }
+  // The following functions serve pools with messages. Their packets are sent in order, so those that wait
+  // have lower numbers than those that are ready.
+  bool take_in_order(std::uint32_t psn) {
+    if (psn != first_) {
+      // A receiver reports each gap once.
+      if (static_cast<std::int32_t>(psn - first_) > 0 && !went_back_) went_back_ = go_back() > 0;
+      return false;
+    }
+    const std::uint32_t slot = psn & mask_;
+    remove(slot);
+    slots_[slot].psn += mask_ + 1;
+    slots_[slot].sent = false;
+    went_back_ = false;
+    ++first_;
+    if (first_ % pool_.message == 0 || first_ == end_) {
+      limit_ = first_ + mask_ + 1;
+      release();
+    }
+    return true;
+  }
+  // Makes the packets below the window's limit ready.
+  void release() {
+    for (; released_ != end_ && released_ != limit_; ++released_) append(Place::ready, released_ & mask_);
+  }
+  // Makes all packets without a sum ready again. Returns 1, or 0 if none has been sent.
+  std::uint32_t go_back() {
+    if (waiting_.head == kNoSlot) return 0;
+    for (std::uint32_t slot = waiting_.head; slot != kNoSlot; slot = slots_[slot].next)
+      slots_[slot].place = Place::ready;
+    (ready_.head == kNoSlot ? ready_.tail : slots_[ready_.head].before) = waiting_.tail;
+    slots_[waiting_.tail].next = ready_.head;
+    ready_.head = waiting_.head;
+    waiting_ = {};
+    return 1;
+  }
+
   // Counts a timeout.
   void lengthen() {
     constexpr Time kLongest = 360'000 * kSecond;  // so that times do not overflow
@@ -123,6 +172,10 @@ class SlotWindow {
   }
 
   std::uint32_t mask_, key_, end_ = 0;
+  // Used with messages: the oldest packet without a sum, the first one that has not been made ready, and the
+  // first one beyond the window.
+  std::uint32_t first_ = 0, released_ = 0, limit_;
+  bool went_back_ = false;  // whether the gap at first_ was reported
   AggregationPool pool_;
   Time timeout_;
   std::uint32_t timeouts_ = 0;  // since the timeout doubled

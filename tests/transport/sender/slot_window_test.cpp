@@ -94,5 +94,54 @@ TEST(SlotWindow, ValuesTellMembersAndPackets) {
     ASSERT_NE(SlotWindow::value(3, psn) + SlotWindow::value(5, 0), SlotWindow::value(8, psn));
 }
 
+// Returns a window of 8 packets in messages of 4.
+SlotWindow messages() { return {AggregationPool{.slots = 8, .timeout = kTimeout, .message = 4}, 1}; }
+
+TEST(SlotWindow, MovesByWholeMessages) {
+  SlotWindow window = messages();
+  window.extend(14);
+  EXPECT_EQ(sent(window), (Numbers{0, 1, 2, 3, 4, 5, 6, 7}));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) EXPECT_TRUE(window.take_sum(psn));
+  EXPECT_FALSE(window.has_ready());
+  EXPECT_TRUE(window.take_sum(3));
+  EXPECT_EQ(sent(window), (Numbers{8, 9, 10, 11}));
+  for (std::uint32_t psn = 4; psn < 14; ++psn) {
+    sent(window);
+    EXPECT_TRUE(window.take_sum(psn));
+    EXPECT_TRUE(window.has_sum(psn));
+  }
+  // All is there, so the next packets need not wait for the rest of message 12.
+  window.extend(30);
+  EXPECT_EQ(sent(window), (Numbers{14, 15, 16, 17, 18, 19, 20, 21}));
+}
+
+TEST(SlotWindow, GoesBackOnceForEachGap) {
+  SlotWindow window = messages();
+  window.extend(8);
+  EXPECT_EQ(sent(window).size(), 8U);
+  EXPECT_TRUE(window.take_sum(0));
+  EXPECT_FALSE(window.take_sum(2)) << "the sum of 1 is missing";
+  EXPECT_EQ(window.next(), 1U);
+  EXPECT_TRUE(window.take(1)) << "it was sent before";
+  EXPECT_FALSE(window.take_sum(3)) << "dropped";
+  EXPECT_EQ(sent(window), (Numbers{2, 3, 4, 5, 6, 7})) << "the gap is reported once";
+  EXPECT_FALSE(window.take_sum(0)) << "again";
+  EXPECT_TRUE(window.take_sum(1));
+  EXPECT_FALSE(window.take_sum(4)) << "a new gap";
+  EXPECT_EQ(sent(window), (Numbers{2, 3, 4, 5, 6, 7}));
+}
+
+TEST(SlotWindow, GoesBackAfterATimeout) {
+  SlotWindow window = messages();
+  window.extend(3);
+  sent(window);
+  EXPECT_EQ(window.due(), kTimeout);
+  EXPECT_EQ(window.time_out(kTimeout - 1), 0U);
+  EXPECT_TRUE(window.take_sum(0));
+  EXPECT_EQ(window.time_out(kTimeout), 1U);
+  EXPECT_EQ(sent(window, kTimeout), (Numbers{1, 2}));
+  EXPECT_EQ(window.due(), 2 * kTimeout);
+}
+
 }  // namespace
 }  // namespace netsim::slot_window_test
