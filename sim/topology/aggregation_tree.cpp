@@ -20,10 +20,15 @@ class TreeBuilder {
         down_(down),
         number_(number),
         adds_up_(graph.node_count()),
-        usable_(graph.node_count()) {
+        usable_(graph.node_count()),
+        boxes_(graph.node_count()) {
     for (NodeId node = 0; node < graph.node_count(); ++node) {
       adds_up_[node] = is_switch(graph, node) && can_reduce(node);
       usable_[node] = adds_up_[node] || (passes && is_switch(graph, node));
+    }
+    for (NodeId node = 0; node < graph.node_count(); ++node) attach_box(node);
+    for (NodeId node = 0; node < graph.node_count(); ++node) {
+      if (!boxes_[node].empty()) adds_up_[node] = usable_[node] = true;
     }
   }
 
@@ -43,6 +48,18 @@ class TreeBuilder {
  private:
   bool is_up(PortId port) const { return is_link_up(down_, port); }
   PortId of_turn(const std::vector<PortId>& ports) const { return ports[number_ % ports.size()]; }
+
+  // Notes a box at its switch, if the node is one. It is no switch of the tree then, as it leads nowhere.
+  void attach_box(NodeId node) {
+    const auto ports = graph_.ports_of(node);
+    if (!adds_up_[node] || ports.size() != 1) return;
+    const PortId to_box = ports[0] ^ 1U;
+    const NodeId owner = graph_.port(to_box).node;
+    if (!is_switch(graph_, owner) || graph_.node(owner).atom == graph_.node(node).atom) return;
+    if (adds_up_[owner]) return;
+    adds_up_[node] = usable_[node] = false;
+    if (is_up(to_box)) boxes_[owner].push_back(to_box);
+  }
 
   // Selects the NIC's port into the fabric. Returns false, and sets the reason, where it has none that can be
   // used.
@@ -137,6 +154,38 @@ class TreeBuilder {
       tree_.switches[tree_.leaf[i]].down.push_back(tree_.nic_ports[i] ^ 1U);
     }
     for (AggregationTree::Switch& one : tree_.switches) std::sort(one.down.begin(), one.down.end());
+    if (std::any_of(in_tree.begin(), in_tree.end(), [&](NodeId node) { return !boxes_[node].empty(); }))
+      lead_through_boxes();
+  }
+  // Puts the boxes into the tree. A switch's children come below its lower entry.
+  void lead_through_boxes() {
+    std::vector<AggregationTree::Switch> switches;
+    std::vector<std::uint32_t> lower;  // by index before: index of the entry that its children are at
+    const auto index = [&] { return static_cast<std::uint32_t>(switches.size()); };
+    for (AggregationTree::Switch& one : tree_.switches) {
+      if (one.parent != kNoId) one.parent = lower[one.parent];
+      if (!boxes_[one.node].empty()) {
+        const PortId to_box = of_turn(boxes_[one.node]);
+        AggregationTree::Switch box;
+        box.node = graph_.port(to_box).peer_node;
+        box.down = {to_box ^ 1U};
+        one.reduces = false;
+        if (one.up != kNoId) {
+          AggregationTree::Switch upper = one;
+          upper.down = {to_box};
+          box.parent = index();
+          box.up = to_box ^ 1U;
+          switches.push_back(std::move(upper));
+        }
+        one.parent = index();
+        one.up = to_box;
+        switches.push_back(std::move(box));
+      }
+      lower.push_back(index());
+      switches.push_back(std::move(one));
+    }
+    tree_.switches = std::move(switches);
+    for (std::uint32_t& leaf : tree_.leaf) leaf = lower[leaf];
   }
   PortId towards(const std::vector<std::uint32_t>& links, NodeId at) const {
     std::vector<PortId> ports;
@@ -151,9 +200,10 @@ class TreeBuilder {
   std::span<const NodeId> nics_;
   const std::vector<bool>& down_;
   const std::uint32_t number_;
-  std::vector<bool> adds_up_;   // by node
-  std::vector<bool> usable_;    // by node: whether it may be in the tree
-  std::vector<NodeId> leaves_;  // by NIC
+  std::vector<bool> adds_up_;               // by node
+  std::vector<bool> usable_;                // by node: whether it may be in the tree
+  std::vector<std::vector<PortId>> boxes_;  // by node: ports to its boxes
+  std::vector<NodeId> leaves_;              // by NIC
   AggregationTree tree_;
 };
 

@@ -6,6 +6,10 @@
 // least sum of distances. Among equal ones, the tree's number selects one in turn. Every other switch has as
 // parent a switch one link nearer to the root; the tree's number selects among equal links too. So the same
 // fabric, NICs, outages and number give the same tree, and trees of several numbers spread over the fabric.
+//
+// A switch that reduces and has a single link is a **box** of the switch at the link's other end (NetAgg, Mai
+// et al., CoNEXT 2014). It reduces in the place of its switch, unless that one reduces itself. Packets make a
+// detour: from the switch to its box and back.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +23,8 @@
 namespace netsim {
 
 struct AggregationTree {
+  // A switch whose box reduces has two entries, which do not reduce. The lower one sends to the box, the
+  // box to the upper one, and that one to the parent. At the root there is no upper one.
   struct Switch {
     NodeId node = kNoId;
     std::uint32_t parent = kNoId;  // its index in `switches`; kNoId: this is the root

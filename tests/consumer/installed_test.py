@@ -25,7 +25,7 @@ BUILD, SCRATCH = pathlib.Path(), pathlib.Path()
 CXX_FLAGS = ""
 FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 # Components of the page, by source file: kind and name.
-COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "through_root": "collective_algorithm", "always": "collective_library",
+COMPONENTS = {"halving": "congestion_control", "twin_stars": "topology", "through_root": "collective_algorithm", "one_copy": "collective_algorithm", "always": "collective_library",
               "backwards": "placement", "shortest_first": "queue_discipline", "flow_lines": "result_sink", "layer_check": "strategy",
               "named_flows": "workload_reader", "smallest_first": "task_scheduler", "one_at_a_time": "flow_scheduler",
               "few_gpus_first": "job_scheduler"}

@@ -129,6 +129,39 @@ TEST(AggregationTree, PassesOverSwitchesThatAddUpOnly) {
   EXPECT_THAT(fabric.of({0, 3}).refused, HasSubstr("leaf1 does not add up"));
 }
 
+// Returns the names of the nodes that a NIC's packets pass up to the root.
+std::vector<std::string> nodes_up(const Trees& fabric, const AggregationTree& tree, std::size_t nic) {
+  std::vector<std::string> names;
+  for (const PortId port : tree.way_up(nic))
+    names.push_back(fabric.name(fabric.cluster.graph.port(port).peer_node));
+  return names;
+}
+
+TEST(AggregationTree, PassesTheBoxesOfItsSwitches) {
+  Trees fabric(
+      "kind: custom, switches: [left, right, core, a, b, c, d], links: [{from: host0, to: left}, {from: "
+      "host1, to: left}, {from: host2, to: right}, {from: left, to: core}, {from: right, to: core}, {from: "
+      "a, "
+      "to: left}, {from: b, to: right}, {from: c, to: core}, {from: d, to: core}]");
+  fabric.barred = {"left", "right", "core"};
+  const AggregationTree tree = fabric.of({0, 1, 2});
+  ASSERT_EQ(tree.refused, "");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(nodes_up(fabric, tree, 0), (Names{"left", "a", "left", "core", "c"}));
+  EXPECT_EQ(nodes_up(fabric, tree, 2), (Names{"right", "b", "right", "core", "c"}));
+  EXPECT_EQ(nodes_up(fabric, fabric.of({0, 1, 2}, 1), 0), (Names{"left", "a", "left", "core", "d"}))
+      << "boxes of a switch are taken in turn";
+  for (const AggregationTree::Switch& one : tree.switches)
+    EXPECT_EQ(one.reduces, fabric.name(one.node).size() == 1) << "boxes only";
+
+  fabric.barred = {"right", "core"};
+  EXPECT_EQ(nodes_up(fabric, fabric.of({0, 1, 2}), 0), (Names{"left", "core", "c"})) << "left adds up itself";
+  fabric.cut("core->c");
+  EXPECT_EQ(fabric.root(fabric.of({0, 1, 2})), "d");
+  fabric.cut("right->b");
+  EXPECT_THAT(fabric.of({0, 1, 2}).refused, HasSubstr("right does not add up"));
+}
+
 TEST(AggregationTree, NeedsSwitchesThatAreNoHosts) {
   for (const char* direct : {"kind: torus, sizes: [3, 3]", "kind: torus, sizes: [4]"}) {
     EXPECT_THAT(Trees(direct).of({0, 1}).refused,

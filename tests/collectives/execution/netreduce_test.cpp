@@ -90,8 +90,8 @@ TEST(NetReduce, EndsOnAnyFabric) {
 
 TEST(NetReduce, TakesTwoCopiesOfItsWindow) {
   const auto run = [](const std::string& memory) {
-    PacketCollectives cluster(fabric("kind: star, hosts: 4", ", window: 4, message: 8", "",
-                                     ", aggregation_memory: " + memory));
+    PacketCollectives cluster(
+        fabric("kind: star, hosts: 4", ", window: 4, message: 8", "", ", aggregation_memory: " + memory));
     run_twice(cluster, 4, 100'000);
   };
   run("65536 B");
