@@ -116,7 +116,7 @@ void PortArbiter::on_route(const Event& event) {
 
 // Handles a packet of a multicast or reduction at a switch.
 void PortArbiter::on_aggregation(const Event& event) {
-  using Arrival = SlotPool::Arrival;
+  using Arrival = SwitchSums::Arrival;
   const auto packet = static_cast<std::uint32_t>(event.argument);
   const SwitchAggregations::Entry entry = aggregations_.entry(event.target & (kAggregationTarget - 1));
   Packet& k = packets_[packet];
@@ -124,14 +124,19 @@ void PortArbiter::on_aggregation(const Event& event) {
   const PortId from = k.ingress;
   update_digest(from ^ 1U, event);
   const SwitchAggregations::At& at = aggregations_.at(entry);
+  const std::uint32_t arrived = k.bytes;
   Arrival arrival = Arrival::completes;
   Time latency = at.latency;
   if (at.members != 0) {
     if (at.adder != kNoIndex) latency += aggregations_.occupy(at.adder, k.bytes, loop_.now());
-    arrival = aggregations_.add_packet(entry, k.psn, k.bytes, k.message);
+    Addend addend{k.psn, k.message, k.bytes};
+    arrival = aggregations_.add_packet(entry, addend);
     if (arrival == Arrival::waits || arrival == Arrival::absorbed) return discard(packet);
+    k.psn = addend.psn;
+    k.message = addend.value;
+    k.bytes = addend.bytes;
   }
-  back_pressure_.return_credit(from, k.ingress_queue, k.bytes);
+  back_pressure_.return_credit(from, k.ingress_queue, arrived);
   if (!at.branches.empty()) {
     if (arrival == Arrival::repeats) return leave(packet, at.branches[entry.member], latency);
     return copy(at, packet, latency);

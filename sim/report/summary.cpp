@@ -165,6 +165,7 @@ Json aggregation_json(const Results& results) {
           {"bytes", c.bytes},
           {"sums", c.sums},
           {"repeated", c.repeated},
+          {"unfinished", c.unfinished},
           {"discarded", c.discarded},
           {"memory_bytes", all.memory},
           {"trees", all.trees},

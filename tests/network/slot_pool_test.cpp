@@ -18,7 +18,10 @@ struct Pool {
   Arrival add(std::uint32_t member, std::uint32_t psn) {
     value = 1;
     for (std::uint32_t i = 0; i < member; ++i) value *= 10;
-    return pool.add(member, psn, value);
+    Addend addend{psn, value, 0};
+    const Arrival arrival = pool.add(member, addend);
+    value = addend.value;
+    return arrival;
   }
   SlotPool pool;
   std::uint32_t value = 0;
@@ -60,13 +63,13 @@ TEST(SlotPool, HasSlotsApart) {
 TEST(SlotPool, HasMoreMembersThanAWordHasBits) {
   SlotPool pool(1, 130);
   for (std::uint32_t member = 0; member < 129; ++member) {
-    std::uint32_t value = member;
-    EXPECT_EQ(pool.add(member, 0, value), Arrival::waits);
-    EXPECT_EQ(pool.add(member, 0, value), Arrival::absorbed);
+    Addend addend{0, member, 0};
+    EXPECT_EQ(pool.add(member, addend), Arrival::waits);
+    EXPECT_EQ(pool.add(member, addend), Arrival::absorbed);
   }
-  std::uint32_t value = 129;
-  EXPECT_EQ(pool.add(129, 0, value), Arrival::completes);
-  EXPECT_EQ(value, 130U * 129 / 2);
+  Addend last{0, 129, 0};
+  EXPECT_EQ(pool.add(129, last), Arrival::completes);
+  EXPECT_EQ(last.value, 130U * 129 / 2);
 }
 
 TEST(SlotPool, AWorkerThatIsTooFarAheadIsABug) {

@@ -20,8 +20,8 @@ struct Group {
     first = switches.add(std::move(at));
   }
   Arrival add(std::uint32_t member, std::uint32_t psn) {
-    std::uint32_t value = 1;
-    return switches.add_packet(switches.entry(first + member), psn, 300, value);
+    Addend addend{psn, 1, 300};
+    return switches.add_packet(switches.entry(first + member), addend);
   }
   const AggregationCounters& counters() const { return switches.adders()[adder].counters; }
 

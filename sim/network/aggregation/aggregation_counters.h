@@ -14,6 +14,7 @@ struct AggregationCounters {
   // Packets that came again to a pool of slots, and were not added. `repeated`: their sum was complete, and
   // is sent again. `discarded`: it still waited for other members.
   std::uint64_t repeated = 0, discarded = 0;
+  std::uint64_t unfinished = 0;  // sums that left without the packets of all members
 
   AggregationCounters& operator+=(const AggregationCounters& other) {
     packets += other.packets;
@@ -21,6 +22,7 @@ struct AggregationCounters {
     sums += other.sums;
     repeated += other.repeated;
     discarded += other.discarded;
+    unfinished += other.unfinished;
     return *this;
   }
 };

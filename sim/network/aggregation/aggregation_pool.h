@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "sim/core/units.h"
 #include "sim/network/aggregation/switch_sums.h"
@@ -20,11 +21,13 @@ struct AggregationPool {
   // Packets of a message, a power of two that is at most `slots`. Members then take sums in order and go back
   // after a gap, and they move their window by whole messages. 0: each slot sends at its own pace.
   std::uint32_t message = 0;
-  // How switches keep the sums (switch_sums.h); null: as slot_pool.h. It lives as long as the plan.
-  const SwitchProtocol* protocol = nullptr;
+  // How switches keep the sums (switch_sums.h); null: as slot_pool.h.
+  std::shared_ptr<const SwitchProtocol> protocol = nullptr;
 
-  // Returns the number of sums that a switch keeps for each slot.
-  std::uint32_t copies() const { return protocol == nullptr ? 2 : protocol->copies(); }
+  // Returns whether unfinished sums leave switches (SwitchProtocol).
+  bool leaves_unfinished() const { return protocol != nullptr && protocol->leaves_unfinished(); }
+  // Returns the number of sums that a switch keeps.
+  std::uint32_t kept() const { return protocol == nullptr ? 2 * slots : protocol->kept(slots); }
 };
 
 }  // namespace netsim

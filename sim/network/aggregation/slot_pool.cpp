@@ -16,7 +16,8 @@ SlotPool::SlotPool(std::uint32_t slots, std::uint32_t members)
   NETSIM_CHECK(std::has_single_bit(slots), "a pool whose number of slots is no power of two");
 }
 
-SlotPool::Arrival SlotPool::add(std::uint32_t member, std::uint32_t psn, std::uint32_t& value) {
+SlotPool::Arrival SlotPool::add(std::uint32_t member, Addend& addend) {
+  const std::uint32_t psn = addend.psn;
   const std::uint32_t slot = psn & (slots_ - 1), version = psn >> shift_ & 1U;
   Sum& sum = sums_[version * slots_ + slot];
   const std::uint64_t bit = std::uint64_t{1} << (member & 63U);
@@ -24,16 +25,16 @@ SlotPool::Arrival SlotPool::add(std::uint32_t member, std::uint32_t psn, std::ui
   if ((seen & bit) != 0) {
     NETSIM_CHECK(sum.psn == psn, "a packet came again after its slot was used for another one");
     if (sum.packets < members_) return Arrival::absorbed;
-    value = sum.value;
+    addend.value = sum.value;
     return Arrival::repeats;
   }
   seen |= bit;
   seen_[(std::size_t{1 - version} * slots_ + slot) * words_ + member / 64] &= ~bit;
   if (sum.packets == 0 || sum.packets == members_) sum = {psn, 0, 0};
   NETSIM_CHECK(sum.psn == psn, "packets of different numbers are added up");
-  sum.value += value;
+  sum.value += addend.value;
   if (++sum.packets < members_) return Arrival::waits;
-  value = sum.value;
+  addend.value = sum.value;
   return Arrival::completes;
 }
 

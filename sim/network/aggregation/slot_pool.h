@@ -23,7 +23,7 @@ class SlotPool final : public SwitchSums {
   // `slots` is a power of two.
   SlotPool(std::uint32_t slots, std::uint32_t members);
 
-  Arrival add(std::uint32_t member, std::uint32_t psn, std::uint32_t& value) override;
+  Arrival add(std::uint32_t member, Addend& addend) override;
 
  private:
   struct Sum {

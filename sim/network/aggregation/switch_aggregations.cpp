@@ -15,7 +15,7 @@ std::uint32_t SwitchAggregations::add(At at) {
   aggregation.packets.assign(at.members, 0);
   if (at.slots > 0) {
     if (at.protocol != nullptr) {
-      aggregation.pool = at.protocol->sums(at.slots, at.members);
+      aggregation.pool = at.protocol->sums({at.slots, at.members, at.keys});
     } else {
       aggregation.pool = std::make_unique<SlotPool>(at.slots, at.members);
     }
@@ -27,11 +27,11 @@ std::uint32_t SwitchAggregations::add(At at) {
   return first;
 }
 
-SlotPool::Arrival SwitchAggregations::add_packet(Entry entry, std::uint32_t psn, Bytes bytes,
-                                                 std::uint32_t& value) {
-  using Arrival = SlotPool::Arrival;
+SwitchSums::Arrival SwitchAggregations::add_packet(Entry entry, Addend& addend) {
+  using Arrival = SwitchSums::Arrival;
   AggregationGroup& aggregation = aggregations_[entry.aggregation];
-  const Arrival arrival = aggregation.pool != nullptr ? aggregation.pool->add(entry.member, psn, value)
+  const Bytes bytes = addend.bytes;
+  const Arrival arrival = aggregation.pool != nullptr            ? aggregation.pool->add(entry.member, addend)
                           : completes(aggregation, entry.member) ? Arrival::completes
                                                                  : Arrival::waits;
   if (aggregation.at.adder == kNoIndex) return arrival;
@@ -42,6 +42,7 @@ SlotPool::Arrival SwitchAggregations::add_packet(Entry entry, std::uint32_t psn,
   ++counters.packets;
   counters.bytes += bytes;
   counters.sums += arrival == Arrival::completes ? 1 : 0;
+  counters.unfinished += arrival == Arrival::unfinished ? 1 : 0;
   return arrival;
 }
 

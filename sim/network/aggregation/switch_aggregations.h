@@ -58,8 +58,9 @@ class SwitchAggregations {
     std::vector<Branch> branches;
     Time latency = 0;
     std::uint32_t open = 0;
-    std::uint32_t slots = 0;                   // slots of its pool; 0: it has none
-    const SwitchProtocol* protocol = nullptr;  // makes the sums of its pool; null: a SlotPool
+    std::uint32_t slots = 0;                         // slots of its pool; 0: it has none
+    std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // makes the sums of its pool; null: a SlotPool
+    std::uint32_t keys = 0;                          // sum of the keys of all hosts below (aggregation_value)
     std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: it passes packets on unchanged
   };
   // The part of a switch that adds up, which all its groups share.
@@ -80,9 +81,9 @@ class SwitchAggregations {
 
   Entry entry(std::uint32_t index) const { return entries_[index]; }
   const At& at(Entry entry) const { return aggregations_[entry.aggregation].at; }
-  // Adds a packet of the member to an aggregation group that sums. With a pool `value` is replaced as by
-  // SlotPool::add(). `bytes` is the size of the packet.
-  SlotPool::Arrival add_packet(Entry entry, std::uint32_t psn, Bytes bytes, std::uint32_t& value);
+  // Adds a packet of the member to an aggregation group that sums. With a pool `addend` is replaced as by
+  // SwitchSums::add().
+  SwitchSums::Arrival add_packet(Entry entry, Addend& addend);
   // Returns the index of a switch's adder, making it at its first use. It adds `rate` bits of packets in a
   // second, one packet after the other.
   std::uint32_t adder_of(NodeId node, BitRate rate);

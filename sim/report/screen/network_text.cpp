@@ -125,6 +125,8 @@ std::string aggregation_text(const Results& results) {
                   all.counters.packets, bytes(all.counters.bytes), all.counters.sums);
   if (const std::uint64_t again = all.counters.repeated + all.counters.discarded; again > 0)
     text += fmt::format("; {} packets came again", again);
+  if (all.counters.unfinished > 0)
+    text += fmt::format("; {} sums left switches unfinished", all.counters.unfinished);
   if (all.memory > 0) text += fmt::format("; at most {} of memory of a switch", bytes(all.memory));
   if (all.waited > 0) text += fmt::format("; {} messages waited for memory", all.waited);
   return text;

@@ -19,6 +19,7 @@ const std::vector<ColumnInfo>& aggregation_columns() {
       {"memory_bytes", "largest memory that aggregation trees took of it; 0 for NVSwitches"},
       {"trees", "largest number of aggregation trees at once; 0 for NVSwitches"},
       {"messages_waited", "messages that waited because it had no memory for their tree"},
+      {"unfinished", "sums that left it without the packets of all members (SwitchAgg)"},
   };
   return columns;
 }
@@ -33,8 +34,8 @@ class AggregationCsv : public FinalCsv {
     std::string text;
     for (const auto& [name, use] : results.aggregation) {
       const AggregationCounters& c = use.counters;
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_cell(name), c.packets, c.bytes, c.sums,
-                          c.repeated, c.discarded, use.memory, use.trees, use.waited);
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_cell(name), c.packets, c.bytes, c.sums,
+                          c.repeated, c.discarded, use.memory, use.trees, use.waited, c.unfinished);
     }
     return text;
   }

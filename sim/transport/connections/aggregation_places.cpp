@@ -40,12 +40,14 @@ std::string tree_objection(const TransportState& state, const Fabric& fabric,
   }
   for (const AggregationTree::Switch& one : made.tree.switches) {
     const Bytes memory = fabric.switch_parameters(one.node).aggregation_memory;
-    const Bytes needed = Bytes{pool.copies()} * pool.slots * pool.payload;
+    const Bytes needed = Bytes{pool.kept()} * pool.payload;
     if (!one.reduces || memory == 0 || needed <= memory) continue;
-    return (pool.copies() == 2 ? "two" : std::to_string(pool.copies())) + " copies of " +
-           std::to_string(pool.slots) + " slots of " + std::to_string(pool.payload) + " B take " +
-           std::to_string(needed) + " B of " + state.cluster.graph.node(one.node).name + ", which has " +
-           std::to_string(memory) + " B (network.switch.aggregation_memory)";
+    const std::string sums = pool.kept() == 2 * pool.slots
+                                 ? "two copies of " + std::to_string(pool.slots) + " slots of "
+                                 : std::to_string(pool.kept()) + " sums of ";
+    return sums + std::to_string(pool.payload) + " B take " + std::to_string(needed) + " B of " +
+           state.cluster.graph.node(one.node).name + ", which has " + std::to_string(memory) +
+           " B (network.switch.aggregation_memory)";
   }
   return "";
 }

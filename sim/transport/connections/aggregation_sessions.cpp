@@ -146,15 +146,21 @@ std::vector<std::string> AggregationSessions::notes() const {
         "complete, and {} waited for other workers (the algorithm's timeout)",
         sum.sums, sum.discarded + sum.repeated, sum.repeated, sum.discarded));
   }
+  if (sum.unfinished > 0) {
+    notes.push_back(fmt::format(
+        "{} of {} sums left switches without the packets of all hosts, as their tables had no place; hosts "
+        "added up the parts (switchagg: front, back)",
+        sum.unfinished, sum.sums + sum.unfinished));
+  }
   if (pool_has_payload_) {
     notes.emplace_back(
         "network.switch.aggregation_payload has no effect on trees with a pool of slots: the size of their "
-        "packets is the algorithm's (switchml: payload)");
+        "packets is the algorithm's (switchml and switchagg: payload) or transport.mtu (netreduce)");
   }
   if (pool_has_outstanding_) {
     notes.emplace_back(
         "network.switch.aggregation_outstanding has no effect on trees with a pool of slots: a worker has as "
-        "many packets in flight as the pool has slots (switchml: slots)");
+        "many packets in flight as the pool has slots (switchml: slots; others: window)");
   }
   if (waited_ > 0) {
     notes.push_back(fmt::format(
@@ -244,7 +250,12 @@ MessageHandle AggregationSessions::send(Session& session, const SendRequest& req
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   if (state_.senders[id].window != UINT32_MAX) {
     const bool pool = state_.senders[id].selective;
-    if (pool) check_sum(sessions_[places_.at(id).session], packet);
+    if (pool) {
+      const Place place = places_.at(id);
+      Session& session = sessions_[place.session];
+      if (!session.parts.empty() && !take_part(session, place.member, packet)) return;
+      check_sum(session, packet);
+    }
     if (!sender_.sum_arrived(id, fabric_.packets()[packet].psn)) return;
     do {
       allreduce_sum_delivered(id, packet);
@@ -262,6 +273,18 @@ void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   } else {
     sum_delivered(session, place.member, id, packet);
   }
+}
+
+// Adds a sum that may be unfinished to what the member has of the packet. Returns whether the sum of all
+// members is there, and puts it into the packet.
+bool AggregationSessions::take_part(Session& session, std::uint32_t member, std::uint32_t packet) {
+  Packet& part = fabric_.packets()[packet];
+  const std::size_t slots = session.parts.size() / session.gpus.size();
+  std::uint32_t& sum = session.parts[member * slots + (part.psn & (slots - 1))];
+  sum += part.message;
+  if (sum != SlotWindow::value(session.keys, part.psn)) return false;
+  part.message = std::exchange(sum, 0);
+  return true;
 }
 
 // Checks that a sum holds the packets of all members, each exactly once.

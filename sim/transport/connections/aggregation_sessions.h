@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <tuple>
@@ -106,6 +107,8 @@ class AggregationSessions {
     std::vector<std::uint8_t> gives, takes;
     std::uint32_t header = 1;  // of a tree: bytes of a packet without data
     std::uint32_t keys = 0;    // of a tree with a pool of slots: sum of the keys of all members
+    // Where unfinished sums leave switches: the sum of what has come, by member and slot.
+    std::vector<std::uint32_t> parts;
     std::vector<AggregationMemory::Share> memory;  // of a tree: what it takes of the memory of its switches
     // For a multicast, and a tree with GPUs that send nothing: `copies` counts the messages delivered to
     // each member. `open` holds messages that some members have not received yet, the first of which is
@@ -130,11 +133,11 @@ class AggregationSessions {
 
   // Values of a tree that its switches need.
   struct TreeRules {
-    std::uint32_t open = 0;                    // largest number of open sums, or slots of the pool
-    std::uint32_t slots = 0;                   // slots of the pool; 0: no pool
-    Bytes payload = 0;                         // largest payload of a packet
-    const SwitchProtocol* protocol = nullptr;  // AggregationPool::protocol
-    std::uint32_t copies = 1;                  // sums for each slot
+    std::uint32_t open = 0;                          // largest number of open sums, or slots of the pool
+    std::uint32_t slots = 0;                         // slots of the pool; 0: no pool
+    Bytes payload = 0;                               // largest payload of a packet
+    std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // AggregationPool::protocol
+    std::uint32_t kept = 0;                          // sums that a switch keeps
   };
   // The entries of a tree's members at the switches that add up their packets. `switches` is indexed as the
   // tree's switches.
@@ -148,6 +151,7 @@ class AggregationSessions {
     std::vector<std::uint32_t> steps;   // these steps instead, where other switches are on the way
     bool gives = false, takes = false;  // whether a GPU in it sends, or receives sums
     std::uint32_t* entry = nullptr;     // its place in TreeEntries
+    std::uint32_t keys = 0;             // sum of the keys of the GPUs in it, with a pool
     // Entry of the group that copies sums to the members of a switch below the root.
     std::uint32_t copies = 0;
   };
@@ -175,6 +179,7 @@ class AggregationSessions {
   bool take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules);
   bool free_memory(NodeId node);
   void check_sum(const Session& session, std::uint32_t packet) const;
+  bool take_part(Session& session, std::uint32_t member, std::uint32_t packet);
   bool is_whole(Session& session) const;
   std::uint32_t new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
                          std::uint32_t destination, std::uint32_t number);

@@ -88,7 +88,7 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
       rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
   if (pool.slots != 0) window = pool.slots;
   const TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
-                          pool.slots != 0 ? pool.copies() : 1};
+                          pool.slots != 0 ? pool.kept() : window};
   if (!take_memory(session, tree, of_tree)) return false;
   pool_has_payload_ = pool_has_payload_ || (pool.slots != 0 && rules.aggregation_payload != 0);
   pool_has_outstanding_ = pool_has_outstanding_ || (pool.slots != 0 && rules.aggregation_outstanding != 0);
@@ -107,6 +107,7 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
     session.keys += key;
   }
 
+  if (pool.leaves_unfinished()) session.parts.assign(members.size() * pool.slots, 0);
   const TreeEntries entries = connect_switches(number, made, heights, of_tree);
   for (std::uint32_t i = 0; i < members.size(); ++i)
     connections_.set_aggregation_path(session.in[i], steps_up(made, i, entries), session.in[i]);
@@ -121,7 +122,7 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
 // Takes memory of the tree's switches. Sessions with nothing in flight give theirs back where it does not
 // suffice. Returns false if it does not suffice then either.
 bool AggregationSessions::take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules) {
-  const Bytes bytes = Bytes{rules.open} * rules.payload * rules.copies;
+  const Bytes bytes = Bytes{rules.kept} * rules.payload;
   std::vector<AggregationMemory::Share> shares;
   shares.reserve(tree.switches.size());
   for (const AggregationTree::Switch& one : tree.switches) {
@@ -177,6 +178,7 @@ AggregationSessions::TreeEntries AggregationSessions::connect_switches(
     below.gives = session.gives[i] != 0;
     below.takes = session.takes[i] != 0;
     below.entry = &entries.gpus[i];
+    below.keys = rules.slots != 0 ? key_of_member(i) : 0;
     if (!tree.switches[tree.leaf[i]].reduces) {
       const std::vector<PortId> onward = reversed(made.ends[i].ports);
       below.steps.assign(onward.begin(), onward.end());
@@ -226,11 +228,13 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
     down.branches.push_back({child.port, path, child.takes ? 0 : session.header});
     here.gives = here.gives || child.gives;
     here.takes = here.takes || child.takes;
+    here.keys += child.keys;
   }
   up.latency = adds ? of_switch.aggregation_latency : 0;
   up.open = rules.open;
   up.slots = rules.slots;
   up.protocol = rules.protocol;
+  up.keys = here.keys;
   if (adds) up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
   if (one.up == kNoId) {
     up.branches = std::move(down.branches);

@@ -307,8 +307,8 @@ void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   packet.ingress_queue = kNoIngressQueue;
   packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
-  packet.repaired = senders_[id].selective;
-  if (packet.repaired) make_slot_packet(id, packet);
+  packet.repaired = false;
+  if (senders_[id].selective) make_slot_packet(id, packet);
 }
 
 // Returns the total time for which the wire has held back the queue pair's class.

@@ -33,10 +33,11 @@ class SlotWindow {
   }
 
   // Returns the value of a packet. The value of a sum is the sum of those of all members.
-  static std::uint32_t value(std::uint32_t keys, std::uint32_t psn) {
-    return keys * (psn * 0x9e3779b2U + 1U);  // the second factor is odd, so no packet's value is 0
-  }
+  static std::uint32_t value(std::uint32_t keys, std::uint32_t psn) { return aggregation_value(keys, psn); }
   std::uint32_t value(std::uint32_t psn) const { return value(key_, psn); }
+
+  // Returns whether packets that are lost are sent again.
+  bool repairs() const { return !pool_.leaves_unfinished(); }
 
   // Adds the packets up to `end` - 1 to those that are to be sent.
   void extend(std::uint32_t end) {

@@ -23,6 +23,7 @@ void Sender::offer_slot(std::uint32_t id) {
 
 void Sender::make_slot_packet(std::uint32_t id, Packet& packet) {
   packet.message = window(id).value(packet.psn);
+  packet.repaired = window(id).repairs();
 }
 
 // Gives the packets of all messages their numbers, because the number of a packet determines its slot.
