@@ -79,12 +79,10 @@ class SwitchAgg final : public CollectiveAlgorithm, public WithKernels {
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
   std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
-    constexpr Time kNoTimeout = 100'000 * kSecond;  // nothing is sent again
     return p_.plan(shape, "switchagg",
                    {.slots = static_cast<std::uint32_t>(p_.window),
                     .payload = p_.payload,
                     .header = p_.header + (p_.payload + kElement - 1) / kElement * p_.key,
-                    .timeout = kNoTimeout,
                     .protocol = tables_});
   }
   KernelModel kernel_model(const KernelLoad& load) const override {

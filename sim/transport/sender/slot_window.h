@@ -60,7 +60,7 @@ class SlotWindow {
     const std::uint32_t slot = ready_.head;
     Slot& s = slots_[slot];
     remove(slot);
-    s.due = now + timeout_;
+    s.due = repairs() ? now + timeout_ : kNever;
     append(Place::waiting, slot);
     const bool again = s.sent;
     s.sent = true;

@@ -1,9 +1,12 @@
 // The part of Sender for queue pairs into pools of slots (slot_window.h).
+#include "sim/core/errors.h"
 #include "sim/transport/sender/sender.h"
 
 namespace netsim {
 
 void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key) {
+  NETSIM_CHECK(pool.message == 0 || !pool.leaves_unfinished(),
+               "a pool whose members take sums in order, and whose switches send on unfinished ones");
   senders_[id].selective = true;
   state_.records[id].slots = static_cast<std::uint32_t>(windows_.size());
   windows_.emplace_back(pool, key);

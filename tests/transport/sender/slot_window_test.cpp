@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace netsim::slot_window_test {
@@ -141,6 +142,23 @@ TEST(SlotWindow, GoesBackAfterATimeout) {
   EXPECT_EQ(window.time_out(kTimeout), 1U);
   EXPECT_EQ(sent(window, kTimeout), (Numbers{1, 2}));
   EXPECT_EQ(window.due(), 2 * kTimeout);
+}
+
+// A protocol whose switches send on unfinished sums.
+class Unfinished final : public SwitchProtocol {
+ public:
+  std::uint32_t kept(std::uint32_t slots) const override { return slots; }
+  std::unique_ptr<SwitchSums> sums(const Group&) const override { return nullptr; }
+  bool leaves_unfinished() const override { return true; }
+};
+
+TEST(SlotWindow, SendsNothingAgainWhereSumsLeaveUnfinished) {
+  SlotWindow window{{.slots = 2, .timeout = kTimeout, .protocol = std::make_shared<Unfinished>()}, 1};
+  window.extend(2);
+  EXPECT_EQ(sent(window), (Numbers{0, 1}));
+  EXPECT_EQ(window.due(), kNever);
+  EXPECT_EQ(window.time_out(2 * kTimeout), 0U);
+  EXPECT_FALSE(window.repairs());
 }
 
 }  // namespace
