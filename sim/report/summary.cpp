@@ -159,14 +159,13 @@ Json splits_json(const SplitSummary& splits) {
 
 Json aggregation_json(const Results& results) {
   const AggregatingSwitch all = all_aggregation(results);
-  const AggregationCounters& c = all.counters;
   return {{"switches", results.aggregation.size()},
-          {"packets", c.packets},
-          {"bytes", c.bytes},
-          {"sums", c.sums},
-          {"repeated", c.repeated},
-          {"unfinished", c.unfinished},
-          {"discarded", c.discarded},
+          {"packets", all.counters.packets},
+          {"bytes", all.counters.bytes},
+          {"sums", all.counters.sums},
+          {"repeated", all.counters.repeated},
+          {"discarded", all.counters.discarded},
+          {"unfinished", all.counters.unfinished},
           {"memory_bytes", all.memory},
           {"trees", all.trees},
           {"messages_waited", all.waited}};

@@ -7,9 +7,9 @@
 // parent a switch one link nearer to the root; the tree's number selects among equal links too. So the same
 // fabric, NICs, outages and number give the same tree, and trees of several numbers spread over the fabric.
 //
-// A switch that reduces and has a single link is a **box** of the switch at the link's other end (NetAgg, Mai
-// et al., CoNEXT 2014). It reduces in the place of its switch, unless that one reduces itself. Packets make a
-// detour: from the switch to its box and back.
+// A switch that reduces and has a single link is a **box** of the switch at the link's other end. The source
+// is NetAgg (Mai et al., CoNEXT 2014). It reduces in the place of its switch, unless that one reduces itself.
+// Packets make a detour: from the switch to its box and back.
 #pragma once
 
 #include <cstdint>

@@ -58,9 +58,9 @@ class SwitchAggregations {
     std::vector<Branch> branches;
     Time latency = 0;
     std::uint32_t open = 0;
-    std::uint32_t slots = 0;                         // slots of its pool; 0: it has none
+    std::uint32_t slots = 0;                                   // slots of its pool; 0: it has none
     std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // makes the sums of its pool; null: a SlotPool
-    std::uint32_t keys = 0;                          // sum of the keys of all hosts below (aggregation_value)
+    std::uint32_t keys = 0;          // sum of the keys of all hosts below (aggregation_value)
     std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: it passes packets on unchanged
   };
   // The part of a switch that adds up, which all its groups share.

@@ -133,11 +133,11 @@ class AggregationSessions {
 
   // Values of a tree that its switches need.
   struct TreeRules {
-    std::uint32_t open = 0;                          // largest number of open sums, or slots of the pool
-    std::uint32_t slots = 0;                         // slots of the pool; 0: no pool
-    Bytes payload = 0;                               // largest payload of a packet
+    std::uint32_t open = 0;   // largest number of open sums, or slots of the pool
+    std::uint32_t slots = 0;  // slots of the pool; 0: no pool
+    Bytes payload = 0;        // largest payload of a packet
     std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // AggregationPool::protocol
-    std::uint32_t kept = 0;                          // sums that a switch keeps
+    std::uint32_t kept = 0;                                    // sums that a switch keeps
   };
   // The entries of a tree's members at the switches that add up their packets. `switches` is indexed as the
   // tree's switches.
