@@ -1,8 +1,10 @@
 #include "sim/main/command_words.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -25,10 +27,20 @@ std::string value_error(const po::invalid_command_line_syntax& error) {
   }
 }
 
+// Returns the message about a word such as "--name" or "--name=value" whose option `all` lacks.
+std::string unknown_error(const std::string& word, const po::options_description& all,
+                          const UnknownOption& unknown) {
+  const std::string given = word.substr(0, word.find('='));
+  const std::string name = given.substr(std::min(given.find_first_not_of('-'), given.size()));
+  const std::string near = nearest(name, option_names(all));
+  const std::string suggestion = near.empty() ? "" : ", did you mean '--" + near + "'?";
+  return "unknown option '" + given + "'" + unknown.command + suggestion + " (" + unknown.help + ")";
+}
+
 }  // namespace
 
 CommandWords parse_words(const std::vector<std::string>& arguments, const po::options_description& all,
-                         const std::function<std::string(const std::string& given)>& unknown) {
+                         const UnknownOption& unknown) {
   CommandWords parsed;
   try {
     const int style = po::command_line_style::allow_long | po::command_line_style::long_allow_adjacent |
@@ -36,7 +48,7 @@ CommandWords parse_words(const std::vector<std::string>& arguments, const po::op
     const po::parsed_options words =
         po::command_line_parser(arguments).options(all).style(style).allow_unregistered().run();
     for (const auto& option : words.options) {
-      if (option.unregistered) throw ConfigError(unknown(option.original_tokens.front()));
+      if (option.unregistered) throw ConfigError(unknown_error(option.original_tokens.front(), all, unknown));
       if (option.position_key != -1) parsed.operands.push_back(option.value.front());
     }
     po::parsed_options named(&all);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <boost/program_options.hpp>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,12 +15,18 @@ struct CommandWords {
   std::vector<std::string> operands;  // words that belong to no option
 };
 
-// Reads the words of a command line (without the program's name). `unknown` returns the message about an
-// option that `all` lacks, as it was given. Throws ConfigError for such an option, one that is given twice,
-// and a value that is missing, empty or not taken.
+// UnknownOption: the parts of the message about an unknown option that differ between commands.
+struct UnknownOption {
+  std::string command;  // whose options these are, with a blank before it: " of compare"
+  std::string help;     // where the options are listed: "--help lists all"
+};
+
+// Reads the words of a command line (without the program's name). Throws ConfigError for an option that `all`
+// lacks, and names the nearest one. Also throws it for an option that is given twice, and for a value that is
+// missing, empty or not taken.
 CommandWords parse_words(const std::vector<std::string>& arguments,
                          const boost::program_options::options_description& all,
-                         const std::function<std::string(const std::string& given)>& unknown);
+                         const UnknownOption& unknown);
 // Returns the text of an option, or "" where it was not given. Throws ConfigError for an empty text.
 std::string text_of(const boost::program_options::variables_map& values, const char* name);
 // Returns the names of all options, without dashes.

@@ -33,13 +33,11 @@ po::options_description compare_options(std::size_t width = kDefaultWidth) {
   return all;
 }
 
-std::string unknown_compare_option(const std::string& given) {
-  std::string name = given.substr(std::min(given.find_first_not_of('-'), given.size()));
-  name = name.substr(0, name.find('='));
+// Returns the options as the message about an unknown one lists them.
+std::string allowed_options() {
   std::string allowed;
   for (const OptionInfo& option : comparison_option_infos()) append_item(allowed, form_of(option));
-  return "unknown option '" + given + "' of compare" + did_you_mean(name, option_names(compare_options())) +
-         " (allowed: " + allowed + ")";
+  return "allowed: " + allowed;
 }
 
 double significance_of(const std::string& text) {
@@ -133,8 +131,8 @@ std::string comparison_help(std::size_t width) {
 }
 
 CompareOptions parse_comparison(const std::vector<std::string>& arguments) {
-  const CommandWords words =
-      parse_words({arguments.begin() + 1, arguments.end()}, compare_options(), unknown_compare_option);
+  const CommandWords words = parse_words({arguments.begin() + 1, arguments.end()}, compare_options(),
+                                         {" of compare", allowed_options()});
   CompareOptions options;
   options.help = words.values.count("help") != 0;
   if (options.help) return options;

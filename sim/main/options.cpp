@@ -87,13 +87,6 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
   return all;
 }
 
-std::string unknown_option(const std::string& given) {
-  const std::string near = nearest(given.substr(std::min(given.find_first_not_of('-'), given.size())),
-                                   option_names(described_options()));
-  return "unknown option '" + given + "'" + (near.empty() ? "" : ", did you mean '--" + near + "'?") +
-         " (--help lists all)";
-}
-
 // Returns the message about a word that belongs to no option.
 std::string unexpected_argument(const std::string& given, Options::Action action) {
   const std::string message = "unexpected argument '" + given + "'";
@@ -291,7 +284,7 @@ void require_workload(const Options& options) {
 }
 
 Options parse_options(const std::vector<std::string>& arguments) {
-  CommandWords parsed = parse_words(arguments, described_options(), unknown_option);
+  CommandWords parsed = parse_words(arguments, described_options(), {"", "--help lists all"});
   const po::variables_map& values = parsed.values;
   Options options;
   const auto [action, action_name] = chosen_action(values);

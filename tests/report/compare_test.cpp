@@ -382,7 +382,7 @@ TEST(CompareCommand, SaysWhatIsWrong) {
     return std::string("no error");
   };
   EXPECT_THAT(refusal({"compare", "a"}), HasSubstr("1 folder given, two are expected"));
-  EXPECT_THAT(refusal({"compare", "a", "b", "--jso", "x"}), HasSubstr("did you mean 'json'?"));
+  EXPECT_THAT(refusal({"compare", "a", "b", "--jso", "x"}), HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--out"}), HasSubstr("--out: the value is missing"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--out="}), HasSubstr("--out: the value is empty"));
   EXPECT_THAT(refusal({"compare", "a", "b", "--significance", "1"}), HasSubstr("above 0 and below 1"));

@@ -98,7 +98,9 @@ TEST_F(CompareProgram, RefusesWhatIsNoResult) {
   play("a");
   expect_error("compare a nowhere", ExitCode::io, {"nowhere: holds no results"});
   expect_error("compare a", ExitCode::usage, {"1 folder given, two are expected"});
-  expect_error("compare a a --worth", ExitCode::usage, {"unknown option '--worth' of compare"});
+  expect_error("compare a a --worth", ExitCode::usage, {"unknown option '--worth' of compare (allowed: "});
+  expect_error("compare a a --jsonx=abcdefgh", ExitCode::usage,
+               {"unknown option '--jsonx' of compare, did you mean '--json'? (allowed: "});
   expect_error("compare a a --json a/summary.json", ExitCode::io, {"summary.json"});
   play("torn");
   write("torn/summary.json", "{\n\"outcome\": ");

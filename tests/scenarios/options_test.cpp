@@ -94,6 +94,8 @@ TEST(CommandLine, OfTheOtherActions) {
 TEST(CommandLine, UnknownOptionsNameTheNearest) {
   EXPECT_THAT(error_of({"--confg", "x"}), HasSubstr("did you mean '--config'?"));
   EXPECT_THAT(error_of({"--worklod=x"}), HasSubstr("did you mean '--workload'?"));
+  EXPECT_THAT(error_of({"--configx=abcdefgh"}),
+              HasSubstr("unknown option '--configx', did you mean '--config'? (--help lists all)"));
   EXPECT_THAT(error_of({"--zzzzzzzzzz"}), HasSubstr("unknown option '--zzzzzzzzzz'"));
   EXPECT_THAT(error_of({"--conf", "x"}), HasSubstr("unknown option"));  // no guessing of prefixes
   EXPECT_THAT(error_of({"stray"}), HasSubstr("unexpected argument 'stray'"));
