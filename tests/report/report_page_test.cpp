@@ -235,7 +235,7 @@ TEST(ReportSamples, KeepTheLargestValuesInBoundedMemory) {
   const std::vector<SampledSeries::Series> all = series.largest(3);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].largest, 5.0);
-  EXPECT_LE(all[0].points.size(), 3 * SampledSeries::kMostPoints);
+  EXPECT_LE(all[0].points.size(), 2 * SampledSeries::kMostPoints + 2);
   const auto peak = std::max_element(all[0].points.begin(), all[0].points.end(),
                                      [](const auto& a, const auto& b) { return a.value < b.value; });
   EXPECT_EQ(peak->value, 5.0);
@@ -243,16 +243,30 @@ TEST(ReportSamples, KeepTheLargestValuesInBoundedMemory) {
   EXPECT_LE(peak->time, 777'770 + 10 * 512);
 }
 
+std::vector<std::pair<Time, double>> points_of(const SampledSeries& series) {
+  std::vector<std::pair<Time, double>> points;
+  const std::vector<SampledSeries::Series> all = series.largest(1);
+  for (const SampledSeries::Point& point : all.at(0).points) points.emplace_back(point.time, point.value);
+  return points;
+}
+
+// Each point holds from the one before it, so a gap is one point of value 0 at its end.
 TEST(ReportSamples, FallToZeroInGaps) {
+  using Point = std::pair<Time, double>;
   SampledSeries series;
   series.add("port", 10, 10, 3);
-  series.add("port", 50, 10, 4);
-  const std::vector<SampledSeries::Series> all = series.largest(1);
-  std::vector<std::pair<Time, double>> points;
-  for (const SampledSeries::Point& point : all.at(0).points) points.emplace_back(point.time, point.value);
-  EXPECT_THAT(points, ElementsAre(std::pair<Time, double>{10, 3}, std::pair<Time, double>{10, 0},
-                                  std::pair<Time, double>{40, 0}, std::pair<Time, double>{50, 4},
-                                  std::pair<Time, double>{60, 0}));
+  series.add("port", 30, 10, 2);  // after a gap of one interval
+  series.add("port", 40, 10, 5);
+  series.add("port", 80, 10, 4);  // after a gap of three
+  EXPECT_THAT(points_of(series), ElementsAre(Point{0, 0}, Point{10, 3}, Point{20, 0}, Point{30, 2},
+                                             Point{40, 5}, Point{70, 0}, Point{80, 4}, Point{90, 0}));
+}
+
+TEST(ReportSamples, BeginAtZero) {
+  using Point = std::pair<Time, double>;
+  SampledSeries series;
+  series.add("port", 40, 10, 4);
+  EXPECT_THAT(points_of(series), ElementsAre(Point{0, 0}, Point{30, 0}, Point{40, 4}, Point{50, 0}));
 }
 
 TEST(ReportSamples, SayThatFurtherSeriesAreMissing) {

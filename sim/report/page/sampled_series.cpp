@@ -54,12 +54,11 @@ std::vector<SampledSeries::Series> SampledSeries::largest(std::size_t most) cons
   for (const auto* entry : order) {
     const auto& [name, kept] = *entry;
     Series series{name, kept.largest, {}};
+    series.points.reserve(2 * kept.buckets.size() + 2);
+    series.points.push_back({0, 0});
     std::int64_t next = 0;  // number of the first bucket without a point
     for (const auto& [bucket, value] : kept.buckets) {
-      if (bucket > next) {
-        series.points.push_back({next * kept.width, 0});
-        if (bucket > next + 1) series.points.push_back({bucket * kept.width, 0});
-      }
+      if (bucket > next) series.points.push_back({bucket * kept.width, 0});
       series.points.push_back({(bucket + 1) * kept.width, value});
       next = bucket + 1;
     }

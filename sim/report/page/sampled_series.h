@@ -20,7 +20,8 @@ class SampledSeries {
   static constexpr std::size_t kMostSeries = 1024;  // series that are kept, those that come first
   static constexpr std::size_t kMostPoints = 400;   // of a series
 
-  // Point: the largest value of the intervals that end in a bucket of time, and the end of the bucket.
+  // Point: the largest value of the intervals that end in a bucket of time, and the end of the bucket. It
+  // holds from the time of the point before it.
   struct Point {
     Time time = 0;
     double value = 0;
@@ -28,8 +29,8 @@ class SampledSeries {
   struct Series {
     std::string name;
     double largest = 0;
-    // With a point of value 0 before and after each gap, where the samples say nothing because the quantity
-    // is 0 there.
+    // The first point is 0 at time 0. A gap in the samples, in which the quantity is 0, is a point of value 0
+    // at its end. Such a point also follows the last sample.
     std::vector<Point> points;
   };
 
