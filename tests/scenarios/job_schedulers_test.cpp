@@ -7,7 +7,6 @@
 
 #include <fstream>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,37 +21,6 @@
 
 namespace netsim::job_schedulers_test {
 namespace {
-
-// CheckedJobs: another job scheduler, and a check that no GPU has two jobs whenever it is called.
-struct CheckedParameters {
-  ConfigNode of;
-};
-
-class CheckedJobs final : public JobScheduler {
- public:
-  explicit CheckedJobs(std::unique_ptr<JobScheduler> of) : JobScheduler(of->move()), of_(std::move(of)) {}
-  JobNeeds needs() const override { return of_->needs(); }
-  void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
-    std::set<std::uint32_t> held;
-    for (const JobState& job : view.jobs) {
-      EXPECT_EQ(job.gpus.size(), job.waits() ? 0U : job.ranks);
-      for (const std::uint32_t gpu : job.gpus) EXPECT_TRUE(held.insert(gpu).second) << "GPU " << gpu;
-    }
-    EXPECT_EQ(view.cluster.free + held.size(), view.cluster.gpus);
-    of_->decide(view, decisions);
-  }
-
- private:
-  std::unique_ptr<JobScheduler> of_;
-};
-
-const Registration<JobScheduler> kCheckedJobs{
-    "test_checked_jobs", "a job scheduler whose jobs are checked",
-    Parameters<CheckedParameters>().component("of", &CheckedParameters::of, JobScheduler::kComponentKind,
-                                              "fifo", "the job scheduler"),
-    [](const CheckedParameters& p, const ConfigNode&) {
-      return std::make_unique<CheckedJobs>(Registry<JobScheduler>::instance().create(p.of, "fifo"));
-    }};
 
 // ShiftedJobs: starts all jobs, and shifts job 0 once, when its first iteration has ended.
 class ShiftedJobs final : public JobScheduler {

@@ -7,16 +7,12 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
 #include "sim/core/random.h"
-#include "sim/core/registry.h"
-#include "sim/scheduling/job/job_scheduler.h"
 #include "sim/simulation/simulation.h"
 #include "tests/report/fixtures.h"
 #include "tests/support/test_size.h"
@@ -27,43 +23,6 @@ namespace {
 constexpr int kHosts = 6;  // host0 has the drives, the others a GPU each
 constexpr int kRanks = 4;  // of each job
 constexpr Time kDetection = 60 * kMicrosecond, kRestart = 300 * kMicrosecond, kMove = 200 * kMicrosecond;
-
-// SingleHolders: another job scheduler, and a check that no GPU has two jobs and that jobs are in the order
-// of their submission.
-struct HolderParameters {
-  ConfigNode of;
-};
-
-class SingleHolders final : public JobScheduler {
- public:
-  explicit SingleHolders(std::unique_ptr<JobScheduler> of) : JobScheduler(of->move()), of_(std::move(of)) {}
-  JobNeeds needs() const override { return of_->needs(); }
-  void decide(const JobSchedulerView& view, JobDecisions& decisions) override {
-    std::set<std::uint32_t> held;
-    Time last = 0;
-    for (const JobState& job : view.jobs) {
-      // The drives come behind the GPUs, and serve several jobs.
-      for (const std::uint32_t gpu : job.gpus.first(job.gpus.empty() ? 0 : job.ranks))
-        EXPECT_TRUE(held.insert(gpu).second) << "GPU " << gpu;
-      EXPECT_EQ(job.waits(), job.gpus.empty());
-      EXPECT_GE(job.submitted, last);
-      last = job.submitted;
-    }
-    EXPECT_LE(view.cluster.free + held.size(), view.cluster.gpus);
-    of_->decide(view, decisions);
-  }
-
- private:
-  std::unique_ptr<JobScheduler> of_;
-};
-
-const Registration<JobScheduler> kSingleHolders{
-    "test_single_holders", "a job scheduler whose jobs are checked",
-    Parameters<HolderParameters>().component("of", &HolderParameters::of, JobScheduler::kComponentKind,
-                                             "fifo", "the job scheduler"),
-    [](const HolderParameters& p, const ConfigNode&) {
-      return std::make_unique<SingleHolders>(Registry<JobScheduler>::instance().create(p.of, "fifo"));
-    }};
 
 struct Failure {
   int host;
@@ -109,7 +68,7 @@ class PausedRun {
         fmt::format("{{topology: {{kind: star, hosts: 8, rate: 100 Gbps}}, hosts: [{{kind: storage_server, "
                     "count: 1, nics: 1}}, {{kind: single_nic, count: {}}}], compute: h100_sxm, network: "
                     "{{switch: {{marker: none}}}}, gpus: {{failures: [{}]}}, engine: {{sets: {}}}, "
-                    "scheduling: {{jobs: {{kind: test_single_holders, of: {}}}}}}}",
+                    "scheduling: {{jobs: {{kind: test_checked_jobs, hosts_fail: true, of: {}}}}}}}",
                     kHosts - 1, list, sets, scheduler),
         "cluster.yaml");
     setup.workload = path_;
