@@ -80,14 +80,8 @@ Canvas::Canvas() : document_(std::make_unique<Document>()) {
 
 Canvas::~Canvas() = default;
 
-void Canvas::line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title,
-                  double bend) {
-  const double length = std::max(1.0, std::hypot(to.x - from.x, to.y - from.y));
-  const Point middle{(from.x + to.x) / 2 - 2 * bend * (to.y - from.y) / length,
-                     (from.y + to.y) / 2 + 2 * bend * (to.x - from.x) / length};
-  const std::string points = fmt::format("M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}", from.x, from.y,
-                                         middle.x, middle.y, to.x, to.y);
-  document_->path(points, colour, std::min(4.0, 0.6 + 0.4 * static_cast<double>(links)))
+void Canvas::line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title) {
+  document_->path(straight(from, to), colour, std::min(4.0, 0.6 + 0.4 * static_cast<double>(links)))
       .append_child("title")
       .text()
       .set(title.c_str());

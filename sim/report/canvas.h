@@ -51,10 +51,8 @@ class Canvas {
   Canvas();
   ~Canvas();
 
-  // Draws a line with a thickness for `links` links. `bend` is the distance of its middle from the straight
-  // line, to its right. Titles are shown under the mouse pointer.
-  void line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title,
-            double bend = 0);
+  // Draws a straight line with a thickness for `links` links. Titles are shown under the mouse pointer.
+  void line(Point from, Point to, const char* colour, std::uint64_t links, const std::string& title);
   void path(const Path& path, const LineStyle& style, const std::string& title);
   // Draws a straight line of this width with a head at its end: a triangle, or a circled plus sign.
   enum class Head { triangle, plus };
