@@ -3,7 +3,7 @@
 #   scripts/pictures.sh [NETSIM]            all of them (default of NETSIM: build/release/netsim)
 #   scripts/pictures.sh --quick [NETSIM]    those that take seconds: clusters, schedules of collectives, the worth of information
 #   scripts/pictures.sh --list              the names of all pictures, and nothing is made
-# Plots need python3-yaml and python3-matplotlib. The sweeps and studies behind them take about 40 minutes on two cores.
+# Plots need python3-yaml and python3-matplotlib. The sweeps and studies behind them take about 15 minutes on two cores.
 # Runs that are kept in results/ are not simulated again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

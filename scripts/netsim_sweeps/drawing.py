@@ -291,7 +291,8 @@ def draw_heat(picture, axes, rows):
     set_labels(picture, axes, *(plot.axis_label(plot.axes[key].column()) for key in ("x", "y")))
     if axes is picture.all_axes[len(picture.panels) - 1]:
         label = plot.label("value_label", plot.default_label("value", picture.columns[0]))
-        picture.figure.colorbar(image, ax=picture.all_axes[:len(picture.panels)], label=label)
+        panels = len(picture.panels)  # the bar is as wide beside several panels as beside one
+        picture.figure.colorbar(image, ax=picture.all_axes[:panels], label=label, fraction=0.15 / panels, pad=0.05 / panels)
 
 
 def mean(values):
