@@ -78,6 +78,62 @@ TEST(SchedulerPlugins, OneAtATimeHoldsTheSecondFlow) {
   EXPECT_LT(results.flows.maximum, 180 * kMicrosecond);
 }
 
+// Flows send at half of their rate while ranks 0 and 1 wait for rank 2, and shortly before `late` should
+// begin. Where congestion control has lowered a rate, they send at half of that.
+Results run_give_way(const std::string& views, const std::string& network, const std::string& workload,
+                     std::uint32_t threads) {
+  const std::string path = testing::TempDir() + "give_way_" + std::to_string(getpid()) + ".yaml";
+  std::ofstream(path) << workload;
+  SimulationSetup setup;
+  setup.config = parse_config(network +
+                                  "host: single_nic\nscheduling: {flows: {kind: give_way, window: 500 us}, "
+                                  "interval: 10 us, views: " +
+                                  views + "}\nengine: {sets: 2}\n",
+                              "give_way.yaml");
+  setup.workload = path;
+  setup.threads = threads;
+  const Results results = Simulation(std::move(setup)).run({});
+  std::filesystem::remove(path);
+  EXPECT_EQ(to_string(results.outcome), std::string("done"));
+  return results;
+}
+
+// Each of the fields that no scheduler of netsim reads acts: without it the run differs. Ranks 0 and 1 wait
+// for rank 2, and `late` should begin at 2 ms. Two messages meet at rank 4, and circuits move from 60 to 110
+// us.
+TEST(SchedulerPlugins, GiveWayReadsTheFieldsThatNoOtherReads) {
+  const std::string star = "topology: {kind: star, hosts: 5, rate: 100 Gbps, delay: 1 us}\n";
+  const std::string waiting =
+      "{kind: tasks, ranks: 5, groups: {main: 0-2}, tasks: [{name: long, compute: 2 ms, on: 2}, "
+      "{name: late, collective: all_reduce, on: main, bytes: 2 MB, after: long}, "
+      "{name: a, from: 2, to: 4, bytes: 20 MB}, {name: b, from: 3, to: 4, bytes: 20 MB}]}\n";
+  std::string flows = "kind: flows\nflows:\n";
+  for (int i = 0; i < 40; ++i)
+    flows += "  - {from: " + std::to_string(i % 8) + ", to: " + std::to_string((i + 1) % 8) +
+             ", bytes: 400 KB, start: " + std::to_string(5 * i) + " us}\n";
+  const std::string circuits =
+      "topology: {kind: optical_circuits, switches: 8, servers: true, degree: 4, configurations: [{name: "
+      "rings, "
+      "jumps: [1, 3]}, {name: across, jumps: [1], matchings: [0, 3]}]}\n"
+      "network: {circuits: {reconfiguration: 50 us, schedule: [{at: 60 us, configuration: across}]}}\n";
+  struct Case {
+    std::string field, network, workload;
+    std::string others;  // fields that are off, too
+  };
+  for (const Case& c :
+       {Case{"stalls", star, waiting, ""}, Case{"coming", star, waiting, ", stalls: {on: false}"},
+        Case{"rates", star, waiting, ""},
+        Case{"circuits", circuits, flows, ", coming: {on: false}, stalls: {on: false}"}}) {
+    const auto run_with = [&](const char* on, std::uint32_t threads) {
+      return run_give_way("{" + c.field + ": {on: " + on + "}" + c.others + "}", c.network, c.workload,
+                          threads)
+          .fingerprints.results;
+    };
+    EXPECT_NE(run_with("true", 1), run_with("false", 1)) << c.field;
+    EXPECT_EQ(run_with("true", 1), run_with("true", 2)) << c.field;
+  }
+}
+
 TEST(SchedulerPluginThreads, DoNotShow) {
   for (const char* kind : {"smallest_first", "paced", "compiler_overlap"}) {
     const Results one = run(kind, 1), two = run(kind, 2);
