@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
-#include <numbers>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -17,19 +15,18 @@
 #include "sim/core/text.h"
 #include "sim/report/canvas.h"
 #include "sim/report/cluster_parts.h"
-#include "sim/report/link_paths.h"
 #include "sim/report/node_link_picture.h"
+#include "sim/report/placed_boxes.h"
 #include "sim/report/tier_rows.h"
 #include "sim/topology/link_names.h"
 
 namespace netsim {
 namespace {
 
-constexpr double kWidth = 1200, kNarrowestPage = 640, kWidestPage = 2400, kPlaceDistance = 120;
+constexpr double kWidth = 1200, kNarrowestPage = 640;
 constexpr std::size_t kMostPlaced = 128;      // switches of a drawing that is not by tier
 constexpr std::size_t kMostHostKinds = 4;     // number of host kinds whose inside is shown
 constexpr std::size_t kMostSingleHosts = 24;  // with more hosts, those of a switch share a box
-constexpr double kSmallBox = 54;              // width of hosts' boxes beside switches
 constexpr const char* kNoRail = "#777777";
 // Strokes and gaps that tell classes of links apart where colours tell rails apart.
 constexpr std::array kDashes{"", "7 3", "2 2", "9 2 2 2", "4 4", "14 3", "1 4", "9 2 2 2 2 2"};
@@ -103,9 +100,7 @@ class Picture {
 
   std::string draw() {
     const ClusterParts::Layout layout = parts_.layout();
-    if (layout == ClusterParts::Layout::places) draw_placed();
-    if (layout == ClusterParts::Layout::cycle) draw_circle();
-    if (layout == ClusterParts::Layout::tiers) draw_tiers();
+    layout == ClusterParts::Layout::tiers ? draw_tiers() : draw_placed();
     draw_insides();
     draw_legend();
     return canvas_.finish(width_, bottom_ + kPictureMargin);
@@ -231,60 +226,15 @@ class Picture {
 
   // ---- On a cycle, or at places of the topology
 
-  void draw_circle() {
-    const std::vector<NodeId> switches = parts_.first_switches(kMostPlaced, notes_);
-    const auto count = static_cast<double>(switches.size());
-    const double turn = count / (2 * std::numbers::pi);
-    const double radius = std::max(60 * turn, std::clamp(100 * turn, 150.0, 520.0));
-    std::vector<Point> places;
-    places.reserve(switches.size());
-    for (std::size_t i = 0; i < switches.size(); ++i) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / count;
-      places.push_back({radius * std::sin(angle), -radius * std::cos(angle)});
-    }
-    draw_with_hosts(switches, places, kBoxHeight + 4);
-  }
-
   void draw_placed() {
     const std::vector<NodeId> switches = parts_.first_switches(kMostPlaced, notes_);
-    double low = 0, high = 0;
-    for (const NodeId id : switches) {
-      low = std::min(low, graph_.drawn_at(id)->x);
-      high = std::max(high, graph_.drawn_at(id)->x);
-    }
-    const double scale = std::min(kPlaceDistance, kWidestPage / std::max(1.0, high - low));
-    std::vector<Point> places;
-    places.reserve(switches.size());
-    for (const NodeId id : switches) {
-      const DrawnAt& at = *graph_.drawn_at(id);
-      places.push_back({at.x * scale, at.y * scale});
-    }
-    draw_with_hosts(switches, places, kBoxHeight + 14);
-  }
-
-  // Returns the width for boxes at these places that leaves room for lines between boxes whose heights differ
-  // by less than `near`.
-  static double width_at(const std::vector<Point>& places, double near) {
-    double width = kWidestBox;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      for (std::size_t k = 0; k < i; ++k) {
-        const bool beside = std::abs(places[i].y - places[k].y) < near;
-        if (beside) width = std::min(width, std::abs(places[i].x - places[k].x) - 8);
-      }
-    }
-    return std::max(6.0, width);
-  }
-
-  void draw_with_hosts(const std::vector<NodeId>& switches, const std::vector<Point>& places, double near) {
-    const double width = width_at(places, near);
-    Outline all{places.front(), places.front()};
-    for (std::size_t i = 0; i < switches.size(); ++i) {
-      PictureNode& node = picture_.nodes[add_switch(switches[i])];
-      node.at = places[i];
-      node.width = width;
-      all.extend(places[i]);
-    }
-    place_hosts(switches, {(all.low.x + all.high.x) / 2, (all.low.y + all.high.y) / 2});
+    const PlacedBoxes boxes = place_boxes(parts_, switches, cluster_.host_count <= kMostSingleHosts);
+    const auto place = [this](std::size_t number, const Box& box) {
+      picture_.nodes[number].at = box.centre;
+      picture_.nodes[number].width = box.width;
+    };
+    for (std::size_t i = 0; i < switches.size(); ++i) place(add_switch(switches[i]), boxes.switches[i]);
+    for (const HostsBox& hosts : boxes.hosts) place(add_hosts(hosts.hosts), hosts.box);
     add_fabric_links();
     const NodeLinkPicture::Placed placed = picture_.draw_placed(canvas_, kNarrowestPage);
     width_ = placed.width;
@@ -295,47 +245,6 @@ class Picture {
     if (placed.stubs > 0)
       notes_.push_back(fmt::format("Links without a free path show only their two ends: {} of {}.",
                                    placed.stubs, picture_.links.size()));
-  }
-
-  void place_hosts(const std::vector<NodeId>& switches, Point centre) {
-    const std::map<NodeId, std::vector<std::uint32_t>> hosts = parts_.hosts_by_switch();
-    for (std::size_t i = 0; i < switches.size(); ++i) {
-      const auto here = hosts.find(switches[i]);
-      if (here == hosts.end()) continue;
-      if (cluster_.host_count > kMostSingleHosts) {
-        place_beside(i, centre, add_hosts(here->second));
-        continue;
-      }
-      for (const std::uint32_t host : here->second) place_beside(i, centre, add_hosts({host}));
-    }
-  }
-
-  // Puts a box near a switch, where there is room: if possible on the side away from the centre.
-  void place_beside(std::size_t at, Point centre, std::size_t number) {
-    const PictureNode& from = picture_.nodes[at];
-    PictureNode& node = picture_.nodes[number];
-    const double outward = std::atan2(from.at.y - centre.y, from.at.x - centre.x);
-    node.width = std::min(kSmallBox, std::max(24.0, from.width));
-    constexpr int kDirections = 24, kRings = 40;
-    for (int ring = 0; ring < kRings; ++ring) {
-      for (int turn = 0; turn < kDirections; ++turn) {
-        const int side = (turn + 1) / 2 * (turn % 2 == 0 ? 1 : -1);
-        const double angle = outward + 2 * std::numbers::pi * side / kDirections;
-        const double far = 14.0 + 12 * ring;
-        node.at = {from.at.x + std::cos(angle) * (far + (from.width + node.width) / 2),
-                   from.at.y + std::sin(angle) * (far + kBoxHeight)};
-        if (is_free(number)) return;
-      }
-    }
-  }
-  // Returns whether a box overlaps none of those before it.
-  bool is_free(std::size_t number) const {
-    const auto box_of = [this](std::size_t i) { return Box{picture_.nodes[i].at, picture_.nodes[i].width}; };
-    const Outline outline = outline_of(box_of(number), 5);
-    for (std::size_t i = 0; i < number; ++i) {
-      if (overlap(outline, outline_of(box_of(i)))) return false;
-    }
-    return true;
   }
 
   // ---- Inside hosts

@@ -104,6 +104,48 @@ async function computingTime(client) {
   return 1000 * metrics.find((metric) => metric.name === "TaskDuration").value;
 }
 
+// Returns the fields of the page's data that the page never reads, as paths: ".links.tiers[].kind". Numbers beside a text that is
+// shown (s, value, carried_bytes) are for readers of the data.
+async function unreadFields(browser, file) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(0);
+  page.setDefaultNavigationTimeout(0);
+  await page.evaluateOnNewDocument(() => {
+    const parse = JSON.parse;
+    const [present, read] = [new Set(), new Set()];
+    const collect = (value, path) => {
+      if (Array.isArray(value)) value.forEach((one) => collect(one, path + "[]"));
+      else if (value && typeof value === "object") Object.entries(value).forEach(([key, one]) => {
+        present.add(path + "." + key);
+        collect(one, path + "." + key);
+      });
+    };
+    const watched = (value, path) => (!value || typeof value !== "object" ? value : new Proxy(value, { get(target, key) {
+      const found = Reflect.get(target, key);
+      if (typeof key === "symbol" || typeof found === "function" || (Array.isArray(target) && key === "length")) return found;
+      const at = Array.isArray(target) ? path + "[]" : path + "." + key;
+      read.add(at);
+      return watched(found, at);
+    } }));
+    JSON.parse = (text) => {
+      const data = parse(text);
+      collect(data, "");
+      return watched(data, "");
+    };
+    globalThis.unread = () => [...present].filter((path) => !read.has(path));
+  });
+  await page.goto(url.pathToFileURL(file).href);
+  await page.waitForSelector("html[data-rendered]");
+  await page.evaluate(() => document.querySelectorAll("[role=tab], button.more").forEach((button) => button.click()));
+  if (await page.$(".timeline")) {
+    await page.focus(".timeline");
+    await page.keyboard.press("ArrowDown");
+  }
+  const found = await page.evaluate(() => globalThis.unread());
+  await page.close();
+  return found.filter((path) => !/\.(s|value|carried_bytes)$/.test(path));
+}
+
 async function visit(browser, file, width, theme) {
   const page = await browser.newPage();
   page.setDefaultTimeout(0);  // the caller has a limit; other tests may run beside this one
@@ -137,9 +179,9 @@ async function main() {
   const found = {};
   try {
     for (const file of pages) {
-      found[file] = [];
+      found[file] = { unread: await unreadFields(browser, file), views: [] };
       const views = file === pages[0] || process.env.NETSIM_TEST_SIZE === "full" ? ALL : FEW;
-      for (const [width, theme] of views) found[file].push(await visit(browser, file, width, theme));
+      for (const [width, theme] of views) found[file].views.push(await visit(browser, file, width, theme));
     }
   } finally {
     await browser.close();

@@ -93,7 +93,8 @@ class Pages(unittest.TestCase):
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         found = json.loads(done.stdout)
-        cls.pages = {name: found[file] for name, file in zip(RUNS, files)}
+        cls.pages = {name: found[file]["views"] for name, file in zip(RUNS, files)}
+        cls.unread = {name: found[file]["unread"] for name, file in zip(RUNS, files)}
         cls.summaries = {name: json.loads((cls.folder / name / "summary.json").read_text(encoding="utf-8")) for name in RUNS}
 
     @for_each_view
@@ -121,6 +122,10 @@ class Pages(unittest.TestCase):
         self.assertEqual(order[0], "summary")
         if name in ("incast", "faults"):
             self.assertEqual(order[1], "flows")
+
+    def test_the_page_reads_all_its_data(self):
+        for name, fields in self.unread.items():
+            self.assertEqual(fields, [], name)
 
     def test_themes_differ(self):
         for name, views in self.pages.items():

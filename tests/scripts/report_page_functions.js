@@ -59,6 +59,7 @@ test("texts of the screen become sentences", () => {
   assert.equal(page.sentence("limit reached at 10.0 ms"), "Limit reached at 10.0 ms.");
   assert.equal(page.sentence("It is done."), "It is done.");
   assert.equal(page.sentence(""), "");
+  assert.equal(page.unbroken("at a->b"), "at a-\u2060>b");
 });
 
 test("cells are compared by their values in base units", () => {
@@ -141,6 +142,12 @@ test("the sentence of a box has its times with units", () => {
     "and takes 500 us.");
 });
 
+test("an iteration that the run did not end says so once", () => {
+  assert.equal(page.lastingText({ duration_ns: 2e6, complete: true }), "takes 2.00 ms");
+  assert.equal(page.lastingText({ duration_ns: 2e6, complete: false }),
+    "had not ended when the run ended; those of its tasks that had ended span 2.00 ms");
+});
+
 test("tracks are laid out with a heading where the group changes", () => {
   const layout = page.layTracks([{ group: "a", label: "x" }, { group: "a", label: "y" }, { group: "b", label: "z" }], 20, 22);
   assert.deepEqual(plain(layout.rows.map((row) => [row.heading ?? null, row.y])), [["a", 0], [null, 22], [null, 42], ["b", 62], [null, 84]]);
@@ -154,15 +161,9 @@ test("segments of a bar follow each other and add up", () => {
   const row = { label: "stage 0", s: [6, 0, 3, 1], text: ["6 s", "0 s", "3 s", "1 s"] };
   const parts = page.stack(categories, row);
   assert.deepEqual(plain(parts.map((part) => [part.category, part.begin, part.end])), [["compute", 0, 6], ["exposed pp", 6, 9], ["idle", 9, 10]]);
-  const sentence = page.breakdownSentence({ categories, rows: [row] });
+  const sentence = page.breakdownSentence({ categories, rows: [row], mean: row });
   assert.equal(sentence, "A mean GPU computes for 60.0 % of the time, waits for exposed communication for 30.0 %, most of it PP (30.0 %), " +
     "and is idle for 10.0 %.");
-});
-
-test("rows of several ranks count by their ranks", () => {
-  const categories = ["compute", "idle"];
-  const rows = [{ ranks: 3, s: [1, 0], text: ["", ""] }, { ranks: 1, s: [0, 1], text: ["", ""] }];
-  assert.match(page.breakdownSentence({ categories, rows }), /computes for 75\.0 %/);
 });
 
 test("bars of a waterfall begin where the bar above ends", () => {
@@ -172,6 +173,7 @@ test("bars of a waterfall begin where the bar above ends", () => {
   assert.deepEqual(plain(page.waterfall(causes, 10, false).map((bar) => bar.begin)), [0, 0]);
   assert.equal(page.pathSentence({ total: { s: 10, text: "10.0 s" }, causes }),
     "The critical path takes 10.0 s. Its largest parts are compute (60.0 %) and queueing (40.0 %).");
+  assert.match(page.pathSentence({ iterations: 3, total: { s: 10, text: "10.0 s" }, causes }), /^The critical path takes 10\.0 s, in the mean of 3 iterations\. Its/);
 });
 
 test("texts are cut only where they are too wide", () => {
@@ -198,8 +200,26 @@ test("names of nodes are drawn only where their row has room", () => {
   assert.deepEqual(plain([...found]), [[0, "switch0"], [1, "gpu0"], [2, "gpu1"]]);
 });
 
+test("lines of a map run between the edges of rows that face each other, between centres, or on their own path", () => {
+  const row = [{ x: 10, y: 100, w: 90 }, { x: 50, y: 0, w: 10 }];
+  assert.equal(page.pathOf([0, 1, 1, 0, 0, 0], row), "M10 89L50 5");
+  assert.equal(page.pathOf([0, 1, 1, 0, 0, 0], row.map((node) => ({ ...node, below: false }))), "M10 100L50 0");
+  assert.equal(page.pathOf([0, 1, 1, 0, 0, 0, "M0 0L1 1"], row), "M0 0L1 1");
+});
+
+test("names in boxes shrink to fit, and are shortened where that is too small", () => {
+  const width = (text) => page.widthOf(text, 10);
+  assert.deepEqual(plain(page.nameInside({ w: width("switch0") + 6, name: "switch0" }, 10)), { name: "switch0", size: 10 });
+  assert.deepEqual(plain(page.nameInside({ w: width("switch0") * 0.8 + 6, name: "switch0" }, 10)), { name: "switch0", size: 8 });
+  const hosts = { w: width("4 hosts") + 6, name: "4 hosts (host0 to host3)", short: "4 hosts" };
+  assert.equal(page.nameInside(hosts, 10).name, "4 hosts");
+  assert.equal(page.nameInside({ w: 10, name: "switch0" }, 10), null);
+});
+
 test("the drawing of a topology is as large as its nodes", () => {
-  assert.deepEqual(plain(page.mapBounds([{ x: 600, y: 40, w: 90 }, { x: 320, y: 150, w: 90 }])), [245, 24, 430, 142]);
+  const nodes = [{ x: 600, y: 40, w: 90 }, { x: 320, y: 150, w: 90 }];
+  assert.deepEqual(plain(page.mapBounds({ nodes, links: [[0, 1, 1, 0, 0, 0]] })), [245, 24, 430, 142]);
+  assert.deepEqual(plain(page.mapBounds({ nodes, links: [[0, 1, 1, 0, 0, 0, "M600 40C700.5 40 320 -10 320 150"]] })), [245, -26, 485.5, 192]);
   const node = (y) => ({ y, name: "host0/gpu0" });
   assert.equal(page.leastMapWidth([node(1), node(1), node(2)]), 2 * (page.widthOf("gpu0", 12) + 14));
   assert.equal(page.leastMapWidth(Array(100).fill(node(1))), 900);
@@ -220,7 +240,6 @@ test("cumulative distributions are steps", () => {
   assert.deepEqual(plain(page.stepPoints([[1, 0.5], [3, 1]])), [[1, 0], [1, 0.5], [3, 0.5], [3, 1]]);
   assert.equal(page.wantsLogarithm([1, 31]), true);
   assert.equal(page.wantsLogarithm([0, 31]), false);
-  assert.deepEqual(plain(page.slowdownTexts({ mean: 5.1817, p99: 14.39, cdf: [] }).p99), { value: 14.39, text: "14.39" });
 });
 
 test("labels of quantiles stand away from the curve, the lines and each other", () => {
@@ -253,14 +272,14 @@ test("the distribution of a column has quantiles by nearest rank, and ignores ce
 });
 
 test("the breakdown of jobs has a row for each job and the categories of all", () => {
-  const job = (name, categories, s) => ({ job: name, categories, rows: [{ label: "rank 0", s, text: s.map(page.timeText) }] });
+  const job = (name, categories, s) => ({ job: name, categories, rows: [], mean: { s, text: s.map(page.timeText), total: { text: "" } } });
   const all = page.breakdownOfJobs([job("a", ["compute", "exposed dp", "idle"], [1, 2, 3]), job("b", ["compute", "exposed tp", "idle"], [4, 5, 6])]);
   assert.deepEqual(plain(all.categories), ["compute", "exposed dp", "exposed tp", "idle"]);
   assert.deepEqual(plain(all.rows.map((row) => [row.label, row.s])), [["a", [1, 2, 0, 3]], ["b", [4, 0, 5, 6]]]);
 });
 
 test("sentences of several jobs name the job, and only the first jobs have them", () => {
-  const breakdowns = Array.from({ length: 6 }, (_, at) => ({ job: "job" + at, categories: ["compute"], rows: [{ s: [1], text: ["1 s"] }] }));
+  const breakdowns = Array.from({ length: 6 }, (_, at) => ({ job: "job" + at, categories: ["compute"], rows: [], mean: { s: [1], text: ["1 s"] } }));
   const texts = (data) => plain(page.shortSentences(data).map((one) => one.text));
   assert.equal(texts({ kind: "training", breakdowns, jobs: {} }).length, 4);
   assert.match(texts({ kind: "training", breakdowns: breakdowns.slice(0, 1), jobs: {} })[0], /^job0: A mean GPU/);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numbers>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -13,13 +12,15 @@
 #include "sim/core/text.h"
 #include "sim/report/canvas.h"
 #include "sim/report/cluster_parts.h"
+#include "sim/report/link_paths.h"
+#include "sim/report/placed_boxes.h"
 #include "sim/report/tier_rows.h"
 
 namespace netsim {
 namespace {
 
 constexpr double kMapWidth = 1200, kMapMargin = 40, kMapRow = 110, kMapBox = 90;
-constexpr double kRoomForNames = 100;          // distance of switches whose names are drawn
+constexpr double kFirstArcHeight = 6, kArcHeightStep = 6, kMostArcHeight = 66;  // above boxes of a row
 constexpr std::size_t kLongestMapRow = 64;     // boxes in a row that is not folded
 constexpr std::size_t kMostMapSwitches = 512;  // of a map that is not by tier
 
@@ -33,9 +34,10 @@ class MapMaker {
     if (layout == ClusterParts::Layout::tiers) {
       place_rows();
     } else {
-      place_switches(layout == ClusterParts::Layout::places);
+      place_switches();
     }
     add_lines();
+    layout == ClusterParts::Layout::tiers ? route_rows() : route_placed();
     return std::move(map_);
   }
 
@@ -69,8 +71,6 @@ class MapMaker {
                   std::min(kMapBox, 0.8 * step));
       y += kMapRow;
     }
-    map_.width = kMapWidth;
-    map_.height = y - kMapRow + kMapMargin;
   }
 
   void add_entry(const TierEntry& entry, Point at, double width) {
@@ -89,66 +89,76 @@ class MapMaker {
 
   // ---- At places of the topology, or on a cycle
 
-  void place_switches(bool placed) {
+  void place_switches() {
     const std::vector<NodeId> switches = parts_.first_switches(kMostMapSwitches, map_.notes);
-    const std::vector<Point> places = placed ? given_places(switches) : cycle(switches.size());
-    const double space = least_distance(places);
-    const double width = std::clamp(0.5 * space, 6.0, kMapBox);
+    const PlacedBoxes boxes = place_boxes(parts_, switches, false);
+    const auto add = [this](const Box& box, const char* kind, const std::string& name) {
+      const std::size_t node = add_node(box.centre, box.width, kind, name);
+      map_.nodes[node].named_below = false;
+      return node;
+    };
     for (std::size_t i = 0; i < switches.size(); ++i)
-      boxes_.add_switch(switches[i], add_node(places[i], width, "switch", graph_.node(switches[i]).name));
-    place_hosts(0.7 * width, std::clamp(0.4 * space, 6.0, 60.0));
-    for (LinkMap::Node& node : map_.nodes) node.has_room = space >= kRoomForNames;
-    map_.width = kMapWidth;
-    for (const LinkMap::Node& node : map_.nodes) map_.height = std::max(map_.height, node.y + kMapMargin);
+      boxes_.add_switch(switches[i], add(boxes.switches[i], "switch", graph_.node(switches[i]).name));
+    for (const HostsBox& joined : boxes.hosts) {
+      const std::size_t node = add(joined.box, "host", hosts_name(joined.hosts));
+      if (joined.hosts.size() > 1) map_.nodes[node].short_name = counted(joined.hosts.size(), "host");
+      for (const std::uint32_t host : joined.hosts) boxes_.add_host(host, node);
+    }
   }
 
-  static double least_distance(const std::vector<Point>& places) {
-    double least = kMapWidth;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      for (std::size_t j = i + 1; j < places.size(); ++j)
-        least = std::min(least, std::hypot(places[i].x - places[j].x, places[i].y - places[j].y));
-    }
-    return least;
+  // ---- Paths of lines
+
+  static Box box_of(const LinkMap::Node& node) { return {{node.x, node.y}, node.width}; }
+  static Outline outline_of_box(const LinkMap::Node& node) { return outline_of(box_of(node)); }
+
+  std::vector<Box> boxes_of_nodes() const {
+    std::vector<Box> boxes;
+    boxes.reserve(map_.nodes.size());
+    for (const LinkMap::Node& node : map_.nodes) boxes.push_back(box_of(node));
+    return boxes;
   }
 
-  std::vector<Point> given_places(const std::vector<NodeId>& switches) const {
-    Point low{1e300, 1e300}, high{-1e300, -1e300};
-    for (const NodeId id : switches) {
-      const DrawnAt& at = *graph_.drawn_at(id);
-      low = {std::min(low.x, at.x), std::min(low.y, at.y)};
-      high = {std::max(high.x, at.x), std::max(high.y, at.y)};
+  void route_placed() {
+    if (map_.lines.empty()) return;
+    LinkPaths router(boxes_of_nodes());
+    std::size_t ends_only = 0;
+    for (LinkMap::Line& line : map_.lines) {
+      const Path path = router.between(line.from, line.to);
+      if (path.points.empty()) {
+        line.paths = {router.stub(line.from, line.to), router.stub(line.to, line.from)};
+        std::erase_if(line.paths, [](const Path& end) { return end.points.empty(); });
+        ++ends_only;
+      } else if (path.curved || path.points.size() > 2) {
+        line.paths = {path};
+      }
     }
-    const double scale = std::min(120.0, (kMapWidth - 4 * kMapMargin) / std::max(1.0, high.x - low.x));
-    std::vector<Point> places;
-    places.reserve(switches.size());
-    for (const NodeId id : switches) {
-      const DrawnAt& at = *graph_.drawn_at(id);
-      places.push_back({2 * kMapMargin + (at.x - low.x) * scale, 2 * kMapMargin + (at.y - low.y) * scale});
-    }
-    return places;
+    if (ends_only > 0)
+      map_.notes.push_back(
+          fmt::format("{} without a free path: only the two ends are drawn.", counted(ends_only, "line")));
   }
 
-  static std::vector<Point> cycle(std::size_t count) {
-    const double radius = kMapWidth / 3, middle = radius + 2 * kMapMargin;
-    std::vector<Point> places;
-    places.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
-      places.push_back({kMapWidth / 2 + radius * std::sin(angle), middle - radius * std::cos(angle)});
+  // Lines between neighbouring rows are straight.
+  void route_rows() {
+    if (map_.lines.empty()) return;
+    const LinkPaths router(boxes_of_nodes());
+    for (LinkMap::Line& line : map_.lines) {
+      const LinkMap::Node *a = &map_.nodes[line.from], *b = &map_.nodes[line.to];
+      if (a->y > b->y) std::swap(a, b);
+      if (b->y - a->y > 1.5 * kMapRow) {
+        const Path path = router.down({a->x, outline_of_box(*a).high.y}, {b->x, outline_of_box(*b).low.y});
+        if (path.points.size() > 2) line.paths = {path};
+      } else if (a->y == b->y) {
+        line.paths = {arc_between(*a, *b)};
+      }
     }
-    return places;
   }
 
-  // Draws the hosts of each switch as one box below it.
-  void place_hosts(double width, double below) {
-    for (const auto& [at, of_switch] : parts_.hosts_by_switch()) {
-      const std::optional<std::size_t> found = boxes_.box_of(at);
-      if (!found) continue;
-      const LinkMap::Node& above = map_.nodes[*found];
-      const std::size_t node =
-          add_node({above.x + 0.4 * below, above.y + below}, width, "host", hosts_name(of_switch));
-      for (const std::uint32_t host : of_switch) boxes_.add_host(host, node);
-    }
+  // Returns an arc above a row, the higher the more boxes it passes.
+  static Path arc_between(const LinkMap::Node& a, const LinkMap::Node& b) {
+    const double passed = std::abs(b.x - a.x) / a.width;
+    const double height = std::min(kMostArcHeight, kFirstArcHeight + kArcHeightStep * passed);
+    const double top = outline_of_box(a).low.y;
+    return LinkPaths::arc({a.x, top}, {b.x, top}, height);
   }
 
   // ---- Links

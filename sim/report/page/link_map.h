@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/units.h"
+#include "sim/report/canvas.h"
 #include "sim/report/results.h"
 #include "sim/topology/topology.h"
 
@@ -20,7 +21,8 @@ struct LinkMap {
     double x = 0, y = 0, width = 0;  // centre and width, pixels
     const char* kind = "switch";     // or "host" or "other"
     std::string name;
-    bool has_room = true;  // for its name on the map
+    std::string short_name = {};  // where `name` has no room; empty: what follows its last slash
+    bool named_below = true;      // whether a name without room in the box is drawn below it
   };
   // Line: all links between two nodes, both directions together.
   struct Line {
@@ -28,8 +30,10 @@ struct LinkMap {
     std::uint64_t links = 0;
     double mean = 0, maximum = 0;  // utilisations of their directions
     Bytes longest_queue = 0;
+    // The drawn paths: the whole line, or the two ends of one that has no free path. Without paths it is
+    // straight between the centres, or in rows between the middles of the edges that face each other.
+    std::vector<Path> paths;
   };
-  double width = 0, height = 0;
   std::vector<Node> nodes;
   std::vector<Line> lines;         // at most kMostLines, those with the largest maximum
   std::vector<std::string> notes;  // what is not drawn, whole sentences
@@ -37,7 +41,8 @@ struct LinkMap {
 
 // Returns the map of the links outside of hosts, and between routers of one host. Up to 64 switches of a tier
 // have a box each; longer rows are folded as those of draw_cluster(). A topology that says where its switches
-// are is drawn so, and one with a single tier of several switches as a cycle.
+// are is drawn so, and one with a single tier of several switches as a cycle. No line passes a box that is
+// not one of its ends.
 LinkMap link_map(const Cluster& cluster, const Results& results);
 
 }  // namespace netsim

@@ -27,7 +27,6 @@ constexpr std::size_t kMostMarks = 50;             // times of faults that are d
 void write_tier(JsonWriter& json, const Results& results, const TierOfLinks& tier) {
   const PortCounters& sum = tier.sum;
   json.field("tier", tier_name(results, tier));
-  json.field("kind", to_string(tier.kind));
   json.field("links", tier.links);
   json.field("rate_text", screen::rates_text(tier));
   json.field("mean", tier.mean_utilisation);
@@ -42,7 +41,7 @@ void write_tier(JsonWriter& json, const Results& results, const TierOfLinks& tie
   json.field("queue_where",
              sum.max_queue > 0 ? screen::short_link_name(results.links[tier.longest_queue].name) : "");
   json.field("ecn_marks", sum.ecn_marks);
-  json.seconds("held", sum.paused + sum.credit_stalled);
+  if (const Time held = sum.paused + sum.credit_stalled; held > 0) json.seconds("held", held);
 }
 
 // Returns a coordinate in tenths of a pixel, so that its text is short.
@@ -56,14 +55,25 @@ void write_map_node(JsonWriter& json, const LinkMap::Node& node) {
   json.field("w", tenths(node.width));
   json.field("kind", node.kind);
   json.field("name", node.name);
-  if (!node.has_room) json.field("label", false);
+  if (!node.short_name.empty()) json.field("short", node.short_name);
+  if (!node.named_below) json.field("below", false);
+}
+
+// Returns the paths of a line as SVG writes them.
+std::string path_text(const std::vector<Path>& paths) {
+  std::string text;
+  for (const Path& path : paths) {
+    for (std::size_t i = 0; i < path.points.size(); ++i) {
+      const char* letter = i == 0 ? "M" : i > 1 ? " " : path.curved ? "C" : "L";
+      text += fmt::format("{}{} {}", letter, tenths(path.points[i].x), tenths(path.points[i].y));
+    }
+  }
+  return text;
 }
 
 void write_map(JsonWriter& json, const LinkMap& map) {
   if (map.lines.empty()) return;
   json.object("map", [&] {
-    json.field("width", tenths(map.width));
-    json.field("height", tenths(map.height));
     std::string note;
     for (const std::string& sentence : map.notes) append_item(note, sentence, " ");
     if (!note.empty()) json.field("note", note);
@@ -78,6 +88,7 @@ void write_map(JsonWriter& json, const LinkMap& map) {
           json.value(millionths(line.mean));
           json.value(millionths(line.maximum));
           json.value(line.longest_queue);
+          if (!line.paths.empty()) json.value(path_text(line.paths));
         });
       }
     });

@@ -27,7 +27,6 @@ void write_meta(JsonWriter& json, const PageInput& input) {
     json.field("title", title_of(results));
     json.field("version", NETSIM_VERSION);
     json.field("commit", manifest.commit);
-    json.field("command", manifest.command);
     json.field("seed", manifest.seed);
     json.field("outcome", to_string(results.outcome));
     json.field("outcome_text", results.outcome == Outcome::done ? "" : explain(results));
@@ -39,26 +38,23 @@ void write_meta(JsonWriter& json, const PageInput& input) {
     });
     json.seconds("simulated", results.simulated);
     json.field("gpus", results.gpus);
-    json.field("events", results.events);
   });
 }
 
 // Says which settings would add a section that this run could have.
 void write_hints(JsonWriter& json, const PageInput& input) {
-  const auto hint = [&](const char* section, const char* text, const char* set) {
+  const auto hint = [&](const char* text, const char* set) {
     json.object([&] {
-      json.field("section", section);
       json.field("text", text);
       json.field("set", set);
     });
   };
   json.array("hints", [&] {
     if (!input.view.output.critical_path && !only_traffic(input.results())) {
-      hint("paths", "The run did not record what the end of each iteration waited for.",
-           "output.critical_path=true");
+      hint("The run did not record what the end of each iteration waited for.", "output.critical_path=true");
     }
     if (input.view.output.sample.interval == 0 && input.results().packet_network)
-      hint("samples", "The run did not sample queues and links over time.", "output.sample.interval=10us");
+      hint("The run did not sample queues and links over time.", "output.sample.interval=10us");
   });
 }
 
@@ -66,7 +62,6 @@ void write_hints(JsonWriter& json, const PageInput& input) {
 struct Figure {
   std::string label;
   std::optional<double> value;
-  const char* unit;
   std::string text, summary;
 };
 
@@ -75,7 +70,6 @@ void write_figure(JsonWriter& json, const Figure& figure) {
     json.field("label", figure.label);
     json.key("value");
     figure.value ? json.value(*figure.value) : json.null();
-    json.field("unit", figure.unit);
     json.field("text", figure.text);
     json.field("summary", figure.summary);
   });
@@ -83,7 +77,7 @@ void write_figure(JsonWriter& json, const Figure& figure) {
 
 Figure time_figure(const std::string& label, const std::optional<double>& seconds,
                    const std::string& summary) {
-  return {label, seconds, "s", seconds ? human_seconds(*seconds) : "-", summary};
+  return {label, seconds, seconds ? human_seconds(*seconds) : "-", summary};
 }
 
 std::vector<Figure> training_figures(const JobResult& job) {
@@ -92,7 +86,7 @@ std::vector<Figure> training_figures(const JobResult& job) {
       time_figure("iteration time", summary.iteration_time_s, "jobs.0.iteration_time_s")};
   if (job.iterations != 1) figures.push_back(time_figure("job time", summary.jct_s, "jobs.0.jct_s"));
   if (const std::string text = screen::throughput_text(job, summary); !text.empty())
-    figures.push_back({"throughput", summary.tflops_per_gpu, "tflops", text, "jobs.0.tflops_per_gpu"});
+    figures.push_back({"throughput", summary.tflops_per_gpu, text, "jobs.0.tflops_per_gpu"});
   figures.push_back(time_figure("compute", summary.compute_s, "jobs.0.compute_s"));
   figures.push_back(
       time_figure("exposed communication", summary.exposed_s, "jobs.0.exposed_communication_s"));
@@ -102,15 +96,15 @@ std::vector<Figure> training_figures(const JobResult& job) {
 
 void add_flow_figures(const Results& results, std::vector<Figure>& figures) {
   if (results.flows.count == 0) return;
-  figures.push_back({"flows", static_cast<double>(results.flows.count), "count",
-                     screen::flows_done_text(results), "flows.count"});
+  figures.push_back(
+      {"flows", static_cast<double>(results.flows.count), screen::flows_done_text(results), "flows.count"});
   figures.push_back(time_figure("mean flow completion time", results.flows.mean * 1e-12, "flows.fct_mean_s"));
   figures.push_back(time_figure("99th percentile of the completion time", to_seconds(results.flows.p99),
                                 "flows.fct_p99_s"));
   if (results.slowdowns.count == 0) return;
   const double slowdown = results.slowdowns.p99;
-  figures.push_back({"99th percentile of the slowdown", slowdown, "ratio", fmt::format("{:.2f}", slowdown),
-                     "flows.slowdown_p99"});
+  figures.push_back(
+      {"99th percentile of the slowdown", slowdown, fmt::format("{:.2f}", slowdown), "flows.slowdown_p99"});
 }
 
 // Adds the completion times of the first jobs, where there are several.
@@ -134,7 +128,7 @@ std::vector<Figure> headline(const Results& results) {
     if (results.packet_network && results.simulated > 0) {
       const double rate =
           static_cast<double>(results.network.bytes_delivered) * 8 / to_seconds(results.simulated);
-      figures.push_back({"throughput", rate, "bps", screen::throughput_text(results), ""});
+      figures.push_back({"throughput", rate, screen::throughput_text(results), ""});
     }
   }
   return figures;

@@ -49,14 +49,13 @@ std::vector<Stream> exposed_streams(const JobSummary& summary) {
   return streams;
 }
 
-void write_shares(JsonWriter& json, const std::string& label, std::size_t ranks, const JobSummary& summary,
+void write_shares(JsonWriter& json, const std::string& label, const JobSummary& summary,
                   const std::vector<Stream>& streams) {
   std::vector<double> seconds{summary.compute_s};
   for (const Stream stream : streams)
     seconds.push_back(summary.exposed_by_s[static_cast<std::size_t>(stream)]);
   seconds.push_back(summary.idle_s);
   json.field("label", label);
-  json.field("ranks", ranks);
   json.list("s", seconds);
   json.array("text", [&] {
     for (const double part : seconds) json.value(human_seconds(part));
@@ -84,12 +83,10 @@ void write_breakdown(JsonWriter& json, const JobResult& job, const WorkloadDescr
   });
   json.array("rows", [&] {
     for (const RankGroups::Group& group : groups.groups) {
-      json.object([&] {
-        write_shares(json, group.label, group.ranks.size(), summarise(part_of(job, group.ranks)), streams);
-      });
+      json.object([&] { write_shares(json, group.label, summarise(part_of(job, group.ranks)), streams); });
     }
   });
-  json.object("mean", [&] { write_shares(json, "mean", job.rank_times.size(), mean, streams); });
+  json.object("mean", [&] { write_shares(json, "mean", mean, streams); });
 }
 
 // ---- Timelines
@@ -131,8 +128,6 @@ std::string timeline_note(const IterationTimeline& timeline, const ShownIteratio
                        groups.unit == RankGroups::Unit::stage ? "pipeline stage" : "range of ranks");
   }
   if (drawn < all) append_item(note, fmt::format("{} of {} are drawn.", drawn, all), " ");
-  if (!shown.complete)
-    append_item(note, "Some tasks of this iteration had not ended when the run ended.", " ");
   if (shown.omitted > 0) {
     append_item(note,
                 fmt::format("{} that overlap with {} others of their stream are left out.",
@@ -169,8 +164,6 @@ void write_tracks(JsonWriter& json, const IterationTimeline& timeline, const Sho
   };
   const auto write_track = [&](const ShownStream& stream, const BoxTrack& track) {
     json.field("group", timeline.groups().groups[stream.group].label);
-    json.field("rank", stream.rank);
-    json.field("stream", to_string(stream.stream));
     json.field("label", fmt::format("rank {}, {}", stream.rank, to_string(stream.stream)));
     json.array("boxes", [&] {
       for (const TimelineBox& box : track.boxes())
@@ -211,7 +204,6 @@ void write_timeline(JsonWriter& json, const PageInput& input, const IterationTim
   json.field("complete", shown.complete);
   json.seconds("begin", shown.begin);
   json.field("duration_ns", nanoseconds(end_of(job, shown) - shown.begin));
-  json.field("folded", timeline.groups().unit != RankGroups::Unit::rank);
   std::string note = placed.longest ? "This is the longest iteration of the job." : "";
   if (const std::string parts = timeline_note(timeline, shown); !parts.empty()) append_item(note, parts, " ");
   if (input.records.further_jobs) append_item(note, "Further jobs have no timeline here.", " ");

@@ -63,6 +63,9 @@
   // Returns a text of the screen as a sentence: with a capital and a full stop.
   page.sentence = (text) => (text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "");
 
+  // Returns a text in which no line ends within the arrow of a link's name.
+  page.unbroken = (text) => text.replaceAll("->", "-\u2060>");
+
   page.plural = (count, noun) => count.toLocaleString("en") + " " + noun + (count === 1 ? "" : "s");
 
   // ---- Colours: those of Okabe and Ito, which readers with a colour-vision deficiency can tell apart, and a pattern each

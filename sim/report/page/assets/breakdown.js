@@ -17,16 +17,9 @@
   // Returns the categories that have time in some row, as indices.
   page.usedCategories = (one) => one.categories.map((_, index) => index).filter((index) => one.rows.some((row) => row.s[index] > 0));
 
-  function meanOf(one) {
-    if (one.mean) return one.mean;
-    const weight = one.rows.reduce((sum, row) => sum + (row.ranks || 1), 0);
-    const s = one.categories.map((_, at) => one.rows.reduce((sum, row) => sum + (row.ranks || 1) * row.s[at], 0) / weight);
-    return { label: "mean", s, text: s.map(page.timeText) };
-  }
-
   // Returns a sentence on a breakdown: the shares of compute, exposed communication and idle of the mean GPU.
   page.breakdownSentence = function (one) {
-    const mean = meanOf(one);
+    const mean = one.mean;
     const total = page.sumOf(mean);
     if (total <= 0) return "No time was recorded.";
     const share = (match) => one.categories.reduce((sum, name, at) => sum + (match(name) ? mean.s[at] : 0), 0) / total;
@@ -79,7 +72,7 @@
     const used = page.usedCategories(one);
     return { caption: `Time by ${one.per} and category, mean of an iteration`,
       columns: [one.per].concat(used.map((at) => page.categoryName(one.categories[at])), "total"),
-      rows: rows.map((row) => [row.label].concat(used.map((at) => row.text[at]), row.total ? row.total.text : page.timeText(page.sumOf(row)))) };
+      rows: rows.map((row) => [row.label].concat(used.map((at) => row.text[at]), row.total.text)) };
   }
 
   function figureOf(one, rows, title, summary) {
@@ -90,8 +83,7 @@
   }
 
   page.breakdownFigure = function (one) {
-    const mean = meanOf(one);
-    const rows = one.rows.length > 1 ? [Object.assign({}, mean, { label: "mean GPU" })].concat(one.rows) : one.rows;
+    const rows = one.rows.length > 1 ? [Object.assign({}, one.mean, { label: "mean GPU" })].concat(one.rows) : one.rows;
     const title = one.note ? `Time of ${one.job} so far, by ${one.per}.` : `Mean iteration of ${one.job}, by ${one.per}.`;
     return figureOf(one, rows, title, page.breakdownSentence(one));
   };
@@ -101,10 +93,8 @@
     const rank = (name) => (name === "compute" ? 0 : name === "idle" ? 2 : 1);
     const categories = [...new Set(all.flatMap((one) => one.categories))].sort((a, b) => rank(a) - rank(b));
     const pick = (one, list, none) => categories.map((name) => (one.categories.includes(name) ? list[one.categories.indexOf(name)] : none));
-    return { job: "", per: "job", categories, rows: all.map((one) => {
-      const mean = meanOf(one);
-      return { label: one.job, s: pick(one, mean.s, 0), text: pick(one, mean.text, page.timeText(0)), total: mean.total };
-    }) };
+    return { job: "", per: "job", categories, rows: all.map((one) =>
+      ({ label: one.job, s: pick(one, one.mean.s, 0), text: pick(one, one.mean.text, page.timeText(0)), total: one.mean.total })) };
   };
 
   // Makes the figures of all jobs. Where they are many, a figure with a bar for each job comes first.

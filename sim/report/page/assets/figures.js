@@ -12,7 +12,7 @@
     const table = given.table && page.element("details", {}, page.element("summary", {}, "The numbers of this figure as a table"),
       page.table(given.table));
     const figure = page.element("figure", {},
-      page.element("figcaption", {}, page.element("strong", {}, given.title), " ", given.summary),
+      page.element("figcaption", {}, page.element("strong", {}, page.unbroken(given.title)), " ", page.unbroken(given.summary)),
       given.controls, given.legend, place, given.note ? page.element("p", { class: "note" }, given.note) : null, table);
     drawn.push({ place, draw: given.draw, width: 0 });
     return figure;

@@ -95,21 +95,11 @@
 
   const factor = (value) => Number(value.toFixed(2)).toLocaleString("en", { minimumFractionDigits: 2 });
 
-  // Returns the slowdown's numbers with texts, as completion times have them.
-  page.slowdownTexts = function (one) {
-    const texts = { cdf: one.cdf };
-    for (const key of ["mean", "p50", "p95", "p99", "max"]) {
-      if (typeof one[key] === "number") texts[key] = { value: one[key], text: factor(one[key]) };
-      else if (one[key]) texts[key] = one[key];
-    }
-    return texts;
-  };
-
   page.flowFigures = function (flows) {
     const has = (one) => one && one.cdf && one.cdf.length > 0;
     return [
       has(flows.completion) ? figureOf(flows.completion, "Flow completion times.", "completion time", page.timeText, "flows") : null,
-      has(flows.slowdown) ? figureOf(page.slowdownTexts(flows.slowdown), "Slowdowns.", "slowdown", factor, "flows") : null,
+      has(flows.slowdown) ? figureOf(flows.slowdown, "Slowdowns.", "slowdown", factor, "flows") : null,
     ];
   };
 

@@ -19,14 +19,17 @@
     { key: "queue", name: "longest queue", at: 5, write: page.bytesText, least: 1 },
   ];
 
-  // Returns [x, y, width, height] of what the nodes take; the names below the last row are drawn outside of that.
-  page.mapBounds = function (nodes) {
-    const half = (node) => (node.w || 14) / 2;
-    const left = Math.min(...nodes.map((node) => node.x - half(node)));
-    const right = Math.max(...nodes.map((node) => node.x + half(node)));
-    const top = Math.min(...nodes.map((node) => node.y));
-    const bottom = Math.max(...nodes.map((node) => node.y));
-    return [left - 30, top - 16, right - left + 60, bottom - top + 32];
+  const PATH = 6;  // index of the path in a line of the map, where the line is not straight
+
+  // Returns [x, y, width, height] of what the map takes; the names below the last row are drawn outside of that.
+  page.mapBounds = function ({ nodes, links }) {
+    const xs = nodes.flatMap((node) => [node.x - node.w / 2, node.x + node.w / 2]);
+    const ys = nodes.map((node) => node.y);
+    for (const link of links) {
+      if (link[PATH]) link[PATH].match(/-?[\d.]+/g).forEach((number, at) => (at % 2 ? ys : xs).push(Number(number)));
+    }
+    const [left, top] = [Math.min(...xs), Math.min(...ys)];
+    return [left - 30, top - 16, Math.max(...xs) - left + 60, Math.max(...ys) - top + 32];
   };
 
   const GAP = 14;  // pixels beside a name
@@ -56,22 +59,33 @@
     return named;
   };
 
+  const heightOf = (node) => Math.min(22, Math.max(4, node.w));
+
+  // Returns the path of a line: its own one, or the straight line between the centres, or in rows between the edges that face
+  // each other.
+  page.pathOf = function (link, nodes) {
+    if (link[PATH]) return link[PATH];
+    const [from, to] = [nodes[link[0]], nodes[link[1]]];
+    const side = from.below === false ? 0 : Math.sign(to.y - from.y);
+    return `M${from.x} ${from.y + side * heightOf(from) / 2}L${to.x} ${to.y - side * heightOf(to) / 2}`;
+  };
+
   function drawLinks(svg, map, metric, limits) {
     const order = map.links.map((link, at) => ({ link, at })).sort((a, b) => a.link[metric.at] - b.link[metric.at] || a.at - b.at);
     for (const { link } of order) {
       const [from, to] = [map.nodes[link[0]], map.nodes[link[1]]];
       const names = `${from.name} and ${to.name}${link[2] > 1 ? `, ${link[2]} links` : ""}`;
       const text = page.METRICS.map((one) => `${one.name} ${one.write(link[one.at])}`).join(", ");
-      svg.append(page.svgElement("path", { class: "heat heat" + page.heatClass(link[metric.at], limits), d: `M${from.x} ${from.y}L${to.x} ${to.y}` },
+      svg.append(page.svgElement("path", { class: "heat heat" + page.heatClass(link[metric.at], limits), d: page.pathOf(link, map.nodes) },
         page.svgElement("title", {}, `${names}: ${text}`)));
     }
   }
 
-  const widthOfNode = (node) => Math.max(6, Math.min(node.w || 14, 120));
-  const fits = (node, name, size) => page.widthOf(name, size) + 8 <= widthOfNode(node);
+  const widthOfNode = (node) => Math.max(6, node.w);
+  const fits = (node, name, size) => page.widthOf(name, size) + 8 <= widthOfNode(node) && size <= heightOf(node) - 4;
 
-  function shapeOf(node, h) {
-    const w = widthOfNode(node);
+  function shapeOf(node) {
+    const [w, h] = [widthOfNode(node), heightOf(node)];
     return page.svgElement("rect", { x: node.x - w / 2, y: node.y - h / 2, width: w, height: h, rx: node.kind === "switch" ? 2 : 5 });
   }
 
@@ -80,18 +94,40 @@
     const short = nodes.map((node) => Object.assign({}, node, { name: node.name.split("/").pop() }));
     const [full, brief] = [page.namedNodes(nodes, size), page.namedNodes(short, size)];
     const nameOf = (node, at) => (full.has(at) ? node.name : brief.has(at) ? short[at].name : "");
-    return new Map(nodes.map((node, at) => [at, nameOf(node, at)]).filter(([at, name]) => name && nodes[at].label !== false));
+    return new Map(nodes.map((node, at) => [at, nameOf(node, at)]).filter(([, name]) => name));
   };
+
+  const LEAST = 0.7;  // of the size of names, down to which they shrink
+
+  // Returns the name that fits into the box of a node as {name, size}, in smaller letters if need be, or null.
+  page.nameInside = function (node, size) {
+    for (const name of [node.name, node.short || node.name.split("/").pop()]) {
+      const fitting = Math.min(size, heightOf(node) - 4, size * (widthOfNode(node) - 6) / page.widthOf(name, size));
+      if (fitting >= LEAST * size) return { name, size: fitting };
+    }
+    return null;
+  };
+
+  // Draws a node whose lines end at the edge of its box. Lines may pass below the box, so its name is inside or left out.
+  function drawBox(node, size) {
+    const inside = page.nameInside(node, size);
+    return [page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node)),
+      inside && page.label(node.x, node.y + 0.5, inside.name,
+        { class: `node-name inside-${node.kind}`, style: `font-size: ${inside.size}px`, "aria-hidden": "true" })];
+  }
 
   function drawNodes(svg, map, size) {
     const named = page.nodeNames(map.nodes, size);
     map.nodes.forEach((node, at) => {
+      if (node.below === false) {
+        svg.append(...drawBox(node, size).filter(Boolean));
+        return;
+      }
       const name = named.get(at) || "";
       const inside = name !== "" && fits(node, name, size);
-      const height = inside ? size + 8 : 13;
-      svg.append(page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node, height)));
+      svg.append(page.svgElement("g", { class: "node node-" + node.kind }, page.svgElement("title", {}, node.name), shapeOf(node)));
       if (name) {
-        svg.append(page.label(node.x, node.y + (inside ? 0.5 : 8 + size), name,
+        svg.append(page.label(node.x, node.y + (inside ? 0.5 : heightOf(node) / 2 + 1.5 + size), name,
           { class: inside ? `node-name inside-${node.kind}` : "node-name halo", style: `font-size: ${size}px`, "aria-hidden": "true" }));
       }
     });
@@ -106,7 +142,7 @@
 
   function draw(map, metric, place, width) {
     const limits = page.heatLimits(map.links.map((link) => link[metric.at]), metric.least);
-    const [x, y, w, h] = page.mapBounds(map.nodes);
+    const [x, y, w, h] = page.mapBounds(map);
     const wide = Math.min(1.1 * w, Math.max(width, page.leastMapWidth(map.nodes)));  // on narrower pages the map scrolls
     const size = NAME * w / wide;
     const high = h + 1.5 * size;
@@ -166,6 +202,6 @@
       columns: ["tier", "links", "rate", "mean use", "largest use", "busiest link", "carried", "longest queue", "where", "ECN marks", "held back"],
       bars: { 3: tiers.map((tier) => tier.mean), 4: tiers.map((tier) => tier.maximum) },
       rows: tiers.map((tier) => [tier.tier, tier.links, tier.rate_text || "", tier.mean_text, tier.maximum_text, tier.busiest,
-        tier.carried_text || "", tier.queue_text, tier.queue_where, tier.ecn_marks || "", tier.held && tier.held.s > 0 ? tier.held.text : ""]) });
+        tier.carried_text || "", tier.queue_text, tier.queue_where, tier.ecn_marks || "", tier.held ? tier.held.text : ""]) });
   };
 })(globalThis.netsimPage = globalThis.netsimPage || {});

@@ -7,8 +7,8 @@
   // These functions make anew what depends on the theme or on printing: timelines, and long tables, which are whole on paper.
   page.repaints = [];
 
-  const paragraphs = (texts) => (texts || []).map((text) => element("p", {}, page.sentence(text)));
-  const list = (texts) => element("ul", {}, texts.map((text) => element("li", {}, text)));
+  const paragraphs = (texts) => (texts || []).map((text) => element("p", {}, page.unbroken(page.sentence(text))));
+  const list = (texts) => element("ul", {}, texts.map((text) => element("li", {}, page.unbroken(text))));
   const marksOf = (data) => (data.faults && data.faults.marks) || [];
 
   function tableIf(given, caption) {
@@ -48,23 +48,22 @@
   function summary(data) {
     const short = page.shortSentences(data);
     return [headline(data), short.length ? element("ul", { class: "short" }, short.map((one) =>
-      element("li", {}, one.text + " ", element("a", { href: "#" + one.id }, "See " + titleOf(one.id))))) : null];
+      element("li", {}, page.unbroken(one.text) + " ", element("a", { href: "#" + one.id }, "See " + titleOf(one.id))))) : null];
   }
 
   function links(data) {
-    return [element("p", {}, page.tierSentence(data.links.tiers)), page.tierTable(data.links.tiers),
+    return [element("p", {}, page.unbroken(page.tierSentence(data.links.tiers))), page.tierTable(data.links.tiers),
       data.links.map ? page.mapFigure(data.links.map) : null];
   }
 
   function flows(data) {
     const one = data.flows;
-    const texts = one.text && one.text.length ? one.text : [page.flowSentence(one)];
-    return [list(texts), element("div", { class: "grid" }, page.flowFigures(one)),
+    return [list(one.text), element("div", { class: "grid" }, page.flowFigures(one)),
       one.by_size ? tableIf(one.by_size, "Flows by size") : null];
   }
 
   function scheduling(data) {
-    return data.scheduling.map((layer) => [element("h3", {}, layer.title), list(layer.text || []), tableIf(layer, layer.title)]);
+    return data.scheduling.map((layer) => [element("h3", {}, layer.title), list(layer.text)]);
   }
 
   function memory(data) {
@@ -96,7 +95,7 @@
   }
 
   function repeat(data) {
-    const given = Array.isArray(data.repeat) ? { commands: data.repeat } : data.repeat || { commands: [] };
+    const given = data.repeat;
     const meta = data.meta;
     const facts = [["version", meta.version], ["commit", meta.commit], ["seed", meta.seed], ["fingerprint of results", meta.fingerprints.results],
       ["fingerprint of packets", meta.fingerprints.packets], ["fingerprint of events", meta.fingerprints.events]]
@@ -134,7 +133,7 @@
     { id: "links", title: "Links", has: (d) => d.links && d.links.tiers && d.links.tiers.length, build: links },
     { id: "flows", title: "Flows", has: (d) => d.flows && d.flows.count, build: flows },
     { id: "samples", title: "Samples over time", has: (d) => d.samples && d.samples.series && d.samples.series.length,
-      build: (d) => [d.samples.note ? element("p", {}, d.samples.note) : null, page.sampleFigures(d.samples, marksOf(d))] },
+      build: (d) => [element("p", {}, `A sample was taken every ${d.samples.interval.text}. ${d.samples.note}`), page.sampleFigures(d.samples, marksOf(d))] },
     { id: "collectives", title: "Collectives", has: (d) => d.collectives && d.collectives.rows.length,
       build: (d) => tableIf(d.collectives, "Collectives by kind, ranks and size") },
     { id: "scheduling", title: "Scheduling", has: (d) => d.scheduling && d.scheduling.length, build: scheduling },

@@ -3,7 +3,7 @@
   "use strict";
 
   const FIRST = 4;  // series of a kind that are drawn at once; a button draws the others
-  const TITLES = { queue: "Queue lengths", utilisation: "Utilisation", rate: "Rates", pause: "Pauses" };
+  const TITLES = { queue: "Queue lengths", utilisation: "Utilisation", rate: "Rates" };
 
   page.largest = (series) => series.points.reduce((most, point) => Math.max(most, point[1]), 0);
 
@@ -58,7 +58,7 @@
     const most = Math.max(...list.map(page.largest));
     const figures = page.firstFigures(list, FIRST, (series) => figureOf(series, span, most, marks), "series", { class: "grid" });
     const text = list.length > FIRST ? `The ${FIRST} series with the largest values come first. ` : "";
-    return [page.element("h3", {}, TITLES[kind] || kind), page.element("p", {}, `${text}All charts of this kind have the same axes.`), figures];
+    return [page.element("h3", {}, TITLES[kind]), page.element("p", {}, `${text}All charts of this kind have the same axes.`), figures];
   }
 
   page.sampleFigures = function (samples, marks) {

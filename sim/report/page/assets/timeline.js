@@ -458,8 +458,7 @@
     page.repaints.push(() => one.width && one.paint());
     const where = one.marks.length ? " Dashed lines are faults: " + one.marks.map((mark) => mark.text + ", " + mark.label).join("; ") + "." : "";
     return page.figure({ title: `${data.job}, iteration ${data.iteration}.`,
-      summary: `It begins at ${data.begin.text} of the run and takes ${page.timeText(data.duration_ns * 1e-9)}` +
-        `${data.complete === false ? "; the run ended before it did" : ""}. ${page.plural(data.tracks.length, "track")} ` +
+      summary: `It begins at ${data.begin.text} of the run and ${page.lastingText(data)}. ${page.plural(data.tracks.length, "track")} ` +
         `hold ${page.plural(data.tracks.reduce((sum, track) => sum + page.tasksOf(track), 0), "task")}.${where}`,
       controls: one.controls(), legend: page.legend(shadesOf(data)), note: data.note, table: tableOf(data),
       draw: (place, width) => one.draw(place, width) });

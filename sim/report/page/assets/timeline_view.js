@@ -101,6 +101,12 @@
       `${page.timeText(begin * 1e-9)} into the iteration, at ${page.timeText(start)} of the run, and takes ${page.timeText(duration * 1e-9)}.`;
   };
 
+  // Returns how long the iteration takes. Of one that the run did not end, only tasks that had ended are drawn.
+  page.lastingText = function (timeline) {
+    const lasting = page.timeText(timeline.duration_ns * 1e-9);
+    return timeline.complete ? `takes ${lasting}` : `had not ended when the run ended; those of its tasks that had ended span ${lasting}`;
+  };
+
   // Returns how a box of computation is shaded: forward, backward and other computations are told apart.
   page.boxShade = function (category, name) {
     if (category !== "compute") return page.styleOf(category).key;

@@ -24,10 +24,12 @@
 
   page.pathSentence = function (path) {
     const causes = path.causes.filter((one) => one.s > 0).slice().sort((a, b) => b.s - a.s);
-    if (!causes.length || path.total.s <= 0) return `The critical path takes ${path.total.text}.`;
+    const mean = path.iterations > 1 ? `, in the mean of ${path.iterations} iterations` : "";
+    const whole = `The critical path takes ${path.total.text}${mean}.`;
+    if (!causes.length || path.total.s <= 0) return whole;
     const named = causes.slice(0, 3).map((one) => `${one.label} (${page.shareText(one.s / path.total.s)})`);
     const list = named.length > 1 ? named.slice(0, -1).join(", ") + " and " + named[named.length - 1] : named[0];
-    return `The critical path takes ${path.total.text}. Its largest part${named.length > 1 ? "s are" : " is"} ${list}.`;
+    return `${whole} Its largest part${named.length > 1 ? "s are" : " is"} ${list}.`;
   };
 
   // Returns where the text of a bar stands: after it, else before it, else inside. `end` says that it ends at x.
