@@ -1,6 +1,7 @@
 #include "sim/core/input_set.h"
 
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -134,15 +135,88 @@ void InputSet::log() const {
   }
 }
 
+// Unpacker: the state of unpacking a gzip file, which may have several members.
+class InputStream::Unpacker {
+ public:
+  explicit Unpacker(std::string path) : path_(std::move(path)) {
+    constexpr int kGzip = 16 + MAX_WBITS;
+    NETSIM_CHECK(inflateInit2(&stream_, kGzip) == Z_OK, "zlib cannot be started");
+  }
+  ~Unpacker() { inflateEnd(&stream_); }
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
+
+  // Unpacks up to `most` bytes. `read` fills a buffer with stored bytes and returns their number.
+  template <class Read>
+  std::size_t unpack(char* to, std::size_t most, Read read) {
+    stream_.next_out = reinterpret_cast<Bytef*>(to);
+    stream_.avail_out = static_cast<uInt>(most);
+    while (stream_.avail_out > 0 && !ended_) {
+      if (stream_.avail_in == 0) {
+        stream_.next_in = reinterpret_cast<Bytef*>(stored_.data());
+        stream_.avail_in = static_cast<uInt>(read(stored_.data(), stored_.size()));
+      }
+      if (stream_.avail_in == 0) {
+        if (inside_) fail("ends within its packed data");
+        ended_ = true;
+        break;
+      }
+      inside_ = true;
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        fail(std::string("is a damaged gzip file: ") + (stream_.msg == nullptr ? "wrong data" : stream_.msg));
+      if (result != Z_STREAM_END) continue;
+      inside_ = false;
+      inflateReset(&stream_);
+    }
+    return most - stream_.avail_out;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw InputError(Place{path_, 0, 0, ""}, message);
+  }
+
+  std::string path_;
+  z_stream stream_{};
+  std::string stored_ = std::string(std::size_t{64} << 10, '\0');
+  bool inside_ = false;  // a member has begun and not ended
+  bool ended_ = false;
+};
+
 InputStream::InputStream(const InputSet::File& file) : file_(file) {
-  if (file_.content != nullptr) return;
-  struct stat status {};
-  descriptor_ = open_input(file_.path, status);
-  if (version_of(status) != file_.version || static_cast<std::uint64_t>(status.st_size) != file_.size)
-    fail_reading(file_.path, "it has changed since the start of the program");
+  if (file_.content == nullptr) {
+    struct stat status {};
+    descriptor_ = open_input(file_.path, status);
+    if (version_of(status) != file_.version || static_cast<std::uint64_t>(status.st_size) != file_.size)
+      fail_reading(file_.path, "it has changed since the start of the program");
+  }
+  begin_.resize(3);
+  begin_.resize(read_stored(begin_.data(), begin_.size()));
+  if (begin_ == "\x1f\x8b\x08") unpacker_ = std::make_unique<Unpacker>(file_.path);
 }
 
+InputStream::~InputStream() = default;
+InputStream::InputStream(InputStream&&) noexcept = default;
+
 std::size_t InputStream::read(char* to, std::size_t most) {
+  // zlib counts in 32 bits.
+  most = std::min<std::size_t>(most, std::size_t{1} << 30);
+  return unpacker_ == nullptr ? read_stored_from_begin(to, most)
+                              : unpacker_->unpack(to, most, [this](char* into, std::size_t size) {
+                                  return read_stored_from_begin(into, size);
+                                });
+}
+
+// Returns the stored bytes from the first one on.
+std::size_t InputStream::read_stored_from_begin(char* to, std::size_t most) {
+  const std::size_t known = std::min(most, begin_.size());
+  std::memcpy(to, begin_.data(), known);
+  begin_.erase(0, known);
+  return known + read_stored(to + known, most - known);
+}
+
+std::size_t InputStream::read_stored(char* to, std::size_t most) {
   const std::uint64_t left = file_.size - at_;
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, left));
   if (wanted == 0) return 0;

@@ -85,19 +85,28 @@ class InputSet {
   std::vector<File> files_;
 };
 
-// InputStream: reads a file from its beginning to its end.
+// InputStream: reads a file from its beginning to its end. A gzip file is unpacked as it is read.
 class InputStream {
  public:
   // Throws IoError if the file cannot be opened or is not the one that the InputSet found.
   explicit InputStream(const InputSet::File& file);
+  ~InputStream();
+  InputStream(InputStream&&) noexcept;
+  InputStream& operator=(InputStream&&) = delete;
   // Reads the next bytes to `to` and returns their number, which is less than `most` only at the end. Throws
-  // IoError if the file cannot be read or changed meanwhile.
+  // IoError if the file cannot be read or changed meanwhile, and InputError for a gzip file that is damaged.
   std::size_t read(char* to, std::size_t most);
 
  private:
+  class Unpacker;
+  std::size_t read_stored(char* to, std::size_t most);
+  std::size_t read_stored_from_begin(char* to, std::size_t most);
+
   InputSet::File file_;
   Descriptor descriptor_;
-  std::uint64_t at_ = 0;  // bytes read so far
+  std::uint64_t at_ = 0;                // stored bytes read so far
+  std::string begin_;                   // stored bytes that were read to see whether it is a gzip file
+  std::unique_ptr<Unpacker> unpacker_;  // null for a file that is not packed
 };
 
 // Reads the whole file. Throws InputError if it has more than `limit` bytes, and IoError as InputStream does.

@@ -49,7 +49,9 @@ void check_names(const TaskSource& source, const std::string& path) {
 const Format* workload_format(const InputSet::File& file, std::string* first_bytes = nullptr) {
   const Format* format = recognise(file, first_bytes);
   if (format != nullptr && format->use != Format::Use::workload) refuse(file.path, refusal(*format));
-  if (format != nullptr && is_packed(file.path))
+  const bool reads_whole =
+      format != nullptr && (format->component.empty() || format->component == kProgramReader);
+  if (reads_whole && is_packed(file.path))
     refuse(file.path, "is " + format->what + ", packed: unpack it first");
   return format;
 }
