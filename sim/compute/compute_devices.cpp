@@ -73,13 +73,15 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
                                const std::vector<std::uint32_t>& multiprocessors)
     : gpus_(set_of_gpu.size() +
             (host_of_gpu.empty() ? 0 : 1 + *std::max_element(host_of_gpu.begin(), host_of_gpu.end()))),
+      gpu_count_(static_cast<std::uint32_t>(set_of_gpu.size())),
+      first_thread_origin_(first_origin + static_cast<std::uint32_t>(gpus_.size())),
       slowdown_(static_cast<Amount>(parameters.slowdown_beside_communication * (1 << kFactorShift) + 0.5)),
       slowing_(named_streams(parameters.slowing_streams, kAllStreams)),
       holding_(named_streams(parameters.channels_hold_multiprocessors, kNoStream)) {
   if (slowdown_ == kFullRate) slowing_ = 0;
   for (std::uint32_t device = 0; device < gpus_.size(); ++device)
     gpus_[device].origin = Origin(first_origin + device);
-  const auto gpus = static_cast<std::uint32_t>(set_of_gpu.size());
+  const std::uint32_t gpus = gpu_count_;
   for (GpuId gpu = 0; gpu < gpus; ++gpu) {
     gpus_[gpu].loop = loops[set_of_gpu[gpu]];
     if (gpu < multiprocessors.size()) gpus_[gpu].multiprocessors = multiprocessors[gpu];
@@ -99,6 +101,23 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
 void ComputeDevices::begin_on_host(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
   NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is not one of the devices");
   begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0}, work);
+}
+
+void ComputeDevices::add_threads() {
+  if (first_thread_ != 0) return;
+  first_thread_ = static_cast<std::uint32_t>(gpus_.size());
+  for (GpuId gpu = 0; gpu < gpu_count_; ++gpu) {
+    Gpu threads;
+    threads.origin = Origin(first_thread_origin_ + gpu);
+    threads.loop = gpus_[gpu].loop;
+    threads.shared = false;
+    gpus_.push_back(threads);
+  }
+}
+
+void ComputeDevices::begin_on_thread(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
+  NETSIM_CHECK(first_thread_ != 0, "a task begins on a thread, and the devices have none");
+  begin(first_thread_ + gpu, {job, handle, gpu, 0}, work);
 }
 
 void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
@@ -168,7 +187,7 @@ void ComputeDevices::plan(std::uint32_t number) {
 
 // Returns the full rate divided by the rate of each task, in 2^-16.
 ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
-  return gpu.slower * static_cast<Amount>(gpu.running.size());
+  return gpu.shared ? gpu.slower * static_cast<Amount>(gpu.running.size()) : kFullRate;
 }
 
 // Returns the value of Gpu::slower for the GPU's communications and held SMs, in 2^-16.

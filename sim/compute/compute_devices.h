@@ -6,7 +6,7 @@
 // compute tasks get only the SMs that are left.
 //
 // The CPUs of a host are one more device. The ranks on its GPUs share it in equal parts; communication does
-// not slow it down.
+// not slow it down. Tasks on threads of a rank's own process run at full rate, however many they are.
 //
 // Whenever the rate of a device changes, the work done so far is subtracted and the next end is scheduled
 // anew. Work is counted in 2^-20 ps and rounded so that no task ends early.
@@ -58,7 +58,8 @@ class ComputeDevices {
  public:
   // GPU g runs in loops[set_of_gpu[g]] and is in host host_of_gpu[g]; an empty `host_of_gpu` means that no
   // task runs on CPUs. The constructor sets the loops' handler of EventKind::compute_done. It uses the
-  // origins from first_origin on, one for each GPU and then one for each host.
+  // origins from first_origin on: one for each GPU, one for each host, and one for the threads of each GPU's
+  // process.
   //
   // `multiprocessors` holds the number of SMs by GPU, 0 or missing where it is unknown. Throws ConfigError
   // for an unknown stream, and where channels are to hold SMs of a GPU whose number of SMs is unknown.
@@ -66,6 +67,8 @@ class ComputeDevices {
                  const GpuParameters& parameters, std::uint32_t first_origin,
                  const std::vector<std::uint32_t>& host_of_gpu = {},
                  const std::vector<std::uint32_t>& multiprocessors = {});
+  // Makes the threads. Must be called before the first task, where tasks use them (begin_on_thread()).
+  void add_threads();
   ComputeDevices(const ComputeDevices&) = delete;
   ComputeDevices& operator=(const ComputeDevices&) = delete;
 
@@ -80,7 +83,9 @@ class ComputeDevices {
   }
   // Begins a task on the CPUs of the GPU's host.
   void begin_on_host(GpuId gpu, JobId job, std::uint32_t handle, Time work);
-  // Removes the job's tasks from the GPU, and those that it runs for this GPU on the host's CPUs. The
+  // Begins a task on a thread of the process that uses the GPU.
+  void begin_on_thread(GpuId gpu, JobId job, std::uint32_t handle, Time work);
+  // Removes the job's tasks from the GPU, and those that it runs for this GPU on CPUs. The
   // listener is not called for them. Must be called while no set runs.
   void drop(GpuId gpu, JobId job);
   // The kernels of one communication, with `channels` channels, begin or end on the GPU.
@@ -112,6 +117,7 @@ class ComputeDevices {
     std::uint32_t held = 0;             // SMs held by communication kernels
     std::uint32_t multiprocessors = 0;  // number of SMs; 0: unknown
     Amount slower = kFullRate;          // factor in 2^-16 by which compute tasks take longer
+    bool shared = true;                 // its tasks get equal parts of its rate
     std::vector<Running> running;       // in the order in which they began
   };
 
@@ -126,13 +132,18 @@ class ComputeDevices {
   Amount slower(const Gpu& gpu) const;
   Time time_for(const Gpu& gpu, Amount work) const;
 
-  std::vector<Gpu> gpus_;  // the GPUs, followed by the CPUs of each host
-  // Returns the devices that compute for a GPU: the GPU, and the CPUs of its host where tasks use these.
-  std::array<std::uint32_t, 2> devices_of(GpuId gpu) const {
-    return {gpu, cpus_of_gpu_.empty() ? std::uint32_t{gpu} : cpus_of_gpu_[gpu]};
+  std::vector<Gpu> gpus_;  // the GPUs, the CPUs of each host, then the threads of each GPU's process
+  // Returns the devices that compute for a GPU: the GPU, the CPUs of its host, and the threads of its
+  // process. The GPU stands for those that no task uses.
+  std::array<std::uint32_t, 3> devices_of(GpuId gpu) const {
+    const std::uint32_t own = gpu;
+    return {own, cpus_of_gpu_.empty() ? own : cpus_of_gpu_[gpu],
+            first_thread_ == 0 ? own : first_thread_ + own};
   }
 
+  std::uint32_t gpu_count_, first_thread_origin_;
   std::vector<std::uint32_t> cpus_of_gpu_;  // index in gpus_ of the CPUs of each GPU's host
+  std::uint32_t first_thread_ = 0;          // index in gpus_ of the threads of GPU 0; 0: no task uses any
   Amount slowdown_;                         // `slowdown_beside_communication` in 2^-16
   std::uint32_t slowing_;                   // bit mask of the streams whose kernels slow computing down
   std::uint32_t holding_;                   // bit mask of the streams whose channels hold SMs

@@ -27,6 +27,7 @@ JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_
 
 const Job& JobSet::add(JobPlan plan) {
   const std::uint32_t number = size(), first_rank = ranks(), ranks = plan.source->ranks();
+  if (plan.source->uses_threads()) run_.devices->add_threads();
   jobs_.push_back(TaskJob::create(run_, number, first_rank, std::move(plan), observer_));
   for (RankId rank = 0; rank < ranks; ++rank) rank_of_.emplace_back(number, rank);
   dropped_.push_back(false);

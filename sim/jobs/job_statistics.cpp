@@ -34,6 +34,9 @@ void require_collective_agreement(const CollectiveTask& first, const CollectiveT
   if (first.root != task.root) refuse(fmt::format("root {}", task.root), fmt::format("{}", first.root));
 }
 
+// Returns whether the task leaves the GPU and its links idle: it runs on a thread of the rank's process.
+bool leaves_gpu_idle(const Task& task) { return task.kind() == TaskKind::host_thread; }
+
 // Returns the record's message key; an empty one for a collective.
 MessageKey message_of(const JobRecord& record) {
   if (!is_point_to_point(record.task)) return {};
@@ -164,7 +167,7 @@ void JobStatistics::begin_communication(const JobRecord& record) {
     ledger.communication_begins(record.task.stream, record.time);
   };
   if (is_of_host(record.task)) {
-    change_ledgers(record.rank, record.task.iteration, begin);
+    if (!leaves_gpu_idle(record.task)) change_ledgers(record.rank, record.task.iteration, begin);
     if (path_) path_->begins(record);
     return;
   }
@@ -262,7 +265,7 @@ void JobStatistics::end_communication(const JobRecord& record) {
     ledger.communication_ends(record.task.stream, record.time);
   };
   if (is_of_host(record.task)) {
-    change_ledgers(record.rank, record.task.iteration, end_at_rank);
+    if (!leaves_gpu_idle(record.task)) change_ledgers(record.rank, record.task.iteration, end_at_rank);
     end_task(record, record.time);
     if (path_) path_->is_over(record.communication);
     return;

@@ -180,7 +180,7 @@ std::vector<std::string> play(OneIteration& tasks, const std::shared_ptr<const T
   EventLoop loop;
   InstantExecutor executor(loop, 0);
   ComputeDevices devices({&loop}, one_set, {}, 1);
-  JobSet jobs({&loop}, one_set, executor, devices, 1 + ranks, {});
+  JobSet jobs({&loop}, one_set, executor, devices, 1 + 2 * ranks, {});
   jobs.set_decisions([&](std::uint32_t, Time time, Origin&, const LaunchDecision& decision) {
     executor.at(time, [&jobs, decision] { jobs.decided(decision); });
   });

@@ -304,7 +304,7 @@ void SourceJob::release_gpu(RankId rank) {
 void SourceJob::complete_compute(GpuId gpu, std::uint32_t slot) {
   SetState& set = sets_[(*run_.set_of_gpu)[gpu]];
   const Active& active = set.active[slot];
-  const bool on_host = active.task.kind() == TaskKind::host_compute;
+  const bool on_host = active.task.kind() != TaskKind::compute;
   complete(set, slot, on_host ? JobRecord::Kind::communication_ends : JobRecord::Kind::compute_ends,
            active.start);
 }

@@ -90,10 +90,15 @@ void SourceJob::begin(SetState& set, std::uint32_t slot) {
     ask_for_circuits(set, slot);
     return;
   }
-  if (active.task.kind() == TaskKind::host_compute) {
+  if (has_work(active.task.kind()) && active.task.kind() != TaskKind::compute) {
     tell(record_of(set, active, JobRecord::Kind::communication_begins));
-    run_.devices->begin_on_host(plan_.gpus[active.rank], number_, slot,
-                                plan_.times->duration(active.rank, compute_request(active.task)));
+    const GpuId gpu = plan_.gpus[active.rank];
+    const Time work = plan_.times->duration(active.rank, compute_request(active.task));
+    if (active.task.kind() == TaskKind::host_compute) {
+      run_.devices->begin_on_host(gpu, number_, slot, work);
+    } else {
+      run_.devices->begin_on_thread(gpu, number_, slot, work);
+    }
     return;
   }
   if (active.task.kind() != TaskKind::compute) {

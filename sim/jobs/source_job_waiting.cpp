@@ -116,6 +116,7 @@ std::string SourceJob::describe(RankId rank, std::uint32_t slot) const {
   switch (active.task.kind()) {
     case TaskKind::compute:
     case TaskKind::host_compute:
+    case TaskKind::host_thread:
       return fmt::format("{} runs until {} s", name, to_seconds(expected_end(active)));
     case TaskKind::collective:
       return name + describe_collective(active);

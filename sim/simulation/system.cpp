@@ -95,7 +95,7 @@ System::System(const ConfigNode& root, std::uint64_t seed, std::uint32_t threads
   devices_ =
       std::make_unique<ComputeDevices>(loops_, set_of_gpu_, gpu_parameters().parse(section_of(root, "gpus")),
                                        next_origin_, hosts, multiprocessors);
-  next_origin_ += gpus + cluster_.host_count;
+  next_origin_ += 2 * gpus + cluster_.host_count;
 }
 
 // Puts a recorder before the network, if the job scheduler asks for the phases of jobs.

@@ -23,6 +23,7 @@ DeferredSource::Facts::Facts(const TaskSource& source)
       least_pause(source.least_pause()),
       expected_iteration(source.expected_iteration()),
       uses_hosts(source.uses_hosts()),
+      uses_threads(source.uses_threads()),
       own_algorithms(has_own_algorithms(source)),
       model_flops(source.model_flops()),
       names(source.names()),

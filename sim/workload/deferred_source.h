@@ -27,7 +27,7 @@ class DeferredSource final : public TaskSource {
     std::optional<std::uint64_t> tasks;
     std::uint32_t warm_up;
     Time least_pause, expected_iteration;
-    bool uses_hosts;
+    bool uses_hosts, uses_threads;
     bool own_algorithms;  // its tasks name algorithms, which must live as long as the run
     double model_flops;
     std::vector<Work> works;         // one work without kernels if it computes, else none
@@ -52,6 +52,7 @@ class DeferredSource final : public TaskSource {
   const std::vector<RankId>& group(GroupId id) const override { return tasks_->group(id); }
   Time least_pause() const override { return facts_->least_pause; }
   bool uses_hosts() const override { return facts_->uses_hosts; }
+  bool uses_threads() const override { return facts_->uses_threads; }
   const MemoryPlan* memory() const override { return is_open() ? tasks_->memory() : nullptr; }
   std::vector<std::string> notes() const override { return facts_->notes; }
   double model_flops() const override { return facts_->model_flops; }

@@ -24,6 +24,8 @@ const char* to_string(TaskKind kind) {
       return "copy_from_host";
     case TaskKind::host_compute:
       return "host_compute";
+    case TaskKind::host_thread:
+      return "host_thread";
   }
   return "?";
 }

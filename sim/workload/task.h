@@ -31,7 +31,8 @@ enum class TaskKind : std::uint8_t {
   circuits,        // all ranks of a group ask for optical circuits; the task ends when they are up
   copy_to_host,    // copies from the GPU to its host's memory over PCIe, without the collective library
   copy_from_host,  // copies from the host's memory to the GPU
-  host_compute     // computes on the CPUs of the GPU's host, which its ranks share
+  host_compute,    // computes on the CPUs of the GPU's host, which its ranks share
+  host_thread      // computes on a thread of the rank's own process, which nothing slows down
 };
 const char* to_string(TaskKind kind);
 
@@ -83,8 +84,12 @@ struct HostComputeTask {
   std::uint32_t work = 0;  // index in WorkloadDescription::works()
 };
 
+struct HostThreadTask {
+  std::uint32_t work = 0;  // index in WorkloadDescription::works()
+};
+
 using TaskBody = std::variant<ComputeTask, CollectiveTask, SendTask, ReceiveTask, CircuitsTask,
-                              CopyToHostTask, CopyFromHostTask, HostComputeTask>;
+                              CopyToHostTask, CopyFromHostTask, HostComputeTask, HostThreadTask>;
 
 // Task: one task as its source hands it to the job. `body` has what its kind needs.
 //
@@ -140,12 +145,16 @@ inline bool has_group(const Task& task) {
   return task.kind() == TaskKind::collective || task.kind() == TaskKind::circuits;
 }
 // Returns whether the task computes and so has a Task::work().
-inline bool has_work(TaskKind kind) { return kind == TaskKind::compute || kind == TaskKind::host_compute; }
+inline bool has_work(TaskKind kind) {
+  return kind == TaskKind::compute || kind == TaskKind::host_compute || kind == TaskKind::host_thread;
+}
 inline bool is_copy(TaskKind kind) {
   return kind == TaskKind::copy_to_host || kind == TaskKind::copy_from_host;
 }
 // Returns whether the task concerns only a GPU and its host.
-inline bool is_of_host(TaskKind kind) { return is_copy(kind) || kind == TaskKind::host_compute; }
+inline bool is_of_host(TaskKind kind) {
+  return is_copy(kind) || kind == TaskKind::host_compute || kind == TaskKind::host_thread;
+}
 inline bool is_of_host(const Task& task) { return is_of_host(task.kind()); }
 // Returns whether the task moves bytes.
 inline bool is_communication(TaskKind kind) {
@@ -189,6 +198,7 @@ inline Bytes Task::bytes() const {
 }
 inline std::uint32_t Task::work() const {
   if (const HostComputeTask* on_host = std::get_if<HostComputeTask>(&body)) return on_host->work;
+  if (const HostThreadTask* on_thread = std::get_if<HostThreadTask>(&body)) return on_thread->work;
   return std::get<ComputeTask>(body).work;
 }
 inline GroupId Task::group() const {
@@ -220,12 +230,12 @@ inline TaskBody copy_body(TaskKind kind, const Payload& payload) {
   return CopyFromHostTask{payload};
 }
 
-// Returns what ComputeTimes is asked about a compute or host_compute task.
+// Returns what ComputeTimes is asked about a task that has_work().
 inline ComputeRequest compute_request(const Task& task) {
   return {.task = task.id,
           .iteration = task.iteration,
           .work = task.work(),
-          .on_host = task.kind() == TaskKind::host_compute};
+          .on_host = task.kind() != TaskKind::compute};
 }
 
 template <TaskKind kind, class Body>
@@ -235,6 +245,7 @@ static_assert(kBodyOf<TaskKind::compute, ComputeTask> && kBodyOf<TaskKind::colle
               kBodyOf<TaskKind::send, SendTask> && kBodyOf<TaskKind::receive, ReceiveTask> &&
               kBodyOf<TaskKind::circuits, CircuitsTask> && kBodyOf<TaskKind::copy_to_host, CopyToHostTask> &&
               kBodyOf<TaskKind::copy_from_host, CopyFromHostTask> &&
-              kBodyOf<TaskKind::host_compute, HostComputeTask>);
+              kBodyOf<TaskKind::host_compute, HostComputeTask> &&
+              kBodyOf<TaskKind::host_thread, HostThreadTask>);
 
 }  // namespace netsim

@@ -64,8 +64,10 @@ class WorkloadDescription {
 
   // Returns the smallest CollectiveTask::pause above 0 of its tasks, or 0 if no task pauses.
   virtual Time least_pause() const { return 0; }
-  // Returns whether tasks use the hosts (is_of_host()), so that each GPU needs a path to a CPU.
+  // Returns whether tasks copy to hosts or compute on their CPUs, so that each GPU needs a path to a CPU.
   virtual bool uses_hosts() const { return false; }
+  // Returns whether it has tasks of the kind host_thread.
+  virtual bool uses_threads() const { return false; }
   // Returns what is known of the memory that tasks need, or null.
   virtual const MemoryPlan* memory() const { return nullptr; }
   // Returns notes for the user about what was read ("3 priorities of the file are not used").

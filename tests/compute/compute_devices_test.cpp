@@ -108,5 +108,20 @@ TEST(DroppedTasks, LeaveTheGpuToTheOthers) {
   EXPECT_EQ(task.run(), 1500) << "the listener hears of no dropped task";
 }
 
+// Tasks on threads of a process run at full rate, beside each other and beside the GPU's.
+TEST(HostThreads, AreSharedByNoTasks) {
+  OneTask task({}, 0, 1000);
+  task.devices.add_threads();
+  task.devices.begin_on_thread(0, 1, 7, 1000);
+  task.devices.begin_on_thread(0, 1, 8, 1500);
+  EXPECT_EQ(task.devices.expected_end(0, 0, 0), 1000);
+  EXPECT_EQ(task.devices.expected_end(0, 1, 7), 1000);
+  EXPECT_EQ(task.devices.expected_end(0, 1, 8), 1500);
+  task.loop.run(999);
+  task.loop.advance(1000);
+  task.devices.drop(0, 1);
+  EXPECT_EQ(task.run(), 1000) << "the threads' tasks are dropped with the job";
+}
+
 }  // namespace
 }  // namespace netsim::compute_devices_test

@@ -79,6 +79,7 @@ class TaskPlayer {
                                                      : durations_[task.work()]));
         break;
       case TaskKind::host_compute:
+      case TaskKind::host_thread:
         schedule(index, now_ + (durations_.empty() ? 0 : durations_[task.work()]));
         break;
       case TaskKind::copy_to_host:

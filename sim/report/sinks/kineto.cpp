@@ -211,7 +211,7 @@ KinetoGroup Kineto::group(GroupId id, Stream stream) const {
 void Kineto::add(const TaskRecord& record) {
   if (record.job != job_ || !outputs_.contains(record.rank) || !limit_->take()) return;
   KinetoFile& file = file_of(record.rank);
-  if (record.task.kind() == TaskKind::host_compute || record.task.kind() == TaskKind::circuits)
+  if ((is_of_host(record.task) && !is_copy(record.task.kind())) || record.task.kind() == TaskKind::circuits)
     return file.add_host(record, task_name(record), marks(record));
   Held held{record, file.take_stream(record)};
   if (record.task.kind() != TaskKind::collective) return write(held, nullptr);

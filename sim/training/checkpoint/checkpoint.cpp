@@ -99,6 +99,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   double model_flops() const override { return inner_->model_flops(); }
   std::vector<std::string> notes() const override { return inner_->notes(); }
   bool uses_hosts() const override { return inner_->uses_hosts(); }
+  bool uses_threads() const override { return inner_->uses_threads(); }
   const MemoryPlan* memory() const override { return memory_.get(); }
   void release_communications(AgreedLaunches agreed) override {
     inner_->release_communications(std::move(agreed));

@@ -199,6 +199,7 @@ class ProgramBuilder {
   // Number of unrolled operations.
   std::uint64_t block_size(std::uint32_t block) const { return sizes_[block]; }
   Program& program() { return program_; }
+  const Program& program() const { return program_; }
   Program finish() { return std::move(program_); }
 
  private:

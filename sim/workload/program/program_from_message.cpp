@@ -298,7 +298,7 @@ class MessageDecoder {
         result.work = index(message.work(), program.works.size(), "works", path + ".work");
       return result;
     }
-    if (result.kind == TaskKind::host_compute) {
+    if (has_work(result.kind)) {
       if (result.table_plus_one != 0 || result.choice_plus_one != 0)
         fail(path + ".table_plus_one", "what a host computes is the same for all ranks");
       result.work = index(message.work(), program.works.size(), "works", path + ".work");

@@ -28,7 +28,8 @@ const EnumTable<TaskKind>& task_kind_table() {
                                             {TaskKind::circuits, pb::Op::CIRCUITS},
                                             {TaskKind::copy_to_host, pb::Op::COPY_TO_HOST},
                                             {TaskKind::copy_from_host, pb::Op::COPY_FROM_HOST},
-                                            {TaskKind::host_compute, pb::Op::HOST_COMPUTE}};
+                                            {TaskKind::host_compute, pb::Op::HOST_COMPUTE},
+                                            {TaskKind::host_thread, pb::Op::HOST_THREAD}};
   return table;
 }
 

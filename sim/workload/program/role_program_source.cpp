@@ -107,11 +107,10 @@ class RoleProgramSource : public TaskSource {
   }
   std::vector<std::string> notes() const override { return notes_; }
   bool uses_hosts() const override {
-    for (std::uint32_t i = 0; i < operations_.size(); ++i) {
-      if (is_of_host(operations_[i].kind)) return true;
-    }
-    return false;
+    return operations_.contains(TaskKind::copy_to_host) || operations_.contains(TaskKind::copy_from_host) ||
+           operations_.contains(TaskKind::host_compute);
   }
+  bool uses_threads() const override { return operations_.contains(TaskKind::host_thread); }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
   void release_communications(AgreedLaunches agreed) override {
     released_ = true;
@@ -287,6 +286,8 @@ class RoleProgramSource : public TaskSource {
         return ComputeTask{work_of(op, rank, task.iteration)};
       case TaskKind::host_compute:
         return HostComputeTask{op.work};
+      case TaskKind::host_thread:
+        return HostThreadTask{op.work};
       case TaskKind::circuits:
         return CircuitsTask{circuits_of_name_.at(op.circuits), groups_.id(op.group, rank)};
       case TaskKind::copy_to_host:

@@ -2,6 +2,7 @@
 // and the tasks that wait for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +21,10 @@ class OperationList {
   std::size_t size() const { return ops_.size(); }
   // The operation lies in the program.
   const ProgramOp& operator[](std::uint32_t index) const { return *ops_[index]; }
+  // Returns whether an operation is of this kind.
+  bool contains(TaskKind kind) const {
+    return std::any_of(ops_.begin(), ops_.end(), [&](const ProgramOp* op) { return op->kind == kind; });
+  }
   // Returns "blocks[2].items[7].op".
   std::string path(std::uint32_t index) const;
   // Returns the index of the operation at an item of a block.
