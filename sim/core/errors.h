@@ -75,4 +75,9 @@ class InternalError : public Error {
       ::netsim::check_failed(#condition, __FILE__, __LINE__, (detail)); \
   } while (false)
 
+// Throws InputError for a whole file.
+[[noreturn]] inline void fail_file(const std::string& path, const std::string& message) {
+  throw InputError(Place{path, 0, 0, ""}, message);
+}
+
 }  // namespace netsim

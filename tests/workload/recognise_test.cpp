@@ -243,13 +243,7 @@ TEST_F(RecogniseFiles, RefusalsNameTheFormat) {
     EXPECT_THAT(as_workload(path), StartsWith("3 : is " + format.what)) << name;
     EXPECT_THAT(as_config(path), StartsWith("2 : is " + format.what)) << name;
   }
-  EXPECT_GT(unread, 45u);
-  const auto chakra_input = std::find_if(inputs().begin(), inputs().end(),
-                                         [](const auto& input) { return input.first == "chakra_et"; });
-  const std::string chakra = write("trace.et", chakra_input->second);
-  EXPECT_EQ(as_workload(chakra),
-            "3 : is a Chakra execution trace: netsim reads those of a collective's algorithm (netsim --prove "
-            "NAME.0.et), no workloads yet");
+  EXPECT_GT(unread, 30u);
 }
 
 TEST_F(RecogniseFiles, WhatIsGivenForSomethingElseIsToldItsUse) {

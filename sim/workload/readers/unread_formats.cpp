@@ -3,8 +3,7 @@
 // reader moves its format from here into its own file.
 //
 // The marks of each format are from the tools' own sources and documents:
-// - mlcommons/chakra (et_def.proto), astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb
-//   (log_analyzer).
+// - astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer).
 // - msccl-tools and SCCL, TACCL, TE-CCL, LogGOPSim (txt2bin), FlexFlow (taskgraph.fbs).
 // - Kineto (output_json.cpp), Perfetto (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
 //   logging.
@@ -30,51 +29,6 @@ std::optional<std::uint64_t> little_endian(std::string_view bytes, std::size_t a
   for (std::size_t i = 0; i < count; ++i)
     value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
   return value;
-}
-
-bool is_printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
-}
-
-// Returns the message after a length; nothing where there is none.
-std::optional<std::string_view> delimited(ProtobufFields& wire, std::uint64_t size) {
-  const auto length = wire.varint();
-  if (!length || *length == 0 || *length > size) return std::nullopt;
-  return wire.take(*length);
-}
-
-// Matches GlobalMetadata{string version = 1; AttributeProto attr = 2}, AttributeProto{string name = 1; ...}.
-bool is_chakra_metadata(std::string_view message) {
-  ProtobufFields wire(message);
-  const auto first = wire.next();
-  if (!first || first->type != 2) return false;
-  if (first->number == 1)
-    return first->content.size() < 40 &&
-           first->content.find_first_not_of("0123456789.") == std::string_view::npos;
-  const auto name = ProtobufFields(first->content).next();
-  return first->number == 2 && name && name->number == 1 && name->type == 2 && is_printable(name->content);
-}
-
-// Matches Node{uint64 id = 1; string name = 2; NodeType type = 3; ...}; an id of 0 may be left out.
-bool is_chakra_node(std::string_view message) {
-  ProtobufFields wire(message);
-  auto field = wire.next();
-  if (field && field->number == 1 && field->type == 0) field = wire.next();
-  if (!field || field->number != 2 || field->type != 2 || !is_printable(field->content)) return false;
-  const auto type = wire.next();
-  return type && ((type->number == 3 && type->type == 0 && type->value < 16) || wire.at_end());
-}
-
-// Matches pairs of length and message: metadata (since 0.0.4), then nodes.
-bool is_chakra(const Excerpt& file) {
-  ProtobufFields wire(file.bytes());
-  const auto first = delimited(wire, file.size());
-  if (!first) return false;
-  if (is_chakra_node(*first)) return true;
-  if (!is_chakra_metadata(*first)) return false;
-  if (wire.at_end()) return true;
-  const auto second = delimited(wire, file.size());
-  return second && is_chakra_node(*second);
 }
 
 // Matches Trace{repeated TracePacket packet = 1}, where a packet has its sequence (10), time (8) or a track
@@ -192,12 +146,6 @@ bool is_chrome_trace(const Excerpt& file) {
   return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
 }
 
-// Matches a map from numbers to ranks.
-bool is_communicator_groups(const Excerpt& file) {
-  return file.bytes().starts_with('{') && !file.keys().empty() && file.contains("[") &&
-         std::all_of(file.keys().begin(), file.keys().end(), is_integer_word);
-}
-
 bool is_hex_name(std::string_view word) {
   return word.size() >= 12 && word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -258,23 +206,14 @@ Format advised(Format format, Format::Use use, const char* advice) {
 }
 
 const FormatRegistration kFormats[] = {
-    FormatRegistration(advised(
-        unread("chakra_et", "a Chakra execution trace", is_chakra, {".et", ".eg"}), Format::Use::none,
-        "netsim reads those of a collective's algorithm (netsim --prove NAME.0.et), no workloads yet")),
-    FormatRegistration(unread("chakra_json", "a Chakra execution trace (JSON)",
-                              [](const Excerpt& f) { return f.has_key("workload_graph"); }, {".json"})),
     FormatRegistration(unread("pytorch_et", "an execution trace of PyTorch, from which Chakra's are made",
                               [](const Excerpt& f) {
                                 return f.has_keys({"schema", "nodes"});
                               },
                               {".json"})),
-    FormatRegistration(unread("chakra_groups", "a list of communicators for Chakra traces",
-                              is_communicator_groups, {".json"})),
     FormatRegistration(unread("astra_text", "a workload of ASTRA-sim or SimAI", is_astra_text, {".txt"})),
     FormatRegistration(
         unread("astra_system", "a system description of ASTRA-sim", is_astra_system, {".json"})),
-    FormatRegistration(unread("astra_dimensions", "the logical dimensions of ASTRA-sim's ns-3 backend",
-                              [](const Excerpt& f) { return f.has_key("logical-dims"); }, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
                               [](const Excerpt& f) { return f.has_key("memory-type"); }, {".json"})),
     FormatRegistration(unread("simai_busbw", "a list of SimAI's bus bandwidths",

@@ -15,12 +15,14 @@
 #include "sim/collectives/programs/program_file.h"
 #include "sim/core/errors.h"
 #include "sim/core/output.h"
+#include "tests/support/chakra_records.h"
 #include "tests/support/mutations.h"
 #include "tests/support/paths.h"
 
 namespace netsim::chakra_et_test {
 namespace {
 
+using test::varint;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -28,17 +30,8 @@ constexpr int kMetadata = 1, kCompute = 4, kSend = 5, kReceive = 6;
 
 // ---- Records, byte by byte
 
-std::string varint(std::uint64_t value) {
-  std::string out;
-  for (; value > 0x7f; value >>= 7) out += static_cast<char>((value & 0x7f) | 0x80);
-  return out + static_cast<char>(value);
-}
-std::string integer(std::uint64_t field, std::uint64_t value) { return varint(field << 3) + varint(value); }
-std::string content(std::uint64_t field, const std::string& bytes) {
-  return varint(field << 3 | 2) + varint(bytes.size()) + bytes;
-}
 std::string text_attribute(const std::string& name, const std::string& value) {
-  return content(2, content(1, name) + content(29, value));
+  return test::bytes_field(2, test::bytes_field(1, name) + test::bytes_field(29, value));
 }
 
 using Attributes = std::vector<std::pair<std::string, std::uint64_t>>;
@@ -52,14 +45,17 @@ struct Record {
   std::vector<std::uint64_t> control = {};
 
   std::string bytes() const {
-    std::string out = integer(1, id) + content(2, name) + integer(3, static_cast<std::uint64_t>(type));
+    std::string out = test::integer_field(1, id) + test::bytes_field(2, name) +
+                      test::integer_field(3, static_cast<std::uint64_t>(type));
     std::string packed;
     for (const std::uint64_t other : control) packed += varint(other);
-    if (!packed.empty()) out += content(4, packed);
-    for (const std::uint64_t other : data) out += integer(5, other);  // unpacked, as proto3 may be too
-    int field = 7;  // each of the types of integers that writers use
+    if (!packed.empty()) out += test::bytes_field(4, packed);
+    for (const std::uint64_t other : data)
+      out += test::integer_field(5, other);  // unpacked, as proto3 may be too
+    int field = 7;                           // each of the types of integers that writers use
     for (const auto& [key, value] : attributes) {
-      out += content(10, content(1, key) + integer(static_cast<std::uint64_t>(field), value));
+      out += test::bytes_field(
+          10, test::bytes_field(1, key) + test::integer_field(static_cast<std::uint64_t>(field), value));
       field = field == 13 ? 7 : field + 2;
     }
     return out;
@@ -70,7 +66,8 @@ struct Record {
 class Trace {
  public:
   explicit Trace(const std::string& name, const std::string& metadata = "")
-      : prefix_(::testing::TempDir() + "chakra_" + name), metadata_(content(1, "1.0.0") + metadata) {
+      : prefix_(::testing::TempDir() + "chakra_" + name),
+        metadata_(test::bytes_field(1, "1.0.0") + metadata) {
     for (int rank = 0; rank < 9; ++rank) std::filesystem::remove(path(static_cast<std::uint32_t>(rank)));
   }
   std::string path(std::uint32_t rank) const { return prefix_ + "." + std::to_string(rank) + ".et"; }

@@ -1,0 +1,372 @@
+#include "sim/workload/trace/chakra_node.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/core/protobuf_fields.h"
+
+namespace netsim {
+namespace {
+
+constexpr std::uint64_t kLongestRecord = std::uint64_t{256} << 20;
+
+// The schemas differ in field numbers, in those of node types and in those of collectives.
+enum class Schema : std::uint8_t {
+  flat,      // 0.0.1: no attributes
+  untyped,   // 0.0.2: node types as in 0.0.1
+  typed,     // 0.0.3: attributes with a type
+  one_value  // 0.0.4 and 1.0.0: attributes with one value, metadata first
+};
+
+// ---- Records
+
+// RecordReader: reads the records of a file, each of which follows its length as a varint.
+class RecordReader {
+ public:
+  explicit RecordReader(const InputSet::File& file) : path_(file.path), stream_(file) {}
+
+  // Returns the next record, valid until the next call; nothing at the end of the file.
+  std::optional<std::string_view> next() {
+    if (at_ == buffer_.size() && !fill(1)) return std::nullopt;
+    ++number_;
+    const std::uint64_t length = read_length();
+    if (length > kLongestRecord)
+      fail(fmt::format("a length of {} bytes; allowed: {}", length, kLongestRecord));
+    if (buffer_.size() - at_ < length && !fill(length))
+      fail(fmt::format("{} bytes, before which the file ends", length));
+    const std::string_view record = std::string_view(buffer_).substr(at_, length);
+    at_ += length;
+    return record;
+  }
+  [[noreturn]] void fail(const std::string& message) const {
+    fail_file(path_,
+              fmt::format("record {} does not fit a Chakra execution trace: it has {}", number_, message));
+  }
+
+ private:
+  std::uint64_t read_length() {
+    std::uint64_t length = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (at_ == buffer_.size() && !fill(1)) fail("a length within which the file ends");
+      const auto byte = static_cast<unsigned char>(buffer_[at_++]);
+      length |= std::uint64_t{byte & 0x7fU} << shift;
+      if ((byte & 0x80U) == 0) return length;
+    }
+    fail("a length of more than 9 bytes");
+  }
+  // Reads on until `count` bytes are in the buffer. Returns false if the file has not as many.
+  bool fill(std::uint64_t count) {
+    constexpr std::size_t kPiece = std::size_t{64} << 10;
+    buffer_.erase(0, at_);
+    at_ = 0;
+    while (buffer_.size() < count) {
+      const std::size_t before = buffer_.size();
+      buffer_.resize(before + kPiece);
+      const std::size_t size = stream_.read(buffer_.data() + before, kPiece);
+      buffer_.resize(before + size);
+      if (size == 0) return false;
+    }
+    return true;
+  }
+
+  std::string path_;
+  InputStream stream_;
+  std::string buffer_;
+  std::size_t at_ = 0;  // bytes of the buffer that were taken
+  std::uint64_t number_ = 0;
+};
+
+// ---- Numbers
+
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return value;
+}
+
+std::int64_t zigzag(std::uint64_t value) {
+  return static_cast<std::int64_t>(value >> 1U) ^ -static_cast<std::int64_t>(value & 1U);
+}
+
+// Appends the numbers of a repeated field, which may be packed.
+template <class Number>
+void append(const ProtobufFields::Field& field, std::vector<Number>& numbers) {
+  if (field.type == 0) {
+    numbers.push_back(static_cast<Number>(field.value));
+    return;
+  }
+  ProtobufFields packed(field.content);
+  while (const auto value = packed.varint()) numbers.push_back(static_cast<Number>(*value));
+}
+
+// Returns a number's value in schema 1.0.0; the number itself if the table does not have it.
+template <std::size_t size>
+std::int64_t translated(const std::array<int, size>& table, std::int64_t number) {
+  return number >= 0 && number < std::int64_t{size} ? table[static_cast<std::size_t>(number)] : -1;
+}
+
+RecordedNode::Kind kind_of(std::uint64_t type, Schema schema) {
+  using Kind = RecordedNode::Kind;
+  static constexpr std::array kKinds{Kind::invalid, Kind::metadata, Kind::memory_load, Kind::memory_store,
+                                     Kind::compute, Kind::send,     Kind::receive,     Kind::collective};
+  // Before 0.0.3 there was no metadata.
+  if (type != 0 && (schema == Schema::flat || schema == Schema::untyped)) ++type;
+  return type < kKinds.size() ? kKinds[type] : Kind::invalid;
+}
+
+std::int64_t collective_of(std::int64_t number, Schema schema) {
+  static constexpr std::array kFlat{-1, 0, 6, 2, 7};
+  static constexpr std::array kTyped{0, 6, 2, 7, 5};
+  if (schema == Schema::flat) return translated(kFlat, number);
+  if (schema == Schema::one_value) return number;
+  return translated(kTyped, number);
+}
+
+// ---- Attributes
+
+// AttributeValue: the value of an attribute: integers, or a text.
+struct AttributeValue {
+  std::string_view name, text;
+  std::vector<std::int64_t> numbers;
+  std::optional<std::int64_t> number() const {
+    return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+  }
+};
+
+// Reads the value of schema 1.0.0, whose field number tells its type.
+void read_one_value(const ProtobufFields::Field& field, AttributeValue& value) {
+  switch (field.number) {
+    case 7:
+    case 9:
+    case 11:
+    case 13:
+    case 27:
+      value.numbers.push_back(static_cast<std::int64_t>(field.value));
+      break;
+    case 15:
+    case 17:
+      value.numbers.push_back(zigzag(field.value));
+      break;
+    case 19:
+    case 21:
+    case 25:
+      value.numbers.push_back(static_cast<std::int64_t>(little_endian(field.content)));
+      break;
+    case 23:
+      value.numbers.push_back(static_cast<std::int32_t>(little_endian(field.content)));
+      break;
+    case 29:
+    case 31:
+      value.text = field.content;
+      break;
+    case 28: {
+      ProtobufFields list(field.content);
+      while (const auto item = list.next()) append(*item, value.numbers);
+      break;
+    }
+    default:
+      break;  // floating point and other lists are not used
+  }
+}
+
+AttributeValue read_attribute(std::string_view bytes, Schema schema) {
+  AttributeValue value;
+  ProtobufFields fields(bytes);
+  while (const auto field = fields.next()) {
+    if (field->number == 1) {
+      value.name = field->content;
+    } else if (schema == Schema::one_value) {
+      read_one_value(*field, value);
+    } else if (field->number >= 4) {
+      // Older schemas have a field for each type. Booleans and integers are varints, alone or repeated.
+      if (field->type == 0) value.numbers.push_back(static_cast<std::int64_t>(field->value));
+      if (field->type == 2) value.text = field->content;
+    }
+  }
+  return value;
+}
+
+void apply(const AttributeValue& value, Schema schema, RecordedNode& node) {
+  const auto number = value.number();
+  if (value.name == "is_cpu_op") node.on_cpu = number.value_or(0) != 0;
+  if (value.name == "runtime") node.duration_us = static_cast<std::uint64_t>(number.value_or(0));
+  if (value.name == "num_ops") node.operations = number;
+  if (value.name == "tensor_size") node.tensor_bytes = number;
+  if (value.name == "comm_type" && number) node.collective = collective_of(*number, schema);
+  if (value.name == "comm_size") node.bytes = number;
+  if (value.name == "comm_src" || value.name == "src") node.source = number;
+  if (value.name == "comm_dst" || value.name == "dst") node.destination = number;
+  if (value.name == "comm_tag") node.tag = number;
+  if (value.name == "root") node.root = number;
+  if (value.name == "stream") node.stream = number;
+  if (value.name == "involved_dim") node.dimensions.assign(value.numbers.begin(), value.numbers.end());
+  if (value.name == "pg_name" || value.name == "communicator_id")
+    node.group = number ? std::to_string(*number) : std::string(value.text);
+}
+
+// ---- Nodes
+
+void read_flat_field(const ProtobufFields::Field& field, RecordedNode& node) {
+  const auto number = static_cast<std::int64_t>(field.value);
+  switch (field.number) {
+    case 6:
+      node.tensor_bytes = number;
+      break;
+    case 7:
+      node.duration_us = field.value;
+      break;
+    case 12:
+      node.operations = number;
+      break;
+    case 13:
+      node.collective = collective_of(number, Schema::flat);
+      break;
+    case 14:
+      node.dimensions.push_back(number != 0);
+      break;
+    case 15:
+      node.group = std::to_string(number);
+      break;
+    case 16:
+      node.source = number;
+      break;
+    case 17:
+      node.destination = number;
+      break;
+    case 18:
+      node.bytes = number;
+      break;
+    case 19:
+      node.tag = number;
+      break;
+    default:
+      break;
+  }
+}
+
+void read_new_field(const ProtobufFields::Field& field, RecordedNode& node) {
+  if (field.number == 5) append(field, node.waits);
+  if (field.number == 6) node.start_us = field.value;
+  if (field.number == 7) node.duration_us = field.value;
+  if (field.number == 8 && node.kind == RecordedNode::Kind::metadata) {
+    if (const auto values = ProtobufFields(field.content).next(); values && values->number == 1)
+      node.groups_text = std::string(values->content);
+  }
+  if (field.number == 10) apply(read_attribute(field.content, Schema::one_value), Schema::one_value, node);
+}
+
+// Reads a node. Returns false if the bytes are none.
+bool read_node(std::string_view record, Schema schema, RecordedNode& node) {
+  ProtobufFields fields(record);
+  while (!fields.at_end()) {
+    const auto field = fields.next();
+    if (!field || (field->type == 2 && field->content.size() != field->value)) return false;
+    if (field->number == 1) {
+      node.id = field->value;
+    } else if (field->number == 2) {
+      node.name = std::string(field->content);
+    } else if (field->number == 3) {
+      node.kind = kind_of(field->value, schema);
+    } else if (field->number == 4) {
+      append(*field, node.waits);
+    } else if (schema == Schema::one_value) {
+      read_new_field(*field, node);
+    } else if (schema == Schema::flat) {
+      read_flat_field(*field, node);
+    } else if (field->number == 11) {
+      apply(read_attribute(field->content, schema), schema, node);
+    }
+  }
+  return true;
+}
+
+// Returns the schema of a file by its first record, which is a node before 0.0.4.
+Schema schema_of(std::string_view first) {
+  if (!first.starts_with('\x08')) return Schema::one_value;
+  ProtobufFields fields(first);
+  while (const auto field = fields.next()) {
+    if (field->number != 11 || field->type != 2) continue;
+    // 0.0.2 has INT 1 in field 5 and STRING 2 in field 6; 0.0.3 has FLOAT and an integer type there.
+    std::uint64_t type = 0;
+    ProtobufFields attribute(field->content);
+    while (const auto part = attribute.next()) {
+      if (part->number == 2) type = part->value;
+      const bool untyped = (type == 1 && part->number == 5 && part->type == 0) ||
+                           (type == 2 && part->number == 6 && part->type == 2);
+      if (untyped) return Schema::untyped;
+    }
+    return Schema::typed;
+  }
+  return Schema::flat;
+}
+
+// ---- JSON
+
+std::optional<std::int64_t> number_of(const nlohmann::json& node, const char* key) {
+  const auto found = node.find(key);
+  if (found == node.end() || !found->is_number()) return std::nullopt;
+  return found->is_number_float() ? static_cast<std::int64_t>(found->get<double>())
+                                  : found->get<std::int64_t>();
+}
+
+RecordedNode read_json_node(const nlohmann::json& given) {
+  RecordedNode node;
+  node.id = static_cast<std::uint64_t>(number_of(given, "Id").value_or(0));
+  if (const auto name = given.find("Name"); name != given.end() && name->is_string()) node.name = *name;
+  node.kind =
+      kind_of(static_cast<std::uint64_t>(number_of(given, "NodeType").value_or(0)), Schema::one_value);
+  for (const char* key : {"ctrlDeps", "ctrl_deps", "dataDeps", "data_deps"}) {
+    const auto list = given.find(key);
+    if (list == given.end() || !list->is_array()) continue;
+    for (const nlohmann::json& id : *list) {
+      if (id.is_number()) node.waits.push_back(id.get<std::uint64_t>());
+    }
+  }
+  node.duration_us = static_cast<std::uint64_t>(number_of(given, "runtime").value_or(0));
+  if (const auto cpu = given.find("is_cpu_op"); cpu != given.end())
+    node.on_cpu = cpu->is_boolean() ? cpu->get<bool>() : number_of(given, "is_cpu_op").value_or(0) != 0;
+  node.operations = number_of(given, "num_ops");
+  node.tensor_bytes = number_of(given, "tensor_size");
+  node.collective = number_of(given, "comm_type");
+  node.bytes = number_of(given, "comm_size");
+  node.source = number_of(given, "comm_src");
+  node.destination = number_of(given, "comm_dst");
+  node.tag = number_of(given, "comm_tag");
+  return node;
+}
+
+}  // namespace
+
+void for_each_chakra_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit) {
+  RecordReader records(file);
+  std::optional<Schema> schema;
+  while (const auto record = records.next()) {
+    if (!schema) {
+      schema = schema_of(*record);
+      if (*schema == Schema::one_value) continue;  // the metadata of the file
+    }
+    if (record->empty()) continue;  // a node whose values are all 0
+    RecordedNode node;
+    if (!read_node(*record, *schema, node)) records.fail("fields that no node has");
+    visit(node);
+  }
+}
+
+void for_each_chakra_json_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit) {
+  const nlohmann::json document = nlohmann::json::parse(read_file(file), nullptr, false);
+  const auto graph = document.is_object() ? document.find("workload_graph") : document.end();
+  if (document.is_discarded() || graph == document.end() || !graph->is_array())
+    fail_file(file.path, "is no JSON with a list 'workload_graph'");
+  for (const nlohmann::json& given : *graph) {
+    if (!given.is_object()) fail_file(file.path, "an entry of 'workload_graph' is no node");
+    RecordedNode node = read_json_node(given);
+    visit(node);
+  }
+}
+
+}  // namespace netsim

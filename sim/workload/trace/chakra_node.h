@@ -1,0 +1,57 @@
+// ChakraNode records: the nodes of Chakra execution traces (MLCommons), in all schemas that are in
+// circulation. The sources are et_def.proto of mlcommons/chakra at df405e8 (0.0.1), 2719463 (0.0.2), 9d917e3
+// and 7bab792 (0.0.3) and a2b45c1 (0.0.4, the same as 1.0.0), and its JSON form.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/input_set.h"
+
+namespace netsim {
+
+// RecordedNode: a node as the file has it, with its numbers brought to schema 1.0.0.
+struct RecordedNode {
+  enum class Kind : std::uint8_t {
+    invalid,
+    metadata,
+    memory_load,
+    memory_store,
+    compute,
+    send,
+    receive,
+    collective
+  };
+  std::uint64_t id = 0;
+  std::string name;
+  Kind kind = Kind::invalid;
+  std::vector<std::uint64_t> waits;  // ids of the nodes that it waits for: data and control
+  std::uint64_t start_us = 0;        // when it began where it was recorded
+  std::uint64_t duration_us = 0;
+  bool on_cpu = false;                       // is_cpu_op
+  std::optional<std::int64_t> operations;    // num_ops
+  std::optional<std::int64_t> tensor_bytes;  // tensor_size
+  // comm_type of schema 1.0.0: 0 all-reduce, 1 reduce, 2 all-gather, 3 gather, 4 scatter, 5 broadcast,
+  // 6 all-to-all, 7 and 8 reduce-scatter, 9 barrier.
+  std::optional<std::int64_t> collective;
+  std::optional<std::int64_t> bytes;  // comm_size
+  std::optional<std::int64_t> source, destination, tag;
+  std::optional<std::int64_t> root;
+  std::optional<std::int64_t> stream;  // CUDA stream
+  std::string group;                   // pg_name, or communicator_id; "" for none
+  std::vector<bool> dimensions;        // involved_dim
+  std::string groups_text;             // of a metadata node: the text that lists the communicators
+};
+
+// Calls visit(node) for the nodes of a file, one after the other. Throws InputError for a file that ends
+// within a record and for a record that is no node.
+void for_each_chakra_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit);
+
+// As for_each_chakra_node(), for the JSON form, which is read as a whole.
+void for_each_chakra_json_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit);
+
+}  // namespace netsim

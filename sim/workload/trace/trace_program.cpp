@@ -1,0 +1,239 @@
+#include "sim/workload/trace/trace_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "sim/core/errors.h"
+#include "sim/workload/program/role_program_source.h"
+
+namespace netsim {
+TraceProgram::TraceProgram(const std::string& job, std::uint32_t ranks, std::string file)
+    : file_(std::move(file)), ranks_(ranks), builder_(job), axis_(builder_.axis("rank", ranks)) {
+  works_.assign(ranks, false);
+}
+
+std::uint32_t TraceProgram::fixed_work(const std::string& name, Time duration) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::fixed;
+  kernel.name = name;
+  kernel.duration = duration;
+  return builder_.work({name, {kernel}});
+}
+
+std::uint32_t TraceProgram::group(const std::vector<RankId>& members, std::uint32_t communicator) {
+  const auto [known, is_new] =
+      group_index_.try_emplace({members, communicator}, static_cast<std::uint32_t>(members_.size()));
+  if (!is_new) return known->second;
+  std::vector<RankId> sorted = members;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    fail_file(file_, fmt::format("rank {} is in a group twice", *twice + 0U));
+  if (sorted.empty()) fail_file(file_, "a group has no ranks");
+  if (sorted.back() >= ranks_)
+    fail_file(file_,
+              fmt::format("rank {} is in a group, and the trace has {} ranks", sorted.back() + 0U, ranks_));
+  members_.push_back(members);
+  calls_.emplace_back();
+  GroupExpression expression;
+  expression.ranks = members;
+  expression.communicator = communicator;
+  const std::uint32_t index = builder_.group(expression);
+  NETSIM_CHECK(index == known->second, "groups of a trace and of its program have other numbers");
+  return index;
+}
+
+// Returns the tasks in an order in which each is behind those that it waits for.
+std::vector<std::uint32_t> TraceProgram::in_order(const std::vector<TraceTask>& tasks,
+                                                  const std::string& file) const {
+  std::vector<std::uint32_t> waits(tasks.size(), 0), begin(tasks.size() + 1, 0);
+  for (const TraceTask& task : tasks) {
+    for (const std::uint32_t before : task.after) ++begin[before + 1];
+  }
+  for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+  std::vector<std::uint32_t> behind(begin.back()), next(begin.begin(), begin.end() - 1);
+  for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+    waits[i] = static_cast<std::uint32_t>(tasks[i].after.size());
+    for (const std::uint32_t before : tasks[i].after) behind[next[before]++] = i;
+  }
+  using Ready = std::pair<std::uint64_t, std::uint32_t>;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+    if (waits[i] == 0) ready.emplace(tasks[i].order, i);
+  }
+  std::vector<std::uint32_t> order;
+  order.reserve(tasks.size());
+  while (!ready.empty()) {
+    const std::uint32_t at = ready.top().second;
+    ready.pop();
+    order.push_back(at);
+    for (std::uint32_t i = begin[at]; i < begin[at + 1]; ++i) {
+      if (--waits[behind[i]] == 0) ready.emplace(tasks[behind[i]].order, behind[i]);
+    }
+  }
+  if (order.size() == tasks.size()) return order;
+  const auto stuck = std::find_if(waits.begin(), waits.end(), [](std::uint32_t left) { return left > 0; });
+  fail_file(file, label(tasks[static_cast<std::size_t>(stuck - waits.begin())]) +
+                      " waits for itself: for tasks that wait for it");
+}
+
+void TraceProgram::add_rank(RankId rank, std::vector<TraceTask> tasks, const std::string& file) {
+  NETSIM_CHECK(rank < ranks_ && !works_[rank], "a rank of a trace is added twice");
+  if (tasks.empty()) return;
+  works_[rank] = true;
+  const std::vector<std::uint32_t> order = in_order(tasks, file);
+  std::vector<BlockBuilder::Position> at(tasks.size(), 0);
+  BlockBuilder block(builder_, "trace");
+  for (const std::uint32_t index : order) {
+    const TraceTask& task = tasks[index];
+    std::vector<BlockBuilder::Position> after;
+    after.reserve(task.after.size());
+    for (const std::uint32_t before : task.after) after.push_back(at[before]);
+    std::sort(after.begin(), after.end());
+    after.erase(std::unique(after.begin(), after.end()), after.end());
+    at[index] = block.add(operation(rank, task, file), after);
+  }
+  ranks_of_block_[block.finish()].push_back(rank);
+}
+
+ProgramOp TraceProgram::operation(RankId rank, const TraceTask& task, const std::string& file) {
+  ProgramOp op;
+  op.kind = task.kind;
+  op.name = task.name;
+  op.stream = task.stream;
+  op.unordered = true;
+  if (has_work(task.kind)) {
+    op.work = task.work;
+    return op;
+  }
+  op.bytes = task.bytes;
+  if (is_point_to_point(task.kind)) {
+    op.peer.kind = PeerExpression::Kind::rank;
+    op.peer.rank = task.peer;
+    op.tag = task.tag;
+    match(rank, task, file);
+  }
+  if (task.kind != TaskKind::collective) return op;
+  const std::vector<RankId>& members = members_[task.group];
+  if (std::find(members.begin(), members.end(), rank) == members.end())
+    fail_file(file, label(task) + fmt::format(": rank {} is no member of its group", rank + 0U));
+  if (members.size() == 1) {
+    op.kind = TaskKind::host_thread;
+    op.bytes = 0;
+    op.work = nothing();
+    return op;
+  }
+  op.collective = task.collective;
+  op.group = task.group;
+  op.root = task.root;
+  check_call(rank, task, called_[{task.group, rank}]++, file);
+  return op;
+}
+
+// Compares a member's call of a collective with that of the first member.
+void TraceProgram::check_call(RankId rank, const TraceTask& task, std::uint32_t number,
+                              const std::string& file) {
+  std::vector<Call>& calls = calls_[task.group];
+  if (number == calls.size()) {
+    calls.push_back({task.collective, task.bytes, task.root, rank, task.name});
+    return;
+  }
+  const Call& first = calls[number];
+  if (first.kind == task.collective && first.bytes == task.bytes && first.root == task.root) return;
+  fail_file(file,
+            fmt::format("{} is collective {} of its group: {} of {} bytes with root {} at rank {}, and {} of "
+                        "{} bytes with root {} at rank {} ('{}'); allowed: the same at all members",
+                        label(task), number + 1, to_string(task.collective), task.bytes, task.root, rank + 0U,
+                        to_string(first.kind), first.bytes, first.root, first.rank + 0U,
+                        builder_.program().names[first.name]));
+}
+
+// Pairs one end of a message with the other one, or keeps it until that comes.
+void TraceProgram::match(RankId rank, const TraceTask& task, const std::string& file) {
+  if (task.peer >= ranks_ || task.peer == rank) {
+    fail_file(file,
+              label(task) + fmt::format(": the rank at the other end is {}; allowed: another one, 0 to {}",
+                                        task.peer + 0U, ranks_ - 1));
+  }
+  const bool sends = task.kind == TaskKind::send;
+  const Channel channel = sends ? Channel{rank, task.peer, task.tag} : Channel{task.peer, rank, task.tag};
+  Ends& ends = ends_[channel];
+  auto& partners = sends ? ends.received : ends.sent;
+  if (partners.empty()) {
+    (sends ? ends.sent : ends.received).emplace_back(task.bytes, task.name);
+    return;
+  }
+  if (partners.front().first != task.bytes) {
+    fail_file(file, fmt::format("{}: the message has {} bytes here and {} at rank {}; allowed: the same",
+                                label(task), task.bytes, partners.front().first, task.peer + 0U));
+  }
+  partners.erase(partners.begin());
+  if (partners.empty()) ends_.erase(channel);
+}
+
+void TraceProgram::check_ends() const {
+  for (const auto& [channel, ends] : ends_) {
+    const auto& [from, to, tag] = channel;
+    const bool sent = !ends.sent.empty();
+    const std::uint32_t name = (sent ? ends.sent : ends.received).front().second;
+    fail_file(
+        file_,
+        fmt::format("rank {} {} rank {} with tag {} ('{}'), and that rank has no {}; allowed: both "
+                    "ends of each message",
+                    (sent ? from : to) + 0U, sent ? "sends to" : "receives from", (sent ? to : from) + 0U,
+                    tag, builder_.program().names[name], sent ? "receive for it" : "send for it"));
+  }
+  for (std::size_t group = 0; group < members_.size(); ++group) {
+    for (const RankId member : members_[group]) {
+      const auto found = called_.find({static_cast<std::uint32_t>(group), member});
+      const std::size_t calls = found == called_.end() ? 0 : found->second;
+      if (calls == calls_[group].size()) continue;
+      const Call& first = calls_[group][calls];
+      fail_file(file_,
+                fmt::format("rank {} calls {} collectives of a group of {} ranks, and rank {} more, the "
+                            "next of which is '{}'; allowed: the same at all members",
+                            member + 0U, calls, members_[group].size(), first.rank + 0U,
+                            builder_.program().names[first.name]));
+    }
+  }
+}
+
+std::unique_ptr<TaskSource> TraceProgram::finish(std::vector<std::string> notes) {
+  check_ends();
+  for (RankId rank = 0; rank < ranks_; ++rank) {
+    if (!works_[rank]) add_idle_rank(rank);
+  }
+  for (auto& [block, ranks] : ranks_of_block_) {
+    std::sort(ranks.begin(), ranks.end());
+    ProgramRole role{fmt::format("rank_{}", ranks.front() + 0U), {}, block};
+    if (ranks.size() < ranks_) role.where.push_back({axis_, {ranks.begin(), ranks.end()}});
+    builder_.role(std::move(role));
+  }
+  return make_role_program_source(builder_.finish(), file_, {}, std::move(notes));
+}
+
+void TraceProgram::add_idle_rank(RankId rank) {
+  BlockBuilder idle(builder_, "idle");
+  ProgramOp op;
+  op.kind = TaskKind::host_thread;
+  op.name = name("nothing");
+  op.unordered = true;
+  op.work = nothing();
+  idle.add(op, {});
+  ranks_of_block_[idle.finish()].push_back(rank);
+}
+
+// Returns a work that takes no time.
+std::uint32_t TraceProgram::nothing() {
+  if (nothing_ == UINT32_MAX) nothing_ = fixed_work("nothing", 0);
+  return nothing_;
+}
+
+std::string TraceProgram::label(const TraceTask& task) const {
+  const std::string& name = builder_.program().names[task.name];
+  return task.label.empty() ? "'" + name + "'" : task.label + " ('" + name + "')";
+}
+
+}  // namespace netsim

@@ -1,0 +1,107 @@
+// TraceProgram: makes a program of a recorded trace, one rank after the other. Readers of traces in the
+// notations of other tools use it.
+//
+// A trace lists the tasks of each rank and which of them wait for which others. Nothing else orders them, so
+// a reader adds the order of a stream as dependencies. Ranks with equal tasks share one role.
+//
+// A collective is matched with those of the other members by its number among those of its group, and a
+// message by its number among those with its sender, receiver and tag. These numbers follow the order in
+// which tasks can run, and TraceTask::order among those that may come next.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/collective_kind.h"
+#include "sim/compute/kernel.h"
+#include "sim/core/ids.h"
+#include "sim/core/stream.h"
+#include "sim/core/units.h"
+#include "sim/workload/program/program.h"
+#include "sim/workload/task_source.h"
+
+namespace netsim {
+
+struct TraceTask {
+  TaskKind kind = TaskKind::compute;  // all kinds but circuits
+  std::uint32_t name = 0;             // TraceProgram::name()
+  std::uint32_t work = 0;             // of kinds that compute: TraceProgram::work(), fixed_work()
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  std::uint32_t group = 0;  // of a collective: TraceProgram::group()
+  std::uint32_t root = 0;   // of a collective: index in the group
+  RankId peer = 0;          // of a message: the rank at the other end
+  std::uint32_t tag = 0;    // of a message: equal at both ends
+  Bytes bytes = 0;          // of a communication, as workload.proto counts them
+  Stream stream = Stream::compute;
+  std::uint64_t order = 0;           // of tasks that may come next, the one with the smallest order does
+  std::vector<std::uint32_t> after;  // tasks of its rank that it waits for, by index in the rank's list
+  std::string label = {};            // how the file names it in messages: "node 17"; "" for its name
+};
+
+class TraceProgram {
+ public:
+  // `file` stands for the trace in messages.
+  TraceProgram(const std::string& job, std::uint32_t ranks, std::string file);
+
+  std::uint32_t ranks() const { return ranks_; }
+  std::uint32_t name(const std::string& text) { return builder_.name(text); }
+  std::uint32_t work(const Work& work) { return builder_.work(work); }
+  // Returns a work of one kernel that takes `duration` on an idle device.
+  std::uint32_t fixed_work(const std::string& name, Time duration);
+  // Returns the group with these members. Groups with equal members and communicators are one. Throws
+  // InputError for a rank that the trace does not have, and for one that is in it twice.
+  std::uint32_t group(const std::vector<RankId>& members, std::uint32_t communicator = 0);
+  std::size_t group_size(std::uint32_t group) const { return members_[group].size(); }
+
+  // Adds all tasks of a rank; each rank is added once. A collective of one rank takes no time. Throws
+  // InputError for tasks that wait for each other. `file` is the rank's.
+  void add_rank(RankId rank, std::vector<TraceTask> tasks, const std::string& file);
+
+  // Returns the source of the tasks. A rank that was not added does nothing. Throws InputError for messages
+  // with one end, and for collectives about which their members disagree.
+  std::unique_ptr<TaskSource> finish(std::vector<std::string> notes);
+
+ private:
+  // The first member that calls a collective, by which those of the other members are checked.
+  struct Call {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    Bytes bytes = 0;
+    std::uint32_t root = 0;
+    RankId rank = 0;
+    std::uint32_t name = 0;
+  };
+  // Messages with one sender, receiver and tag.
+  using Channel = std::tuple<RankId, RankId, std::uint32_t>;
+  struct Ends {
+    std::vector<std::pair<Bytes, std::uint32_t>> sent, received;  // bytes and name of those without partner
+  };
+
+  std::vector<std::uint32_t> in_order(const std::vector<TraceTask>& tasks, const std::string& file) const;
+  ProgramOp operation(RankId rank, const TraceTask& task, const std::string& file);
+  void check_call(RankId rank, const TraceTask& task, std::uint32_t number, const std::string& file);
+  void match(RankId rank, const TraceTask& task, const std::string& file);
+  void check_ends() const;
+  void add_idle_rank(RankId rank);
+  std::uint32_t nothing();
+  std::string label(const TraceTask& task) const;
+
+  std::string file_;
+  std::uint32_t ranks_;
+  ProgramBuilder builder_;
+  std::uint32_t axis_;
+  std::uint32_t nothing_ = UINT32_MAX;        // work that takes no time
+  std::vector<std::vector<RankId>> members_;  // by group
+  std::map<std::pair<std::vector<RankId>, std::uint32_t>, std::uint32_t> group_index_;
+  std::vector<std::vector<Call>> calls_;                              // by group
+  std::map<std::pair<std::uint32_t, RankId>, std::uint32_t> called_;  // calls of a group by a member
+  std::map<Channel, Ends> ends_;
+  std::map<std::uint32_t, std::vector<RankId>> ranks_of_block_;
+  std::vector<bool> works_;  // whether a rank has tasks
+};
+
+}  // namespace netsim

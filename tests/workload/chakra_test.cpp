@@ -1,0 +1,292 @@
+// Tests that execution traces of Chakra are read in all their schemas, by their conventions of sizes and
+// order, and that wrong ones are refused with the file and the node.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/errors.h"
+#include "sim/workload/workload.h"
+#include "tests/support/chakra_records.h"
+#include "tests/support/mutations.h"
+#include "tests/support/shared.h"
+#include "tests/support/tasks_of.h"
+
+namespace netsim::chakra_test {
+namespace {
+
+using test::ChakraRecord;
+using test::tasks_of;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kMetadataNode = 1, kLoad = 2, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7;
+
+std::string header() { return test::record(test::bytes_field(1, "1.0.0")); }
+
+class ChakraFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) /
+        ("netsim_chakra_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::string path = (folder_ / name).string();
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  std::string write_rank(std::uint32_t rank, const std::vector<ChakraRecord>& nodes) const {
+    std::string bytes = header();
+    for (const ChakraRecord& node : nodes) bytes += node.bytes();
+    return write("trace." + std::to_string(rank) + ".et", bytes);
+  }
+  std::unique_ptr<TaskSource> load() const { return load_workload(folder_.string(), 16); }
+  std::string refused() const {
+    try {
+      load();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+  std::filesystem::path folder_;
+};
+
+ChakraRecord collective(std::uint64_t type, std::uint64_t bytes) {
+  return {.id = 1, .type = kCollective, .numbers = {{"comm_type", type}, {"comm_size", bytes}}};
+}
+
+// comm_size is what one rank gives. netsim's bytes of an all-gather are those of all ranks.
+TEST_F(ChakraFiles, SizesAreTheInputOfOneRank) {
+  const std::map<std::uint64_t, std::pair<CollectiveKind, Bytes>> expected{
+      {0, {CollectiveKind::all_reduce, 1000}},     {1, {CollectiveKind::reduce, 1000}},
+      {2, {CollectiveKind::all_gather, 4000}},     {3, {CollectiveKind::gather, 4000}},
+      {4, {CollectiveKind::scatter, 1000}},        {5, {CollectiveKind::broadcast, 1000}},
+      {6, {CollectiveKind::all_to_all, 1000}},     {7, {CollectiveKind::reduce_scatter, 1000}},
+      {8, {CollectiveKind::reduce_scatter, 1000}}, {9, {CollectiveKind::barrier, 0}}};
+  for (const auto& [type, whole] : expected) {
+    for (std::uint32_t rank = 0; rank < 4; ++rank) write_rank(rank, {collective(type, 1000)});
+    const auto source = load();
+    const Task task = test::task_of(*source, 3, 0);
+    ASSERT_EQ(task.kind(), TaskKind::collective) << type;
+    EXPECT_EQ(task.collective().collective, whole.first) << type;
+    EXPECT_EQ(task.bytes(), whole.second) << type;
+    EXPECT_EQ(source->group(task.group()).size(), 4u);
+  }
+}
+
+TEST_F(ChakraFiles, NodesOfTheCpuRunOnThreadsAndLostDependenciesAreLeftOut) {
+  write_rank(0, {{.id = 1, .numbers = {{"is_cpu_op", 1}}, .duration = 7},
+                 {.id = 2, .data = {1, 99}, .control = {98}, .duration = 5}});
+  const auto source = load();
+  const std::vector<Task> tasks = tasks_of(*source, 0);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].kind(), TaskKind::host_thread);
+  EXPECT_EQ(tasks[1].kind(), TaskKind::compute);
+  EXPECT_EQ(source->works()[tasks[0].work()].kernels[0].duration, 7 * kMicrosecond);
+  EXPECT_EQ(source->works()[tasks[1].work()].kernels[0].duration, 5 * kMicrosecond);
+  EXPECT_THAT(source->notes(),
+              ElementsAre(HasSubstr("nodes of the CPU, which take their recorded time on a thread of the "
+                                    "rank's process: 1"),
+                          HasSubstr("dependencies on nodes that the trace does not have, which are left "
+                                    "out: 2")));
+  std::vector<Task> ready;
+  source->start(RankId(0), ready);
+  EXPECT_EQ(ready.size(), 1u) << "the computation waits for the node of the CPU";
+}
+
+TEST_F(ChakraFiles, NodesOfOneCudaStreamFollowEachOther) {
+  write_rank(0, {{.id = 1, .numbers = {{"stream", 7}}, .start = 20, .duration = 5},
+                 {.id = 2, .numbers = {{"stream", 7}}, .start = 10, .duration = 5},
+                 {.id = 3, .numbers = {{"stream", 20}}, .start = 10, .duration = 5}});
+  const auto source = load();
+  std::vector<Task> ready;
+  source->start(RankId(0), ready);
+  EXPECT_EQ(ready.size(), 2u);
+  EXPECT_THAT(source->notes(), Contains(HasSubstr("nodes of one CUDA stream follow each other: 1")));
+}
+
+TEST_F(ChakraFiles, ComputationsWithoutADurationAreTimedByTheirOperations) {
+  write_rank(0, {{.id = 1, .numbers = {{"num_ops", 2'000'000'000}, {"tensor_size", 4096}}}});
+  const auto source = load();
+  const Kernel& kernel = source->works()[test::task_of(*source, 0, 0).work()].kernels.at(0);
+  EXPECT_EQ(kernel.kind, Kernel::Kind::gemm);
+  EXPECT_EQ(kernel.m, 1000);
+  EXPECT_EQ(kernel.n * kernel.k, 1'000'000);
+  EXPECT_EQ(kernel.bytes, 4096);
+}
+
+TEST_F(ChakraFiles, MessagesMatchBySenderReceiverTagAndSize) {
+  write_rank(0, {{.id = 1, .type = kSend, .numbers = {{"comm_dst", 1}, {"comm_tag", 5}, {"comm_size", 10}}},
+                 {.id = 2, .type = kSend, .numbers = {{"comm_dst", 1}, {"comm_tag", 5}, {"comm_size", 20}}}});
+  write_rank(1,
+             {{.id = 1, .type = kReceive, .numbers = {{"comm_src", 0}, {"comm_tag", 5}, {"comm_size", 20}}},
+              {.id = 2, .type = kReceive, .numbers = {{"comm_src", 0}, {"comm_tag", 5}, {"comm_size", 10}}}});
+  const auto source = load();
+  const std::vector<Task> sends = tasks_of(*source, 0), receives = tasks_of(*source, 1);
+  EXPECT_EQ(sends[0].bytes(), 10);
+  EXPECT_EQ(receives[0].bytes(), 20);
+  EXPECT_EQ(sends[0].message().tag, receives[1].message().tag);
+  EXPECT_NE(sends[0].message().tag, sends[1].message().tag);
+}
+
+TEST_F(ChakraFiles, CommunicatorsComeFromAFileOrFromMetadata) {
+  const auto in_group = [](const std::string& name) {
+    ChakraRecord node = collective(0, 8);
+    node.texts = {{"pg_name", name}};
+    return node;
+  };
+  for (std::uint32_t rank = 0; rank < 4; ++rank) write_rank(rank, {in_group(rank < 2 ? "1" : "2")});
+  EXPECT_THAT(refused(), AllOf(HasSubstr("trace.0.et: node 1 ('node') is of communicator 1, which is in no "
+                                         "list")));
+  write("groups.json", R"({"1": [0, 1], "2": [3, 2]})");
+  const auto source = load();
+  EXPECT_THAT(source->group(test::task_of(*source, 3, 0).group()), ElementsAre(3, 2));
+  std::filesystem::remove(folder_ / "groups.json");
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    ChakraRecord list{.id = 0, .type = kMetadataNode};
+    list.inputs = R"(['[{"pg_name": "1", "ranks": [0, 1]}, {"pg_name": "2", "ranks": [2, 3]}]'])";
+    write_rank(rank, {list, in_group(rank < 2 ? "1" : "2")});
+  }
+  const auto listed = load();
+  EXPECT_THAT(listed->group(test::task_of(*listed, 3, 1).group()), ElementsAre(2, 3));
+}
+
+TEST_F(ChakraFiles, DimensionsOfALogicalTopologyAreGroups) {
+  const auto along = [](bool first, bool second) {
+    ChakraRecord node = collective(0, 8);
+    node.numbers.clear();
+    // A list of booleans, packed.
+    const std::string list = test::bytes_field(1, {first ? '\1' : '\0', second ? '\1' : '\0'});
+    std::string bytes = test::integer_field(1, 1) + test::bytes_field(2, "node") + test::integer_field(3, 7);
+    const auto attribute = [&](const std::string& name, const std::string& value) {
+      bytes += test::bytes_field(10, test::bytes_field(1, name) + value);
+    };
+    attribute("comm_type", test::integer_field(9, 0));
+    attribute("comm_size", test::integer_field(9, 8));
+    attribute("involved_dim", test::bytes_field(28, list));
+    return header() + test::record(bytes);
+  };
+  for (std::uint32_t rank = 0; rank < 6; ++rank)
+    write("trace." + std::to_string(rank) + ".et", along(false, true));
+  EXPECT_THAT(refused(), HasSubstr("names some dimensions of a logical topology (involved_dim)"));
+  write("logical.json", R"({"logical-dims": ["2", "3"]})");
+  const auto source = load();
+  EXPECT_THAT(source->group(test::task_of(*source, 3, 0).group()), ElementsAre(1, 3, 5));
+}
+
+// The records are those that Chakra's generators wrote at 7f6b398 and at c236cfa^.
+TEST_F(ChakraFiles, OlderSchemasAreRead) {
+  using test::bytes_field;
+  using test::integer_field;
+  const auto attribute = [](const std::string& name, std::uint64_t type, std::uint64_t field,
+                            std::uint64_t value) {
+    return bytes_field(11, bytes_field(1, name) + integer_field(2, type) + integer_field(field, value));
+  };
+  const auto gather = [&](std::uint64_t type, std::uint64_t field) {
+    return test::record(integer_field(1, 4) + bytes_field(2, "gather") + integer_field(3, 7) +
+                        attribute("comm_type", type, field, 2) + attribute("comm_size", type, field, 100));
+  };
+  // 0.0.3, early and late; 0.0.2, where a collective is node type 6.
+  const std::string untyped =
+      test::record(integer_field(1, 4) + bytes_field(2, "gather") + integer_field(3, 6) +
+                   attribute("comm_type", 1, 5, 2) + attribute("comm_size", 1, 5, 100));
+  // 0.0.1 has fields instead of attributes: comm_type 3 is an all-gather.
+  const std::string flat = test::record(integer_field(1, 4) + bytes_field(2, "gather") + integer_field(3, 6) +
+                                        integer_field(13, 3) + integer_field(18, 100));
+  for (const std::string& bytes : {gather(2, 6), gather(3, 7), untyped, flat}) {
+    for (const char* name : {"trace.0.et", "trace.1.et"}) write(name, bytes);
+    const auto source = load();
+    const Task task = test::task_of(*source, 0, 0);
+    ASSERT_EQ(task.kind(), TaskKind::collective);
+    EXPECT_EQ(task.collective().collective, CollectiveKind::all_gather);
+    EXPECT_EQ(task.bytes(), 200);
+  }
+}
+
+TEST_F(ChakraFiles, AFileStandsForAllRanksBesideIt) {
+  write_rank(0, {collective(0, 8)});
+  const std::string second = write_rank(1, {collective(0, 8)});
+  write("other.0.et", header() + ChakraRecord{.id = 1}.bytes());
+  EXPECT_EQ(load_workload(second, 16)->ranks(), 2u);
+  EXPECT_THAT(refused(), HasSubstr("is of another trace than"));
+}
+
+TEST_F(ChakraFiles, PackedFilesAreUnpacked) {
+  const std::string bytes = header() + ChakraRecord{.id = 1, .duration = 3}.bytes();
+  const std::string path = (folder_ / "trace.0.et.gz").string();
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+  EXPECT_EQ(load()->ranks(), 1u);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 6);
+  EXPECT_THAT(refused(), HasSubstr("trace.0.et.gz: ends within its packed data"));
+}
+
+TEST_F(ChakraFiles, WrongOnesAreRefusedWithTheNode) {
+  write_rank(0, {{.id = 3}, {.id = 3}});
+  EXPECT_THAT(refused(), HasSubstr("trace.0.et: node 3 ('node') is in the file twice"));
+  write_rank(0, {{.id = 3, .data = {4}}, {.id = 4, .data = {3}}});
+  EXPECT_THAT(refused(), HasSubstr("trace.0.et: node 3 ('node') waits for itself"));
+  write_rank(0, {{.id = 3, .type = kSend, .numbers = {{"comm_dst", 9}, {"comm_size", 1}}}});
+  EXPECT_THAT(refused(), HasSubstr("node 3 ('node') sends to rank 9; allowed: another rank, 0 to 0"));
+  write("trace.0.et", header() + ChakraRecord{.id = 1}.bytes() + "\x50");
+  EXPECT_THAT(refused(), HasSubstr("record 3 does not fit a Chakra execution trace: it has 80 bytes, before "
+                                   "which the file ends"));
+  std::filesystem::remove(folder_ / "trace.0.et");
+  write_rank(1, {{.id = 3}});
+  EXPECT_THAT(refused(), HasSubstr("has no trace of rank 0, and one of rank 1"));
+}
+
+// Any damage gives an answer or one error.
+TEST_F(ChakraFiles, DamagedOnesEndInOneError) {
+  std::string bytes = header();
+  bytes += ChakraRecord{.id = 1, .numbers = {{"is_cpu_op", 1}}, .duration = 7}.bytes();
+  bytes += ChakraRecord{.id = 2, .type = kLoad, .numbers = {{"tensor_size", 64}}}.bytes();
+  bytes += ChakraRecord{.id = 3, .type = kCompute, .data = {1, 2}, .duration = 5}.bytes();
+  std::uint64_t state = 1;
+  for (int i = 0; i < 400; ++i) {
+    std::string damaged = bytes;
+    for (int change = 0; change <= i % 3; ++change) {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      damaged[(state >> 33U) % damaged.size()] = static_cast<char>(state >> 20U);
+    }
+    write("trace.0.et", damaged);
+    try {
+      load();
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST(ChakraSamples, AllAreRead) {
+  NETSIM_NEEDS_SHARED("samples/chakra_et");
+  std::size_t traces = 0;
+  for (const std::string& path : test::shared_files("samples/chakra_et", ".0.et")) {
+    const auto source = load_workload(path, 16);
+    EXPECT_GT(source->total_tasks().value_or(0), 0u) << path;
+    ++traces;
+  }
+  EXPECT_GT(traces, 30u);
+  const auto json =
+      load_workload(test::shared_folder() + "/samples/chakra_et/mlcommons_tests/small_chakra.0.json", 16);
+  EXPECT_EQ(json->total_tasks(), 7u);
+}
+
+}  // namespace
+}  // namespace netsim::chakra_test
