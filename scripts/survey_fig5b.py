@@ -2,7 +2,7 @@
 """Simulates figure 5(b) of a survey (arXiv 2403.07585) and prints the completion times of its two jobs beside the hand calculation.
 
     scripts/survey_fig5b.py [--rows ROW...] [--networks NETWORK...] [--scale SHARE] [--release UNITS] [--csv TABLE.csv]
-                            [--out DIR] [--jobs N] [--binary NETSIM] [--study STUDY.yaml]
+                            [--out DIR] [--jobs N] [--binary NETSIM] [--study STUDY.yaml] [--iterations COUNT]
 
 The study (configs/studies/survey_fig5b/study.yaml) has a row for each co-design: none, vertical, horizontal (the flows of job 1 first,
 those of job 2 first, another placement, a shift in time), intra-inter, and vertical with horizontal. Each runs on each network. On
@@ -11,6 +11,7 @@ a flow splitter divides F1 between the two NICs of its host.
 
 The hand calculation is max-min fair sharing of fluids, with strict levels where a row has an order. --scale 0.1 makes all sizes
 and computations ten times smaller. --release says when job 2 arrives, in units of 80 ms x scale; 0.5 is that of the figure.
+--iterations 10 lets both jobs repeat their tasks; the times are then those of an iteration, without a hand calculation.
 """
 import argparse
 import concurrent.futures
@@ -141,10 +142,15 @@ def milliseconds(text):
     return fractions.Fraction(number)
 
 
-def rescale(jobs, folder, scale, release):
-    """The jobs of a row with smaller sizes and times, and another arrival of job 2; paths become absolute."""
+def rescale(jobs, folder, scale, release, iterations):
+    """The jobs of a row with smaller sizes and times, another arrival of job 2, and iterations; paths become absolute."""
     for job in jobs["jobs"]:
         job["placement"]["file"] = str((folder / job["placement"]["file"]).resolve())
+        if iterations > 1:
+            job["workload"]["iterations"] = iterations
+            job["workload"]["ranks"] = len(pathlib.Path(job["placement"]["file"]).read_text(encoding="utf-8").splitlines()) - 1
+            ends = [task["name"] for task in job["workload"]["tasks"]]
+            job["workload"]["tasks"].append({"name": "end", "collective": "barrier", "after": ends})
         if "arrival" in job:
             job["arrival"] = f"{float(release * UNIT * scale)} ms"
         for task in job["workload"]["tasks"]:
@@ -159,21 +165,26 @@ def rescale(jobs, folder, scale, release):
     return jobs
 
 
-def simulate(study, run, binary, out, scale, release):
-    """The completion times of both jobs in ms, in units of the whole size."""
+def simulate(study, run, binary, out, scale, release, iterations):
+    """The completion times of both jobs in ms, in units of the whole size; with iterations, the mean time of one."""
     import yaml
     folder = out / run.network / run.row
     folder.mkdir(parents=True, exist_ok=True)
     jobs = yaml.safe_load((study.folder / f"{run.workload}.yaml").read_text(encoding="utf-8"))
-    execution.write_json(folder / "jobs.yaml", rescale(jobs, study.folder, scale, release))
-    overlays = [part for path, value in run.settings for part in ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")]
+    execution.write_json(folder / "jobs.yaml", rescale(jobs, study.folder, scale, release, iterations))
+    settings = dict(run.settings)
+    if iterations > 1 and "scheduling.flows" in settings:  # the barrier's messages share queue pairs with the flows
+        settings["scheduling.flows"] = settings["scheduling.flows"] | {"new_flows": "send"}
+    overlays = [part for path, value in settings.items() for part in ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")]
     execution.run([str(binary), "--config", str(study.folder / study.config), "--workload", str(folder / "jobs.yaml"), *overlays,
                    "--quiet", "--out", str(folder / "results")])
     summary = json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
-    return [job["jct_s"] * 1000 / float(scale) for job in summary["jobs"]]
+    return [job["jct_s"] * 1000 / float(scale) / iterations for job in summary["jobs"]]
 
 
-def table_row(run, measured, release):
+def table_row(run, measured, release, iterations):
+    if iterations > 1:
+        return dict(zip(HEADER, (run.row, run.network, *(f"{number:.2f}" for number in measured), "", "", "", "")))
     by_hand = [float(time * UNIT) for time in hand_calculation(release, **BY_HAND[run.row])[3:]]
     excess = [100 * (time / hand - 1) for time, hand in zip(measured, by_hand)]
     return dict(zip(HEADER, (run.row, run.network, *(f"{number:.2f}" for number in (*measured, *by_hand, *excess)))))
@@ -181,7 +192,7 @@ def table_row(run, measured, release):
 
 def print_table(rows):
     cells = [["row", "network", "JCT 1", "JCT 2", "by hand", "by hand", "excess", "excess"]]
-    cells += [[*row.values()][:6] + [f"{row[key]} %" for key in HEADER[6:]] for row in rows]
+    cells += [[*row.values()][:6] + [row[key] and f"{row[key]} %" for key in HEADER[6:]] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
     for line in cells:
         print("  ".join(cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
@@ -208,12 +219,20 @@ def positive(text):
     return number
 
 
+def count(text):
+    number = int(text) if text.isdecimal() else 0
+    if not 0 < number <= 1000:
+        raise argparse.ArgumentTypeError(f"'{text}' was given; a whole number from 1 to 1000 is expected")
+    return number
+
+
 def read_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", nargs="+", metavar="ROW", help="rows of the study (default: all)")
     parser.add_argument("--networks", nargs="+", metavar="NETWORK", help="networks of the study (default: all that the program can simulate)")
     parser.add_argument("--scale", type=positive, default=fractions.Fraction(1), help="share of the figure's sizes and times (default: 1)")
     parser.add_argument("--release", type=positive, default=HALF, metavar="UNITS", help="arrival of job 2 in units (default: 0.5)")
+    parser.add_argument("--iterations", type=count, default=1, metavar="COUNT", help="iterations of both jobs (default: 1)")
     parser.add_argument("--csv", type=pathlib.Path, metavar="TABLE.csv", help="file for the table")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="folder in which the results are kept (default: none)")
     parser.add_argument("--study", type=pathlib.Path, default=STUDY, metavar="STUDY.yaml")
@@ -236,8 +255,8 @@ def main(arguments=None):
     runs = list(study.runs(rows, networks))
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         out = (given.out or pathlib.Path(folder)).resolve()
-        measured = pool.map(lambda run: simulate(study, run, binary, out, given.scale, given.release), runs)
-        table = [table_row(run, times, given.release) for run, times in zip(runs, measured)]
+        measured = pool.map(lambda run: simulate(study, run, binary, out, given.scale, given.release, given.iterations), runs)
+        table = [table_row(run, times, given.release, given.iterations) for run, times in zip(runs, measured)]
     print_table(table)
     if given.csv:
         with open(given.csv, "w", encoding="utf-8", newline="") as stream:

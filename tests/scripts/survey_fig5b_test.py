@@ -110,14 +110,23 @@ class Rows(unittest.TestCase):
         self.assertEqual((float(rows[0]["hand_1_ms"]), float(rows[0]["hand_2_ms"])), (320, 240))
         self.assertLess(abs(float(rows[0]["jct_2_ms"]) - 240), 24)
 
+    def test_another_placement_pays_in_each_iteration(self):
+        rows, _ = call("--scale", "0.01", "--networks", "dcqcn", "--rows", "none", "horizontal_placement", "--iterations", "4")
+        none, placed = [float(row["jct_1_ms"]) for row in rows]
+        self.assertLess(placed, none)
+        self.assertGreater(placed, 239.5)
+        self.assertEqual([row["hand_1_ms"] for row in rows], ["", ""])
+
     def test_wrong_arguments(self):
-        for arguments, message in [(("--rows", "all"), "no row 'all' (there are none, vertical"),
+        for arguments, message in [(("--rows", "every"), "no row 'every' (there are none, vertical"),
                                    (("--networks", "ideal"), "no network 'ideal' (there are max_min, dcqcn, hpcc)")]:
             with self.subTest(arguments=arguments), self.assertRaises(SystemExit) as raised:
                 call(*arguments)
             self.assertIn(message, str(raised.exception))
         with self.assertRaises(SystemExit):
             call("--scale", "0")
+        with self.assertRaises(SystemExit):
+            call("--iterations", "0")
 
     def test_a_row_without_a_hand_calculation_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
