@@ -1,5 +1,5 @@
 // Tests that execution traces of Chakra are read in all their schemas, by their conventions of sizes and
-// order, and that wrong ones are refused with the file and the node.
+// order. Wrong ones are refused with the file and the node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
-// Tests that recorded tasks become a program in an order in which they can run, and that a trace whose ranks
-// do not fit together is refused with the task.
+// Tests that recorded tasks become a program in an order in which they can run. A trace whose ranks do not
+// fit together is refused with the task.
 #include "sim/workload/trace/trace_program.h"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 // the JSON form are read (chakra_node.h).
 //
 // Beside the traces an input may have the communicators, `{"1": [0, 1], ...}`, and ASTRA-sim's logical
-// dimensions, `{"logical-dims": ["8", "2"]}`. Of one file all files NAME.*.et beside it are read, and
+// dimensions, `{"logical-dims": ["8", "2"]}`. One file stands for all files NAME.*.et beside it, and for
 // NAME.json if it lists communicators.
 //
 // Sizes: comm_size is the input of one rank. So an all-gather of netsim has comm_size times the ranks of its
@@ -12,7 +12,7 @@
 // other in the order of their beginnings, where the trace names streams. Nodes of the CPU run on a thread of
 // the rank's process, which nothing slows down.
 //
-// What is measured of a communication is not used: its time is simulated.
+// The recorded time of a communication is not used: its time is simulated.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -22,7 +22,7 @@ class ChakraInput {
     bool json = false;
   };
 
-  // Of one file all files NAME.*.et beside it are read, and NAME.json if it lists communicators. Throws
+  // One file stands for all files NAME.*.et beside it, and for NAME.json if it lists communicators. Throws
   // InputError for a rank whose trace is missing, for files of several traces, and for wrong lists.
   explicit ChakraInput(const InputSet& input);
 

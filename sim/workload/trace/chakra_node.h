@@ -1,6 +1,6 @@
 // ChakraNode records: the nodes of Chakra execution traces (MLCommons), in all schemas that are in
-// circulation. The sources are et_def.proto of mlcommons/chakra at df405e8 (0.0.1), 2719463 (0.0.2), 9d917e3
-// and 7bab792 (0.0.3) and a2b45c1 (0.0.4, the same as 1.0.0), and its JSON form.
+// circulation, and its JSON form. The source is et_def.proto of mlcommons/chakra: df405e8 has schema 0.0.1,
+// 2719463 has 0.0.2, 9d917e3 and 7bab792 have 0.0.3, and a2b45c1 has 0.0.4, which equals 1.0.0.
 #pragma once
 
 #include <cstdint>

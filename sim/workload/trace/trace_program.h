@@ -4,8 +4,8 @@
 // A trace lists the tasks of each rank and which of them wait for which others. Nothing else orders them, so
 // a reader adds the order of a stream as dependencies. Ranks with equal tasks share one role.
 //
-// A collective is matched with those of the other members by its number among those of its group, and a
-// message by its number among those with its sender, receiver and tag. These numbers follow the order in
+// A collective is matched with those of the other members by its number among those of its group. A message
+// is matched by its number among those with its sender, receiver and tag. These numbers follow the order in
 // which tasks can run, and TraceTask::order among those that may come next.
 #pragma once
 
