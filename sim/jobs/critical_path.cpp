@@ -302,6 +302,8 @@ void CriticalPath::ends(const JobRecord& record, Time end) {
   if (!over.releases.empty() && over.begin < record.time) {
     released_by = over.releases.back();
     step.begin = end_of(released_by);
+    // After the last message the library only copies it out of its buffer.
+    if (step.kind == PathStep::Kind::communication) step.kind = PathStep::Kind::launch;
   }
   const std::uint32_t chain = extend(released_by, step);
   replace(ranks_[record.rank].last, chain);

@@ -15,7 +15,7 @@ namespace netsim {
 struct PathStep {
   enum class Kind : std::uint8_t {
     compute,
-    launch,           // library overhead before a message leaves: base latency and latency of a hop
+    launch,           // library overhead: latencies before a message leaves, copies after the last one
     transfer,         // a message, from its sender's endpoint to its receiver
     acknowledgement,  // a message and its acknowledgement, which end a point-to-point sender
     circuits,         // from the last member's request for optical circuits until they are up

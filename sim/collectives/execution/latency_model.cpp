@@ -18,8 +18,13 @@ LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chun
   const auto fenced = [&](Time latency) { return costs.fences ? latency : 0; };
   const auto inside = [&](Time latency) {
     const Time before_wire = std::max<Time>(0, latency - endpoint_.delay_inside(leg.source, leg.destination));
-    const Time late = beyond(std::max(pass, time_at(chunking.store_rate, bytes)), chunking.local_rate);
+    const Time busy = std::max(pass, time_at(chunking.store_rate, bytes));
+    const Time late = beyond(busy, chunking.local_rate);
     const bool by_lines = costs.passes_lines && leg.passed_on;
+    if (chunking.rate_with_fences) {
+      return Hop{before_wire + beyond(busy, chunking.local_rate / chunking.sends_at_once),
+                 beyond(std::max(busy, fenced(latency)), chunking.local_rate)};
+    }
     return Hop{before_wire + (by_lines ? 0 : late), fenced(latency) + late};
   };
   switch (endpoint_.reach(leg.source, leg.destination)) {

@@ -35,7 +35,7 @@ struct ThreadBlock {
   Bytes channel_bytes = 0;
   Bytes round_bytes = 0;
   Bytes step_bytes = 0;  // bytes of data of a step that sends, or that takes time to receive
-  Time busy_until = 0;   // time until which it copies (KernelModel::copy_in_rate)
+  Time busy_until = 0;   // time until which it copies (KernelModel::copy_in_rate, Operation::copy_out_rate())
   bool done() const { return round == rounds; }
 };
 
@@ -107,6 +107,11 @@ struct Operation {
   // Returns whether the acknowledgement of a message or credit of this rank frees its slot. That holds for
   // data whose sum goes to other GPUs only (in-network all-reduce).
   bool is_freed_when_sent(const Message& message) const;
+  // Returns the rate at which a thread block copies data out of its slots in a round; 0: copies take no time.
+  BitRate copy_out_rate(std::uint64_t round) const {
+    if (kernels) return kernels->copy_out_rate;
+    return round == 0 ? chunking.first_copy_rate : chunking.copy_rate;
+  }
   // Returns whether the thread block is the head of an AggregationGroup, and not a member.
   bool is_head(std::uint32_t aggregation, std::uint32_t block) const {
     return plan->aggregation(aggregation).is_head(thread_blocks[block].rank, block % blocks_per_channel);

@@ -16,7 +16,8 @@ GpuId next_gpu(const Operation& operation, std::uint32_t block, const Partner& t
 // Keeps a thread block busy with copying its step's data for `time`, after its present copies and not before
 // `earliest`.
 void keep_busy(Operation& operation, ThreadBlock& block, Time earliest, Time time) {
-  if (block.busy_until > 0 && block.index == 0) block.busy_until += operation.kernels->copy_pause;
+  if (operation.kernels && block.busy_until > 0 && block.index == 0)
+    block.busy_until += operation.kernels->copy_pause;
   block.busy_until = std::max(block.busy_until, earliest) + time;
   operation.busy_until = std::max(operation.busy_until, block.busy_until);
 }
@@ -39,6 +40,7 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
     const GpuId next = next_gpu(operation, block, to);
     hop = latency_.hop(operation.costs, operation.chunking, {operation.gpu, next, receives(from.step.kind)},
                        bytes);
+    hop.latency += occupy(operation, block, bytes);
     hop.latency = posted_after(operation, next, hop.latency);
   }
   const std::uint32_t slot = make(operation, block, to);
@@ -81,6 +83,19 @@ void OutgoingMessages::hand_over_after(Time delay, GpuId gpu, std::uint32_t slot
   events_.schedule(events_.now() + delay, gpu, ExecutorEvent::send, slot);
 }
 
+// Keeps a thread block that also copies busy with sending `bytes`. Returns how long it is still busy before
+// that. In the first round all channels are in step, so nothing hides the fence after a message.
+Time OutgoingMessages::occupy(Operation& operation, std::uint32_t block, Bytes bytes) const {
+  const Chunking& chunking = operation.chunking;
+  if (chunking.first_copy_rate == 0) return 0;
+  ThreadBlock& own = operation.thread_blocks[block];
+  const Time begin = std::max(events_.now(), own.busy_until);
+  const Time fence = operation.costs.fences && own.round == 0 ? operation.costs.hop_nvlink : 0;
+  own.busy_until = begin + std::max(transmission_time(bytes, chunking.block_rate),
+                                    transmission_time(bytes, chunking.local_rate) + fence);
+  return begin - events_.now();
+}
+
 // Returns how long the thread block still takes to copy all data of its step. It begins before the heads read
 // the data, as soon as slots are free. It has as many slots as the chunks that a head sends have.
 Time OutgoingMessages::copy_in(Operation& operation, std::uint32_t block) const {
@@ -97,9 +112,10 @@ Time OutgoingMessages::copy_in(Operation& operation, std::uint32_t block) const 
 }
 
 void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes bytes) {
-  const BitRate rate = operation.kernels->copy_out_rate;
+  ThreadBlock& own = operation.thread_blocks[block];
+  const BitRate rate = operation.copy_out_rate(own.round);
   if (rate == 0) return;
-  keep_busy(operation, operation.thread_blocks[block], events_.now(), transmission_time(bytes, rate));
+  keep_busy(operation, own, events_.now(), transmission_time(bytes, rate));
 }
 
 // Returns `latency`, or more where the GPU's proxy thread is still posting other messages when it is over.

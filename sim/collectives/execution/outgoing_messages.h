@@ -21,7 +21,7 @@ class OutgoingMessages {
   // Sends `bytes` from thread block `block` of the operation to the partner of its step. The message is in
   // flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
-  // Keeps thread block `block` busy with copying `bytes` out of their slots (KernelModel::copy_out_rate).
+  // Keeps thread block `block` busy with copying `bytes` out of their slots (Operation::copy_out_rate()).
   void copy_out(Operation& operation, std::uint32_t block, Bytes bytes);
   // Sends a copy between the GPU and its host's memory (is_copy()) as one message.
   void post_copy(Operation& operation);
@@ -42,6 +42,7 @@ class OutgoingMessages {
   LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to,
                             Bytes bytes) const;
   Time posted_after(const Operation& operation, GpuId destination, Time latency);
+  Time occupy(Operation& operation, std::uint32_t block, Bytes bytes) const;
   Time copy_in(Operation& operation, std::uint32_t block) const;
   void send_next(Operation& operation, SerialSends& sends);
   void hand_over_after(Time delay, GpuId gpu, std::uint32_t slot);

@@ -28,7 +28,7 @@ bool load_step(Operation& operation, std::uint32_t number) {
   block.slices = slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count);
   if (sends(block.step.kind))
     block.step_bytes = bytes_sent(*operation.plan, block.rank, block.step, block.round_bytes);
-  else if (operation.kernels && operation.kernels->copy_out_rate > 0)
+  else if (operation.copy_out_rate(0) > 0)
     block.step_bytes =
         bytes_of(*operation.plan, block.rank, block.step.destination, block.step.count, block.round_bytes);
   return true;
@@ -145,8 +145,11 @@ void StepRunner::execute(Operation& operation, std::uint32_t number) {
   if (sends(step.kind)) {
     outgoing_.post(operation, number,
                    slice_bytes(operation.chunking.protocol, block.step_bytes, block.slices, block.slice));
-  } else if (receives(step.kind) && operation.kernels && last) {
-    outgoing_.copy_out(operation, number, block.step_bytes);
+  } else if (receives(step.kind) && operation.kernels) {
+    if (last) outgoing_.copy_out(operation, number, block.step_bytes);
+  } else if (receives(step.kind)) {
+    outgoing_.copy_out(operation, number,
+                       slice_bytes(operation.chunking.protocol, block.step_bytes, block.slices, block.slice));
   }
   if (receives(step.kind) && operation.chunking.slots != 0 && (last || !operation.chunking.slots_of_chunks))
     free_slot(operation, number);

@@ -57,6 +57,13 @@ struct Chunking {
   // what they store of it into the memory of other GPUs. `local_rate` and `nic_rate` are those of the links
   // within a host and of a NIC. 0: not known.
   BitRate block_rate = 0, store_rate = 0, local_rate = 0, nic_rate = 0;
+  // Whether `block_rate` includes the fence after each message within a host.
+  bool rate_with_fences = false;
+  // Rate, in bytes on the wire, at which the thread blocks of a message copy what they have received and do
+  // not pass on. In the first round it is `first_copy_rate`, because all channels are in step there. 0:
+  // copies take no time.
+  BitRate copy_rate = 0, first_copy_rate = 0;
+  std::uint32_t sends_at_once = 1;  // messages of a rank that share the links within its host
   bool operator==(const Chunking&) const = default;
 };
 

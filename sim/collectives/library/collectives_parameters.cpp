@@ -126,7 +126,7 @@ void add_protocols(Parameters<C>& p) {
 
 void add_channels(Parameters<C>& p) {
   const Range<std::int64_t> channels{1, 1024};
-  p.integer("scale_up_channels", &C::scale_up_channels, channels,
+  p.integer("scale_up_channels", &C::scale_up_channels, channels, "24, and 32 on Blackwell",
             "channels of a group within one host, at least one for each ring (NCCL on A100 with NVSwitch: "
             "24); the channels of one ring are timed together")
       .integer("scale_out_channels", &C::scale_out_channels, channels,

@@ -90,12 +90,22 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   Time pat_latency(std::size_t ranks) const {
     return base_latency_pat + static_cast<Time>(ranks) * rank_latency_pat;
   }
-  // A100 with NVSwitch has 12 NVLinks with 2 channels each. Four channels keep one 200 Gb/s NIC busy.
-  std::int64_t scale_up_channels = 24;
+  // Channels of a group within one host; nullopt: those of NCCL's search (scale_up_channels_of()). Four
+  // channels keep one 200 Gb/s NIC busy.
+  std::optional<std::int64_t> scale_up_channels;
   std::int64_t scale_out_channels = 4;
   // The channels of a group within one host are not simulated together (chunking.h).
   bool channels_apart = false;
 
+  // Returns the configured number of channels within a host, or NCCL's. Its search tries speeds of a channel.
+  // On A100 it finds 6 of 40 GB/s, on H100 6 of 60 and on B200 8 of 90. It divides each into two and runs
+  // each of these twice (sm90SpeedArrayIntra and its neighbours, ncclTopoDupChannels, ncclTopoPostset). An
+  // unknown GPU counts as an A100.
+  std::uint32_t scale_up_channels_of(std::optional<GpuGeneration> generation) const {
+    constexpr std::int64_t kChannels = 24, kBlackwell = 32;
+    return static_cast<std::uint32_t>(
+        scale_up_channels.value_or(generation == GpuGeneration::blackwell ? kBlackwell : kChannels));
+  }
   const ProtocolParameters& of(Protocol of_protocol) const;
 };
 

@@ -142,7 +142,8 @@ std::uint32_t point_to_point_channels(const LibraryRequest& request) {
   const std::vector<GpuId>& members = *request.communication.members;
   const CollectivesParameters& parameters = request.context.parameters();
   const bool between = request.context.network().reach(members[0], members[1]) == Reach::scale_out;
-  return static_cast<std::uint32_t>(between ? parameters.scale_out_channels : parameters.scale_up_channels);
+  if (between) return static_cast<std::uint32_t>(parameters.scale_out_channels);
+  return parameters.scale_up_channels_of(generation_in(parameters, request.context.layout(members)));
 }
 
 CollectiveConfig point_to_point_config(const LibraryRequest& request, const CollectiveAlgorithm& algorithm,
@@ -183,9 +184,10 @@ CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgor
   const PlanTraits traits = algorithm.traits();
   chosen.protocol = traits.protocol.value_or(parameters.protocol.value_or(Protocol::simple));
   const bool inside = layout.farthest != Reach::scale_out;
-  chosen.of_channels = chosen.channels = channels_on_orders(
-      layout, traits.order, has_root(chosen.kind),
-      static_cast<std::size_t>(inside ? parameters.scale_up_channels : parameters.scale_out_channels));
+  chosen.of_channels = chosen.channels =
+      channels_on_orders(layout, traits.order, has_root(chosen.kind),
+                         inside ? parameters.scale_up_channels_of(generation_in(parameters, layout))
+                                : static_cast<std::size_t>(parameters.scale_out_channels));
   chosen.latencies = latency_row(nccl_traits_of(algorithm).family);
   CollectiveConfig config = config_of(request, chosen, shape_of(request, traits));
   use_kernels(config, request, chosen, generation_in(parameters, layout));

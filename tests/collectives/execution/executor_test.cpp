@@ -719,7 +719,7 @@ TEST(ExecutorParameters, DefaultToNcclsConstants) {
   EXPECT_EQ(defaults["hop_latency_nvlink_tree"], format_time(4 * kMicrosecond));
   EXPECT_EQ(defaults["hop_latency_net_ring"], format_time(14 * kMicrosecond));
   EXPECT_EQ(defaults["hop_latency_net_tree"], format_time(14 * kMicrosecond));
-  EXPECT_EQ(defaults["scale_up_channels"], "24");
+  EXPECT_EQ(defaults["scale_up_channels"], "");
   EXPECT_EQ(defaults["scale_out_channels"], "4");
   EXPECT_EQ(defaults["slice"], "1 MiB");
   EXPECT_EQ(defaults["slices_per_chunk"], "2");

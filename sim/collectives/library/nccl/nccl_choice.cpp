@@ -62,7 +62,7 @@ class Chooser {
  private:
   // Returns the configured number of channels: all channels of a group in one host, else those of a ring.
   std::size_t configured_channels() const {
-    if (inside()) return static_cast<std::size_t>(parameters_.scale_up_channels);
+    if (inside()) return parameters_.scale_up_channels_of(generation_);
     if (has_channels_of_search()) {
       const std::uint32_t given = layout_.given_rings.channels;
       return of_search().library / std::max<std::size_t>(1, given > 0 ? given : layout_.rings.size());

@@ -2,6 +2,7 @@
 // cost model (nccl_choice.h, nccl_tuning.h) and by what its users say (nccl_settings.h). Its sends and
 // receives have NCCL's channels and PXN (peer_channels.h). Rings and trees may come from an NCCL graph file
 // (graph_orders.h).
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,6 +76,33 @@ void set_rates(Chunking& chunking, CostFamily family, std::optional<GpuGeneratio
   chunking.nic_rate = layout.rate_of_nic;
 }
 
+// Returns the part of the time of copies that is not hidden, where the channels of rings are simulated
+// together. While half of the thread blocks copy, the other half send at their own rate instead of their
+// share of the links.
+double exposed_copies(BitRate block_rate, BitRate share) {
+  return std::clamp(2 - static_cast<double>(block_rate) / static_cast<double>(share), 0.0, 1.0);
+}
+
+// Sets what thread blocks of rings, and of sends and receives, do besides, where NVLink joins all members.
+// They copy what they have received into the user's buffer. By Simple their rate includes fences. `sends` is
+// the number of ranks to which a rank sends at once, where different warps send and copy; 0 in rings. Lines
+// of LL128 have the rate that NCCL's tables give such thread blocks with their copies.
+void set_copies(Chunking& chunking, GpuGeneration generation, std::uint32_t channels, std::uint32_t sends) {
+  const std::uint32_t together = channels / chunking.channels;
+  if (copy_rate(generation) == 0 || chunking.protocol == Protocol::ll128) return;
+  chunking.first_copy_rate = chunking.copy_rate = copy_rate(generation) * together;
+  if (chunking.protocol != Protocol::simple) return;
+  chunking.rate_with_fences = true;
+  chunking.block_rate = simple_rate_inside(generation) * together;
+  chunking.sends_at_once = std::max(1U, sends);
+  // A message of a channel that is simulated alone has all links while others copy.
+  if (sends == 0 && together == 1) chunking.local_rate *= chunking.channels;
+  if (sends > 0 || together == 1) return;
+  const double exposed = exposed_copies(chunking.block_rate, chunking.local_rate);
+  chunking.copy_rate =
+      exposed > 0 ? static_cast<BitRate>(static_cast<double>(chunking.copy_rate) / exposed) : 0;
+}
+
 // Returns the facts that plans depend on, with NCCL's channels for sends and receives.
 GroupShape nccl_shape(const LibraryRequest& request, const ChosenAlgorithm& chosen,
                       const NcclTraits& traits) {
@@ -129,6 +157,13 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
   chosen.algorithm = &along_links(*chosen.algorithm, request);
   chosen.place = named.place;
   chosen.latencies = latency_row(family);
+  if (choice.traits.sends_and_receives && layout.farthest == Reach::scale_up) {
+    const auto ranks = static_cast<std::uint32_t>(request.communication.members->size());
+    chosen.of_channels = chosen.channels =
+        message_channels(peer_channels_of(ranks, *parameters_, layout), ranks,
+                         request.communication.bytes / static_cast<Bytes>(ranks));
+    if (chosen.protocol == Protocol::simple) chosen.chunk = kPointToPointChunk;
+  }
   if (chosen.algorithm->traits().order == RankOrder::chains) {
     const auto ranks = static_cast<std::uint32_t>(request.communication.members->size());
     chosen.chunk = tree_chunk(parameters_->of(chosen.protocol), chosen.protocol,
@@ -138,6 +173,10 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
   CollectiveConfig config = config_of(request, chosen, nccl_shape(request, chosen, choice.traits));
   const std::optional<GpuGeneration> generation = generation_in(*parameters_, layout);
   set_rates(config.chunking, family, generation, layout, chosen.channels);
+  if (layout.farthest == Reach::scale_up && generation && family == CostFamily::ring) {
+    const auto peers = static_cast<std::uint32_t>(request.communication.members->size()) - 1;
+    set_copies(config.chunking, *generation, chosen.channels, choice.traits.sends_and_receives ? peers : 0);
+  }
   if (use_kernels(config, request, chosen, generation) && by_switches(family) && generation)
     config.aggregation_share = nvls_share(layout, *generation);
   if (request.explain) config.why = text_of(choice.reason, reason_of(named));
@@ -147,8 +186,8 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
 std::string NcclLibrary::nccl_graph(const std::vector<GpuId>& members, LibraryContext& context) const {
   const CollectivesParameters& parameters = context.parameters();
   CommunicatorLayout layout = context.layout(members);
-  NcclGraph graph =
-      graph_of(members, context.network(), layout, static_cast<std::uint32_t>(parameters.scale_up_channels));
+  NcclGraph graph = graph_of(members, context.network(), layout,
+                             parameters.scale_up_channels_of(generation_in(parameters, layout)));
   const std::uint32_t domains = layout.domains;
   for (NcclGraph::Graph& one : graph.graphs) {
     const bool tree = one.id == NcclGraph::kTree;

@@ -65,6 +65,23 @@ std::uint32_t tuned_channels(const TuningCase& one, Protocol protocol, std::uint
 // counts, where blocks store into other GPUs.
 BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration generation);
 
+// Returns the rate at which a thread block moves data by Simple within a host, in rings and in sends and
+// receives. It includes the fences between chunks, as NCCL's tables do. As for copies of NVLS
+// (nvls_kernels.h), it is half of the lesser of the trees' figures for one node and two.
+//
+// It is 11.8 GB/s on A100, 19.35 on H100 and 21.4 on B200. Measured all-to-alls of two B200 confirm it: 16
+// thread blocks move 345 GB/s.
+BitRate simple_rate_inside(GpuGeneration generation);
+
+// Returns the rate at which a thread block copies received data from the library's buffer to the user's.
+// 0: not known.
+//
+// It is measured at all-to-alls of two GPUs, where each of 16 thread blocks has up to one chunk. There a byte
+// is sent and then copied out. 16 MiB take 60.1 us more than 4 MiB on A100, 33.8 on H100 and 27.6 on B200.
+// The time by simple_rate_inside() is subtracted. Source: nccl-tests with NCCL 2.27.3 and 2.29.2, in
+// AIConfigurator's tables.
+BitRate copy_rate(GpuGeneration generation);
+
 // Returns the rate on the wire at which all thread blocks of a GPU store into the memories of other GPUs.
 // `local_rate` is the rate of its links. For trees it is half, because they store both up and down. 0: as
 // much as the links carry.

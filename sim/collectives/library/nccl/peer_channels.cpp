@@ -71,9 +71,18 @@ PeerChannels peer_channels(const CommunicatorLayout& layout, std::uint32_t ranks
 
 PeerChannels peer_channels_of(std::size_t ranks, const CollectivesParameters& parameters,
                               const CommunicatorLayout& layout) {
-  return peer_channels(layout, static_cast<std::uint32_t>(ranks),
-                       static_cast<std::uint32_t>(parameters.scale_up_channels),
-                       generation_in(parameters, layout));
+  const std::optional<GpuGeneration> generation = generation_in(parameters, layout);
+  return peer_channels(layout, static_cast<std::uint32_t>(ranks), parameters.scale_up_channels_of(generation),
+                       generation);
+}
+
+std::uint32_t message_channels(const PeerChannels& peers, std::uint32_t ranks, Bytes bytes) {
+  constexpr Bytes kLeast = kPointToPointChunk / 8, kMost = kPointToPointChunk * 32;
+  std::uint32_t channels = peers.per_peer;
+  while (channels > 1 && channels * ranks > peers.all) channels /= 2;
+  while (bytes > kMost * channels && channels <= peers.per_peer / 2) channels *= 2;
+  const Bytes parts = std::max<Bytes>(1, (bytes + kLeast - 1) / kLeast);
+  return static_cast<std::uint32_t>(std::min<Bytes>(parts, channels));
 }
 
 std::uint32_t pxn_gpu(const Endpoint& endpoint, std::uint32_t source, std::uint32_t destination) {

@@ -416,6 +416,19 @@ TEST(NcclTuning, KnowsWhatAThreadBlockMoves) {
   EXPECT_NEAR(rate(CostFamily::tree, Protocol::ll, ampere), 24 / 3.8 / 4, 1e-6);
 }
 
+// A thread block moves half of the lesser figure of trees on one node and two. It copies faster than that.
+TEST(NcclTuning, KnowsWhatAThreadBlockMovesAndCopiesInAHost) {
+  const auto gigabytes = [](BitRate rate) { return static_cast<double>(rate) / 8e9; };
+  using enum GpuGeneration;
+  EXPECT_NEAR(gigabytes(simple_rate_inside(volta)), 18.5 / 2, 1e-6);
+  EXPECT_NEAR(gigabytes(simple_rate_inside(ampere)), 23.6 / 2, 1e-6);
+  EXPECT_NEAR(gigabytes(simple_rate_inside(hopper)), 38.7 / 2, 1e-6);
+  EXPECT_NEAR(gigabytes(simple_rate_inside(blackwell)), 42.8 / 2, 1e-6);
+  EXPECT_EQ(copy_rate(volta), 0);
+  for (const GpuGeneration one : {ampere, hopper, blackwell})
+    EXPECT_GT(copy_rate(one), simple_rate_inside(one));
+}
+
 // 0.6 of NVLink on A100, in a tree half of it each way; no limit of their own elsewhere.
 TEST(NcclTuning, KnowsWhatLinesOfLl128GetOfNvlink) {
   using enum GpuGeneration;

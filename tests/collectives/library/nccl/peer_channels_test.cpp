@@ -56,6 +56,35 @@ TEST(PeerChannels, AreThoseThatNcclDerives) {
   EXPECT_EQ(numbers(channels_of(star("dgx_h100", 2), {3, 12})), Numbers(4, 2));
 }
 
+// Each of 2, 4 and 8 ranks has its part of 32 channels; a channel has 64 KiB to 16 MiB.
+TEST(PeerChannels, GiveAMessageWithinAHostItsPartOfThem) {
+  const PeerChannels peers{32, 32};
+  EXPECT_EQ(message_channels(peers, 2, 64 * kKibibyte), 1U);
+  EXPECT_EQ(message_channels(peers, 2, 64 * kKibibyte + 1), 2U);
+  EXPECT_EQ(message_channels(peers, 2, kMebibyte), 16U);
+  EXPECT_EQ(message_channels(peers, 2, 256 * kMebibyte), 16U);
+  EXPECT_EQ(message_channels(peers, 2, 256 * kMebibyte + 1), 32U);
+  EXPECT_EQ(message_channels(peers, 4, 32 * kMebibyte), 8U);
+  EXPECT_EQ(message_channels(peers, 8, 32 * kMebibyte), 4U);
+  EXPECT_EQ(message_channels(peers, 64, 32 * kMebibyte), 2U);
+  EXPECT_EQ(message_channels({32, 2}, 64, 64 * kMebibyte), 2U);
+}
+
+// Two B200 send by 16 thread blocks of 21.4 GB/s; measured are 345 GB/s (NCCL 2.27.3). Chunk by chunk they
+// are also copied out, on warps of their own.
+TEST(PeerChannels, LimitAnAllToAllOfTwo) {
+  const auto time = [](Bytes bytes) {
+    PacketCollectives b200(
+        "topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhosts: 1\nhost: dgx_b200\n"
+        "collectives: {all_to_all: nccl_p2p, protocol: simple}\n");
+    return static_cast<double>(b200.run(request_of(CollectiveKind::all_to_all, {0, 1}, bytes)));
+  };
+  const double more = time(512 * kMebibyte) - time(256 * kMebibyte);
+  const auto blocks =
+      static_cast<double>(transmission_time(128 * kMebibyte, BitRate{16} * 21'400'000'000 * 8));
+  EXPECT_NEAR(more, blocks, 0.01 * blocks);
+}
+
 // Beside Grace, without a PCIe switch: a channel for each 14 GB/s of the NIC's 50.
 TEST(PeerChannels, CountNicsOfGpusBesideTheirCpus) {
   const std::string racks =
