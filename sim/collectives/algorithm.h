@@ -53,6 +53,9 @@ struct RankSite {
   auto operator<=>(const RankSite&) const = default;
 };
 
+// RankLinks: for each rank of a group the ranks that a link of the fabric joins with it directly, in order.
+using RankLinks = std::vector<std::vector<std::uint32_t>>;
+
 // GroupShape: the group that a plan is made for. Only the facts that PlanTraits asks for are set; a fact that
 // is not known keeps its default. Plans are cached by all fields.
 struct GroupShape {
@@ -74,6 +77,8 @@ struct GroupShape {
   // PlanTraits::tokens: number of consecutive ranks on one host, as the workload counts tokens
   // (TokenBytes::host). 0: not known.
   std::uint32_t token_host = 0;
+  // PlanTraits::links: the direct links, by rank, for RankOrder::group. It is empty where no fabric is known.
+  RankLinks links = {};
   auto operator<=>(const GroupShape&) const = default;
 };
 
@@ -86,6 +91,7 @@ struct PlanTraits {
   bool sites = false;
   bool channels = false;
   bool tokens = false;
+  bool links = false;
 };
 
 // CollectiveAlgorithm: a component that makes plans. It does not choose itself or its costs: a library does

@@ -66,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/blueconnect_rails.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/bruck.yaml", "collectives/all_gather.yaml"},
                       Case{"collectives/bruck.yaml", "collectives/all_to_all.yaml"},
+                      Case{"collectives/camdoop.yaml", "collectives/reduce.yaml"},
                       Case{"collectives/chained_trees.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/choices.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/collnet_chain.yaml", "collectives/all_reduce.yaml"},

@@ -103,7 +103,7 @@ OwnAlgorithm own_algorithm(CollectiveKind kind, const ConfigNode& node) {
 void check_ranks(const OwnAlgorithm& own, CollectiveKind kind, std::uint32_t ranks, std::uint32_t root) {
   const CollectiveAlgorithm& algorithm = *own.algorithm;
   const PlanTraits traits = algorithm.traits();
-  const bool by_place = traits.hosts || traits.sites || traits.channels;
+  const bool by_place = traits.hosts || traits.sites || traits.channels || traits.links;
   if (ranks < 2 || by_place || !candidates_of(algorithm, kind).empty()) return;
   try {
     algorithm.plan(plan_kind_of(algorithm, kind), {ranks, root});

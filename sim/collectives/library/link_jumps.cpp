@@ -32,4 +32,19 @@ std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<GpuId>>& lin
   return jumps;
 }
 
+RankLinks rank_links(const std::vector<std::vector<GpuId>>& linked, std::span<const GpuId> members) {
+  RankLinks links;
+  if (linked.empty()) return links;
+  std::map<GpuId, std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < members.size(); ++rank) ranks[members[rank]] = rank;
+  links.resize(members.size());
+  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
+    for (const GpuId gpu : linked[members[rank]]) {
+      if (const auto at = ranks.find(gpu); at != ranks.end()) links[rank].push_back(at->second);
+    }
+    std::sort(links[rank].begin(), links[rank].end());
+  }
+  return links;
+}
+
 }  // namespace netsim

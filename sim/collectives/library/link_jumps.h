@@ -1,11 +1,12 @@
-// Finds the jumps of the links between the members of a group. A ring with jump j goes from each member to
-// the one j positions further on, always over a link.
+// Finds the links between the members of a group, and their jumps. A ring with jump j goes from each member
+// to the one j positions further on, always over a link.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "sim/collectives/algorithm.h"
 #include "sim/core/ids.h"
 
 namespace netsim {
@@ -15,5 +16,7 @@ namespace netsim {
 // direction, the shorter ones first. `linked` is KnowsLinkedGpus::linked_gpus().
 std::vector<std::uint32_t> link_jumps(const std::vector<std::vector<GpuId>>& linked,
                                       std::span<const GpuId> members);
+// Returns the links between the members, by rank of the group's order. It is empty where `linked` is.
+RankLinks rank_links(const std::vector<std::vector<GpuId>>& linked, std::span<const GpuId> members);
 
 }  // namespace netsim

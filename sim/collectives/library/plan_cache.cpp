@@ -34,6 +34,7 @@ PlanCache::Key PlanCache::key(const CollectiveAlgorithm& algorithm, CollectiveKi
     needed.channels_per_peer = shape.channels_per_peer;
   }
   if (traits.tokens) needed.token_host = shape.token_host;
+  if (traits.links) needed.links = shape.links;
   return {&algorithm, kind, std::move(needed)};
 }
 

@@ -73,6 +73,7 @@ GroupShape shape_of(const LibraryRequest& request, const PlanTraits& traits) {
     if (layout.rate_of_nic > 0) shape.nics = static_cast<std::uint32_t>(layout.nic_rate / layout.rate_of_nic);
   }
   if (traits.sites) shape.sites = request.context.sites(*communication.members);
+  if (traits.links) shape.links = rank_links(request.context.linked_gpus(), *communication.members);
   if (traits.tokens && communication.counts != nullptr)
     shape.token_host = communication.counts->tokens().host;
   return shape;
@@ -170,7 +171,8 @@ std::optional<GpuGeneration> generation_in(const CollectivesParameters& paramete
                                    : generation_of(layout.gpu_model, layout.compute_capability);
 }
 
-CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgorithm& algorithm) {
+CollectiveConfig configured(const LibraryRequest& request, const NamedAlgorithm& named) {
+  const CollectiveAlgorithm& algorithm = *named.algorithm;
   const CommunicationRequest& communication = request.communication;
   const CollectivesParameters& parameters = request.context.parameters();
   if (!is_collective(communication.kind)) {
@@ -180,6 +182,7 @@ CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgor
   const CommunicatorLayout& layout = layout_in(request);
   ChosenAlgorithm chosen;
   chosen.algorithm = &along_links(algorithm, request);
+  chosen.place = named.place;
   chosen.kind = plan_kind_of(algorithm, communication.kind);
   const PlanTraits traits = algorithm.traits();
   chosen.protocol = traits.protocol.value_or(parameters.protocol.value_or(Protocol::simple));

@@ -15,12 +15,6 @@
 
 namespace netsim {
 
-// Returns the configuration of a communication by `algorithm`, with protocol, channels and latencies of the
-// section `collectives` and nothing chosen. The algorithm supports the kind of the communication. For a
-// barrier it may support all_reduce instead (plan_kind_of()). It must not stand for several algorithms
-// (candidates.h). Throws InputError for a group that the algorithm cannot serve.
-CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgorithm& algorithm);
-
 // NamedAlgorithm: the algorithm that the workload or the configuration names for a communication, or the
 // kind's default.
 struct NamedAlgorithm {
@@ -34,6 +28,12 @@ NamedAlgorithm named_algorithm(const LibraryRequest& request);
 // Returns where the algorithm is named, in words: "workload: NAME", "choices FILE:LINE", "configured" or
 // "default".
 std::string reason_of(const NamedAlgorithm& named);
+
+// Returns the configuration of a communication by the named algorithm, with protocol, channels and latencies
+// of the section `collectives` and nothing chosen. The algorithm supports the kind of the communication. For
+// a barrier it may support all_reduce instead (plan_kind_of()). It must not stand for several algorithms
+// (candidates.h). Throws InputError, where it is named, for a group that the algorithm cannot serve.
+CollectiveConfig configured(const LibraryRequest& request, const NamedAlgorithm& named);
 
 // ChosenAlgorithm: what a library has decided for a collective.
 struct ChosenAlgorithm {
