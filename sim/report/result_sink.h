@@ -25,7 +25,8 @@ namespace netsim {
 //   MemoryRecord           a change of a rank's memory, only of jobs whose sources know the memory of tasks
 //   RecordedStep           a step of a critical path, when its iteration is done
 //   RecordedPortDelay      the delay of such a step at a port
-//   QueueSample, LinkSample, FlowSample   samples, where OutputParameters::sample asks for them
+//   QueueSample, LinkSample, FlowSample, AggregationSample
+//                                         samples, where OutputParameters::sample asks for them
 //
 // A record and all that it refers to live until add() returns.
 template <class Record>

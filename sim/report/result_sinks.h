@@ -63,7 +63,8 @@ class ResultSinks {
   std::vector<std::unique_ptr<ResultSink>> sinks_;
   std::tuple<Receivers<TaskRecord>, Receivers<RecordedCommunication>, Receivers<FlowRecord>,
              Receivers<MemoryRecord>, Receivers<RecordedStep>, Receivers<RecordedPortDelay>,
-             Receivers<QueueSample>, Receivers<LinkSample>, Receivers<FlowSample>>
+             Receivers<QueueSample>, Receivers<LinkSample>, Receivers<FlowSample>,
+             Receivers<AggregationSample>>
       receivers_;
 };
 

@@ -32,6 +32,7 @@ struct RunView {
   std::vector<std::string> nic_names = {};  // by GPU, named as in links.csv; GPUs beyond the end have none
   const Cluster* cluster = nullptr;         // outlives the view; null: there is none
   bool queue = false;                       // jobs get their GPUs at their arrival or later
+  bool aggregates = false;                  // switches of a fabric add up
   Bytes payload = 0;  // payload bytes of a packet of the first packet fabric; 0: there is none
   // Returns the GPU on which a rank of a job runs at present; empty: unknown.
   std::function<GpuId(JobId, RankId)> gpu_of = {};

@@ -57,6 +57,8 @@ const Parameters<SampleParameters>& sample_parameters() {
           .flag("links", &P::links,
                 "write link_samples.csv: utilisation, pauses, marks and drops of each port")
           .flag("flows", &P::flows, "write flow_samples.csv: rates of each queue pair")
+          .flag("aggregation", &P::aggregation,
+                "write aggregation_samples.csv: what switches add up, and their memory in use")
           .names("ports", &P::ports, kDefaultSampledPorts,
                  "ports to sample: all, switches (those of fabric switches), or a list of names as in "
                  "links.csv");
@@ -65,8 +67,9 @@ const Parameters<SampleParameters>& sample_parameters() {
 
 Sampler::Sampler(const SampleParameters& parameters, PacketNetwork& network, const Graph& graph,
                  ResultSinks* sinks)
-    : parameters_(parameters), network_(network), sinks_(sinks) {
+    : parameters_(parameters), network_(network), graph_(graph), sinks_(sinks) {
   if (parameters_.flows) network_.keep_ended();
+  parameters_.aggregation = parameters_.aggregation && network_.aggregates();
   NETSIM_CHECK(parameters.interval > 0, "a sampler without an interval");
   for (const PortId id : select(graph, read_names(parameters.ports, kDefaultSampledPorts))) {
     ports_.push_back({id, graph.port_name(id), 0, {}});
@@ -80,6 +83,7 @@ void Sampler::look(Time time) {
     if (parameters_.links) look_at_link(port, time);
   }
   if (parameters_.flows) look_at_flows(time);
+  if (parameters_.aggregation) look_at_aggregation(time);
   last_ = time;
 }
 
@@ -126,6 +130,24 @@ void Sampler::look_at_flows(Time time) {
                            view.rate, view.job});
   }
   network_.forget_ended();
+}
+
+void Sampler::look_at_aggregation(Time time) {
+  for (const AggregatingSwitch& now : network_.aggregating_switches()) {
+    SampledSwitch& one = switches_[now.node];
+    const SampledSwitch before = one;
+    one = {now.counters, now.used};
+    AggregationSample sample{.time = time, .switch_name = graph_.node(now.node).name};
+    sample.used = now.used;
+    sample.memory = now.taken;
+    sample.trees = now.trees_now;
+    sample.packets = static_cast<std::int64_t>(now.counters.packets - before.counters.packets);
+    sample.bytes = now.counters.bytes - before.counters.bytes;
+    sample.sums = static_cast<std::int64_t>(now.counters.sums - before.counters.sums);
+    if (before.used == 0 && now.used == 0 && sample.packets == 0) continue;
+    quiet_ = false;
+    if (sinks_ != nullptr) sinks_->add(sample);
+  }
 }
 
 void Sampler::skip_to(Time now) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,13 +56,21 @@ class Sampler {
   void look_at_queue(SampledPort& port, Time time);
   void look_at_link(SampledPort& port, Time time);
   void look_at_flows(Time time);
+  void look_at_aggregation(Time time);
+
+  struct SampledSwitch {
+    AggregationCounters counters;  // at the last sample
+    Bytes used = 0;
+  };
 
   SampleParameters parameters_;
   PacketNetwork& network_;
+  const Graph& graph_;
   ResultSinks* sinks_;
   std::vector<SampledPort> ports_;
   std::vector<SampledPair> pairs_;  // by queue pair
-  Quantiles lengths_;               // of queues that are not empty, bytes
+  std::map<NodeId, SampledSwitch> switches_;
+  Quantiles lengths_;  // of queues that are not empty, bytes
   Time last_ = 0;
   bool quiet_ = false;
 };

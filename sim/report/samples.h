@@ -15,7 +15,7 @@ namespace netsim {
 
 struct SampleParameters {
   Time interval = 0;  // 0: no samples
-  bool queues = true, links = true, flows = true;
+  bool queues = true, links = true, flows = true, aggregation = true;
   ConfigNode ports;  // names; "switches" if missing
 };
 const Parameters<SampleParameters>& sample_parameters();
@@ -41,6 +41,18 @@ struct FlowSample {
   BitRate delivered = 0;  // rate of payload acknowledged in the interval
   BitRate allowed = 0;    // rate allowed by congestion control at `time`
   JobId job = 0;          // the job that it belongs to
+};
+
+struct AggregationSample {
+  Time time = 0;
+  std::string_view switch_name;  // name as in aggregation.csv
+  // Memory at `time`: that of trees with messages in flight, and that of all trees; and the number of these.
+  Bytes used = 0, memory = 0;
+  std::int64_t trees = 0;
+  // Counts of the interval: packets that were added to sums, their bytes, and sums that became complete.
+  std::int64_t packets = 0;
+  Bytes bytes = 0;
+  std::int64_t sums = 0;
 };
 
 }  // namespace netsim

@@ -119,6 +119,7 @@ void Simulation::open_outputs() {
     for (const JobDescription& job : jobs) run.jobs.push_back({job.name, job.source.get()});
     run.nic_names = nic_names(cluster);
     run.cluster = &cluster;
+    run.aggregates = system_.packets() != nullptr && system_.packets()->aggregates();
     run.queue = manager_->has_queue();
     run.payload = first_packet_transport(cluster, system_.transports()).mtu;
     run.gpu_of = [this](JobId job, RankId rank) {

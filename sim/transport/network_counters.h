@@ -39,8 +39,11 @@ struct NetworkCounters {
 struct AggregatingSwitch {
   NodeId node = kNoId;
   AggregationCounters counters;
-  Bytes memory = 0;          // largest memory of all trees together; NVSwitches have no trees
-  std::uint32_t trees = 0;   // largest number of trees at once
+  Bytes memory = 0;         // largest memory of all trees together; NVSwitches have no trees
+  std::uint32_t trees = 0;  // largest number of trees at once
+  // Memory at present: that of all trees, and that of trees with messages in flight; and the number of trees.
+  Bytes taken = 0, used = 0;
+  std::uint32_t trees_now = 0;
   std::uint64_t waited = 0;  // messages that waited because the switch had no memory for their tree
 };
 

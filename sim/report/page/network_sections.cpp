@@ -251,7 +251,8 @@ void write_samples(JsonWriter& json, const PageInput& input) {
   if (input.view.output.sample.interval == 0) return;
   const Curves all[] = {{records.queues, "Queue of", "bytes", "queue"},
                         {records.utilisation, "Utilisation of", "share", "utilisation"},
-                        {records.rates, "Payload acknowledged from", "bps", "rate"}};
+                        {records.rates, "Payload acknowledged from", "bps", "rate"},
+                        {records.aggregation, "Memory in use for sums at", "bytes", "aggregation"}};
   json.object("samples", [&] {
     json.seconds("interval", input.view.output.sample.interval);
     std::string note = fmt::format(

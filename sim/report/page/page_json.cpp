@@ -26,9 +26,9 @@ void write_table(JsonWriter& json, const std::vector<TableColumn>& table) {
 std::string page_json(const PageInput& input) {
   JsonWriter json;
   json.object([&] {
-    for (const auto& write :
-         {write_run, write_jobs, write_breakdowns, write_timelines, write_paths, write_links, write_flows,
-          write_samples, write_collectives, write_scheduling, write_faults, write_memory, write_repeat}) {
+    for (const auto& write : {write_run, write_jobs, write_breakdowns, write_timelines, write_paths,
+                              write_links, write_flows, write_samples, write_aggregation, write_collectives,
+                              write_scheduling, write_faults, write_memory, write_repeat}) {
       write(json, input);
     }
   });

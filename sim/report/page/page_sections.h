@@ -22,6 +22,7 @@ struct PageRecords {
   std::map<JobId, IterationTimeline> timelines;
   bool further_jobs = false;                 // jobs without a timeline, because there were too many
   SampledSeries queues, utilisation, rates;  // bytes, shares of 1, bit/s
+  SampledSeries aggregation;                 // bytes of switches' memory in use
 };
 
 struct PageInput {
@@ -40,6 +41,7 @@ void write_paths(JsonWriter& json, const PageInput& input);
 void write_links(JsonWriter& json, const PageInput& input);
 void write_flows(JsonWriter& json, const PageInput& input);
 void write_samples(JsonWriter& json, const PageInput& input);
+void write_aggregation(JsonWriter& json, const PageInput& input);
 void write_collectives(JsonWriter& json, const PageInput& input);
 void write_scheduling(JsonWriter& json, const PageInput& input);
 void write_faults(JsonWriter& json, const PageInput& input);

@@ -18,7 +18,8 @@ class ReportHtml : public ResultSink,
                    public Receives<TaskRecord>,
                    public Receives<QueueSample>,
                    public Receives<LinkSample>,
-                   public Receives<FlowSample> {
+                   public Receives<FlowSample>,
+                   public Receives<AggregationSample> {
  public:
   std::vector<std::string> files() const override { return {kReportFile}; }
   bool in_every_run() const override { return true; }
@@ -37,6 +38,10 @@ class ReportHtml : public ResultSink,
     records_.utilisation.add(sample.port, sample.time, run_->output.sample.interval, sample.utilisation);
   }
   void add(const FlowSample& sample) override;
+  void add(const AggregationSample& sample) override {
+    records_.aggregation.add(sample.switch_name, sample.time, run_->output.sample.interval,
+                             static_cast<double>(sample.used));
+  }
   void finish(const FinishedRun& run, SinkFiles& files) override;
 
  private:

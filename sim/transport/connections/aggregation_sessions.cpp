@@ -187,6 +187,12 @@ void AggregationSessions::add_to(std::map<NodeId, AggregatingSwitch>& switches) 
     one.memory = use.most;
     one.trees = use.most_trees;
     one.waited = use.waited;
+    one.taken = use.bytes;
+    one.trees_now = use.trees;
+  }
+  for (const Session& session : sessions_) {
+    if (session.on_their_way == 0) continue;
+    for (const AggregationMemory::Share& share : session.memory) switches[share.node].used += share.bytes;
   }
 }
 

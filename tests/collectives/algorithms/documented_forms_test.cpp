@@ -130,7 +130,7 @@ const std::vector<Row>& rows() {
       {"camdoop",
        "reduce, all_reduce",
        "1 + sum of sizes - d; all_reduce twice",
-       "n over 2d links at once, all_reduce 2n",
+       "n over 2d links, all_reduce 2n",
        {{"{kind: camdoop, dimensions: [4, 3]}", Kind::reduce, only<12>,
          [](std::uint32_t) { return 1U + 4 + 3 - 2; }, all},
         {"{kind: camdoop, dimensions: [4, 3, 5]}", Kind::reduce, only<60>,

@@ -134,6 +134,8 @@
     { id: "flows", title: "Flows", has: (d) => d.flows && d.flows.count, build: flows },
     { id: "samples", title: "Samples over time", has: (d) => d.samples && d.samples.series && d.samples.series.length,
       build: (d) => [element("p", {}, `A sample was taken every ${d.samples.interval.text}. ${d.samples.note}`), page.sampleFigures(d.samples, marksOf(d))] },
+    { id: "aggregation", title: "Aggregation in switches", has: (d) => d.aggregation && d.aggregation.rows.length,
+      build: (d) => [list(d.aggregation.text), tableIf(d.aggregation, "Switches that added up")] },
     { id: "collectives", title: "Collectives", has: (d) => d.collectives && d.collectives.rows.length,
       build: (d) => tableIf(d.collectives, "Collectives by kind, ranks and size") },
     { id: "scheduling", title: "Scheduling", has: (d) => d.scheduling && d.scheduling.length, build: scheduling },

@@ -3,7 +3,7 @@
   "use strict";
 
   const FIRST = 4;  // series of a kind that are drawn at once; a button draws the others
-  const TITLES = { queue: "Queue lengths", utilisation: "Utilisation", rate: "Rates" };
+  const TITLES = { queue: "Queue lengths", utilisation: "Utilisation", rate: "Rates", aggregation: "Memory of switches for sums" };
 
   page.largest = (series) => series.points.reduce((most, point) => Math.max(most, point[1]), 0);
 
