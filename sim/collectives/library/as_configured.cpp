@@ -38,7 +38,7 @@ class AsConfigured final : public CollectiveLibrary {
     const NamedAlgorithm named = named_algorithm(request);
     const CollectiveKind kind = plan_kind_of(*named.algorithm, request.communication.kind);
     if (!candidates_of(*named.algorithm, kind).empty()) refuse_choice(kind, named.place);
-    CollectiveConfig config = configured(request, named);
+    CollectiveConfig config = configured(request, *named.algorithm);
     if (request.explain) config.why = reason_of(named);
     return config;
   }

@@ -171,8 +171,7 @@ std::optional<GpuGeneration> generation_in(const CollectivesParameters& paramete
                                    : generation_of(layout.gpu_model, layout.compute_capability);
 }
 
-CollectiveConfig configured(const LibraryRequest& request, const NamedAlgorithm& named) {
-  const CollectiveAlgorithm& algorithm = *named.algorithm;
+CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgorithm& algorithm) {
   const CommunicationRequest& communication = request.communication;
   const CollectivesParameters& parameters = request.context.parameters();
   if (!is_collective(communication.kind)) {
@@ -182,7 +181,7 @@ CollectiveConfig configured(const LibraryRequest& request, const NamedAlgorithm&
   const CommunicatorLayout& layout = layout_in(request);
   ChosenAlgorithm chosen;
   chosen.algorithm = &along_links(algorithm, request);
-  chosen.place = named.place;
+  chosen.place = named_algorithm(request).place;
   chosen.kind = plan_kind_of(algorithm, communication.kind);
   const PlanTraits traits = algorithm.traits();
   chosen.protocol = traits.protocol.value_or(parameters.protocol.value_or(Protocol::simple));

@@ -29,11 +29,11 @@ NamedAlgorithm named_algorithm(const LibraryRequest& request);
 // "default".
 std::string reason_of(const NamedAlgorithm& named);
 
-// Returns the configuration of a communication by the named algorithm, with protocol, channels and latencies
+// Returns the configuration of a communication by `algorithm`, with protocol, channels and latencies
 // of the section `collectives` and nothing chosen. The algorithm supports the kind of the communication. For
 // a barrier it may support all_reduce instead (plan_kind_of()). It must not stand for several algorithms
 // (candidates.h). Throws InputError, where it is named, for a group that the algorithm cannot serve.
-CollectiveConfig configured(const LibraryRequest& request, const NamedAlgorithm& named);
+CollectiveConfig configured(const LibraryRequest& request, const CollectiveAlgorithm& algorithm);
 
 // ChosenAlgorithm: what a library has decided for a collective.
 struct ChosenAlgorithm {
