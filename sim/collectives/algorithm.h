@@ -92,6 +92,13 @@ struct PlanTraits {
   bool channels = false;
   bool tokens = false;
   bool links = false;
+  // Whether switches of a fabric add up (not NVSwitches), and in which format.
+  enum class FabricSums : std::uint8_t {
+    none,
+    of_data,  // that of the data
+    as_int32  // int32, to which hosts convert the data, as SwitchML's do
+  };
+  FabricSums sums = FabricSums::none;
 };
 
 // CollectiveAlgorithm: a component that makes plans. It does not choose itself or its costs: a library does

@@ -41,6 +41,7 @@
 
 #include "sim/core/config.h"
 #include "sim/core/engine.h"
+#include "sim/network/aggregation/number_format.h"
 #include "sim/network/buffer_plan.h"
 #include "sim/network/circuit_switching.h"
 #include "sim/network/counters.h"
@@ -133,6 +134,8 @@ class Fabric {
   const SwitchParameters& switch_parameters(NodeId node) const { return state_.of_switch(node); }
   // Returns whether a node is a switch that adds up.
   bool adds_up(NodeId node) const { return adds_up_[node]; }
+  // Returns the name of the first switch that adds up, but not numbers of this format; empty: all do.
+  std::string lacks_format(NumberFormat format) const;
   // Returns the seed of the routing policy's choices. Each switch combines it with its Graph::node_number().
   std::uint64_t routing_seed() const { return seed_; }
   const RoutingPolicy& routing() const { return *routing_; }

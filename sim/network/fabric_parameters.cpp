@@ -63,6 +63,10 @@ Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& par
             "algorithm sharp needs. All hosts and switches are then one logical process")
       .list("aggregation_switches", &S::aggregation_switches,
             "names of the switches that add up, such as one programmable top-of-rack switch; left out: all")
+      .list("aggregation_formats", &S::aggregation_formats,
+            "number formats that the switches add, such as [int32] of a programmable switch without floating "
+            "point. Collectives of other formats (collectives.format) run by the default algorithm of their "
+            "kind, which hosts add up; left out: all formats")
       .time("aggregation_latency", &S::aggregation_latency, {0, 1 * kSecond},
             "latency of adding up at each switch of a tree, besides `latency`")
       .bytes("aggregation_payload", &S::aggregation_payload, {0, 65536},

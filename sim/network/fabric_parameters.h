@@ -40,6 +40,7 @@ struct SwitchParameters {
   std::int64_t queue_limit = 0;
   bool aggregation = false;
   ConfigNode aggregation_switches;
+  ConfigNode aggregation_formats;
   Time aggregation_latency = 0;
   Bytes aggregation_payload = 0;
   std::int64_t aggregation_outstanding = 0;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 
+#include "sim/network/aggregation/adding_switches.h"
 #include "sim/network/fabric.h"
 #include "sim/network/link_state.h"
 
@@ -53,6 +54,11 @@ std::uint32_t Fabric::pfc_paused(PortId port) const {
   if ((p.flags & fabric::kCredits) != 0) return 0;
   return static_cast<std::uint32_t>(
       std::popcount(p.paused_by_peer & ~unsigned{state_.pauses_of(port).awaiting_peer_state}));
+}
+
+std::string Fabric::lacks_format(NumberFormat format) const {
+  const NodeId node = switch_without_format(state_, adds_up_, format);
+  return node == kNoId ? "" : state_.graph.node(node).name;
 }
 
 std::vector<std::string> Fabric::notes() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -232,6 +233,22 @@ std::vector<std::string> unused_settings(const RunParts& run) {
   return lines;
 }
 
+// Returns a note for each reason for which collectives ran without switches that add up.
+std::vector<std::string> fallbacks(const Results& results) {
+  std::map<std::string, std::uint64_t> counts;
+  for (const CollectiveTimes& row : results.collectives) {
+    if (row.choice.why.starts_with("fell back"))
+      counts[row.choice.algorithm + ": " + row.choice.why] += row.count;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [why, count] : counts) {
+    lines.push_back(fmt::format(
+        "{} collectives were not added up in switches and ran by {}; another collectives.format changes it",
+        count, why));
+  }
+  return lines;
+}
+
 // Returns a note about the jobs that the cluster can never run.
 std::vector<std::string> never_fitting(const Results& results) {
   const auto never = [](const JobResult& job) { return !job.never_fits.empty(); };
@@ -277,6 +294,7 @@ std::vector<std::string> notes(const RunParts& run, const Results& results) {
   append(lines, run.cluster.notes);
   if (run.packets != nullptr) append(lines, run.packets->notes());
   append(lines, unused_settings(run));
+  append(lines, fallbacks(results));
   append(lines, queueing(run, results));
   std::vector<bool> used(run.cluster.gpus.size(), false);
   for (const JobResult& job : results.jobs) {

@@ -10,6 +10,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/units.h"
 #include "sim/network/aggregation/aggregation_pool.h"
+#include "sim/network/aggregation/number_format.h"
 #include "sim/topology/graph.h"
 #include "sim/transport/message.h"
 #include "sim/transport/port_passage.h"
@@ -102,6 +103,8 @@ class Endpoint {
   // Returns whether the switches of a fabric sum, so that asking for aggregation groups with `allreduce`
   // is useful.
   virtual bool aggregates() const { return false; }
+  // Returns the name of a switch that adds up, but not numbers of this format; empty: there is none.
+  virtual std::string lacks_format(NumberFormat /*format*/) const { return ""; }
   // Returns why the network cannot carry messages of the aggregation group, in words; empty if it can.
   virtual std::string objection(const SwitchAggregation& /*aggregation*/) const {
     return "this network has no switches that copy and add up";

@@ -22,6 +22,7 @@ class ForwardingEndpoint : public Endpoint, public KnowsLinkedGpus {
   void set_listener(MessageListener* listener) override { network_->set_listener(listener); }
   MessageHandle send(const SendRequest& request) override { return network_->send(request); }
   bool aggregates() const override { return network_->aggregates(); }
+  std::string lacks_format(NumberFormat format) const override { return network_->lacks_format(format); }
   std::string objection(const SwitchAggregation& aggregation) const override {
     return network_->objection(aggregation);
   }

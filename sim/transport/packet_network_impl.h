@@ -29,6 +29,7 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
 
   void set_listener(MessageListener* listener) override { state_.listener = listener; }
   MessageHandle send(const SendRequest& request) override;
+  std::string lacks_format(NumberFormat format) const override { return fabric_.lacks_format(format); }
   bool aggregates() const override { return netsim::aggregates(cluster_, fabric_); }
   std::string objection(const SwitchAggregation& aggregation) const override {
     return netsim::objection(state_, fabric_, aggregation);

@@ -75,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/direct.yaml", "collectives/gather.yaml"},
                       Case{"collectives/direct.yaml", "collectives/scatter.yaml"},
                       Case{"collectives/halving_doubling.yaml", "collectives/all_reduce.yaml"},
+                      Case{"collectives/fpisa.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/hierarchical.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/msccl.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/multi_ring.yaml", "collectives/all_reduce.yaml"},

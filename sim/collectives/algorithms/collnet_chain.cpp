@@ -107,7 +107,9 @@ class CollnetChain final : public CollectiveAlgorithm, public WithKernels, publi
   explicit CollnetChain(const ChainParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   NcclTraits nccl_traits() const override { return {.family = CostFamily::collnet_chain}; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     const std::uint32_t group =
         group_of(p_.group_size(shape, "collnet_chain", kind), "collnet_chain", kind, shape.ranks);

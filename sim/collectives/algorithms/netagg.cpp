@@ -43,7 +43,9 @@ class NetAgg final : public CollectiveAlgorithm, public WithKernels {
   bool supports(CollectiveKind kind) const override {
     return kind == CollectiveKind::reduce || kind == CollectiveKind::all_reduce;
   }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     const std::uint32_t group = group_of(p_.group_size(shape, "netagg", kind), "netagg", kind, shape.ranks);
     return std::make_unique<DirectAggregationPlan>("netagg", kind, shape.ranks, shape.root, group,

@@ -45,7 +45,9 @@ class NetReduce final : public CollectiveAlgorithm, public WithKernels {
  public:
   explicit NetReduce(const NetReduceParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
     return p_.plan(shape, "netreduce",
                    {.slots = static_cast<std::uint32_t>(p_.window * p_.message),

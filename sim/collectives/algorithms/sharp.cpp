@@ -215,7 +215,9 @@ class Sharp final : public CollectiveAlgorithm, public WithKernels, public WithN
            kind == CollectiveKind::reduce_scatter ||
            (!p_.nvls && (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce));
   }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};
+  }
   NcclTraits nccl_traits() const override {
     return {.family = p_.nvls ? CostFamily::nvls_collnet : CostFamily::collnet_direct};
   }

@@ -77,7 +77,9 @@ class SwitchAgg final : public CollectiveAlgorithm, public WithKernels {
   explicit SwitchAgg(const SwitchAggParameters& p)
       : p_(p), tables_(std::make_shared<KeyTables>(p.places(p.front), p.places(p.back))) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
     return p_.plan(shape, "switchagg",
                    {.slots = static_cast<std::uint32_t>(p_.window),

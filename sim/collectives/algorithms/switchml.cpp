@@ -53,7 +53,9 @@ class SwitchMl final : public CollectiveAlgorithm, public WithKernels {
  public:
   explicit SwitchMl(const SwitchMlParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::as_int32};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
     return p_.plan(shape, "switchml",
                    {.slots = static_cast<std::uint32_t>(p_.slots),

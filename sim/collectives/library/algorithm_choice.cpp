@@ -121,6 +121,7 @@ AlgorithmChoice::AlgorithmChoice(const CollectivesParameters& parameters)
   for (const CollectiveKindInfo& info : kCollectiveKinds) {
     const ConfigNode& node = parameters.*CollectivesParameters::member(info.kind);
     algorithms_[static_cast<std::size_t>(info.kind)] = choose(info, node);
+    defaults_[static_cast<std::size_t>(info.kind)] = choose(info, ConfigNode());
     configured_[static_cast<std::size_t>(info.kind)] = !node.is_null();
   }
 }

@@ -37,6 +37,10 @@ class AlgorithmChoice {
   // Returns the algorithm of a kind; a barrier without one uses that of all_reduce. Throws InputError for a
   // kind that has no default and for which none was chosen.
   const CollectiveAlgorithm& of(CollectiveKind kind) const;
+  // Returns the default algorithm of a kind, which hosts run without switches; null: the kind has none.
+  const CollectiveAlgorithm* default_of(CollectiveKind kind) const {
+    return defaults_[static_cast<std::size_t>(kind)].get();
+  }
   // Returns the first entry of `choices` that matches. Null: none does, and the algorithm of the kind
   // applies. `domains` is the number of domains of the group.
   const AlgorithmRule* rule(CollectiveKind kind, Bytes bytes, std::size_t ranks, std::uint32_t domains) const;
@@ -47,6 +51,7 @@ class AlgorithmChoice {
 
  private:
   std::array<std::unique_ptr<CollectiveAlgorithm>, kCollectiveKindCount> algorithms_;
+  std::array<std::unique_ptr<CollectiveAlgorithm>, kCollectiveKindCount> defaults_;
   std::array<bool, kCollectiveKindCount> configured_{};
   std::vector<AlgorithmRule> rules_;
 };

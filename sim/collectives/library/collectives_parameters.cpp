@@ -101,6 +101,18 @@ void add_protocols(Parameters<C>& p) {
       .list("graph", &C::graph,
             "a file of rings and trees that NCCL found (NCCL_GRAPH_FILE; --write-graph writes one); a group "
             "that has all GPUs of the file in each of its hosts uses them and searches for none")
+      .choice("format", &C::format,
+              {{"any", std::nullopt},
+               {"int8", NumberFormat::int8},
+               {"int32", NumberFormat::int32},
+               {"fp8", NumberFormat::fp8},
+               {"fp16", NumberFormat::fp16},
+               {"bf16", NumberFormat::bf16},
+               {"fp32", NumberFormat::fp32},
+               {"fp64", NumberFormat::fp64}},
+              "number format of what collectives add. Where switches of the fabric would add up and lack it "
+              "(network.switch.aggregation_formats), the default algorithm of the kind runs instead; any: "
+              "one that all switches have")
       .choice("gpu_generation", &C::gpu_generation,
               {{"of_hosts", std::nullopt},
                {"volta", GpuGeneration::volta},

@@ -13,6 +13,7 @@
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
 #include "sim/core/units.h"
+#include "sim/network/aggregation/number_format.h"
 
 namespace netsim {
 
@@ -72,6 +73,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   std::optional<Protocol> protocol = Protocol::simple;
   // nullopt: the generation that the hosts report.
   std::optional<GpuGeneration> gpu_generation;
+  // The number format of what collectives add; nullopt: any format, which all switches add.
+  std::optional<NumberFormat> format;
   // Algorithms by size and group (algorithm_choice.h).
   ConfigNode choices;
   // The library that decides how communications run (collective_library.h); null: `nccl`.

@@ -36,7 +36,9 @@ const Plan& plan_of(const LibraryRequest& request, const ChosenAlgorithm& chosen
 
 }  // namespace
 
-NamedAlgorithm named_algorithm(const LibraryRequest& request) {
+namespace {
+
+NamedAlgorithm asked_algorithm(const LibraryRequest& request) {
   const CommunicationRequest& communication = request.communication;
   if (const OwnAlgorithm* own = communication.algorithm)
     return {own->algorithm.get(), own, nullptr, &own->place};
@@ -50,7 +52,31 @@ NamedAlgorithm named_algorithm(const LibraryRequest& request) {
   return {&algorithms.of(communication.kind), nullptr, nullptr, node.is_null() ? nullptr : &node.place()};
 }
 
+// Returns the algorithm that hosts run where switches that would add up lack the format of the data.
+NamedAlgorithm instead_of_switches(const NamedAlgorithm& named, const LibraryRequest& request) {
+  const std::optional<NumberFormat> data = request.context.parameters().format;
+  const PlanTraits::FabricSums sums = named.algorithm->traits().sums;
+  if (!data || sums == PlanTraits::FabricSums::none) return named;
+  const NumberFormat format = sums == PlanTraits::FabricSums::as_int32 ? NumberFormat::int32 : *data;
+  const std::string lacking = request.context.network().lacks_format(format);
+  const CollectiveAlgorithm* const other =
+      request.context.algorithms().default_of(request.communication.kind);
+  if (lacking.empty() || other == nullptr) return named;
+  NamedAlgorithm instead = named;
+  instead.algorithm = other;
+  instead.fallback = fmt::format("fell back: {} does not add {} (network.switch.aggregation_formats)",
+                                 lacking, to_string(format));
+  return instead;
+}
+
+}  // namespace
+
+NamedAlgorithm named_algorithm(const LibraryRequest& request) {
+  return instead_of_switches(asked_algorithm(request), request);
+}
+
 std::string reason_of(const NamedAlgorithm& named) {
+  if (!named.fallback.empty()) return named.fallback;
   if (named.own != nullptr) return "workload: " + named.own->name;
   if (named.entry != nullptr)
     return fmt::format("choices {}:{}", named.entry->place.file, named.entry->place.line);

@@ -22,11 +22,13 @@ struct NamedAlgorithm {
   const OwnAlgorithm* own = nullptr;     // set where the workload names it
   const AlgorithmRule* entry = nullptr;  // set where an entry of `choices` names it
   const Place* place = nullptr;          // where it is named; null: it is the default
+  // Why it runs in place of the one named, in words; empty: it is the one named.
+  std::string fallback = {};
 };
 // Throws InputError for a kind that has no default and for which none is named.
 NamedAlgorithm named_algorithm(const LibraryRequest& request);
 // Returns where the algorithm is named, in words: "workload: NAME", "choices FILE:LINE", "configured" or
-// "default".
+// "default". A fallback is told first.
 std::string reason_of(const NamedAlgorithm& named);
 
 // Returns the configuration of a communication by `algorithm`, with protocol, channels and latencies

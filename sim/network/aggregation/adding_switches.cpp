@@ -36,6 +36,7 @@ std::vector<bool> adding_switches(const FabricState& state) {
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     if (!is_switch(graph, node)) continue;
     const SwitchParameters& rules = state.of_switch(node);
+    if (!rules.aggregation_formats.is_null()) read_formats(rules.aggregation_formats);
     adds[node] = rules.aggregation;
     if (rules.aggregation_switches.is_null()) continue;
     const auto [entry, is_new] = listed.try_emplace(&rules);
@@ -43,6 +44,13 @@ std::vector<bool> adding_switches(const FabricState& state) {
     adds[node] = rules.aggregation && entry->second.contains(graph.node(node).name);
   }
   return adds;
+}
+
+NodeId switch_without_format(const FabricState& state, const std::vector<bool>& adds, NumberFormat format) {
+  for (NodeId node = 0; node < adds.size(); ++node) {
+    if (adds[node] && !read_formats(state.of_switch(node).aggregation_formats).has(format)) return node;
+  }
+  return kNoId;
 }
 
 }  // namespace netsim
