@@ -5,7 +5,7 @@
                             [--out DIR] [--jobs N] [--binary NETSIM] [--study STUDY.yaml] [--iterations COUNT]
 
 The study (configs/studies/survey_fig5b/study.yaml) has a row for each co-design: none, vertical, horizontal (the flows of job 1 first,
-those of job 2 first, another placement, a shift in time), intra-inter, and vertical with horizontal. Each runs on each network. On
+those of job 2 first, another placement, a shift in time), intra-inter, host-net, pairs of these, and all. Each runs on each network. On
 max_min a flow scheduler sets the rates of all flows; it is left out where the program has no flow schedulers. In the row intra-inter
 a flow splitter divides F1 between the two NICs of its host.
 
@@ -98,6 +98,11 @@ BY_HAND = {
     "horizontal_shift": {"shift": 1},
     "intra_inter": {"split": True},
     "vertical_horizontal": {"f2": 1, "job_2": 1},
+    "host_net": {"aggregate": True},
+    "vertical_host_net": {"f2": 1, "aggregate": True},
+    "intra_host_net": {"split": True, "aggregate": True},
+    "horizontal_host_net": {"job_2": 1, "aggregate": True},
+    "all": {"f2": 1, "job_2": 1, "split": True, "aggregate": True},
 }
 
 

@@ -164,8 +164,8 @@ class Endpoint {
   virtual std::uint32_t path_count(const Message& /*message*/) const { return 1; }
   // Returns the ports of the message's path from its source GPU to its destination. The path is that of the
   // message's path hint, or without a hint the one that routing chooses. It is empty if the network has no
-  // ports, there is no way, or switches choose for each packet. With an all-reduce tree it ends at the tree's
-  // first switch; other aggregation groups have none.
+  // ports, there is no way, or switches choose for each packet. With an all-reduce tree it is all ports of
+  // the tree that data passes, once for each stream of data; other aggregation groups have none.
   virtual std::vector<PortId> path_of(const Message& /*message*/) const { return {}; }
   // Returns how a packet of the message with `payload` bytes, at most transport.mtu, passes each port of
   // path_of(); none for messages of aggregation groups.

@@ -95,7 +95,7 @@ MessageHandle PacketNetworkImpl::send(const SendRequest& request) {
 std::vector<PortId> PacketNetworkImpl::path_of(const Message& message) const {
   if (message.aggregation.is_none()) return connections_.path_of(message);
   if (message.aggregation_use != AggregationUse::allreduce) return {};
-  return way_into_tree(cluster_, fabric_, *state_.aggregations[message.aggregation], message.source);
+  return ports_of_tree(cluster_, fabric_, *state_.aggregations[message.aggregation]);
 }
 
 bool PacketNetworkImpl::set_path(const MessageHandle& message, std::uint32_t path_hint) {

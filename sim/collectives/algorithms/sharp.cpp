@@ -55,6 +55,7 @@ namespace {
 struct SharpParameters : CollnetParameters {
   std::int64_t trees = 0;
   bool nvls = false;
+  bool pass = false;
   SharpParameters() {
     hop_latency = 3'700 * kNanosecond;
     hop_latency_net = 31'000 * kNanosecond;
@@ -68,9 +69,11 @@ Parameters<SharpParameters> sharp_parameters() {
       .integer("trees", &P::trees, {0, 64},
                "aggregation trees for each rank's part; 0: the number of NICs near the ranks of a host, "
                "divided by these ranks")
-      .flag(
-          "nvls", &P::nvls,
-          "the hosts' NVSwitches add up the data for head ranks and copy the data from them (NVLink SHARP)");
+      .flag("nvls", &P::nvls,
+            "the hosts' NVSwitches add up the data for head ranks and copy the data from them (NVLink SHARP)")
+      .flag("pass", &P::pass,
+            "switches of a tree that do not add up forward packets one by one, so one programmable switch is "
+            "enough; SHARP itself needs every switch (not with nvls)");
 }
 
 // NvlsSharp: NVSwitches add and copy in each host. A few thread blocks send the rank's data of each part, its
@@ -207,6 +210,16 @@ class NvlsSharp final : public AggregationPlan {
   bool adds_, copies_;  // whether the switches of a host add, and whether they copy
 };
 
+class SharpPlan final : public DirectAggregationPlan {
+ public:
+  SharpPlan(CollectiveKind kind, const GroupShape& shape, std::uint32_t group, std::uint32_t trees, bool pass)
+      : DirectAggregationPlan("sharp", kind, shape.ranks, shape.root, group, trees), pass_(pass) {}
+  AggregationPool pool() const override { return {.passes = pass_}; }
+
+ private:
+  bool pass_;  // whether switches that do not add up forward packets
+};
+
 class Sharp final : public CollectiveAlgorithm, public WithKernels, public WithNcclTraits {
  public:
   explicit Sharp(const SharpParameters& p) : p_(p) {}
@@ -227,7 +240,7 @@ class Sharp final : public CollectiveAlgorithm, public WithKernels, public WithN
     const auto trees =
         p_.trees != 0 ? static_cast<std::uint32_t>(p_.trees) : std::max(1U, shape.nics / group);
     if (p_.nvls && each > 1) return std::make_unique<NvlsSharp>(kind, shape.ranks, each, trees);
-    return std::make_unique<DirectAggregationPlan>("sharp", kind, shape.ranks, shape.root, each, trees);
+    return std::make_unique<SharpPlan>(kind, shape, each, trees, p_.pass);
   }
   KernelModel kernel_model(const KernelLoad& load) const override {
     // Each head has one chunk in flight at a time.
@@ -243,8 +256,10 @@ const Registration<CollectiveAlgorithm> kSharp{
     "sharp",
     "aggregation trees in the switches of the fabric between hosts add up and copy (InfiniBand's SHARP, NCCL "
     "CollNetDirect)",
-    sharp_parameters(),
-    [](const SharpParameters& p, const ConfigNode&) { return std::make_unique<Sharp>(p); }};
+    sharp_parameters(), [](const SharpParameters& p, const ConfigNode& node) {
+      if (p.nvls && p.pass) node.find("pass")->fail("pass: true does not go with nvls: true");
+      return std::make_unique<Sharp>(p);
+    }};
 
 }  // namespace
 }  // namespace netsim

@@ -21,6 +21,9 @@ struct AggregationPool {
   // Packets of a message, a power of two that is at most `slots`. Members then take sums in order and go back
   // after a gap, and they move their window by whole messages. 0: each slot sends at its own pace.
   std::uint32_t message = 0;
+  // Without slots: whether switches that do not add up may be in the tree. They forward packets one by one,
+  // as they always do with slots.
+  bool passes = false;
   // How switches keep the sums (switch_sums.h); null: as slot_pool.h.
   std::shared_ptr<const SwitchProtocol> protocol = nullptr;
 

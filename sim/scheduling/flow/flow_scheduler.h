@@ -3,6 +3,8 @@
 //
 // A flow is all messages of one communication, or of one part of it, from one GPU to another over the packet
 // fabric. In an in-network all-reduce it is all messages of the communication from one GPU into its trees.
+// decide() sees the flows into one tree as a single flow, that of the first member which has bytes left. A
+// decision about it acts on all of them, because the slowest member sets the pace.
 // Credits and messages within a host are not scheduled.
 //
 // A scheduler decides in two places.
@@ -61,8 +63,8 @@ struct FlowView : FlowTreatment {
   Time deadline = kNever;           // as the workload gives it; kNever: it has none
   Stream stream = Stream::compute;  // stream of its task; to_string() returns the name, as "ep"
   // The ports that its packets pass, from the source on. Where switches choose for each packet, these are the
-  // ports of the fabric that all of them pass. In an all-reduce tree they end at its first switch, which adds
-  // the packets of several flows. Empty in admit().
+  // ports of the fabric that all of them pass. In an all-reduce tree these are all ports that its data
+  // passes, once for each stream of data: one above a switch that adds up. Empty in admit().
   std::span<const PortId> ports;
 
   Bytes attained() const { return bytes - left; }

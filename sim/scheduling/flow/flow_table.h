@@ -39,6 +39,7 @@ struct FlowEntry {
   Time idle_since = kNever;  // when its last message was over; kNever: it has messages
   bool used = false;         // false: the entry is free
   bool listed = false;       // it had bytes left at the last decision about all flows
+  bool follows = false;      // decisions about another flow into the same tree act on it too
 
   bool is_aggregated() const { return !first.aggregation.is_none(); }
 };

@@ -204,7 +204,10 @@ void ScheduledEndpoint::forget_idle(Time now) {
     for (std::uint32_t index = 0; index < table->entries().size(); ++index) {
       const FlowEntry& flow = table->entries()[index];
       if (!table->is_over(flow, now)) continue;
-      if (!flow.view.id.is_none()) places_.erase(flow.view.id);
+      if (!flow.view.id.is_none()) {
+        places_.erase(flow.view.id);
+        leave_tree(flow);
+      }
       table->forget(index);
     }
   }
@@ -225,8 +228,16 @@ void ScheduledEndpoint::number_flows() {
     FlowEntry& flow = tables_[place.set]->entry(place.index);
     flow.view.id = next_id_++;
     places_.emplace(flow.view.id, place);
+    if (flow.is_aggregated()) trees_[tree_of(flow)].push_back(flow.view.id);
     find_ports(flow);
   }
+}
+
+void ScheduledEndpoint::leave_tree(const FlowEntry& flow) {
+  if (!flow.is_aggregated()) return;
+  const auto tree = trees_.find(tree_of(flow));
+  std::erase(tree->second, flow.view.id);
+  if (tree->second.empty()) trees_.erase(tree);
 }
 
 void ScheduledEndpoint::find_ports(FlowEntry& flow) {
@@ -247,7 +258,13 @@ void ScheduledEndpoint::view_flows() {
       if (!flow.used || flow.messages.empty()) continue;
       table->count_left(flow);
       flow.listed = flow.view.left > 0;
-      if (!flow.listed) continue;
+    }
+  }
+  join_trees();
+  for (const auto& table : tables_) {
+    for (std::uint32_t index = 0; index < table->entries().size(); ++index) {
+      FlowEntry& flow = table->entry(index);
+      if (!flow.used || flow.messages.empty() || !flow.listed || flow.follows) continue;
       flow.view.ports = flow.ports;
       views_.push_back(flow.view);
     }
@@ -255,6 +272,23 @@ void ScheduledEndpoint::view_flows() {
   const auto earlier = [](const FlowView& a, const FlowView& b) { return a.id < b.id; };
   if (!std::is_sorted(views_.begin(), views_.end(), earlier))
     std::sort(views_.begin(), views_.end(), earlier);
+}
+
+// Lets the first flow into each tree that has bytes left stand for all of them, with the most bytes left.
+void ScheduledEndpoint::join_trees() {
+  for (const auto& [key, flows] : trees_) {
+    FlowEntry* first = nullptr;
+    for (const FlowId id : flows) {
+      FlowEntry& flow = entry(places_.at(id));
+      flow.follows = first != nullptr;
+      if (flow.messages.empty() || !flow.listed) continue;
+      if (first == nullptr) {
+        first = &flow;
+      } else {
+        first->view.left = std::max(first->view.left, flow.view.left);
+      }
+    }
+  }
 }
 
 // ---- Flows as they were (`sizes` with an age)
@@ -312,10 +346,20 @@ void ScheduledEndpoint::act(const std::vector<FlowDecisions::Decision>& decision
     const auto place = places_.find(decision.flow);
     if (place == places_.end()) {
       ++counts_.late;
-    } else if (act(decision, place->second)) {
+    } else if (act_on_all(decision, place->second)) {
       ++counts_.decisions;
     }
   }
+}
+
+// Makes the decision for the flow, and for all flows into the same tree. Returns whether it changed
+// something.
+bool ScheduledEndpoint::act_on_all(const FlowDecisions::Decision& decision, FlowPlace place) {
+  const FlowEntry& flow = entry(place);
+  if (!flow.is_aggregated()) return act(decision, place);
+  bool changed = false;
+  for (const FlowId member : trees_.at(tree_of(flow))) changed |= act(decision, places_.at(member));
+  return changed;
 }
 
 // Returns whether the decision changed something.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -82,6 +83,13 @@ class ScheduledEndpoint final : public ForwardingEndpoint, private MessageListen
     Message first;
     std::vector<PortId> ports;
   };
+  // TreeKey: an all-reduce tree of a communication. Decisions act on all flows into it alike.
+  struct TreeKey {
+    JobId job;
+    std::uint64_t communication = 0;
+    AggregationId tree;
+    auto operator<=>(const TreeKey&) const = default;
+  };
   class Facts;
 
   void message_delivered(const Delivery& delivery) override { listener_->message_delivered(delivery); }
@@ -97,6 +105,8 @@ class ScheduledEndpoint final : public ForwardingEndpoint, private MessageListen
   void forget_idle(Time now);
   void number_flows();
   void view_flows();
+  void join_trees();
+  void leave_tree(const FlowEntry& flow);
   void note_news(Time now);
   bool take_visible(Time now);
   void keep_flows(Time now, Time time);
@@ -106,7 +116,12 @@ class ScheduledEndpoint final : public ForwardingEndpoint, private MessageListen
   const Message& first_message(const FlowView& flow) const;
   void decide(Time now);
   void act(const std::vector<FlowDecisions::Decision>& decisions);
+  bool act_on_all(const FlowDecisions::Decision& decision, FlowPlace place);
   bool act(const FlowDecisions::Decision& decision, FlowPlace place);
+  FlowEntry& entry(FlowPlace place) { return tables_[place.set]->entry(place.index); }
+  static TreeKey tree_of(const FlowEntry& flow) {
+    return {flow.view.job, flow.view.communication, flow.first.aggregation};
+  }
   void find_ports(FlowEntry& flow);
 
   std::unique_ptr<FlowScheduler> scheduler_;
@@ -118,6 +133,7 @@ class ScheduledEndpoint final : public ForwardingEndpoint, private MessageListen
   SchedulingIntervals* intervals_ = nullptr;             // null: nothing is decided at intervals
   std::vector<std::unique_ptr<FlowTable>> tables_;       // by set
   std::unordered_map<std::uint32_t, FlowPlace> places_;  // by FlowId; looked up only, never iterated
+  std::map<TreeKey, std::vector<FlowId>> trees_;         // the flows into each tree, by rising id
   std::uint32_t next_id_ = 0;
   NameOfCommunication names_;
   std::function<JobFacts(JobId)> job_facts_;  // empty, and traffic_ null: the scheduler does not need them

@@ -63,20 +63,6 @@ std::span<const GpuId> tree_members(const SwitchAggregation& aggregation) {
 
 }  // namespace
 
-std::vector<PortId> way_into_tree(const Cluster& cluster, const Fabric& fabric,
-                                  const SwitchAggregation& aggregation, GpuId source) {
-  const std::span<const GpuId> members = tree_members(aggregation);
-  const auto at = std::find(members.begin(), members.end(), source);
-  if (at == members.end()) return {};
-  const GpuId next = at + 1 == members.end() ? members.front() : *(at + 1);
-  if (next == source || cluster.way(source, next) != HostRouteKind::packets) return {};
-  Cluster::NicEnd end = cluster.nic_ends(source, next, aggregation.number).from;
-  const PortId port = port_into_tree(cluster.graph, end.nic, fabric.down_ports(), aggregation.number);
-  if (port == kNoId) return {};
-  end.ports.push_back(port);
-  return end.ports;
-}
-
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
   MemberTree made;
   made.members = tree_members(aggregation);
@@ -99,7 +85,7 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAgg
   }
   made.tree = aggregation_tree(
       cluster.graph, nics, fabric.down_ports(), [&](NodeId node) { return fabric.adds_up(node); },
-      aggregation.number, aggregation.pool.slots != 0);
+      aggregation.number, aggregation.pool.slots != 0 || aggregation.pool.passes);
   return made;
 }
 
@@ -147,6 +133,43 @@ std::string objection(const TransportState& state, const Fabric& fabric,
 
 namespace {
 
+bool gives(const SwitchAggregation& aggregation, GpuId member) {
+  return contains(aggregation.members, member);
+}
+bool takes(const SwitchAggregation& aggregation, GpuId member) {
+  return aggregation.others.empty() || contains(aggregation.others, member);
+}
+
+// TreeStreams: by switch of a tree, the streams of packets that leave it for its parent, and the copies of
+// the sum that come to it from there. `wanted` counts the copies that bring a member the sum.
+struct TreeStreams {
+  std::vector<std::uint32_t> up, down, wanted;
+};
+
+// A switch that adds up has one stream in each direction, any other one those of its children.
+TreeStreams streams_of(const MemberTree& made, const SwitchAggregation& aggregation) {
+  const AggregationTree& tree = made.tree;
+  const std::vector<std::uint32_t> none(tree.switches.size(), 0);
+  TreeStreams streams{none, none, none};
+  for (std::size_t i = 0; i < made.members.size(); ++i) {
+    streams.up[tree.leaf[i]] += gives(aggregation, made.members[i]) ? 1 : 0;
+    ++streams.down[tree.leaf[i]];
+    streams.wanted[tree.leaf[i]] += takes(aggregation, made.members[i]) ? 1 : 0;
+  }
+  for (std::size_t at = tree.switches.size(); at-- > 1;) {
+    const AggregationTree::Switch& one = tree.switches[at];
+    if (one.reduces) {
+      streams.up[at] = std::min(streams.up[at], 1U);
+      streams.wanted[at] = std::min(streams.wanted[at], 1U);
+      streams.down[at] = 1;
+    }
+    streams.up[one.parent] += streams.up[at];
+    streams.down[one.parent] += streams.down[at];
+    streams.wanted[one.parent] += streams.wanted[at];
+  }
+  return streams;
+}
+
 void count_link(MessageCost& cost, const Graph& graph, PortId port) {
   ++cost.links[static_cast<std::size_t>(graph.port(port).link.kind)];
 }
@@ -156,38 +179,50 @@ void count_link(MessageCost& cost, const Graph& graph, PortId port) {
 // members get a copy, whole or bare.
 MessageCost tree_cost(const TransportState& state, const Fabric& fabric,
                       const SwitchAggregation& aggregation) {
-  const auto [members, ends, tree] = tree_of(state.cluster, fabric, aggregation);
+  const MemberTree made = tree_of(state.cluster, fabric, aggregation);
+  const auto& [members, ends, tree] = made;
   MessageCost cost;
   if (!tree.refused.empty()) return cost;
   const Graph& graph = state.cluster.graph;
   cost.payload = payload_into(tree, fabric, state.transports[state.transport_between(members[0], members[1])],
                               aggregation.pool);
-  // By switch: packets that come up to it, and copies that go down from it.
-  std::vector<std::uint32_t> up(tree.switches.size(), 0), down(tree.switches.size(), 0);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const bool gives =
-        aggregation.members.size() == members.size() || contains(aggregation.members, members[i]);
-    for (int way = gives ? 0 : 1; way < 2; ++way) {
+    for (int way = gives(aggregation, members[i]) ? 0 : 1; way < 2; ++way) {
       for (const PortId port : ends[i].ports) count_link(cost, graph, port);
       count_link(cost, graph, tree.nic_ports[i]);
     }
-    up[tree.leaf[i]] += gives ? 1 : 0;
-    ++down[tree.leaf[i]];
   }
+  const TreeStreams streams = streams_of(made, aggregation);
   for (std::size_t at = tree.switches.size(); at-- > 1;) {
-    const AggregationTree::Switch& one = tree.switches[at];
-    if (one.reduces) {
-      up[at] = std::min(up[at], 1U);
-      down[at] = 1;
-    }
-    for (std::uint32_t i = 0; i < up[at] + down[at]; ++i) count_link(cost, graph, one.up);
-    up[one.parent] += up[at];
-    down[one.parent] += down[at];
+    for (std::uint32_t i = 0; i < streams.up[at] + streams.down[at]; ++i)
+      count_link(cost, graph, tree.switches[at].up);
   }
   return cost;
 }
 
 }  // namespace
+
+std::vector<PortId> ports_of_tree(const Cluster& cluster, const Fabric& fabric,
+                                  const SwitchAggregation& aggregation) {
+  const MemberTree made = tree_of(cluster, fabric, aggregation);
+  const AggregationTree& tree = made.tree;
+  std::vector<PortId> ports;
+  if (!tree.refused.empty()) return ports;
+  for (std::size_t i = 0; i < made.members.size(); ++i) {
+    std::vector<PortId> own = made.ends[i].ports;
+    own.push_back(tree.nic_ports[i]);
+    if (gives(aggregation, made.members[i])) ports.insert(ports.end(), own.begin(), own.end());
+    if (!takes(aggregation, made.members[i])) continue;
+    const std::vector<PortId> back = reversed(own);
+    ports.insert(ports.end(), back.begin(), back.end());
+  }
+  const TreeStreams streams = streams_of(made, aggregation);
+  for (std::size_t at = 1; at < tree.switches.size(); ++at) {
+    ports.insert(ports.end(), streams.up[at], tree.switches[at].up);
+    ports.insert(ports.end(), streams.wanted[at], tree.switches[at].up ^ 1U);
+  }
+  return ports;
+}
 
 MessageCost aggregation_cost(const TransportState& state, const Fabric& fabric,
                              const SwitchAggregation& aggregation, AggregationUse use) {

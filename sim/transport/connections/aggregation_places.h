@@ -23,10 +23,11 @@ struct MemberTree {
   AggregationTree tree;
 };
 
-// Returns the ports from a sending GPU to the first switch of its all-reduce tree. Empty if it has none, or
-// no link to a switch is up.
-std::vector<PortId> way_into_tree(const Cluster& cluster, const Fabric& fabric,
-                                  const SwitchAggregation& aggregation, GpuId source);
+// Returns the ports that data passes in an all-reduce tree: those of all members, and those between switches.
+// A port occurs once for each stream of data, so several times where a switch forwards packets one by one.
+// Empty if there is no tree. Packets of headers alone are left out.
+std::vector<PortId> ports_of_tree(const Cluster& cluster, const Fabric& fabric,
+                                  const SwitchAggregation& aggregation);
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
 // Returns the pool with the transport's values where it has none of its own.
 AggregationPool pool_over(const FabricTransport& transport, AggregationPool pool);
