@@ -7,10 +7,27 @@
 #include <vector>
 
 #include "sim/compute/kernel.h"
+#include "sim/compute/power_law.h"
 #include "sim/core/time_limits.h"
 #include "sim/core/units.h"
 
 namespace netsim {
+
+// KernelWaves: when a kernel finishes parts of its result. Its thread blocks run in waves of equal length;
+// the last wave may have fewer blocks.
+struct KernelWaves {
+  Time begin = 0, end = 0;  // of the first and the last wave, from the kernel's launch
+  std::int64_t waves = 1;
+  std::int64_t blocks = 1, blocks_in_wave = 1;
+  // Returns the time from the launch to the end of the first `count` waves, 1 <= count <= waves.
+  Time end_of(std::int64_t count) const {
+    return begin + static_cast<Time>((Int128{end - begin} * count + waves - 1) / waves);
+  }
+  // Returns the number of blocks that have ended after the first `count` waves.
+  std::int64_t blocks_after(std::int64_t count) const {
+    return count >= waves ? blocks : blocks_in_wave * count;
+  }
+};
 
 class ComputeModel {
  public:
@@ -30,11 +47,19 @@ class ComputeModel {
   // have no duration of their own.
   virtual std::vector<std::string> notes(const std::vector<const Kernel*>& /*kernels*/) const { return {}; }
   // Returns the time of all kernels, at most kTooLong.
-  Time duration(const Work& work) const {
+  virtual Time duration(const Work& work) const {
     Time total = 0;
     for (const Kernel& kernel : work.kernels) total = bounded_sum(total, duration(kernel));
     return total;
   }
+  // Returns when a kernel finishes parts of its result on the multiprocessors that
+  // Kernel::held_multiprocessors leaves. A model that knows no waves has one.
+  virtual KernelWaves waves(const Kernel& kernel) const { return {0, duration(kernel), 1, 1, 1}; }
+  // Returns how power limits the clock, or null if this model's times do not follow from power.
+  virtual const PowerLaw* power_law() const { return nullptr; }
+  // Returns what the kernels need beside communication that holds `held` multiprocessors in addition to those
+  // of Kernel::held_multiprocessors. Only models with a power law know it.
+  virtual std::vector<KernelDemand> demands(const Work& /*work*/, std::int64_t /*held*/) const { return {}; }
 };
 
 }  // namespace netsim

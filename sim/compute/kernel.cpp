@@ -33,4 +33,13 @@ std::int64_t operand_bits(Precision precision) {
   return 0;
 }
 
+double gemm_traffic(const Kernel& gemm) {
+  if (gemm.bytes > 0) return static_cast<double>(gemm.bytes);
+  const auto m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
+             k = static_cast<double>(gemm.k);
+  const double read = (m * k + k * n) * (static_cast<double>(operand_bits(gemm.precision)) / 8);
+  const double result = m * n * static_cast<double>(gemm.element_bytes);
+  return (read + (gemm.accumulates ? 2 * result : result)) * static_cast<double>(gemm.batch);
+}
+
 }  // namespace netsim

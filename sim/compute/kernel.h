@@ -45,6 +45,10 @@ struct Kernel {
   Time duration = 0;
 };
 
+// Returns the bytes that a GEMM moves through the memory: its own `bytes` if given. Otherwise each operand
+// counts once, because caches and tiles reuse it.
+double gemm_traffic(const Kernel& gemm);
+
 // Work: the kernels of a compute task, which run one after the other.
 struct Work {
   std::string name;  // "attention_forward"

@@ -50,7 +50,7 @@ class Roofline final : public ComputeModel {
       case Kernel::Kind::memory:
         return p_.launch + round_up(memory_time(static_cast<double>(kernel.bytes)));
       case Kernel::Kind::gemm:
-        return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(traffic(kernel))) +
+        return p_.launch + round_up(std::max(arithmetic_time(kernel), memory_time(gemm_traffic(kernel))) +
                                     epilogue_time(kernel));
       case Kernel::Kind::attention:
         return p_.launch +
@@ -66,16 +66,6 @@ class Roofline final : public ComputeModel {
     return static_cast<double>(whole) < picoseconds ? whole + 1 : whole;
   }
   double memory_time(double bytes) const { return bytes / bytes_per_ps_; }
-
-  // Returns the bytes that the kernel moves: its own `bytes` if given. Otherwise each operand counts once,
-  // because caches and tiles reuse it.
-  static double traffic(const Kernel& g) {
-    if (g.bytes > 0) return static_cast<double>(g.bytes);
-    const auto m = static_cast<double>(g.m), n = static_cast<double>(g.n), k = static_cast<double>(g.k);
-    const double read = (m * k + k * n) * (static_cast<double>(operand_bits(g.precision)) / 8);
-    const double result = m * n * static_cast<double>(g.element_bytes);
-    return (read + (g.accumulates ? 2 * result : result)) * static_cast<double>(g.batch);
-  }
 
   double epilogue_time(const Kernel& g) const {
     if (!p_.exposed_epilogue) return 0;

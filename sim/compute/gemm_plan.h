@@ -1,0 +1,44 @@
+// GemmPlan: the tiles that cuBLAS multiplies a GEMM in on a GPU with clusters of thread blocks, and the waves
+// that the tiles take.
+//
+// cuBLAS has kernels for many tile shapes (nvjet_hsh_128x192, ..., in its profiles on Hopper) and picks one
+// for the whole GPU. It does not know of kernels that hold multiprocessors (SMs). A plan that fits the waves
+// of the whole GPU therefore takes more waves beside such kernels.
+//
+// A kernel runs in clusters of two blocks, one block on each SM, and both blocks of a cluster run in one GPU
+// processing cluster (GPC; CUDA programming guide, "Thread Block Clusters"). An SM without a partner idles.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/compute/kernel.h"
+
+namespace netsim {
+
+// TensorCores: the hardware that a GEMM is planned for.
+struct TensorCores {
+  std::int64_t multiprocessors = 132;
+  std::int64_t gpcs = 8;             // SMs are spread over them as evenly as pairs of SMs allow
+  double flops_per_cycle = 4096;     // of one SM in the kernel's precision
+  double l2_bytes_per_cycle = 5120;  // that the L2 cache delivers to all SMs
+  double pipeline_cycles = 0;        // fill, drain and epilogue of a 256 x 128 tile
+};
+
+struct GemmPlan {
+  std::int64_t tile_m = 0, tile_n = 0;
+  std::int64_t blocks = 0;  // tiles of the kernel, one thread block each
+  double block_cycles = 0;  // cycles of one tile
+};
+
+// Returns the plan with the fewest cycles on the whole GPU; of equal ones that with the largest tile.
+GemmPlan plan_gemm(const Kernel& gemm, const TensorCores& cores);
+
+// Returns how many clusters of two blocks run at once while `held` SMs are taken. The held ones are spread
+// over the GPCs in turn. Returns 1 if no pair of SMs is left.
+std::int64_t usable_clusters(const TensorCores& cores, std::int64_t held);
+
+// Returns the waves of the plan beside `held` taken SMs. A kernel that is one of `pieces` equal ones shares
+// its waves with the others, so the number may be a fraction.
+double waves_of(const GemmPlan& plan, const TensorCores& cores, std::int64_t held, std::int64_t pieces);
+
+}  // namespace netsim
