@@ -6,7 +6,8 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kCluster = 2;
+constexpr std::int64_t kCluster = 2;     // blocks of a cluster, SMs of a TPC
+constexpr std::int64_t kTpcsAtOnce = 2;  // of a GPC, whose SMs held blocks take in turn
 // One side of a tile is a multiple of the 64 rows that a warp group multiplies, the other of 16 columns (PTX
 // ISA, wgmma). The sums of 256 x 128 results fill the registers of an SM's warps.
 constexpr std::array<std::int64_t, 4> kHeights{64, 128, 192, 256};
@@ -34,13 +35,15 @@ GemmPlan plan_with(std::int64_t m, std::int64_t n, const Kernel& gemm, const Ten
 }  // namespace
 
 std::int64_t usable_clusters(const TensorCores& cores, std::int64_t held) {
-  const std::int64_t pairs = cores.multiprocessors / kCluster;
+  const std::int64_t tpcs = cores.multiprocessors / kCluster;
   std::int64_t clusters = 0;
   for (std::int64_t gpc = 0; gpc < cores.gpcs; ++gpc) {
     const auto share = [&](std::int64_t whole) {
       return whole / cores.gpcs + (gpc < whole % cores.gpcs ? 1 : 0);
     };
-    clusters += std::max<std::int64_t>(0, share(pairs) * kCluster - share(held)) / kCluster;
+    const std::int64_t mine = share(held), opened = kCluster * kTpcsAtOnce;
+    const std::int64_t broken = mine / opened * kTpcsAtOnce + std::min(mine % opened, kTpcsAtOnce);
+    clusters += std::max<std::int64_t>(0, share(tpcs) - broken);
   }
   return std::max<std::int64_t>(1, clusters);
 }

@@ -5,8 +5,12 @@
 // for the whole GPU. It does not know of kernels that hold multiprocessors (SMs). A plan that fits the waves
 // of the whole GPU therefore takes more waves beside such kernels.
 //
-// A kernel runs in clusters of two blocks, one block on each SM, and both blocks of a cluster run in one GPU
-// processing cluster (GPC; CUDA programming guide, "Thread Block Clusters"). An SM without a partner idles.
+// A kernel runs in clusters of two blocks. A cluster runs on the two SMs of a texture processing cluster
+// (TPC) that are both free. Held blocks are spread over the GPU processing clusters (GPCs) in turn. In a GPC
+// they take an SM of one TPC, then of another, and then the second SMs of both.
+//
+// NVIDIA publishes no order of placement. This one is inferred from kernels beside 16 to 24 held SMs, which
+// take equally long (docs/concepts/compute.md).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +22,7 @@ namespace netsim {
 // TensorCores: the hardware that a GEMM is planned for.
 struct TensorCores {
   std::int64_t multiprocessors = 132;
-  std::int64_t gpcs = 8;             // SMs are spread over them as evenly as pairs of SMs allow
+  std::int64_t gpcs = 8;             // TPCs of two SMs are spread over them evenly
   double flops_per_cycle = 4096;     // of one SM in the kernel's precision
   double l2_bytes_per_cycle = 5120;  // that the L2 cache delivers to all SMs
   double pipeline_cycles = 0;        // fill, drain and epilogue of a 256 x 128 tile
@@ -33,8 +37,8 @@ struct GemmPlan {
 // Returns the plan with the fewest cycles on the whole GPU; of equal ones that with the largest tile.
 GemmPlan plan_gemm(const Kernel& gemm, const TensorCores& cores);
 
-// Returns how many clusters of two blocks run at once while `held` SMs are taken. The held ones are spread
-// over the GPCs in turn. Returns 1 if no pair of SMs is left.
+// Returns how many clusters of two blocks run at once while `held` SMs are taken. Returns 1 if no pair of SMs
+// is left.
 std::int64_t usable_clusters(const TensorCores& cores, std::int64_t held);
 
 // Returns the waves of the plan beside `held` taken SMs. A kernel that is one of `pieces` equal ones shares

@@ -44,6 +44,8 @@ struct ClockedGpu {
   std::int64_t attention_fill = 352, attention_backward_fill = 576;
   BitRate hbm_bandwidth = 3350 * 8 * kGbps;
   double hbm_efficiency = 0.9;  // measured copies
+  // Read and written by a block that copies memory as a channel of NCCL does: layers_beside.csv.
+  BitRate held_bandwidth = 30 * 8 * kGbps;
   Bytes memory = 80 * kGibibyte;
   Time launch = 2 * kMicrosecond;
   double power_limit = 700, static_power = 70, active_power = 234;
@@ -78,6 +80,8 @@ Parameters<P> clocked_gpu_parameters() {
       .rate("hbm_bandwidth", &P::hbm_bandwidth, {1 * kGbps, 1'000'000 * kGbps},
             "memory bandwidth (data sheet)")
       .real("hbm_efficiency", &P::hbm_efficiency, {0.01, 1}, "share of hbm_bandwidth that kernels reach")
+      .rate("held_bandwidth", &P::held_bandwidth, {0, 1'000 * 8 * kGbps},
+            "memory bandwidth that each multiprocessor held by communication takes; 0: held ones only wait")
       .bytes("memory", &P::memory, {0, 100'000 * kGibibyte},
              "memory that tensors may use; 0: no limit is known")
       .time("launch", &P::launch, {0, 1 * kSecond}, "time from the end of a kernel to the start of the next")
@@ -165,22 +169,25 @@ class PowerModel final : public ComputeModel {
   }
 
   KernelDemand demand(const Kernel& kernel, std::int64_t held) const {
+    const std::int64_t all_held = taken(kernel, held);
     switch (kernel.kind) {
       case Kernel::Kind::fixed:
         return {.fixed_time = static_cast<double>(kernel.duration)};
       case Kernel::Kind::memory:
-        return with_bytes({}, static_cast<double>(kernel.bytes));
+        return with_bytes({}, static_cast<double>(kernel.bytes), all_held);
       case Kernel::Kind::gemm:
-        return with_bytes(gemm_demand(kernel, held), gemm_traffic(kernel));
+        return with_bytes(gemm_demand(kernel, all_held), gemm_traffic(kernel), all_held);
       case Kernel::Kind::attention:
-        return with_bytes(attention_demand(kernel, held), static_cast<double>(kernel.bytes));
+        return with_bytes(attention_demand(kernel, all_held), static_cast<double>(kernel.bytes), all_held);
     }
     return {};
   }
-  KernelDemand with_bytes(KernelDemand demand, double bytes) const {
+  // Adds the launch and the bytes of a kernel. Communication leaves at least half of the bandwidth.
+  KernelDemand with_bytes(KernelDemand demand, double bytes, std::int64_t held) const {
     const double bytes_per_ps = static_cast<double>(p_.hbm_bandwidth) / 8e12 * p_.hbm_efficiency;
+    const double moved = static_cast<double>(p_.held_bandwidth) / 8e12 * static_cast<double>(held);
     demand.fixed_time = static_cast<double>(p_.launch);
-    demand.memory_time = bytes / bytes_per_ps;
+    demand.memory_time = bytes / std::max(bytes_per_ps - moved, bytes_per_ps / 2);
     demand.memory_energy = bytes * p_.byte_energy * kPicojoule;
     return demand;
   }
@@ -198,7 +205,7 @@ class PowerModel final : public ComputeModel {
   KernelDemand gemm_demand(const Kernel& gemm, std::int64_t held) const {
     const TensorCores cores = cores_for(gemm.precision);
     const GemmPlan plan = plan_gemm(gemm, cores);
-    return {.cycles = waves_of(plan, cores, taken(gemm, held), gemm.pieces) * plan.block_cycles,
+    return {.cycles = waves_of(plan, cores, held, gemm.pieces) * plan.block_cycles,
             .core_energy = energy_of(gemm, p_.operation_energy)};
   }
   KernelDemand attention_demand(const Kernel& attention, std::int64_t held) const {
@@ -208,7 +215,7 @@ class PowerModel final : public ComputeModel {
       rates.efficiency = p_.attention_backward_efficiency;
       rates.fill_keys = static_cast<double>(p_.attention_backward_fill);
     }
-    return {.cycles = attention_cycles(attention, rates, p_.multiprocessors - taken(attention, held)),
+    return {.cycles = attention_cycles(attention, rates, p_.multiprocessors - held),
             .core_energy = energy_of(attention, p_.attention_energy)};
   }
 

@@ -74,13 +74,15 @@ TEST(PowerLaw, FindsTheHighestClockWithinTheLimit) {
 
 // ---- Tiles, waves, clusters
 
-TEST(GemmPlan, ClustersOfTwoRunWithinAGpc) {
+TEST(GemmPlan, ClustersOfTwoNeedBothMultiprocessorsOfATpc) {
   const TensorCores cores;
   EXPECT_EQ(usable_clusters(cores, 0), 66);
   EXPECT_EQ(usable_clusters(cores, 1), 65);
   EXPECT_EQ(usable_clusters(cores, 4), 62) << "four GPCs have an SM without a partner";
-  EXPECT_EQ(usable_clusters(cores, 8), 58) << "all eight have one";
-  EXPECT_EQ(usable_clusters(cores, 16), 58);
+  EXPECT_EQ(usable_clusters(cores, 16), 50) << "two in each GPC";
+  EXPECT_EQ(usable_clusters(cores, 24), 50) << "the third takes a partner's place";
+  EXPECT_EQ(usable_clusters(cores, 32), 50);
+  EXPECT_EQ(usable_clusters(cores, 33), 49);
   EXPECT_EQ(usable_clusters(cores, 64), 34);
   EXPECT_EQ(usable_clusters(cores, 131), 1);
 }
@@ -153,11 +155,24 @@ TEST(AttentionSchedule, UnequalBlocksLeaveATail) {
 // ---- The model
 
 TEST(PowerModel, MemoryBoundKernelsRunAtTheFullClockBesideHeldMultiprocessors) {
-  const auto h100 = model("{kind: h100_sxm_power, launch: 0, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5}");
+  const auto h100 = model(
+      "{kind: h100_sxm_power, launch: 0, held_bandwidth: 0, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5}");
   EXPECT_EQ(h100->duration(of_bytes(500'000'000)), kMillisecond);
   const Work work{"copy", {of_bytes(500'000'000)}};
   EXPECT_EQ(h100->power_law()->clock(h100->demands(work, 0), 0), 1980);
   EXPECT_EQ(PowerLaw::time(h100->demands(work, 64), 1980), PowerLaw::time(h100->demands(work, 0), 1980));
+}
+
+TEST(PowerModel, CopyingChannelsTakeMemoryBandwidth) {
+  const auto h100 = model(
+      "{kind: h100_sxm_power, launch: 0, held_bandwidth: 25 GB/s, hbm_bandwidth: 1000 GB/s, hbm_efficiency: "
+      "1}");
+  Kernel copy = of_bytes(1'000'000'000);
+  EXPECT_EQ(h100->duration(copy), kMillisecond);
+  copy.held_multiprocessors = 8;
+  EXPECT_EQ(h100->duration(copy), kMillisecond * 5 / 4);
+  copy.held_multiprocessors = 100;
+  EXPECT_EQ(h100->duration(copy), 2 * kMillisecond) << "half of the bandwidth is left";
 }
 
 TEST(PowerModel, HalfTheBitsTakeHalfTheEnergy) {
@@ -249,7 +264,7 @@ TEST(SustainedKernels, AttentionIsNearWhatWasMeasured) {
 
 TEST(SustainedKernels, KernelsBesideHeldMultiprocessorsAreNearWhatWasMeasured) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
-  const auto h100 = model("h100_sxm_power");
+  const auto h100 = model("{kind: h100_sxm_power, held_bandwidth: 0}");  // they wait
   Errors gemms, others;
   for (const KernelRow& row : test::kernel_rows("sustained.csv")) {
     if (row.text("section") != "held") continue;
@@ -268,7 +283,7 @@ TEST(SustainedKernels, KernelsBesideHeldMultiprocessorsAreNearWhatWasMeasured) {
               100 * others.worst());
   EXPECT_LT(gemms.mean(), 0.06);
   EXPECT_LT(gemms.worst(), 0.15);
-  EXPECT_LT(others.worst(), 0.05);
+  EXPECT_LT(others.worst(), 0.06);
 }
 
 }  // namespace

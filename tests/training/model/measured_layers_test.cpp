@@ -41,8 +41,8 @@ Work layer(const std::string& name, std::int64_t tensor, bool backward) {
   return work;
 }
 
-std::unique_ptr<ComputeModel> h100() {
-  return Registry<ComputeModel>::instance().create(parse_config("h100_sxm_power", "compute.yaml"), "");
+std::unique_ptr<ComputeModel> h100(const char* yaml = "h100_sxm_power") {
+  return Registry<ComputeModel>::instance().create(parse_config(yaml, "compute.yaml"), "");
 }
 
 TEST(MeasuredLayers, TakeTheirTime) {
@@ -57,10 +57,6 @@ TEST(MeasuredLayers, TakeTheirTime) {
     std::printf("%-10s %-26.26s %9.1f us, measured %9.1f, %+.1f %%\n", row.text("name").c_str(),
                 row.text("extra").c_str(), time, row.number("time_us"),
                 100 * errors.add(time, row.number("time_us")));
-    if (std::getenv("NETSIM_PRINT") != nullptr)
-      for (const Kernel& k : work.kernels)
-        std::printf("    %s %ld %ld %ld %ld: %ld: %.1f\n", k.name.c_str(), k.m, k.n, k.k, k.batch, k.bytes,
-                    static_cast<double>(model->duration(k)) / kMicrosecond);
   }
   EXPECT_EQ(errors.rows(), 4U);
   EXPECT_LT(errors.worst(), 0.05);
@@ -68,15 +64,15 @@ TEST(MeasuredLayers, TakeTheirTime) {
 
 TEST(MeasuredLayers, AreSlowerBesideHeldMultiprocessors) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
-  const auto model = h100();
-  const PowerLaw& law = *model->power_law();
+  const auto copying = h100(), waiting = h100("{kind: h100_sxm_power, held_bandwidth: 0}");
   Errors errors;
   for (const KernelRow& row : test::kernel_rows("layers_beside.csv")) {
     if (row.size("held") == 0) continue;
     const Work work = layer(row.text("name"), row.size("tp"), true);
+    const ComputeModel& model = row.text("beside") == "memory" ? *copying : *waiting;
     const auto time = [&](std::int64_t held) {
-      const std::vector<KernelDemand> demands = model->demands(work, held);
-      return PowerLaw::time(demands, law.clock(demands, 0));
+      const std::vector<KernelDemand> demands = model.demands(work, held);
+      return PowerLaw::time(demands, model.power_law()->clock(demands, 0));
     };
     const double ratio = time(row.size("held")) / time(0);
     std::printf("%-10s beside %2ld, %-6s: %.3f, measured %.3f, %+.1f %%\n", row.text("name").c_str(),
