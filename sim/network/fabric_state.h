@@ -13,6 +13,7 @@
 
 #include "sim/core/random.h"
 #include "sim/core/reserved_array.h"
+#include "sim/network/aggregation/switch_aggregations.h"
 #include "sim/network/class_arbiter.h"
 #include "sim/network/fabric_parameters.h"
 #include "sim/network/policies.h"
@@ -243,6 +244,7 @@ struct FabricState {
   std::vector<std::uint32_t> turns;                    // by node: counter that takes equal next hops in turn
   std::vector<RandomStream> choices;                   // by node: random choices among next hops
   std::vector<std::unique_ptr<SwitchRouter>> routers;  // by node, for RoutingPlan::Choice::own
+  SwitchAggregations aggregations;
 };
 
 }  // namespace netsim

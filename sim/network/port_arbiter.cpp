@@ -19,6 +19,7 @@ PortArbiter::PortArbiter(EventLoop& loop, FabricState& state, BackPressure& back
       ports_base_(ports_),
       data_queues_base_(queues_ + port_count_ * kDataPriority),
       forwarding_(state),
+      aggregations_(state.aggregations),
       buffers_(state),
       links_(state),
       back_pressure_(back_pressure),

@@ -179,7 +179,7 @@ class PortArbiter {
   const void* data_queues_base_;  // queues of class 0
   PacketArena packets_;
   PacketForwarding forwarding_;
-  SwitchAggregations aggregations_;
+  SwitchAggregations& aggregations_;
   SwitchBuffers buffers_;
   LinkState links_;
   BackPressure& back_pressure_;

@@ -34,20 +34,24 @@ std::uint32_t cores(std::uint32_t threads) {
   return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// Returns whether the switches of a packet fabric do in-network aggregation.
-bool aggregates(const ConfigNode& root, const Cluster& cluster) {
-  const std::vector<std::string> names = cluster.packet_fabric_names();
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return configured_in(root, name, "network", "switch.aggregation") == "true";
-  });
+// Returns whether switches have limited memory for in-network aggregation, in any fabric or tier below this
+// node of the section `network`.
+bool limits_aggregation(const ConfigNode& node) {
+  const auto limits = [](const auto& entry) {
+    const auto& [key, value] = entry;
+    if (key != "aggregation_memory" && key != "aggregation_groups") return limits_aggregation(value);
+    return value.is_scalar() && value.text() != "0";
+  };
+  return std::any_of(node.entries().begin(), node.entries().end(), limits) ||
+         std::any_of(node.items().begin(), node.items().end(), limits_aggregation);
 }
 
 // Divides the cluster into sets. There is one set for the ideal network, which has no links and so no
-// lookahead. There is one set with in-network aggregation too, because a tree's operation ends at all its
-// hosts at once.
+// lookahead. There is one set with limits on the memory of switches that add up too, because a tree takes
+// memory of all its switches at once.
 Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
   const EngineParameters engine = engine_parameters().parse(section_of(root, "engine"));
-  if (network_kind(root) == "ideal" || aggregates(root, cluster)) return {};
+  if (network_kind(root) == "ideal" || limits_aggregation(section_of(root, "network"))) return {};
   return partition(cluster.graph, threads, static_cast<std::uint32_t>(engine.sets));
 }
 

@@ -55,6 +55,7 @@ PacketNetworkImpl::PacketNetworkImpl(Engine& engine, const Cluster& cluster, con
     if (transport.needs.telemetry) fabric_.enable_telemetry();
     if (transport.needs.timestamps) fabric_.enable_timestamps();
   }
+  if (engine.sets() > 1 && netsim::aggregates(cluster_, fabric_)) connections_.trees().open_ledger(engine);
   for (std::uint32_t set = 0; set < engine.sets(); ++set) {
     shards_.push_back(
         std::make_unique<TransportShard>(engine.set(set), fabric_.shard(set), state_, connections_, fabric_));
@@ -160,10 +161,9 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
                                 held != 0 ? fmt::format(", {} messages held back", held) : "",
                                 s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
-  for (const auto& shard : shards_) {
-    if (const std::size_t count = shard->aggregations().waiting(); count > 0 && lines.size() < limit)
-      lines.push_back(fmt::format("{} messages wait for memory of switches that add up", count));
-  }
+  if (const std::size_t count = shards_.front()->aggregations().waiting();
+      count > 0 && lines.size() < limit)
+    lines.push_back(fmt::format("{} messages wait for memory of switches that add up", count));
   if (deadlocked()) return lines;
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
   return lines;
@@ -227,7 +227,7 @@ std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
 
 std::vector<AggregatingSwitch> PacketNetworkImpl::aggregating_switches() const {
   std::map<NodeId, AggregatingSwitch> by_node;
-  for (const auto& shard : shards_) shard->aggregations().add_to(by_node);
+  shards_.front()->aggregations().add_to(by_node);
   std::vector<AggregatingSwitch> switches;
   switches.reserve(by_node.size());
   for (auto& [node, one] : by_node) {
@@ -241,9 +241,7 @@ std::vector<AggregatingSwitch> PacketNetworkImpl::aggregating_switches() const {
 std::vector<std::string> PacketNetworkImpl::notes() const {
   std::vector<std::string> notes = fabric_.notes();
   notes.insert(notes.end(), idle_keys_.begin(), idle_keys_.end());
-  for (const auto& shard : shards_) {
-    for (std::string& note : shard->aggregations().notes()) notes.push_back(std::move(note));
-  }
+  for (std::string& note : shards_.front()->aggregations().notes()) notes.push_back(std::move(note));
   if (connections_.ignored_priorities()) {
     notes.push_back(
         "priorities of messages with queue pairs of their own had no effect: NICs serve all queue pairs in "

@@ -7,11 +7,11 @@
 namespace netsim {
 
 std::uint32_t SwitchAggregations::add(At at) {
-  const auto number = static_cast<std::uint32_t>(aggregations_.size());
-  const auto first = static_cast<std::uint32_t>(entries_.size());
-  for (std::uint32_t member = 0; member < std::max(at.members, 1U); ++member)
-    entries_.push_back({number, member});
-  AggregationGroup aggregation;
+  const auto number = static_cast<std::uint32_t>(aggregations_.grow(1));
+  const std::uint32_t members = std::max(at.members, 1U);
+  const auto first = static_cast<std::uint32_t>(entries_.grow(members));
+  for (std::uint32_t member = 0; member < members; ++member) entries_[first + member] = {number, member};
+  AggregationGroup& aggregation = aggregations_[number];
   aggregation.packets.assign(at.members, 0);
   if (at.slots > 0) {
     if (at.protocol != nullptr) {
@@ -23,7 +23,6 @@ std::uint32_t SwitchAggregations::add(At at) {
     aggregation.arrivals.assign(std::bit_ceil(at.open), 0);
   }
   aggregation.at = std::move(at);
-  aggregations_.push_back(std::move(aggregation));
   return first;
 }
 
@@ -50,8 +49,8 @@ std::uint32_t SwitchAggregations::adder_of(NodeId node, BitRate rate) {
   if (adder_of_node_.size() <= node) adder_of_node_.resize(node + 1, kNoIndex);
   std::uint32_t& index = adder_of_node_[node];
   if (index == kNoIndex) {
-    index = static_cast<std::uint32_t>(adders_.size());
-    adders_.push_back({.node = node, .rate = rate, .free_at = 0, .counters = {}});
+    index = static_cast<std::uint32_t>(adders_.grow(1));
+    adders_[index] = {.node = node, .rate = rate, .free_at = 0, .counters = {}};
   }
   return index;
 }

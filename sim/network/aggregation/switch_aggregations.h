@@ -1,6 +1,9 @@
-// SwitchAggregations: packets that switches copy (multicast) or sum (reduction), for one logical process. An
-// aggregation group is one such group of ports at a switch. The switch and all links of its aggregation
-// groups belong to the same logical process.
+// SwitchAggregations: packets that switches copy (multicast) or sum (reduction). An aggregation group is one
+// such group of ports at a switch.
+//
+// All logical processes share the lists of groups, members and adders. Whoever creates a session adds its
+// groups, one thread at a time. Afterwards only the logical process of the switch touches a group and the
+// adder. Their addresses stay valid while the lists grow.
 //
 // Each member of a reduction sends equally many packets, with equal sizes and in order. The n-th packet of
 // each member is added to the n-th of all others. The last of them to arrive goes on by its own path as their
@@ -24,11 +27,14 @@
 // sum upward instead.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/core/index.h"
+#include "sim/core/reserved_array.h"
 #include "sim/core/units.h"
 #include "sim/network/aggregation/aggregation_counters.h"
 #include "sim/network/aggregation/slot_pool.h"
@@ -75,6 +81,8 @@ class SwitchAggregations {
     std::uint32_t aggregation = 0, member = 0;
   };
 
+  // add() and adder_of() must be called by one thread at a time; the caller holds a lock.
+
   // Adds an aggregation group. Returns the index of the entry of its member 0, which those of the others
   // follow. A group without members has one entry.
   std::uint32_t add(At at);
@@ -90,7 +98,7 @@ class SwitchAggregations {
   // Occupies an adder with a packet of so many bytes that arrives now. Returns the time until it is added.
   Time occupy(std::uint32_t adder, Bytes bytes, Time now);
   // By index, in order of first use.
-  const std::vector<Adder>& adders() const { return adders_; }
+  std::span<const Adder> adders() const { return {adders_.data(), adders_.size()}; }
 
  private:
   struct AggregationGroup {
@@ -104,9 +112,12 @@ class SwitchAggregations {
   static bool completes(AggregationGroup& aggregation, std::uint32_t member);
   static void make_room(AggregationGroup& aggregation);
 
-  std::vector<AggregationGroup> aggregations_;
-  std::vector<Entry> entries_;
-  std::vector<Adder> adders_;
+  static constexpr std::size_t kMaxGroups = std::size_t{1} << 22, kMaxEntries = std::size_t{1} << 26;
+  static constexpr std::size_t kMaxAdders = std::size_t{1} << 22;
+
+  ReservedArray<AggregationGroup> aggregations_{kMaxGroups};
+  ReservedArray<Entry> entries_{kMaxEntries};
+  ReservedArray<Adder> adders_{kMaxAdders};
   std::vector<std::uint32_t> adder_of_node_;  // kNoIndex: it has none
 };
 

@@ -56,12 +56,19 @@ std::string name_of(const Cluster& cluster, GpuId gpu) {
   return cluster.graph.node(cluster.gpus[gpu].node).name;
 }
 
-// Returns the GPUs of an all-reduce tree.
+}  // namespace
+
+std::vector<PortId> MemberTree::links() const {
+  std::vector<PortId> ports = tree.nic_ports;
+  for (const AggregationTree::Switch& one : tree.switches) {
+    if (one.up != kNoId) ports.push_back(one.up);
+  }
+  return ports;
+}
+
 std::span<const GpuId> tree_members(const SwitchAggregation& aggregation) {
   return aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
 }
-
-}  // namespace
 
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
   MemberTree made;

@@ -21,6 +21,8 @@ struct MemberTree {
   std::span<const GpuId> members;
   std::vector<Cluster::NicEnd> ends;  // by member
   AggregationTree tree;
+  // Returns the ports on the ways up from the members' NICs to the root, each once.
+  std::vector<PortId> links() const;
 };
 
 // Returns the ports that data passes in an all-reduce tree: those of all members, and those between switches.
@@ -31,6 +33,8 @@ std::vector<PortId> ports_of_tree(const Cluster& cluster, const Fabric& fabric,
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation);
 // Returns the pool with the transport's values where it has none of its own.
 AggregationPool pool_over(const FabricTransport& transport, AggregationPool pool);
+// Returns the GPUs of an all-reduce tree.
+std::span<const GpuId> tree_members(const SwitchAggregation& aggregation);
 // Returns the payload bytes of a packet into an all-reduce tree with or without a pool of slots.
 Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const FabricTransport& transport,
                    const AggregationPool& pool);

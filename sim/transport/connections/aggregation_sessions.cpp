@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -16,105 +17,67 @@ namespace netsim {
 
 // ---- Sessions
 
-std::size_t AggregationSessions::KeyHash::operator()(const Key& key) const {
-  std::uint64_t hash = hash_combine(key.aggregation, key.communication);
-  hash = hash_combine(hash, key.tag);
-  return static_cast<std::size_t>(hash_combine(hash, static_cast<std::uint64_t>(key.job) << 16 |
-                                                         static_cast<std::uint64_t>(key.traffic_class) << 8 |
-                                                         static_cast<std::uint64_t>(key.use)));
-}
-
-// Returns the session of the messages with this key; kNone if switches lack the memory for one now.
-std::uint32_t AggregationSessions::session_of(const Key& key) {
-  if (const auto known = session_of_.find(key); known != session_of_.end()) {
-    if (is_whole(sessions_[known->second])) return known->second;
-    session_of_.erase(known);
+// Creates a session and makes it serve the key. Returns kNone if switches lack the memory for its tree.
+std::uint32_t AggregationSessions::new_session(AggregationDirectory& directory, const Key& key) {
+  const SwitchAggregation& aggregation = group(key);
+  const bool tree = key.use == AggregationUse::allreduce;
+  std::uint32_t session = std::exchange(directory.spare, kNone);
+  if (session == kNone) {
+    session = directory.table.add(
+        tree ? static_cast<std::uint32_t>(tree_members(aggregation).size()) : std::uint32_t{0});
+    directory.sessions.make(session, 1);
   }
-  const Key of_aggregation{key.aggregation, key.use, key.traffic_class, key.job, 0, 0};
-  std::vector<std::uint32_t>& same = sessions_of_aggregation_[of_aggregation];
-  std::erase_if(same, [&](std::uint32_t session) { return !is_whole(sessions_[session]); });
-  const auto idle = std::find_if(same.begin(), same.end(),
-                                 [&](std::uint32_t session) { return sessions_[session].on_their_way == 0; });
-  if (idle == same.end()) {
-    const std::uint32_t number =
-        key.use == AggregationUse::allreduce ? 0 : sessions_of_head_[group(key).head]++;
-    const std::uint32_t made = new_session(key, number);
-    if (made == kNone) return kNone;
-    same.push_back(made);
-    return session_of_[key] = made;
-  }
-  session_of_.erase(sessions_[*idle].key);
-  sessions_[*idle].key = key;
-  return session_of_[key] = *idle;
-}
-
-// Creates a session. `number` is its number among the sessions of its head. Returns kNone if switches lack
-// the memory for its tree.
-std::uint32_t AggregationSessions::new_session(const Key& key, std::uint32_t number) {
-  const auto session = static_cast<std::uint32_t>(sessions_.size());
-  sessions_.emplace_back().key = key;
-  if (key.use == AggregationUse::allreduce) {
-    if (connect_tree(session)) return session;
-    sessions_.pop_back();
+  if (tree && !connect_tree(key, session)) {
+    directory.spare = session;
     return kNone;
   }
-  if (key.use == AggregationUse::multicast) {
-    connect_multicast(session, number);
-  } else {
-    connect_reduction(session, number);
+  if (!tree) {
+    const std::uint32_t number = sessions_of_head_[aggregation.head]++;
+    const std::lock_guard lock(trees_.mutex);  // for the lists of groups at switches
+    key.use == AggregationUse::multicast ? connect_multicast(key, session, number)
+                                         : connect_reduction(key, session, number);
   }
+  directory.table.bind_new(session, key);
   return session;
 }
 
-std::uint32_t AggregationSessions::new_pair(std::uint32_t session, std::uint32_t member, std::uint32_t source,
-                                            std::uint32_t destination, std::uint32_t number) {
+std::uint32_t AggregationSessions::new_pair(const Key& key, std::uint32_t session, std::uint32_t member,
+                                            std::uint32_t source, std::uint32_t destination,
+                                            std::uint32_t number) {
   const Cluster& cluster = state_.cluster;
-  const SwitchAggregation& aggregation = group(sessions_[session].key);
+  const SwitchAggregation& aggregation = group(key);
   const PortId up = port_into_aggregation(cluster, source, aggregation),
                down = port_into_aggregation(cluster, destination, aggregation) ^ 1U;
-  Connections::AggregationPair pair{
-      source, destination, sessions_[session].key.job, kBeyondChannels + number, {up, down}};
+  Connections::AggregationPair pair{source, destination, key.job, kBeyondChannels + number, {up, down}};
   pair.combining = cluster.graph.node(cluster.graph.port(up).peer_node).combining;
   pair.combining.efficiency *= aggregation.share;
   const std::uint32_t id = connections_.aggregation_pair(pair);
-  places_[id] = {session, member};
+  state_.records[id].session = session;
+  state_.records[id].member = member;
   return id;
 }
 
-// Returns whether the session can be used. Otherwise a link of its tree is known to be down, or it has given
-// back its memory. A session with messages in flight stays, because other members have sent theirs.
-bool AggregationSessions::is_whole(Session& session) const {
-  if (session.ports.empty() || session.on_their_way > 0) return true;
-  if (session.memory.empty()) return false;
-  if (session.looked_at == state_.route_changes) return true;
-  const std::vector<bool>& down = connections_.fabric().down_ports();
-  const bool whole = std::none_of(session.ports.begin(), session.ports.end(),
-                                  [&](PortId port) { return down[port] || down[port ^ 1U]; });
-  if (whole) session.looked_at = state_.route_changes;
-  return whole;
-}
-
-void AggregationSessions::connect_multicast(std::uint32_t session, std::uint32_t number) {
-  const SwitchAggregation& aggregation = group(sessions_[session].key);
+void AggregationSessions::connect_multicast(const Key& key, std::uint32_t session, std::uint32_t number) {
+  const SwitchAggregation& aggregation = group(key);
   const Cluster& cluster = state_.cluster;
   std::vector<SwitchAggregations::Branch> branches;
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
     const GpuId member = aggregation.members[i];
-    const std::uint32_t out = new_pair(session, i, aggregation.head, member, 2 * number);
-    sessions_[session].out.push_back(out);
+    const std::uint32_t out = new_pair(key, session, i, aggregation.head, member, 2 * number);
+    own_.sessions[session].out.push_back(out);
     branches.push_back({port_into_aggregation(cluster, member, aggregation) ^ 1U, 0});
     branches.back().path = connections_.path_of(out) + 2;
   }
-  const std::uint32_t in = new_pair(session, 0, aggregation.head, aggregation.head, 2 * number + 1);
+  const std::uint32_t in = new_pair(key, session, 0, aggregation.head, aggregation.head, 2 * number + 1);
   const std::uint32_t step = fabric_.aggregations().add({.members = 0, .branches = std::move(branches)});
   connections_.set_aggregation_path(
       in, {port_into_aggregation(cluster, aggregation.head, aggregation), step_of(step)}, in);
-  sessions_[session].in.push_back(in);
-  sessions_[session].copies.assign(aggregation.members.size(), 0);
+  own_.sessions[session].in.push_back(in);
+  own_.sessions[session].copies.assign(aggregation.members.size(), 0);
 }
 
-void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t number) {
-  const SwitchAggregation& aggregation = group(sessions_[session].key);
+void AggregationSessions::connect_reduction(const Key& key, std::uint32_t session, std::uint32_t number) {
+  const SwitchAggregation& aggregation = group(key);
   const Cluster& cluster = state_.cluster;
   SwitchAggregations& switches = fabric_.aggregations();
   const auto members = static_cast<std::uint32_t>(aggregation.members.size());
@@ -124,13 +87,13 @@ void AggregationSessions::connect_reduction(std::uint32_t session, std::uint32_t
   if (members > 1) at.adder = switches.adder_of(state_.cluster.graph.port(up).peer_node, 0);
   const std::uint32_t entry = switches.add(std::move(at));
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
-    const std::uint32_t in = new_pair(session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
+    const std::uint32_t in = new_pair(key, session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
     connections_.set_aggregation_path(
         in,
         {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of(entry + i),
          port_into_aggregation(cluster, aggregation.head, aggregation) ^ 1U},
         in);
-    sessions_[session].in.push_back(in);
+    own_.sessions[session].in.push_back(in);
   }
 }
 
@@ -152,12 +115,12 @@ std::vector<std::string> AggregationSessions::notes() const {
         "added up the parts (switchagg: front, back)",
         sum.unfinished, sum.sums + sum.unfinished));
   }
-  if (pool_has_payload_) {
+  if (trees_.pool_has_payload) {
     notes.emplace_back(
         "network.switch.aggregation_payload has no effect on trees with a pool of slots: the size of their "
         "packets is the algorithm's (switchml and switchagg: payload) or transport.mtu (netreduce)");
   }
-  if (pool_has_outstanding_) {
+  if (trees_.pool_has_outstanding) {
     notes.emplace_back(
         "network.switch.aggregation_outstanding has no effect on trees with a pool of slots: a worker has as "
         "many packets in flight as the pool has slots (switchml: slots; others: window)");
@@ -168,7 +131,7 @@ std::vector<std::string> AggregationSessions::notes() const {
         "(network.switch.aggregation_memory, aggregation_groups)",
         waited_));
   }
-  for (const auto& [node, use] : memory_.uses()) {
+  for (const auto& [node, use] : trees_.memory.uses()) {
     const SwitchParameters& limits = connections_.fabric().switch_parameters(node);
     if (limits.aggregation_memory == 0 && limits.aggregation_groups == 0) continue;
     notes.push_back(fmt::format(
@@ -182,7 +145,7 @@ std::vector<std::string> AggregationSessions::notes() const {
 void AggregationSessions::add_to(std::map<NodeId, AggregatingSwitch>& switches) const {
   for (const SwitchAggregations::Adder& adder : fabric_.aggregations().adders())
     switches[adder.node].counters += adder.counters;
-  for (const auto& [node, use] : memory_.uses()) {
+  for (const auto& [node, use] : trees_.memory.uses()) {
     AggregatingSwitch& one = switches[node];
     one.memory = use.most;
     one.trees = use.most_trees;
@@ -198,23 +161,51 @@ void AggregationSessions::add_to(std::map<NodeId, AggregatingSwitch>& switches) 
 
 // ---- Messages
 
-AggregationSessions::Key AggregationSessions::key_of(const Message& message) {
-  const AggregationUse use = message.aggregation_use;
-  const std::uint8_t traffic_class =
-      use == AggregationUse::allreduce ? message.traits.traffic_class : std::uint8_t{0};
-  return {message.aggregation, use, traffic_class, message.traits.job, message.communication, message.tag};
+// Returns the index of the sender among the members of a tree, whose count of messages decides which session
+// takes the message. 0 with other groups.
+std::uint32_t AggregationSessions::member_of(const Message& message) const {
+  if (message.aggregation_use != AggregationUse::allreduce) return 0;
+  const std::span<const GpuId> gpus = tree_members(*state_.aggregations[message.aggregation]);
+  return static_cast<std::uint32_t>(std::find(gpus.begin(), gpus.end(), message.source) - gpus.begin());
+}
+
+// Returns the session of a message, which counts as in flight from now on. kNone if switches lack the memory
+// for its tree now.
+std::uint32_t AggregationSessions::begin(AggregationDirectory& directory, const Key& key,
+                                         const Message& message) {
+  const std::uint32_t member = member_of(message);
+  std::uint32_t session = directory.table.find(key, member);
+  if (session == kNone) session = new_session(directory, key);
+  if (session == kNone) return kNone;
+  const std::size_t members = group(key).members.size();
+  std::uint64_t ways = 1;
+  if (key.use == AggregationUse::multicast) {
+    ways = members;
+  } else if (key.use == AggregationUse::allreduce) {
+    ways += directory.sessions[session].gpus.size() - members;
+  }
+  directory.table.begin(session, member, ways);
+  if (key.use == AggregationUse::allreduce && directory.ledger != nullptr)
+    set_.write(directory.ledger->began_reader(), AggregationLedger::Began{key, session, member});
+  return session;
 }
 
 MessageHandle AggregationSessions::send(const SendRequest& request) {
-  const Key key = key_of(request.message);
+  const Key key = Key::of(request.message);
   const auto before = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) {
-    return key_of(waiting.request.message) == key;
+    return Key::of(waiting.request.message) == key;
   });
-  const std::uint32_t session = before != waiting_.end() ? kNone : session_of(key);
-  if (session != kNone) return send(sessions_[session], request);
+  std::uint32_t session = kNone;
+  if (before == waiting_.end()) {
+    AggregationDirectory& directory = directory_of(key.use);
+    std::unique_lock lock(trees_.mutex, std::defer_lock);
+    if (&directory == &trees_) lock.lock();
+    session = begin(directory, key, request.message);
+  }
+  if (session != kNone) return send_on(session, request);
   const NodeId node = before != waiting_.end() ? before->node : lacking_;
   ++waited_;
-  memory_.count_waiting(node);
+  trees_.memory.count_waiting(node);
   waiting_.push_back({request, node});
   return {};
 }
@@ -224,66 +215,79 @@ void AggregationSessions::send_waiting() {
   std::deque<Waiting> waiting;
   waiting.swap(waiting_);
   for (const Waiting& one : waiting) {
-    const std::uint32_t session = session_of(key_of(one.request.message));
+    const Message& message = one.request.message;
+    const std::uint32_t session = begin(trees_, Key::of(message), message);
     if (session == kNone) {
       waiting_.push_back({one.request, lacking_});
     } else {
-      send(sessions_[session], one.request);
+      send_on(session, one.request);
     }
   }
 }
 
-MessageHandle AggregationSessions::send(Session& session, const SendRequest& request) {
+MessageHandle AggregationSessions::send_on(std::uint32_t number, const SendRequest& request) {
   const Message& message = request.message;
   const AggregationUse use = message.aggregation_use;
-  const std::span<const GpuId> members = group(session.key).members;
+  Session& session = directory_of(use).sessions[number];
+  const std::span<const GpuId> members = state_.aggregations[message.aggregation]->members;
+  std::uint32_t pair = session.in.front();
+  std::size_t copies = 0;
   if (use == AggregationUse::multicast) {
-    session.on_their_way += members.size();
-    session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(members.size())});
-    return sender_.send(session.in.front(), request);
+    copies = members.size();
+  } else {
+    const std::span<const GpuId> gpus =
+        use == AggregationUse::allreduce ? std::span<const GpuId>(session.gpus) : members;
+    pair = session.in[static_cast<std::size_t>(std::find(gpus.begin(), gpus.end(), message.source) -
+                                               gpus.begin())];
+    copies = gpus.size() - members.size();
   }
-  const std::span<const GpuId> gpus =
-      use == AggregationUse::allreduce ? std::span<const GpuId>(session.gpus) : members;
-  ++session.on_their_way;
-  if (const std::size_t silent = gpus.size() - members.size(); silent > 0) {
-    session.on_their_way += silent;
-    session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(silent)});
+  if (copies > 0) {
+    const std::lock_guard lock(session.lock);
+    session.open.push_back({message, loop_.now(), static_cast<std::uint32_t>(copies)});
   }
-  const auto member = std::find(gpus.begin(), gpus.end(), message.source) - gpus.begin();
-  return sender_.send(session.in[static_cast<std::size_t>(member)], request);
+  if (state_.senders[pair].injector == kNone) begin_to_send(pair);
+  return sender_.send(pair, request);
+}
+
+// Completes a queue pair in its own logical process, which may not be that of the session's creator.
+void AggregationSessions::begin_to_send(std::uint32_t id) {
+  connections_.begin_aggregation_pair(id);
+  const SenderState& s = state_.senders[id];
+  if (!s.selective) return;
+  const QueuePairRecord& record = state_.records[id];
+  const AggregationPool& pool = group(trees_.table.key(record.session)).pool;
+  sender_.use_pool(id, pool_over(state_.of(s), pool), key_of_member(record.member));
 }
 
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
+  if (state_.records[id].tree) sender_.fold_digest(id);
   if (state_.senders[id].window != UINT32_MAX) {
     const bool pool = state_.senders[id].selective;
     if (pool) {
-      const Place place = places_.at(id);
-      Session& session = sessions_[place.session];
-      if (!session.parts.empty() && !take_part(session, place.member, packet)) return;
-      check_sum(session, packet);
+      if (!trees_.sessions[state_.records[id].session].parts.empty() && !take_part(id, packet)) return;
+      check_sum(id, packet);
     }
     if (!sender_.sum_arrived(id, fabric_.packets()[packet].psn)) return;
     do {
       allreduce_sum_delivered(id, packet);
     } while (pool && sender_.is_oldest_complete(id));
-    if (!waiting_.empty() && sessions_[places_.at(id).session].on_their_way == 0) send_waiting();
+    if (!waiting_.empty() && trees_.table.is_idle(state_.records[id].session)) send_waiting();
     return;
   }
   if (!fabric_.packets()[packet].ack_request) return;  // its message is not complete
-  const Place place = places_.at(id);
-  Session& session = sessions_[place.session];
-  if (session.key.use == AggregationUse::allreduce) {
-    allreduce_copy_delivered(session, place.member, id, packet);
-  } else if (session.key.use == AggregationUse::multicast) {
-    copy_delivered(session, place.member, id, packet);
+  if (state_.records[id].tree) return allreduce_copy_delivered(id, packet);
+  if (own_.table.key(state_.records[id].session).use == AggregationUse::multicast) {
+    copy_delivered(id, packet);
   } else {
-    sum_delivered(session, place.member, id, packet);
+    sum_delivered(id, packet);
   }
 }
 
 // Adds a sum that may be unfinished to what the member has of the packet. Returns whether the sum of all
 // members is there, and puts it into the packet.
-bool AggregationSessions::take_part(Session& session, std::uint32_t member, std::uint32_t packet) {
+bool AggregationSessions::take_part(std::uint32_t id, std::uint32_t packet) {
+  const std::uint32_t member = state_.records[id].member;
+  Session& session = trees_.sessions[state_.records[id].session];
   Packet& part = fabric_.packets()[packet];
   const std::size_t slots = session.parts.size() / session.gpus.size();
   std::uint32_t& sum = session.parts[member * slots + (part.psn & (slots - 1))];
@@ -294,10 +298,20 @@ bool AggregationSessions::take_part(Session& session, std::uint32_t member, std:
 }
 
 // Checks that a sum holds the packets of all members, each exactly once.
-void AggregationSessions::check_sum(const Session& session, std::uint32_t packet) const {
+void AggregationSessions::check_sum(std::uint32_t id, std::uint32_t packet) const {
+  const Session& session = trees_.sessions[state_.records[id].session];
   const Packet& sum = fabric_.packets()[packet];
   NETSIM_CHECK(sum.message == SlotWindow::value(session.keys, sum.psn),
                "a sum does not hold the packet of every member exactly once");
+}
+
+// Notes that a message has ended at its sender, or a copy at a member that sends nothing. It is called before
+// the listener, which may send on the session that is idle now.
+void AggregationSessions::tell_ended(const Key& key, std::uint32_t id, bool sends) {
+  const QueuePairRecord& record = state_.records[id];
+  if (trees_.ledger != nullptr)
+    set_.write(trees_.ledger->ended_reader(), AggregationLedger::Ended{key, record.member, sends});
+  trees_.table.end(record.session, 1);
 }
 
 void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_t packet) {
@@ -305,6 +319,7 @@ void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_
   Message& message = ended.request.message;
   message.destination = message.source;
   counts_.bytes_delivered += message.bytes;
+  tell_ended(Key::of(message), id, true);
   if (!message.credit) {
     ++counts_.flows_done;
     if (state_.observed) {
@@ -315,28 +330,38 @@ void AggregationSessions::allreduce_sum_delivered(std::uint32_t id, std::uint32_
     }
   }
   DelayTeller* const told = delays(id, message.bytes, ended.start, packet);
-  const Place place = places_.at(id);
-  Session& session = sessions_[place.session];
-  --session.on_their_way;
-  if (session.takes[place.member] != 0) state_.listener->message_delivered({message, message.bytes, told});
+  const QueuePairRecord& record = state_.records[id];
+  if (trees_.sessions[record.session].takes[record.member] != 0)
+    state_.listener->message_delivered({message, message.bytes, told});
   state_.listener->message_sent({ended.request, message.bytes, told});
 }
 
 // Delivers a message of the only sender to a GPU that does not send. The sender itself is notified by its own
 // copy.
-void AggregationSessions::allreduce_copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
-                                                   std::uint32_t packet) {
-  Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
+void AggregationSessions::allreduce_copy_delivered(std::uint32_t id, std::uint32_t packet) {
+  const QueuePairRecord& record = state_.records[id];
+  Session& session = trees_.sessions[record.session];
+  const Session::Open open = take_copy(session, record.member);
   Message copy = open.message;
-  copy.destination = session.gpus[member];
+  copy.destination = session.gpus[record.member];
   DelayTeller* const told = delays(id, copy.bytes, open.start, packet);
-  --session.on_their_way;
+  tell_ended(Key::of(open.message), id, false);
+  state_.listener->message_delivered({copy, copy.bytes, told});
+}
+
+// Returns the next message of those that are copied to a member, with the number of members that have not
+// received it yet.
+AggregationSession::Open AggregationSessions::take_copy(Session& session, std::uint32_t member) {
+  const std::lock_guard lock(session.lock);
+  Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
+  --open.left;
+  const Session::Open taken = open;
   // At 0 the first open message is complete: all GPUs have those sent before it.
-  if (--open.left == 0) {
+  if (taken.left == 0) {
     session.open.pop_front();
     ++session.first_open;
   }
-  state_.listener->message_delivered({copy, copy.bytes, told});
+  return taken;
 }
 
 // Returns the delays by the packet that arrived last; `id` is its queue pair.
@@ -345,29 +370,29 @@ DelayTeller* AggregationSessions::delays(std::uint32_t id, Bytes bytes, Time sta
   return delays_.of(id, bytes, loop_.now() - start, fabric_.packets().trace_of(packet));
 }
 
-void AggregationSessions::copy_delivered(Session& session, std::uint32_t member, std::uint32_t id,
-                                         std::uint32_t packet) {
-  Session::Open& open = session.open[static_cast<std::size_t>(session.copies[member]++ - session.first_open)];
+void AggregationSessions::copy_delivered(std::uint32_t id, std::uint32_t packet) {
+  const QueuePairRecord& record = state_.records[id];
+  Session& session = own_.sessions[record.session];
+  const Session::Open open = take_copy(session, record.member);
   Message copy = open.message;
-  copy.destination = group(session.key).members[member];
+  copy.destination = group(own_.table.key(record.session)).members[record.member];
   DelayTeller* const told = delays(id, copy.bytes, open.start, packet);
-  --session.on_their_way;
-  if (--open.left > 0) return state_.listener->message_delivered({copy, copy.bytes, told});
-  // The first open message is complete: every member has those sent before it.
-  session.open.pop_front();
-  ++session.first_open;
+  own_.table.end(record.session, 1);
+  if (open.left > 0) return state_.listener->message_delivered({copy, copy.bytes, told});
   const Sender::Ended ended = sender_.end_oldest(session.in.front());
   state_.listener->message_delivered({copy, copy.bytes, told});
   state_.listener->message_sent({ended.request, ended.bytes});
 }
 
 // Delivers a sum. The messages are ended first, because the listener may send more, also on this session.
-void AggregationSessions::sum_delivered(Session& session, std::uint32_t member, std::uint32_t id,
-                                        std::uint32_t packet) {
+void AggregationSessions::sum_delivered(std::uint32_t id, std::uint32_t packet) {
+  const QueuePairRecord& record = state_.records[id];
+  const Session& session = own_.sessions[record.session];
   std::vector<Sender::Ended> ended;
+  ended.reserve(session.in.size());
   for (const std::uint32_t pair : session.in) ended.push_back(sender_.end_oldest(pair));
-  session.on_their_way -= session.in.size();
-  const Sender::Ended& last = ended[member];
+  own_.table.end(record.session, session.in.size());
+  const Sender::Ended& last = ended[record.member];
   state_.listener->message_delivered(
       {last.request.message, last.bytes, delays(id, last.bytes, last.start, packet)});
   for (const Sender::Ended& one : ended) state_.listener->message_sent({one.request, one.bytes});

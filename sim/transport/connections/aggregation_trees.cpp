@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -17,20 +18,22 @@ namespace netsim {
 
 namespace {
 
-// Returns the key of a member of a pool of slots (SlotWindow).
-std::uint32_t key_of_member(std::uint32_t member) {
-  return static_cast<std::uint32_t>(hash_combine(member, 0x706f6f6c)) | 1U;
-}
-
 bool has(std::span<const GpuId> gpus, GpuId gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
 }  // namespace
 
+// Returns the key of a member of a pool of slots (SlotWindow).
+std::uint32_t AggregationSessions::key_of_member(std::uint32_t member) {
+  return static_cast<std::uint32_t>(hash_combine(member, 0x706f6f6c)) | 1U;
+}
+
 // Notes the members of a session: which of them give data, and which take the sum.
 void AggregationSessions::set_members(Session& session, const SwitchAggregation& aggregation,
                                       std::span<const GpuId> members) {
+  session.gives.clear();
+  session.takes.clear();
   session.gpus.assign(members.begin(), members.end());
   session.copies.assign(members.size(), 0);
   session.gives.reserve(members.size());
@@ -46,21 +49,23 @@ void AggregationSessions::set_members(Session& session, const SwitchAggregation&
 // Creates an all-reduce tree. Returns false if switches lack the memory for now. First come the members'
 // queue pairs, whose ways down continue the switches' branches. Then come the switches, each after its
 // children, and last the ways up.
-bool AggregationSessions::connect_tree(std::uint32_t number) {
-  Session& session = sessions_[number];
+bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
+  Session& session = trees_.sessions[number];
   const Cluster& cluster = state_.cluster;
   const Fabric& fabric = connections_.fabric();
-  const SwitchAggregation& aggregation = group(session.key);
-  const MemberTree made = tree_of(cluster, fabric, aggregation);
+  const SwitchAggregation& aggregation = group(key);
+  std::unique_ptr<const MemberTree>& laid = trees_.laid[key.aggregation];
+  if (laid == nullptr) laid = std::make_unique<const MemberTree>(tree_of(cluster, fabric, aggregation));
+  const MemberTree& made = *laid;
   const auto& [members, ends, tree] = made;
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
   set_members(session, aggregation, members);
 
   const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
   Connections::AggregationPair pair;
-  pair.job = session.key.job;
-  pair.number = kBeyondChannels + trees_++;
-  pair.traffic_class = session.key.traffic_class;
+  pair.job = key.job;
+  pair.number = kBeyondChannels + aggregation.number;
+  pair.traffic_class = key.traffic_class;
   pair.transport = state_.transport_between(members[0], members[1]);
   const FabricTransport& transport = state_.transports[pair.transport];
   const AggregationPool pool = pool_over(transport, aggregation.pool);
@@ -80,7 +85,8 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
     const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
     latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
     for (const PortId port : way)
-      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port), fabric.rate(port)));
+      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port),
+                                                        cluster.graph.port(port).link.rate));
     ways.push_back(std::move(way));
   }
   const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
@@ -90,8 +96,10 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
   const TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
                           pool.slots != 0 ? pool.kept() : window};
   if (!take_memory(session, tree, of_tree)) return false;
-  pool_has_payload_ = pool_has_payload_ || (pool.slots != 0 && rules.aggregation_payload != 0);
-  pool_has_outstanding_ = pool_has_outstanding_ || (pool.slots != 0 && rules.aggregation_outstanding != 0);
+  trees_.pool_has_payload = trees_.pool_has_payload || (pool.slots != 0 && rules.aggregation_payload != 0);
+  trees_.pool_has_outstanding =
+      trees_.pool_has_outstanding || (pool.slots != 0 && rules.aggregation_outstanding != 0);
+  const std::uint32_t tree_number = trees_.trees++;
   session.header = std::max(pair.header, 1U);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     pair.window = session.gives[i] != 0 ? window : UINT32_MAX;
@@ -99,23 +107,22 @@ bool AggregationSessions::connect_tree(std::uint32_t number) {
     pair.idle = ways[i];
     pair.wire = tree.nic_ports[i];
     session.in.push_back(connections_.aggregation_pair(pair));
-    places_[session.in.back()] = {number, i};
+    QueuePairRecord& record = state_.records[session.in.back()];
+    record.session = number;
+    record.member = i;
+    record.tree = true;
+    record.tree_number = tree_number;
     if (pool.slots == 0) continue;
     NETSIM_CHECK(session.gives[i] != 0 && session.takes[i] != 0, "a pool whose members are not all alike");
-    const std::uint32_t key = key_of_member(i);
-    sender_.use_pool(session.in.back(), pool, key);
-    session.keys += key;
+    state_.senders[session.in.back()].selective = true;
+    session.keys += key_of_member(i);
   }
 
   if (pool.leaves_unfinished()) session.parts.assign(members.size() * pool.slots, 0);
   const TreeEntries entries = connect_switches(number, made, heights, of_tree);
   for (std::uint32_t i = 0; i < members.size(); ++i)
     connections_.set_aggregation_path(session.in[i], steps_up(made, i, entries), session.in[i]);
-  for (const AggregationTree::Switch& one : tree.switches) {
-    if (one.up != kNoId) session.ports.push_back(one.up);
-  }
-  session.ports.insert(session.ports.end(), tree.nic_ports.begin(), tree.nic_ports.end());
-  session.looked_at = state_.route_changes;
+  session.ports = made.links();
   return true;
 }
 
@@ -136,13 +143,15 @@ bool AggregationSessions::take_memory(Session& session, const AggregationTree& t
           "are {} B (network.switch.aggregation_memory)",
           state_.cluster.graph.node(share.node).name, bytes, limits.aggregation_memory));
     }
-    while (!memory_.fits(share, limits)) {
+    while (!trees_.memory.fits(share, limits)) {
       if (free_memory(share.node)) continue;
       lacking_ = share.node;
       return false;
     }
   }
-  for (const AggregationMemory::Share& share : shares) memory_.take(share);
+  if (trees_.ledger == nullptr) {
+    for (const AggregationMemory::Share& share : shares) trees_.memory.take(share);
+  }
   session.memory = std::move(shares);
   return true;
 }
@@ -150,15 +159,18 @@ bool AggregationSessions::take_memory(Session& session, const AggregationTree& t
 // Takes the memory of the oldest session with nothing in flight at this switch, at all its switches. Returns
 // whether there was one.
 bool AggregationSessions::free_memory(NodeId node) {
-  const auto idle = std::find_if(sessions_.begin(), sessions_.end(), [&](const Session& session) {
-    return session.on_their_way == 0 &&
-           std::any_of(session.memory.begin(), session.memory.end(),
-                       [&](const AggregationMemory::Share& share) { return share.node == node; });
-  });
-  if (idle == sessions_.end()) return false;
-  for (const AggregationMemory::Share& share : idle->memory) memory_.give_back(share);
-  idle->memory.clear();
-  return true;
+  for (std::uint32_t session = 0; session < trees_.table.size(); ++session) {
+    Session& idle = trees_.sessions[session];
+    if (idle.gave_back || !trees_.table.is_idle(session)) continue;
+    if (std::none_of(idle.memory.begin(), idle.memory.end(),
+                     [&](const AggregationMemory::Share& share) { return share.node == node; }))
+      continue;
+    for (const AggregationMemory::Share& share : idle.memory) trees_.memory.give_back(share);
+    idle.gave_back = true;
+    trees_.table.retire(session);
+    return true;
+  }
+  return false;
 }
 
 // Creates the aggregation groups of the switches, each after its children. `heights` holds, by member, the
@@ -166,7 +178,7 @@ bool AggregationSessions::free_memory(NodeId node) {
 AggregationSessions::TreeEntries AggregationSessions::connect_switches(
     std::uint32_t number, const MemberTree& made, const std::vector<std::size_t>& heights,
     const TreeRules& rules) {
-  const Session& session = sessions_[number];
+  const Session& session = trees_.sessions[number];
   const AggregationTree& tree = made.tree;
   TreeEntries entries{std::vector<std::uint32_t>(made.members.size(), 0),
                       std::vector<std::uint32_t>(tree.switches.size(), 0)};
@@ -217,7 +229,7 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
                                                                const AggregationTree::Switch& one,
                                                                std::vector<Below> children,
                                                                const TreeRules& rules) {
-  const Session& session = sessions_[number];
+  const Session& session = trees_.sessions[number];
   const SwitchParameters& of_switch = connections_.fabric().switch_parameters(one.node);
   const bool adds = std::count(session.gives.begin(), session.gives.end(), 1) > 1;
   SwitchAggregations::At up, down;

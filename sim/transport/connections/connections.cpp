@@ -168,16 +168,7 @@ std::uint32_t Connections::new_pair(const Message& message, const Lane& lane) {
 // Returns a new id or one to be reused, with both halves in their initial state. A reused id keeps only the
 // space of its paths.
 std::uint32_t Connections::take_number(std::uint32_t set) {
-  if (free_[set].empty()) {
-    const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
-    state_.records.make(id, 1);
-    if (state_.selective) {
-      state_.selective_senders.make(id, 1);
-      state_.selective_receivers.make(id, 1);
-    }
-    make_halves(id);
-    return id;
-  }
+  if (free_[set].empty()) return new_number();
   const std::uint32_t id = free_[set].back();
   free_[set].pop_back();
   QueuePairRecord again;
@@ -195,6 +186,17 @@ std::uint32_t Connections::take_number(std::uint32_t set) {
     state_.selective_receivers[id] = SelectiveReceiver{};
   }
   if (id < former_paths_.size()) former_paths_[id].set_free();
+  make_halves(id);
+  return id;
+}
+
+std::uint32_t Connections::new_number() {
+  const auto id = static_cast<std::uint32_t>(state_.senders.grow(1));
+  state_.records.make(id, 1);
+  if (state_.selective) {
+    state_.selective_senders.make(id, 1);
+    state_.selective_receivers.make(id, 1);
+  }
   make_halves(id);
   return id;
 }
@@ -225,13 +227,12 @@ void Connections::connect_scale_up(std::uint32_t id) {
 }
 
 std::uint32_t Connections::aggregation_pair(const AggregationPair& pair) {
-  const std::uint32_t id = take_number(state_.set_of_gpu[pair.source]);
+  const std::uint32_t id = new_number();
   QueuePairRecord& record = state_.records[id];
   record.identity = {pair.source, pair.destination, pair.job, pair.number, record.identity.use};
   record.efficiency = pair.combining.efficiency;
   record.header = pair.header;
-  state_.receivers[id].key = hash_combine(static_cast<std::uint64_t>(pair.source) << 32 | pair.destination,
-                                          ~std::uint64_t{pair.number});
+  state_.receivers[id].key = aggregation_key(pair.source, pair.destination, pair.number);
   std::vector<std::uint32_t> idle(pair.idle.begin(), pair.idle.end());
   idle.push_back(make_step(StepKind::deliver, id));
   put_path(record.idle, idle, nullptr);
@@ -239,14 +240,23 @@ std::uint32_t Connections::aggregation_pair(const AggregationPair& pair) {
   SenderState& s = state_.senders[id];
   s.transport = pair.transport;
   s.traffic_class = pair.traffic_class;
-  const Bytes room = pair.wire != kNoId ? state_.of(s).parameters.nic_buffer : 0;
-  s.injector = sender_of(pair.source).injector(first, wire, room);
+  record.wire = pair.wire;
+  s.injector = kNone;
   s.scale_up = s.aggregation = true;
   s.window = pair.window;
   s.mtu = static_cast<std::uint32_t>(pair.combining.piece);
   s.rate = s.line_rate = cluster_.graph.port(wire).link.rate;
   s.overhead = static_cast<std::uint16_t>(fabric_.overhead(wire));
   return id;
+}
+
+void Connections::begin_aggregation_pair(std::uint32_t id) {
+  const QueuePairRecord& record = state_.records[id];
+  SenderState& s = state_.senders[id];
+  const PortId first = fabric_.ports_of_path(record.idle.first)[0];
+  const bool tree = record.wire != kNoId;
+  s.injector = sender_of(record.identity.source)
+                   .injector(first, tree ? record.wire : first, tree ? state_.of(s).parameters.nic_buffer : 0);
 }
 
 void Connections::set_aggregation_path(std::uint32_t id, std::vector<std::uint32_t> steps,

@@ -11,6 +11,7 @@
 #include "sim/core/random.h"
 #include "sim/network/fabric.h"
 #include "sim/topology/topology.h"
+#include "sim/transport/connections/aggregation_directory.h"
 #include "sim/transport/endpoint.h"
 #include "sim/transport/packet_network.h"
 #include "sim/transport/sender/sender.h"
@@ -59,14 +60,22 @@ class Connections {
     std::uint32_t header = 0, window = UINT32_MAX;
     std::uint8_t traffic_class = 0, transport = 0;
   };
-  // Creates the queue pair. Runs in the source's logical process.
+  // Returns ReceiverState::key of a queue pair between the ends of an aggregation group.
+  static std::uint64_t aggregation_key(GpuId source, GpuId destination, std::uint32_t number) {
+    return hash_combine(static_cast<std::uint64_t>(source) << 32 | destination, ~std::uint64_t{number});
+  }
+  // Creates the queue pair, except for what begin_aggregation_pair() does. Any thread may call it.
   std::uint32_t aggregation_pair(const AggregationPair& pair);
-  // Completes the queue pair so that messages may be sent on it. Its path begins with these steps, and its
+  // Completes a queue pair with a path, before its first message. Runs in the source's logical process.
+  void begin_aggregation_pair(std::uint32_t id);
+  // Gives the queue pair its path, by which messages are sent. It begins with these steps, and its
   // packets are then delivered to queue pair `delivered_as`.
   void set_aggregation_path(std::uint32_t id, std::vector<std::uint32_t> steps, std::uint32_t delivered_as);
   // Adds steps that follow a port of another path.
   std::uint32_t add_path(const std::vector<std::uint32_t>& steps) { return fabric_.add_path(steps); }
   const Fabric& fabric() const { return fabric_; }
+  // Returns the sessions of aggregation trees.
+  AggregationDirectory& trees() { return trees_; }
   // Returns the index of the first step from the queue pair's source to its destination: `idle`, then
   // delivery.
   std::uint32_t path_of(std::uint32_t id) const { return state_.records[id].idle.first; }
@@ -115,6 +124,7 @@ class Connections {
   void count_detours(MessageCost& cost, const Ends& ends) const;
   std::uint32_t new_pair(const Message& message, const Lane& lane);
   std::uint32_t take_number(std::uint32_t set);
+  std::uint32_t new_number();
   void make_halves(std::uint32_t id);
   void connect_scale_up(std::uint32_t id);
   void connect_scale_out(std::uint32_t id, std::uint8_t traffic_class);
@@ -176,6 +186,7 @@ class Connections {
   std::size_t ended_first_ = 0;
   bool keeps_ended_ = false;  // ids from forgotten_ on are not reused yet
   std::size_t forgotten_ = 0;
+  AggregationDirectory trees_;
   std::uint64_t ended_digest_ = 0;  // of queue pairs whose ids were released for reuse
 };
 

@@ -72,11 +72,22 @@ void FlowRecords::report_unacknowledged() {
   for (const FlowRecord& flow : flows) observer_(flow);
 }
 
+// A flow into a tree has the numbers that its tree and message have with one logical process, in which trees
+// are numbered in order of creation. Both ends of it are finished at once.
 FlowRecord FlowRecords::record_of(const FlowDelivered& flow, Time acknowledged) const {
-  return {hash_combine(state_.receivers[flow.queue_pair].key, flow.number),
+  const QueuePairRecord& record = state_.records[flow.queue_pair];
+  std::uint64_t key = state_.receivers[flow.queue_pair].key;
+  std::uint32_t number = record.identity.number, message = flow.number;
+  if (record.tree) {
+    const AggregationLedger* ledger = connections_.trees().ledger.get();
+    number = kBeyondChannels + (ledger != nullptr ? ledger->tree() : record.tree_number);
+    if (ledger != nullptr) message = ledger->message();
+    key = Connections::aggregation_key(record.identity.source, record.identity.destination, number);
+  }
+  return {hash_combine(key, message),
           flow.message,
           flow.bytes,
-          state_.records[flow.queue_pair].identity.number,
+          number,
           flow.start,
           flow.delivered,
           acknowledged,

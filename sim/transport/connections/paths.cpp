@@ -278,6 +278,7 @@ void Connections::routes_changed() {
     routes_ = live_routes_.get();
   }
   fabric_.set_routes(routes_);
+  trees_.close_broken(down);
   if (fabric_.routes_acknowledgements()) return;  // switches choose all ways
   for (std::uint32_t id = 0; id < state_.senders.size(); ++id) {
     if (!state_.senders[id].scale_up && !state_.records[id].identity.source.is_none())

@@ -435,6 +435,8 @@ void Sender::move_pace(std::uint32_t id, BitRate before) {
 void Sender::on_pace(const Event& event) {
   SenderState& s = senders_[event.target];
   s.digest = FabricShard::digest(s.digest, event);
+  if (s.aggregation) [[unlikely]]
+    fold_digest(event.target);
   if (event.argument >= kMessageLeft) [[unlikely]] {
     const auto message = static_cast<std::uint32_t>(event.argument - kMessageLeft);
     const SendRequest request = queues_.message(message).request;

@@ -44,6 +44,7 @@ class SlotWindow {
     if (waiting_.head == kNoSlot && ready_.head == kNoSlot) {
       timeout_ = pool_.timeout;
       timeouts_ = 0;
+      begin_ = first_;
     }
     const std::uint32_t begin = end_;
     end_ = end;
@@ -142,7 +143,7 @@ class SlotWindow {
     slots_[slot].sent = false;
     went_back_ = false;
     ++first_;
-    if (first_ % pool_.message == 0 || first_ == end_) {
+    if ((first_ - begin_) % pool_.message == 0 || first_ == end_) {
       limit_ = first_ + mask_ + 1;
       release();
     }
@@ -176,6 +177,7 @@ class SlotWindow {
   // Used with messages: the oldest packet without a sum, the first one that has not been made ready, and the
   // first one beyond the window.
   std::uint32_t first_ = 0, released_ = 0, limit_;
+  std::uint32_t begin_ = 0;  // with messages: the first packet since nothing was in flight
   bool went_back_ = false;  // whether the gap at first_ was reported
   AggregationPool pool_;
   Time timeout_;

@@ -1,5 +1,6 @@
 // The part of Sender for queue pairs into pools of slots (slot_window.h).
 #include "sim/core/errors.h"
+#include "sim/core/random.h"
 #include "sim/transport/sender/sender.h"
 
 namespace netsim {
@@ -7,7 +8,6 @@ namespace netsim {
 void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key) {
   NETSIM_CHECK(pool.message == 0 || !pool.leaves_unfinished(),
                "a pool whose members take sums in order, and whose switches send on unfinished ones");
-  senders_[id].selective = true;
   state_.records[id].slots = static_cast<std::uint32_t>(windows_.size());
   windows_.emplace_back(pool, key);
 }
@@ -55,15 +55,24 @@ void Sender::await_slot_timeout(std::uint32_t id) {
   const Time due = window(id).due();
   if (s.timer || due == kNever) return;
   s.timer = true;
+  state_.records[id].timer_event = due;
   schedule_timer(id, due, EventKind::retransmission);
 }
 
 void Sender::on_slot_timeout(std::uint32_t id) {
+  if (!senders_[id].timer || loop_.now() != state_.records[id].timer_event) return;  // the timer was stopped
   senders_[id].timer = false;
   counts_.timeouts += window(id).time_out(loop_.now());
   offer_slot(id);
   await_slot_timeout(id);
   make_ready(id);
+}
+
+void Sender::fold_digest(std::uint32_t id) {
+  std::uint64_t &sent = senders_[id].digest, &received = state_.receivers[id].digest;
+  late_digest_ += hash_combine(state_.receivers[id].key, sent) +
+                  hash_combine(~state_.receivers[id].key, received);
+  sent = received = 0;
 }
 
 // Handles the sum of a packet. Returns false if it had arrived before.
@@ -72,6 +81,8 @@ bool Sender::take_slot_sum(std::uint32_t id, std::uint32_t psn) {
   SlotWindow& slots = window(id);
   if (!slots.take_sum(psn)) return false;
   while (s.acknowledged != s.sent_end && slots.has_sum(s.acknowledged)) ++s.acknowledged;
+  // With nothing in flight another communication may use the queue pair next, as if it were new.
+  if (s.acknowledged == s.sent_end) s.timer = false;
   offer_slot(id);
   return true;
 }

@@ -129,8 +129,10 @@ void Sender::on_retransmission(const Event& event) {
   SenderState& s = senders_[id];
   s.digest = FabricShard::digest(s.digest, event);
   timer_ended(event.target);
-  if (s.aggregation) [[unlikely]]
+  if (s.aggregation) [[unlikely]] {
+    fold_digest(id);
     return on_slot_timeout(id);
+  }
   if (!s.timer || event.time != state_.records[id].timer_event) return;
   s.timer = false;
   // begin_timer() is called when an answer is due again. After a timeout the timer goes on, though the
