@@ -161,8 +161,7 @@ std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
                                 held != 0 ? fmt::format(", {} messages held back", held) : "",
                                 s.failed ? ", gave up after its retries" : "", dead_link(id)));
   }
-  if (const std::size_t count = shards_.front()->aggregations().waiting();
-      count > 0 && lines.size() < limit)
+  if (const std::size_t count = shards_.front()->aggregations().waiting(); count > 0 && lines.size() < limit)
     lines.push_back(fmt::format("{} messages wait for memory of switches that add up", count));
   if (deadlocked()) return lines;
   for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));

@@ -166,17 +166,17 @@ struct QueuePairRecord {
   Bytes acknowledged = 0;        // payload bytes of the segments that are acknowledged completely
   std::uint32_t held = 0;        // number of held messages
   std::uint32_t hinted = kNone;  // first HintedPath (SendQueues)
-  double efficiency = 1;       // with an aggregation group: payload divided by the bytes it takes on the wire
-  std::uint32_t header = 0;    // with an aggregation group: bytes added to each packet
-  std::uint32_t slots = 0;     // with a pool of slots: number of its SlotWindow at the sender
+  double efficiency = 1;     // with an aggregation group: payload divided by the bytes it takes on the wire
+  std::uint32_t header = 0;  // with an aggregation group: bytes added to each packet
+  std::uint32_t slots = 0;   // with a pool of slots: number of its SlotWindow at the sender
   // With an aggregation group: its session (AggregationDirectory), and its member among those of the session.
   std::uint32_t session = 0, member = 0;
   std::uint32_t tree_number = 0;  // of the session's tree, in order of creation with one logical process
   PortId wire = kNoId;            // with a tree: the NIC's port
   bool tree = false;              // it leads into a tree over a fabric
-  std::uint32_t timeouts = 0;  // retransmission timeouts in a row
-  Time timer_event = 0;        // time of the retransmission event that counts; others are out of date
-  Time waited = 0;             // total time spent in timeouts
+  std::uint32_t timeouts = 0;     // retransmission timeouts in a row
+  Time timer_event = 0;           // time of the retransmission event that counts; others are out of date
+  Time waited = 0;                // total time spent in timeouts
 };
 
 }  // namespace netsim

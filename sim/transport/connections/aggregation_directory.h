@@ -109,7 +109,7 @@ class AggregationLedger {
 
   AggregationDirectory& directory_;
   AggregationTable table_;
-  std::vector<Tree> trees_;                                             // by number in table_
+  std::vector<Tree> trees_;                                              // by number in table_
   std::unordered_map<Place, std::deque<Name>, PlaceHash> on_their_way_;  // never iterated
   Name last_;
   JournalOf<Began, AggregationLedger> began_journal_{*this, &AggregationLedger::began};
@@ -132,8 +132,8 @@ class AggregationDirectory {
   std::mutex mutex;  // for all members but sessions that exist, and for the groups at switches
   AggregationTable table;
   ReservedArray<AggregationSession> sessions{std::size_t{1} << 20};  // by number in `table`
-  // The trees of groups, by AggregationId. All sessions of a group have the same tree, until a link of it goes
-  // down.
+  // The trees of groups, by AggregationId. All sessions of a group have the same tree, until a link of it
+  // goes down.
   std::map<std::uint32_t, std::unique_ptr<const MemberTree>> laid;
   std::uint32_t spare = kNone;  // session that was added, and whose tree found no memory
   std::uint32_t trees = 0;      // trees created so far

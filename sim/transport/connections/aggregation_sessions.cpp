@@ -23,8 +23,8 @@ std::uint32_t AggregationSessions::new_session(AggregationDirectory& directory, 
   const bool tree = key.use == AggregationUse::allreduce;
   std::uint32_t session = std::exchange(directory.spare, kNone);
   if (session == kNone) {
-    session = directory.table.add(
-        tree ? static_cast<std::uint32_t>(tree_members(aggregation).size()) : std::uint32_t{0});
+    session = directory.table.add(tree ? static_cast<std::uint32_t>(tree_members(aggregation).size())
+                                       : std::uint32_t{0});
     directory.sessions.make(session, 1);
   }
   if (tree && !connect_tree(key, session)) {
@@ -87,7 +87,8 @@ void AggregationSessions::connect_reduction(const Key& key, std::uint32_t sessio
   if (members > 1) at.adder = switches.adder_of(state_.cluster.graph.port(up).peer_node, 0);
   const std::uint32_t entry = switches.add(std::move(at));
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
-    const std::uint32_t in = new_pair(key, session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
+    const std::uint32_t in =
+        new_pair(key, session, i, aggregation.members[i], aggregation.head, 2 * number + 1);
     connections_.set_aggregation_path(
         in,
         {port_into_aggregation(cluster, aggregation.members[i], aggregation), step_of(entry + i),
@@ -237,8 +238,9 @@ MessageHandle AggregationSessions::send_on(std::uint32_t number, const SendReque
   } else {
     const std::span<const GpuId> gpus =
         use == AggregationUse::allreduce ? std::span<const GpuId>(session.gpus) : members;
-    pair = session.in[static_cast<std::size_t>(std::find(gpus.begin(), gpus.end(), message.source) -
-                                               gpus.begin())];
+    pair =
+        session
+            .in[static_cast<std::size_t>(std::find(gpus.begin(), gpus.end(), message.source) - gpus.begin())];
     copies = gpus.size() - members.size();
   }
   if (copies > 0) {

@@ -85,8 +85,8 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
     const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
     latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
     for (const PortId port : way)
-      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port),
-                                                        cluster.graph.port(port).link.rate));
+      slowest = std::max(
+          slowest, fabric_.serialisation(full + fabric.overhead(port), cluster.graph.port(port).link.rate));
     ways.push_back(std::move(way));
   }
   const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);

@@ -255,8 +255,9 @@ void Connections::begin_aggregation_pair(std::uint32_t id) {
   SenderState& s = state_.senders[id];
   const PortId first = fabric_.ports_of_path(record.idle.first)[0];
   const bool tree = record.wire != kNoId;
-  s.injector = sender_of(record.identity.source)
-                   .injector(first, tree ? record.wire : first, tree ? state_.of(s).parameters.nic_buffer : 0);
+  s.injector =
+      sender_of(record.identity.source)
+          .injector(first, tree ? record.wire : first, tree ? state_.of(s).parameters.nic_buffer : 0);
 }
 
 void Connections::set_aggregation_path(std::uint32_t id, std::vector<std::uint32_t> steps,

@@ -82,8 +82,8 @@ class Sender final : public PacketSource {
   // now.
   void delivered_over_scale_up(std::uint32_t id, std::uint32_t packet);
 
-  // Makes a new queue pair into an all-reduce tree use the pool of slots of its aggregation group. `key` is as
-  // in SlotWindow.
+  // Makes a new queue pair into an all-reduce tree use the pool of slots of its aggregation group. `key` is
+  // as in SlotWindow.
   void use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key);
   // Called when the sum of packet `psn` comes back on a queue pair into an all-reduce tree. Returns true if
   // the first message has all its sums. The caller must then call end_oldest() for each complete message.

@@ -178,7 +178,7 @@ class SlotWindow {
   // first one beyond the window.
   std::uint32_t first_ = 0, released_ = 0, limit_;
   std::uint32_t begin_ = 0;  // with messages: the first packet since nothing was in flight
-  bool went_back_ = false;  // whether the gap at first_ was reported
+  bool went_back_ = false;   // whether the gap at first_ was reported
   AggregationPool pool_;
   Time timeout_;
   std::uint32_t timeouts_ = 0;  // since the timeout doubled

@@ -70,8 +70,8 @@ void Sender::on_slot_timeout(std::uint32_t id) {
 
 void Sender::fold_digest(std::uint32_t id) {
   std::uint64_t &sent = senders_[id].digest, &received = state_.receivers[id].digest;
-  late_digest_ += hash_combine(state_.receivers[id].key, sent) +
-                  hash_combine(~state_.receivers[id].key, received);
+  late_digest_ +=
+      hash_combine(state_.receivers[id].key, sent) + hash_combine(~state_.receivers[id].key, received);
   sent = received = 0;
 }
 
