@@ -18,12 +18,16 @@ BitRate fastest_port(const FabricState& state, NodeId node) {
 
 }  // namespace
 
+bool LinkState::is_cut(PortId port, const Packet& packet, Time arrival) const {
+  const fabric::Link& link = links_[port];
+  const bool both = state_.needs_both_ways(port, packet.priority);
+  return (both ? link.link_down || arrival > link.link_next_down : link.down || arrival > link.next_down) ||
+         arrival > link.circuit_down_at;
+}
+
 bool LinkState::loses(PortId port, const Packet& packet, std::int64_t wire, Time arrival) {
   fabric::Link& link = links_[port];
-  const bool both = state_.needs_both_ways(port, packet.priority);
-  const bool cut =
-      (both ? link.link_down || arrival > link.link_next_down : link.down || arrival > link.next_down) ||
-      arrival > link.circuit_down_at;
+  const bool cut = is_cut(port, packet, arrival);
   if (!cut && (link.loss <= 0 || packet.kind == PacketKind::link_control ||
                link.loss_random.uniform() >= link.loss)) {
     return false;

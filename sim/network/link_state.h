@@ -21,6 +21,8 @@ class LinkState {
   // The schedule is known in advance. So a packet that would still be on the link when it goes down, before
   // `arrival`, is lost already here.
   bool loses(PortId port, const Packet& packet, std::int64_t wire, Time arrival);
+  // Returns whether the link is down, or will be before the packet has arrived.
+  bool is_cut(PortId port, const Packet& packet, Time arrival) const;
 
  private:
   FabricState& state_;

@@ -48,7 +48,8 @@ bool PortArbiter::transmit_examined(PortId port, std::uint32_t packet, std::int6
     if (k.kind == PacketKind::link_control) {
       back_pressure_.frame_lost(port, k);
     } else if (k.ingress_queue == kNoIngressQueue && !k.repaired) {
-      fail_aggregation(port);
+      repeat_on_link(port, packet, arrival);
+      return false;
     }
     if ((p.flags & fabric::kTellsDepartures) != 0 && k.kind == PacketKind::data)
       source_->departed(port, k.bytes);
@@ -167,6 +168,15 @@ void PortArbiter::leave(std::uint32_t packet, const SwitchAggregations::Branch& 
   if (branch.bare != 0) packets_[packet].bytes = branch.bare;
   if (latency == 0) return enqueue(branch.port, packet);
   loop_.schedule(loop_.now() + latency, ports_[branch.port].origin, EventKind::arrival, branch.port, packet);
+}
+
+// Sends a packet of a tree again that the link has lost by chance. The far end misses it when it would have
+// arrived, and its NACK takes the link's delay back, as on SHARP's reliable connections between neighbours.
+void PortArbiter::repeat_on_link(PortId port, std::uint32_t packet, Time arrival) {
+  if (links_.is_cut(port, packets_[packet], arrival) || state_.graph.port(port).link.kind == LinkKind::nvlink)
+    fail_aggregation(port);
+  if (packets_[packet].traced) trace_queued(port, packet);
+  loop_.schedule(arrival + links_.delay(port), ports_[port].origin, EventKind::arrival, port, packet);
 }
 
 // Ends the run with an error: a lost sum or copy is lost for all members, and no sender would send it again.

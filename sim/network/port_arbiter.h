@@ -153,6 +153,7 @@ class PortArbiter {
   void reroute_scheduled(PortId port);
   void copy(const SwitchAggregations::At& at, std::uint32_t packet, Time latency);
   void leave(std::uint32_t packet, const SwitchAggregations::Branch& branch, Time latency);
+  void repeat_on_link(PortId port, std::uint32_t packet, Time arrival);
   [[noreturn]] void fail_aggregation(PortId port);
   bool find_room(PortId port, std::uint32_t packet, const Queue& queue);
   void discard(std::uint32_t packet);

@@ -47,8 +47,8 @@ bool limits_aggregation(const ConfigNode& node) {
 }
 
 // Divides the cluster into sets. There is one set for the ideal network, which has no links and so no
-// lookahead. There is one set with limits on the memory of switches that add up too, because a tree takes
-// memory of all its switches at once.
+// lookahead. Limits on the memory of switches that add up need one set too. A tree takes memory of all its
+// switches at once.
 Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
   const EngineParameters engine = engine_parameters().parse(section_of(root, "engine"));
   if (network_kind(root) == "ideal" || limits_aggregation(section_of(root, "network"))) return {};

@@ -1,6 +1,6 @@
-// Do switches that add up keep their promises on random fabrics? With losses, links that go down and several
-// tenants: the results do not depend on sets and threads, packets and bytes are conserved, and a run that
-// does not end names what waits for what.
+// Do switches that add up keep their promises on random fabrics, with losses, outages and several tenants?
+// Results do not depend on sets and threads, and packets and bytes are conserved. A run that does not end
+// names what waits for what.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ struct Algorithm {
 };
 const std::vector<Algorithm> kAlgorithms{
     {"switchml", ", slots: 32, payload: 256 B, timeout: 60 us", true, true},
-    {"sharp", "", false, false},
+    {"sharp", "", false, true},
     {"netreduce", "", true, true},
 };
 
@@ -109,7 +109,7 @@ class Fabric {
   std::string switches_, faults_, jobs_;
 };
 
-// What a run tells: its fingerprints and tables, or its error.
+// Told holds what a run tells: its fingerprints and tables, or its error.
 struct Told {
   std::string text;
   bool done = false;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "sim/core/errors.h"
+
 namespace netsim {
 
 std::uint32_t SwitchAggregations::add(At at) {
@@ -12,7 +14,6 @@ std::uint32_t SwitchAggregations::add(At at) {
   const auto first = static_cast<std::uint32_t>(entries_.grow(members));
   for (std::uint32_t member = 0; member < members; ++member) entries_[first + member] = {number, member};
   AggregationGroup& aggregation = aggregations_[number];
-  aggregation.packets.assign(at.members, 0);
   if (at.slots > 0) {
     if (at.protocol != nullptr) {
       aggregation.pool = at.protocol->sums({at.slots, at.members, at.keys});
@@ -30,9 +31,9 @@ SwitchSums::Arrival SwitchAggregations::add_packet(Entry entry, Addend& addend) 
   using Arrival = SwitchSums::Arrival;
   AggregationGroup& aggregation = aggregations_[entry.aggregation];
   const Bytes bytes = addend.bytes;
-  const Arrival arrival = aggregation.pool != nullptr            ? aggregation.pool->add(entry.member, addend)
-                          : completes(aggregation, entry.member) ? Arrival::completes
-                                                                 : Arrival::waits;
+  const Arrival arrival = aggregation.pool != nullptr          ? aggregation.pool->add(entry.member, addend)
+                          : completes(aggregation, addend.psn) ? Arrival::completes
+                                                               : Arrival::waits;
   if (aggregation.at.adder == kNoIndex) return arrival;
   AggregationCounters& counters = adders_[aggregation.at.adder].counters;
   counters.repeated += arrival == Arrival::repeats ? 1 : 0;
@@ -62,19 +63,20 @@ Time SwitchAggregations::occupy(std::uint32_t number, Bytes bytes, Time now) {
   return adder.free_at - now;
 }
 
-// Counts a member's packet, which is the next one in its order. Returns whether it was the last one of its
-// sum.
-bool SwitchAggregations::completes(AggregationGroup& aggregation, std::uint32_t member) {
-  const std::uint32_t sum = aggregation.packets[member]++;
-  if (sum - aggregation.first >= aggregation.arrivals.size()) make_room(aggregation);
-  std::uint32_t& arrivals = aggregation.arrivals[sum & (aggregation.arrivals.size() - 1)];
-  if (++arrivals < aggregation.at.members) return false;
-  arrivals = 0;
-  ++aggregation.first;
+// Counts a member's packet. Returns whether it was the last one of its sum.
+bool SwitchAggregations::completes(AggregationGroup& aggregation, std::uint32_t psn) {
+  NETSIM_CHECK(static_cast<std::int32_t>(psn - aggregation.first) >= 0,
+               "a packet of a sum that was complete");
+  while (psn - aggregation.first >= aggregation.arrivals.size()) make_room(aggregation);
+  std::vector<std::uint32_t>& arrivals = aggregation.arrivals;
+  const std::size_t mask = arrivals.size() - 1;
+  if (++arrivals[psn & mask] < aggregation.at.members) return false;
+  for (; arrivals[aggregation.first & mask] == aggregation.at.members; ++aggregation.first)
+    arrivals[aggregation.first & mask] = 0;
   return true;
 }
 
-// Doubles the capacity for open sums. Members send in order, so sums complete in order.
+// Doubles the capacity for open sums.
 void SwitchAggregations::make_room(AggregationGroup& aggregation) {
   std::vector<std::uint32_t> wider(std::max<std::size_t>(4, 2 * aggregation.arrivals.size()), 0);
   for (std::uint32_t i = 0; i < aggregation.arrivals.size(); ++i) {

@@ -5,9 +5,9 @@
 // groups, one thread at a time. Afterwards only the logical process of the switch touches a group and the
 // adder. Their addresses stay valid while the lists grow.
 //
-// Each member of a reduction sends equally many packets, with equal sizes and in order. The n-th packet of
-// each member is added to the n-th of all others. The last of them to arrive goes on by its own path as their
-// sum, and the sum waits in the switch until then.
+// Each member of a reduction sends equally many packets, with equal sizes. Packets with equal numbers are
+// added up. The last of them to arrive goes on by its own path as their sum, and the sum waits in the switch
+// until then. Packets arrive in order, except those that a link lost and sent again.
 //
 // The switch at the root of an all-reduce tree does both: it sends copies of the sum to all members. If only
 // one member receives the sum, the others get copies without data. A single member's packet needs no sum and
@@ -103,13 +103,12 @@ class SwitchAggregations {
  private:
   struct AggregationGroup {
     At at;
-    std::vector<std::uint32_t> packets;  // number of packets that have arrived, by member
     // Number of packets that have arrived for open sum n, at index n mod size. The size is a power of two.
     std::vector<std::uint32_t> arrivals;
     std::uint32_t first = 0;           // the oldest open sum
     std::unique_ptr<SwitchSums> pool;  // null: it has none
   };
-  static bool completes(AggregationGroup& aggregation, std::uint32_t member);
+  static bool completes(AggregationGroup& aggregation, std::uint32_t psn);
   static void make_room(AggregationGroup& aggregation);
 
   static constexpr std::size_t kMaxGroups = std::size_t{1} << 22, kMaxEntries = std::size_t{1} << 26;

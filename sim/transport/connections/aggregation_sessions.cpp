@@ -132,13 +132,20 @@ std::vector<std::string> AggregationSessions::notes() const {
         "(network.switch.aggregation_memory, aggregation_groups)",
         waited_));
   }
+  bool limited = false;
   for (const auto& [node, use] : trees_.memory.uses()) {
     const SwitchParameters& limits = connections_.fabric().switch_parameters(node);
     if (limits.aggregation_memory == 0 && limits.aggregation_groups == 0) continue;
+    limited = true;
     notes.push_back(fmt::format(
         "aggregation trees took at most {} B of the memory of {}, {} trees at once (network.switch."
         "aggregation_memory and aggregation_groups limit them)",
         use.most, state_.cluster.graph.node(node).name, use.most_trees));
+  }
+  if (limited) {
+    notes.emplace_back(
+        "network.switch.aggregation_memory or aggregation_groups is given, so the run uses one core: a tree "
+        "takes memory of all its switches at once (engine.sets has no effect)");
   }
   return notes;
 }
@@ -269,15 +276,23 @@ void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
       if (!trees_.sessions[state_.records[id].session].parts.empty() && !take_part(id, packet)) return;
       check_sum(id, packet);
     }
-    if (!sender_.sum_arrived(id, fabric_.packets()[packet].psn)) return;
+    const Packet& sum = fabric_.packets()[packet];
+    const std::uint32_t psn = sum.psn;
+    const std::uint32_t packets = pool ? 1 : in_order(id, psn, sum.ack_request).packets;
+    if (packets == 0 || !sender_.sum_arrived(id, psn, packets)) return;
     do {
       allreduce_sum_delivered(id, packet);
-    } while (pool && sender_.is_oldest_complete(id));
+    } while (sender_.is_oldest_complete(id));
     if (!waiting_.empty() && trees_.table.is_idle(state_.records[id].session)) send_waiting();
     return;
   }
+  if (state_.records[id].tree) {
+    const Packet& copy = fabric_.packets()[packet];
+    for (std::uint32_t left = in_order(id, copy.psn, copy.ack_request).messages; left > 0; --left)
+      allreduce_copy_delivered(id, packet);
+    return;
+  }
   if (!fabric_.packets()[packet].ack_request) return;  // its message is not complete
-  if (state_.records[id].tree) return allreduce_copy_delivered(id, packet);
   if (own_.table.key(state_.records[id].session).use == AggregationUse::multicast) {
     copy_delivered(id, packet);
   } else {
@@ -297,6 +312,21 @@ bool AggregationSessions::take_part(std::uint32_t id, std::uint32_t packet) {
   if (sum != SlotWindow::value(session.keys, part.psn)) return false;
   part.message = std::exchange(sum, 0);
   return true;
+}
+
+// Takes a packet from a tree without a pool. Returns the packets and messages that are complete in order with
+// it. There are none if a packet before it was lost on a link and will come again.
+AggregationSessions::InOrder AggregationSessions::in_order(std::uint32_t id, std::uint32_t psn, bool last) {
+  ReceiverState& r = state_.receivers[id];
+  SelectiveReceiver& kept = state_.selective_receivers[id];
+  if (psn != r.expected) {
+    kept.keep(r.expected, psn, last, false);
+    return {};
+  }
+  const SelectiveReceiver::Advance advance = kept.advance(r.expected, last, false);
+  const std::uint32_t packets = advance.expected - r.expected;
+  r.expected = advance.expected;
+  return {packets, advance.messages};
 }
 
 // Checks that a sum holds the packets of all members, each exactly once.

@@ -18,8 +18,9 @@
 // addends, sums and copies that wait in switches are limited too, and a link that is held back holds back all
 // members.
 //
-// Nothing is retransmitted without a pool of slots: a packet that a link loses ends the run
-// (PortArbiter::fail_aggregation). Messages take another tree when one of its links is known to be down.
+// Without a pool of slots the link that has lost a packet sends it again (PortArbiter::repeat_on_link), and
+// members take packets in order. A packet that is lost because a link is down ends the run. Messages take
+// another tree when one of its links is known to be down.
 //
 // With a pool of slots (SwitchAggregation::pool) members send lost packets again. Each sum that arrives must
 // hold the packet of every member exactly once, which its value tells (SlotWindow::value).
@@ -138,6 +139,10 @@ class AggregationSessions {
                                       const TreeEntries& entries) const;
   bool take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules);
   bool free_memory(NodeId node);
+  struct InOrder {
+    std::uint32_t packets = 0, messages = 0;
+  };
+  InOrder in_order(std::uint32_t id, std::uint32_t psn, bool last);
   void check_sum(std::uint32_t id, std::uint32_t packet) const;
   bool take_part(std::uint32_t id, std::uint32_t packet);
   std::uint32_t new_pair(const Key& key, std::uint32_t session, std::uint32_t member, std::uint32_t source,

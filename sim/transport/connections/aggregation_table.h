@@ -1,9 +1,11 @@
 // AggregationTable: which session serves the messages of a communication through an aggregation group.
 //
 // A session serves one key while messages of it are in flight. An idle session may serve another key of the
-// same group next. A tree over a link that goes down is closed: it still takes the messages that some member
-// had sent by then, and later messages of the key take another session. Only counts of messages decide that,
-// so all members decide alike, whenever they send.
+// same group next.
+//
+// A tree over a link that goes down is closed. It still takes the messages that some member had sent by then.
+// Later messages of the key take another session. Only counts of messages decide that, so all members decide
+// alike, whenever they send.
 #pragma once
 
 #include <atomic>

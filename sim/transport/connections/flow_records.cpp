@@ -72,8 +72,8 @@ void FlowRecords::report_unacknowledged() {
   for (const FlowRecord& flow : flows) observer_(flow);
 }
 
-// A flow into a tree has the numbers that its tree and message have with one logical process, in which trees
-// are numbered in order of creation. Both ends of it are finished at once.
+// A flow into a tree has the numbers of its tree and message that one logical process gives them. It numbers
+// trees in order of creation. Both ends of the flow are finished at once.
 FlowRecord FlowRecords::record_of(const FlowDelivered& flow, Time acknowledged) const {
   const QueuePairRecord& record = state_.records[flow.queue_pair];
   std::uint64_t key = state_.receivers[flow.queue_pair].key;

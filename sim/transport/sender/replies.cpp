@@ -238,10 +238,10 @@ void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
   state_.listener->message_sent({ended.request, ended.bytes});
 }
 
-bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn) {
+bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t packets) {
   SenderState& s = senders_[id];
   if (!s.selective) {
-    ++s.acknowledged;
+    s.acknowledged += packets;
   } else if (!take_slot_sum(id, psn)) {
     return false;
   }

@@ -85,9 +85,10 @@ class Sender final : public PacketSource {
   // Makes a new queue pair into an all-reduce tree use the pool of slots of its aggregation group. `key` is
   // as in SlotWindow.
   void use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key);
-  // Called when the sum of packet `psn` comes back on a queue pair into an all-reduce tree. Returns true if
+  // Called when the sum of packet `psn` comes back on a queue pair into an all-reduce tree. Without a pool it
+  // is the first of `packets` sums that are there in order. Returns true if
   // the first message has all its sums. The caller must then call end_oldest() for each complete message.
-  bool sum_arrived(std::uint32_t id, std::uint32_t psn);
+  bool sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t packets);
   // Returns whether the queue pair's first message has all its sums.
   bool is_oldest_complete(std::uint32_t id);
 
@@ -116,8 +117,8 @@ class Sender final : public PacketSource {
   // Returns, by transport (TransportState::transports), the worst objection of this logical process's queue
   // pairs.
   const std::vector<PathObjection>& objections() const { return objections_; }
-  // Takes the events of a queue pair into a tree out of its digest, into one that does not depend on which of
-  // the GPU's queue pairs it was.
+  // Moves the events of a queue pair into a tree from its digest to one of all queue pairs. So it does not
+  // matter which of a GPU's queue pairs had them.
   void fold_digest(std::uint32_t id);
   // Returns the change of the digest by timers of queue pairs that had ended before.
   std::uint64_t late_digest() const { return late_digest_; }
