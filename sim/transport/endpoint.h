@@ -61,7 +61,7 @@ struct SwitchAggregation {
   // group's messages get. It has no meaning with `allreduce`.
   double share = 1;
   // The pool of slots of the tree's switches; used with `allreduce` only, where all GPUs are both members and
-  // others. Without a pool the tree loses no packet.
+  // others. Without a pool links send again what they lose.
   AggregationPool pool = {};
 };
 
