@@ -40,6 +40,8 @@ struct alignas(32) Packet {
   bool traced : 1;  // records a PacketTrace
   // Only data into or from an aggregation group: it has a pool of slots, so a lost packet is sent again.
   bool repaired : 1;
+  // The same, of a tree without a pool: the link that loses the packet sends it again.
+  bool kept_by_links : 1;
 
   // Sets the packet's queue at all ports of a way without virtual channels.
   void set_priority(std::uint8_t value) { priority = ingress_queue = value; }

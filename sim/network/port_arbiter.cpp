@@ -173,7 +173,7 @@ void PortArbiter::leave(std::uint32_t packet, const SwitchAggregations::Branch& 
 // Sends a packet of a tree again that the link has lost by chance. The far end misses it when it would have
 // arrived, and its NACK takes the link's delay back, as on SHARP's reliable connections between neighbours.
 void PortArbiter::repeat_on_link(PortId port, std::uint32_t packet, Time arrival) {
-  if (links_.is_cut(port, packets_[packet], arrival) || state_.graph.port(port).link.kind == LinkKind::nvlink)
+  if (!packets_[packet].kept_by_links || links_.is_cut(port, packets_[packet], arrival))
     fail_aggregation(port);
   if (packets_[packet].traced) trace_queued(port, packet);
   loop_.schedule(arrival + links_.delay(port), ports_[port].origin, EventKind::arrival, port, packet);

@@ -35,7 +35,7 @@ void AggregationLedger::began(const Began& message) {
   std::uint32_t tree = table_.find(message.key, message.member);
   if (tree == kNone) {
     tree = table_.add(members);
-    table_.bind_new(tree, message.key);
+    table_.bind_new(tree, message.key, carrier.parts.empty());
     trees_.push_back({message.session, std::vector<std::uint32_t>(members, 0)});
     for (const AggregationMemory::Share& share : carrier.memory) directory_.memory.take(share);
   }

@@ -37,7 +37,9 @@ std::uint32_t AggregationSessions::new_session(AggregationDirectory& directory, 
     key.use == AggregationUse::multicast ? connect_multicast(key, session, number)
                                          : connect_reduction(key, session, number);
   }
-  directory.table.bind_new(session, key);
+  // The places of sums that leave unfinished follow from the numbers of packets, which begin at 0 in a
+  // session. So each communication has a session of its own.
+  directory.table.bind_new(session, key, directory.sessions[session].parts.empty());
   return session;
 }
 

@@ -51,8 +51,8 @@ std::uint32_t AggregationTable::add(std::uint32_t members) {
   return session;
 }
 
-void AggregationTable::bind_new(std::uint32_t session, const AggregationKey& key) {
-  sessions_of_group_[key.of_group()].push_back(session);
+void AggregationTable::bind_new(std::uint32_t session, const AggregationKey& key, bool shared) {
+  if (shared) sessions_of_group_[key.of_group()].push_back(session);
   bind(session, key);
 }
 

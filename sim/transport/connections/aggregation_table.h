@@ -44,8 +44,8 @@ class AggregationTable {
   std::uint32_t find(const AggregationKey& key, std::uint32_t member);
   // Adds a session of so many members, which serves no key. Returns its number.
   std::uint32_t add(std::uint32_t members);
-  // Makes a new session serve the key, and later others of its group.
-  void bind_new(std::uint32_t session, const AggregationKey& key);
+  // Makes a new session serve the key, and later others of its group if `shared`.
+  void bind_new(std::uint32_t session, const AggregationKey& key, bool shared = true);
 
   // Called when a member sends a message, which `ways` deliveries end.
   void begin(std::uint32_t session, std::uint32_t member, std::uint64_t ways) {

@@ -308,6 +308,7 @@ void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   packet.ack_request = packet.last;
   if (senders_[id].window != UINT32_MAX) packet.last = true;
   packet.repaired = false;
+  packet.kept_by_links = !senders_[id].selective && senders_[id].window != UINT32_MAX;
   if (senders_[id].selective) make_slot_packet(id, packet);
 }
 
