@@ -163,10 +163,14 @@ void AggregationSessions::add_to(std::map<NodeId, AggregatingSwitch>& switches) 
     one.taken = use.bytes;
     one.trees_now = use.trees;
   }
-  for (const Session& session : sessions_) {
-    if (session.on_their_way == 0) continue;
-    for (const AggregationMemory::Share& share : session.memory) switches[share.node].used += share.bytes;
+  // All logical processes know all trees.
+  std::map<NodeId, Bytes> used;
+  for (std::uint32_t tree = 0; tree < trees_.table.size(); ++tree) {
+    if (trees_.table.is_idle(tree)) continue;
+    for (const AggregationMemory::Share& share : trees_.sessions[tree].memory)
+      used[share.node] += share.bytes;
   }
+  for (const auto& [node, bytes] : used) switches[node].used = bytes;
 }
 
 // ---- Messages
