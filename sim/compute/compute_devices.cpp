@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/time_limits.h"
@@ -100,7 +101,7 @@ ComputeDevices::ComputeDevices(const std::vector<EventLoop*>& loops,
 
 void ComputeDevices::begin_on_host(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
   NETSIM_CHECK(gpu < cpus_of_gpu_.size(), "a host computes that is not one of the devices");
-  begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0}, work);
+  begin(cpus_of_gpu_[gpu], {job, handle, gpu, 0, kFullRate, nullptr}, work);
 }
 
 void ComputeDevices::add_threads() {
@@ -111,20 +112,22 @@ void ComputeDevices::add_threads() {
     threads.origin = Origin(first_thread_origin_ + gpu);
     threads.loop = gpus_[gpu].loop;
     threads.shared = false;
-    gpus_.push_back(threads);
+    gpus_.push_back(std::move(threads));
   }
 }
 
 void ComputeDevices::begin_on_thread(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
   NETSIM_CHECK(first_thread_ != 0, "a task begins on a thread, and the devices have none");
-  begin(first_thread_ + gpu, {job, handle, gpu, 0}, work);
+  begin(first_thread_ + gpu, {job, handle, gpu, 0, kFullRate, nullptr}, work);
 }
 
 void ComputeDevices::begin(std::uint32_t number, Running task, Time work) {
   Gpu& gpu = gpus_[number];
   settle(gpu);
   task.left = static_cast<Amount>(work) << kAmountShift;
+  note_begin(gpu, task);
   gpu.running.push_back(task);
+  set_rates(gpu);
   plan(number);
 }
 
@@ -149,19 +152,23 @@ void ComputeDevices::change_communications(GpuId number, Stream stream, int comm
   if (now == gpu.slower) return;
   if (!gpu.running.empty()) settle(gpu);  // settles at the old rate
   gpu.slower = now;
-  if (!gpu.running.empty()) plan(number);
+  if (gpu.running.empty()) return;
+  set_rates(gpu);
+  plan(number);
 }
 
-// Ends the first of the tasks with the least work left.
+// Ends the first of the tasks that need the least time.
 void ComputeDevices::compute_done(const Event& event) {
   Gpu& gpu = gpus_[event.target];
   if (event.argument != gpu.generation) return;
   settle(gpu);
-  const auto first = std::min_element(gpu.running.begin(), gpu.running.end(),
-                                      [](const Running& a, const Running& b) { return a.left < b.left; });
+  const auto first = std::min_element(
+      gpu.running.begin(), gpu.running.end(),
+      [](const Running& a, const Running& b) { return a.left * a.slower < b.left * b.slower; });
   NETSIM_CHECK(first != gpu.running.end() && first->left <= 0, "a computation ends that has work left");
   const Running ended = *first;
   gpu.running.erase(first);
+  note_end(gpu, ended);
   if (!gpu.running.empty()) plan(event.target);
   listener_->compute_done(ended.gpu, ended.job, ended.handle);
 }
@@ -169,25 +176,21 @@ void ComputeDevices::compute_done(const Event& event) {
 // Subtracts the work done since the last change of rate.
 void ComputeDevices::settle(Gpu& gpu) const {
   const Time now = gpu.loop->now();
-  if (!gpu.running.empty()) {
-    const Amount done =
-        (static_cast<Amount>(now - gpu.updated) << (kAmountShift + kFactorShift)) / divisor(gpu);
-    for (Running& running : gpu.running) running.left -= done;
-  }
+  const Amount passed = static_cast<Amount>(now - gpu.updated) << (kAmountShift + kFactorShift);
+  for (Running& running : gpu.running) running.left -= passed / divisor(gpu, running);
   gpu.updated = now;
 }
 
 void ComputeDevices::plan(std::uint32_t number) {
   Gpu& gpu = gpus_[number];
-  Amount least = gpu.running.front().left;
-  for (const Running& running : gpu.running) least = std::min(least, running.left);
-  gpu.loop->schedule(gpu.updated + time_for(gpu, least), gpu.origin, EventKind::compute_done, number,
-                     ++gpu.generation);
+  Time least = time_for(gpu, gpu.running.front());
+  for (const Running& running : gpu.running) least = std::min(least, time_for(gpu, running));
+  gpu.loop->schedule(gpu.updated + least, gpu.origin, EventKind::compute_done, number, ++gpu.generation);
 }
 
-// Returns the full rate divided by the rate of each task, in 2^-16.
-ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu) const {
-  return gpu.shared ? gpu.slower * static_cast<Amount>(gpu.running.size()) : kFullRate;
+// Returns the full rate divided by the rate of the task, in 2^-16.
+ComputeDevices::Amount ComputeDevices::divisor(const Gpu& gpu, const Running& task) {
+  return gpu.shared ? task.slower * static_cast<Amount>(gpu.running.size()) : task.slower;
 }
 
 // Returns the value of Gpu::slower for the GPU's communications and held SMs, in 2^-16.
@@ -198,11 +201,46 @@ ComputeDevices::Amount ComputeDevices::slower(const Gpu& gpu) const {
   return factor * gpu.multiprocessors / std::max(1U, left);
 }
 
-// Returns the time that `work` takes at the present rate, rounded up.
-Time ComputeDevices::time_for(const Gpu& gpu, Amount work) const {
-  if (work <= 0) return 0;
+// Returns the factor of a task with a demand at the GPU's clock, in 2^-16.
+ComputeDevices::Amount ComputeDevices::slower_by_power(const Gpu& gpu, const TaskDemand& demand) const {
+  const Amount factor = gpu.communications > 0 ? slowdown_ : kFullRate;
+  const double exact = static_cast<double>(factor) * demand.slowdown(gpu.held, gpu.mhz);
+  return std::max<Amount>(1, static_cast<Amount>(exact + 0.5));
+}
+
+// Brings the history of the GPU's work up to the beginning of a task.
+void ComputeDevices::note_begin(Gpu& gpu, const Running& task) const {
+  if (task.demand == nullptr) return;
+  if (gpu.history == nullptr) gpu.history = std::make_unique<ClockHistory>();
+  gpu.history->advance(task.demand->law(), gpu.updated, gpu.running.empty());
+}
+
+void ComputeDevices::note_end(Gpu& gpu, const Running& task) const {
+  if (task.demand == nullptr) return;
+  gpu.history->advance(task.demand->law(), gpu.updated, false);
+  gpu.history->add(task.demand->law(), task.demand->beside(gpu.held), gpu.mhz);
+}
+
+// Sets the factors of all running tasks. Those with a demand share a clock.
+void ComputeDevices::set_rates(Gpu& gpu) const {
+  std::vector<KernelDemand> kernels;
+  const PowerLaw* law = nullptr;
+  for (const Running& running : gpu.running) {
+    if (running.demand == nullptr) continue;
+    law = &running.demand->law();
+    const std::vector<KernelDemand>& more = running.demand->beside(gpu.held);
+    kernels.insert(kernels.end(), more.begin(), more.end());
+  }
+  if (law != nullptr) gpu.mhz = gpu.history->clock(*law, std::move(kernels));
+  for (Running& running : gpu.running)
+    running.slower = running.demand == nullptr ? gpu.slower : slower_by_power(gpu, *running.demand);
+}
+
+// Returns the time that the task takes at the present rate, rounded up.
+Time ComputeDevices::time_for(const Gpu& gpu, const Running& task) {
+  if (task.left <= 0) return 0;
   const Amount unit = Amount{1} << (kAmountShift + kFactorShift);
-  return bounded_time((work * divisor(gpu) + unit - 1) / unit);
+  return bounded_time((task.left * divisor(gpu, task) + unit - 1) / unit);
 }
 
 Time ComputeDevices::expected_end(GpuId number, JobId job, std::uint32_t handle) const {
@@ -210,7 +248,7 @@ Time ComputeDevices::expected_end(GpuId number, JobId job, std::uint32_t handle)
     const Gpu& gpu = gpus_[device];
     for (const Running& running : gpu.running) {
       if (running.job == job && running.handle == handle && running.gpu == number)
-        return gpu.updated + time_for(gpu, running.left);
+        return gpu.updated + time_for(gpu, running);
     }
   }
   return gpus_[number].updated;

@@ -5,6 +5,10 @@
 // configured factor, because the kernels take SMs and memory bandwidth. If the kernels also hold SMs, the
 // compute tasks get only the SMs that are left.
 //
+// A task with a TaskDemand runs at the clock that the power limit allows, and beside held SMs as long as its
+// kernels take on the others. The clock is chosen when a task begins and when communication takes or frees
+// SMs.
+//
 // The CPUs of a host are one more device. The ranks on its GPUs share it in equal parts; communication does
 // not slow it down. Tasks on threads of a rank's own process run at full rate, however many they are.
 //
@@ -14,8 +18,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "sim/compute/clock_history.h"
+#include "sim/compute/compute_times.h"
 #include "sim/core/event_loop.h"
 #include "sim/core/ids.h"
 #include "sim/core/parameters.h"
@@ -77,9 +84,9 @@ class ComputeDevices {
   // All methods below concern one GPU. They are called from its set at now() of its loop, drop() excepted.
 
   // Begins a task of `work`, its time at full rate in ps. The listener gets `job` and `handle` when the task
-  // ends.
-  void begin(GpuId gpu, JobId job, std::uint32_t handle, Time work) {
-    begin(gpu, {job, handle, gpu, 0}, work);
+  // ends. `demand` is null, or what the task needs; it must live until then.
+  void begin(GpuId gpu, JobId job, std::uint32_t handle, Time work, const TaskDemand* demand = nullptr) {
+    begin(gpu, {job, handle, gpu, 0, kFullRate, demand}, work);
   }
   // Begins a task on the CPUs of the GPU's host.
   void begin_on_host(GpuId gpu, JobId job, std::uint32_t handle, Time work);
@@ -106,7 +113,9 @@ class ComputeDevices {
     JobId job;
     std::uint32_t handle;
     GpuId gpu;
-    Amount left;  // work left at the time Gpu::updated
+    Amount left;    // work left at the time Gpu::updated
+    Amount slower;  // factor in 2^-16 by which the task takes longer than at full rate, when it is alone
+    const TaskDemand* demand = nullptr;
   };
   struct alignas(64) Gpu {
     Origin origin;
@@ -116,9 +125,11 @@ class ComputeDevices {
     std::uint32_t communications = 0;   // running communications whose stream slows computing down
     std::uint32_t held = 0;             // SMs held by communication kernels
     std::uint32_t multiprocessors = 0;  // number of SMs; 0: unknown
-    Amount slower = kFullRate;          // factor in 2^-16 by which compute tasks take longer
+    Amount slower = kFullRate;          // factor in 2^-16 by which tasks without a demand take longer
     bool shared = true;                 // its tasks get equal parts of its rate
-    std::vector<Running> running;       // in the order in which they began
+    std::int64_t mhz = 0;               // clock of tasks with a demand
+    std::unique_ptr<ClockHistory> history;  // null until a task has a demand
+    std::vector<Running> running;           // in the order in which they began
   };
 
   bool slows(Stream stream) const { return (slowing_ >> static_cast<unsigned>(stream) & 1U) != 0; }
@@ -128,9 +139,13 @@ class ComputeDevices {
   void compute_done(const Event& event);
   void settle(Gpu& gpu) const;
   void plan(std::uint32_t number);
-  Amount divisor(const Gpu& gpu) const;
+  static Amount divisor(const Gpu& gpu, const Running& task);
   Amount slower(const Gpu& gpu) const;
-  Time time_for(const Gpu& gpu, Amount work) const;
+  Amount slower_by_power(const Gpu& gpu, const TaskDemand& demand) const;
+  void note_begin(Gpu& gpu, const Running& task) const;
+  void note_end(Gpu& gpu, const Running& task) const;
+  void set_rates(Gpu& gpu) const;
+  static Time time_for(const Gpu& gpu, const Running& task);
 
   std::vector<Gpu> gpus_;  // the GPUs, the CPUs of each host, then the threads of each GPU's process
   // Returns the devices that compute for a GPU: the GPU, the CPUs of its host, and the threads of its

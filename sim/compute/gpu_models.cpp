@@ -82,10 +82,26 @@ std::vector<Time> GpuModels::durations(const ComputingJob& job, GpuId gpu) const
   return result;
 }
 
+// Returns the demands of the job's works, or none if the GPU's times do not follow from power. Work that
+// takes no time, or that only waits for given durations, has none.
+WorkDurations::Demands GpuModels::demands_of(const ComputingJob& job, GpuId gpu,
+                                             const std::vector<Time>& durations) const {
+  const ComputeModel* model = of_gpu(gpu);
+  if (model == nullptr || model->power_law() == nullptr || cluster_.is_drives(gpu)) return {};
+  WorkDurations::Demands demands(job.works.size());
+  for (std::size_t work = 0; work < job.works.size(); ++work) {
+    const std::vector<Kernel>& kernels = job.works[work].kernels;
+    if (durations[work] > 0 && !std::all_of(kernels.begin(), kernels.end(), has_duration))
+      demands[work] = std::make_unique<TaskDemand>(*model, job.works[work], durations[work]);
+  }
+  return demands;
+}
+
 std::unique_ptr<ComputeTimes> GpuModels::times(const ComputingJob& job, const GpuVariation& variation,
                                                std::uint64_t seed) const {
   std::vector<std::vector<Time>> by_group(models_.size());
   std::vector<bool> known(models_.size(), false);
+  std::vector<WorkDurations::Demands> demands(models_.size());
   std::vector<std::uint32_t> group_of_rank;
   for (const GpuId gpu : job.gpus) {
     const std::uint32_t group = group_of(gpu);
@@ -93,9 +109,10 @@ std::unique_ptr<ComputeTimes> GpuModels::times(const ComputingJob& job, const Gp
     if (known[group]) continue;
     known[group] = true;
     by_group[group] = durations(job, gpu);
+    demands[group] = demands_of(job, gpu, by_group[group]);
   }
   std::unique_ptr<ComputeTimes> times =
-      std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank));
+      std::make_unique<WorkDurations>(std::move(by_group), std::move(group_of_rank), std::move(demands));
   if (!variation.any()) return times;
   return std::make_unique<VaryingTimes>(std::move(times), variation, job.gpus, seed, job.name);
 }

@@ -51,6 +51,8 @@ class GpuModels {
  private:
   std::uint32_t group_of(GpuId gpu) const { return cluster_.hosts[cluster_.gpus[gpu].host].group; }
   std::vector<Time> durations(const ComputingJob& job, GpuId gpu) const;
+  WorkDurations::Demands demands_of(const ComputingJob& job, GpuId gpu,
+                                    const std::vector<Time>& durations) const;
 
   const Cluster& cluster_;
   Place place_;                                        // of the configuration, for errors

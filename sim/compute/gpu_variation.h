@@ -66,6 +66,9 @@ class VaryingTimes final : public ComputeTimes {
   VaryingTimes(std::unique_ptr<ComputeTimes> times, const GpuVariation& how, const std::vector<GpuId>& gpus,
                std::uint64_t seed, const std::string& job);
   Time duration(RankId rank, const ComputeRequest& task) const override;
+  const TaskDemand* demand(RankId rank, const ComputeRequest& task) const override {
+    return times_->demand(rank, task);
+  }
 
  private:
   std::unique_ptr<ComputeTimes> times_;

@@ -9,6 +9,10 @@ constexpr double kPsPerCycleAtOneMhz = 1e6, kPsPerSecond = 1e12;
 
 }  // namespace
 
+bool PowerLaw::is_bound_by_clock(const KernelDemand& kernel, std::int64_t mhz) {
+  return kernel.cycles * (kPsPerCycleAtOneMhz / static_cast<double>(mhz)) > kernel.memory_time;
+}
+
 double PowerLaw::time(const std::vector<KernelDemand>& kernels, std::int64_t mhz) {
   const double cycle = kPsPerCycleAtOneMhz / static_cast<double>(mhz);
   double total = 0;

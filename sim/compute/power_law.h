@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/units.h"
+
 namespace netsim {
 
 // KernelDemand: what a kernel needs of a GPU whose clock may change. Times are in ps, energies in joules.
@@ -25,12 +27,16 @@ struct PowerLawParameters {
   double static_watts = 70, active_watts = 234;
   double voltage_slope = 0.8;  // relative change of the voltage for one of the clock
   std::int64_t clock_mhz = 1980, lowest_clock_mhz = 210, clock_step_mhz = 15;
+  Time window = 100 * kMillisecond;  // over which ClockHistory averages the power
 };
 
 class PowerLaw {
  public:
   explicit PowerLaw(const PowerLawParameters& parameters) : p_(parameters) {}
 
+  double window() const { return static_cast<double>(p_.window); }
+  // Returns whether a higher clock would make the kernel faster.
+  static bool is_bound_by_clock(const KernelDemand& kernel, std::int64_t mhz);
   // Returns the time of the kernels, one after the other, in ps at a clock of `mhz`.
   static double time(const std::vector<KernelDemand>& kernels, std::int64_t mhz);
   // Returns the mean power in watts of the kernels and `idle` ps without any at a clock of `mhz`. An idle GPU

@@ -106,8 +106,9 @@ void SourceJob::begin(SetState& set, std::uint32_t slot) {
     return;
   }
   tell(record_of(set, active, JobRecord::Kind::compute_begins));
-  run_.devices->begin(plan_.gpus[active.rank], number_, slot,
-                      plan_.times->duration(active.rank, compute_request(active.task)));
+  const ComputeRequest request = compute_request(active.task);
+  run_.devices->begin(plan_.gpus[active.rank], number_, slot, plan_.times->duration(active.rank, request),
+                      plan_.times->demand(active.rank, request));
 }
 
 // Launches a communication. Its record comes first, because the statistics refuse members that disagree.
