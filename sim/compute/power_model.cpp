@@ -24,6 +24,7 @@
 #include "sim/compute/compute_model.h"
 #include "sim/compute/gemm_plan.h"
 #include "sim/compute/power_law.h"
+#include "sim/core/config_entries.h"
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
 
