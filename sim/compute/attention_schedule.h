@@ -2,8 +2,8 @@
 //
 // Each block computes 128 queries of one head with all keys that they see (FlashAttention-3: Shah et al.,
 // arXiv 2407.08608, and cuDNN alike). With a causal mask the blocks are unequal, and they start in no special
-// order. So the last blocks leave multiprocessors (SMs) idle: list scheduling takes the mean load of an SM,
-// plus the longest block, less the mean time that a running block has left, E[L^2] / 2 E[L].
+// order. So the last blocks leave multiprocessors (SMs) idle. List scheduling takes the mean load of an SM,
+// plus the longest block. The mean time that a running block has left, E[L^2] / 2 E[L], is subtracted.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ THIRD_PARTY = {
     r"sanitizer/": r"topology/matching\.cpp",
     r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_(file|message|from_message|to_message)\.cpp",
     r"sim/collectives/programs/chakra_et\.pb\.h": r"collectives/programs/chakra_trace\.cpp",
-    r"zlib\.h": r"core/recognise\.cpp",
-    r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp",
+    r"zlib\.h": r"core/(recognise|input_set)\.cpp",
+    r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp|workload/(readers|trace)/\w+\.cpp",
     r"spdlog/": r"core/log\.cpp",
     r"pugixml\.hpp": r"report/canvas\.cpp|core/xml\.cpp",
 }

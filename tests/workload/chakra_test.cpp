@@ -89,7 +89,7 @@ TEST_F(ChakraFiles, SizesAreTheInputOfOneRank) {
   }
 }
 
-TEST_F(ChakraFiles, NodesOfTheCpuRunOnThreadsAndLostDependenciesAreLeftOut) {
+TEST_F(ChakraFiles, NodesOfTheCpuLeaveTheGpuAloneAndLostDependenciesAreLeftOut) {
   write_rank(0, {{.id = 1, .numbers = {{"is_cpu_op", 1}}, .duration = 7},
                  {.id = 2, .data = {1, 99}, .control = {98}, .duration = 5}});
   const auto source = load();

@@ -18,7 +18,9 @@ const std::vector<ColumnInfo>& task_columns() {
       {"task", "id of the task"},
       {"communication", "id of the operation that it takes part in; empty for compute tasks"},
       {"name", "the workload's name for it"},
-      {"kind", "compute, collective, send, receive, circuits, copy_to_host, copy_from_host, host_compute or host_thread"},
+      {"kind",
+       "compute, collective, send, receive, circuits, copy_to_host, copy_from_host, host_compute or "
+       "host_thread"},
       {"stream", "compute, or the stream of a communication"},
       {"collective", "kind of collective; empty for other tasks"},
       {"peer", "other rank of a send or receive; empty for other tasks"},

@@ -147,8 +147,9 @@ bool takes(const SwitchAggregation& aggregation, GpuId member) {
   return aggregation.others.empty() || contains(aggregation.others, member);
 }
 
-// TreeStreams: by switch of a tree, the streams of packets that leave it for its parent, and the copies of
-// the sum that come to it from there. `wanted` counts the copies that bring a member the sum.
+// TreeStreams: streams of a tree, by switch. `up` counts the streams of packets that leave it for its parent,
+// and `down` the copies of the sum that come from there. `wanted` counts the copies that bring a member the
+// sum.
 struct TreeStreams {
   std::vector<std::uint32_t> up, down, wanted;
 };
