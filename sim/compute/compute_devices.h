@@ -5,9 +5,9 @@
 // configured factor, because the kernels take SMs and memory bandwidth. If the kernels also hold SMs, the
 // compute tasks get only the SMs that are left.
 //
-// A task with a TaskDemand runs at the clock that the power limit allows, and beside held SMs as long as its
-// kernels take on the others. The clock is chosen when a task begins and when communication takes or frees
-// SMs.
+// A task with a TaskDemand runs at the clock that the power limit allows. Beside held SMs it takes as long as
+// its kernels take on the others. The clock is chosen when a task begins, and when communication takes or
+// frees SMs.
 //
 // The CPUs of a host are one more device. The ranks on its GPUs share it in equal parts; communication does
 // not slow it down. Tasks on threads of a rank's own process run at full rate, however many they are.
