@@ -23,19 +23,16 @@ namespace netsim {
 template <class T>
 class ReservedArray {
  public:
-  // Reserves space for at most `capacity` elements, or fewer if the process may not use much address space.
+  // Makes an array of at most `capacity` elements, or fewer if the process may not use much address space.
+  // The space is reserved when the first element is added.
   explicit ReservedArray(std::size_t capacity)
       : capacity_(std::min(capacity, address_space_share() / sizeof(T))),
-        bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {
-    void* base = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) throw std::bad_alloc();
-    base_ = static_cast<T*>(base);
-  }
+        bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {}
   ~ReservedArray() {
     if constexpr (!std::is_trivially_destructible_v<T>) {
       for (std::size_t i = 0; i < std::min(size(), missing_.load()); ++i) base_[i].~T();
     }
-    munmap(base_, bytes_);
+    if (base_ != nullptr) munmap(base_, bytes_);
   }
   ReservedArray(const ReservedArray&) = delete;
   ReservedArray& operator=(const ReservedArray&) = delete;
@@ -88,11 +85,17 @@ class ReservedArray {
     if ((first + count) * sizeof(T) > usable_.load(std::memory_order_acquire)) make_usable(first + count);
     for (std::size_t i = first; i < first + count; ++i) new (base_ + i) T();
   }
+  void reserve() {
+    void* base = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<T*>(base);
+  }
   void make_usable(std::size_t count) {
     const std::lock_guard<std::mutex> lock(growing_);
     const std::size_t had = usable_.load(std::memory_order_relaxed);
     const std::size_t wanted = (count * sizeof(T) + kStep - 1) / kStep * kStep;
     if (wanted <= had) return;
+    if (base_ == nullptr) reserve();
     const std::size_t step = std::min(bytes_, std::max(wanted, had + had / 4 / kStep * kStep)) - had;
     if (mprotect(reinterpret_cast<char*>(base_) + had, step, PROT_READ | PROT_WRITE) != 0)
       throw std::bad_alloc();

@@ -229,6 +229,7 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"h20_sxm", "topologies/hgx_h20.yaml"},
       {"b200", "topologies/dgx_b200.yaml"},
       {"mi300x", "topologies/full_mesh.yaml"},
+      {"chakra", "import/chakra/step.0.et"},
       {"csv", "traffic/flows.csv"},
       {"ns3_flows", "import/ns3/flow.txt"},
       {"htsim_cm", "import/htsim/connections.cm"},

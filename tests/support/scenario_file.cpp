@@ -127,15 +127,24 @@ DeclaredScenario read_scenario(const std::string& name, const ConfigNode& node, 
   return scenario;
 }
 
-// Returns the scenario with those entries of `every` that it does not have itself; `expect` is completed in
-// the same way.
+// Returns whether values are those of an error that the others do not expect.
+bool is_other_exit(const ConfigNode& own, const ConfigNode& others) {
+  const auto exit_of = [](const ConfigNode& values) {
+    const ConfigNode* exit = values.find("exit");
+    return exit == nullptr ? std::int64_t{0} : read_integer(*exit);
+  };
+  return own.find("exit") != nullptr && exit_of(own) != exit_of(others);
+}
+
+// Returns the scenario with those entries of `every` that it does not have itself. `expect` is completed in
+// the same way, unless its `exit` is another one.
 ConfigNode completed(const ConfigNode& scenario, const ConfigNode& every) {
   ConfigNode result = scenario;
   for (const auto& [key, value] : every.entries()) {
     const ConfigNode* own = scenario.find(key);
     if (own == nullptr) {
       result.at_or_add(key) = value;
-    } else if (own->is_map() && value.is_map()) {
+    } else if (own->is_map() && value.is_map() && !(key == "expect" && is_other_exit(*own, value))) {
       result.at_or_add(key) = completed(*own, value);
     }
   }

@@ -254,7 +254,7 @@ TEST(Fabrics, ShareWhatIsOfTheRun) {
             "own buffer, alpha, reserve, resume_offset, flow_control, headroom, pfc_response, pfc_frame, "
             "credit_buffer, lossless, marker, forwarding, header, latency, queue_limit, aggregation, "
             "aggregation_switches, aggregation_latency, aggregation_payload, aggregation_outstanding, "
-            "aggregation_rate, aggregation_memory, aggregation_groups)");
+            "aggregation_rate, aggregation_memory, aggregation_groups, aggregation_formats)");
   EXPECT_THAT(error_of("fabrics: {storage: {switch: {classes: 2}}}", ""), HasSubstr("'classes' is common"));
   EXPECT_THAT(error_of("fabrics: {storage: {switch: {scheduler: strict}}}", ""), HasSubstr("is common"));
   EXPECT_EQ(error_of("fabrics: {storage: {detection_delay: 1 us}}", ""),

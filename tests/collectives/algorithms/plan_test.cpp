@@ -188,7 +188,7 @@ Bytes total(const Plan& plan, Bytes n) {
 // Yuan 2009). Algorithms for large buffers send no more. The numbers are exact if n is divisible.
 TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
   const std::set<std::string> more = {"recursive_doubling", "binomial_tree", "binary_tree", "chained_trees",
-                                      "double_binary_tree", "chain",         "tree"};
+                                      "double_binary_tree", "chain",         "tree",        "camdoop"};
   for (const AlgorithmCase& c : algorithm_cases()) {
     for (const std::uint32_t p : group_sizes(c)) {
       const auto plan = make_plan(c.algorithm, c.kind, p);
@@ -207,8 +207,9 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
       }
       const std::uint32_t in_host =
           std::string(c.algorithm).find("group: 4") != std::string::npos ? std::min(p, 4U) : 1U;
-      if (name == "sharp" ||
-          name == "switchml") {  // to the ranks of the host or from them, or both; and what goes up the trees
+      const std::set<std::string> direct = {"sharp", "switchml", "netreduce", "netagg", "switchagg"};
+      if (direct.contains(
+              name)) {  // to the ranks of the host or from them, or both; and what goes up the trees
         const Bytes inside = n - n / in_host, up = p == in_host ? 0 : n / in_host;
         EXPECT_EQ(busiest(*plan, n), c.kind == CollectiveKind::all_reduce ? 2 * inside + up
                                      : c.kind == CollectiveKind::reduce_scatter
