@@ -29,7 +29,7 @@ list_pictures() {
   for sweep in "${sweeps[@]}"; do
     sed -n 's/^ *file: \(.*\)\.svg$/\1/p' "configs/$sweep.yaml"
   done
-  printf '%s\n' schedulers strategies example_schedulers
+  printf '%s\n' schedulers strategies example_schedulers survey_fig5b
 }
 
 draw_quick() {
@@ -55,6 +55,7 @@ draw_studies() {
   scripts/schedulers.py --binary "$netsim" --plot "$pictures/schedulers.svg"
   scripts/schedulers.py --binary "$netsim" --workloads VGG-19 --networks "100 Gb/s" --plot "$pictures/example_schedulers.svg"
   scripts/strategies.py --binary "$netsim" --plot "$pictures/strategies.svg"
+  scripts/survey_fig5b.py --binary "$netsim" --picture "$pictures/survey_fig5b.svg"
 }
 
 if [[ ${1:-} == --list ]]; then

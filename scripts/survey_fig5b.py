@@ -2,7 +2,7 @@
 """Simulates figure 5(b) of a survey (arXiv 2403.07585) and prints the completion times of its two jobs beside the hand calculation.
 
     scripts/survey_fig5b.py [--rows ROW...] [--networks NETWORK...] [--scale SHARE] [--release UNITS] [--csv TABLE.csv]
-                            [--out DIR] [--jobs N] [--binary NETSIM] [--study STUDY.yaml] [--iterations COUNT]
+                            [--picture FILE.svg] [--out DIR] [--jobs N] [--binary NETSIM] [--study STUDY.yaml] [--iterations COUNT]
 
 The study (configs/studies/survey_fig5b/study.yaml) has a row for each co-design: none, vertical, horizontal (the flows of job 1 first,
 those of job 2 first, another placement, a shift in time), intra-inter, host-net, pairs of these, and all. Each runs on each network. On
@@ -12,8 +12,12 @@ a flow splitter divides F1 between the two NICs of its host.
 The hand calculation is max-min fair sharing of fluids, with strict levels where a row has an order. --scale 0.1 makes all sizes
 and computations ten times smaller. --release says when job 2 arrives, in units of 80 ms x scale; 0.5 is that of the figure.
 --iterations 10 lets both jobs repeat their tasks; the times are then those of an iteration, without a hand calculation.
+Every run is checked: no job may be faster than its longest path allows, no link faster than its rate, and every receiver gets its bytes.
+
+--picture draws the shares of the flows in links (1) and (2) over time, for the rows none and all on the first network. It makes no table.
 """
 import argparse
+import collections
 import concurrent.futures
 import csv
 import dataclasses
@@ -23,12 +27,18 @@ import pathlib
 import sys
 import tempfile
 
-from netsim_runs import execution
+from netsim_runs import execution, pictures
 
 STUDY = execution.ROOT / "configs" / "studies" / "survey_fig5b" / "study.yaml"
 UNIT = 80  # ms: 1 GB at 100 Gb/s
 PACKET = 4096  # payload, bytes
+FLOW = 239349  # packets of a flow
+SHORTEST = (240, 160)  # ms: a flow alone and the computations behind it
+LINK_2 = "agg_1->tor_b"
+RECEIVERS = {"job 1's F1": "tor_b->host3", "job 1's F2": "tor_a2->host4", "job 2": "tor_b->host7"}  # the last link to each
 HALF = fractions.Fraction(1, 2)
+# In steady state flows send before their first decision. Barriers have a level of their own, before those of the flows.
+STEADY = {"max_min": {"new_flows": "send"}, "strict": {"new_flows": "send", "levels": 3}}
 HEADER = ("row", "network", "jct_1_ms", "jct_2_ms", "hand_1_ms", "hand_2_ms", "excess_1_percent", "excess_2_percent")
 
 
@@ -155,7 +165,7 @@ def rescale(jobs, folder, scale, release, iterations):
             job["workload"]["iterations"] = iterations
             job["workload"]["ranks"] = len(pathlib.Path(job["placement"]["file"]).read_text(encoding="utf-8").splitlines()) - 1
             ends = [task["name"] for task in job["workload"]["tasks"]]
-            job["workload"]["tasks"].append({"name": "end", "collective": "barrier", "after": ends})
+            job["workload"]["tasks"].append({"name": "end", "collective": "barrier", "after": ends, "priority": 2})
         if "arrival" in job:
             job["arrival"] = f"{float(release * UNIT * scale)} ms"
         for task in job["workload"]["tasks"]:
@@ -170,21 +180,73 @@ def rescale(jobs, folder, scale, release, iterations):
     return jobs
 
 
-def simulate(study, run, binary, out, scale, release, iterations):
-    """The completion times of both jobs in ms, in units of the whole size; with iterations, the mean time of one."""
+def read_table(path):
+    with open(path, encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def expected_packets(run, scale, iterations):
+    """Packets of data over the last link to each receiver, and over link (2), without those that chunks may add."""
+    by_hand = BY_HAND[run.row]
+    flow = max(1, round(FLOW * scale)) * iterations
+    second = flow if by_hand.get("aggregate") else 2 * flow
+    into_b = [flow] if by_hand.get("elsewhere") else [flow, second]
+    last = dict(zip(RECEIVERS.values(), (flow, flow, second)))
+    if by_hand.get("elsewhere"):
+        last["tor_d->host8"] = last.pop("tor_b->host7")
+    return last | {LINK_2: sum(into_b)}
+
+
+def broken_bounds(run, times, links, scale, iterations):
+    """What cannot be: sentences about `times` (ms at the whole size) and the rows of links.csv."""
+    broken = [f"job {job} takes {time:.2f} ms, but at least {shortest} are needed"
+              for job, (time, shortest) in enumerate(zip(times, SHORTEST), 1) if time < shortest * (1 - rounding(scale))]
+    broken += [f"link {link['link']} has a use of {link['utilisation']}" for link in links if float(link["utilisation"]) > 1]
+    packets = {link["link"]: int(link["data_packets"]) for link in links}
+    for link, expected in expected_packets(run, scale, iterations).items():
+        most = expected * 1.01 + 16 if iterations == 1 else packets[link]  # barriers have packets of their own
+        if not expected <= packets[link] <= most:
+            broken.append(f"link {link} carried {packets[link]} packets of data, but {expected} are expected")
+    return broken
+
+
+def rounding(scale):
+    """The share of a flow by which its size may be smaller, because sizes are rounded to packets."""
+    return 0.5 / float(FLOW * scale)
+
+
+def simulate(study, run, binary, out, scale, release, iterations, sample=None):
+    """The folder of the results of a run, with samples of links in intervals of `sample`, a time, if one is given."""
     import yaml
     folder = out / run.network / run.row
     folder.mkdir(parents=True, exist_ok=True)
     jobs = yaml.safe_load((study.folder / f"{run.workload}.yaml").read_text(encoding="utf-8"))
     execution.write_json(folder / "jobs.yaml", rescale(jobs, study.folder, scale, release, iterations))
     settings = dict(run.settings)
+    if sample:
+        settings["output.sample"] = {"interval": sample, "queues": False, "flows": False, "aggregation": False,
+                                     "ports": [link for flows in PASSING.values() for _, link in flows.values()]}
     if iterations > 1 and "scheduling.flows" in settings:  # the barrier's messages share queue pairs with the flows
-        settings["scheduling.flows"] = settings["scheduling.flows"] | {"new_flows": "send"}
+        settings["scheduling.flows"] = settings["scheduling.flows"] | STEADY[settings["scheduling.flows"]["kind"]]
     overlays = [part for path, value in settings.items() for part in ("--set", f"{path}={value if isinstance(value, str) else json.dumps(value)}")]
     execution.run([str(binary), "--config", str(study.folder / study.config), "--workload", str(folder / "jobs.yaml"), *overlays,
                    "--quiet", "--out", str(folder / "results")])
-    summary = json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
-    return [job["jct_s"] * 1000 / float(scale) / iterations for job in summary["jobs"]]
+    return folder / "results"
+
+
+def completion_times(results, run, scale, iterations):
+    """The completion times of both jobs in ms, in units of the whole size; with iterations, the mean time of one."""
+    summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
+    times = [job["jct_s"] * 1000 / float(scale) / iterations for job in summary["jobs"]]
+    broken = broken_bounds(run, times, read_table(results / "links.csv"), scale, iterations)
+    if broken:
+        raise SystemExit(f"row '{run.row}' on '{run.network}': {'; '.join(broken)}")
+    return times
+
+
+def measure(study, run, binary, out, given):
+    results = simulate(study, run, binary, out, given.scale, given.release, given.iterations)
+    return completion_times(results, run, given.scale, given.iterations)
 
 
 def table_row(run, measured, release, iterations):
@@ -201,6 +263,51 @@ def print_table(rows):
     widths = [max(len(line[i]) for line in cells) for i in range(len(HEADER))]
     for line in cells:
         print("  ".join(cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
+
+
+# ---- The picture
+PICTURED = {"none": "no co-design", "all": "all co-designs"}  # rows, and how the picture calls them
+SAMPLE = 2  # ms
+# For each link, the flows in it, their colours, and a link that only they pass.
+PASSING = {"(1)": {"F1 of job 1": (0, "host0/nic0(0)->tor_a"), "F2 of job 1": (4, "tor_a2->host4")},
+           "(2)": {"F1 of job 1": (0, "tor_b->host3"), "job 2": (1, "tor_b->host7")}}
+
+
+def draw(path, results, scale):
+    """A column for each of PICTURED, whose results are in `results`, and a row of panels for each of PASSING."""
+    pyplot = pictures.pyplot()
+    figure, grid = pyplot.subplots(len(PASSING), len(results), sharex=True, sharey=True, figsize=(8.4, 3.9), squeeze=False)
+    for row, column in zip(results, grid.T):
+        use = collections.defaultdict(dict)
+        for sample in read_table(results[row] / "link_samples.csv"):
+            use[int(sample["time_ps"])][sample["link"]] = float(sample["utilisation"])
+        times = sorted(use)
+        for (link, flows), axes in zip(PASSING.items(), column):
+            parts = [[0, *(use[time].get(own, 0) for time in times)] for _, own in flows.values()]
+            axes.stackplot([0, *(time / 1e9 / float(scale) for time in times)], *parts, step="pre", linewidth=0, labels=[*flows],
+                           colors=[pictures.COLOURS[colour] for colour, _ in flows.values()])
+            axes.set_title(f"link {link}, {PICTURED[row]}", fontsize=9)
+            axes.tick_params(labelsize=7.5)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("share of the link", fontsize=8)
+    for axes in grid[-1]:
+        axes.set_xlabel("time, ms", fontsize=8)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlim(0, None)
+    handles = {label: handle for axes in grid.flat for handle, label in zip(*axes.get_legend_handles_labels())}
+    figure.legend(handles.values(), handles, loc="lower center", ncol=len(handles), fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    pictures.save(figure, path)
+
+
+def make_picture(path, study, network, binary, out, given):
+    """Simulates the rows of PICTURED with samples, and draws them."""
+    sample = f"{float(SAMPLE * given.scale)} ms"
+    results = {}
+    for run in study.runs(PICTURED, [network]):
+        results[run.row] = simulate(study, run, binary, out, given.scale, given.release, 1, sample)
+        completion_times(results[run.row], run, given.scale, 1)
+    draw(path, results, given.scale)
 
 
 def has_flow_schedulers(binary):
@@ -239,11 +346,17 @@ def read_arguments(arguments):
     parser.add_argument("--release", type=positive, default=HALF, metavar="UNITS", help="arrival of job 2 in units (default: 0.5)")
     parser.add_argument("--iterations", type=count, default=1, metavar="COUNT", help="iterations of both jobs (default: 1)")
     parser.add_argument("--csv", type=pathlib.Path, metavar="TABLE.csv", help="file for the table")
+    parser.add_argument("--picture", type=pathlib.Path, metavar="FILE.svg", help="draw who holds the links over time (python3-matplotlib)")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR", help="folder in which the results are kept (default: none)")
     parser.add_argument("--study", type=pathlib.Path, default=STUDY, metavar="STUDY.yaml")
     execution.add_jobs(parser, "runs")
     execution.add_binary(parser)
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    if given.picture and given.picture.suffix not in pictures.ENDINGS:
+        parser.error(f"--picture: {given.picture}: a picture's name ends in {', '.join(pictures.ENDINGS)}")
+    if given.picture and (given.rows or given.csv or given.iterations > 1):
+        parser.error("--picture draws one iteration of the rows none and all, and takes no --rows, --csv or --iterations")
+    return given
 
 
 def main(arguments=None):
@@ -260,7 +373,10 @@ def main(arguments=None):
     runs = list(study.runs(rows, networks))
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         out = (given.out or pathlib.Path(folder)).resolve()
-        measured = pool.map(lambda run: simulate(study, run, binary, out, given.scale, given.release, given.iterations), runs)
+        if given.picture:
+            make_picture(given.picture, study, networks[0], binary, out, given)
+            return 0
+        measured = pool.map(lambda run: measure(study, run, binary, out, given), runs)
         table = [table_row(run, times, given.release, given.iterations) for run, times in zip(runs, measured)]
     print_table(table)
     if given.csv:

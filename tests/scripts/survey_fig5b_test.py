@@ -86,6 +86,53 @@ class Rows(unittest.TestCase):
                 self.assertGreater(float(row["jct_1_ms"]), 239.5)  # sizes are rounded to packets
                 self.assertGreater(float(row["jct_2_ms"]), 159.5)
 
+    def test_bounds_that_a_run_breaks_are_named(self):
+        links = [{"link": "tor_b->host3", "utilisation": "0.5", "data_packets": "2393"},
+                 {"link": "tor_a2->host4", "utilisation": "1.01", "data_packets": "2393"},
+                 {"link": "tor_b->host7", "utilisation": "0.5", "data_packets": "4786"},
+                 {"link": "agg_1->tor_b", "utilisation": "0.5", "data_packets": "7100"}]
+        scale = fractions.Fraction(1, 100)
+        run = study.Run("none", "dcqcn", "none", ())
+        self.assertEqual(study.broken_bounds(run, [240, 159], links, scale, 1),
+                         ["job 2 takes 159.00 ms, but at least 160 are needed", "link tor_a2->host4 has a use of 1.01",
+                          "link agg_1->tor_b carried 7100 packets of data, but 7179 are expected"])
+        links[1]["utilisation"] = "1"
+        links[3]["data_packets"] = "7179"
+        self.assertEqual(study.broken_bounds(run, [240, 160], links, scale, 1), [])
+        added_up = study.Run("host_net", "dcqcn", "host_net", ())
+        self.assertEqual(len(study.broken_bounds(added_up, [240, 160], links, scale, 1)), 2)  # twice the bytes over link (2)
+
+    def test_a_switch_that_adds_up_halves_the_bytes_of_job_2(self):
+        with tempfile.TemporaryDirectory() as folder:
+            call("--scale", "0.01", "--networks", "dcqcn", "--rows", "none", "host_net", "--out", folder)
+            none, added_up = [{row["link"]: int(row["data_packets"]) for row in
+                               study.read_table(pathlib.Path(folder) / "dcqcn" / row / "results" / "links.csv")}
+                              for row in ("none", "host_net")]
+        self.assertEqual(none["tor_b->host7"], 4786)
+        self.assertLess(added_up["tor_b->host7"], 2393 * 1.01 + 16)
+        self.assertEqual(none["tor_b->host3"], added_up["tor_b->host3"])
+
+    def test_all_rows_repeat(self):
+        if not study.has_flow_schedulers(BINARY):
+            self.skipTest("no flow schedulers")
+        rows, _ = call("--scale", "0.01", "--networks", "max_min", "--iterations", "3")
+        self.assertEqual([row["row"] for row in rows], list(study.BY_HAND))
+        times = {row["row"]: (float(row["jct_1_ms"]), float(row["jct_2_ms"])) for row in rows}
+        for row in ("host_net", "vertical_host_net", "intra_host_net", "horizontal_host_net", "all"):
+            with self.subTest(row=row):
+                self.assertLess(times[row][1], times["none"][1])
+
+    def test_the_picture_shows_both_links(self):
+        if not study.pictures.available():
+            self.skipTest("no matplotlib")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "links.svg"
+            self.assertEqual(study.main(["--binary", BINARY, "--scale", "0.01", "--networks", "dcqcn", "--picture", str(path)]), 0)
+            self.assertIn("</svg>", path.read_text(encoding="utf-8"))
+        for arguments in (("--picture", "links.txt"), ("--picture", "links.svg", "--rows", "none")):
+            with self.subTest(arguments=arguments), self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+                study.main(["--binary", BINARY, *arguments])
+
     def test_the_order_acts_under_dcqcn(self):
         rows, text = call("--scale", "0.1", "--networks", "dcqcn", "--rows", "none", "vertical_horizontal")
         none, both = [float(row["jct_1_ms"]) for row in rows]
