@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/network/aggregation/aggregator_table.h"
 #include "sim/network/policies.h"
 #include "sim/topology/fabric_sections.h"
 
@@ -83,7 +84,14 @@ Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& par
              "wait for a tree to end, and one that never fits is an error; 0: no limit")
       .integer("aggregation_groups", &S::aggregation_groups, {0, 1 << 20},
                "trees that a switch can hold at once (Quantum runs one streaming tree at a time: "
-               "NVIDIA's SHARP release notes); 0: no limit");
+               "NVIDIA's SHARP release notes); 0: no limit")
+      .integer(
+          "aggregators", &S::aggregators, {0, AggregatorTable::kMostAggregators},
+          "not given, so algorithm atp is refused",
+          "aggregators of a switch, which all jobs with best-effort aggregation share (algorithm atp); a "
+          "packet needs one until its result has passed (20,000 in ATP's program: 40,000 registers, two "
+          "for each packet); 0: none, so all packets go to the parameter server. All hosts and switches "
+          "are one logical process where it is given");
 }
 
 const Parameters<SwitchParameters>& switch_parameters() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "sim/core/config.h"
 #include "sim/core/parameters.h"
@@ -47,6 +48,7 @@ struct SwitchParameters {
   BitRate aggregation_rate = 0;
   Bytes aggregation_memory = 0;
   std::int64_t aggregation_groups = 0;
+  std::optional<std::int64_t> aggregators;
 };
 
 // Treatment of packets on optical circuits that are taken down; see circuit_switching.h.

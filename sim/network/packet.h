@@ -42,6 +42,10 @@ struct alignas(32) Packet {
   bool repaired : 1;
   // The same, of a tree without a pool: the link that loses the packet sends it again.
   bool kept_by_links : 1;
+  // Only data of a best-effort aggregation group: it was sent again, and it found an aggregator that held
+  // another sum (aggregator_table.h).
+  bool again : 1;
+  bool collided : 1;
 
   // Sets the packet's queue at all ports of a way without virtual channels.
   void set_priority(std::uint8_t value) { priority = ingress_queue = value; }
@@ -85,6 +89,13 @@ class PacketArena {
   void enable_tags() { has_tags_ = true; }
   PacketTag& tag(std::uint32_t index) { return tags_[index]; }
   const PacketTag& tag(std::uint32_t index) const { return tags_[index]; }
+  // Returns the place for the workers whose data the packet holds, a bit for each. Only data of best-effort
+  // aggregation groups has one.
+  std::uint64_t& workers(std::uint32_t index) {
+    if (index >= workers_.size()) [[unlikely]]
+      workers_.resize(packets_.size());
+    return workers_[index];
+  }
   // Returns the packet's trace, or null if it records none. It stays valid after the packet is released,
   // until the next allocate().
   const PacketTrace* trace_of(std::uint32_t index) const {
@@ -100,6 +111,7 @@ class PacketArena {
   std::vector<std::uint32_t> via_;
   std::vector<PacketTrace> traces_;
   std::vector<PacketTag> tags_;
+  std::vector<std::uint64_t> workers_;
   bool has_telemetry_ = false, has_detours_ = false, has_traces_ = false, has_tags_ = false;
   static constexpr std::size_t kAhead = 4;  // number of allocations that a free slot is prefetched ahead
   std::vector<std::uint32_t> free_;

@@ -127,6 +127,10 @@ void PortArbiter::on_aggregation(const Event& event) {
   update_digest(from ^ 1U, event);
   const SwitchAggregations::At& at = aggregations_.at(entry);
   const std::uint32_t arrived = k.bytes;
+  if (at.table != kNoIndex) {
+    if (at.branches.empty()) return add_best_effort(at, packet);
+    aggregations_.free_aggregator(at, k.psn);
+  }
   Arrival arrival = Arrival::completes;
   Time latency = at.latency;
   if (at.members != 0) {
@@ -146,6 +150,25 @@ void PortArbiter::on_aggregation(const Event& event) {
   // Read only now: return_credit() may have made a frame, which moves packets.
   const Packet& sum = packets_[packet];
   leave(packet, {port_of_step(forwarding_.next_step(sum)), sum.path + 1}, latency);
+}
+
+// Handles a worker's packet of a best-effort group. What goes on keeps the packet's buffer space, as any
+// packet that is forwarded.
+void PortArbiter::add_best_effort(const SwitchAggregations::At& at, std::uint32_t packet) {
+  using Outcome = AggregatorTable::Outcome;
+  Packet& k = packets_[packet];
+  Contribution data{packets_.workers(packet), k.message, k.marked, k.collided};
+  const Time latency = at.latency + aggregations_.occupy(at.adder, k.bytes, loop_.now());
+  const Outcome outcome = aggregations_.add_best_effort(at, k.psn, k.bytes, k.again, data);
+  if (outcome == Outcome::joins) return discard(packet);
+  packets_.workers(packet) = data.workers;
+  k.message = data.value;
+  k.marked = data.marked;
+  k.collided = data.collided;
+  const PortId port = port_of_step(forwarding_.next_step(k));
+  ++k.path;
+  if (latency == 0) return enqueue(port, packet);
+  loop_.schedule(loop_.now() + latency, ports_[port].origin, EventKind::arrival, port, packet);
 }
 
 void PortArbiter::copy(const SwitchAggregations::At& at, std::uint32_t packet, Time latency) {

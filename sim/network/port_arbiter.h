@@ -151,6 +151,7 @@ class PortArbiter {
   std::uint32_t select_own(PortId port, std::uint32_t ready);
   void mark_leaving(PortId port, std::uint32_t packet, Time waited);
   void reroute_scheduled(PortId port);
+  void add_best_effort(const SwitchAggregations::At& at, std::uint32_t packet);
   void copy(const SwitchAggregations::At& at, std::uint32_t packet, Time latency);
   void leave(std::uint32_t packet, const SwitchAggregations::Branch& branch, Time latency);
   void repeat_on_link(PortId port, std::uint32_t packet, Time arrival);

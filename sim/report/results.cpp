@@ -323,6 +323,7 @@ AggregatingSwitch all_aggregation(const Results& results) {
     all.memory = std::max(all.memory, one.use.memory);
     all.trees = std::max(all.trees, one.use.trees);
     all.waited += one.use.waited;
+    all.aggregators = std::max(all.aggregators, one.use.aggregators);
   }
   return all;
 }

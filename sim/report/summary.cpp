@@ -168,7 +168,10 @@ Json aggregation_json(const Results& results) {
           {"unfinished", all.counters.unfinished},
           {"memory_bytes", all.memory},
           {"trees", all.trees},
-          {"messages_waited", all.waited}};
+          {"messages_waited", all.waited},
+          {"collided", all.counters.collided},
+          {"flushed", all.counters.flushed},
+          {"aggregators", all.aggregators}};
 }
 
 Json job_json(const JobResult& job) {

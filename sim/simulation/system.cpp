@@ -34,24 +34,25 @@ std::uint32_t cores(std::uint32_t threads) {
   return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// Returns whether switches have limited memory for in-network aggregation, in any fabric or tier below this
-// node of the section `network`.
-bool limits_aggregation(const ConfigNode& node) {
-  const auto limits = [](const auto& entry) {
+// Returns whether switches have limited memory for in-network aggregation, or aggregators that all jobs
+// share, in any fabric or tier below this node of the section `network`.
+bool shares_aggregation(const ConfigNode& node) {
+  const auto shares = [](const auto& entry) {
     const auto& [key, value] = entry;
-    if (key != "aggregation_memory" && key != "aggregation_groups") return limits_aggregation(value);
+    if (key == "aggregators") return true;
+    if (key != "aggregation_memory" && key != "aggregation_groups") return shares_aggregation(value);
     return value.is_scalar() && value.text() != "0";
   };
-  return std::any_of(node.entries().begin(), node.entries().end(), limits) ||
-         std::any_of(node.items().begin(), node.items().end(), limits_aggregation);
+  return std::any_of(node.entries().begin(), node.entries().end(), shares) ||
+         std::any_of(node.items().begin(), node.items().end(), shares_aggregation);
 }
 
 // Divides the cluster into sets. There is one set for the ideal network, which has no links and so no
 // lookahead. Limits on the memory of switches that add up need one set too. A tree takes memory of all its
-// switches at once.
+// switches at once. So do aggregators: a parameter server's message ends when the last worker has the result.
 Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
   const EngineParameters engine = engine_parameters().parse(section_of(root, "engine"));
-  if (network_kind(root) == "ideal" || limits_aggregation(section_of(root, "network"))) return {};
+  if (network_kind(root) == "ideal" || shares_aggregation(section_of(root, "network"))) return {};
   return partition(cluster.graph, threads, static_cast<std::uint32_t>(engine.sets));
 }
 

@@ -32,11 +32,16 @@ class TreeBuilder {
     }
   }
 
-  AggregationTree build() {
+  // `root` is as in aggregation_tree().
+  AggregationTree build(NodeId root) {
     for (const NodeId nic : nics_) {
       if (!join(nic)) return std::move(tree_);
     }
-    const NodeId root = find_root();
+    if (root == kNoId) {
+      root = find_root();
+    } else if (!reaches_leaves(root)) {
+      root = kNoId;
+    }
     if (root == kNoId) {
       tree_.refused = "no switches that add up join " + graph_.node(nics_.front()).name + " with all others";
       return std::move(tree_);
@@ -97,6 +102,11 @@ class TreeBuilder {
       }
     }
     return links;
+  }
+
+  bool reaches_leaves(NodeId root) const {
+    const std::vector<std::uint32_t> links = distances(root);
+    return std::all_of(leaves_.begin(), leaves_.end(), [&](NodeId leaf) { return links[leaf] != kNoId; });
   }
 
   NodeId find_root() const {
@@ -228,8 +238,8 @@ std::vector<PortId> AggregationTree::way_down(std::size_t nic) const { return re
 
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
                                  const std::vector<bool>& down, const std::function<bool(NodeId)>& can_reduce,
-                                 std::uint32_t number, bool passes) {
-  return TreeBuilder(graph, nics, down, can_reduce, number, passes).build();
+                                 std::uint32_t number, bool passes, NodeId root) {
+  return TreeBuilder(graph, nics, down, can_reduce, number, passes).build(root);
 }
 
 }  // namespace netsim

@@ -50,9 +50,10 @@ PortId port_into_tree(const Graph& graph, NodeId nic, const std::vector<bool>& d
 // to be down. `can_reduce` returns whether a switch of the fabric can reduce. A switch that belongs to a
 // host, such as the router of a torus, is never part of a tree.
 //
-// With `passes` other switches may be on the way to the root, which reduces.
+// With `passes` other switches may be on the way to the root, which reduces. `root` is that switch; kNoId:
+// the one that is nearest.
 AggregationTree aggregation_tree(const Graph& graph, std::span<const NodeId> nics,
                                  const std::vector<bool>& down, const std::function<bool(NodeId)>& can_reduce,
-                                 std::uint32_t number, bool passes = false);
+                                 std::uint32_t number, bool passes = false, NodeId root = kNoId);
 
 }  // namespace netsim

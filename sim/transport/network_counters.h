@@ -44,7 +44,8 @@ struct AggregatingSwitch {
   // Memory at present: that of all trees, and that of trees with messages in flight; and the number of trees.
   Bytes taken = 0, used = 0;
   std::uint32_t trees_now = 0;
-  std::uint64_t waited = 0;  // messages that waited because the switch had no memory for their tree
+  std::uint64_t waited = 0;       // messages that waited because the switch had no memory for their tree
+  std::uint32_t aggregators = 0;  // largest number of occupied aggregators of best-effort groups
 };
 
 // NetworkCounterInfo: the description of one counter, apart from packet_hops.

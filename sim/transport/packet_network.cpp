@@ -230,7 +230,8 @@ std::vector<AggregatingSwitch> PacketNetworkImpl::aggregating_switches() const {
   std::vector<AggregatingSwitch> switches;
   switches.reserve(by_node.size());
   for (auto& [node, one] : by_node) {
-    if (one.counters.packets == 0 && one.waited == 0) continue;
+    const AggregationCounters& c = one.counters;
+    if (c.packets == 0 && c.collided == 0 && c.flushed == 0 && one.waited == 0) continue;
     one.node = node;
     switches.push_back(one);
   }

@@ -9,6 +9,9 @@
 
 namespace netsim {
 
+// Returns whether packet `a` comes before `b`. They must be less than 2^31 apart.
+constexpr bool earlier(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+
 // Values that were not set are `empty`. Sequence numbers wrap at 2^32.
 template <class T>
 class PsnWindow {

@@ -15,6 +15,9 @@ struct AggregationCounters {
   // is sent again. `discarded`: it still waited for other members.
   std::uint64_t repeated = 0, discarded = 0;
   std::uint64_t unfinished = 0;  // sums that left without the packets of all members
+  // Packets of best-effort groups that went on to the parameter server. `collided`: there was no free
+  // aggregator. `flushed`: they were sent again.
+  std::uint64_t collided = 0, flushed = 0;
 
   AggregationCounters& operator+=(const AggregationCounters& other) {
     packets += other.packets;
@@ -23,6 +26,8 @@ struct AggregationCounters {
     repeated += other.repeated;
     discarded += other.discarded;
     unfinished += other.unfinished;
+    collided += other.collided;
+    flushed += other.flushed;
     return *this;
   }
 };

@@ -10,6 +10,15 @@
 
 namespace netsim {
 
+// BestEffort: how members use switches that add up what finds a free aggregator (aggregator_table.h). One
+// member is the parameter server, which completes the sums and sends the results.
+struct BestEffort {
+  std::uint32_t window = 0;       // largest number of packets in flight of a worker; 0: not best-effort
+  Bytes increase = 0;             // bytes that are added to the window after a window without marks
+  std::uint32_t server = 0;       // the parameter server, by its number among the members
+  std::uint32_t aggregators = 0;  // aggregators of a switch that only this job uses; 0: all are shared
+};
+
 struct AggregationPool {
   std::uint32_t slots = 0;  // a power of two; 0: no pool, nothing is sent again and sums complete in order
   Bytes payload = 0;        // bytes of data of a packet; 0: those of the transport
@@ -26,6 +35,9 @@ struct AggregationPool {
   bool passes = false;
   // How switches keep the sums (switch_sums.h); null: as slot_pool.h.
   std::shared_ptr<const SwitchProtocol> protocol = nullptr;
+
+  // With a window `slots` is at least as large, and switches keep no sums by slot.
+  BestEffort best_effort = {};
 
   // Returns whether unfinished sums leave switches (SwitchProtocol).
   bool leaves_unfinished() const { return protocol != nullptr && protocol->leaves_unfinished(); }

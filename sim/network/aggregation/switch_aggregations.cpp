@@ -46,6 +46,30 @@ SwitchSums::Arrival SwitchAggregations::add_packet(Entry entry, Addend& addend) 
   return arrival;
 }
 
+AggregatorTable::Outcome SwitchAggregations::add_best_effort(const At& at, std::uint32_t psn, Bytes bytes,
+                                                             bool again, Contribution& packet) {
+  using Outcome = AggregatorTable::Outcome;
+  const Outcome outcome =
+      tables_[at.table].add(at.indices->of(psn), {at.session, psn}, at.workers, again, packet);
+  AggregationCounters& counters = adders_[at.adder].counters;
+  const bool is_added = outcome == Outcome::joins || outcome == Outcome::completes;
+  counters.packets += is_added ? 1 : 0;
+  counters.bytes += is_added ? bytes : 0;
+  counters.sums += outcome == Outcome::completes ? 1 : 0;
+  counters.collided += outcome == Outcome::collides ? 1 : 0;
+  counters.flushed += outcome == Outcome::flushes ? 1 : 0;
+  return outcome;
+}
+
+std::uint32_t SwitchAggregations::table_of(NodeId node, std::uint32_t size) {
+  const auto known = std::find(nodes_with_tables_.begin(), nodes_with_tables_.end(), node);
+  if (known != nodes_with_tables_.end())
+    return static_cast<std::uint32_t>(known - nodes_with_tables_.begin());
+  nodes_with_tables_.push_back(node);
+  tables_.emplace_back(size);
+  return static_cast<std::uint32_t>(tables_.size() - 1);
+}
+
 std::uint32_t SwitchAggregations::adder_of(NodeId node, BitRate rate) {
   if (adder_of_node_.size() <= node) adder_of_node_.resize(node + 1, kNoIndex);
   std::uint32_t& index = adder_of_node_[node];

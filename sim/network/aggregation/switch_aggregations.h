@@ -25,10 +25,14 @@
 // A group may have a pool of slots (slot_pool.h) instead. Its packets may be lost and come again. A repeated
 // packet of a complete sum is answered by the root to that child alone. A switch below the root repeats its
 // sum upward instead.
+//
+// A best-effort group has aggregators instead, which it shares with all such groups of its switch
+// (aggregator_table.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -37,6 +41,7 @@
 #include "sim/core/reserved_array.h"
 #include "sim/core/units.h"
 #include "sim/network/aggregation/aggregation_counters.h"
+#include "sim/network/aggregation/aggregator_table.h"
 #include "sim/network/aggregation/slot_pool.h"
 #include "sim/topology/graph.h"
 
@@ -68,6 +73,12 @@ class SwitchAggregations {
     std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // makes the sums of its pool; null: a SlotPool
     std::uint32_t keys = 0;          // sum of the keys of all hosts below (aggregation_value)
     std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: it passes packets on unchanged
+    // With a table the group is best-effort: the aggregators of its switch, which its session uses by
+    // `indices`, and the workers below the switch. Without branches it adds up, with branches it frees.
+    std::uint32_t table = kNoIndex;
+    std::uint32_t session = 0;
+    const AggregatorIndices* indices = nullptr;
+    std::uint64_t workers = 0;
   };
   // The part of a switch that adds up, which all its groups share.
   struct Adder {
@@ -92,6 +103,19 @@ class SwitchAggregations {
   // Adds a packet of the member to an aggregation group that sums. With a pool `addend` is replaced as by
   // SwitchSums::add().
   SwitchSums::Arrival add_packet(Entry entry, Addend& addend);
+  // Adds a packet of a best-effort group, which becomes what goes on (AggregatorTable::add).
+  AggregatorTable::Outcome add_best_effort(const At& at, std::uint32_t psn, Bytes bytes, bool again,
+                                           Contribution& packet);
+  // Frees the aggregator of a packet whose result passes a switch of a best-effort group.
+  void free_aggregator(const At& at, std::uint32_t psn) {
+    tables_[at.table].free(at.indices->of(psn), {at.session, psn});
+  }
+  // Returns the index of a switch's table of aggregators, making it at its first use.
+  std::uint32_t table_of(NodeId node, std::uint32_t size);
+  AggregatorTable& table(std::uint32_t index) { return tables_[index]; }
+  const AggregatorTable& table(std::uint32_t index) const { return tables_[index]; }
+  // By index, the switches with tables in order of first use.
+  const std::vector<NodeId>& nodes_with_tables() const { return nodes_with_tables_; }
   // Returns the index of a switch's adder, making it at its first use. It adds `rate` bits of packets in a
   // second, one packet after the other.
   std::uint32_t adder_of(NodeId node, BitRate rate);
@@ -118,6 +142,8 @@ class SwitchAggregations {
   ReservedArray<Entry> entries_{kMaxEntries};
   ReservedArray<Adder> adders_{kMaxAdders};
   std::vector<std::uint32_t> adder_of_node_;  // kNoIndex: it has none
+  std::deque<AggregatorTable> tables_;
+  std::vector<NodeId> nodes_with_tables_;
 };
 
 }  // namespace netsim

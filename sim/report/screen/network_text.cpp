@@ -127,6 +127,10 @@ std::string aggregation_text(const Results& results) {
     text += fmt::format("; {} packets came again", again);
   if (all.counters.unfinished > 0)
     text += fmt::format("; {} sums left switches unfinished", all.counters.unfinished);
+  if (all.counters.collided + all.counters.flushed > 0) {
+    text += fmt::format("; {} packets found no free aggregator, {} came again", all.counters.collided,
+                        all.counters.flushed);
+  }
   if (all.memory > 0) text += fmt::format("; at most {} of memory of a switch", bytes(all.memory));
   if (all.waited > 0) text += fmt::format("; {} messages waited for memory", all.waited);
   return text;

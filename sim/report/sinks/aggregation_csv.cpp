@@ -20,6 +20,9 @@ const std::vector<ColumnInfo>& aggregation_columns() {
       {"trees", "largest number of aggregation trees at once; 0 for NVSwitches"},
       {"messages_waited", "messages that waited because it had no memory for their tree"},
       {"unfinished", "sums that left it without the packets of all members (SwitchAgg)"},
+      {"collided", "packets of best-effort trees (atp) that found another sum in their aggregator"},
+      {"flushed", "packets of best-effort trees that came again, and freed their aggregator"},
+      {"aggregators", "largest number of aggregators that best-effort trees occupied at once"},
   };
   return columns;
 }
@@ -34,8 +37,9 @@ class AggregationCsv : public FinalCsv {
     std::string text;
     for (const auto& [name, use] : results.aggregation) {
       const AggregationCounters& c = use.counters;
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_cell(name), c.packets, c.bytes, c.sums,
-                          c.repeated, c.discarded, use.memory, use.trees, use.waited, c.unfinished);
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_cell(name), c.packets, c.bytes,
+                          c.sums, c.repeated, c.discarded, use.memory, use.trees, use.waited, c.unfinished,
+                          c.collided, c.flushed, use.aggregators);
     }
     return text;
   }

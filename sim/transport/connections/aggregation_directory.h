@@ -20,6 +20,7 @@
 
 #include "sim/core/engine.h"
 #include "sim/core/reserved_array.h"
+#include "sim/network/aggregation/aggregator_table.h"
 #include "sim/transport/connections/aggregation_memory.h"
 #include "sim/transport/connections/aggregation_places.h"
 #include "sim/transport/connections/aggregation_table.h"
@@ -42,6 +43,8 @@ struct AggregationSession {
   std::uint32_t keys = 0;    // of a tree with a pool of slots: sum of the keys of all members
   // Where unfinished sums leave switches: the sum of what has come, by member and slot.
   std::vector<std::uint32_t> parts;
+  std::unique_ptr<AggregatorIndices> indices;    // of a best-effort group
+  std::uint32_t server = 0;                      // of a best-effort group: its member that is the server
   std::vector<AggregationMemory::Share> memory;  // of a tree: what it takes of the memory of its switches
   bool gave_back = false;                        // the memory was given to another tree
   // For a multicast, and a tree with GPUs that send nothing: `copies` counts the messages delivered to each

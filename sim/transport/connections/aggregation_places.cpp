@@ -1,6 +1,7 @@
 #include "sim/transport/connections/aggregation_places.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "sim/network/path.h"
@@ -24,6 +25,29 @@ bool contains(std::span<const GpuId> gpus, GpuId gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
+// Returns why switches cannot serve a best-effort group that has a tree; empty if they can.
+std::string best_effort_objection(const TransportState& state, const Fabric& fabric, const MemberTree& made,
+                                  const BestEffort& rules) {
+  if (made.members.size() > AggregatorTable::kMostWorkers + 1) {
+    return std::to_string(made.members.size() - 1) + " workers, but packets have a bitmap for " +
+           std::to_string(AggregatorTable::kMostWorkers);
+  }
+  for (const AggregationTree::Switch& one : made.tree.switches) {
+    const std::optional<std::int64_t>& size = fabric.switch_parameters(one.node).aggregators;
+    const std::string& name = state.cluster.graph.node(one.node).name;
+    if (!one.reduces) continue;
+    if (!size) {
+      return name +
+             " has no aggregators (network.switch.aggregators must be given; in ATP's paper a switch has "
+             "20000)";
+    }
+    if (rules.aggregators <= *size) continue;
+    return "aggregators: " + std::to_string(rules.aggregators) + ", but " + name + " has " +
+           std::to_string(*size) + " (network.switch.aggregators)";
+  }
+  return "";
+}
+
 // Returns why there is no all-reduce tree of the group; empty if there is one.
 std::string tree_objection(const TransportState& state, const Fabric& fabric,
                            const SwitchAggregation& aggregation) {
@@ -38,6 +62,7 @@ std::string tree_objection(const TransportState& state, const Fabric& fabric,
     return "packets of " + std::to_string(pool.payload) + " B and headers of " + std::to_string(pool.header) +
            " B exceed the fabric's largest packet of " + std::to_string(largest) + " B (transport.mtu)";
   }
+  if (pool.best_effort.window != 0) return best_effort_objection(state, fabric, made, pool.best_effort);
   for (const AggregationTree::Switch& one : made.tree.switches) {
     const Bytes memory = fabric.switch_parameters(one.node).aggregation_memory;
     const Bytes needed = Bytes{pool.kept()} * pool.payload;
@@ -70,6 +95,40 @@ std::span<const GpuId> tree_members(const SwitchAggregation& aggregation) {
   return aggregation.others.size() > aggregation.members.size() ? aggregation.others : aggregation.members;
 }
 
+namespace {
+
+// Returns the tree of a best-effort group. Its root is the switch of the parameter server. Besides it only
+// the switches of the workers' NICs add up.
+AggregationTree best_effort_tree(const Cluster& cluster, const Fabric& fabric,
+                                 const SwitchAggregation& aggregation, const std::vector<NodeId>& nics) {
+  AggregationTree refused;
+  const std::uint32_t server = aggregation.pool.best_effort.server;
+  if (server >= nics.size()) {
+    refused.refused = "the parameter server is host " + std::to_string(server) + " of " +
+                      std::to_string(nics.size()) + " (server: 0 to " + std::to_string(nics.size() - 1) + ")";
+    return refused;
+  }
+  std::vector<NodeId> racks;
+  racks.reserve(nics.size());
+  for (const NodeId nic : nics) {
+    const PortId port = port_into_tree(cluster.graph, nic, fabric.down_ports(), aggregation.number);
+    racks.push_back(port == kNoId ? kNoId : cluster.graph.port(port).peer_node);
+  }
+  const NodeId root = racks[server];
+  if (root != kNoId && !fabric.adds_up(root)) {
+    refused.refused = cluster.graph.node(root).name +
+                      ", the switch of the parameter server, does not add up (network.switch.aggregation, "
+                      "aggregation_switches)";
+    return refused;
+  }
+  const auto adds = [&](NodeId node) {
+    return fabric.adds_up(node) && std::find(racks.begin(), racks.end(), node) != racks.end();
+  };
+  return aggregation_tree(cluster.graph, nics, fabric.down_ports(), adds, aggregation.number, true, root);
+}
+
+}  // namespace
+
 MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAggregation& aggregation) {
   MemberTree made;
   made.members = tree_members(aggregation);
@@ -88,6 +147,10 @@ MemberTree tree_of(const Cluster& cluster, const Fabric& fabric, const SwitchAgg
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
     made.tree.refused = "two members would share " + cluster.graph.node(*twice).name;
+    return made;
+  }
+  if (aggregation.pool.best_effort.window != 0) {
+    made.tree = best_effort_tree(cluster, fabric, aggregation, nics);
     return made;
   }
   made.tree = aggregation_tree(

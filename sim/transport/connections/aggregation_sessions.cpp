@@ -104,6 +104,7 @@ void AggregationSessions::connect_reduction(const Key& key, std::uint32_t sessio
 
 std::vector<std::string> AggregationSessions::notes() const {
   std::vector<std::string> notes;
+  note_best_effort(notes);
   AggregationCounters sum;
   for (const SwitchAggregations::Adder& adder : fabric_.aggregations().adders()) sum += adder.counters;
   if (sum.discarded + sum.repeated > 0) {
@@ -171,6 +172,10 @@ void AggregationSessions::add_to(std::map<NodeId, AggregatingSwitch>& switches) 
       used[share.node] += share.bytes;
   }
   for (const auto& [node, bytes] : used) switches[node].used = bytes;
+  const SwitchAggregations& aggregations = fabric_.aggregations();
+  for (std::uint32_t table = 0; table < aggregations.nodes_with_tables().size(); ++table) {
+    switches[aggregations.nodes_with_tables()[table]].aggregators = aggregations.table(table).most_used();
+  }
 }
 
 // ---- Messages
@@ -270,8 +275,9 @@ void AggregationSessions::begin_to_send(std::uint32_t id) {
   const SenderState& s = state_.senders[id];
   if (!s.selective) return;
   const QueuePairRecord& record = state_.records[id];
-  const AggregationPool& pool = group(trees_.table.key(record.session)).pool;
-  sender_.use_pool(id, pool_over(state_.of(s), pool), key_of_member(record.member));
+  const AggregationPool pool = pool_over(state_.of(s), group(trees_.table.key(record.session)).pool);
+  if (pool.best_effort.window != 0) return use_best_effort(id, pool);
+  sender_.use_pool(id, pool, key_of_member(record.member));
 }
 
 void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
@@ -279,13 +285,15 @@ void AggregationSessions::delivered(std::uint32_t id, std::uint32_t packet) {
   if (state_.senders[id].window != UINT32_MAX) {
     const bool pool = state_.senders[id].selective;
     if (pool) {
-      if (!trees_.sessions[state_.records[id].session].parts.empty() && !take_part(id, packet)) return;
+      const Session& session = trees_.sessions[state_.records[id].session];
+      if (session.indices != nullptr) return best_effort_delivered(id, packet);
+      if (!session.parts.empty() && !take_part(id, packet)) return;
       check_sum(id, packet);
     }
     const Packet& sum = fabric_.packets()[packet];
     const std::uint32_t psn = sum.psn;
     const std::uint32_t packets = pool ? 1 : in_order(id, psn, sum.ack_request).packets;
-    if (packets == 0 || !sender_.sum_arrived(id, psn, packets)) return;
+    if (packets == 0 || !sender_.sum_arrived(id, psn, packets, false)) return;
     do {
       allreduce_sum_delivered(id, packet);
     } while (sender_.is_oldest_complete(id));
@@ -315,7 +323,7 @@ bool AggregationSessions::take_part(std::uint32_t id, std::uint32_t packet) {
   const std::size_t slots = session.parts.size() / session.gpus.size();
   std::uint32_t& sum = session.parts[member * slots + (part.psn & (slots - 1))];
   sum += part.message;
-  if (sum != SlotWindow::value(session.keys, part.psn)) return false;
+  if (sum != PoolWindow::value(session.keys, part.psn)) return false;
   part.message = std::exchange(sum, 0);
   return true;
 }
@@ -339,7 +347,7 @@ AggregationSessions::InOrder AggregationSessions::in_order(std::uint32_t id, std
 void AggregationSessions::check_sum(std::uint32_t id, std::uint32_t packet) const {
   const Session& session = trees_.sessions[state_.records[id].session];
   const Packet& sum = fabric_.packets()[packet];
-  NETSIM_CHECK(sum.message == SlotWindow::value(session.keys, sum.psn),
+  NETSIM_CHECK(sum.message == PoolWindow::value(session.keys, sum.psn),
                "a sum does not hold the packet of every member exactly once");
 }
 

@@ -23,7 +23,7 @@
 // another tree when one of its links is known to be down.
 //
 // With a pool of slots (SwitchAggregation::pool) members send lost packets again. Each sum that arrives must
-// hold the packet of every member exactly once, which its value tells (SlotWindow::value).
+// hold the packet of every member exactly once, which its value tells (PoolWindow::value).
 //
 // The data that a member sends up and gets back is a flow from it to itself. Its ideal time leaves out the
 // latency of summing.
@@ -36,6 +36,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -95,11 +96,14 @@ class AggregationSessions {
     Bytes payload = 0;        // largest payload of a packet
     std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // AggregationPool::protocol
     std::uint32_t kept = 0;                                    // sums that a switch keeps
+    // The aggregators of the packets of a best-effort group; null: the group is none.
+    const AggregatorIndices* indices = nullptr;
   };
   // The entries of a tree's members at the switches that add up their packets. `switches` is indexed as the
   // tree's switches.
   struct TreeEntries {
     std::vector<std::uint32_t> gpus, switches;
+    std::uint32_t copies = 0;  // of a best-effort group: entry of the results at the root
   };
   // A member below a switch: a GPU, or a switch that adds up.
   struct Below {
@@ -109,6 +113,7 @@ class AggregationSessions {
     bool gives = false, takes = false;  // whether a GPU in it sends, or receives sums
     std::uint32_t* entry = nullptr;     // its place in TreeEntries
     std::uint32_t keys = 0;             // sum of the keys of the GPUs in it, with a pool
+    std::uint64_t workers = 0;          // of a best-effort group: a bit for each worker in it
     // Entry of the group that copies sums to the members of a switch below the root.
     std::uint32_t copies = 0;
   };
@@ -129,6 +134,18 @@ class AggregationSessions {
   void connect_multicast(const Key& key, std::uint32_t session, std::uint32_t number);
   void connect_reduction(const Key& key, std::uint32_t session, std::uint32_t number);
   bool connect_tree(const Key& key, std::uint32_t number);
+  static std::vector<PortId> way_by_server(const MemberTree& made, std::uint32_t server);
+  void begin_best_effort(JobId job, std::uint32_t number, const MemberTree& made, const BestEffort& rules);
+  std::uint32_t own_aggregators(JobId job, const MemberTree& made, std::uint32_t count);
+  void set_best_effort_path(const Session& session, const MemberTree& made, std::uint32_t member,
+                            const TreeEntries& entries);
+  static std::uint64_t worker_bit(const Session& session, std::uint32_t member);
+  void use_best_effort(std::uint32_t id, const AggregationPool& pool);
+  void note_best_effort(std::vector<std::string>& notes) const;
+  std::string best_effort_share() const;
+  void best_effort_delivered(std::uint32_t id, std::uint32_t packet);
+  void contribution_delivered(Session& session, std::uint32_t packet);
+  void server_delivered(Session& session, std::uint32_t packet);
   static void set_members(Session& session, const SwitchAggregation& aggregation,
                           std::span<const GpuId> members);
   TreeEntries connect_switches(std::uint32_t number, const MemberTree& made,
@@ -176,6 +193,16 @@ class AggregationSessions {
   std::deque<Waiting> waiting_;  // in order of send(); only with one logical process
   std::uint64_t waited_ = 0;     // number of such messages so far
   NodeId lacking_ = kNoId;       // switch that lacked memory for the tree that was refused last
+  // Counts what parameter servers did. `added` are packets that they added, `sums` what they completed, and
+  // `sent` the workers' packets in these sums. `dropped` are packets with data that a server had. There is
+  // one logical process then.
+  struct BestEffortUse {
+    std::uint64_t added = 0, sums = 0, sent = 0, dropped = 0;
+    std::map<JobId, std::uint32_t> own;  // by job: first of the aggregators that only it uses
+    std::set<JobId> jobs;
+    std::uint32_t next_own = 0;  // first aggregator that no job has for itself
+  };
+  BestEffortUse best_effort_;
 };
 
 }  // namespace netsim

@@ -75,10 +75,14 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   std::vector<std::size_t> heights;       // number of ports of the way to the root
   Time latest = 0, slowest = 1;
   const Bytes full = pair.combining.piece + pair.header;
+  const bool best_effort = pool.best_effort.window != 0;
+  const std::vector<PortId> by_server =
+      best_effort ? way_by_server(made, pool.best_effort.server) : std::vector<PortId>();
   for (std::size_t i = 0; i < members.size(); ++i) {
     std::vector<PortId> way = ends[i].ports;
     const std::vector<PortId> up = tree.way_up(i), down = tree.way_down(i), onward = reversed(ends[i].ports);
     way.insert(way.end(), up.begin(), up.end());
+    if (i != pool.best_effort.server) way.insert(way.end(), by_server.begin(), by_server.end());
     heights.push_back(way.size());
     way.insert(way.end(), down.begin(), down.end());
     way.insert(way.end(), onward.begin(), onward.end());
@@ -93,8 +97,13 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   std::uint32_t window =
       rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
   if (pool.slots != 0) window = pool.slots;
-  const TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
-                          pool.slots != 0 ? pool.kept() : window};
+  TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
+                    pool.slots != 0 ? pool.kept() : window};
+  if (best_effort) {
+    begin_best_effort(key.job, number, made, pool.best_effort);
+    of_tree = {};
+    of_tree.indices = session.indices.get();
+  }
   if (!take_memory(session, tree, of_tree)) return false;
   trees_.pool_has_payload = trees_.pool_has_payload || (pool.slots != 0 && rules.aggregation_payload != 0);
   trees_.pool_has_outstanding =
@@ -102,7 +111,7 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   const std::uint32_t tree_number = trees_.trees++;
   session.header = std::max(pair.header, 1U);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
-    pair.window = session.gives[i] != 0 ? window : UINT32_MAX;
+    pair.window = session.gives[i] != 0 || best_effort ? window : UINT32_MAX;
     pair.source = pair.destination = members[i];
     pair.idle = ways[i];
     pair.wire = tree.nic_ports[i];
@@ -113,15 +122,21 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
     record.tree = true;
     record.tree_number = tree_number;
     if (pool.slots == 0) continue;
-    NETSIM_CHECK(session.gives[i] != 0 && session.takes[i] != 0, "a pool whose members are not all alike");
+    NETSIM_CHECK(best_effort || (session.gives[i] != 0 && session.takes[i] != 0),
+                 "a pool whose members are not all alike");
     state_.senders[session.in.back()].selective = true;
     session.keys += key_of_member(i);
   }
 
   if (pool.leaves_unfinished()) session.parts.assign(members.size() * pool.slots, 0);
   const TreeEntries entries = connect_switches(number, made, heights, of_tree);
-  for (std::uint32_t i = 0; i < members.size(); ++i)
-    connections_.set_aggregation_path(session.in[i], steps_up(made, i, entries), session.in[i]);
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    if (best_effort) {
+      set_best_effort_path(session, made, i, entries);
+    } else {
+      connections_.set_aggregation_path(session.in[i], steps_up(made, i, entries), session.in[i]);
+    }
+  }
   session.ports = made.links();
   return true;
 }
@@ -191,6 +206,7 @@ AggregationSessions::TreeEntries AggregationSessions::connect_switches(
     below.takes = session.takes[i] != 0;
     below.entry = &entries.gpus[i];
     below.keys = rules.slots != 0 ? key_of_member(i) : 0;
+    below.workers = worker_bit(session, i);
     if (!tree.switches[tree.leaf[i]].reduces) {
       const std::vector<PortId> onward = reversed(made.ends[i].ports);
       below.steps.assign(onward.begin(), onward.end());
@@ -214,7 +230,10 @@ AggregationSessions::TreeEntries AggregationSessions::connect_switches(
       continue;
     }
     Below here = connect_switch(number, one, std::move(children), rules);
-    if (one.up == kNoId) continue;
+    if (one.up == kNoId) {
+      entries.copies = here.copies;
+      continue;
+    }
     here.port = above;
     here.entry = &entries.switches[at];
     if (!tree.switches[one.parent].reduces) here.steps = {step_of(here.copies)};
@@ -235,7 +254,9 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
   SwitchAggregations::At up, down;
   Below here;
   for (const Below& child : children) {
+    if (rules.indices != nullptr && !child.gives) continue;  // the parameter server
     up.members += child.gives ? 1 : 0;
+    here.workers |= child.workers;
     const std::uint32_t path = child.steps.empty() ? child.path : connections_.add_path(child.steps);
     down.branches.push_back({child.port, path, child.takes ? 0 : session.header});
     here.gives = here.gives || child.gives;
@@ -248,7 +269,16 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
   up.protocol = rules.protocol;
   up.keys = here.keys;
   if (adds) up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
-  if (one.up == kNoId) {
+  if (rules.indices != nullptr) {
+    up.latency = of_switch.aggregation_latency;
+    up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
+    up.table = down.table =
+        fabric_.aggregations().table_of(one.node, static_cast<std::uint32_t>(*of_switch.aggregators));
+    up.session = down.session = number;
+    up.indices = down.indices = rules.indices;
+    up.workers = here.workers;
+  }
+  if (one.up == kNoId && rules.indices == nullptr) {
     up.branches = std::move(down.branches);
   } else {
     here.copies = fabric_.aggregations().add(std::move(down));

@@ -238,11 +238,11 @@ void Sender::delivered_over_scale_up(std::uint32_t id, std::uint32_t packet) {
   state_.listener->message_sent({ended.request, ended.bytes});
 }
 
-bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t packets) {
+bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t packets, bool marked) {
   SenderState& s = senders_[id];
   if (!s.selective) {
     s.acknowledged += packets;
-  } else if (!take_slot_sum(id, psn)) {
+  } else if (!take_slot_sum(id, psn, marked)) {
     return false;
   }
   const bool complete = is_oldest_complete(id);

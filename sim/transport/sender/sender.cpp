@@ -272,7 +272,7 @@ std::uint32_t Sender::make_packet(std::uint32_t id, const Extent& segment, std::
     set_tag(id, segment, index);
   if (s.scale_up) {
     if (s.aggregation) [[unlikely]]
-      make_aggregation_packet(id, k);
+      make_aggregation_packet(id, index);
     return index;
   }
   if (s.counted) ++outstanding_[id].sent;
@@ -301,7 +301,8 @@ void Sender::set_tag(std::uint32_t id, const Extent& segment, std::uint32_t pack
 
 // With an all-reduce tree the arrival of every sum is reported (`last`), because it opens the window.
 // ack_request then marks the last packet of the message.
-void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
+void Sender::make_aggregation_packet(std::uint32_t id, std::uint32_t index) {
+  Packet& packet = fabric_.packets()[index];
   const QueuePairRecord& record = state_.records[id];
   packet.bytes = static_cast<std::uint32_t>(packet.bytes / record.efficiency + 0.5) + record.header;
   packet.ingress_queue = kNoIngressQueue;
@@ -309,7 +310,7 @@ void Sender::make_aggregation_packet(std::uint32_t id, Packet& packet) {
   if (senders_[id].window != UINT32_MAX) packet.last = true;
   packet.repaired = false;
   packet.kept_by_links = !senders_[id].selective && senders_[id].window != UINT32_MAX;
-  if (senders_[id].selective) make_slot_packet(id, packet);
+  if (senders_[id].selective) make_slot_packet(id, index);
 }
 
 // Returns the total time for which the wire has held back the queue pair's class.

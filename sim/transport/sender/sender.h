@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "sim/transport/flow_ends.h"
 #include "sim/transport/packet_network.h"
 #include "sim/transport/receiver/receiver.h"
+#include "sim/transport/sender/best_effort_window.h"
 #include "sim/transport/sender/injectors.h"
 #include "sim/transport/sender/send_queues.h"
 #include "sim/transport/sender/slot_window.h"
@@ -84,11 +86,19 @@ class Sender final : public PacketSource {
 
   // Makes a new queue pair into an all-reduce tree use the pool of slots of its aggregation group. `key` is
   // as in SlotWindow.
-  void use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key);
-  // Called when the sum of packet `psn` comes back on a queue pair into an all-reduce tree. Without a pool it
-  // is the first of `packets` sums that are there in order. Returns true if
-  // the first message has all its sums. The caller must then call end_oldest() for each complete message.
-  bool sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t packets);
+  void use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key, std::uint64_t worker = 0);
+  // Makes a new queue pair the parameter server of a best-effort group. `workers` has a bit for each worker.
+  void serve_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key, std::uint64_t workers);
+  // Called when a packet of workers has arrived at the server with queue pair `id`.
+  ServerWindow::Arrival add_contribution(std::uint32_t id, std::uint32_t psn, const Contribution& packet);
+  // Called when all workers have the results of the server's packets before `end`.
+  void acknowledge_results(std::uint32_t id, std::uint32_t end);
+  // Returns what the server has of a packet that it added just now.
+  const Contribution& server_sum(std::uint32_t id, std::uint32_t psn) { return server_window(id).sum(psn); }
+  // Called when the sum of packet `psn` comes back on a queue pair into an all-reduce tree, `marked` with an
+  // ECN mark. Without a pool it is the first of `packets` sums that are there in order. Returns true if the
+  // first message has all its sums. The caller must then call end_oldest() for each complete message.
+  bool sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t packets, bool marked);
   // Returns whether the queue pair's first message has all its sums.
   bool is_oldest_complete(std::uint32_t id);
 
@@ -143,7 +153,7 @@ class Sender final : public PacketSource {
 
   void announce(std::uint32_t id, const QueuedMessage& m);
   void start_congestion_control(std::uint32_t id);
-  void make_aggregation_packet(std::uint32_t id, Packet& packet);
+  void make_aggregation_packet(std::uint32_t id, std::uint32_t index);
   const FabricTransport& of(const SenderState& s) const { return transports_[s.transport]; }
   bool has_gap(std::uint32_t id, const SenderState& s) const {
     return s.selective && repeated_[id].has_gap(s.acknowledged);
@@ -151,15 +161,16 @@ class Sender final : public PacketSource {
   std::uint32_t take_gap(std::uint32_t id);
   // These serve queue pairs into pools of slots, whose next packet is a gap (offer_slot). They are not
   // inlined into what other packets use.
-  SlotWindow& window(std::uint32_t id) { return windows_[state_.records[id].slots]; }
+  PoolWindow& window(std::uint32_t id) { return *windows_[state_.records[id].slots]; }
+  ServerWindow& server_window(std::uint32_t id) { return static_cast<ServerWindow&>(window(id)); }
   void offer_slot(std::uint32_t id);
-  [[gnu::cold, gnu::noinline]] void make_slot_packet(std::uint32_t id, Packet& packet);
+  [[gnu::cold, gnu::noinline]] void make_slot_packet(std::uint32_t id, std::uint32_t index);
   bool uses_pool(const SenderState& s) const { return s.selective && s.aggregation; }
   [[gnu::cold, gnu::noinline]] void fill_slots(std::uint32_t id);
   [[gnu::cold, gnu::noinline]] std::uint32_t take_slot(std::uint32_t id);
   void await_slot_timeout(std::uint32_t id);
   [[gnu::cold, gnu::noinline]] void on_slot_timeout(std::uint32_t id);
-  [[gnu::cold, gnu::noinline]] bool take_slot_sum(std::uint32_t id, std::uint32_t psn);
+  [[gnu::cold, gnu::noinline]] bool take_slot_sum(std::uint32_t id, std::uint32_t psn, bool marked);
   std::uint32_t in_flight(std::uint32_t id) const;
   bool window_open(std::uint32_t id, const SenderState& s) const;
   bool has_work(std::uint32_t id) const;
@@ -256,7 +267,7 @@ class Sender final : public PacketSource {
   Injectors injectors_;
   SendQueues queues_;
   TimerQueue line_;
-  std::vector<SlotWindow> windows_;
+  std::vector<std::unique_ptr<PoolWindow>> windows_;
   std::uint64_t late_digest_ = 0;
   std::vector<PathObjection> objections_;
 };

@@ -16,15 +16,16 @@
 
 #include "sim/core/units.h"
 #include "sim/network/aggregation/aggregation_pool.h"
+#include "sim/transport/sender/pool_window.h"
 
 namespace netsim {
 
-class SlotWindow {
+class SlotWindow final : public PoolWindow {
  public:
-  // `key` is the odd number by which the member's packets differ from those of other members.
+  // `key` is as in PoolWindow.
   SlotWindow(const AggregationPool& pool, std::uint32_t key)
-      : mask_(pool.slots - 1),
-        key_(key),
+      : PoolWindow(key),
+        mask_(pool.slots - 1),
         limit_(pool.slots),
         pool_(pool),
         timeout_(pool.timeout),
@@ -32,15 +33,11 @@ class SlotWindow {
     for (std::uint32_t slot = 0; slot < pool.slots; ++slot) slots_[slot].psn = slot;
   }
 
-  // Returns the value of a packet. The value of a sum is the sum of those of all members.
-  static std::uint32_t value(std::uint32_t keys, std::uint32_t psn) { return aggregation_value(keys, psn); }
-  std::uint32_t value(std::uint32_t psn) const { return value(key_, psn); }
-
   // Returns whether packets that are lost are sent again.
-  bool repairs() const { return !pool_.leaves_unfinished(); }
+  bool repairs() const override { return !pool_.leaves_unfinished(); }
 
   // Adds the packets up to `end` - 1 to those that are to be sent.
-  void extend(std::uint32_t end) {
+  void extend(std::uint32_t end) override {
     if (waiting_.head == kNoSlot && ready_.head == kNoSlot) {
       timeout_ = pool_.timeout;
       timeouts_ = 0;
@@ -53,11 +50,11 @@ class SlotWindow {
       if (slots_[psn & mask_].psn == psn) append(Place::ready, psn & mask_);
     }
   }
-  bool has_ready() const { return ready_.head != kNoSlot; }
+  bool has_ready() const override { return ready_.head != kNoSlot; }
   // Returns the packet to be sent next. There must be one.
-  std::uint32_t next() const { return slots_[ready_.head].psn; }
+  std::uint32_t next() const override { return slots_[ready_.head].psn; }
   // Called when that packet is sent. Returns whether it was sent before.
-  bool take(Time now) {
+  bool take(Time now) override {
     const std::uint32_t slot = ready_.head;
     Slot& s = slots_[slot];
     remove(slot);
@@ -68,7 +65,7 @@ class SlotWindow {
     return again;
   }
   // Called when the sum of a packet has arrived. Returns false if it had arrived before, or is dropped.
-  bool take_sum(std::uint32_t psn) {
+  bool take_sum(std::uint32_t psn, bool /*marked*/) override {
     if (pool_.message != 0) return take_in_order(psn);
     const std::uint32_t slot = psn & mask_;
     Slot& s = slots_[slot];
@@ -80,12 +77,12 @@ class SlotWindow {
     return true;
   }
   // Returns whether the sum of a packet has arrived, which is at most one pool before the slot's next one.
-  bool has_sum(std::uint32_t psn) const { return slots_[psn & mask_].psn != psn; }
+  bool has_sum(std::uint32_t psn) const override { return slots_[psn & mask_].psn != psn; }
 
   // Returns when the oldest packet without a sum must be sent again; kNever if there is none.
-  Time due() const { return waiting_.head == kNoSlot ? kNever : slots_[waiting_.head].due; }
+  Time due() const override { return waiting_.head == kNoSlot ? kNever : slots_[waiting_.head].due; }
   // Makes all packets that are due be sent again, and returns their number.
-  std::uint32_t time_out(Time now) {
+  std::uint32_t time_out(Time now) override {
     if (pool_.message != 0) return due() <= now ? go_back() : 0;
     std::uint32_t count = 0;
     while (due() <= now) {
@@ -173,7 +170,7 @@ class SlotWindow {
     timeout_ = std::min(2 * timeout_, std::max(kLongest, timeout_));
   }
 
-  std::uint32_t mask_, key_, end_ = 0;
+  std::uint32_t mask_, end_ = 0;
   // Used with messages: the oldest packet without a sum, the first one that has not been made ready, and the
   // first one beyond the window.
   std::uint32_t first_ = 0, released_ = 0, limit_;

@@ -1,21 +1,52 @@
 // The part of Sender for queue pairs into pools of slots (slot_window.h).
+#include <memory>
+
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/transport/sender/sender.h"
 
 namespace netsim {
 
-void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key) {
+void Sender::use_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key,
+                      std::uint64_t worker) {
   NETSIM_CHECK(pool.message == 0 || !pool.leaves_unfinished(),
                "a pool whose members take sums in order, and whose switches send on unfinished ones");
   state_.records[id].slots = static_cast<std::uint32_t>(windows_.size());
-  windows_.emplace_back(pool, key);
+  if (pool.best_effort.window != 0) {
+    windows_.push_back(std::make_unique<BestEffortWindow>(pool, key, worker));
+  } else {
+    windows_.push_back(std::make_unique<SlotWindow>(pool, key));
+  }
+}
+
+void Sender::serve_pool(std::uint32_t id, const AggregationPool& pool, std::uint32_t key,
+                        std::uint64_t workers) {
+  state_.records[id].slots = static_cast<std::uint32_t>(windows_.size());
+  windows_.push_back(std::make_unique<ServerWindow>(pool, key, workers));
+}
+
+void Sender::acknowledge_results(std::uint32_t id, std::uint32_t end) {
+  senders_[id].acknowledged = end;
+  server_window(id).forget_before(end);
+  offer_slot(id);
+}
+
+ServerWindow::Arrival Sender::add_contribution(std::uint32_t id, std::uint32_t psn,
+                                               const Contribution& packet) {
+  // All workers have the result of a packet before those in flight.
+  if (earlier(psn, senders_[id].acknowledged)) return ServerWindow::Arrival::dropped;
+  const ServerWindow::Arrival arrival = server_window(id).add(psn, packet);
+  if (arrival == ServerWindow::Arrival::completes || arrival == ServerWindow::Arrival::repeats) {
+    offer_slot(id);
+    make_ready(id);
+  }
+  return arrival;
 }
 
 // Makes the next ready packet the gap that has_gap() finds. So other queue pairs need no test for pools. It
 // is called after each change of the ready packets.
 void Sender::offer_slot(std::uint32_t id) {
-  const SlotWindow& slots = window(id);
+  const PoolWindow& slots = window(id);
   SelectiveSender& offered = repeated_[id];
   if (slots.has_ready()) {
     offered.repeat_until(slots.next(), slots.next() + 1);
@@ -24,9 +55,15 @@ void Sender::offer_slot(std::uint32_t id) {
   }
 }
 
-void Sender::make_slot_packet(std::uint32_t id, Packet& packet) {
-  packet.message = window(id).value(packet.psn);
-  packet.repaired = window(id).repairs();
+void Sender::make_slot_packet(std::uint32_t id, std::uint32_t index) {
+  Packet& packet = fabric_.packets()[index];
+  const PoolWindow& slots = window(id);
+  packet.repaired = slots.repairs();
+  packet.message = slots.value(packet.psn);
+  packet.again = slots.is_again(packet.psn);
+  packet.collided = false;
+  packet.marked = slots.is_marked(packet.psn);
+  if (const std::uint64_t worker = slots.worker(); worker != 0) fabric_.packets().workers(index) = worker;
 }
 
 // Gives the packets of all messages their numbers, because the number of a packet determines its slot.
@@ -41,7 +78,7 @@ void Sender::fill_slots(std::uint32_t id) {
 }
 
 std::uint32_t Sender::take_slot(std::uint32_t id) {
-  SlotWindow& slots = window(id);
+  PoolWindow& slots = window(id);
   const std::uint32_t psn = slots.next();
   if (slots.take(loop_.now())) ++counts_.retransmissions;
   offer_slot(id);
@@ -76,10 +113,10 @@ void Sender::fold_digest(std::uint32_t id) {
 }
 
 // Handles the sum of a packet. Returns false if it had arrived before.
-bool Sender::take_slot_sum(std::uint32_t id, std::uint32_t psn) {
+bool Sender::take_slot_sum(std::uint32_t id, std::uint32_t psn, bool marked) {
   SenderState& s = senders_[id];
-  SlotWindow& slots = window(id);
-  if (!slots.take_sum(psn)) return false;
+  PoolWindow& slots = window(id);
+  if (!slots.take_sum(psn, marked)) return false;
   while (s.acknowledged != s.sent_end && slots.has_sum(s.acknowledged)) ++s.acknowledged;
   // With nothing in flight another communication may use the queue pair next, as if it were new.
   if (s.acknowledged == s.sent_end) s.timer = false;

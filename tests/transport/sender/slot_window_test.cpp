@@ -40,16 +40,16 @@ TEST(SlotWindow, ASumMakesOnlyItsSlotReady) {
   SlotWindow slots = window(4);
   slots.extend(13);
   sent(slots);
-  EXPECT_TRUE(slots.take_sum(2));
+  EXPECT_TRUE(slots.take_sum(2, false));
   EXPECT_EQ(sent(slots), (Numbers{6}));
-  EXPECT_TRUE(slots.take_sum(6));
-  EXPECT_FALSE(slots.take_sum(6)) << "again";
-  EXPECT_FALSE(slots.take_sum(2)) << "again";
+  EXPECT_TRUE(slots.take_sum(6, false));
+  EXPECT_FALSE(slots.take_sum(6, false)) << "again";
+  EXPECT_FALSE(slots.take_sum(2, false)) << "again";
   EXPECT_EQ(sent(slots), (Numbers{10}));
   EXPECT_FALSE(slots.has_sum(0));
-  EXPECT_TRUE(slots.take_sum(0));
+  EXPECT_TRUE(slots.take_sum(0, false));
   EXPECT_TRUE(slots.has_sum(0));
-  EXPECT_TRUE(slots.take_sum(10));
+  EXPECT_TRUE(slots.take_sum(10, false));
   EXPECT_EQ(sent(slots), (Numbers{4})) << "the slot of 10 has no packet before the end";
   slots.extend(15);
   EXPECT_EQ(sent(slots), (Numbers{14}));
@@ -60,13 +60,13 @@ TEST(SlotWindow, SendsAgainAfterTheTimeoutInTheOrderOfSending) {
   slots.extend(4);
   EXPECT_EQ(slots.due(), kNever);
   sent(slots, 0);
-  EXPECT_TRUE(slots.take_sum(1));
+  EXPECT_TRUE(slots.take_sum(1, false));
   EXPECT_EQ(slots.due(), kTimeout);
   EXPECT_EQ(slots.time_out(kTimeout - 1), 0U);
   EXPECT_EQ(slots.time_out(kTimeout), 3U);
   EXPECT_EQ(slots.next(), 0U);
   EXPECT_TRUE(slots.take(kTimeout)) << "it was sent before";
-  EXPECT_TRUE(slots.take_sum(2)) << "the first copy was only late";
+  EXPECT_TRUE(slots.take_sum(2, false)) << "the first copy was only late";
   EXPECT_EQ(sent(slots, kTimeout), (Numbers{3}));
   EXPECT_EQ(slots.due(), 2 * kTimeout);
 }
@@ -82,7 +82,7 @@ TEST(SlotWindow, DoublesTheTimeoutUntilNothingIsInFlight) {
     EXPECT_EQ(slots.time_out(now), 1U);
   }
   sent(slots, now);
-  EXPECT_TRUE(slots.take_sum(0));
+  EXPECT_TRUE(slots.take_sum(0, false));
   slots.extend(2);
   sent(slots, now);
   EXPECT_EQ(slots.due(), now + kTimeout);
@@ -102,13 +102,13 @@ TEST(SlotWindow, MovesByWholeMessages) {
   SlotWindow window = messages();
   window.extend(14);
   EXPECT_EQ(sent(window), (Numbers{0, 1, 2, 3, 4, 5, 6, 7}));
-  for (std::uint32_t psn = 0; psn < 3; ++psn) EXPECT_TRUE(window.take_sum(psn));
+  for (std::uint32_t psn = 0; psn < 3; ++psn) EXPECT_TRUE(window.take_sum(psn, false));
   EXPECT_FALSE(window.has_ready());
-  EXPECT_TRUE(window.take_sum(3));
+  EXPECT_TRUE(window.take_sum(3, false));
   EXPECT_EQ(sent(window), (Numbers{8, 9, 10, 11}));
   for (std::uint32_t psn = 4; psn < 14; ++psn) {
     sent(window);
-    EXPECT_TRUE(window.take_sum(psn));
+    EXPECT_TRUE(window.take_sum(psn, false));
     EXPECT_TRUE(window.has_sum(psn));
   }
   // All is there, so the next packets need not wait for the rest of message 12.
@@ -120,15 +120,15 @@ TEST(SlotWindow, GoesBackOnceForEachGap) {
   SlotWindow window = messages();
   window.extend(8);
   EXPECT_EQ(sent(window).size(), 8U);
-  EXPECT_TRUE(window.take_sum(0));
-  EXPECT_FALSE(window.take_sum(2)) << "the sum of 1 is missing";
+  EXPECT_TRUE(window.take_sum(0, false));
+  EXPECT_FALSE(window.take_sum(2, false)) << "the sum of 1 is missing";
   EXPECT_EQ(window.next(), 1U);
   EXPECT_TRUE(window.take(1)) << "it was sent before";
-  EXPECT_FALSE(window.take_sum(3)) << "dropped";
+  EXPECT_FALSE(window.take_sum(3, false)) << "dropped";
   EXPECT_EQ(sent(window), (Numbers{2, 3, 4, 5, 6, 7})) << "the gap is reported once";
-  EXPECT_FALSE(window.take_sum(0)) << "again";
-  EXPECT_TRUE(window.take_sum(1));
-  EXPECT_FALSE(window.take_sum(4)) << "a new gap";
+  EXPECT_FALSE(window.take_sum(0, false)) << "again";
+  EXPECT_TRUE(window.take_sum(1, false));
+  EXPECT_FALSE(window.take_sum(4, false)) << "a new gap";
   EXPECT_EQ(sent(window), (Numbers{2, 3, 4, 5, 6, 7}));
 }
 
@@ -138,7 +138,7 @@ TEST(SlotWindow, GoesBackAfterATimeout) {
   sent(window);
   EXPECT_EQ(window.due(), kTimeout);
   EXPECT_EQ(window.time_out(kTimeout - 1), 0U);
-  EXPECT_TRUE(window.take_sum(0));
+  EXPECT_TRUE(window.take_sum(0, false));
   EXPECT_EQ(window.time_out(kTimeout), 1U);
   EXPECT_EQ(sent(window, kTimeout), (Numbers{1, 2}));
   EXPECT_EQ(window.due(), 2 * kTimeout);
