@@ -34,8 +34,8 @@ std::uint32_t cores(std::uint32_t threads) {
   return threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// Returns whether switches have limited memory for in-network aggregation, or aggregators that all jobs
-// share, in any fabric or tier below this node of the section `network`.
+// Returns whether switches have limited memory for in-network aggregation, or aggregators that jobs share. It
+// looks at any fabric or tier below this node of the section `network`.
 bool shares_aggregation(const ConfigNode& node) {
   const auto shares = [](const auto& entry) {
     const auto& [key, value] = entry;

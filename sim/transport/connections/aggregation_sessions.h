@@ -99,6 +99,12 @@ class AggregationSessions {
     // The aggregators of the packets of a best-effort group; null: the group is none.
     const AggregatorIndices* indices = nullptr;
   };
+  // The ways of a tree's members, by member: the ports to the root and back, and how many lead to the root.
+  struct TreeWays {
+    std::vector<std::vector<PortId>> ports;
+    std::vector<std::size_t> heights;
+    std::uint32_t busy = 0;  // number of packets of a member that keep its way busy
+  };
   // The entries of a tree's members at the switches that add up their packets. `switches` is indexed as the
   // tree's switches.
   struct TreeEntries {
@@ -134,6 +140,7 @@ class AggregationSessions {
   void connect_multicast(const Key& key, std::uint32_t session, std::uint32_t number);
   void connect_reduction(const Key& key, std::uint32_t session, std::uint32_t number);
   bool connect_tree(const Key& key, std::uint32_t number);
+  TreeWays ways_of(const MemberTree& made, const AggregationPool& pool, Bytes full) const;
   static std::vector<PortId> way_by_server(const MemberTree& made, std::uint32_t server);
   void begin_best_effort(JobId job, std::uint32_t number, const MemberTree& made, const BestEffort& rules);
   std::uint32_t own_aggregators(JobId job, const MemberTree& made, std::uint32_t count);

@@ -46,6 +46,39 @@ void AggregationSessions::set_members(Session& session, const SwitchAggregation&
   }
 }
 
+// Returns the ways of all members of a tree whose packets have at most `full` bytes.
+AggregationSessions::TreeWays AggregationSessions::ways_of(const MemberTree& made,
+                                                           const AggregationPool& pool, Bytes full) const {
+  const Fabric& fabric = connections_.fabric();
+  const auto& [members, ends, tree] = made;
+  const SwitchParameters& rules = fabric.switch_parameters(tree.switches.front().node);
+  const bool best_effort = pool.best_effort.window != 0;
+  const std::vector<PortId> by_server =
+      best_effort ? way_by_server(made, pool.best_effort.server) : std::vector<PortId>();
+  TreeWays ways;
+  ways.ports.reserve(members.size());
+  ways.heights.reserve(members.size());
+  Time latest = 0, slowest = 1;
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    std::vector<PortId> way = ends[i].ports;
+    const std::vector<PortId> up = tree.way_up(i), down = tree.way_down(i), onward = reversed(ends[i].ports);
+    way.insert(way.end(), up.begin(), up.end());
+    if (i != pool.best_effort.server) way.insert(way.end(), by_server.begin(), by_server.end());
+    ways.heights.push_back(way.size());
+    way.insert(way.end(), down.begin(), down.end());
+    way.insert(way.end(), onward.begin(), onward.end());
+    const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
+    latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
+    for (const PortId port : way) {
+      const BitRate rate = state_.cluster.graph.port(port).link.rate;
+      slowest = std::max(slowest, fabric_.serialisation(full + fabric.overhead(port), rate));
+    }
+    ways.ports.push_back(std::move(way));
+  }
+  ways.busy = static_cast<std::uint32_t>(latest / slowest + 2);
+  return ways;
+}
+
 // Creates an all-reduce tree. Returns false if switches lack the memory for now. First come the members'
 // queue pairs, whose ways down continue the switches' branches. Then come the switches, each after its
 // children, and last the ways up.
@@ -57,7 +90,8 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   std::unique_ptr<const MemberTree>& laid = trees_.laid[key.aggregation];
   if (laid == nullptr) laid = std::make_unique<const MemberTree>(tree_of(cluster, fabric, aggregation));
   const MemberTree& made = *laid;
-  const auto& [members, ends, tree] = made;
+  const AggregationTree& tree = made.tree;
+  const std::span<const GpuId> members = made.members;
   if (!tree.refused.empty()) throw InputError("an aggregation tree can no longer be built: " + tree.refused);
   set_members(session, aggregation, members);
 
@@ -71,31 +105,11 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   const AggregationPool pool = pool_over(transport, aggregation.pool);
   pair.header = pool.slots != 0 ? static_cast<std::uint32_t>(pool.header) : transport.framing.header;
   pair.combining = {1, payload_into(tree, fabric, transport, pool)};
-  std::vector<std::vector<PortId>> ways;  // way from each member to the root and back
-  std::vector<std::size_t> heights;       // number of ports of the way to the root
-  Time latest = 0, slowest = 1;
-  const Bytes full = pair.combining.piece + pair.header;
+  const TreeWays ways = ways_of(made, pool, pair.combining.piece + pair.header);
   const bool best_effort = pool.best_effort.window != 0;
-  const std::vector<PortId> by_server =
-      best_effort ? way_by_server(made, pool.best_effort.server) : std::vector<PortId>();
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    std::vector<PortId> way = ends[i].ports;
-    const std::vector<PortId> up = tree.way_up(i), down = tree.way_down(i), onward = reversed(ends[i].ports);
-    way.insert(way.end(), up.begin(), up.end());
-    if (i != pool.best_effort.server) way.insert(way.end(), by_server.begin(), by_server.end());
-    heights.push_back(way.size());
-    way.insert(way.end(), down.begin(), down.end());
-    way.insert(way.end(), onward.begin(), onward.end());
-    const Time latency = static_cast<Time>(up.size()) * rules.aggregation_latency;
-    latest = std::max(latest, fabric.ideal_time(way, {1, full, full, full}) + latency);
-    for (const PortId port : way)
-      slowest = std::max(
-          slowest, fabric_.serialisation(full + fabric.overhead(port), cluster.graph.port(port).link.rate));
-    ways.push_back(std::move(way));
-  }
-  const auto busy = static_cast<std::uint32_t>(latest / slowest + 2);
-  std::uint32_t window =
-      rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding) : busy;
+  std::uint32_t window = rules.aggregation_outstanding != 0
+                             ? static_cast<std::uint32_t>(rules.aggregation_outstanding)
+                             : ways.busy;
   if (pool.slots != 0) window = pool.slots;
   TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
                     pool.slots != 0 ? pool.kept() : window};
@@ -113,7 +127,7 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     pair.window = session.gives[i] != 0 || best_effort ? window : UINT32_MAX;
     pair.source = pair.destination = members[i];
-    pair.idle = ways[i];
+    pair.idle = ways.ports[i];
     pair.wire = tree.nic_ports[i];
     session.in.push_back(connections_.aggregation_pair(pair));
     QueuePairRecord& record = state_.records[session.in.back()];
@@ -129,7 +143,7 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   }
 
   if (pool.leaves_unfinished()) session.parts.assign(members.size() * pool.slots, 0);
-  const TreeEntries entries = connect_switches(number, made, heights, of_tree);
+  const TreeEntries entries = connect_switches(number, made, ways.heights, of_tree);
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     if (best_effort) {
       set_best_effort_path(session, made, i, entries);
