@@ -61,7 +61,7 @@ Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& par
   return std::move(parameters)
       .flag("aggregation", &S::aggregation,
             "the switches add up the hosts' data and multicast the sum (InfiniBand's SHARP), as the "
-            "algorithm sharp needs. All hosts and switches are then one logical process")
+            "algorithm sharp needs")
       .list("aggregation_switches", &S::aggregation_switches,
             "names of the switches that add up, such as one programmable top-of-rack switch; left out: all")
       .list("aggregation_formats", &S::aggregation_formats,

@@ -49,13 +49,10 @@ Json critical_path_json(const JobResult& job) {
     sum.circuits += path.circuits;
     sum.undivided += path.undivided;
   }
-  Json json = {{"compute_s", to_seconds(sum.compute) / iterations},
-               {"held_s", to_seconds(sum.held) / iterations}};
-  for (const Stream stream : kCommunicationStreams) {
-    json[std::string(to_string(stream)) + "_s"] =
-        to_seconds(sum.communication[static_cast<std::size_t>(stream)]) / iterations;
-  }
   const auto mean = [iterations](Time time) { return to_seconds(time) / iterations; };
+  Json json = {{"compute_s", mean(sum.compute)}, {"held_s", mean(sum.held)}};
+  for (const Stream stream : kCommunicationStreams)
+    json[std::string(to_string(stream)) + "_s"] = mean(sum.communication[static_cast<std::size_t>(stream)]);
   if (!job.scheduling.scheduler.empty()) json["held_by_scheduler_s"] = mean(sum.scheduler);
   json["launch_s"] = mean(sum.launch);
   json["propagation_s"] = mean(sum.propagation);
