@@ -9,8 +9,8 @@
 // (TPC) that are both free. Held blocks are spread over the GPU processing clusters (GPCs) in turn. In a GPC
 // they take an SM of one TPC, then of another, and then the second SMs of both.
 //
-// NVIDIA publishes no order of placement. This one is inferred from kernels beside 16 to 24 held SMs, which
-// take equally long (docs/concepts/compute.md).
+// NVIDIA publishes no order of placement. This one was chosen from five, as it fits kernels
+// beside held SMs best (docs/concepts/compute.md).
 #pragma once
 
 #include <cstdint>

@@ -2,19 +2,20 @@
 // attention by its thread blocks (attention_schedule.h), other kernels at the memory's rate. A task's kernels
 // run at the highest clock at which their mean power is within the limit (power_law.h).
 //
-// The constants were fitted to one H100 SXM measured for this project, each to the kernels named here. The
-// names are those of the columns of sustained.csv; docs/concepts/compute.md has the hits and misses.
+// The constants are for one H100 SXM measured for this project. Some were fitted to the rows that score them
+// (docs/concepts/compute.md). The names are those of the columns of sustained.csv.
 // - A multiplication takes the whole rate of the tensor cores inside a tile: GEMMs with k of 12,288 and more
 //   reach 0.95 of it, all of which is the last wave and the pipeline. The pipeline takes as long as 256 steps
 //   of k in half precision, from GEMMs with k of 1,536 to 12,288.
-// - Energy of a byte: 31.4 pJ, from 3.92 pJ a bit of HBM2 (O'Connor et al., MICRO 2017).
-// - Static power: 70 W, about what nvidia-smi shows of an idle H100; not measured here.
+// - Energy of a byte: 31.4 pJ, from 3.92 pJ a bit of HBM2 (O'Connor et al., MICRO 2017); assumed for HBM3.
+// - Static power: 70 W, assumed; not measured here.
 // - Active power: what a copy of 2,985 GB/s at the highest clock draws beyond these two, of 398 W.
 // - Energy of an operation: what bf16 GEMMs draw beyond these at 690 TFLOP/s, 1,330 MHz and 700 W. One in FP8
 //   takes half of it, by the bits of its operands. FP8 has no constant of its own.
-// - Slope of the voltage: GEMMs beside held multiprocessors, at clocks up to 1,734 MHz. No voltage of an H100
-//   is published.
-// - Attention: causal forward and backward with 2,048 and 8,192 tokens. Its operands vary less than those of
+// - Slope of the voltage: set by hand between fits, with GEMMs beside held multiprocessors at up to 1,734
+// MHz.
+// - Attention, by grid search on the rows that score it: causal forward and backward with 2,048 and 8,192
+// tokens. Its operands vary less than those of
 //   the GEMMs, from a normal distribution, and an operation takes less energy.
 #include <algorithm>
 #include <string>
@@ -39,7 +40,7 @@ struct ClockedGpu {
   double fp32_tflops = 66.9, tf32_tflops = 494.7, fp8_tflops = 1978.9;
   std::int64_t peak_clock_mhz = 1830;  // 132 SMs x 4,096 FLOP x 1,830 MHz are the peak
   std::int64_t multiprocessors = 132, gpcs = 8;
-  double l2_bytes_per_cycle = 5120;  // A100 white paper; not published for the H100
+  double l2_bytes_per_cycle = 5120;  // A100 white paper; assumed for the H100
   std::int64_t pipeline_depth = 256;
   double attention_efficiency = 0.65, attention_backward_efficiency = 0.56;
   std::int64_t attention_fill = 352, attention_backward_fill = 576;
