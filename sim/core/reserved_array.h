@@ -19,15 +19,20 @@
 
 namespace netsim {
 
+// When a ReservedArray reserves its address space. One that reserves it when its first element is added has
+// no data() before that, and costs nothing where nothing uses it.
+enum class Reserve : std::uint8_t { now, when_used };
+
 // NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers
 template <class T>
 class ReservedArray {
  public:
   // Makes an array of at most `capacity` elements, or fewer if the process may not use much address space.
-  // The space is reserved when the first element is added.
-  explicit ReservedArray(std::size_t capacity)
+  explicit ReservedArray(std::size_t capacity, Reserve when = Reserve::now)
       : capacity_(std::min(capacity, address_space_share() / sizeof(T))),
-        bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {}
+        bytes_((capacity_ * sizeof(T) + kStep - 1) / kStep * kStep) {
+    if (when == Reserve::now) reserve();
+  }
   ~ReservedArray() {
     if constexpr (!std::is_trivially_destructible_v<T>) {
       for (std::size_t i = 0; i < std::min(size(), missing_.load()); ++i) base_[i].~T();

@@ -141,5 +141,17 @@ TEST(ReservedArray, TakesNoMoreAddressSpaceThanThereIs) {
   EXPECT_EQ(setrlimit(RLIMIT_AS, &before), 0);
 }
 
+TEST(ReservedArray, MayReserveItsSpaceWhenItIsUsed) {
+  ReservedArray<int> later(1000, Reserve::when_used), now(1000);
+  EXPECT_EQ(later.data(), nullptr);
+  EXPECT_NE(now.data(), nullptr);
+  const std::size_t first = later.grow(3);
+  later[first + 2] = 7;
+  const int* place = later.data();
+  later.grow(900);
+  EXPECT_EQ(later.data(), place);
+  EXPECT_EQ(later[2], 7);
+}
+
 }  // namespace
 }  // namespace netsim::reserved_array_test

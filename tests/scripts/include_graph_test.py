@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PUBLIC_HEADERS = {
     "topology": {"graph.h", "routes.h", "aggregation_tree.h", "channel_dependencies.h", "hop_ordered_routes.h", "topology.h", "partition.h",
                  "link_names.h", "linked_gpus.h", "structure.h", "parts.h", "ethernet.h", "fabric_sections.h", "up_routes.h", "files/ns3_topology.h"},
-    "network": {"aggregation/aggregation_counters.h", "aggregation/aggregation_pool.h", "aggregation/key_table.h", "aggregation/number_format.h", "aggregation/switch_sums.h", "fabric.h", "faults.h", "fabric_shard.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
+    "network": {"aggregation/aggregation_counters.h", "aggregation/aggregation_pool.h", "aggregation/aggregator_table.h", "aggregation/key_table.h", "aggregation/number_format.h", "aggregation/switch_sums.h", "fabric.h", "faults.h", "fabric_shard.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
     "transport": {"circuit_control.h", "network_counters.h", "endpoint.h", "forwarding_endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
                   "port_passage.h", "transfer_traits.h", "sender/timer_queue.h", "congestion/congestion_control.h", "reliability/reliability.h"},
     "scheduling": {"placement.h", "job_facts.h", "job_traffic.h", "scheduling_intervals.h", "scheduling_parameters.h", "job/job_scheduler.h", "task/task_scheduler.h",

@@ -138,9 +138,9 @@ class SwitchAggregations {
   static constexpr std::size_t kMaxGroups = std::size_t{1} << 22, kMaxEntries = std::size_t{1} << 26;
   static constexpr std::size_t kMaxAdders = std::size_t{1} << 22;
 
-  ReservedArray<AggregationGroup> aggregations_{kMaxGroups};
-  ReservedArray<Entry> entries_{kMaxEntries};
-  ReservedArray<Adder> adders_{kMaxAdders};
+  ReservedArray<AggregationGroup> aggregations_{kMaxGroups, Reserve::when_used};
+  ReservedArray<Entry> entries_{kMaxEntries, Reserve::when_used};
+  ReservedArray<Adder> adders_{kMaxAdders, Reserve::when_used};
   std::vector<std::uint32_t> adder_of_node_;  // kNoIndex: it has none
   std::deque<AggregatorTable> tables_;
   std::vector<NodeId> nodes_with_tables_;

@@ -134,7 +134,8 @@ class AggregationDirectory {
 
   std::mutex mutex;  // for all members but sessions that exist, and for the groups at switches
   AggregationTable table;
-  ReservedArray<AggregationSession> sessions{std::size_t{1} << 20};  // by number in `table`
+  ReservedArray<AggregationSession> sessions{std::size_t{1} << 20,
+                                             Reserve::when_used};  // by number in `table`
   // The trees of groups, by AggregationId. All sessions of a group have the same tree, until a link of it
   // goes down.
   std::map<std::uint32_t, std::unique_ptr<const MemberTree>> laid;

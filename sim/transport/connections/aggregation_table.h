@@ -82,7 +82,7 @@ class AggregationTable {
   std::uint32_t known(const AggregationKey& key, std::uint32_t member) const;
   void bind(std::uint32_t session, const AggregationKey& key);
 
-  ReservedArray<Entry> entries_{kMaxSessions};
+  ReservedArray<Entry> entries_{kMaxSessions, Reserve::when_used};
   std::unordered_map<AggregationKey, std::uint32_t, AggregationKeyHash> session_of_;  // never iterated
   // Usable sessions of an aggregation group, use, class and job, the oldest first.
   std::unordered_map<AggregationKey, std::vector<std::uint32_t>, AggregationKeyHash> sessions_of_group_;
