@@ -4,7 +4,7 @@
 //
 // The marks of each format are from the tools' own sources and documents:
 // - astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer).
-// - msccl-tools and SCCL, TACCL, TE-CCL, LogGOPSim (txt2bin), FlexFlow (taskgraph.fbs).
+// - msccl-tools and SCCL, TACCL, TE-CCL, ATLAHS, FlexFlow (taskgraph.fbs).
 // - Kineto (output_json.cpp), Perfetto (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
 //   logging.
 // - SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
@@ -45,12 +45,6 @@ bool is_perfetto(const Excerpt& file) {
             (field->number == 60 && field->type == 2);
   }
   return known;
-}
-
-// Matches a file of txt2bin: 4223, or 2342 after a run; then the number of ranks.
-bool is_goal_binary(const Excerpt& file) {
-  const auto magic = little_endian(file.bytes(), 0, 8), ranks = little_endian(file.bytes(), 8, 4);
-  return magic && ranks && (*magic == 4223 || *magic == 2342) && *ranks > 0;
 }
 
 // Matches a FlatBuffer without an identifier. The root's table of fields must fit TaskGraph's (11 or 12 of
@@ -245,15 +239,6 @@ const FormatRegistration kFormats[] = {
                               {".json"})),
     FormatRegistration(unread("teccl_input", "an input of TE-CCL",
                               [](const Excerpt& f) { return f.has_key("TopologyParams"); }, {".json"})),
-    FormatRegistration(unread("goal", "a schedule of LogGOPSim (GOAL)",
-                              [](const Excerpt& f) {
-                                const auto words = f.words(0);
-                                return words.size() == 2 && words[0] == "num_ranks" &&
-                                       is_integer_word(words[1]);
-                              },
-                              {".goal"})),
-    FormatRegistration(
-        unread("goal_binary", "a schedule of LogGOPSim (GOAL, binary)", is_goal_binary, {".bin"})),
     FormatRegistration(unread("goal_merge", "a list of schedules for ATLAHS to merge",
                               [](const Excerpt& f) {
                                 return f.has_keys({"mode", "goal_files"});

@@ -113,6 +113,7 @@ ProgramOp TraceProgram::operation(RankId rank, const TraceTask& task, const std:
     op.peer.kind = PeerExpression::Kind::rank;
     op.peer.rank = task.peer;
     op.tag = task.tag;
+    op.raw = task.raw;
     match(rank, task, file);
   }
   if (task.kind != TaskKind::collective) return op;

@@ -36,6 +36,7 @@ struct TraceTask {
   std::uint32_t root = 0;   // of a collective: index in the group
   RankId peer = 0;          // of a message: the rank at the other end
   std::uint32_t tag = 0;    // of a message: equal at both ends
+  bool raw = false;         // of a message: one flow on a queue pair, without the collective library
   Bytes bytes = 0;          // of a communication, as workload.proto counts them
   Stream stream = Stream::compute;
   std::uint64_t order = 0;           // of tasks that may come next, the one with the smallest order does
