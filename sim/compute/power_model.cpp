@@ -12,11 +12,11 @@
 // - Active power: what a copy of 2,985 GB/s at the highest clock draws beyond these two, of 398 W.
 // - Energy of an operation: what bf16 GEMMs draw beyond these at 690 TFLOP/s, 1,330 MHz and 700 W. One in FP8
 //   takes half of it, by the bits of its operands. FP8 has no constant of its own.
-// - Slope of the voltage: set by hand between fits, with GEMMs beside held multiprocessors at up to 1,734
-// MHz.
+// - Slope of the voltage: set by hand between fits, with GEMMs beside held multiprocessors at up to
+//   1,734 MHz.
 // - Attention, by grid search on the rows that score it: causal forward and backward with 2,048 and 8,192
-// tokens. Its operands vary less than those of
-//   the GEMMs, from a normal distribution, and an operation takes less energy.
+//   tokens. Its operands vary less than those of the GEMMs, from a normal distribution, and an operation takes
+//   less energy.
 #include <algorithm>
 #include <string>
 #include <vector>
