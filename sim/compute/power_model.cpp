@@ -15,8 +15,8 @@
 // - Slope of the voltage: set by hand between fits, with GEMMs beside held multiprocessors at up to
 //   1,734 MHz.
 // - Attention, by grid search on the rows that score it: causal forward and backward with 2,048 and 8,192
-//   tokens. Its operands vary less than those of the GEMMs, from a normal distribution, and an operation takes
-//   less energy.
+//   tokens. Its operands vary less than those of the GEMMs, from a normal distribution, and an operation
+//   takes less energy.
 #include <algorithm>
 #include <string>
 #include <vector>
