@@ -231,6 +231,7 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"mi300x", "topologies/full_mesh.yaml"},
       {"chakra", "import/chakra/step.0.et"},
       {"csv", "traffic/flows.csv"},
+      {"goal", "import/goal/steps.goal"},
       {"ns3_flows", "import/ns3/flow.txt"},
       {"htsim_cm", "import/htsim/connections.cm"},
       {"netsim_program", "../traces/gpt3_ptdp.pb"}};

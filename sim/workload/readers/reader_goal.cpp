@@ -149,10 +149,19 @@ class GoalReader final : public WorkloadReader {
 };
 
 bool is_goal_text(const Excerpt& file) {
-  // The text may begin with a comment of several lines.
+  constexpr std::string_view kFirst = "num_ranks", kBlanks = " \t\r";
+  // The text may begin with comments of several lines.
   for (std::size_t i = 0; i < file.lines(); ++i) {
-    const auto words = file.words(i);
-    if (words.size() == 2 && words[0] == "num_ranks" && is_integer_word(words[1])) return true;
+    std::string_view line = file.line(i);
+    if (const std::size_t comment = line.rfind("*/"); comment != std::string_view::npos) {
+      line.remove_prefix(comment + 2);
+      line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    }
+    if (line.starts_with(kFirst)) {
+      line.remove_prefix(kFirst.size());
+      const std::size_t count = line.find_first_not_of(kBlanks);
+      return count != 0 && count != std::string_view::npos && is_integer_word(line.substr(count));
+    }
     if (!file.line(0).starts_with("/*")) return false;
   }
   return false;
