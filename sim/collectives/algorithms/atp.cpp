@@ -64,7 +64,9 @@ class Atp final : public CollectiveAlgorithm, public WithKernels {
  public:
   explicit Atp(const AtpParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = true}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::as_int32};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind, const GroupShape& shape) const override {
     const auto window = static_cast<std::uint32_t>(p_.window);
     return p_.plan(shape, "atp",

@@ -159,6 +159,8 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"{kind: sharp, group: 1}", Kind::all_reduce, any, always<2>},
       {"{kind: switchml, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
       {"{kind: switchml, group: 1}", Kind::all_reduce, any, always<2>},
+      {"{kind: atp, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
+      {"{kind: atp, group: 1}", Kind::all_reduce, any, always<2>},
       {"{kind: netreduce, group: 4}", Kind::all_reduce, multiple_of<4>, nullptr},
       {"{kind: netreduce, group: 1}", Kind::all_reduce, any, always<2>},
       {"{kind: switchagg, group: 1}", Kind::all_reduce, any, always<2>},

@@ -207,7 +207,7 @@ TEST(Bytes, OfTheBusiestRankAreTheLowerBoundWhereTheFormSaysSo) {
       }
       const std::uint32_t in_host =
           std::string(c.algorithm).find("group: 4") != std::string::npos ? std::min(p, 4U) : 1U;
-      const std::set<std::string> direct = {"sharp", "switchml", "netreduce", "netagg", "switchagg"};
+      const std::set<std::string> direct = {"sharp", "switchml", "atp", "netreduce", "netagg", "switchagg"};
       if (direct.contains(
               name)) {  // to the ranks of the host or from them, or both; and what goes up the trees
         const Bytes inside = n - n / in_host, up = p == in_host ? 0 : n / in_host;
