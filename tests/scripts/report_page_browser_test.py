@@ -125,6 +125,8 @@ class Pages(unittest.TestCase):
 
     def test_the_page_reads_all_its_data(self):
         for name, fields in self.unread.items():
+            if not {"timeline", "samples"} & SECTIONS[name]:  # marks are drawn in these sections
+                fields = [field for field in fields if not field.startswith(".faults.marks[]")]
             self.assertEqual(fields, [], name)
 
     def test_themes_differ(self):
