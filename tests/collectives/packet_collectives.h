@@ -67,4 +67,13 @@ inline std::vector<GpuId> every(std::uint32_t stride, std::uint32_t count) {
   return members;
 }
 
+// Runs an all-reduce of ranks 0 to `ranks` - 1, and a second one of the same group when it has ended.
+inline void run_twice(PacketCollectives& cluster, std::uint32_t ranks, Bytes bytes) {
+  const auto members = every(1, ranks);
+  CommunicationRequest request = request_of(CollectiveKind::all_reduce, members, bytes);
+  cluster.run(request);
+  ++request.communication;
+  cluster.run(request);
+}
+
 }  // namespace netsim::test

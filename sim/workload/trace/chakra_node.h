@@ -51,7 +51,8 @@ struct RecordedNode {
 // within a record and for a record that is no node.
 void for_each_chakra_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit);
 
-// As for_each_chakra_node(), for the JSON form, which is read as a whole.
+// Calls visit(node) for the nodes of a file in the JSON form, which is read as a whole. Throws InputError for
+// JSON without a list of nodes.
 void for_each_chakra_json_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit);
 
 }  // namespace netsim

@@ -13,9 +13,8 @@
 namespace netsim::netreduce_test {
 namespace {
 
-using test::every;
 using test::PacketCollectives;
-using test::request_of;
+using test::run_twice;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -27,15 +26,6 @@ std::string fabric(const std::string& topology, const std::string& algorithm, co
          "transport: {congestion_control: none, mtu: 1024 B, retransmission_timeout: 100 us}\n"
          "collectives:\n  all_reduce: {kind: netreduce" +
          algorithm + "}\n";
-}
-
-// Starts a second all-reduce of the same group when the first one has ended, on the same pool.
-void run_twice(PacketCollectives& cluster, std::uint32_t ranks, Bytes bytes) {
-  const auto members = every(1, ranks);
-  CommunicationRequest request = request_of(CollectiveKind::all_reduce, members, bytes);
-  cluster.run(request);
-  ++request.communication;
-  cluster.run(request);
 }
 
 class NetReduceLosses : public ::testing::TestWithParam<const char*> {};

@@ -17,6 +17,7 @@ namespace {
 using test::every;
 using test::PacketCollectives;
 using test::request_of;
+using test::run_twice;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -27,14 +28,6 @@ std::string fabric(const std::string& topology, const std::string& algorithm, co
          (faults.empty() ? "" : "  faults: [" + faults + "]\n") +
          "transport: {congestion_control: none}\ncollectives:\n  all_reduce: {kind: switchml" +
          (algorithm.empty() ? "" : ", " + algorithm) + "}\n";
-}
-
-// Starts a second all-reduce of the same group when the first one has ended, on the same pool.
-void run_twice(PacketCollectives& cluster, const std::vector<GpuId>& members, Bytes bytes) {
-  CommunicationRequest request = request_of(CollectiveKind::all_reduce, members, bytes);
-  cluster.run(request);
-  ++request.communication;
-  cluster.run(request);
 }
 
 class SwitchMlLosses : public ::testing::TestWithParam<const char*> {};
@@ -48,9 +41,8 @@ TEST_P(SwitchMlLosses, EveryWorkerGetsEverySumOnce) {
     PacketCollectives cluster(fabric("kind: leaf_spine, leaves: 2, spines: 1, hosts_per_leaf: 3",
                                      "slots: 64, timeout: 50 us", faults),
                               seed);
-    const auto members = every(1, 6);
     const Bytes bytes = 256 * 500 + 3;
-    run_twice(cluster, members, bytes);
+    run_twice(cluster, 6, bytes);
     const NetworkCounters counters = cluster.packets.network->counters();
     EXPECT_EQ(counters.bytes_delivered, 2 * 6 * bytes);
     EXPECT_EQ(counters.flows_started, counters.flows_done);
@@ -81,9 +73,8 @@ TEST(SwitchMl, EndsOnAnyFabric) {
         topology, "timeout: 100 us, slots: " + std::to_string(1 << *rc::gen::inRange(0, 9)),
         loss == "0" ? "" : "{switch: leaf0, loss: " + loss + "}", "aggregation_switches: [" + adding + "]"));
     const auto workers = static_cast<std::uint32_t>(leaves * each);
-    const auto members = every(1, workers);
     const auto bytes = *rc::gen::inRange<Bytes>(1, 64 * kKibibyte);
-    run_twice(cluster, members, bytes);
+    run_twice(cluster, workers, bytes);
     RC_ASSERT(cluster.packets.network->counters().bytes_delivered == 2 * workers * bytes);
   }));
 }
