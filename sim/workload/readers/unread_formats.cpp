@@ -74,17 +74,6 @@ bool is_tar(const Excerpt& file) {
 
 // ---- Text
 
-// Matches `POLICY key: value ...`, the number of rows, and rows of 12 columns.
-bool is_astra_text(const Excerpt& file) {
-  const auto policy = file.words(0), rows = file.words(1), row = file.words(2);
-  const bool known =
-      !policy.empty() &&
-      is_one_of(policy[0], {"DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", "HYBRID_DLRM",
-                            "HYBRID_DLRM_ENHANCED", "HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD",
-                            "HYBRID_CUSTOMIZED", "MICRO", "DISTRIBUTED_INFERENCE"});
-  return known && rows.size() == 1 && is_integer_word(rows[0]) && (row.empty() || row.size() >= 12);
-}
-
 bool is_astra_system(const Excerpt& file) {
   return file.has_any_key({"scheduling-policy", "all-reduce-implementation",
                            "all-reduce-implementation-custom", "preferred-dataset-splits",
@@ -205,7 +194,6 @@ const FormatRegistration kFormats[] = {
                                 return f.has_keys({"schema", "nodes"});
                               },
                               {".json"})),
-    FormatRegistration(unread("astra_text", "a workload of ASTRA-sim or SimAI", is_astra_text, {".txt"})),
     FormatRegistration(
         unread("astra_system", "a system description of ASTRA-sim", is_astra_system, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",

@@ -1,0 +1,132 @@
+// Tests that tables of layers in the notation of SimAI and ASTRA-sim give the tasks of one pass, with their
+// groups and sizes. Wrong ones are refused with their place.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "sim/core/errors.h"
+#include "sim/workload/workload.h"
+#include "tests/support/mutations.h"
+#include "tests/support/shared.h"
+#include "tests/support/tasks_of.h"
+
+namespace netsim::astra_text_test {
+namespace {
+
+using test::tasks_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class AstraTextFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::path(::testing::TempDir()) /
+            ("netsim_astra_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
+             ".txt");
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::unique_ptr<TaskSource> load(const std::string& content) const {
+    std::ofstream(path_, std::ios::binary) << content;
+    return load_workload(path_.string(), 16);
+  }
+  std::string refused(const std::string& content) const {
+    try {
+      load(content);
+    } catch (const InputError& error) {
+      return std::string(error.what()).substr(path_.string().size());
+    }
+    return "accepted";
+  }
+  std::filesystem::path path_;
+};
+
+// Returns the tasks of a rank in words: "100" is a time [ns], others are kind/bytes/group size.
+std::vector<std::string> described(const TaskSource& source, std::uint32_t rank) {
+  std::vector<std::string> words;
+  for (const Task& task : tasks_of(source, rank)) {
+    if (task.kind() != TaskKind::collective) {
+      words.push_back(std::to_string(source.works()[task.work()].kernels[0].duration / kNanosecond));
+      continue;
+    }
+    words.push_back(std::string(to_string(task.collective().collective)) + "/" +
+                    std::to_string(task.bytes()) + "/" +
+                    std::to_string(source.group(task.collective().group).size()));
+  }
+  return words;
+}
+
+constexpr const char* kHead =
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD\tmodel_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 4 ga: 8 all_gpus: 8\n";
+
+TEST_F(AstraTextFiles, APassRunsForwardThenBackward) {
+  const auto source = load(std::string(kHead) +
+                           "2\n"
+                           "a -1 10 ALLREDUCE 64 20 ALLREDUCE 8192 30 REDUCESCATTER 4096 100\n"
+                           "b -1 40 ALLTOALL_EP 8192 0 NONE 0 50 ALLGATHER_DP_EP 8192 100\n");
+  EXPECT_EQ(source->ranks(), 8u);
+  // The first all-reduce has SimAI's least size of the forward pass.
+  EXPECT_THAT(described(*source, 3),
+              ElementsAre("10", "all_reduce/4096/2", "40", "all_to_all/8192/2", "50", "all_gather/8192/2",
+                          "20", "all_reduce/8192/2", "30", "reduce_scatter/4096/4"));
+  std::vector<Task> ready;
+  source->start(RankId(3), ready);
+  EXPECT_EQ(ready.size(), 1u);
+}
+
+TEST_F(AstraTextFiles, PoliciesHaveTheirCollectives) {
+  const std::string rows =
+      "2\na -1 0 ALLREDUCE 8192 0 ALLREDUCE 8193 0 ALLREDUCE 8194 1\n"
+      "b -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 8195 1\n";
+  EXPECT_THAT(described(*load("DATA\n" + rows), 0), ElementsAre("all_reduce/8195/16", "all_reduce/8194/16"));
+  EXPECT_THAT(described(*load("MODEL\n" + rows), 0), ElementsAre("all_reduce/8192/16", "all_reduce/8193/16"));
+  EXPECT_THAT(described(*load("MICRO\n" + rows), 0), ElementsAre("all_reduce/8194/16"));
+}
+
+TEST_F(AstraTextFiles, WrongOnesAreRefusedWithTheirPlace) {
+  const std::string head = kHead;
+  EXPECT_THAT(refused("HYBRID_DLRM\n0\n"), HasSubstr(":1:1: policy HYBRID_DLRM is not read"));
+  EXPECT_THAT(refused("DATA pp: 2\n0\n"), HasSubstr(":1:10: the file has no order of the pipeline's stages"));
+  EXPECT_THAT(refused("DATA all_gpus: 17\n0\n"),
+              HasSubstr(":1:1: 17 GPUs are needed, but the cluster has 16"));
+  EXPECT_THAT(refused("HYBRID_TRANSFORMER model_parallel_NPU_group: 3\n0\n"),
+              HasSubstr(":1:1: 16 ranks are no multiple of 3"));
+  EXPECT_THAT(refused("DATA size: 3\n0\n"), HasSubstr(":1:6: 'size' is not known here"));
+  EXPECT_THAT(refused("DATA\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
+              HasSubstr(":2:1: 2 rows are expected, but the file has 1"));
+  EXPECT_THAT(refused("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\nb\n"), HasSubstr(":4:1: more rows"));
+  EXPECT_THAT(refused(head + "1\na -1 1 NONE 0 1 SUM 0 1 NONE 0 1\n"),
+              HasSubstr(":3:17: 'SUM' is no collective; allowed: NONE, or ALLREDUCE"));
+  EXPECT_THAT(refused(head + "1\na -1 -1 NONE 0 1 NONE 0 1 NONE 0 1\n"), HasSubstr(":3:6: "));
+}
+
+TEST_F(AstraTextFiles, DamagedOnesEndInOneError) {
+  const std::string text = std::string(kHead) + "1\na -1 1 ALLREDUCE 64 1 NONE 0 1 NONE 0 1\n";
+  test::expect_sane(
+      text, [this](const std::string& given) { load(given); }, 300);
+}
+
+// Every sample is read, but one with a pipeline and one that has fewer rows than it says.
+TEST(AstraTextSamples, AllAreReadOrRefused) {
+  NETSIM_NEEDS_SHARED("samples/simai_txt");
+  std::size_t read = 0;
+  std::vector<std::string> refused;
+  for (const std::string& path : test::shared_files("samples/simai_txt", ".txt")) {
+    try {
+      const auto source = load_workload(path, 16);
+      EXPECT_GT(source->total_tasks().value_or(0), 0u) << path;
+      ++read;
+    } catch (const InputError& error) {
+      refused.emplace_back(error.what());
+    }
+  }
+  EXPECT_EQ(read, 9u);
+  EXPECT_THAT(refused, ElementsAre(HasSubstr("839 rows are expected, but the file has 33"),
+                                   HasSubstr("the file has no order of the pipeline's stages")));
+}
+
+}  // namespace
+}  // namespace netsim::astra_text_test
