@@ -124,6 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pipeline/ideal.yaml", "pipeline/dual_pipe.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/dual_pipe_v.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/eager_1f1b.yaml"},
+                      Case{"pipeline/ideal.yaml", "pipeline/fold3d.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/forward_only.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/gpipe.yaml"},
                       Case{"pipeline/ideal.yaml", "pipeline/interleaved.yaml"},
@@ -158,6 +159,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"two_dgx.yaml", "workloads/resnet_50.yaml"}, Case{"two_dgx.yaml", "workloads/vgg_16.yaml"},
         Case{"two_dgx.yaml", "workloads/bert_large.yaml"}, Case{"two_dgx.yaml", "workloads/vit_l_16.yaml"},
         Case{"two_dgx.yaml", "workloads/small_gpt_layer_optimizer.yaml", kShortLayers},
+        Case{"two_dgx.yaml", "workloads/small_gpt_recompute_windows.yaml", kShortLayers},
+        Case{"two_dgx.yaml", "workloads/small_gpt_sub_batches.yaml", kShortLayers},
         Case{"two_dgx.yaml", "workloads/dlrm.yaml"}, Case{"two_dgx.yaml", "workloads/local_sgd.yaml"},
         Case{"compute/parameter_server.yaml", "workloads/parameter_server.yaml"},
         Case{"compute/single_nic_stragglers.yaml", "workloads/stale_synchronous.yaml", kFewIterations}));

@@ -346,7 +346,7 @@ class ExpertParallel final : public Strategy {
               "tensor (x context), and expert_tensor x expert (fetch: or x those of a host), have to divide "
               "each other");
     }
-    const Model model = job.model->make(job.microbatch, 2);
+    const Model model = job.model->make(job.sub_batch(), 2);
     router_->check(shape_of(*model.routed, *mesh), layers_with_experts(model));
   }
   void apply(TrainingGraph& graph, const JobShape& job) const override {

@@ -1,13 +1,12 @@
 #include "sim/training/strategy/graph_computation.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "sim/core/errors.h"
-#include "sim/training/strategy/chain_writer.h"
+#include "sim/training/strategy/chain_turns.h"
 
 namespace netsim {
 namespace {
@@ -71,14 +70,18 @@ class GraphComputation final : public StageComputation {
     if (is_gathered_again(part, part.layers.size() - 1 - i)) give_up(part.gathers, i, memory);
     return memory;
   }
+  TaskMemory layer_backward(const ChunkGraph& part, std::size_t i, PipelineStepKind kind) const {
+    if (graph_.layer_memory.empty()) return {};
+    const LayerMemory& layer = graph_.layer_memory[part.layers[part.layers.size() - 1 - i]];
+    return kind == PipelineStepKind::weight_backward  ? layer.weights
+           : kind == PipelineStepKind::input_backward ? layer.input
+                                                      : layer.backward;
+  }
   // Returns the memory of a layer's backward; `i` counts layers from the end. The backward allocates the
   // memory that reductions behind it release.
   TaskMemory backward_memory(const ChunkGraph& part, std::size_t i, PipelineStepKind kind) const {
     if (graph_.layer_memory.empty()) return {};
-    const LayerMemory& layer = graph_.layer_memory[part.layers[part.layers.size() - 1 - i]];
-    TaskMemory memory = kind == PipelineStepKind::weight_backward  ? layer.weights
-                        : kind == PipelineStepKind::input_backward ? layer.input
-                                                                   : layer.backward;
+    TaskMemory memory = layer_backward(part, i, kind);
     if (kind != PipelineStepKind::weight_backward) {
       const bool again = is_gathered_again(part, i);
       give_up(again ? part.gathers_again : part.gathers, again ? i : part.layers.size() - 1 - i, memory);
@@ -186,6 +189,7 @@ class GraphComputation final : public StageComputation {
   }
 
   Results forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
+    if (graph_.sub_batches > 1) return forward_of_parts(block, step, after);
     const ChunkGraph& part = chunk(step, step.chunk);
     Gathers gathers = forward_gathers(part, step, after);
     std::optional<Position> before;
@@ -239,6 +243,9 @@ class GraphComputation final : public StageComputation {
   }
 
   Results backward(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    if (graph_.sub_batches > 1) return backward_of_parts(block, step, inputs);
+    if (graph_.recompute_cost && step.kind != PipelineStepKind::weight_backward)
+      return backward_with_windows(block, step, inputs);
     std::vector<Position> after = inputs.backward;
     const ChunkGraph& part = chunk(step, step.chunk);
     const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
@@ -288,78 +295,56 @@ class GraphComputation final : public StageComputation {
     }
   }
 
-  // Appends the two chains in turns. Each turn goes up to the next communication, which is hidden by the
-  // computation of the other chain.
-  Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
-    std::vector<const GraphNode*> forward, backward;
-    std::vector<std::size_t> ends;          // ends of the layers in `backward`
-    std::vector<std::size_t> forward_ends;  // ends of the layers in `forward`
-    // By node: the memory that its layer allocates at it, and that it releases at its end.
-    std::map<std::size_t, TaskMemory> forward_needs, backward_needs;
-    const auto need = [](std::map<std::size_t, TaskMemory>& needs, const TaskMemory& layer, std::size_t first,
-                         std::size_t end) {
-      needs[first].begin.insert(needs[first].begin.end(), layer.begin.begin(), layer.begin.end());
-      needs[end - 1].end.insert(needs[end - 1].end.end(), layer.end.begin(), layer.end.end());
+  // ---- Chains in turns
+
+  // Returns the memory of a layer in one of several lanes. `own` is what each lane needs. `all` also has what
+  // the microbatch as a whole needs: the first lane allocates it, the last one releases it.
+  static TaskMemory in_lane(TaskMemory own, const TaskMemory& all, std::size_t lane, std::size_t lanes) {
+    if (lane == 0) own.begin = all.begin;
+    if (lane + 1 == lanes) own.end = all.end;
+    return own;
+  }
+  // Notes every node of a lane as an operation of its layer. `layer_of` returns a layer's index in the part.
+  template <class LayerOf>
+  void note_nodes(TurnLane& lane, BlockBuilder& block, const ChunkGraph& part, Results& results,
+                  LayerOf layer_of) const {
+    lane.appended = [this, &block, &part, &results, layer_of](const TurnLane::Layer& layer, const GraphNode&,
+                                                              Position begin) {
+      note_layer(block, part, layer_of(layer.number), begin, results);
     };
-    const ChunkGraph& forward_part = chunk(step, step.chunk);
-    for (std::size_t i = 0; i < forward_part.layers.size(); ++i) {
-      const std::size_t first = forward.size();
-      for (const GraphNode& node : graph_.layers[forward_part.layers[i]].paired.forward)
-        forward.push_back(&node);
-      need(forward_needs, forward_memory(forward_part, i), first, forward.size());
-      forward_ends.push_back(forward.size());
-    }
-    const ChunkGraph& part = chunk(step, step.backward_chunk);
-    for (std::size_t i = part.layers.size(); i-- > 0;) {
-      const std::size_t first = backward.size();
-      for (const Chain* chain :
-           backward_chains(graph_.layers[part.layers[i]], PipelineStepKind::overlapped)) {
-        for (const GraphNode& node : *chain) backward.push_back(&node);
-      }
-      ends.push_back(backward.size());
-      need(backward_needs, backward_memory(part, part.layers.size() - 1 - i, PipelineStepKind::backward),
-           first, backward.size());
-    }
+  }
+
+  // Appends a forward and a backward that overlap as a pair.
+  Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    const ChunkGraph &forward_part = chunk(step, step.chunk), &part = chunk(step, step.backward_chunk);
     Inputs first = inputs;
-    std::vector<std::vector<Position>> forward_done, backward_done;  // as in ChainWriter::append()
     if (step.needs_parameters || graph_.replica_traffic.every_gather)
-      gather_all(block, chunk(step, step.chunk).gathers, first.forward);
+      gather_all(block, forward_part.gathers, first.forward);
     gather_all(block, part.gathers_again, first.backward);
     gather_all(block, part.loads, first.backward);
-    forward_done.push_back(first.forward);
-    backward_done.push_back(first.backward);
+    TurnLane forward(first.forward), backward(first.backward);
+    for (std::size_t i = 0; i < forward_part.layers.size(); ++i)
+      forward.add_layer({&graph_.layers[forward_part.layers[i]].paired.forward}, i,
+                        forward_memory(forward_part, i));
+    for (std::size_t i = 0; i < part.layers.size(); ++i)
+      backward.add_layer(backward_chains(layer_from_end(part, i), PipelineStepKind::overlapped), i,
+                         backward_memory(part, i, PipelineStepKind::backward));
     Results results;
-    std::size_t layer = 0, forward_layer = 0;
-    for (std::size_t f = 0, b = 0; f < forward.size() || b < backward.size();) {
-      for (const std::size_t end = turn_end(backward, b); b < end; ++b) {
-        const Position begin = block.size();
-        results.backward = append_next(block, *backward[b], backward_done, backward_needs[b]);
-        note_layer(block, part, part.layers.size() - 1 - layer_of(ends, b), begin, results);
-        for (; layer < ends.size() && ends[layer] == b + 1; ++layer) {
-          if (reduces(step)) reduce(block, part, layer, step.completes_gradients, results);
-        }
-      }
-      for (const std::size_t end = turn_end(forward, f); f < end; ++f) {
-        const Position begin = block.size();
-        results.forward = append_next(block, *forward[f], forward_done, forward_needs[f]);
-        note_layer(block, forward_part, layer_of(forward_ends, f), begin, results);
-        for (; forward_layer < forward_ends.size() && forward_ends[forward_layer] == f + 1; ++forward_layer)
-          store(block, forward_part, forward_layer, results.forward);
-      }
-    }
+    note_nodes(forward, block, forward_part, results, [](std::size_t i) { return i; });
+    note_nodes(backward, block, part, results, [&](std::size_t i) { return part.layers.size() - 1 - i; });
+    forward.end_layer = [&](const TurnLane::Layer& layer, Position last) {
+      results.forward = last;
+      store(block, forward_part, layer.number, last);
+    };
+    backward.end_layer = [&](const TurnLane::Layer& layer, Position last) {
+      results.backward = last;
+      if (reduces(step)) reduce(block, part, layer.number, step.completes_gradients, results);
+    };
+    ChainTurns(writer_, block).alternate({&backward, &forward});
     return results;
   }
-  // Returns the layer to which a node of a chain belongs, from the ends of the layers in the chain.
-  static std::size_t layer_of(const std::vector<std::size_t>& ends, std::size_t node) {
-    return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), node) - ends.begin());
-  }
-  // Returns the end of a turn: behind the next communication and those that follow it directly, or the end of
-  // the chain. Where a chain has no communication, it is behind the next node.
-  static std::size_t turn_end(const std::vector<const GraphNode*>& chain, std::size_t begin) {
-    const auto talks = [](const GraphNode* node) { return communicates(*node); };
-    if (std::none_of(chain.begin(), chain.end(), talks)) return std::min(begin + 1, chain.size());
-    const auto first = std::find_if(chain.begin() + static_cast<std::ptrdiff_t>(begin), chain.end(), talks);
-    return static_cast<std::size_t>(std::find_if_not(first, chain.end(), talks) - chain.begin());
+  const LayerGraph& layer_from_end(const ChunkGraph& part, std::size_t i) const {
+    return graph_.layers[part.layers[part.layers.size() - 1 - i]];
   }
   // Appends all gathers before a pair of chains that run as one.
   void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,
@@ -369,11 +354,123 @@ class GraphComputation final : public StageComputation {
         after.push_back(writer_.append(block, gather, std::vector<Position>()));
     }
   }
-  Position append_next(BlockBuilder& block, const GraphNode& node, std::vector<std::vector<Position>>& done,
-                       const TaskMemory& memory) const {
-    done.push_back({writer_.append(block, node, ChainWriter::waits_for(node, done))});
-    block.add_memory(block.items() - 1, memory);
-    return done.back().front();
+  // LayerGathers: gathers and copies before the layers of several lanes. The first lane that comes to a layer
+  // appends them; the layer waits for them in all lanes.
+  class LayerGathers {
+   public:
+    LayerGathers(std::vector<Gathers> gathers, std::size_t layers)
+        : gathers_(std::move(gathers)), gathered_(layers) {}
+    void begin_layers_of(TurnLane& lane, BlockBuilder& block) {
+      lane.begin_layer = [this, &lane, &block](const TurnLane::Layer& layer) {
+        for (; begun_ <= layer.number; ++begun_) {
+          const std::vector<Position>& last = lane.done.back();
+          const bool first = begun_ == 0 || last.empty();
+          for (Gathers& each : gathers_) {
+            const std::vector<Position> next =
+                each.next(block, first ? std::nullopt : std::optional<Position>(last.front()));
+            gathered_[begun_].insert(gathered_[begun_].end(), next.begin(), next.end());
+          }
+        }
+        return gathered_[layer.number];
+      };
+    }
+    const std::vector<Position>& of(std::size_t layer) const { return gathered_[layer]; }
+
+   private:
+    std::vector<Gathers> gathers_;
+    std::vector<std::vector<Position>> gathered_;  // by layer
+    std::size_t begun_ = 0;                        // number of layers whose gathers are appended
+  };
+  LayerGathers gathers_of_backward(const ChunkGraph& part, const StageStep& step,
+                                   const Inputs& inputs) const {
+    return {{backward_gathers(part.gathers_again, step, inputs), backward_gathers(part.loads, step, inputs)},
+            part.layers.size()};
+  }
+  static std::vector<TurnLane*> pointers(std::vector<TurnLane>& lanes) {
+    std::vector<TurnLane*> all;
+    all.reserve(lanes.size());
+    for (TurnLane& lane : lanes) all.push_back(&lane);
+    return all;
+  }
+
+  // Appends the forwards of the parts of a microbatch.
+  Results forward_of_parts(BlockBuilder& block, const StageStep& step,
+                           const std::vector<Position>& after) const {
+    const ChunkGraph& part = chunk(step, step.chunk);
+    Results results;
+    LayerGathers gathers({forward_gathers(part, step, after)}, part.layers.size());
+    std::vector<bool> awaited(part.layers.size(), !step.needs_parameters);
+    std::vector<TurnLane> lanes(graph_.sub_batches, TurnLane(after));
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      gathers.begin_layers_of(lanes[lane], block);
+      for (std::size_t i = 0; i < part.layers.size(); ++i) {
+        TaskMemory own;
+        if (!graph_.layer_memory.empty()) own = graph_.layer_memory[part.layers[i]].forward;
+        lanes[lane].add_layer({&graph_.layers[part.layers[i]].forward}, i,
+                              in_lane(std::move(own), forward_memory(part, i), lane, lanes.size()));
+      }
+      lanes[lane].appended = [&](const TurnLane::Layer& layer, const GraphNode& node, Position begin) {
+        note_layer(block, part, layer.number, begin, results);
+        if (awaited[layer.number] || node.kind != GraphNode::Kind::compute) return;
+        awaited[layer.number] = true;
+        if (layer.number < part.updates.size())
+          await(part.updates[layer.number], gathers.of(layer.number), begin, results.updates);
+      };
+      lanes[lane].end_layer = [&](const TurnLane::Layer&, Position last) { results.forward = last; };
+    }
+    ChainTurns(writer_, block).alternate(pointers(lanes));
+    return results;
+  }
+
+  // Appends the backwards of the parts of a microbatch. Gradients are reduced behind the last one.
+  Results backward_of_parts(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    const ChunkGraph& part = chunk(step, step.chunk);
+    Results results;
+    LayerGathers gathers = gathers_of_backward(part, step, inputs);
+    std::vector<TurnLane> lanes(graph_.sub_batches, TurnLane(inputs.backward));
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      gathers.begin_layers_of(lanes[lane], block);
+      for (std::size_t i = 0; i < part.layers.size(); ++i)
+        lanes[lane].add_layer(backward_chains(layer_from_end(part, i), step.kind), i,
+                              in_lane(layer_backward(part, i, step.kind), backward_memory(part, i, step.kind),
+                                      lane, lanes.size()));
+      note_nodes(lanes[lane], block, part, results,
+                 [&](std::size_t i) { return part.layers.size() - 1 - i; });
+      const bool last_lane = lane + 1 == lanes.size();
+      lanes[lane].end_layer = [&, last_lane](const TurnLane::Layer& layer, Position last) {
+        results.backward = last;
+        if (last_lane && reduces(step)) reduce(block, part, layer.number, step.completes_gradients, results);
+      };
+    }
+    ChainTurns(writer_, block).alternate(pointers(lanes));
+    return results;
+  }
+
+  // Appends a backward, and in its windows of communication the recomputation of the layer before.
+  Results backward_with_windows(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
+    const ChunkGraph& part = chunk(step, step.chunk);
+    Results results;
+    LayerGathers gathers = gathers_of_backward(part, step, inputs);
+    TurnLane lane(inputs.backward), again(inputs.backward);
+    gathers.begin_layers_of(lane, block);
+    gathers.begin_layers_of(again, block);
+    for (std::size_t i = 0; i < part.layers.size(); ++i) {
+      const LayerGraph& layer = layer_from_end(part, i);
+      TaskMemory memory = backward_memory(part, i, step.kind);
+      // The recomputation is the first to allocate what the backward releases.
+      if (!layer.recompute.empty())
+        again.add_layer({&layer.recompute}, i, {std::exchange(memory.begin, {}), {}});
+      const std::vector<const Chain*> chains = backward_chains(layer, step.kind);
+      lane.add_layer({chains.back()}, i, memory);
+    }
+    for (TurnLane* each : {&lane, &again})
+      note_nodes(*each, block, part, results, [&](std::size_t i) { return part.layers.size() - 1 - i; });
+    lane.end_layer = [&](const TurnLane::Layer& layer, Position last) {
+      results.backward = last;
+      if (reduces(step)) reduce(block, part, layer.number, step.completes_gradients, results);
+    };
+    ChainTurns(writer_, block).fill_windows(lane, again, graph_.recompute_cost);
+    return results;
   }
 
   const TrainingGraph& graph_;

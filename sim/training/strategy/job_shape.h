@@ -73,6 +73,7 @@ struct JobShape {
   std::shared_ptr<const ScheduledPipeline> plan;  // from complete() on
   std::vector<std::uint32_t> layers;  // layers of the body by part of the model, from complete() on
 
+  std::int64_t sub_batches = 1;  // equal parts of a microbatch that a stage computes in turns
   Recompute recompute = Recompute::full;
   Precision precision = Precision::half;  // precision of the GEMMs of weights
 
@@ -116,6 +117,8 @@ struct JobShape {
   // Returns the number of ranks that divide each expert, and of the ranks on one host that divide experts.
   std::int64_t expert_tensor() const { return expert_tensor_given.value_or(tensor); }
   std::int64_t experts_per_host() const;
+  // Returns the number of sequences that a rank computes at a time.
+  std::int64_t sub_batch() const { return microbatch / sub_batches; }
   // Returns the number of ranks of a pipeline stage.
   std::int64_t ranks_of_stage() const { return tensor * context * data; }
 

@@ -154,7 +154,7 @@ class Accounting {
           gathered = std::max(gathered, largest_gather(*chain));
       }
     }
-    stage.resident[MemoryKind::communication] += gathered;
+    stage.resident[MemoryKind::communication] += graph.sub_batches * gathered;
   }
 
   // Returns the elements of weight copies in reduced precision and of their transposes. Transformer Engine

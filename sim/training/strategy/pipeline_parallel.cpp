@@ -9,16 +9,10 @@
 #include "sim/training/strategy/chain_editor.h"
 #include "sim/training/strategy/pipeline_division.h"
 #include "sim/training/strategy/strategy.h"
+#include "sim/training/strategy/weight_gradients.h"
 
 namespace netsim {
 namespace {
-
-// Returns the name for gradients of weights: "mlp_backward" -> "mlp_weights".
-std::string weights_name(const std::string& name) {
-  constexpr std::string_view kBackward = "_backward";
-  const std::size_t at = name.find(kBackward);
-  return (at == std::string::npos ? name : name.substr(0, at)) + "_weights";
-}
 
 struct PipelineParallel {
   std::shared_ptr<const ScheduledPipeline> plan;
@@ -89,16 +83,6 @@ class DividedLayers {
       stage.parameters[static_cast<std::size_t>(ParameterSet::common)] +=
           graph.sharding.local(graph.model.shared);
   }
-  // Splits a computation into gradients of its input and gradients of weights. Either may have no operators.
-  static std::pair<GraphNode, GraphNode> halves_of(const GraphNode& node) {
-    GraphNode input = node, weights = node;
-    input.work.name += "_input";
-    weights.work.name = weights.name = weights_name(node.name);
-    std::erase_if(input.operators, [](const Operator& op) { return op.weight_gradient; });
-    std::erase_if(weights.operators, [](const Operator& op) { return !op.weight_gradient; });
-    return {std::move(input), std::move(weights)};
-  }
-
   LayerGraph::Paired pair_of(const LayerGraph& layer) const {
     LayerGraph::Paired pair{layer.forward, layer.recompute, put_off_weights(layer.backward)};
     for (Chain* chain : {&pair.forward, &pair.recompute, &pair.backward}) {
@@ -107,26 +91,6 @@ class DividedLayers {
       }
     }
     return pair;
-  }
-
-  static Chain put_off_weights(const Chain& backward) {
-    ChainEditor edit(backward);
-    std::vector<std::pair<GraphNode, ChainEditor::Number>> put_off;
-    const auto append_weights = [&] {
-      for (auto& [node, after] : put_off) edit.add(std::move(node), {after});
-      put_off.clear();
-    };
-    for (std::size_t i = 0; i < backward.size(); ++i) {
-      const ChainEditor::Numbers after = edit.waits_for(i);
-      auto [input, weights] = halves_of(backward[i]);
-      const bool both = !input.operators.empty() && !weights.operators.empty();
-      if (!both) input = backward[i];
-      edit.stands(i, edit.add(std::move(input), after));
-      if (both) put_off.emplace_back(std::move(weights), edit.last());
-      if (communicates(backward[i])) append_weights();
-    }
-    append_weights();
-    return edit.finish();
   }
 
   // Splits each backward into two chains: the gradients of the input, which the stage before waits for, and
@@ -146,7 +110,7 @@ class DividedLayers {
           all_weights.stands(i, all_weights.last());
           continue;
         }
-        auto [input, weights] = halves_of(node);
+        auto [input, weights] = split_gradients(node);
         if (!input.operators.empty()) inputs.add(std::move(input), after);
         if (!weights.operators.empty()) all_weights.add(std::move(weights), weights_after);
         inputs.stands(i, inputs.last());
@@ -184,20 +148,24 @@ class DividedLayers {
     stage.finished.push_back(static_cast<std::uint32_t>(stage.finish.size()));
   }
 
+  // Returns the bytes of a rank's part of a boundary tensor, for all parts of a microbatch.
+  static Bytes message_of(const TrainingGraph& graph, const Tensor& tensor) {
+    return graph.sub_batches * graph.model.boundary_bytes * graph.sharding.local(tensor);
+  }
   // Sets messages by boundary, for models whose layers do not all have outputs of the same size.
   void divide_messages(TrainingGraph& graph) const {
     const Model& model = graph.model;
     const auto own = [&](std::uint32_t kind) { return !model.kinds[kind].output.empty(); };
     if (std::none_of(model.body.begin(), model.body.end(), own)) return;
     for (const Tensor& tensor : boundary_tensors(model, p_.layers))
-      graph.transfers.messages.push_back(model.boundary_bytes * graph.sharding.local(tensor));
+      graph.transfers.messages.push_back(message_of(graph, tensor));
   }
 
   // Sets the transfers. The gathers of the two directions have communicators of their own, because their
   // order may differ between the ranks.
   void make_transfers(TrainingGraph& graph) const {
     PipelineTransfers& transfers = graph.transfers;
-    transfers.message = graph.model.boundary_bytes * graph.sharding.local(graph.model.boundary);
+    transfers.message = message_of(graph, graph.model.boundary);
     divide_messages(graph);
     const std::uint32_t tensor = graph.mesh.size("tp");
     // Each rank of axis "tp" already has only a part.

@@ -190,7 +190,7 @@ class TensorOverlapped final : public Strategy {
           "tensor_overlap needs parallel.sequence: without it there are all-reduces, which no GEMM's input "
           "can be cut out of");
     }
-    const std::int64_t tokens = job.microbatch * job.model->sequence() / job.context;
+    const std::int64_t tokens = job.sub_batch() * job.model->sequence() / job.context;
     if (cuts && tokens % (p_.pieces * job.tensor) != 0) {
       key.fail("the " + std::to_string(tokens) + " tokens of a microbatch and rank cannot be divided by " +
                std::to_string(p_.pieces) + " pieces x tensor");

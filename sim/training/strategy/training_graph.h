@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -240,6 +241,13 @@ struct TrainingGraph {
   std::vector<StageGraph> stages;
 
   ReplicaTraffic replica_traffic;
+
+  // Number of equal parts of a microbatch that a stage computes in turns (sub_batches.cpp). The model is that
+  // of one part.
+  std::uint32_t sub_batches = 1;
+  // Returns the cost of a node of a recomputation, where recomputations are divided among windows of
+  // communication (recompute_windows.cpp); else empty.
+  std::function<double(const GraphNode&)> recompute_cost;
 
   // Number of times that the stages' programs run in an iteration.
   std::uint32_t local_steps = 1;

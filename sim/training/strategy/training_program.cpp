@@ -47,7 +47,7 @@ class JobProgram {
     return make_program(graphs, mesh_of_stage);
   }
 
-  static Model model(const JobShape& job) { return job.model->make(job.microbatch, job.gradient_bytes); }
+  static Model model(const JobShape& job) { return job.model->make(job.sub_batch(), job.gradient_bytes); }
 
   void apply(TrainingGraph& graph, const JobShape& shape) const {
     job_.strategies.apply(graph, shape);

@@ -89,7 +89,7 @@ std::vector<Known> grid() {
         all.push_back({name, {p, 1, m + 1}});
       }
       for (const std::uint32_t v : {2U, 3U}) {
-        for (const char* name : {"interleaved", "depth_first", "breadth_first", "forward_only"})
+        for (const char* name : {"interleaved", "depth_first", "breadth_first", "fold3d", "forward_only"})
           all.push_back({name, {p, v, m}});
       }
       all.push_back({"zb_v", {p, 2, m}});
@@ -122,6 +122,7 @@ TEST(PipelineSchedule, HoldsTheActivationsOfItsPaper) {
     EXPECT_EQ(most("one_f_one_b", {p, 1, m}), p);
     EXPECT_EQ(most("eager_1f1b", {p, 1, m}), 2 * p - 1);
     EXPECT_EQ(most("breadth_first", {p, 2, m}), 2 * m);
+    EXPECT_EQ(most("fold3d", {p, 2, m}), 2 * m);
     EXPECT_EQ(most("interleaved", {p, 3, m}), 3 * p + p - 1);  // p v (1 + (p - 1) / (p v))
     // The warm-up, (v - 1) group + 2 (p - 1), and the forward behind it.
     const std::string groups = "{kind: interleaved, group: " + std::to_string(m - p) + "}";

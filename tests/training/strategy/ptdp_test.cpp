@@ -229,6 +229,7 @@ TEST(Ptdp, EveryScheduleDoesTheSameWork) {
   for (const Case& c : {Case{"gpipe", 1, 1},
                         {"eager_1f1b", 1, 1},
                         {"breadth_first", 2, 1},
+                        {"fold3d", 2, 1},
                         {"zb_h1", 1, 1},
                         {"zb_h2", 1, 1},
                         {"zb_v", 2, 1},

@@ -1,0 +1,116 @@
+// Tests training whose communication overlaps by other schedules and graphs, on packets. No product of
+// parallelism stalls under jitter, times add up, and the number of threads does not show.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/core/config.h"
+#include "sim/simulation/simulation.h"
+#include "tests/report/fixtures.h"
+#include "tests/support/test_size.h"
+
+namespace netsim::overlap_seeds_test {
+namespace {
+
+struct Overlapped {
+  std::string workload;
+  std::uint64_t seed = 1;
+  std::uint32_t sets = 1, threads = 1;
+};
+
+std::string gpt(const std::string& parallel, const std::string& more) {
+  return "{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: 64, vocabulary: 1024}, "
+         "microbatch: 2, "
+         "microbatches: 4, iterations: 2, parallel: {" +
+         parallel + "}" + more + "}";
+}
+std::string experts(const std::string& more) {
+  return "{kind: ptdp, model: {kind: llama, layers: 4, hidden: 128, heads: 4, groups: 4, inner: 256, "
+         "sequence: "
+         "64, vocabulary: 1024, experts: {count: 4, top_k: 2}}, microbatch: 2, microbatches: 2, iterations: "
+         "2, "
+         "parallel: {tensor: 2, sequence: true, pipeline: 2, data: 2, expert: 2}" +
+         more + "}";
+}
+
+// Products of eight ranks.
+const std::vector<std::string> kWorkloads{
+    gpt("tensor: 2, pipeline: 2, data: 2", ", recompute: none, strategies: [sub_batches]"),
+    gpt("tensor: 2, sequence: true, data: 4",
+        ", strategies: [{kind: sub_batches, weight_gradients: behind_communication}]"),
+    gpt("tensor: 2, context: 2, data: 2, context_exchange: all_gather", ", strategies: [sub_batches]"),
+    experts(", recompute: none, strategies: [sub_batches]"),
+    gpt("tensor: 2, pipeline: 2, data: 2", ", strategies: [recompute_windows]"),
+    gpt("tensor: 2, sequence: true, data: 4",
+        ", optimizer: distributed_adam, sharding: {what: parameters}, strategies: [recompute_windows]"),
+    experts(", strategies: [recompute_windows]"),
+    gpt("tensor: 2, pipeline: 2, data: 2, virtual_stages: 2, schedule: fold3d", ""),
+    gpt("pipeline: 4, data: 2, schedule: fold3d", ", optimizer: distributed_adam"),
+};
+
+class OverlapRuns : public ::testing::Test {
+ protected:
+  Results run(const Overlapped& scenario) const {
+    const std::string workload = directory_.path() + "/workload.yaml";
+    std::ofstream(workload) << scenario.workload << "\n";
+    SimulationSetup setup;
+    setup.config = parse_config(
+        "topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 500 ns}\n"
+        "host: single_nic\n"
+        "compute: h100_sxm\n"
+        "gpus: {jitter: 0.1, variation: 0.05, stragglers: [{host: host1, slowdown: 1.5}, {host: host6, "
+        "slowdown: 2, first_iteration: 1}]}\n",
+        "star8.yaml");
+    overlay_config(setup.config, "engine.sets=" + std::to_string(scenario.sets));
+    setup.workload = workload;
+    setup.seed = scenario.seed;
+    setup.threads = scenario.threads;
+    return Simulation(std::move(setup)).run({});
+  }
+
+ private:
+  const test::Directory directory_;
+};
+
+class OverlapSeeds : public OverlapRuns {};
+class OverlapThreads : public OverlapRuns {};
+
+TEST_F(OverlapSeeds, NeverStall) {
+  const std::uint64_t seeds = test::by_size<std::uint64_t>(50, 1, 1);
+  for (const std::string& workload : kWorkloads) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      SCOPED_TRACE(workload + ", seed " + std::to_string(seed));
+      Results results;
+      ASSERT_NO_THROW(results = run({workload, seed}));
+      ASSERT_EQ(results.outcome, Outcome::done) << (results.waiting.empty() ? "" : results.waiting.front());
+      const JobResult& job = results.jobs[0];
+      for (const RankTimes& times : job.rank_times) {
+        ASSERT_EQ(times.compute + times.exposed + times.idle, job.end - job.begin);
+        ASSERT_EQ(std::accumulate(times.exposed_by.begin(), times.exposed_by.end(), Time{0}), times.exposed);
+      }
+    }
+  }
+}
+
+TEST_F(OverlapThreads, DoNotShow) {
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> all{{0, 3}, {5, 1}, {2, 2}, {8, 4}};
+  const std::size_t count = test::by_size<std::size_t>(all.size(), 1, 1);
+  for (std::size_t i = 0; i < kWorkloads.size(); ++i) {
+    Overlapped scenario{kWorkloads[i]};
+    const Results one = run(scenario);
+    for (std::size_t j = 0; j < count; ++j) {
+      std::tie(scenario.sets, scenario.threads) = all[(i + j) % all.size()];
+      const Results other = run(scenario);
+      EXPECT_EQ(one.fingerprints.results, other.fingerprints.results) << scenario.workload;
+      EXPECT_EQ(one.fingerprints.packets, other.fingerprints.packets) << scenario.workload;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace netsim::overlap_seeds_test
