@@ -117,18 +117,6 @@ bool is_nccl_tests(const Excerpt& file) {
   return has("# nThread") && has("minBytes") && has("maxBytes");
 }
 
-bool is_kineto(const Excerpt& file) {
-  if (file.has_any_key({"deviceProperties", "distributedInfo"}) &&
-      file.has_any_key({"schemaVersion", "traceEvents"}))
-    return true;
-  return file.has_key("traceEvents") &&
-         (file.contains("\"cpu_op\"") || file.contains("\"cuda_runtime\"") || file.contains("\"Kernel\""));
-}
-
-bool is_chrome_trace(const Excerpt& file) {
-  return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
-}
-
 bool is_hex_name(std::string_view word) {
   return word.size() >= 12 && word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
@@ -264,8 +252,6 @@ const FormatRegistration kFormats[] = {
                                 return f.has_keys({"ngpus", "measurements"});
                               },
                               {".json"})),
-    FormatRegistration(unread("kineto", "a Kineto trace of PyTorch", is_kineto, {".json", ".json.gz"})),
-    FormatRegistration(unread("chrome_trace", "a Chrome trace (JSON)", is_chrome_trace, {".json"})),
     FormatRegistration(unread("perfetto", "a Perfetto trace", is_perfetto, {".pftrace", ".perfetto-trace"})),
     FormatRegistration(unread("perfetto_text", "a Perfetto trace (text)",
                               [](const Excerpt& f) {

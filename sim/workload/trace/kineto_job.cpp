@@ -1,0 +1,311 @@
+#include "sim/workload/trace/kineto_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "sim/core/errors.h"
+#include "sim/core/text.h"
+#include "sim/workload/program/program.h"
+
+namespace netsim {
+namespace {
+
+// Kernels of communication libraries. Those of NCCL and RCCL describe their calls.
+bool is_kineto_communication(const KinetoTrace& trace, const KinetoOp& op) {
+  if (op.kind != KinetoOp::Kind::kernel) return false;
+  const std::string name = lower_case(trace.names[op.name]);
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  return has("nccl") || has("rccl") || has("cross_device_reduce") || has("deep_ep::") || has("nvshmem") ||
+         has("mscclpp") || has("allreduce") || has("all_reduce");
+}
+
+// Returns the bytes of an element, or 0 for an unknown type.
+std::int64_t element_bytes(std::string_view type) {
+  static const std::map<std::string_view, std::int64_t> kBytes{
+      {"Float", 4},  {"Double", 8},      {"Half", 2},         {"BFloat16", 2},
+      {"Byte", 1},   {"Char", 1},        {"Bool", 1},         {"Short", 2},
+      {"Int", 4},    {"Long", 8},        {"UInt16", 2},       {"UInt32", 4},
+      {"UInt64", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+  const auto found = kBytes.find(type);
+  if (found != kBytes.end()) return found->second;
+  return type.starts_with("Float8") || type.starts_with("Float4") ? 1 : 0;
+}
+
+// Returns the collective of a call: "_allgather_base", "reduce_scatter_tensor_coalesced".
+std::optional<CollectiveKind> kineto_collective(std::string_view call) {
+  std::string name;
+  for (const char c : lower_case(call)) {
+    if (c != '_') name.push_back(c);
+  }
+  using Kind = CollectiveKind;
+  static const std::vector<std::pair<std::string_view, Kind>> kKinds{{"allreduce", Kind::all_reduce},
+                                                                     {"allgather", Kind::all_gather},
+                                                                     {"reducescatter", Kind::reduce_scatter},
+                                                                     {"alltoall", Kind::all_to_all},
+                                                                     {"broadcast", Kind::broadcast},
+                                                                     {"reduce", Kind::reduce},
+                                                                     {"gather", Kind::gather},
+                                                                     {"scatter", Kind::scatter},
+                                                                     {"barrier", Kind::barrier}};
+  for (const auto& [prefix, kind] : kKinds) {
+    if (name.starts_with(prefix)) return kind;
+  }
+  return std::nullopt;
+}
+
+// Returns the last number in a file's name, as in "rank3.json".
+std::optional<std::uint32_t> number_in(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  const std::size_t last = name.find_last_of("0123456789");
+  if (last == std::string::npos) return std::nullopt;
+  const std::size_t before = name.find_last_not_of("0123456789", last);
+  const std::size_t first = before == std::string::npos ? 0 : before + 1;
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + first, name.data() + last + 1, number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+// All members end together, so that their ends tell how their clocks differ.
+bool ends_together(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
+         kind == CollectiveKind::barrier;
+}
+
+}  // namespace
+
+KinetoJob::KinetoJob(const InputSet& input) {
+  for (const InputSet::File& file : input.files()) {
+    ranks_.emplace_back().trace = read_kineto(file);
+    if (ranks_.back().trace.ops.empty()) {
+      fail_file(
+          file.path,
+          "has no operation of a GPU (kernel, gpu_memcpy, gpu_memset); allowed: traces of ranks with GPUs, "
+          "recorded with ProfilerActivity.CUDA");
+    }
+  }
+  number_ranks(input);
+  for (Rank& rank : ranks_) find_communications(rank);
+  match();
+  share_evenly();
+  align();
+}
+
+void KinetoJob::number_ranks(const InputSet& input) {
+  const bool numbered = std::all_of(ranks_.begin(), ranks_.end(),
+                                    [](const Rank& rank) { return number_in(rank.trace.path).has_value(); });
+  std::int64_t world = static_cast<std::int64_t>(ranks_.size());
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    KinetoTrace& trace = ranks_[i].trace;
+    if (trace.rank < 0) {
+      trace.rank = ranks_.size() > 1 && numbered ? *number_in(trace.path) : static_cast<std::int64_t>(i);
+    }
+    world = std::max(world, trace.world);
+    if (trace.world < 0) world = std::max(world, trace.rank + 1);
+  }
+  if (world > static_cast<std::int64_t>(ProgramLimits::kRanks))
+    fail_file(input.name(), fmt::format("has {} ranks; allowed: 1 to {}", world, ProgramLimits::kRanks));
+  world_ = static_cast<std::uint32_t>(world);
+  std::stable_sort(ranks_.begin(), ranks_.end(),
+                   [](const Rank& a, const Rank& b) { return a.trace.rank < b.trace.rank; });
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const KinetoTrace& trace = ranks_[i].trace;
+    if (trace.rank >= world)
+      fail_file(trace.path, fmt::format("is of rank {}; allowed: 0 to {}", trace.rank, world - 1));
+    if (i > 0 && trace.rank == ranks_[i - 1].trace.rank)
+      fail_file(trace.path, fmt::format("is of rank {}, as is {}; allowed: one trace of each rank",
+                                        trace.rank, ranks_[i - 1].trace.path));
+    ranks_[i].rank = RankId(static_cast<std::uint32_t>(trace.rank));
+  }
+}
+
+void KinetoJob::find_communications(Rank& rank) {
+  const KinetoTrace& trace = rank.trace;
+  std::vector<bool> communicates(trace.ops.size(), false);
+  for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
+    communicates[i] = is_kineto_communication(trace, trace.ops[i]);
+    if (communicates[i]) rank.communications.push_back(communication(rank, i));
+  }
+  rank.graph = connect_kineto(trace, communicates);
+}
+
+KinetoCommunication KinetoJob::communication(const Rank& rank, std::uint32_t op) {
+  KinetoCommunication to;
+  to.op = op;
+  const std::uint32_t index = rank.trace.ops[op].call;
+  if (index == kNoKineto) return to;
+  const KinetoCall& call = rank.trace.calls[index];
+  if (call.name == "send" || call.name == "recv") {
+    if (set_message(rank, call, to))
+      to.kind = call.name == "send" ? KinetoCommunication::Kind::send : KinetoCommunication::Kind::receive;
+  } else if (set_collective(rank, call, to)) {
+    to.kind = KinetoCommunication::Kind::collective;
+  }
+  return to;
+}
+
+// Returns false where the size or the group is not known.
+bool KinetoJob::set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to) {
+  const auto kind = kineto_collective(call.name);
+  if (!kind) return false;
+  to.group = group_of(rank, call);
+  if (to.group == kNoKineto) return false;
+  to.collective = *kind;
+  to.uneven = call.uneven;
+  if (*kind == CollectiveKind::barrier) return true;
+  const auto size = static_cast<std::int64_t>(groups_[to.group].ranks.size());
+  const bool of_output = *kind == CollectiveKind::all_gather;
+  const bool of_one = *kind == CollectiveKind::gather || *kind == CollectiveKind::scatter;
+  std::int64_t elements =
+      of_output || *kind == CollectiveKind::scatter ? call.out_elements : call.in_elements;
+  if (of_output && elements <= 0 && call.in_elements > 0) elements = call.in_elements * size;
+  const std::int64_t each = element_bytes(call.type) * (of_one ? size : 1);
+  if (elements <= 0 || each == 0 || elements > ProgramLimits::kBytes / each) return false;
+  to.bytes = elements * each;
+  if (has_root(*kind) && call.root > 0 && call.root < size) to.root = static_cast<std::uint32_t>(call.root);
+  return true;
+}
+
+bool KinetoJob::set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to) {
+  const bool sends = call.name == "send";
+  std::int64_t peer = sends ? call.destination : call.source;
+  if (peer < 0) {
+    const std::uint32_t group = group_of(rank, call);
+    if (group == kNoKineto || groups_[group].ranks.size() != 2) return false;
+    const std::vector<RankId>& pair = groups_[group].ranks;
+    peer = pair[pair[0] == rank.rank ? 1 : 0] + std::int64_t{0};
+  }
+  const std::int64_t elements = std::max(call.in_elements, call.out_elements);
+  const std::int64_t each = element_bytes(call.type);
+  if (peer >= world_ || peer == std::int64_t{rank.rank} || elements <= 0 || each == 0 ||
+      elements > ProgramLimits::kBytes / each)
+    return false;
+  to.peer = RankId(static_cast<std::uint32_t>(peer));
+  to.bytes = elements * each;
+  return true;
+}
+
+// Returns the index of the group of a call, or kNoKineto where its ranks are not known.
+std::uint32_t KinetoJob::group_of(const Rank& rank, const KinetoCall& call) {
+  const auto& known = rank.trace.groups;
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const KinetoTrace::Group& group) { return group.name == call.group; });
+  if (found != known.end() && !found->ranks.empty()) {
+    const auto before = std::count_if(
+        known.begin(), found, [&](const KinetoTrace::Group& group) { return group.ranks == found->ranks; });
+    return group(rank, {found->ranks, static_cast<std::uint32_t>(before), found->description});
+  }
+  if (!call.listed_ranks.empty()) return group(rank, {call.listed_ranks, 0});
+  if (call.group_size == world_) {
+    std::vector<RankId> all;
+    all.reserve(world_);
+    for (std::uint32_t member = 0; member < world_; ++member) all.emplace_back(member);
+    return group(rank, {std::move(all), 0});
+  }
+  return kNoKineto;
+}
+
+std::uint32_t KinetoJob::group(const Rank& rank, Group group) {
+  for (const RankId member : group.ranks) {
+    if (member >= world_) {
+      fail_file(rank.trace.path,
+                fmt::format("rank {} is in a group, and the job has {} ranks", member + 0U, world_));
+    }
+  }
+  if (std::find(group.ranks.begin(), group.ranks.end(), rank.rank) == group.ranks.end()) return kNoKineto;
+  const auto [at, is_new] =
+      group_index_.try_emplace({group.ranks, group.communicator}, static_cast<std::uint32_t>(groups_.size()));
+  if (is_new) groups_.push_back(std::move(group));
+  return at->second;
+}
+
+// Collectives are matched by their number among those of their group, messages by that among those of their
+// sender and receiver.
+void KinetoJob::match() {
+  using Key = std::tuple<bool, std::uint32_t, std::uint32_t, std::uint32_t>;
+  std::map<Key, std::uint32_t> known;
+  for (std::uint32_t i = 0; i < ranks_.size(); ++i) {
+    Rank& rank = ranks_[i];
+    std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::uint32_t> numbers;
+    for (std::uint32_t c = 0; c < rank.communications.size(); ++c) {
+      KinetoCommunication& one = rank.communications[c];
+      if (one.kind == KinetoCommunication::Kind::unknown) continue;
+      const bool message = one.kind != KinetoCommunication::Kind::collective;
+      const bool sends = one.kind == KinetoCommunication::Kind::send;
+      const std::uint32_t a = !message ? one.group : (sends ? rank.rank : one.peer) + 0U;
+      const std::uint32_t b = !message ? 0 : (sends ? one.peer : rank.rank) + 0U;
+      const std::uint32_t number = numbers[{message, a, b}]++;
+      const auto [at, is_new] =
+          known.try_emplace({message, a, b, number}, static_cast<std::uint32_t>(instances_.size()));
+      const std::int64_t time = rank.trace.ops[one.op].duration;
+      if (is_new) instances_.push_back({{}, time});
+      one.instance = at->second;
+      Instance& instance = instances_[one.instance];
+      instance.members.emplace_back(i, c);
+      instance.time = std::min(instance.time, time);
+    }
+  }
+}
+
+// Members of an uneven all-to-all get the mean of their bytes, so that its traffic is right as a whole.
+void KinetoJob::share_evenly() {
+  for (const Instance& instance : instances_) {
+    Bytes sum = 0;
+    bool uneven = false;
+    for (const auto& [rank, c] : instance.members) {
+      uneven = uneven || ranks_[rank].communications[c].uneven;
+      sum += ranks_[rank].communications[c].bytes / static_cast<Bytes>(instance.members.size());
+    }
+    if (!uneven) continue;
+    for (const auto& [rank, c] : instance.members) {
+      ranks_[rank].communications[c].bytes = std::max<Bytes>(sum, 1);
+      ranks_[rank].communications[c].uneven = true;
+    }
+  }
+}
+
+// A rank's offset is the median of the differences of ends to ranks whose offsets are known.
+void KinetoJob::align() {
+  ranks_.front().aligned = true;
+  const auto end_of = [&](std::pair<std::uint32_t, std::uint32_t> member) {
+    const KinetoTrace& trace = ranks_[member.first].trace;
+    return trace.base + trace.ops[ranks_[member.first].communications[member.second].op].end();
+  };
+  for (bool changed = true; changed;) {
+    std::map<std::uint32_t, std::vector<std::int64_t>> differences;  // by rank
+    for (const Instance& instance : instances_) {
+      const auto [first, c] = instance.members.front();
+      const KinetoCommunication& one = ranks_[first].communications[c];
+      if (one.kind != KinetoCommunication::Kind::collective || !ends_together(one.collective)) continue;
+      const auto known = std::find_if(instance.members.begin(), instance.members.end(),
+                                      [&](const auto& member) { return ranks_[member.first].aligned; });
+      if (known == instance.members.end()) continue;
+      const std::int64_t end = end_of(*known) - ranks_[known->first].offset;
+      for (const auto& member : instance.members) {
+        if (!ranks_[member.first].aligned) differences[member.first].push_back(end_of(member) - end);
+      }
+    }
+    for (auto& [rank, list] : differences) {
+      std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2), list.end());
+      ranks_[rank].offset = list[list.size() / 2];
+      ranks_[rank].aligned = true;
+    }
+    changed = !differences.empty();
+  }
+  const auto begin_of = [](const Rank& rank) { return rank.trace.base + rank.graph.first - rank.offset; };
+  std::int64_t first = begin_of(ranks_.front());
+  for (const Rank& rank : ranks_) {
+    if (rank.aligned) first = std::min(first, begin_of(rank));
+  }
+  for (Rank& rank : ranks_) {
+    if (rank.aligned) rank.delay = begin_of(rank) - first;
+  }
+}
+
+}  // namespace netsim

@@ -1,0 +1,84 @@
+// KinetoJob: the traces of a job's ranks by PyTorch's profiler, with their communications found and matched.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/collectives/collective_kind.h"
+#include "sim/core/ids.h"
+#include "sim/core/input_set.h"
+#include "sim/core/units.h"
+#include "sim/workload/trace/kineto_graph.h"
+#include "sim/workload/trace/kineto_trace.h"
+
+namespace netsim {
+
+// KinetoCommunication: a communication kernel.
+struct KinetoCommunication {
+  enum class Kind : std::uint8_t { unknown, collective, send, receive };
+  Kind kind = Kind::unknown;  // unknown: its size, group or peer is not known
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  std::uint32_t op = 0;                // index in KinetoTrace::ops
+  std::uint32_t group = 0;             // of a collective: index in KinetoJob::groups()
+  std::uint32_t root = 0;              // of a collective: index in the group
+  RankId peer = 0;                     // of a message
+  Bytes bytes = 0;                     // as workload.proto counts them
+  bool uneven = false;                 // an all-to-all whose parts differ
+  std::uint32_t instance = kNoKineto;  // index in KinetoJob::instances()
+};
+
+class KinetoJob {
+ public:
+  struct Group {
+    std::vector<RankId> ranks;
+    std::uint32_t communicator = 0;  // number among the groups with these ranks
+    std::string description = {};    // "mesh_tp"
+  };
+  struct Rank {
+    RankId rank = 0;
+    KinetoTrace trace;
+    std::vector<KinetoCommunication> communications;  // by op
+    KinetoGraph graph;
+    bool aligned = false;     // whether its clock is known against that of the first rank
+    std::int64_t offset = 0;  // its clock minus that of the first rank [ns]
+    std::int64_t delay = 0;   // how long after the first rank it begins [ns]
+  };
+  // Instance: one collective or message of several ranks.
+  struct Instance {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> members;  // index in ranks(), in communications
+    // The shortest recorded time of the members [ns]. The others hold what they waited for each other.
+    std::int64_t time = 0;
+  };
+
+  // Each file is a trace of one rank. Throws InputError for two traces of one rank, and for a rank or group
+  // beyond the world's size.
+  explicit KinetoJob(const InputSet& input);
+
+  std::uint32_t world() const { return world_; }
+  const std::vector<Rank>& ranks() const { return ranks_; }  // that were traced, sorted
+  const std::vector<Group>& groups() const { return groups_; }
+  const std::vector<Instance>& instances() const { return instances_; }
+
+ private:
+  void number_ranks(const InputSet& input);
+  void find_communications(Rank& rank);
+  KinetoCommunication communication(const Rank& rank, std::uint32_t op);
+  bool set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
+  bool set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
+  std::uint32_t group_of(const Rank& rank, const KinetoCall& call);
+  std::uint32_t group(const Rank& rank, Group group);
+  void match();
+  void share_evenly();
+  void align();
+
+  std::vector<Rank> ranks_;
+  std::uint32_t world_ = 0;
+  std::vector<Group> groups_;
+  std::map<std::pair<std::vector<RankId>, std::uint32_t>, std::uint32_t> group_index_;
+  std::vector<Instance> instances_;
+};
+
+}  // namespace netsim
