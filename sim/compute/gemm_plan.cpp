@@ -6,7 +6,7 @@
 namespace netsim {
 namespace {
 
-constexpr std::int64_t kCluster = 2;     // blocks of a cluster, SMs of a TPC
+constexpr std::int64_t kSmsOfTpc = 2;
 constexpr std::int64_t kTpcsAtOnce = 2;  // of a GPC, whose SMs held blocks take in turn
 // One side of a tile is a multiple of the 64 rows that a warp group multiplies, the other of 16 columns (PTX
 // ISA, wgmma). The sums of 256 x 128 results fill the registers of an SM's warps.
@@ -19,7 +19,8 @@ constexpr std::int64_t parts_of(std::int64_t whole, std::int64_t part) { return 
 // the blocks of a cluster share the longer side of the tile.
 double fed_share(std::int64_t m, std::int64_t n, const Kernel& gemm, const TensorCores& cores) {
   const auto shorter = static_cast<double>(std::min(m, n)), longer = static_cast<double>(std::max(m, n));
-  const double loaded = (shorter + longer / kCluster) * static_cast<double>(operand_bits(gemm.precision)) / 8;
+  const double loaded = (shorter + longer / static_cast<double>(cores.cluster)) *
+                        static_cast<double>(operand_bits(gemm.precision)) / 8;
   const double cycles = 2 * shorter * longer / cores.flops_per_cycle;
   const double fed = cores.l2_bytes_per_cycle / static_cast<double>(cores.multiprocessors);
   return std::min(1.0, fed * cycles / loaded);
@@ -28,20 +29,25 @@ double fed_share(std::int64_t m, std::int64_t n, const Kernel& gemm, const Tenso
 GemmPlan plan_with(std::int64_t m, std::int64_t n, const Kernel& gemm, const TensorCores& cores) {
   const double step = 2 * static_cast<double>(m * n) / cores.flops_per_cycle;
   const double filled = cores.pipeline_cycles * static_cast<double>(m * n) / kMostResults;
+  const auto k = static_cast<double>(gemm.k);
+  const double added = cores.promoted_sums_per_cycle > 0
+                           ? k / kPromotedSteps * static_cast<double>(m * n) / cores.promoted_sums_per_cycle
+                           : 0;
   return {m, n, parts_of(gemm.m, m) * parts_of(gemm.n, n) * gemm.batch,
-          step * static_cast<double>(gemm.k) / fed_share(m, n, gemm, cores) + filled};
+          step * k / fed_share(m, n, gemm, cores) + filled + added};
 }
 
 }  // namespace
 
 std::int64_t usable_clusters(const TensorCores& cores, std::int64_t held) {
-  const std::int64_t tpcs = cores.multiprocessors / kCluster;
+  if (cores.cluster == 1) return std::max<std::int64_t>(1, cores.multiprocessors - held);
+  const std::int64_t tpcs = cores.multiprocessors / kSmsOfTpc;
   std::int64_t clusters = 0;
   for (std::int64_t gpc = 0; gpc < cores.gpcs; ++gpc) {
     const auto share = [&](std::int64_t whole) {
       return whole / cores.gpcs + (gpc < whole % cores.gpcs ? 1 : 0);
     };
-    const std::int64_t mine = share(held), opened = kCluster * kTpcsAtOnce;
+    const std::int64_t mine = share(held), opened = kSmsOfTpc * kTpcsAtOnce;
     const std::int64_t broken = mine / opened * kTpcsAtOnce + std::min(mine % opened, kTpcsAtOnce);
     clusters += std::max<std::int64_t>(0, share(tpcs) - broken);
   }
@@ -49,7 +55,7 @@ std::int64_t usable_clusters(const TensorCores& cores, std::int64_t held) {
 }
 
 double waves_of(const GemmPlan& plan, const TensorCores& cores, std::int64_t held, std::int64_t pieces) {
-  const std::int64_t clusters = parts_of(plan.blocks * pieces, kCluster);
+  const std::int64_t clusters = parts_of(plan.blocks * pieces, cores.cluster);
   return static_cast<double>(parts_of(clusters, usable_clusters(cores, held))) / static_cast<double>(pieces);
 }
 

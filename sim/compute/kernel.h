@@ -36,7 +36,7 @@ struct Kernel {
   // run in turn on streams of their own. So the next piece fills multiprocessors that the last wave of a
   // piece leaves idle.
   std::int64_t pieces = 1;
-  bool backward = false;         // attention: the backward pass, which is slower
+  bool backward = false;         // attention or FP8 GEMM: of the backward pass, which is slower
   bool weight_gradient = false;  // GEMM: it computes gradients of weights
   bool accumulates = false;      // GEMM: it adds its results to those in memory
   // Multiprocessors that communication kernels hold while this one multiplies on the others.

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "sim/compute/peak_rates.h"
 #include "sim/core/registry.h"
 #include "sim/core/time_limits.h"
 
@@ -32,16 +33,7 @@ class Roofline final : public ComputeModel {
   Bytes memory() const override { return p_.memory; }
   std::uint32_t multiprocessors() const override { return static_cast<std::uint32_t>(p_.multiprocessors); }
 
-  std::string objection(const Kernel& kernel) const override {
-    const bool multiplies = kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention;
-    if (multiplies && kernel.held_multiprocessors >= p_.multiprocessors) {
-      return "communication holds " + std::to_string(kernel.held_multiprocessors) +
-             " multiprocessors, and the accelerator has " + std::to_string(p_.multiprocessors);
-    }
-    if (!multiplies || peak(kernel.precision) > 0) return "";
-    const std::string precision = to_string(kernel.precision);
-    return "the accelerator has no " + precision + " (" + precision + "_tflops is 0)";
-  }
+  std::string objection(const Kernel& kernel) const override { return objection_to(kernel, p_); }
 
   Time duration(const Kernel& kernel) const override {
     switch (kernel.kind) {
@@ -73,21 +65,7 @@ class Roofline final : public ComputeModel {
                        static_cast<double>(g.element_bytes) * static_cast<double>(g.batch));
   }
 
-  double peak(Precision precision) const {
-    switch (precision) {
-      case Precision::half:
-        return p_.peak_tflops;
-      case Precision::fp32:
-        return p_.fp32_tflops;
-      case Precision::tf32:
-        return p_.tf32_tflops;
-      case Precision::fp8:
-        return p_.fp8_tflops;
-      case Precision::fp4:
-        return p_.fp4_tflops;
-    }
-    return 0;
-  }
+  double peak(Precision precision) const { return peak_tflops_of(p_, precision); }
   double sustained(const Kernel& g) const {
     const bool small = g.precision == Precision::fp8 || g.precision == Precision::fp4;
     if (small && g.weight_gradient && p_.fp8_wgrad_sustained > 0) return p_.fp8_wgrad_sustained * p_.clock;

@@ -2,35 +2,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdio>
+#include <utility>
 
 #include "sim/compute/attention_schedule.h"
 #include "sim/compute/compute_model.h"
 #include "sim/compute/gemm_plan.h"
 #include "sim/compute/power_law.h"
-#include "sim/core/registry.h"
+#include "tests/compute/kernels.h"
 #include "tests/support/kernel_table.h"
 
 namespace netsim::power_test {
 namespace {
 
+using test::compute_model;
 using test::Errors;
+using test::gemm;
 using test::KernelRow;
 using ::testing::HasSubstr;
 
-std::unique_ptr<ComputeModel> model(const std::string& yaml) {
-  return Registry<ComputeModel>::instance().create(parse_config(yaml, "compute.yaml"), "");
-}
-
-Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::gemm;
-  kernel.m = m;
-  kernel.n = n;
-  kernel.k = k;
-  kernel.batch = batch;
-  return kernel;
-}
 Kernel of_bytes(Bytes bytes) {
   Kernel kernel;
   kernel.bytes = bytes;
@@ -111,7 +102,7 @@ TEST(GemmPlan, PiecesShareTheirWaves) {
 }
 
 TEST(PowerModel, KernelsFinishInWaves) {
-  const auto h100 = model("h100_sxm_power");
+  const auto h100 = compute_model("h100_sxm_power");
   Kernel kernel = gemm(8192, 4096, 4096);
   for (const std::int64_t held : {0, 4, 20}) {
     kernel.held_multiprocessors = held;
@@ -131,6 +122,88 @@ TEST(PowerModel, KernelsFinishInWaves) {
     }
   }
   EXPECT_EQ(h100->waves(of_bytes(1000)).waves, 1);
+}
+
+TEST(GemmPlan, GpusWithoutClustersRunEachBlockAlone) {
+  const TensorCores cores{.multiprocessors = 108, .cluster = 1};
+  EXPECT_EQ(usable_clusters(cores, 0), 108);
+  EXPECT_EQ(usable_clusters(cores, 7), 101);
+  EXPECT_EQ(usable_clusters(cores, 200), 1);
+  EXPECT_DOUBLE_EQ(waves_of({256, 128, 109, 1}, cores, 0, 1), 2);
+}
+
+TEST(GemmPlan, ExactAccumulationAddsSumsOfATile) {
+  TensorCores cores{.flops_per_cycle = 8192};
+  const Kernel kernel = gemm(256 * 132, 128, 4096);
+  const GemmPlan fast = plan_gemm(kernel, cores);
+  cores.promoted_sums_per_cycle = 128;
+  const GemmPlan exact = plan_gemm(kernel, cores);
+  EXPECT_EQ(exact.tile_m * exact.tile_n, 256 * 128);
+  EXPECT_NEAR(exact.block_cycles - fast.block_cycles, 4096.0 / 128 * 256 * 128 / 128, 1e-6);
+}
+
+// Kernels of clusters of two take whole TPCs; single blocks leave half of some idle.
+TEST(PowerModel, ClustersHoldWholeTpcs) {
+  const auto h100 =
+      compute_model("{kind: h100_sxm_power, held_bandwidth: 0, power_limit: 5000, channel_cluster: 1}");
+  Kernel kernel = gemm(256 * 66 * 16, 128 * 2, 8192);
+  const double alone = h100->demands({"", {kernel}}, 0).front().cycles;
+  const double spread = h100->demands({"", {kernel}}, 16).front().cycles;
+  kernel.held_multiprocessors = 16;
+  const double clusters = h100->demands({"", {kernel}}, 0).front().cycles;
+  EXPECT_LT(alone, clusters);
+  EXPECT_LT(clusters, spread);
+  EXPECT_NEAR(clusters / alone, 66.0 / 58, 0.05);
+  const auto nccl = compute_model("{kind: h100_sxm_power, held_bandwidth: 0, power_limit: 5000}");
+  EXPECT_EQ(nccl->demands({"", {gemm(256 * 66 * 16, 128 * 2, 8192)}}, 16).front().cycles, clusters);
+  kernel.held_multiprocessors = 15;
+  EXPECT_EQ(h100->demands({"", {kernel}}, 0).front().cycles, clusters) << "half a TPC is no use";
+}
+
+// Slower by 1.1 to 1.2: what users of torch._scaled_mm report of use_fast_accum (pytorch/ao, issue 2377).
+TEST(PowerModel, Fp8GemmsOfTheBackwardAccumulateExactly) {
+  const auto h100 = compute_model("h100_sxm_power");
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{8192, 28672, 4096}, {4096, 14336, 8192}}) {
+    Kernel kernel = gemm(m, n, k);
+    kernel.precision = Precision::fp8;
+    const Time fast = h100->duration(kernel);
+    kernel.backward = true;
+    const double slower = static_cast<double>(h100->duration(kernel)) / static_cast<double>(fast);
+    EXPECT_GT(slower, 1.1);
+    EXPECT_LT(slower, 1.2);
+    EXPECT_EQ(compute_model("{kind: h100_sxm_power, fp8_promotion_lanes: 0}")->duration(kernel), fast);
+    kernel.precision = Precision::half;
+    const Time half = h100->duration(kernel);
+    kernel.backward = false;
+    EXPECT_EQ(h100->duration(kernel), half);
+  }
+}
+
+TEST(PowerModel, SaysWhichConstantsAreAssumed) {
+  for (const char* gpu : {"a100_80gb_power", "b200_power", "gb200_power"})
+    EXPECT_THAT(compute_model(gpu)->notes({}),
+                ::testing::ElementsAre(HasSubstr("are assumed, not measured")));
+  EXPECT_THAT(compute_model("h100_sxm_power")->notes({}), ::testing::IsEmpty());
+  Kernel kernel = gemm(8192, 8192, 8192);
+  kernel.precision = Precision::fp4;
+  EXPECT_EQ(compute_model("b200_power")->objection(kernel), "");
+  kernel.precision = Precision::fp8;
+  EXPECT_THAT(compute_model("a100_80gb_power")->objection(kernel), HasSubstr("no fp8"));
+}
+
+// Azure's AI benchmarking guide has 222 to 257 TFLOP/s of an A100. The energy was found from other GEMMs.
+TEST(PowerModel, CubesOnAnA100AreNearWhatIsPublished) {
+  const auto a100 = compute_model("a100_80gb_power");
+  const std::pair<std::int64_t, double> cubes[] = {{2048, 222}, {4096, 228}, {8192, 254}, {16384, 257}};
+  Errors errors;
+  for (const auto& [rows, published] : cubes) {
+    const auto n = static_cast<double>(rows);
+    const auto time = static_cast<double>(a100->duration(gemm(rows, rows, rows))) / kSecond;
+    const double error = errors.add(2 * n * n * n / time / 1e12, published);
+    std::printf("cube of %ld on an A100: %+.1f %%\n", static_cast<long>(rows), 100 * error);
+  }
+  EXPECT_LT(errors.mean(), 0.08);
+  EXPECT_LT(errors.worst(), 0.14);
 }
 
 // ---- Attention
@@ -155,7 +228,7 @@ TEST(AttentionSchedule, UnequalBlocksLeaveATail) {
 // ---- The model
 
 TEST(PowerModel, MemoryBoundKernelsRunAtTheFullClockBesideHeldMultiprocessors) {
-  const auto h100 = model(
+  const auto h100 = compute_model(
       "{kind: h100_sxm_power, launch: 0, held_bandwidth: 0, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5}");
   EXPECT_EQ(h100->duration(of_bytes(500'000'000)), kMillisecond);
   const Work work{"copy", {of_bytes(500'000'000)}};
@@ -164,7 +237,7 @@ TEST(PowerModel, MemoryBoundKernelsRunAtTheFullClockBesideHeldMultiprocessors) {
 }
 
 TEST(PowerModel, CopyingChannelsTakeMemoryBandwidth) {
-  const auto h100 = model(
+  const auto h100 = compute_model(
       "{kind: h100_sxm_power, launch: 0, held_bandwidth: 25 GB/s, hbm_bandwidth: 1000 GB/s, hbm_efficiency: "
       "1}");
   Kernel copy = of_bytes(1'000'000'000);
@@ -176,7 +249,7 @@ TEST(PowerModel, CopyingChannelsTakeMemoryBandwidth) {
 }
 
 TEST(PowerModel, HalfTheBitsTakeHalfTheEnergy) {
-  const auto h100 = model("h100_sxm_power");
+  const auto h100 = compute_model("h100_sxm_power");
   Kernel kernel = gemm(8192, 8192, 8192);
   const double half = h100->demands({"", {kernel}}, 0).front().core_energy;
   kernel.precision = Precision::fp8;
@@ -186,20 +259,20 @@ TEST(PowerModel, HalfTheBitsTakeHalfTheEnergy) {
 
 TEST(PowerModel, LessPowerIsALowerClock) {
   const Kernel kernel = gemm(8192, 8192, 8192);
-  const Time whole = model("h100_sxm_power")->duration(kernel);
-  EXPECT_GT(model("{kind: h100_sxm_power, power_limit: 500}")->duration(kernel), whole * 11 / 10);
-  EXPECT_LT(model("{kind: h100_sxm_power, power_limit: 2000}")->duration(kernel), whole * 8 / 10);
+  const Time whole = compute_model("h100_sxm_power")->duration(kernel);
+  EXPECT_GT(compute_model("{kind: h100_sxm_power, power_limit: 500}")->duration(kernel), whole * 11 / 10);
+  EXPECT_LT(compute_model("{kind: h100_sxm_power, power_limit: 2000}")->duration(kernel), whole * 8 / 10);
 }
 
 TEST(PowerModel, RefusesWhatItDoesNotKnow) {
-  const auto h100 = model("h100_sxm_power");
+  const auto h100 = compute_model("h100_sxm_power");
   Kernel kernel = gemm(64, 64, 64);
   kernel.held_multiprocessors = 132;
   EXPECT_THAT(h100->objection(kernel), HasSubstr("132 multiprocessors"));
   kernel.held_multiprocessors = 0;
   kernel.precision = Precision::fp4;
   EXPECT_THAT(h100->objection(kernel), HasSubstr("no fp4"));
-  EXPECT_THROW(model("{kind: h100_sxm_power, lowest_clock_mhz: 2000}"), ConfigError);
+  EXPECT_THROW(compute_model("{kind: h100_sxm_power, lowest_clock_mhz: 2000}"), ConfigError);
 }
 
 // ---- Against measurements: the bounds are those that the model was asked to meet.
@@ -231,10 +304,39 @@ void print(const KernelRow& row, double predicted, double error) {
               100 * error);
 }
 
+// The tables of short bursts (nccl_one_host/gemm_short_bursts.csv), GEMMs of 10^11 operations and more. One
+// constant of these GPUs was found from the BF16 rows. FP8 on the B200 is a prediction, and misses.
+Errors errors_of_bursts(const std::string& gpu, const std::string& kind, const std::string& type) {
+  const auto model = compute_model(kind);
+  Errors errors;
+  for (const KernelRow& row : test::table_rows("reference/measured/nccl_one_host", "gemm_short_bursts.csv")) {
+    if (row.text("gpu") != gpu || row.text("dtype") != type) continue;
+    Kernel kernel = gemm(row.size("m"), row.size("n"), row.size("k"));
+    if (type == "fp8") kernel.precision = Precision::fp8;
+    const double operations =
+        2.0 * static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.k);
+    if (operations > 1e11) errors.add(microseconds(*model, kernel), row.number("us"));
+  }
+  std::printf("%s, %s: %zu GEMMs, mean %.1f %%, at most %.1f %%\n", kind.c_str(), type.c_str(), errors.rows(),
+              100 * errors.mean(), 100 * errors.worst());
+  return errors;
+}
+
+TEST(BurstKernels, AssumedConstantsAreNearPublishedGemms) {
+  NETSIM_NEEDS_SHARED("reference/measured/nccl_one_host");
+  const Errors a100 = errors_of_bursts("a100_sxm", "a100_80gb_power", "bfloat16");
+  EXPECT_GT(a100.rows(), 50U);
+  EXPECT_LT(a100.mean(), 0.05);
+  const Errors b200 = errors_of_bursts("b200_sxm", "b200_power", "bfloat16");
+  EXPECT_GT(b200.rows(), 200U);
+  EXPECT_LT(b200.mean(), 0.10);
+  EXPECT_LT(errors_of_bursts("b200_sxm", "b200_power", "fp8").mean(), 0.45);
+}
+
 // Left out: the FP8 cube of 2,048. PyTorch takes 22 to 28 us to launch torch._scaled_mm, whatever the size.
 TEST(SustainedKernels, GemmsAreNearWhatWasMeasured) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
-  const auto h100 = model("h100_sxm_power");
+  const auto h100 = compute_model("h100_sxm_power");
   Errors errors;
   for (const KernelRow& row : test::kernel_rows("sustained.csv")) {
     if (row.text("section") != "gemm") continue;
@@ -251,7 +353,7 @@ TEST(SustainedKernels, GemmsAreNearWhatWasMeasured) {
 
 TEST(SustainedKernels, AttentionIsNearWhatWasMeasured) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
-  const auto h100 = model("h100_sxm_power");
+  const auto h100 = compute_model("h100_sxm_power");
   Errors errors;
   for (const KernelRow& row : test::kernel_rows("sustained.csv")) {
     if (row.text("section") != "attention") continue;
@@ -264,7 +366,8 @@ TEST(SustainedKernels, AttentionIsNearWhatWasMeasured) {
 
 TEST(SustainedKernels, KernelsBesideHeldMultiprocessorsAreNearWhatWasMeasured) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
-  const auto h100 = model("{kind: h100_sxm_power, held_bandwidth: 0}");  // they wait
+  const auto h100 =
+      compute_model("{kind: h100_sxm_power, held_bandwidth: 0, channel_cluster: 1}");  // they wait
   Errors gemms, others;
   for (const KernelRow& row : test::kernel_rows("sustained.csv")) {
     if (row.text("section") != "held") continue;
@@ -274,8 +377,10 @@ TEST(SustainedKernels, KernelsBesideHeldMultiprocessorsAreNearWhatWasMeasured) {
     Kernel kernel = of_bytes(4 * row.size("m"));
     if (name == "gemm_fwd") kernel = measured_gemm(row);
     if (name == "attention_fwd") kernel = measured_attention(row, false);
-    if (kernel.kind != Kernel::Kind::memory) kernel.held_multiprocessors = held;
-    const double time = microseconds(*h100, kernel);
+    const bool multiplies = kernel.kind != Kernel::Kind::memory;
+    const auto demands = h100->demands({"", {kernel}}, multiplies ? held : 0);
+    const double time =
+        PowerLaw::time(demands, h100->power_law()->clock(demands, 0)) / static_cast<double>(kMicrosecond);
     print(row, time, (name == "gemm_fwd" ? gemms : others).add(time, row.number("time_us")));
   }
   std::printf("%zu GEMMs: %.1f %%, at most %.1f %%; %zu others: %.1f %%, at most %.1f %%\n", gemms.rows(),

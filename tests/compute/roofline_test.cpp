@@ -3,28 +3,17 @@
 #include <gtest/gtest.h>
 
 #include "sim/compute/compute_model.h"
-#include "sim/core/registry.h"
+#include "tests/compute/kernels.h"
 
 namespace netsim::roofline_test {
 namespace {
 
-std::unique_ptr<ComputeModel> model(const std::string& yaml) {
-  return Registry<ComputeModel>::instance().create(parse_config(yaml, "compute.yaml"), "");
-}
-
-Kernel gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::gemm;
-  kernel.m = m;
-  kernel.n = n;
-  kernel.k = k;
-  kernel.batch = batch;
-  return kernel;
-}
+using test::compute_model;
+using test::gemm;
 
 // One SM at 1 TFLOP/s, one tile: 2 * 256 * 128 * k FLOP at 1 FLOP/ps.
 TEST(Roofline, OneTileOnOneMultiprocessor) {
-  const auto m = model(
+  const auto m = compute_model(
       "{kind: roofline, peak_tflops: 1, multiprocessors: 1, sustained: 1, pipeline_depth: 0, launch: 5 ns}");
   EXPECT_EQ(m->duration(gemm(256, 128, 1000)), 2 * 256 * 128 * 1000 + 5000);
   EXPECT_EQ(m->duration(gemm(255, 127, 1000)), 2 * 256 * 128 * 1000 + 5000)
@@ -34,7 +23,7 @@ TEST(Roofline, OneTileOnOneMultiprocessor) {
 
 // 108 tiles are one wave, 109 two.
 TEST(Roofline, WavesAreQuantised) {
-  const auto m = model("{kind: a100_80gb, launch: 0}");
+  const auto m = compute_model("{kind: a100_80gb, launch: 0}");
   const Time one = m->duration(gemm(256 * 108, 128, 8192)), two = m->duration(gemm(256 * 108 + 1, 128, 8192));
   EXPECT_GT(two, one * 3 / 2);
   EXPECT_LE(two, one * 2 + 1);
@@ -42,7 +31,7 @@ TEST(Roofline, WavesAreQuantised) {
 
 // Pieces of a GEMM fill each other's last waves: together they take the waves of the whole.
 TEST(Roofline, PiecesShareTheirWaves) {
-  const auto m = model("{kind: a100_80gb, launch: 0}");
+  const auto m = compute_model("{kind: a100_80gb, launch: 0}");
   Kernel piece = gemm(1024, 4096, 8192);
   const Time alone = m->duration(piece), whole = m->duration(gemm(4096, 4096, 8192));
   piece.pieces = 4;
@@ -51,7 +40,8 @@ TEST(Roofline, PiecesShareTheirWaves) {
 }
 
 TEST(Roofline, MemoryBoundKernelsTakeTheirBytes) {
-  const auto m = model("{kind: roofline, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5, launch: 1 us}");
+  const auto m =
+      compute_model("{kind: roofline, hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5, launch: 1 us}");
   Kernel kernel;
   kernel.kind = Kernel::Kind::memory;
   kernel.bytes = 500'000'000;
@@ -67,9 +57,10 @@ TEST(Roofline, ResultsAreWrittenBehindTheMultiplicationWhereTheEpilogueIsExposed
       "{kind: roofline, peak_tflops: 1, multiprocessors: 1, sustained: 1, pipeline_depth: 0, launch: 0, "
       "hbm_bandwidth: 1000 GB/s, hbm_efficiency: 0.5";
   const Kernel kernel = gemm(256, 128, 1000, 3);
-  const Time hidden = model(gpu + "}")->duration(kernel);
+  const Time hidden = compute_model(gpu + "}")->duration(kernel);
   EXPECT_EQ(hidden, 3 * 2 * 256 * 128 * 1000);
-  EXPECT_EQ(model(gpu + ", exposed_epilogue: true}")->duration(kernel), hidden + 3 * 2 * 256 * 128 * 2);
+  EXPECT_EQ(compute_model(gpu + ", exposed_epilogue: true}")->duration(kernel),
+            hidden + 3 * 2 * 256 * 128 * 2);
 }
 
 // A sum has 4 bytes an element. It is written after the multiplication, and read beside it if there is time.
@@ -83,13 +74,14 @@ TEST(Roofline, ResultsAreAddedToThoseThatAreThere) {
   kernel.precision = Precision::fp32;
   kernel.accumulates = true;
   const Time multiplied = 3 * 2 * 256 * 128 * 1000;
-  EXPECT_EQ(model(gpu + "}")->duration(kernel), multiplied);
-  EXPECT_EQ(model(gpu + ", exposed_epilogue: true}")->duration(kernel), multiplied + 3 * 4 * 256 * 128 * 2);
+  EXPECT_EQ(compute_model(gpu + "}")->duration(kernel), multiplied);
+  EXPECT_EQ(compute_model(gpu + ", exposed_epilogue: true}")->duration(kernel),
+            multiplied + 3 * 4 * 256 * 128 * 2);
   kernel.k = 1;
   const Time moved = 2 * 3 * (4 * (256 + 128) + 8 * 256 * 128);
-  EXPECT_EQ(model(gpu + "}")->duration(kernel), moved);
+  EXPECT_EQ(compute_model(gpu + "}")->duration(kernel), moved);
   kernel.accumulates = false;
-  EXPECT_EQ(model(gpu + "}")->duration(kernel), moved - 2 * 3 * 4 * 256 * 128);
+  EXPECT_EQ(compute_model(gpu + "}")->duration(kernel), moved - 2 * 3 * 4 * 256 * 128);
 }
 
 // With 1 TFLOP/s in FP8 all GEMMs run at a half, and GEMMs of gradients of weights at a quarter. In half
@@ -98,7 +90,7 @@ TEST(Roofline, GradientsOfWeightsHaveARateOfTheirOwnInFp8) {
   const std::string gpu =
       "{kind: roofline, peak_tflops: 1, fp8_tflops: 1, multiprocessors: 1, sustained: 1, fp8_sustained: 0.5, "
       "pipeline_depth: 0, launch: 0";
-  const auto own = model(gpu + ", fp8_wgrad_sustained: 0.25}"), same = model(gpu + "}");
+  const auto own = compute_model(gpu + ", fp8_wgrad_sustained: 0.25}"), same = compute_model(gpu + "}");
   Kernel kernel = gemm(256, 128, 1000);
   const Time full = 2 * 256 * 128 * 1000;
   kernel.weight_gradient = true;
@@ -112,7 +104,7 @@ TEST(Roofline, GradientsOfWeightsHaveARateOfTheirOwnInFp8) {
 
 // 20 of 132 multiprocessors are held. So 132 x 112 tiles of 256 x 128 take 132 waves instead of 112.
 TEST(Roofline, CommunicationMayHoldMultiprocessors) {
-  const auto m = model(
+  const auto m = compute_model(
       "{kind: roofline, peak_tflops: 132, multiprocessors: 132, sustained: 1, attention_efficiency: 1, "
       "pipeline_depth: 0, launch: 0, hbm_bandwidth: 1000 Tbps}");
   const Time tile = 2 * 256 * 128 * 1000;
@@ -137,26 +129,26 @@ TEST(Roofline, AttentionHasARateOfItsOwnBackward) {
   Kernel kernel = gemm(1024, 512, 320, 8);
   kernel.kind = Kernel::Kind::attention;
   kernel.bytes = 1;
-  const Time forward = model(gpu + "}")->duration(kernel);
+  const Time forward = compute_model(gpu + "}")->duration(kernel);
   EXPECT_EQ(forward, 2 * 2 * 1024 * 512 * 320 * 8LL);
-  const auto own = model(gpu + ", attention_backward_efficiency: 0.25}");
+  const auto own = compute_model(gpu + ", attention_backward_efficiency: 0.25}");
   EXPECT_EQ(own->duration(kernel), forward);
   kernel.backward = true;
   EXPECT_EQ(own->duration(kernel), 2 * forward);
-  EXPECT_EQ(model(gpu + "}")->duration(kernel), forward);
+  EXPECT_EQ(compute_model(gpu + "}")->duration(kernel), forward);
 }
 
 TEST(Roofline, FixedKernelsTakeWhatTheySay) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::fixed;
   kernel.duration = 12'345;
-  EXPECT_EQ(model("a100_80gb")->duration(kernel), 12'345);
+  EXPECT_EQ(compute_model("a100_80gb")->duration(kernel), 12'345);
 }
 
 // NVIDIA's CUTLASS profiler documentation: 235.1 TFLOP/s at 3456 x 4096 x 8192, fp16, on an A100. The model
 // is calibrated on training runs, which reach less: within 8 %.
 TEST(Roofline, IsNearThePublishedGemm) {
-  const auto m = model("a100_80gb");
+  const auto m = compute_model("a100_80gb");
   const double flops = 2.0 * 3456 * 4096 * 8192;
   const double tflops = flops / static_cast<double>(m->duration(gemm(3456, 4096, 8192)));
   EXPECT_LT(tflops, 235.1);
@@ -165,7 +157,7 @@ TEST(Roofline, IsNearThePublishedGemm) {
 
 // Scores stay on the chip: arithmetic at its share of the peak, or the bytes that are named.
 TEST(Roofline, FusedAttentionIsArithmeticOrItsBytes) {
-  const auto m = model("{kind: a100_80gb, launch: 0, attention_efficiency: 0.5}");
+  const auto m = compute_model("{kind: a100_80gb, launch: 0, attention_efficiency: 0.5}");
   Kernel kernel;
   kernel.kind = Kernel::Kind::attention;
   kernel.m = 1000;
@@ -180,9 +172,9 @@ TEST(Roofline, FusedAttentionIsArithmeticOrItsBytes) {
 }
 
 TEST(Roofline, RefusesWhatCannotBe) {
-  EXPECT_THROW(model("{kind: a100_80gb, sustained: 1.5}"), ConfigError);
-  EXPECT_THROW(model("{kind: a100_80gb, hbm_bandwith: 1 GB/s}"), ConfigError);
-  EXPECT_THROW(model("{kind: a100}"), ConfigError);
+  EXPECT_THROW(compute_model("{kind: a100_80gb, sustained: 1.5}"), ConfigError);
+  EXPECT_THROW(compute_model("{kind: a100_80gb, hbm_bandwith: 1 GB/s}"), ConfigError);
+  EXPECT_THROW(compute_model("{kind: a100}"), ConfigError);
 }
 
 }  // namespace

@@ -45,8 +45,9 @@ inline std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-inline std::vector<KernelRow> kernel_rows(const std::string& file) {
-  std::ifstream in(shared_folder() + "/" + kKernelTables + "/" + file);
+// Returns the rows of a table in a folder of the shared ones.
+inline std::vector<KernelRow> table_rows(const std::string& folder, const std::string& file) {
+  std::ifstream in(shared_folder() + "/" + folder + "/" + file);
   std::string line;
   std::getline(in, line);
   const std::vector<std::string> names = cells_of(line);
@@ -59,6 +60,8 @@ inline std::vector<KernelRow> kernel_rows(const std::string& file) {
   }
   return rows;
 }
+
+inline std::vector<KernelRow> kernel_rows(const std::string& file) { return table_rows(kKernelTables, file); }
 
 // Errors: the deviations of predicted times from measured ones.
 class Errors {

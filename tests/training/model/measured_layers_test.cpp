@@ -66,7 +66,8 @@ TEST(MeasuredLayers, TakeTheirTime) {
 // of clusters that was tried loses as much as was measured there.
 TEST(MeasuredLayers, AreSlowerBesideHeldMultiprocessors) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
-  const auto copying = h100(), waiting = h100("{kind: h100_sxm_power, held_bandwidth: 0}");
+  const auto copying = h100("{kind: h100_sxm_power, channel_cluster: 1}"),
+             waiting = h100("{kind: h100_sxm_power, held_bandwidth: 0, channel_cluster: 1}");
   Errors errors;
   for (const KernelRow& row : test::kernel_rows("layers_beside.csv")) {
     if (row.size("held") == 0) continue;
