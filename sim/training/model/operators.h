@@ -139,7 +139,7 @@ struct Operator {
   std::int64_t pieces = 1;                // Kernel::pieces; m is that of one piece
   std::optional<Gather> gathers;
   std::optional<AttentionCore> core;      // for operators of the attention's core
-  bool backward = false;                  // for attention: the backward pass
+  bool backward = false;                  // Kernel::backward
   bool accumulates = false;               // for a GEMM: Kernel::accumulates
   std::int64_t result_bytes = 2;          // bytes of an element that a GEMM writes
   std::int64_t held_multiprocessors = 0;  // Kernel::held_multiprocessors

@@ -4,7 +4,11 @@
 // - tensor: as NVIDIA's Transformer Engine, which scales whole tensors by their earlier values. A
 //   memory-bound kernel before the GEMM (a norm, an activation) writes the operand in the reduced precision,
 //   as Transformer Engine fuses the cast. Without such a kernel, a cast kernel reads 2 bytes and writes the
-//   value and its transpose.
+//   value and its transpose. With `fused_casts: norms` only norms do so, as in Megatron-Core, whose layers
+//   are TELayerNormColumnParallelLinear, its own activation, and TERowParallelLinear (gpt_layer_specs.py).
+//   What sequence parallelism gathers in the backward is then transposed by a kernel of its own, which wgrad
+//   needs (grad_output_preprocess() and ln_out_total_t of Transformer Engine 1).
+//   Transformer Engine accumulates the backward's GEMMs in fp32 (_2X_ACC_DGRAD), the forward's less exactly.
 // - blocks: as DeepSeek-V3 (arXiv 2412.19437, sections 3.3.2, 3.3.3 and 3.5.2). It scales each 128 elements
 //   of a token, and 128 x 128 of a weight, by their present values. A cast kernel runs before each GEMM, and
 //   each 128 elements get a scale of 4 bytes.
@@ -24,16 +28,20 @@ namespace netsim {
 namespace {
 
 enum class Scaling : std::uint8_t { tensor, blocks };
+enum class FusedCasts : std::uint8_t { all, norms };
 struct PrecisionParameters {
   Precision precision = Precision::half;
   Scaling scaling = Scaling::tensor;
+  FusedCasts fused_casts = FusedCasts::all;
 };
 
 // ReducedGemms: rewrites the GEMMs of a graph.
 class ReducedGemms {
  public:
-  // `dispatched`: tokens and their gradients reach the experts in this precision.
-  ReducedGemms(const PrecisionParameters& p, bool dispatched) : p_(p), dispatched_(dispatched) {}
+  // `dispatched`: tokens and their gradients reach the experts in this precision. `gathered`: sequence
+  // parallelism gathers operands.
+  ReducedGemms(const PrecisionParameters& p, bool dispatched, bool gathered)
+      : p_(p), dispatched_(dispatched), transposes_(gathered && p.fused_casts == FusedCasts::norms) {}
 
   void apply(TrainingGraph& graph) const {
     for (LayerGraph& layer : graph.layers) {
@@ -45,7 +53,7 @@ class ReducedGemms {
         const bool backward = chain == &layer.backward;
         for (std::size_t i = 0; i < chain->size(); ++i) {
           std::vector<Operator>& operators = (*chain)[i].operators;
-          operators = p_.scaling == Scaling::tensor ? by_tensor(operators)
+          operators = p_.scaling == Scaling::tensor ? by_tensor(operators, backward)
                                                     : by_blocks(operators, backward, arrives(*chain, i));
         }
       }
@@ -59,17 +67,29 @@ class ReducedGemms {
            chain[i - 1].exchange.to_experts;
   }
 
-  std::vector<Operator> by_tensor(std::vector<Operator>& operators) const {
+  // Returns whether the kernel writes the operand of the next GEMM in reduced precision.
+  bool casts(const Operator& op) const {
+    const bool norm = op.module == Module::norm || op.name == "layer_norm";
+    return op.kind == Kernel::Kind::memory && (p_.fused_casts == FusedCasts::all || norm);
+  }
+
+  std::vector<Operator> by_tensor(std::vector<Operator>& operators, bool backward) const {
     std::vector<Operator> result;
     for (Operator& op : operators) {
+      const bool exact = op.linear && backward && !op.recomputed;
+      const bool transposed = exact && transposes_ && op.gathers;
       if (op.linear) {
-        const bool written_so = !result.empty() && result.back().kind == Kernel::Kind::memory &&
-                                result.back().recomputed == op.recomputed;
+        const bool written_so =
+            !result.empty() && casts(result.back()) && result.back().recomputed == op.recomputed;
         // The cast reads 2 bytes and writes the value and its transpose.
         if (!op.weight_gradient && !written_so) result.push_back(memory_bound("cast", 4, operand(op)));
         op.precision = p_.precision;
+        op.backward = exact;
       }
+      Operator transposition = transposed ? transpose(op) : Operator{};
       result.push_back(std::move(op));
+      // It stands behind the GEMM, which sequence parallelism finds right behind the one before.
+      if (transposed) result.push_back(std::move(transposition));
     }
     return result;
   }
@@ -112,8 +132,15 @@ class ReducedGemms {
     return memory_bound(name, {{read + written, tensor}, {kScaleBytes * written, scales}});
   }
 
+  // Returns the transposition of what a GEMM of the backward gathered in FP8 (read 1, write 1).
+  static Operator transpose(const Operator& op) {
+    const Tensor gathered = op.weight_gradient ? Tensor{op.k, op.m} : Tensor{op.m, op.k};
+    Operator kernel = memory_bound("transpose", 2, gathered);
+    return op.weight_gradient ? computing_weights(std::move(kernel)) : kernel;
+  }
+
   const PrecisionParameters& p_;
-  bool dispatched_;
+  bool dispatched_, transposes_;
 };
 
 class ReducedPrecision final : public Strategy {
@@ -132,7 +159,7 @@ class ReducedPrecision final : public Strategy {
   void apply(TrainingGraph& graph, const JobShape& job) const override {
     const bool dispatched = job.dispatch_precision == p_.precision && job.expert > 1 &&
                             job.expert_exchange == ExpertExchange::dispatch;
-    ReducedGemms(p_, dispatched).apply(graph);
+    ReducedGemms(p_, dispatched, job.sequence && job.tensor > 1).apply(graph);
   }
 
  private:
@@ -149,7 +176,11 @@ const Registration<Strategy> kReducedPrecision{
                           {{"tensor", Scaling::tensor}, {"blocks", Scaling::blocks}},
                           "how operands in FP8 are scaled: each tensor as a whole, cast by the kernel that "
                           "writes it (Transformer Engine), or in blocks of 128 elements, which kernels of "
-                          "their own cast (DeepSeek-V3)")),
+                          "their own cast (DeepSeek-V3)")
+                  .choice("fused_casts", &PrecisionParameters::fused_casts,
+                          {{"all", FusedCasts::all}, {"norms", FusedCasts::norms}},
+                          "scaling: tensor: which memory-bound kernels before a GEMM write its operand in "
+                          "FP8; behind others a kernel of its own casts it (Megatron-Core: norms)")),
     [](const PrecisionParameters& p, const ConfigNode&) { return std::make_unique<ReducedPrecision>(p); }};
 
 }  // namespace

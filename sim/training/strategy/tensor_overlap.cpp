@@ -11,6 +11,10 @@
 //
 // The GEMMs of the pieces fill each other's last waves. They do so on Transformer Engine's compute streams,
 // several of which split_overlap_rs() and split_overlap_ag() of its userbuffers take in turn.
+//
+// `multiprocessors` are held by communication while a GEMM runs: its "num_sm", for each GEMM that pipelined
+// or bulk communication overlaps with. NeMo's tp_overlap_configs/userbuffers.py has them for its recipes;
+// Transformer Engine's default is 16 (initialize_ub). A ring exchange copies by copy engines and holds none.
 #include <utility>
 
 #include "sim/training/strategy/chain_editor.h"
@@ -31,11 +35,27 @@ bool is_collective(const GraphNode& node, CollectiveKind kind) {
   return node.kind == GraphNode::Kind::collective && node.collective == kind && node.stream == Stream::tp;
 }
 
+// OverlapMultiprocessors: SMs held beside each GEMM; Transformer Engine's names are in the comments.
+struct OverlapMultiprocessors {
+  std::int64_t projection = 0, mlp_down = 0;        // proj_fprop, fc2_fprop
+  std::int64_t qkv_dgrad = 0, qkv_wgrad = 0;        // qkv_dgrad, qkv_wgrad
+  std::int64_t mlp_up_dgrad = 0, mlp_up_wgrad = 0;  // fc1_dgrad, fc1_wgrad
+  std::int64_t beside(const std::string& gemm) const {
+    if (gemm == "projection_gemm") return projection;
+    if (gemm == "mlp_down_gemm") return mlp_down;
+    if (gemm == "qkv_gemm_dgrad") return qkv_dgrad;
+    if (gemm == "qkv_gemm_wgrad") return qkv_wgrad;
+    if (gemm == "mlp_up_gemm_dgrad") return mlp_up_dgrad;
+    return gemm == "mlp_up_gemm_wgrad" ? mlp_up_wgrad : 0;
+  }
+};
+
 enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined };
 struct TensorOverlap {
   OverlapMethod gathers = OverlapMethod::none;
   OverlapMethod reduce_scatters = OverlapMethod::none;
   std::int64_t pieces = 4;  // pipelined: number of pieces; Transformer Engine's num_splits
+  OverlapMultiprocessors multiprocessors;
   bool uses(OverlapMethod method) const { return gathers == method || reduce_scatters == method; }
 };
 
@@ -214,12 +234,38 @@ class TensorOverlapped final : public Strategy {
       if (!layer.repeats) continue;
       layer.forward = Overlap(p_, ranks, to, from, "forward").rewritten(layer.forward);
       layer.backward = Overlap(p_, ranks, to, from, "backward").rewritten(layer.backward);
+      for (Chain* chain : {&layer.forward, &layer.backward}) hold(*chain);
     }
   }
 
  private:
+  void hold(Chain& chain) const {
+    for (GraphNode& node : chain) {
+      for (Operator& op : node.operators) {
+        const std::int64_t held = p_.multiprocessors.beside(op.name);
+        if (op.linear && held > 0) op.held_multiprocessors = held;
+      }
+    }
+  }
+
   TensorOverlap p_;
 };
+
+Parameters<OverlapMultiprocessors> overlap_multiprocessors() {
+  using P = OverlapMultiprocessors;
+  const auto most = [](const char* what) {
+    return std::string("multiprocessors that communication holds beside the GEMM of ") + what;
+  };
+  constexpr Range<std::int64_t> kHeld{0, 100'000};
+  return Parameters<P>()
+      .integer("projection", &P::projection, kHeld, most("attention's output (proj_fprop)"))
+      .integer("mlp_down", &P::mlp_down, kHeld, most("the MLP's output (fc2_fprop)"))
+      .integer("qkv_dgrad", &P::qkv_dgrad, kHeld, most("the gradient of attention's input"))
+      .integer("qkv_wgrad", &P::qkv_wgrad, kHeld, most("the gradient of attention's input weights"))
+      .integer("mlp_up_dgrad", &P::mlp_up_dgrad, kHeld, most("the gradient of the MLP's input (fc1_dgrad)"))
+      .integer("mlp_up_wgrad", &P::mlp_up_wgrad, kHeld,
+               most("the gradient of the MLP's input weights (fc1_wgrad)"));
+}
 
 Parameters<TensorOverlap> tensor_overlap_parameters() {
   using P = TensorOverlap;
@@ -239,7 +285,10 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
                       "how sums are reduce-scattered after a GEMM, while the GEMM of the next piece runs: "
                       "ranks pass pieces on in a ring and add to them, or each piece is reduce-scattered")
               .integer("pieces", &P::pieces, {2, 1024},
-                       "number of pieces into which pipelined communication is cut"),
+                       "number of pieces into which pipelined communication is cut")
+              .section(
+                  "multiprocessors", &P::multiprocessors, overlap_multiprocessors(),
+                  "multiprocessors that communication holds beside GEMMs, as Transformer Engine's num_sm"),
           "communication of sequence parallelism beside the GEMMs that wait for it"));
 }
 

@@ -159,6 +159,60 @@ TEST(TensorOverlap, IsRecomputedAndReducedInPrecision) {
             kLayers * 2 * kActivation / 2 / 2 / 2);  // a byte, half of the tokens, one of two
 }
 
+// Transformer Engine's communication kernels hold multiprocessors beside these GEMMs, and no others.
+TEST(TensorOverlap, HoldsMultiprocessorsBesideGemms) {
+  const auto source =
+      job(4,
+          "gathers: ring_exchange, reduce_scatters: pipelined, multiprocessors: {projection: 24, mlp_down: "
+          "16, qkv_dgrad: 4, qkv_wgrad: 6, mlp_up_dgrad: 2, mlp_up_wgrad: 8}");
+  std::map<std::string, std::int64_t> held;
+  for (const Work& work : source->works()) {
+    for (const Kernel& k : work.kernels) {
+      const auto [it, added] = held.emplace(k.name, k.held_multiprocessors);
+      EXPECT_EQ(it->second, k.held_multiprocessors) << k.name;
+      if (k.held_multiprocessors == 0) held.erase(it);
+    }
+  }
+  EXPECT_EQ(held, (std::map<std::string, std::int64_t>{{"projection_gemm", 24},
+                                                       {"mlp_down_gemm", 16},
+                                                       {"qkv_gemm_dgrad", 4},
+                                                       {"qkv_gemm_wgrad", 6},
+                                                       {"mlp_up_gemm_dgrad", 2},
+                                                       {"mlp_up_gemm_wgrad", 8}}));
+}
+
+// The number of kernels of a rank by name, and whether their GEMMs accumulate exactly.
+struct Counted {
+  int kernels = 0, backward = 0;
+};
+std::map<std::string, Counted> counted(const std::string& more) {
+  const auto source = job(4, "", ", precision: fp8" + more, 1);
+  std::map<std::string, Counted> result;
+  for (const Task& task : test::tasks_of(*source, 0)) {
+    if (task.kind() != TaskKind::compute) continue;
+    for (const Kernel& k : source->works()[task.work()].kernels) {
+      ++result[k.name].kernels;
+      if (k.backward) ++result[k.name].backward;
+    }
+  }
+  return result;
+}
+
+// Forward the attention's output and the activation are cast; backward the gradients of four GEMMs' results.
+// What sequence parallelism gathers backward is transposed: two inputs, and the gradients of two results.
+TEST(ReducedPrecision, MegatronFusesCastsIntoNormsOnly) {
+  auto fused = counted(""), norms = counted(", fused_casts: norms");
+  EXPECT_EQ(fused["transpose"].kernels, 0);
+  EXPECT_EQ(norms["transpose"].kernels, 4);
+  EXPECT_EQ(norms["cast"].kernels, 6);
+  EXPECT_EQ(fused["cast"].kernels, 2) << "behind attention, and where the backward begins";
+  for (const char* gemm : {"qkv_gemm", "projection_gemm", "mlp_up_gemm", "mlp_down_gemm"}) {
+    EXPECT_EQ(norms[gemm].backward, 0) << gemm;
+    EXPECT_EQ(norms[std::string(gemm) + "_dgrad"].backward, 1) << gemm;
+    EXPECT_EQ(norms[std::string(gemm) + "_wgrad"].backward, 1) << gemm;
+  }
+}
+
 TEST(TensorOverlap, RefusesWhatCannotBeCut) {
   EXPECT_THAT(
       [] { parse_workload("{kind: ptdp, parallel: {tensor: 2, tensor_overlap: {gathers: pipelined}}}"); },
