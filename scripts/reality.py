@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plays the measured training steps of configs/reality/reference.csv and prints them beside what was measured.
 
-    scripts/reality.py [FAMILY...] [--rows ROW...] [--most-gpus N] [--out DIR] [--again] [--jobs N] [--threads N] [--packets HOPS] [--binary NETSIM]
+    scripts/reality.py [FAMILY...] [--rows ROW...] [--chosen] [--without-clock] [--most-gpus N] [--out DIR] [--again] [--jobs N] [--threads N] [--packets HOPS] [--binary NETSIM]
                        [--plot PICTURE.svg]
                        [--list | --dry-run | --kept | --common | --shortcuts [HOPS]]
     scripts/reality.py --calibrate [FAMILY...]
@@ -14,6 +14,10 @@ the critical path of each miss consists of: a row that misses by more than 5 % i
 Compute is calibrated by one constant for each family, GPU and precision, `clock` of the row that `calibrates` (yes); all other rows are
 predictions. Families without such a row, or whose clock was not looked for yet, have the clock of the row that says `common` for its GPU and precision; --common plays the
 calibrating rows with that one, the stricter test. --calibrate finds the clocks by a few runs each and writes them into the table.
+
+--without-clock plays rows by the compute model of their GPU whose clock follows from power (kind GPU_power), so that all rows are predictions.
+What a calibrated clock stands for too is then as the recipes have it: the multiprocessors that communication of tensor parallelism holds
+(configs/reality/userbuffers.csv), and casts to FP8 that Megatron-Core does not fuse. --chosen plays a set of rows that takes under an hour on two cores.
 
 GPUs are not all alike: each takes longer or shorter than its model says, by VARIATION in the standard deviation, and the step waits for the slowest.
 While gradients and parameters travel, each channel of the library holds a multiprocessor (HOLDING), and computing has the others.
@@ -29,6 +33,7 @@ import argparse
 import concurrent.futures
 import csv
 import dataclasses
+import functools
 import math
 import pathlib
 import re
@@ -39,8 +44,10 @@ from netsim_runs import steps
 
 CONFIGS = execution.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
+USERBUFFERS = CONFIGS / "userbuffers.csv"  # multiprocessors beside GEMMs, by family
 VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/concepts/compute.md)
 HOLDING = "dp"  # streams whose channels hold multiprocessors: those beside which there is always something to compute
+WITHOUT_CLOCK = "_power"  # end of the names of compute models that choose their clock
 CALIBRATED = 1.5e-3  # relative error of a step that a clock was found for
 MISS = 0.05  # relative error of a step from which on its critical path is asked for
 
@@ -57,16 +64,28 @@ class Row:
     config: pathlib.Path
     workload: pathlib.Path
     values: list
-    clock: float  # of this row's compute model
+    clock: float  # of this row's compute model; None: the model of its GPU whose clock follows from power
     calibrates: bool  # the clock is taken from this row
     calibrated: bool  # and has been
     common: bool  # it is that of families without such a row, too
+    chosen: bool  # it is one of the set that --chosen plays
     measured: float  # seconds; None: not published
     line: steps.Line  # of its microbatches; None: the step is simulated as it is
     number: int  # of its line in the table
 
+    def without_clock(self):
+        """The row by the compute model alone: its clock follows from power, and settings that a clock stands for are as the recipes have them."""
+        values = list(self.values)
+        held = multiprocessors_beside_gemms().get(self.family)
+        if held and "tensor_overlap" in self.workload.read_text():
+            values.append(f"workload.parallel.tensor_overlap.multiprocessors={{{held}}}")
+        if self.precision == "FP8":
+            values.append("workload.fused_casts=norms")
+        return dataclasses.replace(self, clock=None, calibrates=False, calibrated=False, common=False, values=values)
+
     def job(self):
-        values = [f"compute={{kind: {self.gpu}, clock: {self.clock}}}", f"gpus.variation={VARIATION}", f"gpus.channels_hold_multiprocessors={HOLDING}",
+        model = f"kind: {self.gpu}, clock: {self.clock}" if self.clock else f"kind: {self.gpu}{WITHOUT_CLOCK}"
+        values = [f"compute={{{model}}}", f"gpus.variation={VARIATION}", f"gpus.channels_hold_multiprocessors={HOLDING}",
                   f"hosts={self.hosts}", *self.values]
         if self.data:
             values.append(f"{steps.DATA}={self.data}")
@@ -89,6 +108,14 @@ class Row:
         return self.family, self.gpu, self.precision, self.workload, every, tuple(without_size(self.values))
 
 
+@functools.cache
+def multiprocessors_beside_gemms():
+    """Keys of tensor_overlap.multiprocessors as text, by family."""
+    with open(USERBUFFERS, encoding="utf-8") as lines:
+        entries = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    return {entry["family"]: ", ".join(f"{key}: {value}" for key, value in entry.items() if key not in ("family", "source")) for entry in entries}
+
+
 def without_size(values):
     """The values that do not say how large the fabric is."""
     return [value for value in values if not value.startswith(("topology.", "fabrics."))]
@@ -101,7 +128,9 @@ def read_rows(path=TABLE):
         numbered = [(number, line) for number, line in enumerate(lines, 1) if not line.startswith("#")]
     for (number, _), entry in zip(numbered[1:], csv.DictReader(line for _, line in numbered)):
         try:
-            calibrates = {"": False, "yes": True, "common": True}
+            calibrates, chosen = {"": False, "yes": True, "common": True}, {"": False, "yes": True}
+            if (entry.get("chosen") or "") not in chosen:
+                raise ValueError(f"chosen: '{entry['chosen']}' was given; yes or nothing is expected")
             if entry["calibrates"] not in calibrates:
                 raise ValueError(f"calibrates: '{entry['calibrates']}' was given; yes, common or nothing is expected")
             measured = None if entry["measured_s"] == "?" else float(entry["measured_s"])
@@ -116,7 +145,7 @@ def read_rows(path=TABLE):
                             entry["precision"], path.parent / entry["config"], path.parent / entry["workload"],
                             [value for value in entry["set"].split(";") if value], float(entry["clock"] or 0),
                             calibrates[entry["calibrates"]], bool(calibrates[entry["calibrates"]] and entry["clock"]),
-                            entry["calibrates"] == "common", measured, line, number))
+                            entry["calibrates"] == "common", chosen[entry.get("chosen") or ""], measured, line, number))
         except (KeyError, TypeError, ValueError) as error:
             raise SystemExit(f"{path}:{number}: {error}") from error
         for file in (rows[-1].config, rows[-1].workload):
@@ -285,6 +314,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", nargs="*", help="families of rows (default: all)")
     parser.add_argument("--rows", nargs="+", default=[], metavar="ROW", help="these rows only")
+    parser.add_argument("--chosen", action="store_true", help="the chosen set of rows only: each family and precision, under an hour on two cores")
+    parser.add_argument("--without-clock", action="store_true", help="by the compute model alone, whose clock follows from power")
     parser.add_argument("--most-gpus", type=int, metavar="N", help="rows of at most so many GPUs only")
     parser.add_argument("--out", type=pathlib.Path, default=execution.ROOT / "results" / "reality", metavar="DIR",
                         help="where results are kept (default: results/reality)")
@@ -311,9 +342,13 @@ def main():
             if name not in there:
                 parser.error(f"no {kind} '{name}'; there are {', '.join(sorted(there))}")
     rows = [row for row in rows if (not options.family or row.family in options.family)
-            and (not options.rows or row.name in options.rows) and (options.most_gpus is None or row.gpus <= options.most_gpus)]
+            and (not options.rows or row.name in options.rows) and (not options.chosen or row.chosen) and (options.most_gpus is None or row.gpus <= options.most_gpus)]
     if not rows:
         parser.error("no row is left")
+    if options.without_clock:
+        if options.calibrate or options.common:
+            parser.error("--without-clock has no clock that --calibrate or --common could set")
+        rows = [row.without_clock() for row in rows]
     threads = options.threads or max(1, execution.cores() // min(options.jobs, len(rows)))
     player = steps.Player(execution.find_binary(options.binary), options.out, options.again, None if options.kept else options.packets,
                           lambda text: print(text, file=sys.stderr, flush=True), threads)

@@ -65,6 +65,35 @@ class Table(unittest.TestCase):
             reality.play(self.player(most_hops=None), slow)
         self.assertGreater(reality.play(self.player(), slow)["step_s"], 1.5 * first["step_s"])
 
+    def test_a_row_without_a_clock_is_a_prediction(self):
+        overlap = JOB.replace("{tensor: 2}", "{tensor: 2, sequence: true, tensor_overlap: {gathers: ring_exchange}}")
+        (self.path / "overlap.yaml").write_text(overlap)
+        row, plain = self.rows("row,llama_3_70b,h100_sxm,2,16,,FP8,cluster.yaml,overlap.yaml,,,0.9,yes,1.0",
+                               "plain,llama_3_8b,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,0.9,,1.0")
+        without = row.without_clock()
+        self.assertEqual(without.job().overlays[0], "compute={kind: h100_sxm_power}")
+        self.assertIn("workload.parallel.tensor_overlap.multiprocessors={projection: 24, mlp_down: 16, qkv_dgrad: 4, qkv_wgrad: 24, "
+                      "mlp_up_dgrad: 2, mlp_up_wgrad: 4}", without.job().overlays)
+        self.assertIn("workload.fused_casts=norms", without.job().overlays)
+        self.assertFalse(any("multiprocessors=" in value.partition("gpus.channels_hold_")[0] for value in plain.without_clock().job().overlays))
+        result = reality.play(self.player(), without)
+        self.assertIsNone(reality.error_of(row, result))
+        self.assertEqual(reality.error_of(without, result), result["step_s"] - 1)
+        self.assertNotEqual(result["compute_s"], reality.play(self.player(), row)["compute_s"])
+
+    def test_each_family_and_precision_has_chosen_rows(self):
+        rows = reality.read_rows()
+        measured = {(row.family, row.precision) for row in rows if row.measured and "@" not in row.name and not row.family.startswith("mlperf")}
+        self.assertEqual(measured, {(row.family, row.precision) for row in rows if row.chosen and not row.family.startswith("mlperf")})
+        self.assertLessEqual(max(row.gpus for row in rows if row.chosen), 512)
+        for row in rows:
+            if row.chosen and "tensor_overlap" in row.workload.read_text():
+                self.assertIn(row.family, reality.multiprocessors_beside_gemms())
+        with self.assertRaises(SystemExit) as refused:
+            self.table.write_text(HEAD.replace("measured_s", "measured_s,chosen") + "a,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,1,,1.0,no\n")
+            reality.read_rows(self.table)
+        self.assertIn("chosen: 'no' was given; yes or nothing is expected", str(refused.exception))
+
     def test_what_is_kept_may_move(self):
         line = "plain,f,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,transport.acknowledge.every=1,,1,,1.0"
         here, = self.rows(line)
