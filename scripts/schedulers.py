@@ -9,6 +9,9 @@ The study (configs/studies/schedulers/study.yaml) names workloads, with the exch
 scheduler comes first, then those that the study names. Kinds of `netsim --list task_scheduler` that it does not name run with their
 defaults. Results are kept in DIR (results/schedulers), so a study that was stopped continues there.
 
+`overlaps` of the study are ways to rewrite the graph of a workload, so that more communication hides. Each has rows like those of a
+scheduler, below the run without it.
+
 Columns of the table: the time of an iteration, and the exposed communication in it, in milliseconds. That is the time in which a worker
 does not compute. The gain is the time without a scheduler over the time with it. The last columns count, by rank and iteration, the
 parts that were launched, and those launched before an earlier communication of the program. --plot draws both times
@@ -56,12 +59,14 @@ class Study:
     networks: dict  # configuration by name
     workloads: dict  # (workload, overlays) by (name, exchange)
     schedulers: dict  # overlays by name, those of NONE first
+    overlaps: tuple = ()  # runs of ways to overlap, which have no exchange
 
     def runs(self):
         for (network, config), ((workload, exchange), (path, overlays)), (scheduler, more) in itertools.product(
                 self.networks.items(), self.workloads.items(), self.schedulers.items()):
             names = (workload, exchange, network, scheduler)
             yield Run(*names, steps.Job("; ".join(names), config, path, (*overlays, *more)))
+        yield from self.overlaps
 
 
 def overlay(path, value):
@@ -107,7 +112,16 @@ def read_study(path, kinds):
     for kind in [*named, *(kind for kind in kinds if kind not in named)]:
         for label, parameters in (named.get(kind) or {kind: {}}).items():
             schedulers[label] = (overlay("scheduling.tasks", {"kind": kind, **(parameters or {})}),)
-    return Study(networks, workloads, schedulers)
+    overlaps = []
+    for name, entry in (study.get("overlaps") or {}).items():
+        config, workload = file_at(entry.get("config")), file_at(entry.get("workload"))
+        ways = map_at(entry, "ways", f"{name}: ")
+        if NONE not in ways:
+            fail(f"{name}: ways: there is no '{NONE}', which gains are over")
+        for way, values in ways.items():
+            overlays = tuple(overlay(f"workload.{key}", value) for key, value in values.items())
+            overlaps.append(Run(name, "", config.stem, way, steps.Job(f"{name}; {way}", config, workload, overlays)))
+    return Study(networks, workloads, schedulers, tuple(overlaps))
 
 
 def play(player, job):
@@ -287,9 +301,10 @@ def choose(parser, given, there, what):
 
 def print_study(parser, options, player):
     study = read_study(options.study, list_kinds(player.binary))
-    workloads = choose(parser, options.workloads, [name for name, _ in study.workloads], "workload")
-    networks = choose(parser, options.networks, study.networks, "network")
-    schedulers = choose(parser, options.schedulers, study.schedulers, "scheduler")
+    workloads = choose(parser, options.workloads, [*(name for name, _ in study.workloads), *(run.workload for run in study.overlaps)],
+                       "workload")
+    networks = choose(parser, options.networks, [*study.networks, *(run.network for run in study.overlaps)], "network")
+    schedulers = choose(parser, options.schedulers, [*study.schedulers, *(run.scheduler for run in study.overlaps)], "scheduler")
     runs = [run for run in study.runs()
             if run.workload in workloads and run.network in networks and run.scheduler in (NONE, *schedulers)]
     results = play_all(player, [run.job for run in runs], options.jobs)
@@ -298,7 +313,7 @@ def print_study(parser, options, player):
     if options.csv:
         write_csv(options.csv, HEADER, rows)
     if options.plot:
-        plot(options.plot, runs, results)
+        plot(options.plot, [run for run in runs if run.exchange], results)
 
 
 def parse():

@@ -99,6 +99,17 @@ class Study(Folder):
         self.assertEqual(list(study.schedulers), ["none", "fifo", "whole", "thirds", "new"])
         self.assertEqual(study.schedulers["new"], ('scheduling.tasks={"kind": "new"}',))
 
+    def test_ways_to_overlap_have_rows_over_the_run_without_them(self):
+        file, config = self.path / "study.yaml", {"config": "network.yaml", "workload": "chain.yaml"}
+        ways = {"none": {}, "twice": {"layers": "[{count: 8, forward: 1 ms, backward: 2 ms, bytes: 30 MB}]"}}
+        file.write_text(yaml.safe_dump({**self.study, "overlaps": {"long": {**config, "ways": ways}}}))
+        rows = self.rows("--workloads", "long")
+        self.assertEqual(list(rows), ["none", "twice"])
+        self.assertAlmostEqual(float(rows["twice"]["gain"]), float(rows["none"]["iteration_ms"]) / float(rows["twice"]["iteration_ms"]), 2)
+        self.assertLess(float(rows["twice"]["gain"]), 0.6)
+        file.write_text(yaml.safe_dump({**self.study, "overlaps": {"long": {**config, "ways": {"twice": {}}}}}))
+        self.assertIn("long: ways: there is no 'none'", self.refused("--study", file))
+
     def test_a_study_goes_on_where_it_stopped(self):
         self.rows("--schedulers", "fifo")
         kept = {path: path.stat().st_mtime_ns for path in (self.path / "out").glob("*.json")}

@@ -33,6 +33,7 @@ class GraphComputation final : public StageComputation {
       case PipelineStepKind::send_backward:
       case PipelineStepKind::receive_backward:
       case PipelineStepKind::reduce:
+      case PipelineStepKind::update:
         break;
     }
     NETSIM_CHECK(false, "a step that communicates computes nothing");
@@ -43,6 +44,13 @@ class GraphComputation final : public StageComputation {
     std::optional<Position> last;
     for (const GraphNode& node : graph_.stages[stage].chunks[chunk].reduced_at_step)
       last = writer_.append(block, node, after);
+    return last;
+  }
+  std::optional<Position> update(BlockBuilder& block, std::uint32_t stage, std::uint32_t,
+                                 const std::vector<Position>& after) const override {
+    std::optional<Position> last;
+    for (const GraphNode& node : graph_.stages[stage].update)
+      last = writer_.append(block, node, last ? std::vector<Position>{*last} : after);
     return last;
   }
 

@@ -70,6 +70,7 @@ struct JobShape {
 
   std::int64_t pipeline = 1, virtual_stages = 1;  // stages, and chunks of each
   bool orders_messages = false;                   // messages of a stage are in one stream
+  bool scatters_boundaries = true;                // tensor-parallel ranks send parts of a boundary tensor
   std::shared_ptr<const ScheduledPipeline> plan;  // from complete() on
   std::vector<std::uint32_t> layers;  // layers of the body by part of the model, from complete() on
 

@@ -131,10 +131,12 @@ class Accounting {
     for (const ParameterSet set : {ParameterSet::common, ParameterSet::experts}) {
       const std::int64_t whole = stage.parameters_of(set), reduced = stage.reduced_of(set);
       const std::int64_t shards = shard_count(graph, set), part = equal_part(whole, shards);
+      // Where weights are updated while older ones are in use, there are two versions of them.
+      const Bytes versions = job_.plan->updates() ? 2 : 1;
       stage.resident[MemoryKind::parameters] +=
           job_.divides_parameters()
               ? kParameterBytes * equal_part(whole - reduced, shards) + equal_part(reduced, shards)
-              : parameter_bytes(whole, reduced);
+              : versions * parameter_bytes(whole, reduced);
       const std::int64_t updated = job_.divides_states() ? part : whole,
                          away = offloaded(updated, job_.offloaded_optimizer);
       const std::int64_t summed = job_.divides_gradients() ? part : whole;

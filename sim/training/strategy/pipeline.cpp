@@ -110,10 +110,15 @@ class EqualParts : public StageComputation {
     return block.collective("gradients", CollectiveKind::all_reduce, Stream::dp, 0, *group, gradients_.bytes,
                             after);
   }
+  // An update takes no time beyond that of its reduction.
+  std::optional<Position> update(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                 const std::vector<Position>& after) const override {
+    return reduce(block, stage, chunk, after);
+  }
   // Appends the reductions that are no steps of the stage, in the order of the model, which is the same for
   // all copies.
   void reduce_rest(BlockBuilder& block, std::uint32_t stage, const PipelineProgram::End& end) const {
-    if (!plan_.trains) return;
+    if (!plan_.trains || plan_.updates()) return;
     std::map<std::uint32_t, std::uint32_t> chunks;  // by part
     for (std::uint32_t chunk = 0; chunk < plan_.placement.chunks(stage); ++chunk)
       chunks.try_emplace(plan_.placement.held(stage, chunk).part, chunk);
@@ -142,6 +147,7 @@ class EqualParts : public StageComputation {
       case PipelineStepKind::send_backward:
       case PipelineStepKind::receive_backward:
       case PipelineStepKind::reduce:
+      case PipelineStepKind::update:
         break;
     }
     NETSIM_CHECK(false, "a step that communicates computes nothing");

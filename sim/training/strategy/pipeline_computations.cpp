@@ -21,12 +21,15 @@ std::vector<Computed> halves_of(const PipelineStep& step) {
     case PipelineStepKind::send_backward:
     case PipelineStepKind::receive_backward:
     case PipelineStepKind::reduce:
+    case PipelineStepKind::update:
       break;
   }
   return {};
 }
 
-bool is_message(PipelineStepKind kind) { return is_communication(kind) && kind != PipelineStepKind::reduce; }
+bool is_message(PipelineStepKind kind) {
+  return is_communication(kind) && kind != PipelineStepKind::reduce && kind != PipelineStepKind::update;
+}
 bool sends_message(PipelineStepKind kind) {
   return kind == PipelineStepKind::send_forward || kind == PipelineStepKind::send_backward;
 }

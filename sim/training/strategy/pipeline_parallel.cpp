@@ -198,6 +198,7 @@ class PipelineStrategy final : public Strategy {
     job.pipeline = p_.pipeline;
     job.virtual_stages = p_.virtual_stages;
     job.orders_messages = p_.ordered_p2p;
+    job.scatters_boundaries = p_.scatter_gather;
   }
   void complete(JobShape& job) const override {
     const std::string refusal = p_.pipeline > 1 ? job.model->refuse(Division::pipeline) : std::string();

@@ -211,15 +211,18 @@ class PipelineProgram::StageProgress {
     const Key what = key(next.kind, next.chunk, next.microbatch);
     const Position from = main_.size();
     if (begun_.count(what) == 0) begin(next, what);
-    if (next.kind != PipelineStepKind::reduce) mark(next, from);
+    if (is_message(next.kind)) mark(next, from);
     if (next.waits && begun_.count(what) > 0) wait(begun_.at(what));
   }
   // Starts a communicating step. It records nothing in begun_ where there is nothing to reduce.
   void begin(const PipelineStep& next, const Key& what) {
     const bool forward = is_forward(next);
     const StageStep step = message(next);
-    if (next.kind == PipelineStepKind::reduce) {
-      const std::optional<Position> last = program_.computation_.reduce(main_, stage_, next.chunk, reached_);
+    if (!is_message(next.kind)) {
+      const StageComputation& computation = program_.computation_;
+      const std::optional<Position> last = next.kind == PipelineStepKind::reduce
+                                               ? computation.reduce(main_, stage_, next.chunk, reached_)
+                                               : computation.update(main_, stage_, next.chunk, reached_);
       if (!last) return;
       begun_[what] = *last;
       end_.aside.add(Stream::dp, 0, *last);

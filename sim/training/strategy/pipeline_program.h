@@ -111,6 +111,9 @@ class StageComputation {
   // operation, which is in queue 0 of stream dp, or nothing where there is nothing to reduce.
   virtual std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
                                          const std::vector<Position>& after) const = 0;
+  // Appends the reduction of a chunk's gradients and the update of its weights, in the same way.
+  virtual std::optional<Position> update(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                         const std::vector<Position>& after) const = 0;
 };
 
 struct PipelineTransfers {

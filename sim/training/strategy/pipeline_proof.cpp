@@ -150,6 +150,7 @@ class Proof {
       Reduction& reduction = reductions_[stage][step.chunk];
       return note(stage, i, reduction.begun, reduction.waited);
     }
+    if (step.kind == PipelineStepKind::update) return list_update(stage, i);
     if (!is_here(stage, step.chunk, step.microbatch))
       return name(stage, i) + ": there is no such chunk and microbatch here";
     const auto other = neighbour(stage, end_of_message(step), !sends_message(step.kind));
@@ -160,6 +161,21 @@ class Proof {
     }
     return note(stage, i, message(stage, step.kind, step.chunk, step.microbatch),
                 message(stage, step.kind, step.chunk, step.microbatch, true));
+  }
+  std::string list_update(std::uint32_t stage, std::uint32_t i) {
+    const PipelineStep& step = plan_.steps[stage][i];
+    if (plan_.placement.routes() > 1)
+      return name(stage, i) + ": other stages have copies of the chunk, and updates of their own";
+    if (!is_here(stage, step.chunk, step.microbatch))
+      return name(stage, i) + ": there is no such chunk and microbatch here";
+    std::uint32_t& next = updated_[{stage, step.chunk}];
+    for (; next <= step.microbatch; ++next) {
+      const std::uint32_t last = index(stage, {Half::weights, step.chunk, next});
+      if (last > i)
+        return name(stage, i) + ", comes before the gradients of microbatch " + std::to_string(next);
+    }
+    Reduction& update = updates_[{stage, step.chunk, step.microbatch}];
+    return note(stage, i, update.begun, update.waited);
   }
   std::string note(std::uint32_t stage, std::uint32_t i, std::uint32_t& begun, std::uint32_t& waited) {
     const bool waits = plan_.steps[stage][i].waits, again = begun != kNever;
@@ -259,7 +275,8 @@ class Proof {
   }
   // Returns whether a communicating step lets the stage go on.
   bool may_end(std::uint32_t stage, const PipelineStep& step) {
-    if (!step.waits) return true;
+    // An update needs no other stage, and has begun before a step that waits for it.
+    if (!step.waits || step.kind == PipelineStepKind::update) return true;
     if (step.kind == PipelineStepKind::reduce) {
       const auto end = reduced_in_[stage].begin() + reduced_[stage];
       return std::find(reduced_in_[stage].begin(), end, step.chunk) != end;
@@ -416,11 +433,14 @@ class Proof {
   const ScheduledPipeline& plan_;
   bool rendezvous_ = false;
   std::uint32_t m_;
-  bool communicates_;                                   // some step communicates
-  std::optional<std::uint32_t> refused_;                // PipelineProof::refused
-  std::vector<std::uint32_t> at_;                       // by stage: number of steps that are done
-  std::vector<std::vector<std::uint32_t>> index_;       // step by stage, chunk, microbatch and event
-  std::vector<std::vector<Reduction>> reductions_;      // by stage and chunk
+  bool communicates_;                               // some step communicates
+  std::optional<std::uint32_t> refused_;            // PipelineProof::refused
+  std::vector<std::uint32_t> at_;                   // by stage: number of steps that are done
+  std::vector<std::vector<std::uint32_t>> index_;   // step by stage, chunk, microbatch and event
+  std::vector<std::vector<Reduction>> reductions_;  // by stage and chunk
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Reduction> updates_;
+  // By stage and chunk: number of microbatches whose gradients the updates listed so far apply.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> updated_;
   std::vector<std::vector<std::uint32_t>> reduced_in_;  // by stage: the chunks that steps reduce, in order
   std::vector<std::uint32_t> reduced_;                  // by stage: how many of these are reduced
   std::deque<std::uint32_t> awake_;

@@ -9,7 +9,7 @@ namespace netsim {
 namespace {
 
 // Names by PipelineStepKind. The name of an overlapped step is never read or written alone.
-constexpr std::array<std::string_view, 10> kNames{"F", "B", "I", "W", "&", "SF", "RF", "SB", "RB", "G"};
+constexpr std::array<std::string_view, 11> kNames{"F", "B", "I", "W", "&", "SF", "RF", "SB", "RB", "G", "U"};
 
 std::string_view name_of(PipelineStepKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 

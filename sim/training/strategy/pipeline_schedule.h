@@ -36,7 +36,10 @@ enum class PipelineStepKind : std::uint8_t {
   receive_forward,   // RF: the input of a forward
   send_backward,     // SB: gradients of the input of a part, to the stage that has the part before
   receive_backward,  // RB: gradients of the output of a part
-  reduce             // G: gradients of a chunk, all microbatches', among the stages that have copies of it
+  reduce,            // G: gradients of a chunk, all microbatches', among the stages that have copies of it
+  // U: the gradients of a chunk since its update before, up to this microbatch, are reduced and applied to
+  // its weights. A stage that waits for it computes with these weights from then on.
+  update
 };
 constexpr bool is_communication(PipelineStepKind kind) { return kind >= PipelineStepKind::send_forward; }
 

@@ -26,7 +26,8 @@ bool ScheduledPipeline::communicates() const {
                        [](const PipelineStep& step) { return is_communication(step.kind); });
   });
 }
-bool ScheduledPipeline::reduces() const { return has_step(*this, PipelineStepKind::reduce); }
+bool ScheduledPipeline::updates() const { return has_step(*this, PipelineStepKind::update); }
+bool ScheduledPipeline::reduces() const { return has_step(*this, PipelineStepKind::reduce) || updates(); }
 bool ScheduledPipeline::reduces(std::uint32_t stage, std::uint32_t chunk) const {
   return std::any_of(steps[stage].begin(), steps[stage].end(), [chunk](const PipelineStep& step) {
     return step.kind == PipelineStepKind::reduce && step.chunk == chunk;

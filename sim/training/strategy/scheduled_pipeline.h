@@ -25,7 +25,9 @@ struct ScheduledPipeline {
   bool splits_backward() const;
   bool pairs() const;         // some step overlaps a forward and a backward
   bool communicates() const;  // some step sends, receives or reduces
-  // Returns whether some step reduces gradients; with arguments, those of this chunk of a stage.
+  bool updates() const;       // some step updates weights, so that an iteration has several updates
+  // Returns whether some step reduces gradients, updates included; with arguments, whether a step of its own
+  // reduces those of this chunk of a stage.
   bool reduces() const;
   bool reduces(std::uint32_t stage, std::uint32_t chunk) const;
 };
@@ -60,6 +62,9 @@ struct PipelineProof {
 // - A stage that waits for a send does not wait forever. Where the receive is a step too, the send ends only
 //   when the receiver has reached it, as NCCL's do.
 // - Reductions of a stage run one after the other.
+//
+// An update comes after the steps that compute the gradients of its microbatches, and a stage waits for it
+// only behind its begin. Chunks with copies are not updated so.
 PipelineProof prove_pipeline(const ScheduledPipeline& plan);
 
 // Returns the pipeline of the schedule that a configuration names, proved. A null `schedule` means

@@ -191,6 +191,9 @@ struct FinishNode {
 struct StageGraph {
   std::vector<ChunkGraph> chunks;
   std::vector<FinishNode> finish;
+  // Operations that run one after the other at each of the schedule's steps that update weights
+  // (delayed_updates.cpp). `finish` is empty then.
+  std::vector<GraphNode> update;
   // Operations that run one after the other when all steps and `finish` are done TrainingGraph::local_steps
   // times.
   std::vector<GraphNode> average;
