@@ -13,13 +13,18 @@ namespace {
 Parameters<LowLatencyParameters> deepep_low_latency_parameters() {
   using P = LowLatencyParameters;
   const Range<Time> latency{0, kSecond};
+  const Range<BitRate> rate{0, 100'000 * kGbps};
   return Parameters<P>()
       .time(
           "base_latency", &P::base_latency, latency,
           "time of the kernel besides its messages: casts, barriers, copies (from DeepEP's 77 us on 8 H800)")
       .time("hop_latency", &P::hop_latency, latency, "latency of a message over NVLink (DeepSeek: 3.33 us)")
       .time("hop_latency_net", &P::hop_latency_net, latency,
-            "latency of a message between hosts (DeepSeek: 2.8 us)");
+            "latency of a message between hosts (DeepSeek: 2.8 us)")
+      .rate(
+          "local_rate", &P::local_rate, rate,
+          "rate at which a GPU's warps write tokens of a dispatch to the other GPUs of its host; 0: no limit")
+      .rate("combine_local_rate", &P::combine_local_rate, rate, "the same in a combine; 0: no limit");
 }
 
 class LowLatency final : public CollectiveAlgorithm, public WithKernels {

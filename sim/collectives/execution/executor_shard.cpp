@@ -109,6 +109,7 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   operation.releases = 0;
   operation.costs = {};
   operation.busy_until = 0;
+  operation.stored_until = 0;
   operation.plan = nullptr;
   operation.forwarding_gpu = kNoIndex;
   operation.thread_blocks.clear();

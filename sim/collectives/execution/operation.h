@@ -83,6 +83,7 @@ struct Operation {
   Time started = 0;
   Time sender_started = 0;  // start time, at its sender, of the last message that arrived
   Time busy_until = 0;      // latest `busy_until` of its thread blocks
+  Time stored_until = 0;    // time until which its thread blocks store messages (KernelModel::store_rate)
   std::vector<ThreadBlock> thread_blocks;
   std::vector<SerialSends> serial;  // by channel; empty: messages to several ranks share the wire
   // Message counts by the other end (its rank in the plan, or its AggregationGroup) and this rank's thread

@@ -127,17 +127,38 @@ Time OutgoingMessages::posted_after(const Operation& operation, GpuId destinatio
   return free - events_.now();
 }
 
-LatencyModel::Hop OutgoingMessages::own_hop(const Operation& operation, std::uint32_t block,
-                                            const Partner& to, Bytes bytes) const {
+// Keeps a thread block busy with preparing a message to another host. Returns how long that takes from now,
+// with the messages before it. The NIC sends earlier messages meanwhile.
+Time OutgoingMessages::prepare(Operation& operation, std::uint32_t block, Bytes bytes) const {
+  const BitRate rate = operation.kernels->net_rate;
+  if (rate == 0) return 0;
+  ThreadBlock& own = operation.thread_blocks[block];
+  own.busy_until = std::max(events_.now(), own.busy_until) + transmission_time(bytes, rate);
+  return own.busy_until - events_.now();
+}
+
+// Returns how long a message within a host takes until the thread blocks have stored it, beyond the time of
+// its bytes on the links.
+Time OutgoingMessages::store(Operation& operation, Bytes bytes) const {
+  const BitRate rate = operation.kernels->store_rate;
+  if (rate == 0) return 0;
+  operation.stored_until = std::max(events_.now(), operation.stored_until) + transmission_time(bytes, rate);
+  const BitRate links = operation.chunking.local_rate;
+  const Time on_links = links == 0 ? 0 : transmission_time(bytes, links);
+  return std::max<Time>(0, operation.stored_until - events_.now() - on_links);
+}
+
+LatencyModel::Hop OutgoingMessages::own_hop(Operation& operation, std::uint32_t block, const Partner& to,
+                                            Bytes bytes) const {
   const KernelModel& kernels = *operation.kernels;
   const bool net = to.aggregation != kNoIndex
                        ? operation.is_allreduce(to.aggregation)
                        : endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out;
-  if (net) return {kernels.hop_latency_net, 0};
-  // Time that the threads take beyond that of the links.
   const auto time_at = [&](BitRate rate) { return rate == 0 ? 0 : transmission_time(bytes, rate); };
+  if (net) return {kernels.hop_latency_net + prepare(operation, block, bytes), 0};
+  // Time that the threads take beyond that of the links.
   const Time late = std::max<Time>(0, time_at(kernels.block_rate) - time_at(operation.chunking.local_rate));
-  return {kernels.hop_latency + late, late};
+  return {kernels.hop_latency + late + store(operation, bytes), late};
 }
 
 void OutgoingMessages::post_credit(Operation& operation, std::uint32_t block) {

@@ -39,8 +39,9 @@ class OutgoingMessages {
   void hand_over(std::uint32_t slot);
 
  private:
-  LatencyModel::Hop own_hop(const Operation& operation, std::uint32_t block, const Partner& to,
-                            Bytes bytes) const;
+  Time prepare(Operation& operation, std::uint32_t block, Bytes bytes) const;
+  Time store(Operation& operation, Bytes bytes) const;
+  LatencyModel::Hop own_hop(Operation& operation, std::uint32_t block, const Partner& to, Bytes bytes) const;
   Time posted_after(const Operation& operation, GpuId destination, Time latency);
   Time occupy(Operation& operation, std::uint32_t block, Bytes bytes) const;
   Time copy_in(Operation& operation, std::uint32_t block) const;

@@ -31,6 +31,12 @@ struct KernelModel {
   std::uint32_t slots = 0;  // receive slots of a connection, in chunks
   // Highest rate at which a thread block writes to another GPU of its host. 0: limited only by the links.
   BitRate block_rate = 0;
+  // Highest rate at which all thread blocks of a GPU together write to the other GPUs of its host. 0: limited
+  // only by the links and `block_rate`.
+  BitRate store_rate = 0;
+  // Highest rate at which a thread block prepares messages to another host. A message leaves when all of it
+  // is prepared, and the block goes on with the next one. 0: preparing takes no time.
+  BitRate net_rate = 0;
   // Highest rates at which a thread block copies, one message after the other, where switches add and copy.
   // `copy_in_rate` applies to a channel's data on the way into buffers that switches add up. `copy_out_rate`
   // applies to data on the way out of buffers that switches have filled. 0: copying takes no time.
@@ -48,8 +54,8 @@ struct KernelLoad {
   Bytes bytes = 0;  // CollectiveKindInfo::bytes
   std::uint32_t ranks = 2;
   bool several_hosts = false;
-  std::uint32_t domains = 1;
-  Bytes token = 0;  // size of one token in bytes, for kinds that have tokens
+  std::uint32_t domains = 1;  // hosts, or racks whose GPUs NVLink joins
+  Bytes token = 0;            // size of one token in bytes, for kinds that have tokens
   std::optional<GpuGeneration> generation = std::nullopt;  // generation of all GPUs; nullopt: not known
   BitRate local_rate = 0;  // rate of a GPU's links within its host; 0: not known
 };

@@ -150,6 +150,7 @@ bool use_kernels(CollectiveConfig& config, const LibraryRequest& request, const 
   if (kernels.thread_blocks > 0) config.channels = kernels.thread_blocks;
   const std::uint32_t together = kernels.apart ? 1 : kernels.channels;
   kernels.block_rate *= together;
+  kernels.net_rate *= together;
   kernels.copy_in_rate *= together;
   kernels.copy_out_rate *= together;
   Chunking& chunking = config.chunking;

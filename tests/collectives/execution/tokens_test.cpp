@@ -284,6 +284,85 @@ TEST(Deepep, TakesWhatDeepepMeasuredWithinAHost) {
   EXPECT_NEAR(rate("hgx_h800", CollectiveKind::combine, 14336) / 158, 1, .06);
 }
 
+// Kernels of SGLang 0.5.6 on H100 (configs/collectives/deepep_h100.yaml).
+constexpr const char* kH100Dispatch = "{kind: deepep, warp_rate: 27.6 Gbps, host_rate: 95 Gbps, channels: ";
+constexpr const char* kH100Combine =
+    "{kind: deepep, combine_warp_rate: 21.5 Gbps, combine_host_rate: 73 Gbps, channels: ";
+
+// AIConfigurator's table: what 1,024 or 512 tokens take more than one, in us, by hosts and multiprocessors.
+// Few multiprocessors are limited by the warps that pass tokens on over two hosts, and by those that prepare
+// them for hosts over four. Many are limited by NICs.
+TEST(Deepep, TakesWhatWasMeasuredOnH100ByMultiprocessors) {
+  struct Row {
+    std::uint32_t hosts, channels;
+    std::int64_t tokens;
+    double dispatch, combine;
+  };
+  std::vector<Row> rows = {{2, 2, 512, 511.1 - 26.8, 1305 - 49.0}, {2, 12, 1024, 235.4 - 27.3, 540.8 - 50.9}};
+  if (test::full_size()) {
+    rows.push_back({4, 2, 512, 633.4 - 38.7, 1606 - 61.1});
+    rows.push_back({4, 6, 1024, 537.8 - 38.9, 1175 - 60.1});
+    rows.push_back({4, 12, 1024, 496.9 - 37.8, 967 - 60.6});
+  }
+  for (const Row& row : rows) {
+    const auto us = [&](CollectiveKind kind, const std::string& kernels, Bytes bytes, std::int64_t tokens) {
+      return 1e6 * seconds_on_h800(row.hosts, kind, kernels + std::to_string(row.channels) + ", chunk: 8}",
+                                   deepseek_tokens(row.hosts, tokens, bytes, 256), "dgx_h100");
+    };
+    const auto more = [&](CollectiveKind kind, const std::string& kernels, Bytes bytes) {
+      return us(kind, kernels, bytes, row.tokens) - us(kind, kernels, bytes, 1);
+    };
+    EXPECT_NEAR(more(CollectiveKind::dispatch, kH100Dispatch, 7392) / row.dispatch, 1, .2)
+        << row.hosts << " hosts, " << row.channels << " channels";
+    EXPECT_NEAR(more(CollectiveKind::combine, kH100Combine, 14336) / row.combine, 1, .2)
+        << row.hosts << " hosts, " << row.channels << " channels";
+  }
+}
+
+// Where a channel prepares no more than 8 Gb/s for two hosts, each connection has 4 Gb/s: 2 us a token.
+TEST(Deepep, ConnectionsShareTheRateAtWhichAChannelPrepares) {
+  const BlockCounts counts = counts_of(2 * kPerHost, {.per_rank = 400});
+  Bytes most = 0;
+  for (std::uint32_t rank = 0; rank < counts.members(); ++rank)
+    most = std::max(most, counts.to_host(rank, rank < kPerHost ? 1 : 0));
+  for (const int channels : {1, 2, 4}) {
+    const std::string kernels =
+        "{kind: deepep, group: 4, hop_latency: 0 s, hop_latency_net: 0 s, warp_rate: "
+        "0 bps, chunk: 1, buffer: 4096, host_rate: 8 Gbps, channels: " +
+        std::to_string(channels) + "}";
+    const Played played(counts, CollectiveKind::dispatch, section_of(kernels), {100 * kGbps, 0},
+                        {100 * kGbps, 0});
+    const double preparing = static_cast<double>(most) * 2000 / channels;  // in ps
+    EXPECT_NEAR(static_cast<double>(played.loop.now()) / preparing, 1, .1) << channels;
+  }
+}
+
+// All tokens of a rank for the others leave it at `local_rate`, whichever ranks they are for.
+TEST(DeepepLowLatency, StoresInAHostAtTheRateOfAllWarps) {
+  for (const double exponent : {0.0, 1.0}) {
+    TokenSection section;
+    section.per_rank = 200;
+    section.bytes = 1000;
+    section.experts.count = 12;
+    section.experts.top_k = 4;
+    section.ranks_per_host = kPerHost;
+    section.router = parse_config("{kind: zipf, exponent: " + std::to_string(exponent) + "}", "test.yaml");
+    const BlockCounts counts = count_tokens(section, kPerHost, ConfigNode());
+    Bytes most = 0;
+    for (std::uint32_t rank = 0; rank < kPerHost; ++rank) {
+      Bytes sent = 0;
+      for (std::uint32_t to = 0; to < kPerHost; ++to) sent += to == rank ? 0 : counts.copies(rank, to);
+      most = std::max(most, sent);
+    }
+    const Played played(counts, CollectiveKind::dispatch,
+                        section_of("{kind: deepep_low_latency, base_latency: 0 s, hop_latency: 0 s, "
+                                   "local_rate: 4 Gbps}"),
+                        {kRate * 8, 0}, {kRate, 0});
+    const double storing = static_cast<double>(most) * 2000;  // in ps
+    EXPECT_NEAR(static_cast<double>(played.loop.now()) / storing, 1, .02) << exponent;
+  }
+}
+
 TEST(Deepep, RefusesCountsOfOtherHosts) {
   const BlockCounts counts = counts_of(16, {});
   EXPECT_THAT(

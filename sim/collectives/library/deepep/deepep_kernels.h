@@ -28,6 +28,13 @@ namespace netsim {
 //   are as fast: 145.2 GB/s in a combine (issue 493).
 // - warp_rate, within one host: two or more warps for each GPU reach 337 GB/s on H20, more than the NVLink of
 //   H800. So there is no limit there.
+// - combine_warp_rate: the same for kNVLSender of a combine. The measurements above give one rate for both.
+// - host_rate, combine_host_rate: a channel's warps that prepare what goes to other hosts. In a dispatch
+// seven
+//   warps (kRDMASender) copy each token to the buffer of each of its hosts, the own one included. In a
+//   combine 24 warps (kNVLAndRDMAForwarder), equally many for each host, add up what the GPUs of the host
+//   have.
+// - So a connection to one of N hosts has the N-th part of the rate. The rates are not known for H800.
 // - nvlink_share: where all ranks are in one host NVLink is the bottleneck, and the kernels get less of it
 //   than NCCL counts: two thirds of the raw rate on H800 and H20 alike. Each connection stores its part, over
 //   all channels and peers, at this share of the rate of the GPU's links. 0.9 makes netsim's H20 as fast as
@@ -41,6 +48,9 @@ struct DeepepKernelParameters {
   Time hop_latency = 3'330 * kNanosecond;
   Time hop_latency_net = 2'800 * kNanosecond;
   BitRate warp_rate = 12'276 * kMbps;
+  BitRate combine_warp_rate = 12'276 * kMbps;
+  BitRate host_rate = 0;
+  BitRate combine_host_rate = 0;
   double nvlink_share = 0.9;
 };
 
@@ -48,6 +58,7 @@ struct DeepepKernelParameters {
 template <class P>
 Parameters<P> with_deepep_kernels(Parameters<P> parameters) {
   const Range<Time> latency{0, kSecond};
+  const Range<BitRate> rate{0, 100'000 * kGbps};
   parameters
       .integer("channels", static_cast<std::int64_t P::*>(&P::channels), {1, 1024},
                "channels, each with its share of the tokens (two SMs each; 24 SMs)")
@@ -59,9 +70,15 @@ Parameters<P> with_deepep_kernels(Parameters<P> parameters) {
             "latency of a message over NVLink (DeepSeek: 3.33 us)")
       .time("hop_latency_net", static_cast<Time P::*>(&P::hop_latency_net), latency,
             "latency of a message between hosts (DeepSeek: 2.8 us)")
-      .rate("warp_rate", static_cast<BitRate P::*>(&P::warp_rate), {0, 100'000 * kGbps},
+      .rate("warp_rate", static_cast<BitRate P::*>(&P::warp_rate), rate,
             "rate at which a channel of a GPU forwards tokens from other hosts to one GPU of its host "
             "(DeepEP on H20); 0: no limit")
+      .rate("combine_warp_rate", static_cast<BitRate P::*>(&P::combine_warp_rate), rate,
+            "the same in a combine, where it sends results for other hosts; 0: no limit")
+      .rate("host_rate", static_cast<BitRate P::*>(&P::host_rate), rate,
+            "rate at which a channel of a GPU prepares tokens for all hosts of a dispatch; 0: no limit")
+      .rate("combine_host_rate", static_cast<BitRate P::*>(&P::combine_host_rate), rate,
+            "rate at which a channel of a GPU adds up results for all hosts of a combine; 0: no limit")
       .real("nvlink_share", static_cast<double P::*>(&P::nvlink_share), {0.01, 1},
             "share of the rate of a GPU's links in its host that the kernels reach if all ranks are in one "
             "host (DeepEP on H20)");
@@ -77,10 +94,15 @@ KernelModel deepep_kernels(const DeepepKernelParameters& parameters, const Kerne
 //
 // base_latency is fitted to the smallest figure of DeepEP's README, a dispatch of 128 tokens over 8 H800 in
 // 77 us. All others follow from it (docs/evidence/validation.md).
+//
+// local_rate and combine_local_rate limit what all warps of a GPU write to the GPUs of its host. Version 1
+// sent by RDMA there too, so that H800's figures have no such limit.
 struct LowLatencyParameters {
   Time base_latency = 32 * kMicrosecond;
   Time hop_latency = 3'330 * kNanosecond;
   Time hop_latency_net = 2'800 * kNanosecond;
+  BitRate local_rate = 0;
+  BitRate combine_local_rate = 0;
 };
 KernelModel low_latency_kernels(const LowLatencyParameters& parameters, const KernelLoad& load);
 
