@@ -10,6 +10,7 @@
 #include "sim/report/output_parameters.h"
 #include "sim/scheduling/placement.h"
 #include "sim/scheduling/scheduling_parameters.h"
+#include "sim/topology/boxes.h"
 #include "sim/topology/partition.h"
 #include "sim/transport/packet_network.h"
 
@@ -58,6 +59,8 @@ ParameterTable make_table() {
       fabrics_info(),
       component_info("host", "host", "single_nic", "hosts at the fabric's host ports"),
       hosts_info(),
+      section_info("boxes", box_parameter_table(),
+                   "servers at the switches of packet fabrics that add up for them"),
       component_info("network", "network", "packet",
                      "network that carries messages: queues, marking, flow control"),
       section_info("transport", PacketNetwork::transport_parameters(), "queue pairs and congestion control"),

@@ -8,6 +8,7 @@
 #include "sim/core/parameters.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
+#include "sim/topology/boxes.h"
 #include "sim/topology/cluster_islands.h"
 #include "sim/topology/joined_routes.h"
 #include "sim/topology/nic_rates.h"
@@ -310,6 +311,11 @@ class ClusterBuilder {
       fabric.first_switch = static_cast<NodeId>(cluster_.graph.node_count());
       if (fabrics_.size() > 1 && fabric.name != kScaleOut) cluster_.graph.set_name_prefix(fabric.name + "/");
       routes.push_back(fabrics_[i].topology->build(cluster_.graph, fabric.ports));
+      if (const ConfigNode* boxes = given(root_, "boxes"); boxes != nullptr && !fabric.scale_up) {
+        const auto end = static_cast<NodeId>(cluster_.graph.node_count());
+        routes.back() =
+            with_boxes(*boxes, cluster_.graph, fabric.first_switch, end, std::move(routes.back()));
+      }
       for (const std::string& note : fabrics_[i].topology->notes())
         cluster_.notes.push_back((fabrics_.size() > 1 ? "fabric " + fabric.name + ": " : "") + note);
       cluster_.graph.set_name_prefix("");

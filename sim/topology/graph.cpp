@@ -53,6 +53,18 @@ PortId Graph::add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSp
   return id;
 }
 
+NodeId Graph::add_box(NodeId at, const std::string& name, int tier, const LinkSpec& link) {
+  std::vector<PortId> ports = node_ports_[at];
+  ports.reserve(ports.size() + 1);
+  std::swap(ports, node_ports_[at]);
+  replaced_.push_back(std::move(ports));
+  const NodeId box = add_node(NodeKind::fabric_switch, add_atom(), name, tier);
+  nodes_[box].name = name;  // that of the switch has the prefix
+  nodes_[box].box = true;
+  add_link(at, box, link);
+  return box;
+}
+
 std::string Graph::port_name(PortId id) const {
   const std::uint32_t number = cable_number(*this, id);
   return bundle_name(*this, id) + (number == 0 ? "" : "#" + std::to_string(number));

@@ -40,6 +40,8 @@ struct InNetworkCapability {
   // Fraction of a port's rate at which such packets pass the switch. 0: the switch can do neither.
   double efficiency = 0;
   Bytes piece = 0;  // largest such packet on scale-up links, bytes
+  // Multicast groups that the switch holds at once, for all communicators of NVLS. 0: any number.
+  std::int64_t groups = 0;
 };
 
 struct Node {
@@ -48,6 +50,7 @@ struct Node {
   std::string name;  // "host3/gpu5", "edge7", "agg2", "core0"
   int tier = 0;      // fabric switches: 0 is next to the hosts, and tiers count upward
   InNetworkCapability combining = {};
+  bool box = false;  // a server at a switch that adds up for it (boxes.h)
 };
 
 struct LinkSpec {
@@ -99,6 +102,9 @@ class Graph {
   // Adds a link and returns the port from `a` to `b`. The port from `b` to `a` is the returned id ^ 1.
   PortId add_link(NodeId a, NodeId b, const LinkSpec& forward, const LinkSpec& backward);
   PortId add_link(NodeId a, NodeId b, const LinkSpec& both) { return add_link(a, b, both, both); }
+  // Adds a switch with a single link to an existing node, in an atom of its own. Spans that ports_of() has
+  // returned stay valid, without the new link. Returns the new node.
+  NodeId add_box(NodeId at, const std::string& name, int tier, const LinkSpec& link);
   // Sets a link's rate in both directions. Must be called before a network is built from the graph.
   void set_rate(PortId id, BitRate rate) { ports_[id].link.rate = ports_[id ^ 1U].link.rate = rate; }
 
@@ -149,6 +155,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<PortSpec> ports_;
   std::vector<std::vector<PortId>> node_ports_;
+  std::vector<std::vector<PortId>> replaced_;  // former lists of nodes with boxes, which spans refer to
   AtomId atoms_ = 0;
   std::string prefix_;
   std::map<NodeId, DrawnAt> drawn_at_;
@@ -159,6 +166,22 @@ class Graph {
 // Returns whether the node is a switch of a fabric.
 inline bool is_switch(const Graph& graph, NodeId node) {
   return graph.node(node).kind == NodeKind::fabric_switch;
+}
+
+// Returns whether any switch is a box (boxes.h).
+inline bool has_boxes(const Graph& graph) {
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    if (graph.node(node).box) return true;
+  }
+  return false;
+}
+
+// Returns whether any NVSwitch holds a limited number of multicast groups.
+inline bool limits_multicast_groups(const Graph& graph) {
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    if (graph.node(node).combining.groups > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace netsim

@@ -88,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/sccl.yaml", "collectives/all_gather.yaml"},
                       Case{"collectives/sharp.yaml", "collectives/all_gather.yaml"},
                       Case{"collectives/netagg.yaml", "collectives/netagg_reduce.yaml", kFewBytes},
+                      Case{"collectives/netagg_leaf_spine.yaml", "collectives/netagg_reduce.yaml", kFewBytes},
                       Case{"collectives/netreduce.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/switchagg.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/switchml.yaml", "collectives/all_reduce.yaml"},

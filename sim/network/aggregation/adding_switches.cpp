@@ -32,12 +32,14 @@ std::set<std::string> read_switches(const ConfigNode& list, const Graph& graph) 
 std::vector<bool> adding_switches(const FabricState& state) {
   const Graph& graph = state.graph;
   std::vector<bool> adds(graph.node_count(), false);
+  const bool boxes = has_boxes(graph);
   std::map<const SwitchParameters*, std::set<std::string>> listed;  // of parameters with a list
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     if (!is_switch(graph, node)) continue;
     const SwitchParameters& rules = state.of_switch(node);
-    if (!rules.aggregation_formats.is_null()) read_formats(rules.aggregation_formats);
-    adds[node] = rules.aggregation;
+    const NumberFormats formats = read_formats(rules.aggregation_formats);
+    if (!rules.aggregation_rates.is_null()) check_format_rates(rules.aggregation_rates, formats);
+    adds[node] = rules.aggregation && (!boxes || graph.node(node).box);
     if (rules.aggregation_switches.is_null()) continue;
     const auto [entry, is_new] = listed.try_emplace(&rules);
     if (is_new) entry->second = read_switches(rules.aggregation_switches, graph);

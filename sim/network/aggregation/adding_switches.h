@@ -9,7 +9,8 @@
 namespace netsim {
 
 // Returns, by node, whether it is a switch that adds up: network.switch.aggregation, and in
-// network.switch.aggregation_switches if that is given. Throws ConfigError for a name of no switch.
+// network.switch.aggregation_switches if that is given. Without that list only boxes add up where there are
+// some. Throws ConfigError for a name of no switch.
 std::vector<bool> adding_switches(const FabricState& state);
 // Returns the first switch of those that add up (`adds`) that cannot add numbers of this format; kNoId: all
 // can.
