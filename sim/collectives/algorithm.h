@@ -99,6 +99,7 @@ struct PlanTraits {
     as_int32  // int32, to which hosts convert the data, as SwitchML's do
   };
   FabricSums sums = FabricSums::none;
+  bool nvswitches = false;  // whether NVSwitches add up or copy, so that communicators need groups of them
 };
 
 // CollectiveAlgorithm: a component that makes plans. It does not choose itself or its costs: a library does

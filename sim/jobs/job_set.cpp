@@ -12,6 +12,7 @@ JobSet::JobSet(std::vector<EventLoop*> loops, std::vector<std::uint32_t> set_of_
            nullptr, &announce_,   &announce_decision_, first_origin},
       observer_(std::move(observer)) {
   executor.set_listener(this);
+  tells_executor_ = executor.ends_matter();
   if (observer_.path) {
     executor.set_trace([this](const TransferRecord& record, std::span<const PortDelay> ports) {
       if (transfer_journal_) {

@@ -121,7 +121,10 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   void begin_now(JobId job, void (TaskJob::*begin)());
   void skip_ended() const;
   void note_end(JobId job) const {
-    if (on_end_ && jobs_[job]->done()) on_end_(job);
+    if (!on_end_ && !tells_executor_) return;
+    if (!jobs_[job]->done()) return;
+    if (tells_executor_) run_.executor->end_job(job);
+    if (on_end_) on_end_(job);
   }
 
   std::vector<EventLoop*> loops_;
@@ -131,6 +134,7 @@ class JobSet final : private CommunicationListener, private ComputeListener {
   AnnounceDecision announce_decision_;
   TransferJournal transfer_journal_;
   std::function<void(JobId)> on_end_;  // empty: nobody asks
+  bool tells_executor_ = false;        // Executor::ends_matter
   JobRun run_;
   JobObserver observer_;
   std::vector<std::unique_ptr<TaskJob>> jobs_;

@@ -18,6 +18,7 @@ LibraryChoice RecordedChoices::choice(const CommunicationRecord& communication) 
     request.counts = communication.counts;
     request.grouped = communication.grouped;
     request.algorithm = communication.algorithm;
+    request.traits.job = communication.job;
     choice = executor_.choice(request);
     check_bound(communication, choice);
   }

@@ -56,6 +56,8 @@ constexpr double nvls_efficiency_of(std::int64_t compute_capability) {
 //   Switch", Hot Chips 34, 2022). Earlier ones do not: 0.
 // - nvls_piece: assumed. Ports take such traffic from all GPUs at once, in packets of 128 bytes. Pieces of 16
 //   KiB alternate every 50 ns on H100. With 4 KiB an all-reduce of 1 MiB to 1 GiB takes 1 to 4 % more time.
+// - nvls_groups: the fabric manager of an HGX H200 allocates 128 multicast groups (github.com/NVIDIA/nccl,
+//   issue 2077), and a GB200 NVL72 rack has 1,024. Their outstanding operations and memory are not published.
 struct NvlinkParameters {
   BitRate nvlink_rate = 8 * 300 * kGbps;
   double nvlink_efficiency = kNvlink3;
@@ -65,8 +67,9 @@ struct NvlinkParameters {
   Time nvswitch_latency = 100 * kNanosecond;
   double nvls_efficiency = 0;
   Bytes nvls_piece = 16 * kKibibyte;
+  std::int64_t nvls_groups = 0;
 
-  InNetworkCapability combining() const { return {nvls_efficiency, nvls_piece}; }
+  InNetworkCapability combining() const { return {nvls_efficiency, nvls_piece, nvls_groups}; }
 
   // Returns a link that stands for `links` NVLinks of nvlink_rate.
   LinkSpec nvlink(std::int64_t links = 1) const {
@@ -118,7 +121,13 @@ Parameters<P>&& with_nvls(Parameters<P>&& parameters) {
             "share of the usable NVLink rate at which NVSwitches copy and add up (NCCL: Hopper 0.85, "
             "Blackwell 0.74)")
       .bytes("nvls_piece", &P::nvls_piece, {kKibibyte, 16 * kMebibyte},
-             "size of the pieces that NVSwitches copy and add up (assumed)");
+             "size of the pieces that NVSwitches copy and add up (assumed)")
+      .integer(
+          "nvls_groups", &P::nvls_groups, {0, 1 << 20},
+          "multicast groups that the NVSwitches of a host or rack hold at once (HGX H100 and H200: 128, "
+          "GB200 NVL72: 1024; the operations that they have outstanding, and their memory, are not "
+          "published). Communicators that find none run without NVLS (collectives.nvls_groups). Where it "
+          "is given, all hosts and switches are one logical process; 0: no limit");
   return std::move(parameters);
 }
 

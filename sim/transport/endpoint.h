@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,15 @@ struct SwitchAggregation {
   // The pool of slots of the tree's switches; used with `allreduce` only, where all GPUs are both members and
   // others. Without a pool links send again what they lose.
   AggregationPool pool = {};
+  // The number format in which switches add; nullopt: not known. Used with `allreduce` only.
+  std::optional<NumberFormat> format = {};
+};
+
+// MulticastSwitch: the NVSwitch that joins GPUs, and the multicast groups that it holds at once. 0: any
+// number.
+struct MulticastSwitch {
+  NodeId node = kNoId;
+  std::int64_t groups = 0;
 };
 
 // MessageListener: receives the notifications about messages. All calls come from events of the atom of the
@@ -109,6 +119,10 @@ class Endpoint {
   virtual std::string objection(const SwitchAggregation& /*aggregation*/) const {
     return "this network has no switches that copy and add up";
   }
+  // Returns the NVSwitch that joins the GPUs of an aggregation group in a host or NVLink domain.
+  virtual MulticastSwitch multicast_switch(const SwitchAggregation& /*aggregation*/) const { return {}; }
+  // Returns whether any NVSwitch holds a limited number of multicast groups.
+  virtual bool limits_multicast() const { return false; }
   // Returns a new number of the aggregation group, by which messages name it. objection() to it must be
   // empty. The caller owns the group and the lists that it refers to, and keeps them unchanged as long as it
   // sends messages through the group. Any thread may call this at any time.

@@ -26,6 +26,10 @@ class ForwardingEndpoint : public Endpoint, public KnowsLinkedGpus {
   std::string objection(const SwitchAggregation& aggregation) const override {
     return network_->objection(aggregation);
   }
+  MulticastSwitch multicast_switch(const SwitchAggregation& aggregation) const override {
+    return network_->multicast_switch(aggregation);
+  }
+  bool limits_multicast() const override { return network_->limits_multicast(); }
   AggregationId add_aggregation(const SwitchAggregation& aggregation) override {
     return network_->add_aggregation(aggregation);
   }

@@ -34,6 +34,10 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   std::string objection(const SwitchAggregation& aggregation) const override {
     return netsim::objection(state_, fabric_, aggregation);
   }
+  MulticastSwitch multicast_switch(const SwitchAggregation& aggregation) const override {
+    return netsim::multicast_switch(cluster_, aggregation);
+  }
+  bool limits_multicast() const override { return limits_multicast_groups(cluster_.graph); }
   AggregationId add_aggregation(const SwitchAggregation& aggregation) override {
     return state_.add_aggregation(aggregation);
   }

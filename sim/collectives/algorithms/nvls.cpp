@@ -131,7 +131,7 @@ class Nvls final : public CollectiveAlgorithm, public WithKernels, public WithNc
            kind == CollectiveKind::reduce_scatter;
   }
   NcclTraits nccl_traits() const override { return {.family = CostFamily::nvls}; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple}; }
+  PlanTraits traits() const override { return {.protocol = Protocol::simple, .nvswitches = true}; }
   std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     return std::make_unique<NvlsPlan>(kind, shape.ranks);
   }

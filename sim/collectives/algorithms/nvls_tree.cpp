@@ -175,7 +175,9 @@ class NvlsTree final : public CollectiveAlgorithm, public WithKernels, public Wi
   explicit NvlsTree(const NvlsTreeParameters& p) : p_(p) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   NcclTraits nccl_traits() const override { return {.family = CostFamily::nvls_tree}; }
-  PlanTraits traits() const override { return {.protocol = Protocol::simple, .hosts = p_.group == 0}; }
+  PlanTraits traits() const override {
+    return {.protocol = Protocol::simple, .hosts = p_.group == 0, .nvswitches = true};
+  }
   std::unique_ptr<Plan> plan(CollectiveKind kind, const GroupShape& shape) const override {
     const std::uint32_t group =
         group_of(p_.group_size(shape, "nvls_tree", kind), "nvls_tree", kind, shape.ranks);

@@ -229,7 +229,10 @@ class Sharp final : public CollectiveAlgorithm, public WithKernels, public WithN
            (!p_.nvls && (kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce));
   }
   PlanTraits traits() const override {
-    return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};
+    return {.protocol = Protocol::simple,
+            .hosts = true,
+            .sums = PlanTraits::FabricSums::of_data,
+            .nvswitches = p_.nvls};
   }
   NcclTraits nccl_traits() const override {
     return {.family = p_.nvls ? CostFamily::nvls_collnet : CostFamily::collnet_direct};

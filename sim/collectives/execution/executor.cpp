@@ -41,6 +41,8 @@ class ScheduleExecutor final : public Executor {
   Bytes scale_out_bytes(GpuId gpu, const CommunicationRequest& request) override {
     return batches_.scale_out_bytes(gpu, request);
   }
+  void end_job(JobId job) override { library_.nvls_groups.end_job(job); }
+  bool ends_matter() const override { return library_.nvls_groups.limited(); }
   LibraryChoice choice(const CommunicationRequest& request) override {
     const CollectiveConfig config = context_.explain(request);
     const Plan& plan = *config.plan;

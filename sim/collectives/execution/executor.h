@@ -71,6 +71,10 @@ class Executor : public MessageListener {
   // even where they are simulated together. 0: none runs. Throws InputError where the algorithm has a limit
   // on ranks.
   virtual std::uint32_t start(GpuId gpu, const CommunicationRequest& request) = 0;
+  // Called when a job has ended, between events, if ends_matter(). It may be called several times.
+  virtual void end_job(JobId /*job*/) {}
+  // Returns whether communicators of a job hold what others wait for (NvlsGroups).
+  virtual bool ends_matter() const { return false; }
   // Returns what each unfinished operation waits for, one line each, at most `limit` lines. Stall reports
   // call it while no logical process runs.
   virtual std::vector<std::string> waiting(std::size_t limit) const = 0;

@@ -39,7 +39,7 @@ ExecutorShard::ExecutorShard(EventLoop& loop, Endpoint& endpoint, LibraryState& 
                              AggregationCache& aggregations, std::vector<ExecutorGpu>& gpus,
                              CommunicationListener* const& listener, const TransferTrace& trace)
     : endpoint_(endpoint),
-      library_(library),
+      library_(library, true),
       latency_(*library.library, endpoint),
       aggregations_(aggregations),
       listener_(listener),

@@ -101,6 +101,10 @@ void add_protocols(Parameters<C>& p) {
       .list("graph", &C::graph,
             "a file of rings and trees that NCCL found (NCCL_GRAPH_FILE; --write-graph writes one); a group "
             "that has all GPUs of the file in each of its hosts uses them and searches for none")
+      .integer("nvls_groups", &C::nvls_groups, {0, 1024},
+               "multicast groups that a communicator takes of each host's or rack's NVSwitches, where hosts "
+               "limit these (NCCL src/transport/nvls.cc: one for buffers, one for credits; a user counted "
+               "about 10 with NCCL 2.29.7). Without any left its collectives run without NVLS; 0: none")
       .choice("format", &C::format,
               {{"any", std::nullopt},
                {"int8", NumberFormat::int8},

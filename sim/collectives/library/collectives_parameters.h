@@ -75,6 +75,8 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   std::optional<GpuGeneration> gpu_generation;
   // The number format of what collectives add; nullopt: any format, which all switches add.
   std::optional<NumberFormat> format;
+  // Multicast groups that a communicator takes of the NVSwitches of each host or rack.
+  std::int64_t nvls_groups = 2;
   // Algorithms by size and group (algorithm_choice.h).
   ConfigNode choices;
   // The library that decides how communications run (collective_library.h); null: `nccl`.

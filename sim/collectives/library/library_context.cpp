@@ -18,9 +18,9 @@ LibraryState::LibraryState(const ConfigNode& section, const Endpoint& endpoint)
       algorithms(parameters),
       network(endpoint),
       library(Registry<CollectiveLibrary>::instance().create(parameters.library, kDefaultLibrary)),
-      layouts(endpoint, [this](const std::vector<GpuId>& members, CommunicatorLayout& layout) {
-        library->adjust(members, layout);
-      }) {
+      layouts(endpoint, [this](const std::vector<GpuId>& members,
+                               CommunicatorLayout& layout) { library->adjust(members, layout); }),
+      nvls_groups(endpoint, parameters.nvls_groups) {
   library->prepare({section, parameters, algorithms, network});
 }
 

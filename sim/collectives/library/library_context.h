@@ -16,6 +16,7 @@
 #include "sim/collectives/library/collective_library.h"
 #include "sim/collectives/library/collectives_parameters.h"
 #include "sim/collectives/library/communicator_layout.h"
+#include "sim/collectives/library/nvls_groups.h"
 #include "sim/collectives/library/plan_cache.h"
 #include "sim/core/ids.h"
 #include "sim/transport/endpoint.h"
@@ -35,6 +36,7 @@ class LibraryState {
   const std::unique_ptr<CollectiveLibrary> library;
   LayoutCache layouts;
   PlanCache plans;
+  NvlsGroups nvls_groups;  // with a limit there is one logical process
   // Returns KnowsLinkedGpus::linked_gpus() of the network. The first call finds them; any thread may call.
   const std::vector<std::vector<GpuId>>& linked_gpus();
 
@@ -45,8 +47,10 @@ class LibraryState {
 
 class LibraryContext {
  public:
-  explicit LibraryContext(LibraryState& state)
-      : state_(state), layouts_(state.layouts), plans_(state.plans) {}
+  // `runs` says that communications run as configured here. Others are only looked at, and their
+  // communicators take no groups of NVSwitches.
+  explicit LibraryContext(LibraryState& state, bool runs = false)
+      : state_(state), layouts_(state.layouts), plans_(state.plans), runs_(runs) {}
 
   // For the executor: returns how a communication of two or more members runs. The result is valid until the
   // next call.
@@ -60,6 +64,13 @@ class LibraryContext {
   const CommunicatorLayout& layout(const std::vector<GpuId>& members) { return layouts_.get(members); }
   // Returns the host and the rail of each member, in group order.
   const std::vector<RankSite>& sites(const std::vector<GpuId>& members);
+  // Returns whether NVSwitches have multicast groups for the communicator of the request, which takes them.
+  bool has_nvls_groups(const CommunicationRequest& request) {
+    NvlsGroups& groups = state_.nvls_groups;
+    if (!groups.limited()) return true;
+    return runs_ ? groups.take(request.traits.job, *request.members)
+                 : groups.may_have(request.traits.job, *request.members);
+  }
   // Returns the plan of an algorithm, which is made and proved at the first request of the run. The run owns
   // it. Throws InputError for a group that the algorithm cannot serve.
   const Plan& plan(const CollectiveAlgorithm& algorithm, CollectiveKind kind, const GroupShape& shape) {
@@ -77,6 +88,7 @@ class LibraryContext {
   LibraryState& state_;
   LayoutLookup layouts_;
   PlanLookup plans_;
+  const bool runs_;
   std::map<const CommunicatorLayout*, std::vector<RankSite>> sites_;
   // The last communication and its configuration, because members of one logical process mostly enter
   // together. `asked_.members` is null or refers to `members_`.

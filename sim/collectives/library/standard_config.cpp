@@ -52,20 +52,29 @@ NamedAlgorithm asked_algorithm(const LibraryRequest& request) {
   return {&algorithms.of(communication.kind), nullptr, nullptr, node.is_null() ? nullptr : &node.place()};
 }
 
-// Returns the algorithm that hosts run where switches that would add up lack the format of the data.
-NamedAlgorithm instead_of_switches(const NamedAlgorithm& named, const LibraryRequest& request) {
+// Returns why the switches that would add up for the algorithm do not; empty if they do.
+std::string without_switches(const PlanTraits& traits, const LibraryRequest& request) {
+  if (traits.nvswitches && !request.context.has_nvls_groups(request.communication)) return kNoNvlsGroups;
   const std::optional<NumberFormat> data = request.context.parameters().format;
-  const PlanTraits::FabricSums sums = named.algorithm->traits().sums;
-  if (!data || sums == PlanTraits::FabricSums::none) return named;
-  const NumberFormat format = sums == PlanTraits::FabricSums::as_int32 ? NumberFormat::int32 : *data;
+  if (!data || traits.sums == PlanTraits::FabricSums::none) return "";
+  const NumberFormat format = traits.sums == PlanTraits::FabricSums::as_int32 ? NumberFormat::int32 : *data;
   const std::string lacking = request.context.network().lacks_format(format);
+  return lacking.empty() ? ""
+                         : fmt::format("{} does not add {} (network.switch.aggregation_formats)", lacking,
+                                       to_string(format));
+}
+
+// Returns the algorithm that hosts run where switches that would add up lack the format of the data or
+// multicast groups.
+NamedAlgorithm instead_of_switches(const NamedAlgorithm& named, const LibraryRequest& request) {
+  const std::string why = without_switches(named.algorithm->traits(), request);
+  if (why.empty()) return named;
   const CollectiveAlgorithm* const other =
       request.context.algorithms().default_of(request.communication.kind);
-  if (lacking.empty() || other == nullptr) return named;
+  if (other == nullptr) return named;
   NamedAlgorithm instead = named;
   instead.algorithm = other;
-  instead.fallback = fmt::format("fell back: {} does not add {} (network.switch.aggregation_formats)",
-                                 lacking, to_string(format));
+  instead.fallback = "fell back: " + why;
   return instead;
 }
 

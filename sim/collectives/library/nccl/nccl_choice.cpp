@@ -43,6 +43,7 @@ class Chooser {
       : rules_(settings.rules),
         parameters_(request.context.parameters()),
         request_(request.communication),
+        context_(request.context),
         kind_(plan_kind_of(named, request.communication.kind)),
         layout_(request.context.layout(*request.communication.members)),
         generation_(generation_in(parameters_, layout_)),
@@ -242,9 +243,14 @@ class Chooser {
   CostFamily family_of_switches() const {
     return layout_.domains == 1 ? CostFamily::nvls : CostFamily::nvls_tree;
   }
-  // Returns why NVLS cannot be used, or null if it can. Switches support kinds other than all-reduce for a
-  // limited number of GPUs (NCCL_MAX_NVLS_ARITY). Trees need the same number of heads in each host.
+  // Returns why NVLS cannot be used, or null if it can. A communicator that could use it takes groups.
   const char* without_nvls() const {
+    if (const char* why = unfit_for_nvls()) return why;
+    return context_.has_nvls_groups(request_) ? nullptr : kNoNvlsGroups;
+  }
+  // Returns why NVLS does not fit the group, or null if it does. Switches support kinds other than all-reduce
+  // for a limited number of GPUs (NCCL_MAX_NVLS_ARITY). Trees need the same number of heads in each host.
+  const char* unfit_for_nvls() const {
     const bool several = layout_.domains > 1;
     if (!layout_.switches_reduce)
       return several ? "no switches that add up join the GPUs of each host"
@@ -302,6 +308,7 @@ class Chooser {
   const NcclRules& rules_;
   const CollectivesParameters& parameters_;
   const CommunicationRequest& request_;
+  LibraryContext& context_;
   const CollectiveKind kind_;  // kind of the plan
   const CommunicatorLayout& layout_;
   const std::optional<GpuGeneration> generation_;
