@@ -33,10 +33,9 @@ struct SwitchAggParameters : PoolParameters {
   Bytes header = 46;
   std::int64_t window = 256;
 
+  std::uint32_t pairs() const { return static_cast<std::uint32_t>(std::max<Bytes>(payload / kElement, 1)); }
   // Returns the places of a table with so many pairs, each for the pairs of a packet.
-  std::uint32_t places(std::int64_t pairs) const {
-    return static_cast<std::uint32_t>(pairs / std::max<Bytes>(payload / kElement, 1));
-  }
+  std::uint32_t places(std::int64_t of_table) const { return static_cast<std::uint32_t>(of_table / pairs()); }
 };
 
 Parameters<SwitchAggParameters> switchagg_parameters() {
@@ -59,23 +58,26 @@ Parameters<SwitchAggParameters> switchagg_parameters() {
           "have one rank each, else 512 KiB");
 }
 
-class KeyTables final : public SwitchProtocol {
+class KeyTables final : public SwitchProtocol, public SharesKeyTables {
  public:
-  KeyTables(std::uint32_t front, std::uint32_t back) : front_(front), back_(back) {}
+  // A packet has `pairs` pairs.
+  KeyTables(std::uint32_t front, std::uint32_t back, std::uint32_t pairs)
+      : front_(front), back_(back), pairs_(pairs) {}
   std::uint32_t kept(std::uint32_t /*slots*/) const override { return front_ + back_; }
   std::unique_ptr<SwitchSums> sums(const Group& group) const override {
     return std::make_unique<KeyTable>(group, front_, back_);
   }
   bool leaves_unfinished() const override { return true; }
+  std::uint32_t pairs_of_packet() const override { return pairs_; }
 
  private:
-  std::uint32_t front_, back_;
+  std::uint32_t front_, back_, pairs_;
 };
 
 class SwitchAgg final : public CollectiveAlgorithm, public WithKernels {
  public:
   explicit SwitchAgg(const SwitchAggParameters& p)
-      : p_(p), tables_(std::make_shared<KeyTables>(p.places(p.front), p.places(p.back))) {}
+      : p_(p), tables_(std::make_shared<KeyTables>(p.places(p.front), p.places(p.back), p.pairs())) {}
   bool supports(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
   PlanTraits traits() const override {
     return {.protocol = Protocol::simple, .hosts = true, .sums = PlanTraits::FabricSums::of_data};

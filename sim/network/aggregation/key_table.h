@@ -1,38 +1,42 @@
-// KeyTable: the sums that a switch keeps by key in tables of limited size. The source is SwitchAgg (Yang et
-// al., 2019). A key is the number of a packet; its place in a table is the key modulo the table's size.
-//
-// The front table takes each packet. Where another key has the place, that key's sum moves to the back table.
-// Where a third key has the place there, the third one's sum leaves the switch unfinished.
+// KeyTable: the sums that a switch keeps by key for an aggregation group, in tables of limited size
+// (key_store.h). A key is the number of a packet.
 //
 // A sum leaves the switch when all packets of its key have come, those that left before included. So the
 // hosts get each packet once, in one sum or in several.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "sim/network/aggregation/key_store.h"
 #include "sim/network/aggregation/switch_sums.h"
 
 namespace netsim {
 
 class KeyTable final : public SwitchSums {
  public:
-  // `front` and `back` are the numbers of places of the tables, which may be 0.
+  // Makes tables of so many places, which may be 0.
   KeyTable(const SwitchProtocol::Group& group, std::uint32_t front, std::uint32_t back);
+  // Uses the tables of a switch as tree `tree` of it. What leaves may then belong to another tree
+  // (KeyStore::leaving).
+  KeyTable(const SwitchProtocol::Group& group, KeyStore& store, std::uint32_t tree);
   Arrival add(std::uint32_t member, Addend& addend) override;
 
  private:
-  struct Place {
-    Addend sum;
-    bool used = false;
-  };
-  static Place* place(std::vector<Place>& table, std::uint32_t psn);
-  static void take(std::vector<Place>& table, Addend& sum);
-  static bool put(std::vector<Place>& table, Addend& sum);
-
   std::uint32_t keys_;
-  std::vector<Place> front_, back_;
+  std::unique_ptr<KeyStore> own_;  // null: the switch's
+  KeyStore& store_;
+  std::uint32_t tree_ = 0;
   std::vector<std::uint32_t> come_;  // by slot: sum of the values that have come of its packet
+};
+
+// SharesKeyTables: a protocol whose trees can share the tables of a switch.
+class SharesKeyTables {
+ public:
+  virtual ~SharesKeyTables() = default;
+  // Returns the number of key-value pairs of a packet, for which a place of a table has room.
+  virtual std::uint32_t pairs_of_packet() const = 0;
 };
 
 }  // namespace netsim
