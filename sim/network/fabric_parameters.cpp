@@ -78,6 +78,11 @@ Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& par
                "as many sums open (SHARP's outstanding operations); 0: as many as keep the tree busy")
       .rate("aggregation_rate", &S::aggregation_rate, {0, 1'000'000 * kGbps},
             "rate at which a switch adds up packets, those of all its trees together; 0: as they arrive")
+      .list(
+          "aggregation_rates", &S::aggregation_rates,
+          "rates of adding by number format, for switches that add some more slowly: {fp16: 50 Gbps, fp32: "
+          "25 Gbps}. The format is collectives.format, and int32 where hosts convert to it (switchml, atp). "
+          "Others have aggregation_rate")
       .bytes("aggregation_memory", &S::aggregation_memory, {0, 1000 * kGigabyte},
              "memory of a switch for the sums of all its trees, their payload: a tree takes that of its "
              "open sums, and SwitchML's pool two copies of each slot. Others "
@@ -85,6 +90,13 @@ Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& par
       .integer("aggregation_groups", &S::aggregation_groups, {0, 1 << 20},
                "trees that a switch can hold at once (Quantum runs one streaming tree at a time: "
                "NVIDIA's SHARP release notes); 0: no limit")
+      .integer("aggregation_pairs", &S::aggregation_pairs, {0, 1 << 28},
+               "not given, so each tree has the tables that the algorithm gives it",
+               "key-value pairs of the front table of a switch, which all trees of switchagg share, those of "
+               "all jobs. What has no place leaves the switch unfinished. All hosts and switches are one "
+               "logical process where it is given")
+      .integer("aggregation_back_pairs", &S::aggregation_back_pairs, {0, 1 << 28},
+               "pairs of the back table of a switch with aggregation_pairs; 0: there is none")
       .integer(
           "aggregators", &S::aggregators, {0, AggregatorTable::kMostAggregators},
           "not given, so algorithm atp is refused",

@@ -46,9 +46,12 @@ struct SwitchParameters {
   Bytes aggregation_payload = 0;
   std::int64_t aggregation_outstanding = 0;
   BitRate aggregation_rate = 0;
+  ConfigNode aggregation_rates;
   Bytes aggregation_memory = 0;
   std::int64_t aggregation_groups = 0;
   std::optional<std::int64_t> aggregators;
+  std::optional<std::int64_t> aggregation_pairs;
+  std::int64_t aggregation_back_pairs = 0;
 };
 
 // Treatment of packets on optical circuits that are taken down; see circuit_switching.h.

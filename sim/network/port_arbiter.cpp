@@ -134,18 +134,23 @@ void PortArbiter::on_aggregation(const Event& event) {
   Arrival arrival = Arrival::completes;
   Time latency = at.latency;
   if (at.members != 0) {
-    if (at.adder != kNoIndex) latency += aggregations_.occupy(at.adder, k.bytes, loop_.now());
+    latency += aggregations_.occupy(at, k.bytes, loop_.now());
     Addend addend{k.psn, k.message, k.bytes};
+    if (at.store != nullptr) at.store->arriving = {addend, 0, entry.aggregation, k.path};
     arrival = aggregations_.add_packet(entry, addend);
     if (arrival == Arrival::waits || arrival == Arrival::absorbed) return discard(packet);
+    if (at.store != nullptr) k.path = at.store->leaving.path;
     k.psn = addend.psn;
     k.message = addend.value;
     k.bytes = addend.bytes;
   }
+  // The sum that leaves shared tables may belong to another tree.
+  const SwitchAggregations::At& of_sum =
+      at.store != nullptr ? aggregations_.at({at.store->leaving.group, 0}) : at;
   back_pressure_.return_credit(from, k.ingress_queue, arrived);
-  if (!at.branches.empty()) {
+  if (!of_sum.branches.empty()) {
     if (arrival == Arrival::repeats) return leave(packet, at.branches[entry.member], latency);
-    return copy(at, packet, latency);
+    return copy(of_sum, packet, latency);
   }
   // Read only now: return_credit() may have made a frame, which moves packets.
   const Packet& sum = packets_[packet];
@@ -158,7 +163,7 @@ void PortArbiter::add_best_effort(const SwitchAggregations::At& at, std::uint32_
   using Outcome = AggregatorTable::Outcome;
   Packet& k = packets_[packet];
   Contribution data{packets_.workers(packet), k.message, k.marked, k.collided};
-  const Time latency = at.latency + aggregations_.occupy(at.adder, k.bytes, loop_.now());
+  const Time latency = at.latency + aggregations_.occupy(at, k.bytes, loop_.now());
   const Outcome outcome = aggregations_.add_best_effort(at, k.psn, k.bytes, k.again, data);
   if (outcome == Outcome::joins) return discard(packet);
   packets_.workers(packet) = data.workers;

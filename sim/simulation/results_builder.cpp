@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/collectives/library/nvls_groups.h"
 #include "sim/configuration/configuration.h"
 #include "sim/report/fault_list.h"
 #include "sim/report/link_groups.h"
@@ -215,6 +216,26 @@ std::vector<std::string> unused_priorities(const RunParts& run) {
   return lines;
 }
 
+// Returns notes about keys of switches that add up, and that could not act.
+std::vector<std::string> unused_aggregation(const RunParts& run) {
+  std::vector<std::string> lines;
+  const ConfigNode& collectives = section_of(run.configuration, "collectives");
+  const ConfigNode& network = section_of(run.configuration, "network");
+  const Graph& graph = run.cluster.graph;
+  if (collectives.find("nvls_groups") != nullptr && !limits_multicast_groups(graph))
+    lines.push_back("collectives.nvls_groups has no effect: no host or rack limits them (nvls_groups)");
+  const ConfigNode* const switches = network.is_map() ? network.find("switch") : nullptr;
+  const ConfigNode* const adds = switches != nullptr ? switches->find("aggregation") : nullptr;
+  if (has_boxes(graph) && (adds == nullptr || !read_bool(*adds)))
+    lines.push_back("boxes has no effect: nothing is added up in the fabric (network.switch.aggregation)");
+  const ConfigNode* const rates = switches != nullptr ? switches->find("aggregation_rates") : nullptr;
+  const ConfigNode* const format = collectives.find("format");
+  if (rates != nullptr && (format == nullptr || read_text(*format) == "any"))
+    lines.push_back(
+        "network.switch.aggregation_rates acts on int32 of switchml and atp only: collectives.format is any");
+  return lines;
+}
+
 // Returns notes about settings that were not used.
 std::vector<std::string> unused_settings(const RunParts& run) {
   std::vector<std::string> lines;
@@ -226,6 +247,7 @@ std::vector<std::string> unused_settings(const RunParts& run) {
       gpu_parameters().parse(gpus).slowdown_beside_communication == 1)
     lines.push_back("gpus.slowing_streams changes nothing: gpus.slowdown_beside_communication is 1");
   append(lines, unused_scheduling(run));
+  append(lines, unused_aggregation(run));
   if (run.flows != nullptr) append(lines, run.flows->notes());
   append(lines, unused_priorities(run));
   const bool asked = output_parameters().parse(section_of(root, "output")).sample.interval > 0;
@@ -235,16 +257,25 @@ std::vector<std::string> unused_settings(const RunParts& run) {
 
 // Returns a note for each reason for which collectives ran without switches that add up.
 std::vector<std::string> fallbacks(const Results& results) {
-  std::map<std::string, std::uint64_t> counts;
+  std::map<std::string, std::uint64_t> counts, without_groups;
   for (const CollectiveTimes& row : results.collectives) {
-    if (row.choice.why.starts_with("fell back"))
+    if (row.choice.why.find(kNoNvlsGroups) != std::string::npos) {
+      without_groups[row.choice.algorithm] += row.count;
+    } else if (row.choice.why.starts_with("fell back")) {
       counts[row.choice.algorithm + ": " + row.choice.why] += row.count;
+    }
   }
   std::vector<std::string> lines;
   for (const auto& [why, count] : counts) {
     lines.push_back(fmt::format(
         "{} collectives were not added up in switches and ran by {}; another collectives.format changes it",
         count, why));
+  }
+  for (const auto& [algorithm, count] : without_groups) {
+    lines.push_back(fmt::format(
+        "{} collectives ran by {} without NVLS, because NVSwitches had no multicast group left for their "
+        "communicators (nvls_groups of the host; each takes collectives.nvls_groups)",
+        count, algorithm));
   }
   return lines;
 }

@@ -39,7 +39,7 @@ std::uint32_t cores(std::uint32_t threads) {
 bool shares_aggregation(const ConfigNode& node) {
   const auto shares = [](const auto& entry) {
     const auto& [key, value] = entry;
-    if (key == "aggregators") return true;
+    if (key == "aggregators" || key == "aggregation_pairs") return true;
     if (key != "aggregation_memory" && key != "aggregation_groups") return shares_aggregation(value);
     return value.is_scalar() && value.text() != "0";
   };
@@ -49,10 +49,13 @@ bool shares_aggregation(const ConfigNode& node) {
 
 // Divides the cluster into sets. There is one set for the ideal network, which has no links and so no
 // lookahead. Limits on the memory of switches that add up need one set too. A tree takes memory of all its
-// switches at once. So do aggregators: a parameter server's message ends when the last worker has the result.
+// switches at once, and a communicator NVLS groups of all its domains. So do aggregators: a parameter
+// server's message ends when the last worker has the result.
 Partition choose_partition(const ConfigNode& root, const Cluster& cluster, std::uint32_t threads) {
   const EngineParameters engine = engine_parameters().parse(section_of(root, "engine"));
-  if (network_kind(root) == "ideal" || shares_aggregation(section_of(root, "network"))) return {};
+  if (network_kind(root) == "ideal" || shares_aggregation(section_of(root, "network")) ||
+      limits_multicast_groups(cluster.graph))
+    return {};
   return partition(cluster.graph, threads, static_cast<std::uint32_t>(engine.sets));
 }
 

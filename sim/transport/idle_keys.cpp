@@ -86,7 +86,8 @@ std::vector<std::string> idle_network_keys(const ConfigNode& network, const Fabr
       keys.note({"header"}, "switches forward whole packets (forwarding: store_and_forward)");
     if (!s.aggregation) {
       keys.note({"aggregation_latency", "aggregation_payload", "aggregation_outstanding", "aggregation_rate",
-                 "aggregation_memory", "aggregation_groups", "aggregation_switches", "aggregators"},
+                 "aggregation_rates", "aggregation_memory", "aggregation_groups", "aggregation_switches",
+                 "aggregators", "aggregation_pairs", "aggregation_back_pairs"},
                 "the switches add up nothing (aggregation: false)");
     }
     notes = keys.take();

@@ -16,13 +16,15 @@ struct Group {
     SwitchAggregations::At at;
     at.members = 2;
     at.slots = slots;
-    at.adder = adder = switches.adder_of(7, rate);
+    at.adder = adder = switches.adder_of(7);
+    at.rate = rate;
     first = switches.add(std::move(at));
   }
   Arrival add(std::uint32_t member, std::uint32_t psn) {
     Addend addend{psn, 1, 300};
     return switches.add_packet(switches.entry(first + member), addend);
   }
+  const SwitchAggregations::At& at() const { return switches.at(switches.entry(first)); }
   const AggregationCounters& counters() const { return switches.adders()[adder].counters; }
 
   SwitchAggregations switches;
@@ -55,19 +57,27 @@ TEST(SwitchAggregations, CountsPacketsThatComeAgainOnlyAsSuch) {
 
 TEST(SwitchAggregations, GroupsOfASwitchShareItsAdder) {
   Group group(0);
-  EXPECT_EQ(group.switches.adder_of(7, 0), group.adder);
-  EXPECT_NE(group.switches.adder_of(3, 0), group.adder);
+  EXPECT_EQ(group.switches.adder_of(7), group.adder);
+  EXPECT_NE(group.switches.adder_of(3), group.adder);
   EXPECT_EQ(group.switches.adders().size(), 2U);
   EXPECT_EQ(group.switches.adders()[1].node, 3U);
 }
 
 TEST(SwitchAggregations, AnAdderAddsOnePacketAfterTheOther) {
   Group group(0, 100 * kGbps);  // 300 B take 24 ns
-  EXPECT_EQ(group.switches.occupy(group.adder, 300, 0), 24 * kNanosecond);
-  EXPECT_EQ(group.switches.occupy(group.adder, 300, 10 * kNanosecond), 38 * kNanosecond);
-  EXPECT_EQ(group.switches.occupy(group.adder, 300, 100 * kNanosecond), 24 * kNanosecond);
+  EXPECT_EQ(group.switches.occupy(group.at(), 300, 0), 24 * kNanosecond);
+  EXPECT_EQ(group.switches.occupy(group.at(), 300, 10 * kNanosecond), 38 * kNanosecond);
+  EXPECT_EQ(group.switches.occupy(group.at(), 300, 100 * kNanosecond), 24 * kNanosecond);
   Group at_once(0);
-  EXPECT_EQ(at_once.switches.occupy(at_once.adder, 300, 0), 0);
+  EXPECT_EQ(at_once.switches.occupy(at_once.at(), 300, 0), 0);
+}
+
+TEST(SwitchAggregations, GroupsOfASwitchHaveRatesOfTheirOwn) {
+  Group group(0, 100 * kGbps);  // 300 B take 24 ns, and at half the rate 48 ns
+  SwitchAggregations::At slow = group.at();
+  slow.rate = 50 * kGbps;
+  EXPECT_EQ(group.switches.occupy(group.at(), 300, 0), 24 * kNanosecond);
+  EXPECT_EQ(group.switches.occupy(slow, 300, 0), 72 * kNanosecond);
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ class Atp final : public CollectiveAlgorithm, public WithKernels {
                     .header = p_.header,
                     .timeout = p_.timeout,
                     .timeouts_to_double = static_cast<std::uint32_t>(p_.timeout_threshold),
+                    .format = NumberFormat::int32,
                     .best_effort = {.window = window,
                                     .increase = p_.increase,
                                     .server = static_cast<std::uint32_t>(p_.server),

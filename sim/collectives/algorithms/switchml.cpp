@@ -23,6 +23,16 @@ struct SwitchMlParameters : PoolParameters {
   Bytes header = 56;
   Time timeout = 10 * kMillisecond;
   std::int64_t timeout_threshold = 100;
+  std::int64_t cores = 4;
+  Time conversion = 0;
+
+  // Returns the rate at which a worker converts its data to int32, and sums back. The same cores do both, so
+  // each gets half of them. 0: conversions take no time.
+  BitRate conversion_rate() const {
+    if (conversion == 0) return 0;
+    constexpr BitRate kBits = 4 * 8;  // of an element
+    return std::max<BitRate>(1, kBits * cores * kSecond / (2 * conversion));
+  }
 };
 
 constexpr std::int64_t kMostSlots = 1 << 20;
@@ -43,10 +53,18 @@ Parameters<SwitchMlParameters> switchml_parameters() {
                        "time until a packet without its sum is sent again (1 ms in the paper)")
                  .integer("timeout_threshold", &P::timeout_threshold, {0, 1 << 30},
                           "timeouts of a worker after which its timeout doubles, until its next message; 0: "
-                          "never"))
-      .bytes("chunk", &P::chunk, {0, kGibibyte},
-             "largest message between the ranks of a host and into the pool, cut to whole packets; 0: all of "
-             "a rank's part where hosts have one rank each, else 512 KiB");
+                          "never")
+                 .integer("cores", &P::cores, {1, 1024},
+                          "cores of a worker that convert floating point to int32 and sums back")
+                 .time("conversion", &P::conversion, {0, kMillisecond},
+                       "time of a core for one element, each way (not published: the paper converts with "
+                       "vector "
+                       "instructions); 0: conversions take no time"))
+      .bytes(
+          "chunk", &P::chunk, {0, kGibibyte},
+          "largest message between the ranks of a host and into the pool, cut to whole packets; 0: all of "
+          "a rank's part where hosts have one rank each, else 512 KiB; with `conversion` a packet for each "
+          "slot");
 }
 
 class SwitchMl final : public CollectiveAlgorithm, public WithKernels {
@@ -62,10 +80,15 @@ class SwitchMl final : public CollectiveAlgorithm, public WithKernels {
                     .payload = p_.payload,
                     .header = p_.header,
                     .timeout = p_.timeout,
-                    .timeouts_to_double = static_cast<std::uint32_t>(p_.timeout_threshold)});
+                    .timeouts_to_double = static_cast<std::uint32_t>(p_.timeout_threshold),
+                    .format = NumberFormat::int32});
   }
   KernelModel kernel_model(const KernelLoad& load) const override {
-    return p_.kernel_model(load, p_.payload, 512 * kKibibyte);
+    SwitchMlParameters p = p_;
+    if (p.conversion > 0 && p.chunk == 0) p.chunk = p.slots * p.payload;
+    KernelModel kernels = p.kernel_model(load, p.payload, 512 * kKibibyte);
+    kernels.copy_in_rate = kernels.copy_out_rate = p.conversion_rate();
+    return kernels;
   }
 
  private:

@@ -41,7 +41,10 @@ const AggregationCache::AggregationGroups& AggregationCache::get(const Plan& pla
   const Key wanted = key(plan, members, share);
   if (const auto known = aggregations_.find(wanted); known != aggregations_.end()) return known->second;
   AggregationGroups made = make_aggregations(plan, members);
-  for (SwitchAggregation& aggregation : made.aggregations) aggregation.share = share;
+  for (SwitchAggregation& aggregation : made.aggregations) {
+    aggregation.share = share;
+    aggregation.format = aggregation.pool.format ? aggregation.pool.format : parameters_.format;
+  }
   check(plan, made);
   AggregationGroups& kept = aggregations_.emplace(wanted, std::move(made)).first->second;
   for (const SwitchAggregation& aggregation : kept.aggregations)

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sim/core/units.h"
+#include "sim/network/aggregation/number_format.h"
 #include "sim/network/aggregation/switch_sums.h"
 
 namespace netsim {
@@ -35,6 +37,9 @@ struct AggregationPool {
   bool passes = false;
   // How switches keep the sums (switch_sums.h); null: as slot_pool.h.
   std::shared_ptr<const SwitchProtocol> protocol = nullptr;
+
+  // The format to which hosts convert the data; nullopt: switches add that of the data.
+  std::optional<NumberFormat> format = std::nullopt;
 
   // With a window `slots` is at least as large, and switches keep no sums by slot.
   BestEffort best_effort = {};

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/core/config.h"
+#include "sim/core/units.h"
 
 namespace netsim {
 
@@ -29,5 +31,12 @@ class NumberFormats {
 // Reads a list of formats, network.switch.aggregation_formats; without one all formats are in the set. Throws
 // ConfigError for an unknown name or an empty list.
 NumberFormats read_formats(const ConfigNode& list);
+
+// Checks a map of rates by format, network.switch.aggregation_rates. Throws ConfigError for a format that is
+// unknown or not in the set.
+void check_format_rates(const ConfigNode& map, const NumberFormats& formats);
+// Returns the rate of such a map at which a switch adds numbers of this format. nullopt: the format is not
+// known. Where the map has none the rate is `otherwise`.
+BitRate rate_of_format(const ConfigNode& map, std::optional<NumberFormat> format, BitRate otherwise);
 
 }  // namespace netsim

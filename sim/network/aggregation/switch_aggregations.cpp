@@ -15,7 +15,10 @@ std::uint32_t SwitchAggregations::add(At at) {
   for (std::uint32_t member = 0; member < members; ++member) entries_[first + member] = {number, member};
   AggregationGroup& aggregation = aggregations_[number];
   if (at.slots > 0) {
-    if (at.protocol != nullptr) {
+    if (at.store != nullptr) {
+      aggregation.pool = std::make_unique<KeyTable>(SwitchProtocol::Group{at.slots, at.members, at.keys},
+                                                    *at.store, at.store->add_tree(at.job));
+    } else if (at.protocol != nullptr) {
       aggregation.pool = at.protocol->sums({at.slots, at.members, at.keys});
     } else {
       aggregation.pool = std::make_unique<SlotPool>(at.slots, at.members);
@@ -61,6 +64,10 @@ AggregatorTable::Outcome SwitchAggregations::add_best_effort(const At& at, std::
   return outcome;
 }
 
+KeyStore& SwitchAggregations::key_store_of(NodeId node, std::uint32_t front, std::uint32_t back) {
+  return key_stores_.try_emplace(node, front, back).first->second;
+}
+
 std::uint32_t SwitchAggregations::table_of(NodeId node, std::uint32_t size) {
   const auto known = std::find(nodes_with_tables_.begin(), nodes_with_tables_.end(), node);
   if (known != nodes_with_tables_.end())
@@ -70,20 +77,20 @@ std::uint32_t SwitchAggregations::table_of(NodeId node, std::uint32_t size) {
   return static_cast<std::uint32_t>(tables_.size() - 1);
 }
 
-std::uint32_t SwitchAggregations::adder_of(NodeId node, BitRate rate) {
+std::uint32_t SwitchAggregations::adder_of(NodeId node) {
   if (adder_of_node_.size() <= node) adder_of_node_.resize(node + 1, kNoIndex);
   std::uint32_t& index = adder_of_node_[node];
   if (index == kNoIndex) {
     index = static_cast<std::uint32_t>(adders_.grow(1));
-    adders_[index] = {.node = node, .rate = rate, .free_at = 0, .counters = {}};
+    adders_[index] = {.node = node, .free_at = 0, .counters = {}};
   }
   return index;
 }
 
-Time SwitchAggregations::occupy(std::uint32_t number, Bytes bytes, Time now) {
-  Adder& adder = adders_[number];
-  if (adder.rate == 0) return 0;
-  adder.free_at = std::max(adder.free_at, now) + transmission_time(bytes, adder.rate);
+Time SwitchAggregations::occupy(const At& at, Bytes bytes, Time now) {
+  if (at.rate == 0) return 0;
+  Adder& adder = adders_[at.adder];
+  adder.free_at = std::max(adder.free_at, now) + transmission_time(bytes, at.rate);
   return adder.free_at - now;
 }
 

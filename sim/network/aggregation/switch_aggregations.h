@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,6 +43,7 @@
 #include "sim/core/units.h"
 #include "sim/network/aggregation/aggregation_counters.h"
 #include "sim/network/aggregation/aggregator_table.h"
+#include "sim/network/aggregation/key_table.h"
 #include "sim/network/aggregation/slot_pool.h"
 #include "sim/topology/graph.h"
 
@@ -71,8 +73,11 @@ class SwitchAggregations {
     std::uint32_t open = 0;
     std::uint32_t slots = 0;                                   // slots of its pool; 0: it has none
     std::shared_ptr<const SwitchProtocol> protocol = nullptr;  // makes the sums of its pool; null: a SlotPool
+    KeyStore* store = nullptr;       // the key tables that trees of the switch share; null: none
+    JobId job = 0;                   // of a tree with `store`
     std::uint32_t keys = 0;          // sum of the keys of all hosts below (aggregation_value)
     std::uint32_t adder = kNoIndex;  // the adder of its switch; kNoIndex: it passes packets on unchanged
+    BitRate rate = 0;                // rate at which that adds this group's packets; 0: it takes no time
     // With a table the group is best-effort: the aggregators of its switch, which its session uses by
     // `indices`, and the workers below the switch. Without branches it adds up, with branches it frees.
     std::uint32_t table = kNoIndex;
@@ -83,7 +88,6 @@ class SwitchAggregations {
   // The part of a switch that adds up, which all its groups share.
   struct Adder {
     NodeId node = kNoId;
-    BitRate rate = 0;  // 0: adding takes no time
     Time free_at = 0;
     AggregationCounters counters;
   };
@@ -110,17 +114,21 @@ class SwitchAggregations {
   void free_aggregator(const At& at, std::uint32_t psn) {
     tables_[at.table].free(at.indices->of(psn), {at.session, psn});
   }
+  // Returns the key tables that trees of the switch share, making them at the first call with so many places.
+  KeyStore& key_store_of(NodeId node, std::uint32_t front, std::uint32_t back);
+  // By switch.
+  const std::map<NodeId, KeyStore>& key_stores() const { return key_stores_; }
   // Returns the index of a switch's table of aggregators, making it at its first use.
   std::uint32_t table_of(NodeId node, std::uint32_t size);
   AggregatorTable& table(std::uint32_t index) { return tables_[index]; }
   const AggregatorTable& table(std::uint32_t index) const { return tables_[index]; }
   // By index, the switches with tables in order of first use.
   const std::vector<NodeId>& nodes_with_tables() const { return nodes_with_tables_; }
-  // Returns the index of a switch's adder, making it at its first use. It adds `rate` bits of packets in a
-  // second, one packet after the other.
-  std::uint32_t adder_of(NodeId node, BitRate rate);
-  // Occupies an adder with a packet of so many bytes that arrives now. Returns the time until it is added.
-  Time occupy(std::uint32_t adder, Bytes bytes, Time now);
+  // Returns the index of a switch's adder, making it at its first use. It adds one packet after the other.
+  std::uint32_t adder_of(NodeId node);
+  // Occupies the adder of a group with a packet of so many bytes that arrives now. Returns the time until it
+  // is added.
+  Time occupy(const At& at, Bytes bytes, Time now);
   // By index, in order of first use.
   std::span<const Adder> adders() const { return {adders_.data(), adders_.size()}; }
 
@@ -143,6 +151,7 @@ class SwitchAggregations {
   ReservedArray<Adder> adders_{kMaxAdders, Reserve::when_used};
   std::vector<std::uint32_t> adder_of_node_;  // kNoIndex: it has none
   std::deque<AggregatorTable> tables_;
+  std::map<NodeId, KeyStore> key_stores_;
   std::vector<NodeId> nodes_with_tables_;
 };
 

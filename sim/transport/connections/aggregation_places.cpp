@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "sim/network/aggregation/key_table.h"
 #include "sim/network/path.h"
 
 namespace netsim {
@@ -17,6 +18,13 @@ PortId port_into_aggregation(const Cluster& cluster, GpuId gpu, const SwitchAggr
   if (way != HostRouteKind::nvlink && way != HostRouteKind::nvlink_fabric) return kNoId;
   const std::vector<PortId> path = scale_up_path(cluster, gpu, to);
   return path.size() == 2 ? path.front() : kNoId;
+}
+
+MulticastSwitch multicast_switch(const Cluster& cluster, const SwitchAggregation& aggregation) {
+  const PortId port = port_into_aggregation(cluster, aggregation.head, aggregation);
+  if (port == kNoId) return {};
+  const NodeId node = cluster.graph.port(port).peer_node;
+  return {node, cluster.graph.node(node).combining.groups};
 }
 
 namespace {
@@ -66,7 +74,9 @@ std::string tree_objection(const TransportState& state, const Fabric& fabric,
   for (const AggregationTree::Switch& one : made.tree.switches) {
     const Bytes memory = fabric.switch_parameters(one.node).aggregation_memory;
     const Bytes needed = Bytes{pool.kept()} * pool.payload;
-    if (!one.reduces || memory == 0 || needed <= memory) continue;
+    const bool shares = dynamic_cast<const SharesKeyTables*>(pool.protocol.get()) != nullptr &&
+                        fabric.switch_parameters(one.node).aggregation_pairs.has_value();
+    if (shares || !one.reduces || memory == 0 || needed <= memory) continue;
     const std::string sums = pool.kept() == 2 * pool.slots
                                  ? "two copies of " + std::to_string(pool.slots) + " slots of "
                                  : std::to_string(pool.kept()) + " sums of ";
@@ -192,6 +202,7 @@ std::string objection(const TransportState& state, const Fabric& fabric,
   };
   const NodeId joint = switch_of(aggregation.head);
   for (const GpuId member : aggregation.members) {
+    if (member == aggregation.head && aggregation.members.size() > 1) continue;
     if (joint == kNoId || switch_of(member) != joint)
       return "no switch joins " + name_of(cluster, aggregation.head) + " and " + name_of(cluster, member) +
              " directly";

@@ -42,6 +42,8 @@ Bytes payload_into(const AggregationTree& tree, const Fabric& fabric, const Fabr
 // Returns the port by which a GPU reaches the switch that joins it with the other GPUs of an aggregation
 // group. kNoId: no such port reaches all of them. The way back is the same link.
 PortId port_into_aggregation(const Cluster& cluster, GpuId gpu, const SwitchAggregation& aggregation);
+// Implements Endpoint::multicast_switch().
+MulticastSwitch multicast_switch(const Cluster& cluster, const SwitchAggregation& aggregation);
 // Returns whether any switch of the cluster's fabrics sums.
 bool aggregates(const Cluster& cluster, const Fabric& fabric);
 // Returns why the cluster's switches cannot serve the aggregation group, in words; empty if they can.

@@ -86,7 +86,7 @@ void AggregationSessions::connect_reduction(const Key& key, std::uint32_t sessio
   const PortId up = port_into_aggregation(state_.cluster, aggregation.head, aggregation);
   SwitchAggregations::At at;
   at.members = members;
-  if (members > 1) at.adder = switches.adder_of(state_.cluster.graph.port(up).peer_node, 0);
+  if (members > 1) at.adder = switches.adder_of(state_.cluster.graph.port(up).peer_node);
   const std::uint32_t entry = switches.add(std::move(at));
   for (std::uint32_t i = 0; i < aggregation.members.size(); ++i) {
     const std::uint32_t in =
@@ -113,7 +113,8 @@ std::vector<std::string> AggregationSessions::notes() const {
         "complete, and {} waited for other workers (the algorithm's timeout)",
         sum.sums, sum.discarded + sum.repeated, sum.repeated, sum.discarded));
   }
-  if (sum.unfinished > 0) {
+  note_key_stores(notes);
+  if (sum.unfinished > 0 && fabric_.aggregations().key_stores().empty()) {
     notes.push_back(fmt::format(
         "{} of {} sums left switches without the packets of all hosts, as their tables had no place; hosts "
         "added up the parts (switchagg: front, back)",

@@ -36,6 +36,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -98,6 +99,8 @@ class AggregationSessions {
     std::uint32_t kept = 0;                                    // sums that a switch keeps
     // The aggregators of the packets of a best-effort group; null: the group is none.
     const AggregatorIndices* indices = nullptr;
+    std::optional<NumberFormat> format = {};  // SwitchAggregation::format
+    JobId job = 0;
   };
   // The ways of a tree's members, by member: the ports to the root and back, and how many lead to the root.
   struct TreeWays {
@@ -161,6 +164,8 @@ class AggregationSessions {
                        const TreeRules& rules);
   std::vector<std::uint32_t> steps_up(const MemberTree& made, std::size_t member,
                                       const TreeEntries& entries) const;
+  KeyStore* shared_tables(NodeId node, const TreeRules& rules);
+  void note_key_stores(std::vector<std::string>& notes) const;
   bool take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules);
   bool free_memory(NodeId node);
   struct InOrder {

@@ -118,6 +118,8 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
     of_tree = {};
     of_tree.indices = session.indices.get();
   }
+  of_tree.format = aggregation.format;
+  of_tree.job = key.job;
   if (!take_memory(session, tree, of_tree)) return false;
   trees_.pool_has_payload = trees_.pool_has_payload || (pool.slots != 0 && rules.aggregation_payload != 0);
   trees_.pool_has_outstanding =
@@ -158,19 +160,22 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
 // Takes memory of the tree's switches. Sessions with nothing in flight give theirs back where it does not
 // suffice. Returns false if it does not suffice then either.
 bool AggregationSessions::take_memory(Session& session, const AggregationTree& tree, const TreeRules& rules) {
-  const Bytes bytes = Bytes{rules.kept} * rules.payload;
+  const bool shares_tables = dynamic_cast<const SharesKeyTables*>(rules.protocol.get()) != nullptr;
+  const Bytes own = Bytes{rules.kept} * rules.payload;
   std::vector<AggregationMemory::Share> shares;
   shares.reserve(tree.switches.size());
   for (const AggregationTree::Switch& one : tree.switches) {
-    if (one.reduces) shares.push_back({one.node, bytes});
+    const bool shared =
+        shares_tables && connections_.fabric().switch_parameters(one.node).aggregation_pairs.has_value();
+    if (one.reduces) shares.push_back({one.node, shared ? 0 : own});
   }
   for (const AggregationMemory::Share& share : shares) {
     const SwitchParameters& limits = connections_.fabric().switch_parameters(share.node);
-    if (limits.aggregation_memory != 0 && bytes > limits.aggregation_memory) {
+    if (limits.aggregation_memory != 0 && share.bytes > limits.aggregation_memory) {
       throw InputError(fmt::format(
           "{} has no memory for the aggregation tree of a collective: its sums take {} B, allowed "
           "are {} B (network.switch.aggregation_memory)",
-          state_.cluster.graph.node(share.node).name, bytes, limits.aggregation_memory));
+          state_.cluster.graph.node(share.node).name, share.bytes, limits.aggregation_memory));
     }
     while (!trees_.memory.fits(share, limits)) {
       if (free_memory(share.node)) continue;
@@ -282,10 +287,14 @@ AggregationSessions::Below AggregationSessions::connect_switch(std::uint32_t num
   up.slots = rules.slots;
   up.protocol = rules.protocol;
   up.keys = here.keys;
-  if (adds) up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
+  up.job = rules.job;
+  up.store = shared_tables(one.node, rules);
+  if (adds || rules.indices != nullptr) {
+    up.adder = fabric_.aggregations().adder_of(one.node);
+    up.rate = rate_of_format(of_switch.aggregation_rates, rules.format, of_switch.aggregation_rate);
+  }
   if (rules.indices != nullptr) {
     up.latency = of_switch.aggregation_latency;
-    up.adder = fabric_.aggregations().adder_of(one.node, of_switch.aggregation_rate);
     up.table = down.table =
         fabric_.aggregations().table_of(one.node, static_cast<std::uint32_t>(*of_switch.aggregators));
     up.session = down.session = number;
