@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # The public headers of each folder that has private ones. All headers of core and report are public; the program's are for main only.
 PUBLIC_HEADERS = {
-    "topology": {"graph.h", "routes.h", "aggregation_tree.h", "channel_dependencies.h", "hop_ordered_routes.h", "topology.h", "partition.h",
+    "topology": {"boxes.h", "graph.h", "routes.h", "aggregation_tree.h", "channel_dependencies.h", "hop_ordered_routes.h", "topology.h", "partition.h",
                  "link_names.h", "linked_gpus.h", "structure.h", "parts.h", "ethernet.h", "fabric_sections.h", "up_routes.h", "files/ns3_topology.h"},
     "network": {"aggregation/aggregation_counters.h", "aggregation/aggregation_pool.h", "aggregation/aggregator_table.h", "aggregation/key_table.h", "aggregation/number_format.h", "aggregation/switch_sums.h", "fabric.h", "faults.h", "fabric_shard.h", "policies.h", "counters.h", "path.h", "packet_trace.h", "telemetry.h"},
     "transport": {"circuit_control.h", "network_counters.h", "endpoint.h", "forwarding_endpoint.h", "message_delays.h", "packet_network.h", "ideal_endpoint.h",
@@ -23,7 +23,7 @@ PUBLIC_HEADERS = {
                    "network_reader.h", "demand_view.h", "flow/flow_scheduler.h", "flow/flow_summary.h", "flow/flow_splitter.h",
                    "flow/scheduled_endpoint.h", "flow/split_endpoint.h", "job/phase_book.h", "job/phase_recorder.h"},
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
-                    "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "programs/named_plan.h",
+                    "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "library/nvls_groups.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
     "compute": {"kernel.h", "gpu_models.h", "compute_model.h", "compute_devices.h", "compute_times.h", "gpu_variation.h", "roofline.h"},
     "workload": {"task.h", "task_source.h", "task_window.h", "workload.h", "memory_plan.h", "readers/ns3_flows.h",

@@ -22,6 +22,13 @@ bool has(std::span<const GpuId> gpus, GpuId gpu) {
   return std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
 }
 
+// Returns the packets of a member that may be in flight. `busy` packets keep its way busy.
+std::uint32_t window_of(const AggregationPool& pool, const SwitchParameters& rules, std::uint32_t busy) {
+  if (pool.slots != 0) return pool.slots;
+  return rules.aggregation_outstanding != 0 ? static_cast<std::uint32_t>(rules.aggregation_outstanding)
+                                            : busy;
+}
+
 }  // namespace
 
 // Returns the key of a member of a pool of slots (SlotWindow).
@@ -107,10 +114,7 @@ bool AggregationSessions::connect_tree(const Key& key, std::uint32_t number) {
   pair.combining = {1, payload_into(tree, fabric, transport, pool)};
   const TreeWays ways = ways_of(made, pool, pair.combining.piece + pair.header);
   const bool best_effort = pool.best_effort.window != 0;
-  std::uint32_t window = rules.aggregation_outstanding != 0
-                             ? static_cast<std::uint32_t>(rules.aggregation_outstanding)
-                             : ways.busy;
-  if (pool.slots != 0) window = pool.slots;
+  const std::uint32_t window = window_of(pool, rules, ways.busy);
   TreeRules of_tree{window, pool.slots, pair.combining.piece, pool.protocol,
                     pool.slots != 0 ? pool.kept() : window};
   if (best_effort) {
