@@ -9,7 +9,7 @@ namespace {
 
 using C = PortCounters;
 
-constexpr std::array<PortCounterInfo, 14> kPortCounters{{
+constexpr std::array<PortCounterInfo, 15> kPortCounters{{
     {.column = "wire_bytes",
      .meaning = "bytes transmitted, preamble and inter-frame gap included",
      .field = &C::wire_bytes,
@@ -56,6 +56,9 @@ constexpr std::array<PortCounterInfo, 14> kPortCounters{{
      .meaning = "packets lost on the link, by its loss rate or while it was down",
      .field = &C::lost,
      .hashed_if_set = "lost"},
+    {.column = "link_repeats",
+     .meaning = "packets of aggregation trees that the link had lost and sent again",
+     .field = &C::link_repeats},
     {.column = "max_queue_bytes",
      .meaning = "largest number of bytes that waited at the port",
      .field = &C::max_queue,

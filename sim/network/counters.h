@@ -62,6 +62,8 @@ struct PortCounters {
   // PFC headroom or credit buffer of this link at its far end, and the largest use of it in one class.
   Bytes headroom = 0, max_headroom_used = 0;
   std::uint64_t lost = 0;  // packets lost on the link, by its loss rate or while it was down
+  // Packets of aggregation trees that the link had lost and sent again. They count as transmitted each time.
+  std::uint64_t link_repeats = 0;
 
   // Returns the time of transmission up to `time`. No transmission may have begun since.
   Time busy_until(Time time) const { return busy - std::max<Time>(last_end - time, 0); }

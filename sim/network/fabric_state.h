@@ -89,7 +89,7 @@ struct alignas(32) Pauses {
 };
 // Counts of rare events at a port; see PortCounters.
 struct alignas(64) Tallies {
-  std::uint64_t marks = 0, drops = 0, no_route = 0, cnps = 0, lost = 0;
+  std::uint64_t marks = 0, drops = 0, no_route = 0, cnps = 0, lost = 0, link_repeats = 0;
 };
 // Credits that a port holds for one data queue of its link.
 struct Credits {

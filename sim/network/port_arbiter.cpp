@@ -204,6 +204,7 @@ void PortArbiter::repeat_on_link(PortId port, std::uint32_t packet, Time arrival
   if (!packets_[packet].kept_by_links || links_.is_cut(port, packets_[packet], arrival))
     fail_aggregation(port);
   if (packets_[packet].traced) trace_queued(port, packet);
+  ++state_.tallies[port].link_repeats;
   loop_.schedule(arrival + links_.delay(port), ports_[port].origin, EventKind::arrival, port, packet);
 }
 
