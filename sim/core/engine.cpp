@@ -138,6 +138,25 @@ std::size_t Engine::pending() const {
   return sum;
 }
 
+std::size_t Engine::pending_calls() const {
+  std::size_t sum = calls_.size();
+  for (const auto& set : sets_) sum += set->requests_.size();
+  return sum;
+}
+
+bool Engine::has_pending(std::uint32_t kinds) const {
+  return std::any_of(sets_.begin(), sets_.end(), [&](const auto& set) {
+    if (set->loop_.has_pending(kinds)) return true;
+    for (const auto& thread : outboxes_) {
+      const LogicalProcess::Outbox::Box& box = thread[parity_].boxes[set->id_];
+      for (const RemoteEvent& one : std::span(box.remote_events.data(), box.count)) {
+        if ((kinds >> static_cast<unsigned>(one.event.kind) & 1U) != 0) return true;
+      }
+    }
+    return false;
+  });
+}
+
 Time Engine::first_event() const {
   Time first = kNever;
   for (const auto& set : sets_) first = std::min({first, set->first(), first_remote_event(*set)});

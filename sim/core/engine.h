@@ -59,6 +59,10 @@ class Engine {
   std::size_t pending() const;
   // Returns the time of the earliest of them, or kNever where nothing is pending.
   Time next_time() const;
+  // Returns the number of pending calls.
+  std::size_t pending_calls() const;
+  // Returns whether an event of one of these kinds is pending, a bit for each kind. It looks at all events.
+  bool has_pending(std::uint32_t kinds) const;
 
   // Executes events up to `until`, in whole windows, until about `count` are done or stop() is called.
   // Returns the number executed, which is at most `count` with one set. All journal records up to there have

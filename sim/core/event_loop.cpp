@@ -424,6 +424,23 @@ void EventLoop::rescale(int shift) {
   for (const Event& event : all) insert(event);
 }
 
+bool EventLoop::has_pending(std::uint32_t kinds) const {
+  bool found = false;
+  const auto look = [&](const Event& event) {
+    found = found || (kinds >> static_cast<unsigned>(event.kind) & 1U) != 0;
+  };
+  for (std::size_t i = cursor_; i < count_; ++i) look(event_of(current_[i]));
+  for (const Calendar* calendar : {&fine_, &coarse_}) {
+    for (const std::uint32_t bucket : calendar->buckets) {
+      visit(bucket, [&](std::uint32_t i, std::uint32_t end) {
+        for (; i < end; ++i) look(events_[i]);
+      });
+    }
+  }
+  for (const Event& event : far_) look(event);
+  return found;
+}
+
 // ---- Running
 
 std::uint64_t EventLoop::run(Time until) { return run_some(UINT64_MAX, until); }

@@ -33,6 +33,8 @@ class EventLoop {
   // Returns the number of events executed up to the last return from run() or run_some().
   std::uint64_t executed() const { return executed_; }
   std::size_t pending() const { return static_cast<std::size_t>(inserted_ - executed_); }
+  // Returns whether an event of one of these kinds is pending, a bit for each kind. It looks at all events.
+  bool has_pending(std::uint32_t kinds) const;
   // Returns the time of the earliest pending event, or kNever if there is none. Events may still be added at
   // any time >= now(). The first call scans one bucket; the result is kept until an event is added or
   // executed. A handler must not call it.

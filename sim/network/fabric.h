@@ -144,6 +144,8 @@ class Fabric {
   const std::vector<bool>& down_ports() const { return down_; }
   // Returns whether the port's link is known to be down by a fault.
   bool is_down(PortId port) const { return faults_.known_down()[port]; }
+  // Returns when a link that is down went down by the fault schedule.
+  Time down_since(PortId port) const;
   // Returns whether the port belongs to a circuit that is down.
   bool is_circuit_down(PortId port) const { return state_.pauses_of(port).circuit_down; }
   std::vector<bool> failing_ports() const { return faults_.failing(); }

@@ -24,6 +24,7 @@ PortCounters Fabric::counters(PortId port) const {
   c.no_route = tallies.no_route;
   c.cnps = tallies.cnps;
   c.lost = tallies.lost;
+  c.link_repeats = tallies.link_repeats;
   c.last_end = p.busy_until == link.lost_until ? link.lost_from : p.busy_until;
   c.busy = std::max<Time>(busy_time(state_, port) - link.lost_time, 0);
   Time held = pauses.time;
@@ -75,6 +76,15 @@ std::vector<std::string> Fabric::notes() const {
         "PFC headroom of {} B is below the {} B that losslessness needs: drops are possible", given, most));
   }
   return notes;
+}
+
+Time Fabric::down_since(PortId port) const {
+  Time since = 0;
+  for (const LinkChange& change : faults_.schedule().changes) {
+    const bool goes_down = change.kind == LinkChange::Kind::down && change.at <= engine_.now();
+    if (goes_down && (change.port == port || change.port == (port ^ 1U))) since = std::max(since, change.at);
+  }
+  return since;
 }
 
 std::vector<std::string> Fabric::waiting(std::size_t limit) const {

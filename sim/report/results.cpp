@@ -348,7 +348,7 @@ std::string explain(const Results& results) {
     case Outcome::stalled:
       return "stalled " + where +
              (results.deadlocked ? ": a deadlock, ports wait for each other in a cycle"
-                                 : ": no event is left, but tasks are unfinished");
+                                 : ": nothing can make progress, but tasks are unfinished");
     case Outcome::limit:
       return "limit reached (--until) " + where;
     case Outcome::interrupted:

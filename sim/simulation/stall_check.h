@@ -12,8 +12,8 @@ namespace netsim {
 
 class StallCheck {
  public:
-  // Progress is a task that ends or a packet that arrives. `packets` may be null (`network: ideal`). All
-  // arguments must outlive this.
+  // Progress is a task that ends, or a packet or sum that arrives for the first time. `packets` may be null
+  // (`network: ideal`). All arguments must outlive this.
   StallCheck(const Engine& engine, const JobSet& jobs, const JobManager& manager,
              const PacketNetwork* packets)
       : engine_(engine), jobs_(jobs), manager_(manager), packets_(packets) {}
@@ -29,6 +29,8 @@ class StallCheck {
 
  private:
   bool find_stall();
+  bool repeats_forever() const;
+  bool is_something_to_come() const;
 
   const Engine& engine_;
   const JobSet& jobs_;

@@ -127,11 +127,6 @@ NetworkCounters PacketNetworkImpl::counters() const {
   return c;
 }
 
-bool PacketNetworkImpl::busy(std::uint32_t id) const {
-  const SenderState& s = state_.senders[id];
-  return s.oldest != kNone || s.waiting != kNone || state_.records[id].held != 0;
-}
-
 QueuePairView PacketNetworkImpl::queue_pair_view(std::uint32_t id) const {
   const SenderState& s = state_.senders[id];
   const QueuePairIdentity& n = state_.records[id].identity;
@@ -143,29 +138,6 @@ std::uint64_t PacketNetworkImpl::packets_fingerprint() const {
   std::uint64_t sum = 0;
   for (const auto& shard : shards_) sum += shard->receiver().packets_fingerprint();
   return sum;
-}
-
-std::vector<std::string> PacketNetworkImpl::waiting(std::size_t limit) const {
-  std::vector<std::string> lines;
-  if (deadlocked()) lines = fabric_.waiting(limit);
-  for (const std::uint32_t id : queue_pairs()) {
-    if (lines.size() >= limit) break;
-    if (!busy(id)) continue;
-    const SenderState& s = state_.senders[id];
-    const QueuePairIdentity& n = state_.records[id].identity;
-    const auto nic = [&](GpuId gpu) { return cluster_.graph.node(cluster_.gpus[gpu].nic).name; };
-    const std::uint32_t held = state_.records[id].held;
-    const std::uint64_t packets = sender_of(n.source).packets_known(id);
-    lines.push_back(fmt::format("queue pair {}->{}#{}: {} of {} packets acknowledged{}{}{}", nic(n.source),
-                                nic(n.destination), n.number, s.acknowledged, packets,
-                                held != 0 ? fmt::format(", {} messages held back", held) : "",
-                                s.failed ? ", gave up after its retries" : "", dead_link(id)));
-  }
-  if (const std::size_t count = shards_.front()->aggregations().waiting(); count > 0 && lines.size() < limit)
-    lines.push_back(fmt::format("{} messages wait for memory of switches that add up", count));
-  if (deadlocked()) return lines;
-  for (std::string& line : fabric_.waiting(limit - lines.size())) lines.push_back(std::move(line));
-  return lines;
 }
 
 TransportFigures PacketNetworkImpl::transport_figures(std::uint32_t fabric) const {
@@ -200,28 +172,6 @@ std::string PacketNetworkImpl::fabric_with(std::size_t transport) const {
   const auto& of = state_.transport_of_fabric;
   const auto at = std::find(of.begin(), of.end(), transport);
   return cluster_.fabrics[static_cast<std::size_t>(at - of.begin())].name;
-}
-
-// Returns a text that names a link known to be down on the queue pair's way or its ACKs' way; empty if there
-// is none.
-std::string PacketNetworkImpl::dead_link(std::uint32_t id) const {
-  if (state_.senders[id].scale_up) return "";
-  const std::vector<bool>& down = fabric_.down_ports();
-  const QueuePairIdentity& n = state_.records[id].identity;
-  const auto [sender, receiver] = cluster_.nic_ends(n.source, n.destination, n.number);
-  const auto tell = [&](std::span<const PortId> path, NodeId from, NodeId to, const char* what) {
-    const auto dead = std::find_if(path.begin(), path.end(), [&](PortId port) { return down[port]; });
-    if (dead == path.end()) return std::string();
-    const Graph& graph = cluster_.graph;
-    const bool fixed = fabric_.routing().fixed_path(graph.node(from).name, graph.node(to).name) != nullptr;
-    return fmt::format("; {} path uses {}, which is down{}", what, graph.port_name(*dead),
-                       fixed ? " (routing: static keeps to it unless `reroute: true`)" : "");
-  };
-  std::string data =
-      tell(fabric_.ports_of_path(state_.records[id].idle.first), sender.nic, receiver.nic, "its");
-  if (!data.empty()) return data;
-  return tell(fabric_.ports_of_hops(state_.receivers[id].back_path - 1), receiver.nic, sender.nic,
-              "its ACKs'");
 }
 
 std::vector<AggregatingSwitch> PacketNetworkImpl::aggregating_switches() const {

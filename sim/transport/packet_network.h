@@ -110,6 +110,11 @@ class PacketNetwork : public Endpoint {
   virtual CircuitControl* circuits() = 0;
 
   virtual NetworkCounters counters() const = 0;
+  // Returns a number that grows with each packet that arrives for the first time, and each new sum.
+  virtual std::uint64_t progress() const { return counters().packets; }
+  // Returns how often the members of aggregation groups with pools of slots have sent their packets again
+  // since their last sum, the least of all. 0: there is none, or another queue pair waits for a timeout.
+  virtual std::uint64_t fruitless_rounds() const { return 0; }
   // Returns the switches that have added up packets or refused a tree, in order of their nodes.
   virtual std::vector<AggregatingSwitch> aggregating_switches() const { return {}; }
   virtual PortCounters port_counters(PortId port) const = 0;

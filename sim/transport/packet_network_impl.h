@@ -104,6 +104,8 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
     return cluster_.graph.optical_switches().empty() ? nullptr : &circuits_;
   }
   NetworkCounters counters() const override;
+  std::uint64_t progress() const override;
+  std::uint64_t fruitless_rounds() const override;
   PortCounters port_counters(PortId port) const override { return fabric_.counters(port); }
   Bytes queued(PortId port) const override { return fabric_.queued(port); }
   std::vector<std::uint32_t> queue_pairs() const override { return connections_.queue_pairs(); }
@@ -143,7 +145,9 @@ class PacketNetworkImpl final : public PacketNetwork, public KnowsLinkedGpus {
   const Sender& sender_of(GpuId gpu) const { return shards_[state_.set_of_gpu[gpu]]->sender(); }
   // Returns whether the queue pair has unfinished messages.
   bool busy(std::uint32_t id) const;
+  std::string wait_of(std::uint32_t id) const;
   std::string dead_link(std::uint32_t id) const;
+  std::string dead_link_of_tree(std::uint32_t id) const;
   std::vector<std::string> find_idle_keys(const ConfigNode& network, const ConfigNode& transport) const;
   PathObjection worst_path(std::size_t transport) const;
   bool is_used(std::size_t transport) const;

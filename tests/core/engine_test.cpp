@@ -344,9 +344,13 @@ TEST(Engine, CountsMailAndCallsAsWhatIsToCome) {
   EXPECT_EQ(pair.engine.pending(), 2u);
   EXPECT_EQ(pair.engine.run(60), 2u);
   EXPECT_EQ(pair.engine.pending(), 1u);  // on its way from set to set
+  EXPECT_TRUE(pair.engine.has_pending(1U << static_cast<unsigned>(EventKind::job)));
+  EXPECT_FALSE(pair.engine.has_pending(1U << static_cast<unsigned>(EventKind::pace)));
+  EXPECT_EQ(pair.engine.pending_calls(), 0u);
   EXPECT_EQ(pair.engine.next_time(), 150);
   pair.engine.call_at(120, [] {});
   EXPECT_EQ(pair.engine.pending(), 2u);
+  EXPECT_EQ(pair.engine.pending_calls(), 1u);
   EXPECT_EQ(pair.engine.next_time(), 120);
   EXPECT_EQ(pair.engine.run(149), 0u);
   EXPECT_EQ(pair.engine.now(), 120);

@@ -39,6 +39,26 @@ struct Recorder {
   }
 };
 
+// The events lie in the current bucket, in both calendars and beyond them.
+TEST(EventLoop, FindsKindsOfPendingEvents) {
+  const auto bit = [](EventKind kind) { return 1U << static_cast<unsigned>(kind); };
+  for (const Time time : {Time{5}, Time{1000}, 100 * kMicrosecond, 10 * kMillisecond, 1000 * kSecond}) {
+    Recorder r(1);
+    r.loop.set_handler(EventKind::pace, [](void*, const Event&) {}, nullptr);
+    r.add(1);
+    for (Time at = 5; at < 100; ++at) r.loop.schedule(at, r.origins[0], EventKind::pace, 0);
+    EXPECT_TRUE(r.loop.has_pending(bit(EventKind::job)));
+    r.loop.run(3);
+    EXPECT_FALSE(r.loop.has_pending(bit(EventKind::job)));
+    EXPECT_TRUE(r.loop.has_pending(bit(EventKind::job) | bit(EventKind::pace)));
+    r.add(time);
+    EXPECT_TRUE(r.loop.has_pending(bit(EventKind::job))) << time;
+    EXPECT_FALSE(r.loop.has_pending(bit(EventKind::executor)));
+    r.loop.run();
+    EXPECT_FALSE(r.loop.has_pending(bit(EventKind::job) | bit(EventKind::pace)));
+  }
+}
+
 TEST(EventLoop, OrdersByTimeThenOriginThenSequence) {
   EXPECT_TRUE(rc::check([] {
     Recorder r(5);

@@ -76,6 +76,7 @@ class Connections {
   const Fabric& fabric() const { return fabric_; }
   // Returns the sessions of aggregation trees.
   AggregationDirectory& trees() { return trees_; }
+  const AggregationDirectory& trees() const { return trees_; }
   // Returns the index of the first step from the queue pair's source to its destination: `idle`, then
   // delivery.
   std::uint32_t path_of(std::uint32_t id) const { return state_.records[id].idle.first; }

@@ -18,7 +18,9 @@
 #include "sim/network/aggregation/aggregation_pool.h"
 #include "sim/network/aggregation/aggregator_table.h"
 #include "sim/transport/psn_window.h"
+#include "sim/transport/sender/pool_timeout.h"
 #include "sim/transport/sender/pool_window.h"
+#include "sim/transport/sender/slot_list.h"
 
 namespace netsim {
 
@@ -29,7 +31,7 @@ class BestEffortWindow final : public PoolWindow {
       : PoolWindow(key),
         worker_(worker),
         pool_(pool),
-        timeout_(pool.timeout),
+        timeout_(pool),
         packet_(pool.payload + pool.header),
         most_(Bytes{pool.best_effort.window} * packet_),
         window_(most_),
@@ -38,20 +40,17 @@ class BestEffortWindow final : public PoolWindow {
         slots_(pool.slots) {}
 
   void extend(std::uint32_t end) override {
-    if (first_ == end_) {
-      timeout_ = pool_.timeout;
-      timeouts_ = 0;
-    }
+    if (first_ == end_) timeout_.begin_anew();
     end_ = end;
   }
   bool has_ready() const override {
-    return repeat_.head != kNoSlot ||
+    return !repeat_.empty() ||
            (earlier(next_, end_) && next_ - first_ < static_cast<std::uint32_t>(window_ / packet_));
   }
-  std::uint32_t next() const override { return repeat_.head != kNoSlot ? slots_[repeat_.head].psn : next_; }
+  std::uint32_t next() const override { return repeat_.empty() ? next_ : slots_[repeat_.front()].psn; }
   bool take(Time now) override {
-    const bool again = repeat_.head != kNoSlot;
-    const std::uint32_t slot = (again ? slots_[repeat_.head].psn : next_) & mask_;
+    const bool again = !repeat_.empty();
+    const std::uint32_t slot = (again ? slots_[repeat_.front()].psn : next_) & mask_;
     if (again) {
       remove(slot);
     } else {
@@ -59,7 +58,7 @@ class BestEffortWindow final : public PoolWindow {
       slots_[slot].psn = next_++;
     }
     slots_[slot].again = again;
-    slots_[slot].due = now + timeout_;
+    slots_[slot].due = now + timeout_.wait();
     append(Place::waiting, slot);
     return again;
   }
@@ -70,6 +69,7 @@ class BestEffortWindow final : public PoolWindow {
     if (slots_[psn & mask_].place == Place::done) return false;
     remove(psn & mask_);
     slots_[psn & mask_].place = Place::done;
+    timeout_.answered();
     marked_ = marked_ || marked;
     while (first_ != next_ && slots_[first_ & mask_].place == Place::done) ++first_;
     repeat_before(psn);
@@ -77,36 +77,31 @@ class BestEffortWindow final : public PoolWindow {
     return true;
   }
   bool has_sum(std::uint32_t psn) const override { return earlier(psn, first_); }
-  Time due() const override { return waiting_.head == kNoSlot ? kNever : slots_[waiting_.head].due; }
+  Time due() const override { return waiting_.empty() ? kNever : slots_[waiting_.front()].due; }
   std::uint32_t time_out(Time now) override {
     std::uint32_t count = 0;
     for (; due() <= now; ++count) {
-      const std::uint32_t slot = waiting_.head;
+      const std::uint32_t slot = waiting_.front();
       remove(slot);
       append(Place::repeat, slot);
-      if (++timeouts_ != pool_.timeouts_to_double) continue;
-      constexpr Time kLongest = 360'000 * kSecond;  // so that times do not overflow
-      timeouts_ = 0;
-      timeout_ = std::min(2 * timeout_, std::max(kLongest, timeout_));
+      timeout_.timed_out();
     }
     return count;
+  }
+  std::uint64_t fruitless_rounds() const override {
+    return timeout_.in_a_row() / std::max(1U, waiting_.size() + repeat_.size());
   }
   std::uint64_t worker() const override { return worker_; }
   // Returns the window in bytes.
   Bytes window() const { return window_; }
 
  private:
-  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
-  struct List {
-    std::uint32_t head = kNoSlot, tail = kNoSlot;
-  };
   enum class Place : std::uint8_t { waiting, repeat, done };
-  struct Slot {
+  struct Slot : SlotLink {
     std::uint32_t psn = 0;
     bool again = false;  // whether it was sent again
     Place place = Place::done;
     Time due = 0;
-    std::uint32_t before = kNoSlot, next = kNoSlot;
   };
 
   // Packets before a result that came are taken for lost, once each.
@@ -128,27 +123,16 @@ class BestEffortWindow final : public PoolWindow {
     if (earlier(change_at_, first_)) change_at_ = first_;
   }
 
-  List& list_of(Place place) { return place == Place::repeat ? repeat_ : waiting_; }
+  SlotList& list_of(Place place) { return place == Place::repeat ? repeat_ : waiting_; }
   void append(Place place, std::uint32_t slot) {
-    Slot& s = slots_[slot];
-    List& list = list_of(place);
-    s.place = place;
-    s.before = list.tail;
-    s.next = kNoSlot;
-    (list.tail == kNoSlot ? list.head : slots_[list.tail].next) = slot;
-    list.tail = slot;
+    slots_[slot].place = place;
+    list_of(place).append(slots_, slot);
   }
-  void remove(std::uint32_t slot) {
-    Slot& s = slots_[slot];
-    List& list = list_of(s.place);
-    (s.before == kNoSlot ? list.head : slots_[s.before].next) = s.next;
-    (s.next == kNoSlot ? list.tail : slots_[s.next].before) = s.before;
-  }
+  void remove(std::uint32_t slot) { list_of(slots_[slot].place).remove(slots_, slot); }
 
   std::uint64_t worker_;
   AggregationPool pool_;
-  Time timeout_;
-  std::uint32_t timeouts_ = 0;  // since the timeout doubled
+  PoolTimeout timeout_;
   Bytes packet_, most_, window_;
   std::uint32_t change_at_;  // the result after which the window changes
   bool marked_ = false;      // whether a result since the window changed was marked
@@ -156,7 +140,7 @@ class BestEffortWindow final : public PoolWindow {
   // The oldest packet without a result, the first one that has not been sent, and the end of all messages.
   std::uint32_t first_ = 0, next_ = 0, end_ = 0;
   std::uint32_t repeated_end_ = 0;  // packets before this one were sent again after a later result
-  List repeat_, waiting_;
+  SlotList repeat_, waiting_;
   std::vector<Slot> slots_;
 };
 

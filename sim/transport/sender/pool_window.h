@@ -45,6 +45,8 @@ class PoolWindow {
   virtual Time due() const = 0;
   // Makes all packets that are due be sent again, and returns their number.
   virtual std::uint32_t time_out(Time now) = 0;
+  // Returns how often each packet in flight was sent again since the last sum arrived, on average.
+  virtual std::uint64_t fruitless_rounds() const { return 0; }
 
  private:
   std::uint32_t key_;

@@ -245,6 +245,7 @@ bool Sender::sum_arrived(std::uint32_t id, std::uint32_t psn, std::uint32_t pack
   } else if (!take_slot_sum(id, psn, marked)) {
     return false;
   }
+  fresh_sums_ += packets;
   const bool complete = is_oldest_complete(id);
   make_ready(id);
   return complete;

@@ -120,6 +120,11 @@ class Sender final : public PacketSource {
   // Returns the payload bytes acknowledged since the queue pair began. It must belong to this logical
   // process.
   Bytes acknowledged_payload(std::uint32_t id) const;
+  // Returns the number of sums that have arrived, and of packets that parameter servers have added.
+  std::uint64_t fresh_sums() const { return fresh_sums_; }
+  // Returns how often a member of an aggregation group has sent its packets again since its last sum
+  // (PoolWindow). 0 without a pool.
+  std::uint64_t fruitless_rounds(std::uint32_t id) const;
   // Returns the number of packets made or waiting to be made, without those of held messages.
   std::uint64_t packets_known(std::uint32_t id) const {
     return senders_[id].sent_end + queues_.unmade_packets(senders_[id], id);
@@ -268,6 +273,7 @@ class Sender final : public PacketSource {
   SendQueues queues_;
   TimerQueue line_;
   std::vector<std::unique_ptr<PoolWindow>> windows_;
+  std::uint64_t fresh_sums_ = 0;
   std::uint64_t late_digest_ = 0;
   std::vector<PathObjection> objections_;
 };

@@ -16,7 +16,9 @@
 
 #include "sim/core/units.h"
 #include "sim/network/aggregation/aggregation_pool.h"
+#include "sim/transport/sender/pool_timeout.h"
 #include "sim/transport/sender/pool_window.h"
+#include "sim/transport/sender/slot_list.h"
 
 namespace netsim {
 
@@ -28,7 +30,7 @@ class SlotWindow final : public PoolWindow {
         mask_(pool.slots - 1),
         limit_(pool.slots),
         pool_(pool),
-        timeout_(pool.timeout),
+        timeout_(pool),
         slots_(pool.slots) {
     for (std::uint32_t slot = 0; slot < pool.slots; ++slot) slots_[slot].psn = slot;
   }
@@ -38,9 +40,8 @@ class SlotWindow final : public PoolWindow {
 
   // Adds the packets up to `end` - 1 to those that are to be sent.
   void extend(std::uint32_t end) override {
-    if (waiting_.head == kNoSlot && ready_.head == kNoSlot) {
-      timeout_ = pool_.timeout;
-      timeouts_ = 0;
+    if (waiting_.empty() && ready_.empty()) {
+      timeout_.begin_anew();
       begin_ = first_;
     }
     const std::uint32_t begin = end_;
@@ -50,15 +51,15 @@ class SlotWindow final : public PoolWindow {
       if (slots_[psn & mask_].psn == psn) append(Place::ready, psn & mask_);
     }
   }
-  bool has_ready() const override { return ready_.head != kNoSlot; }
+  bool has_ready() const override { return !ready_.empty(); }
   // Returns the packet to be sent next. There must be one.
-  std::uint32_t next() const override { return slots_[ready_.head].psn; }
+  std::uint32_t next() const override { return slots_[ready_.front()].psn; }
   // Called when that packet is sent. Returns whether it was sent before.
   bool take(Time now) override {
-    const std::uint32_t slot = ready_.head;
+    const std::uint32_t slot = ready_.front();
     Slot& s = slots_[slot];
     remove(slot);
-    s.due = repairs() ? now + timeout_ : kNever;
+    s.due = repairs() ? now + timeout_.wait() : kNever;
     append(Place::waiting, slot);
     const bool again = s.sent;
     s.sent = true;
@@ -73,6 +74,7 @@ class SlotWindow final : public PoolWindow {
     remove(slot);
     s.psn += mask_ + 1;
     s.sent = false;
+    timeout_.answered();
     if (static_cast<std::int32_t>(s.psn - end_) < 0) append(Place::ready, slot);
     return true;
   }
@@ -80,51 +82,45 @@ class SlotWindow final : public PoolWindow {
   bool has_sum(std::uint32_t psn) const override { return slots_[psn & mask_].psn != psn; }
 
   // Returns when the oldest packet without a sum must be sent again; kNever if there is none.
-  Time due() const override { return waiting_.head == kNoSlot ? kNever : slots_[waiting_.head].due; }
+  Time due() const override { return waiting_.empty() ? kNever : slots_[waiting_.front()].due; }
   // Makes all packets that are due be sent again, and returns their number.
   std::uint32_t time_out(Time now) override {
-    if (pool_.message != 0) return due() <= now ? go_back() : 0;
+    if (pool_.message != 0) {
+      if (due() > now) return 0;
+      timeout_.timed_out();
+      return go_back();
+    }
     std::uint32_t count = 0;
     while (due() <= now) {
-      const std::uint32_t slot = waiting_.head;
+      const std::uint32_t slot = waiting_.front();
       remove(slot);
       append(Place::ready, slot);
       ++count;
-      lengthen();
+      timeout_.timed_out();
     }
     return count;
   }
+  std::uint64_t fruitless_rounds() const override {
+    return timeout_.in_a_row() / (pool_.message != 0 ? 1 : std::max(1U, waiting_.size() + ready_.size()));
+  }
 
  private:
-  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
-  struct List {
-    std::uint32_t head = kNoSlot, tail = kNoSlot;
-  };
   enum class Place : std::uint8_t { ready, waiting, idle };  // idle: there is no packet to be sent
-  struct Slot {
+  struct Slot : SlotLink {
     std::uint32_t psn = 0;  // its oldest packet without a sum
     bool sent = false;      // whether that packet was sent before
     Time due = 0;
     Place place = Place::idle;
-    std::uint32_t before = kNoSlot, next = kNoSlot;
   };
 
-  List& list_of(Place place) { return place == Place::ready ? ready_ : waiting_; }
+  SlotList& list_of(Place place) { return place == Place::ready ? ready_ : waiting_; }
   void append(Place place, std::uint32_t slot) {
-    Slot& s = slots_[slot];
-    List& list = list_of(place);
-    s.place = place;
-    s.before = list.tail;
-    s.next = kNoSlot;
-    (list.tail == kNoSlot ? list.head : slots_[list.tail].next) = slot;
-    list.tail = slot;
+    slots_[slot].place = place;
+    list_of(place).append(slots_, slot);
   }
   void remove(std::uint32_t slot) {
-    Slot& s = slots_[slot];
-    List& list = list_of(s.place);
-    (s.before == kNoSlot ? list.head : slots_[s.before].next) = s.next;
-    (s.next == kNoSlot ? list.tail : slots_[s.next].before) = s.before;
-    s.place = Place::idle;
+    list_of(slots_[slot].place).remove(slots_, slot);
+    slots_[slot].place = Place::idle;
   }
   // The following functions serve pools with messages. Their packets are sent in order, so those that wait
   // have lower numbers than those that are ready.
@@ -138,6 +134,7 @@ class SlotWindow final : public PoolWindow {
     remove(slot);
     slots_[slot].psn += mask_ + 1;
     slots_[slot].sent = false;
+    timeout_.answered();
     went_back_ = false;
     ++first_;
     if ((first_ - begin_) % pool_.message == 0 || first_ == end_) {
@@ -152,22 +149,11 @@ class SlotWindow final : public PoolWindow {
   }
   // Makes all packets without a sum ready again. Returns 1, or 0 if none has been sent.
   std::uint32_t go_back() {
-    if (waiting_.head == kNoSlot) return 0;
-    for (std::uint32_t slot = waiting_.head; slot != kNoSlot; slot = slots_[slot].next)
+    if (waiting_.empty()) return 0;
+    for (std::uint32_t slot = waiting_.front(); slot != kNoSlot; slot = slots_[slot].next)
       slots_[slot].place = Place::ready;
-    (ready_.head == kNoSlot ? ready_.tail : slots_[ready_.head].before) = waiting_.tail;
-    slots_[waiting_.tail].next = ready_.head;
-    ready_.head = waiting_.head;
-    waiting_ = {};
+    ready_.prepend(slots_, waiting_);
     return 1;
-  }
-
-  // Counts a timeout.
-  void lengthen() {
-    constexpr Time kLongest = 360'000 * kSecond;  // so that times do not overflow
-    if (++timeouts_ != pool_.timeouts_to_double) return;
-    timeouts_ = 0;
-    timeout_ = std::min(2 * timeout_, std::max(kLongest, timeout_));
   }
 
   std::uint32_t mask_, end_ = 0;
@@ -177,9 +163,8 @@ class SlotWindow final : public PoolWindow {
   std::uint32_t begin_ = 0;  // with messages: the first packet since nothing was in flight
   bool went_back_ = false;   // whether the gap at first_ was reported
   AggregationPool pool_;
-  Time timeout_;
-  std::uint32_t timeouts_ = 0;  // since the timeout doubled
-  List ready_, waiting_;
+  PoolTimeout timeout_;
+  SlotList ready_, waiting_;
   std::vector<Slot> slots_;
 };
 

@@ -36,6 +36,7 @@ ServerWindow::Arrival Sender::add_contribution(std::uint32_t id, std::uint32_t p
   // All workers have the result of a packet before those in flight.
   if (earlier(psn, senders_[id].acknowledged)) return ServerWindow::Arrival::dropped;
   const ServerWindow::Arrival arrival = server_window(id).add(psn, packet);
+  if (arrival == ServerWindow::Arrival::added || arrival == ServerWindow::Arrival::completes) ++fresh_sums_;
   if (arrival == ServerWindow::Arrival::completes || arrival == ServerWindow::Arrival::repeats) {
     offer_slot(id);
     make_ready(id);
@@ -103,6 +104,11 @@ void Sender::on_slot_timeout(std::uint32_t id) {
   offer_slot(id);
   await_slot_timeout(id);
   make_ready(id);
+}
+
+std::uint64_t Sender::fruitless_rounds(std::uint32_t id) const {
+  const bool has_window = uses_pool(senders_[id]) && senders_[id].injector != kNone;
+  return has_window ? windows_[state_.records[id].slots]->fruitless_rounds() : 0;
 }
 
 void Sender::fold_digest(std::uint32_t id) {

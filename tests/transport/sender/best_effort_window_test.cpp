@@ -53,6 +53,20 @@ TEST(BestEffortWindow, SendsAWindowAfterItsOldestPacketWithoutAResult) {
   EXPECT_FALSE(window.has_sum(1));
 }
 
+TEST(BestEffortWindow, CountsRoundsSinceTheLastResult) {
+  BestEffortWindow window(pool(4), 1, 1);
+  window.extend(4);
+  Time now = 0;
+  for (std::uint64_t round = 0; round < 3; ++round, now += 1000) {
+    send_all(window, now);
+    EXPECT_EQ(window.fruitless_rounds(), round);
+    EXPECT_EQ(window.time_out(now + 1000), 4U);
+  }
+  send_all(window, now);
+  EXPECT_TRUE(window.take_sum(0, false));
+  EXPECT_EQ(window.fruitless_rounds(), 0U);
+}
+
 TEST(BestEffortWindow, SendsPacketsBeforeAResultAgainOnce) {
   BestEffortWindow window(pool(4), 1, 1);
   window.extend(4);

@@ -144,6 +144,31 @@ TEST(SlotWindow, GoesBackAfterATimeout) {
   EXPECT_EQ(window.due(), 2 * kTimeout);
 }
 
+TEST(SlotWindow, CountsRoundsSinceTheLastSum) {
+  SlotWindow window = messages();
+  window.extend(8);
+  Time now = 0;
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    sent(window, now);
+    EXPECT_EQ(window.fruitless_rounds(), round);
+    now = window.due();
+    EXPECT_EQ(window.time_out(now), 1U);
+  }
+  sent(window, now);
+  EXPECT_TRUE(window.take_sum(0, false));
+  EXPECT_EQ(window.fruitless_rounds(), 0U);
+
+  SlotWindow slots = netsim::slot_window_test::window(4);
+  slots.extend(4);
+  for (std::uint64_t round = 0; round < 3; ++round, now += kTimeout) {
+    sent(slots, now);
+    EXPECT_EQ(slots.fruitless_rounds(), round) << "all four packets were sent again so often";
+    EXPECT_EQ(slots.time_out(now + kTimeout), 4U);
+  }
+  EXPECT_TRUE(slots.take_sum(3, false));
+  EXPECT_EQ(slots.fruitless_rounds(), 0U);
+}
+
 // A protocol whose switches send on unfinished sums.
 class Unfinished final : public SwitchProtocol {
  public:
