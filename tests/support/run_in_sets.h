@@ -16,7 +16,8 @@ namespace netsim::test {
 
 // `configuration` is YAML without the section `engine`. The run must end as done.
 inline Results run_in_sets(const std::string& configuration, const std::string& workload,
-                           std::uint32_t sets = 1, std::uint32_t threads = 1) {
+                           std::uint32_t sets = 1, std::uint32_t threads = 1,
+                           std::uint64_t seed = 1) {
   const Directory directory;
   SimulationSetup setup;
   setup.workload = directory.path() + "/workload.yaml";
@@ -24,6 +25,7 @@ inline Results run_in_sets(const std::string& configuration, const std::string& 
   setup.config =
       parse_config(configuration + "engine: {sets: " + std::to_string(sets) + "}\n", "configuration.yaml");
   setup.threads = threads;
+  setup.seed = seed;
   Results results = Simulation(std::move(setup)).run({});
   EXPECT_EQ(results.outcome, Outcome::done) << configuration;
   return results;
