@@ -35,7 +35,7 @@ Results reduce(Bytes bytes, Bytes side) {
           "topology: {{kind: torus, sizes: [{0}, {0}, {0}], rate: 1 Gbps, delay: 1 us, overhead: 0}}\n"
           "host: single_nic\n"
           "network: {{switch: {{marker: none}}}}\n"
-          "transport: {{congestion_control: none, mtu: 8192 B}}\n"
+          "transport: {{congestion_control: none, mtu: 8192 B, acknowledge: {{every: 16}}}}\n"
           "collectives: {{library: as_configured, reduce: camdoop, slice: 64 KiB, slots: 64, "
           "slices_per_chunk: 1, scale_out_channels: 1, base_latency_ring: 0, hop_latency_net_ring: 0}}\n",
           side),
