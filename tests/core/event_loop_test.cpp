@@ -44,7 +44,8 @@ TEST(EventLoop, FindsKindsOfPendingEvents) {
   const auto bit = [](EventKind kind) { return 1U << static_cast<unsigned>(kind); };
   for (const Time time : {Time{5}, Time{1000}, 100 * kMicrosecond, 10 * kMillisecond, 1000 * kSecond}) {
     Recorder r(1);
-    r.loop.set_handler(EventKind::pace, [](void*, const Event&) {}, nullptr);
+    r.loop.set_handler(
+        EventKind::pace, [](void*, const Event&) {}, nullptr);
     r.add(1);
     for (Time at = 5; at < 100; ++at) r.loop.schedule(at, r.origins[0], EventKind::pace, 0);
     EXPECT_TRUE(r.loop.has_pending(bit(EventKind::job)));

@@ -16,8 +16,7 @@ namespace netsim::test {
 
 // `configuration` is YAML without the section `engine`. The run must end as done.
 inline Results run_in_sets(const std::string& configuration, const std::string& workload,
-                           std::uint32_t sets = 1, std::uint32_t threads = 1,
-                           std::uint64_t seed = 1) {
+                           std::uint32_t sets = 1, std::uint32_t threads = 1, std::uint64_t seed = 1) {
   const Directory directory;
   SimulationSetup setup;
   setup.workload = directory.path() + "/workload.yaml";
