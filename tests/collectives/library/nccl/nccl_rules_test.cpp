@@ -249,6 +249,20 @@ TEST(NcclChoice, KeepsToItsLists) {
               ThrowsMessage<ConfigError>(HasSubstr("'protocol: auto'")));
 }
 
+// Four B200 never run LL128 unless a list or the section asks for it; four H100 do at 8 MiB.
+TEST(NcclChoice, LeavesLl128OutWithinAHostOfBlackwell) {
+  const auto protocol = [](const std::string& host, const std::string& collectives, Bytes bytes) {
+    const PacketCollectives one("topology: {kind: star, hosts: 8}\nhosts: 1\nhost: " + host +
+                                "\ncollectives: {all_reduce: nccl, " + collectives + "}\n");
+    return one.executor->choice(request_of(Kind::all_reduce, every(1, 4), bytes)).protocol;
+  };
+  EXPECT_EQ(protocol("dgx_h100", "protocol: auto", 8 * kMebibyte), Protocol::ll128);
+  for (Bytes bytes = kKibibyte; bytes <= kGibibyte; bytes *= 2)
+    EXPECT_NE(protocol("dgx_b200", "protocol: auto", bytes), Protocol::ll128) << bytes;
+  EXPECT_EQ(protocol("dgx_b200", "protocol: auto, nccl_proto: ll128", 8 * kMebibyte), Protocol::ll128);
+  EXPECT_EQ(protocol("dgx_b200", "protocol: ll128", 8 * kMebibyte), Protocol::ll128);
+}
+
 // ---- CollNet, where a fabric adds up
 
 // Four hosts of eight GPUs, or whatever `host` has.
