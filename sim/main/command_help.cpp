@@ -10,8 +10,8 @@
 #include "sim/core/config.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
-#include "sim/main/compare_command.h"
 #include "sim/main/options.h"
+#include "sim/main/subcommands.h"
 
 namespace netsim {
 namespace {
@@ -96,6 +96,13 @@ std::string dashed_names(const std::vector<OptionInfo>& options) {
   return names;
 }
 
+// Returns the names of all subcommands, separated by blanks.
+std::string subcommand_names() {
+  std::string names;
+  for (const Subcommand& command : subcommands()) append_item(names, command.name, " ");
+  return names;
+}
+
 std::string bash_completion() {
   const std::string options = dashed_names(option_infos());
   std::string cases;
@@ -108,25 +115,29 @@ std::string bash_completion() {
     if (!option.value.empty() && words_after(option).empty())
       files += (files.empty() ? "--" : "|--") + option.name;
   }
+  std::string of_subcommands;
+  for (const Subcommand& command : subcommands()) {
+    of_subcommands += fmt::format(
+        "  if [[ ${{COMP_WORDS[1]}} == {} && $COMP_CWORD -gt 1 ]]; then\n"
+        "    [[ $word == -* ]] && COMPREPLY=($(compgen -W '{}' -- \"$word\"))\n"
+        "    return 0  # files, by `complete -o default`\n"
+        "  fi\n",
+        command.name, dashed_names(command.options()));
+  }
   return "# Completion of netsim for bash, by `netsim --completion bash`.\n"
          "_netsim() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words\n"
-         "  COMPREPLY=()\n"
-         "  if [[ ${COMP_WORDS[1]} == compare && $COMP_CWORD -gt 1 ]]; then\n"
-         "    [[ $word == -* ]] && COMPREPLY=($(compgen -W '" +
-         dashed_names(comparison_option_infos()) +
-         "' -- \"$word\"))\n"
-         "    return 0  # files, by `complete -o default`\n"
-         "  fi\n"
-         "  case $before in\n" +
-         cases + "    " + files + ") return ;;  # files, by `complete -o default`\n" + "    *) words='" +
-         options +
+         "  COMPREPLY=()\n" +
+         of_subcommands + "  case $before in\n" + cases + "    " + files +
+         ") return ;;  # files, by `complete -o default`\n" + "    *) words='" + options +
          "' ;;\n"
          "  esac\n"
          "  [[ $word == -* && $before != --json ]] && words='" +
          options +
          "'\n"
-         "  [[ $COMP_CWORD == 1 ]] && words+=' compare'\n"
+         "  [[ $COMP_CWORD == 1 ]] && words+=' " +
+         subcommand_names() +
+         "'\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
          "  [[ $before == --set ]] && compopt -o nospace 2>/dev/null\n"
          "  return 0\n"
@@ -160,51 +171,55 @@ std::string zsh_option(const OptionInfo& option, const std::string& words) {
   return entry + "'";
 }
 
+// Returns the lines that complete the options and operands of a subcommand.
+std::string zsh_subcommand(const Subcommand& command) {
+  std::string options;
+  for (const OptionInfo& option : command.options()) options += " \\\n      " + zsh_option(option, "");
+  return fmt::format(
+      "  if [[ $words[2] == {} ]] && (( CURRENT > 2 )); then\n"
+      "    shift words\n"
+      "    (( CURRENT-- ))\n"
+      "    _arguments{} \\\n      '*:{}'\n"
+      "    return\n"
+      "  fi\n",
+      command.name, options, command.takes_folders ? "directory:_directories" : "file:_files");
+}
+
 std::string zsh_completion() {
-  std::string options, of_compare;
+  std::string options, of_subcommands;
   for (const OptionInfo& option : option_infos())
     options += " \\\n  " + zsh_option(option, words_after(option));
-  for (const OptionInfo& option : comparison_option_infos())
-    of_compare += " \\\n      " + zsh_option(option, "");
+  for (const Subcommand& command : subcommands()) of_subcommands += zsh_subcommand(command);
   return "#compdef netsim\n"
          "# Completion of netsim for zsh, by `netsim --completion zsh`.\n"
-         "_netsim() {\n"
-         "  if [[ $words[2] == compare ]] && (( CURRENT > 2 )); then\n"
-         "    shift words\n"
-         "    (( CURRENT-- ))\n"
-         "    _arguments" +
-         of_compare +
-         " \\\n      '*:directory:_directories'\n"
-         "    return\n"
-         "  fi\n"
-         "  _arguments" +
-         options +
-         " \\\n  '1::command:(compare)'\n}\n"
+         "_netsim() {\n" +
+         of_subcommands + "  _arguments" + options + " \\\n  '1::command:(" + subcommand_names() +
+         ")'\n}\n"
          "if [[ $funcstack[1] == _netsim ]]; then _netsim \"$@\"; else compdef _netsim netsim; fi\n";
 }
 
 }  // namespace
 
 std::string manual_page() {
-  std::string page =
-      ".TH NETSIM 1 \"\" \"netsim " + roff(NETSIM_VERSION) +
-      "\" \"User Commands\"\n"
-      ".SH NAME\n"
-      "netsim \\- packet\\-level simulator of distributed DNN training\n"
-      ".SH SYNOPSIS\n"
-      "\\fBnetsim\\fR \\fB\\-\\-config\\fR \\fIC.yaml\\fR \\fB\\-\\-workload\\fR \\fIW\\fR "
-      "[\\fIoptions\\fR]\n"
-      ".br\n" +
-      roff(comparison_usage()) +
-      "\n"
+  std::string page = ".TH NETSIM 1 \"\" \"netsim " + roff(NETSIM_VERSION) +
+                     "\" \"User Commands\"\n"
+                     ".SH NAME\n"
+                     "netsim \\- packet\\-level simulator of distributed DNN training\n"
+                     ".SH SYNOPSIS\n"
+                     "\\fBnetsim\\fR \\fB\\-\\-config\\fR \\fIC.yaml\\fR \\fB\\-\\-workload\\fR \\fIW\\fR "
+                     "[\\fIoptions\\fR]\n";
+  for (const Subcommand& command : subcommands()) page += ".br\n" + roff(command.usage()) + "\n";
+  page +=
       ".SH DESCRIPTION\n"
       "netsim simulates every packet of a workload on a cluster. It reports how long an iteration\n"
       "takes, how much of the communication is exposed, and why.\n"
       ".SH OPTIONS\n";
   for (const OptionInfo& option : option_infos()) page += option_entry(option);
-  page += ".SH COMPARING RUNS\n" + roff(comparison_usage()) + "\n";
-  for (const OptionInfo& option : comparison_option_infos())
-    page += ".IP \"\\fB" + roff(form_of(option)) + "\\fR\"\n" + roff(option.doc) + "\n";
+  for (const Subcommand& command : subcommands()) {
+    page += fmt::format(".SH {}\n{}\n", command.title, roff(command.usage()));
+    for (const OptionInfo& option : command.options())
+      page += ".IP \"\\fB" + roff(form_of(option)) + "\\fR\"\n" + roff(option.doc) + "\n";
+  }
   page += ".SH EXIT STATUS\n";
   for (const ExitCodeInfo& code : exit_code_infos())
     page += fmt::format(".TP\n.B {}\n{}\n", code.code, roff(code.meaning));

@@ -1,5 +1,5 @@
 // CommandWords: the words of a command line, sorted into options and operands by Boost.Program_options. Only
-// options.cpp and compare_command.cpp, which declare options, include this.
+// options.cpp and the subcommands, which declare options, include this.
 #pragma once
 
 #include <boost/program_options.hpp>

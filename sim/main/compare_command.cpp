@@ -11,6 +11,7 @@
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
 #include "sim/main/command_words.h"
+#include "sim/main/subcommands.h"
 #include "sim/report/compare/run_comparison.h"
 #include "sim/report/compare/set_comparison.h"
 
@@ -31,13 +32,6 @@ po::options_description compare_options(std::size_t width = kDefaultWidth) {
   add("quiet", "no screen; errors are still printed");
   add("help", "print this");
   return all;
-}
-
-// Returns the options as the message about an unknown one lists them.
-std::string allowed_options() {
-  std::string allowed;
-  for (const OptionInfo& option : comparison_option_infos()) append_item(allowed, form_of(option));
-  return "allowed: " + allowed;
 }
 
 double significance_of(const std::string& text) {
@@ -111,17 +105,9 @@ void write_comparison(const std::string& path, const ComparisonTexts& texts) {
 
 }  // namespace
 
-bool is_comparison(const std::vector<std::string>& arguments) {
-  return !arguments.empty() && arguments.front() == "compare";
-}
-
 std::vector<OptionInfo> comparison_option_infos() { return infos_of(compare_options()); }
 
-std::string comparison_usage() {
-  std::string usage = "netsim compare DIR DIR";
-  for (const OptionInfo& option : comparison_option_infos()) usage += " [" + form_of(option) + "]";
-  return usage;
-}
+std::string comparison_usage() { return usage_of("netsim compare DIR DIR", comparison_option_infos()); }
 
 std::string comparison_help(std::size_t width) {
   return wrapped(
@@ -132,7 +118,7 @@ std::string comparison_help(std::size_t width) {
 
 CompareOptions parse_comparison(const std::vector<std::string>& arguments) {
   const CommandWords words = parse_words({arguments.begin() + 1, arguments.end()}, compare_options(),
-                                         {" of compare", allowed_options()});
+                                         {" of compare", allowed_options(comparison_option_infos())});
   CompareOptions options;
   options.help = words.values.count("help") != 0;
   if (options.help) return options;
@@ -150,8 +136,7 @@ CompareOptions parse_comparison(const std::vector<std::string>& arguments) {
   return options;
 }
 
-int run_comparison(const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& print) {
+int run_comparison(const std::vector<std::string>& arguments, const PrintText& print) {
   const CompareOptions options = parse_comparison(arguments);
   if (options.help) {
     print(comparison_help(line_width(stdout)));

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "sim/main/options.h"
+#include "sim/main/subcommands.h"
 
 namespace netsim {
 
@@ -20,8 +20,6 @@ struct CompareOptions {
   bool help = false;  // --help: nothing else is read
 };
 
-// Returns whether the command line (without the program's name) is one of `netsim compare`.
-bool is_comparison(const std::vector<std::string>& arguments);
 // Reads the command line from `compare` on. Throws ConfigError for an unknown or repeated option, a wrong
 // value, or a number of folders other than two.
 CompareOptions parse_comparison(const std::vector<std::string>& arguments);
@@ -36,7 +34,6 @@ std::string comparison_help(std::size_t width);
 // Compares the two folders, writes the files, hands what belongs on stdout to `print`, and returns the exit
 // code. That is 0 whatever differs. Throws IoError for a folder without results, and InputError for a torn
 // file.
-int run_comparison(const std::vector<std::string>& arguments,
-                   const std::function<void(const std::string&)>& print);
+int run_comparison(const std::vector<std::string>& arguments, const PrintText& print);
 
 }  // namespace netsim

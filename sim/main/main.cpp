@@ -36,10 +36,10 @@
 #include "sim/main/allocation.h"
 #include "sim/main/command_help.h"
 #include "sim/main/commit.h"
-#include "sim/main/compare_command.h"
 #include "sim/main/interruption.h"
 #include "sim/main/options.h"
 #include "sim/main/play_run.h"
+#include "sim/main/subcommands.h"
 #include "sim/main/terminal_output.h"
 #include "sim/main/worth_study.h"
 #include "sim/report/drawing.h"
@@ -360,7 +360,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
     command = quote_command(arguments);
     const ReadLog inputs;  // inputs that no output may replace
-    if (is_comparison(arguments)) return run_comparison(arguments, print);
+    if (const Subcommand* command_of = find_subcommand(arguments)) return command_of->run(arguments, print);
     const Options options = parse_options(arguments);
     Call call{command, {}, Log(options.log, true)};
     load_plugins(options, call);

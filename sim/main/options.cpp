@@ -11,7 +11,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
 #include "sim/main/command_words.h"
-#include "sim/main/compare_command.h"
+#include "sim/main/subcommands.h"
 
 namespace netsim {
 namespace {
@@ -90,7 +90,8 @@ po::options_description described_options(std::size_t width = kDefaultWidth) {
 // Returns the message about a word that belongs to no option.
 std::string unexpected_argument(const std::string& given, Options::Action action) {
   const std::string message = "unexpected argument '" + given + "'";
-  if (given == "compare") return message + ": it comes first, before all options: netsim compare DIR DIR";
+  if (const Subcommand* command = find_subcommand({given}))
+    return message + ": it comes first, before all options: netsim " + command->name;
   if (action == Options::Action::schema)
     return message + " of --schema (allowed: workload, or nothing for the schema of the configuration)";
   return message + " (options start with --; --help lists them)";
@@ -353,8 +354,10 @@ std::string usage(std::size_t width) {
   text << "netsim: a packet-level simulator of distributed DNN training\n\n  "
        << wrapped("netsim --config C.yaml --workload W [--set path=value]... [--out DIR] [options]", 2, 9,
                   width)
-       << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n  "
-       << wrapped(comparison_usage(), 2, 9, width) << "\n\n"
+       << "\n  " << wrapped(kExampleCommand, 2, 9, width) << "\n";
+  for (const Subcommand& command : subcommands())
+    text << "  " << wrapped(command.usage(), 2, 9, width) << "\n";
+  text << "\n"
        << options_text(described_options(width)) << "\nExit codes: " << wrapped(codes, 12, 12, width) << "\n";
   return text.str();
 }

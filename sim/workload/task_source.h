@@ -20,6 +20,7 @@
 namespace netsim {
 
 class MemoryPlan;
+struct Program;
 
 // AskedCircuits: a configuration of the optical switches that tasks ask for.
 struct AskedCircuits {
@@ -72,6 +73,9 @@ class WorkloadDescription {
   virtual const MemoryPlan* memory() const { return nullptr; }
   // Returns notes for the user about what was read ("3 priorities of the file are not used").
   virtual std::vector<std::string> notes() const { return {}; }
+  // Returns the program that a .pb would hold, or null where the workload has none. It may have works beyond
+  // those of the file.
+  virtual const Program* program() const { return nullptr; }
   // Returns the floating-point operations of the model in one iteration of all ranks, or 0 if unknown.
   virtual double model_flops() const = 0;
   // Returns the time that an iteration takes at least, as far as the workload tells it, or 0.

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SUBCOMMANDS = ["describe-trace", "convert", "compare"]
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
 
 
@@ -24,10 +25,14 @@ def options():
     return re.findall(r"^  --([a-z-]+)", ask("--help"), re.MULTILINE)
 
 
-def comparison_options():
-    """The options of `netsim compare` that --help lists."""
-    usage = re.search(r"netsim compare DIR DIR(.*?)\n\n", ask("--help"), re.DOTALL).group(1)
+def command_options(name):
+    """The options of a subcommand that --help lists."""
+    usage = re.search(rf"\n  netsim {name} (.*?)\n(\n|  netsim)", ask("--help"), re.DOTALL).group(1)
     return re.findall(r"--([a-z-]+)", usage)
+
+
+def subcommand_options():
+    return [option for name in SUBCOMMANDS for option in command_options(name)]
 
 
 class CommandHelp(unittest.TestCase):
@@ -65,7 +70,8 @@ class CommandHelp(unittest.TestCase):
 
     def test_bash_completes_comparisons(self):
         self.assertEqual(self.completed("comp"), ["compare"])
-        self.assertEqual(self.completed("compare", "--"), [f"--{name}" for name in comparison_options()])
+        for command in SUBCOMMANDS:
+            self.assertEqual(self.completed(command, "--"), [f"--{name}" for name in command_options(command)])
         self.assertEqual(self.completed("compare", "a", "--sig"), ["--significance"])
         self.assertEqual(self.completed("compare", "a"), [])  # folders, by bash itself
 
@@ -77,15 +83,15 @@ class CommandHelp(unittest.TestCase):
         text = (self.folder / "zsh").read_text()
         self.assertTrue(text.startswith("#compdef netsim\n"))
         self.assertEqual(re.findall(r"^  '\*?--([a-z-]+)\[", text, re.MULTILINE), options())
-        self.assertEqual(re.findall(r"^      '--([a-z-]+)\[", text, re.MULTILINE), comparison_options())
+        self.assertEqual(re.findall(r"^      '--([a-z-]+)\[", text, re.MULTILINE), subcommand_options())
 
     def test_the_manual_page_has_all_options_and_exit_codes(self):
         text = (self.folder / "netsim.1").read_text()
         self.assertTrue(text.startswith(".TH NETSIM 1 "))
         found = re.findall(r"^\.TP\n\\fB\\-\\-([a-z\\-]+)\\fR", text, re.MULTILINE)
         self.assertEqual([name.replace("\\-", "-") for name in found], options())
-        found = re.findall(r"^\.IP \"\\fB\\-\\-([a-z]+)", text, re.MULTILINE)
-        self.assertEqual(found, comparison_options())
+        found = re.findall(r"^\.IP \"\\fB\\-\\-([a-z\\-]+)\\fR?", text, re.MULTILINE)
+        self.assertEqual(found, subcommand_options())
         self.assertEqual(re.findall(r"^\.B (\d+)$", text, re.MULTILINE), ["0", "1", "2", "3", "4", "5", "6", "130"])
 
     @unittest.skipIf(shutil.which("man") is None or shutil.which("groff") is None, "no man")

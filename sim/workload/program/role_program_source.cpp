@@ -111,6 +111,7 @@ class RoleProgramSource : public TaskSource {
            operations_.contains(TaskKind::host_compute);
   }
   bool uses_threads() const override { return operations_.contains(TaskKind::host_thread); }
+  const Program* program() const override { return &program_; }
   const MemoryPlan* memory() const override { return program_.counts_memory ? &memory_ : nullptr; }
   void release_communications(AgreedLaunches agreed) override {
     released_ = true;

@@ -27,6 +27,7 @@
 #include "sim/core/text.h"
 #include "sim/workload/trace/chakra_input.h"
 #include "sim/workload/trace/chakra_node.h"
+#include "sim/workload/trace/chakra_writer.h"
 #include "sim/workload/trace/trace_program.h"
 #include "sim/workload/workload.h"
 
@@ -48,15 +49,28 @@ struct ChakraCounts {
 
 // ---- One rank
 
+// ChakraKeys: what the ranks of a trace name in common.
+struct ChakraKeys {
+  // Returns the group of a communicator. Communicators with equal ranks and different names are different.
+  std::uint32_t group(TraceProgram& program, const std::string& name, const std::vector<RankId>& ranks) {
+    std::map<std::string, std::uint32_t>& names = communicators[ranks];
+    const auto number = static_cast<std::uint32_t>(names.size());
+    return program.group(ranks, names.try_emplace(name, number).first->second);
+  }
+
+  std::map<std::pair<std::int64_t, Bytes>, std::uint32_t> tags;  // by tag and size
+  std::map<std::vector<RankId>, std::map<std::string, std::uint32_t>> communicators;
+};
+
 // ChakraRankReader: makes the tasks of one rank.
 class ChakraRankReader {
  public:
   ChakraRankReader(const ChakraInput& input, const ChakraInput::RankFile& rank, TraceProgram& program,
-                   std::map<std::pair<std::int64_t, Bytes>, std::uint32_t>& tags, ChakraCounts& counts)
+                   ChakraKeys& keys, ChakraCounts& counts)
       : input_(input),
         rank_(rank),
         program_(program),
-        tags_(tags),
+        keys_(keys),
         counts_(counts),
         groups_(input.groups()) {}
 
@@ -84,6 +98,7 @@ class ChakraRankReader {
     task.order = node.id;
     task.label = fmt::format("node {}", node.id);
     make(node, task);
+    make_exact(node, task);
     if (node.stream && !node.on_cpu) streams_[*node.stream].emplace_back(node.start_us, index);
     tasks_.push_back(std::move(task));
     waits_.push_back(std::move(node.waits));
@@ -110,6 +125,53 @@ class ChakraRankReader {
         ++counts_.metadata;
         return make_nothing(task);
     }
+  }
+
+  // Takes what netsim has written beside Chakra's fields.
+  void make_exact(const RecordedNode& node, TraceTask& task) {
+    if (!node.exact_stream.empty()) task.stream = exact_stream(node);
+    if (node.exact_kind == "host_compute" && task.kind == TaskKind::compute)
+      task.kind = TaskKind::host_compute;
+    if (!node.kernels.empty()) {
+      if (task.kind == TaskKind::host_thread && !node.on_cpu && node.kind == Kind::compute)
+        task.kind = node.exact_kind == "host_compute" ? TaskKind::host_compute : TaskKind::compute;
+      if (!has_work(task.kind)) fail(node, "has netsim_kernels and computes nothing");
+      task.work = program_.work(exact_work(node));
+    }
+    if (node.exact.empty()) return;
+    const auto number = [&](const char* name, std::int64_t most) {
+      const std::int64_t value = node.exact_number(name).value_or(0);
+      if (value < 0 || value > most)
+        fail(node, fmt::format("has netsim_{} {}; allowed: 0 to {}", name, value, most));
+      return value;
+    };
+    task.not_before = number("not_before_ps", ProgramLimits::kKernelTime);
+    task.traits.traffic_class = static_cast<std::uint8_t>(number("class", UINT8_MAX));
+    task.traits.priority = static_cast<std::uint8_t>(number("priority", UINT8_MAX));
+    task.traits.channel = static_cast<std::uint32_t>(number("channel", UINT32_MAX));
+    task.traits.set_deadline(number("deadline_ps", ProgramLimits::kKernelTime));
+    if (node.exact_number("bytes") && is_communication(task.kind))
+      task.bytes = number("bytes", ProgramLimits::kBytes);
+  }
+  Stream exact_stream(const RecordedNode& node) const {
+    for (int stream = 0; stream < kStreams; ++stream) {
+      if (node.exact_stream == to_string(static_cast<Stream>(stream))) return static_cast<Stream>(stream);
+    }
+    fail(node, "has netsim_stream '" + printable(node.exact_stream) + "', which is no stream");
+  }
+  Work exact_work(const RecordedNode& node) const {
+    const std::size_t count = node.kernels.size() / kChakraKernelNumbers;
+    if (node.kernels.size() % kChakraKernelNumbers != 0 || count > ProgramLimits::kKernels ||
+        node.kernel_names.size() != count + 1)
+      fail(node, "has netsim_kernels that do not fit their names");
+    Work work{printable(node.kernel_names.back()), {}};
+    for (std::size_t i = 0; i < count; ++i) {
+      std::optional<Kernel> kernel = kernel_of_chakra(node.kernels.data() + i * kChakraKernelNumbers);
+      if (!kernel) fail(node, fmt::format("has numbers in netsim_kernels that kernel {} cannot have", i));
+      kernel->name = printable(node.kernel_names[i]);
+      work.kernels.push_back(std::move(*kernel));
+    }
+    return work;
   }
 
   void make_nothing(TraceTask& task) {
@@ -206,12 +268,12 @@ class ChakraRankReader {
         fail(node, "is of communicator " + printable(node.group) +
                        ", which is in no list; allowed: a file of communicators beside the traces, "
                        R"({"1": [0, 1]}, or a metadata node that lists them)");
-      if (!found->second.empty()) return program_.group(found->second);
+      if (!found->second.empty()) return keys_.group(program_, node.group, found->second);
     }
     if (std::find(node.dimensions.begin(), node.dimensions.end(), false) == node.dimensions.end() ||
         input_.dimensions().size() <= 1)
       return dimension_missing(node) ? fail_dimensions(node) : all_ranks();
-    return program_.group(ranks_along(node.dimensions));
+    return keys_.group(program_, "", ranks_along(node.dimensions));
   }
   bool dimension_missing(const RecordedNode& node) const {
     const auto used =
@@ -232,7 +294,7 @@ class ChakraRankReader {
     if (!all_) {
       std::vector<RankId> members;
       for (std::uint32_t rank = 0; rank < program_.ranks(); ++rank) members.emplace_back(rank);
-      all_ = program_.group(members);
+      all_ = keys_.group(program_, "", members);
     }
     return *all_;
   }
@@ -262,7 +324,7 @@ class ChakraRankReader {
     std::optional<std::int64_t> peer = sends ? node.destination : node.source;
     if (!peer) peer = other_of_pair(node);
     const std::int64_t bytes = node.bytes.value_or(node.tensor_bytes.value_or(0));
-    if (!peer || bytes <= 0) return make_unsized(node, task);
+    if (!peer || (bytes <= 0 && !node.exact_number("bytes"))) return make_unsized(node, task);
     if (*peer < 0 || *peer >= program_.ranks() || *peer == rank_.rank) {
       fail(node, fmt::format("{} rank {}; allowed: another rank, 0 to {}",
                              sends ? "sends to" : "receives from", *peer, program_.ranks() - 1));
@@ -271,8 +333,10 @@ class ChakraRankReader {
     task.peer = RankId(static_cast<std::uint32_t>(*peer));
     task.bytes = limited(node, bytes);
     task.stream = Stream::pp;
-    const auto next = static_cast<std::uint32_t>(tags_.size());
-    task.tag = tags_.try_emplace({node.tag.value_or(0), task.bytes}, next).first->second;
+    const auto next = static_cast<std::uint32_t>(keys_.tags.size());
+    task.tag = keys_.tags.try_emplace({node.tag.value_or(0), task.bytes}, next).first->second;
+    if (const auto tag = node.exact_number("tag")) task.tag = static_cast<std::uint32_t>(*tag);
+    task.raw = node.exact_number("raw").value_or(0) != 0;
   }
   // Returns the other rank of a communicator of two.
   std::optional<std::int64_t> other_of_pair(const RecordedNode& node) const {
@@ -334,7 +398,7 @@ class ChakraRankReader {
   const ChakraInput& input_;
   const ChakraInput::RankFile& rank_;
   TraceProgram& program_;
-  std::map<std::pair<std::int64_t, Bytes>, std::uint32_t>& tags_;
+  ChakraKeys& keys_;
   ChakraCounts& counts_;
   std::map<std::string, std::vector<RankId>> groups_;
   std::optional<std::uint32_t> all_;
@@ -373,12 +437,27 @@ class ChakraReader final : public WorkloadReader {
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
     const ChakraInput files(input);
     TraceProgram program(files.name(), static_cast<std::uint32_t>(files.ranks().size()), input.name());
-    std::map<std::pair<std::int64_t, Bytes>, std::uint32_t> tags;
+    ChakraKeys keys;
+    add_groups(files, program, keys);
     ChakraCounts counts;
     for (const ChakraInput::RankFile& rank : files.ranks())
-      program.add_rank(rank.rank, ChakraRankReader(files, rank, program, tags, counts).read(),
+      program.add_rank(rank.rank, ChakraRankReader(files, rank, program, keys, counts).read(),
                        rank.file.path);
     return program.finish(notes_of(counts));
+  }
+
+ private:
+  // Numbers the listed communicators in the order of their names, whichever rank uses them first.
+  static void add_groups(const ChakraInput& files, TraceProgram& program, ChakraKeys& keys) {
+    std::map<std::pair<std::size_t, std::string>, const std::vector<RankId>*> sorted;
+    for (const auto& [name, ranks] : files.groups()) sorted[{name.size(), name}] = &ranks;
+    const auto is_here = [&](const std::vector<RankId>& ranks) {
+      return !ranks.empty() &&
+             std::all_of(ranks.begin(), ranks.end(), [&](RankId rank) { return rank < program.ranks(); });
+    };
+    for (const auto& [name, ranks] : sorted) {
+      if (is_here(*ranks)) keys.group(program, name.second, *ranks);
+    }
   }
 };
 

@@ -133,6 +133,7 @@ std::int64_t collective_of(std::int64_t number, Schema schema) {
 struct AttributeValue {
   std::string_view name, text;
   std::vector<std::int64_t> numbers;
+  std::vector<std::string> texts;
   std::optional<std::int64_t> number() const {
     return numbers.empty() ? std::nullopt : std::optional(numbers.front());
   }
@@ -164,6 +165,12 @@ void read_one_value(const ProtobufFields::Field& field, AttributeValue& value) {
     case 31:
       value.text = field.content;
       break;
+    case 30: {
+      ProtobufFields list(field.content);
+      while (const auto item = list.next()) value.texts.emplace_back(item->content);
+      break;
+    }
+    case 10:
     case 28: {
       ProtobufFields list(field.content);
       while (const auto item = list.next()) append(*item, value.numbers);
@@ -191,7 +198,24 @@ AttributeValue read_attribute(std::string_view bytes, Schema schema) {
   return value;
 }
 
-void apply(const AttributeValue& value, Schema schema, RecordedNode& node) {
+// Takes an attribute that only netsim writes.
+void apply_exact(AttributeValue& value, RecordedNode& node) {
+  constexpr std::string_view kBeginning = "netsim_";
+  const std::string_view name = value.name.substr(kBeginning.size());
+  if (name == "kernels")
+    node.kernels = std::move(value.numbers);
+  else if (name == "kernel_names")
+    node.kernel_names = std::move(value.texts);
+  else if (name == "kind")
+    node.exact_kind = value.text;
+  else if (name == "stream")
+    node.exact_stream = value.text;
+  else if (const auto number = value.number())
+    node.exact.emplace_back(name, *number);
+}
+
+void apply(AttributeValue value, Schema schema, RecordedNode& node) {
+  if (value.name.starts_with("netsim_")) return apply_exact(value, node);
   const auto number = value.number();
   if (value.name == "is_cpu_op") node.on_cpu = number.value_or(0) != 0;
   if (value.name == "runtime") node.duration_us = static_cast<std::uint64_t>(number.value_or(0));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/input_set.h"
@@ -45,6 +46,19 @@ struct RecordedNode {
   std::string group;                   // pg_name, or communicator_id; "" for none
   std::vector<bool> dimensions;        // involved_dim
   std::string groups_text;             // of a metadata node: the text that lists the communicators
+  // Attributes that only netsim writes (chakra_writer.h), without the beginning `netsim_`.
+  std::vector<std::pair<std::string, std::int64_t>> exact;
+  std::vector<std::int64_t> kernels;
+  std::vector<std::string> kernel_names;  // those of the kernels, then that of the work
+  std::string exact_kind, exact_stream;
+
+  // Returns the number of such an attribute, or nothing.
+  std::optional<std::int64_t> exact_number(std::string_view attribute) const {
+    for (const auto& [known, number] : exact) {
+      if (known == attribute) return number;
+    }
+    return std::nullopt;
+  }
 };
 
 // Calls visit(node) for the nodes of a file, one after the other. Throws InputError for a file that ends

@@ -104,11 +104,16 @@ ProgramOp TraceProgram::operation(RankId rank, const TraceTask& task, const std:
   op.name = task.name;
   op.stream = task.stream;
   op.unordered = true;
+  op.not_before = task.not_before;
   if (has_work(task.kind)) {
     op.work = task.work;
     return op;
   }
   op.bytes = task.bytes;
+  op.traffic_class = task.traits.traffic_class;
+  op.priority = task.traits.priority;
+  op.deadline = static_cast<Time>(task.traits.deadline);
+  if (task.raw) op.channel = task.traits.channel;
   if (is_point_to_point(task.kind)) {
     op.peer.kind = PeerExpression::Kind::rank;
     op.peer.rank = task.peer;

@@ -22,6 +22,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/stream.h"
 #include "sim/core/units.h"
+#include "sim/transport/transfer_traits.h"
 #include "sim/workload/program/program.h"
 #include "sim/workload/task_source.h"
 
@@ -39,7 +40,9 @@ struct TraceTask {
   bool raw = false;         // of a message: one flow on a queue pair, without the collective library
   Bytes bytes = 0;          // of a communication, as workload.proto counts them
   Stream stream = Stream::compute;
-  std::uint64_t order = 0;           // of tasks that may come next, the one with the smallest order does
+  Time not_before = 0;         // earliest start, from the begin of the job
+  TransferTraits traits = {};  // of a communication: class, priority, deadline; of a raw message: channel
+  std::uint64_t order = 0;     // of tasks that may come next, the one with the smallest order does
   std::vector<std::uint32_t> after;  // tasks of its rank that it waits for, by index in the rank's list
   std::string label = {};            // how the file names it in messages: "node 17"; "" for its name
 };

@@ -1,0 +1,112 @@
+#include "sim/main/convert_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "sim/core/config.h"
+#include "sim/core/errors.h"
+#include "sim/core/terminal.h"
+#include "sim/core/text.h"
+#include "sim/main/command_words.h"
+#include "sim/main/model_times.h"
+#include "sim/workload/convert/convert.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+namespace {
+
+boost::program_options::options_description conversion_options(std::size_t width = kDefaultWidth) {
+  namespace po = boost::program_options;
+  const auto columns = static_cast<unsigned>(std::clamp<std::size_t>(width, 60, 120));
+  po::options_description all("Options", columns, columns - 28);
+  const auto text = [] { return po::value<std::string>(); };
+  const auto texts = [] { return po::value<std::vector<std::string>>()->composing(); };
+  auto add = all.add_options();
+  add("to", text()->value_name("FILE"),
+      "file to write: X.pb; X.et for Chakra, which becomes X.0.et, X.1.et, ... and X.json; X.goal");
+  add("algorithm", texts()->value_name("KIND=PLAN"),
+      "algorithm that replaces collectives of this kind in GOAL, e.g. all_reduce=ring; may be repeated "
+      "(default: that of the section collectives)");
+  add("gpu", text()->value_name("MODEL"),
+      "compute model that tells the times of computations for GOAL, e.g. h100_sxm (--list compute_model)");
+  add("set", texts()->value_name("KEY=VALUE"),
+      "overlay one value of the workload's description; may be repeated");
+  add("quiet", "print nothing");
+  add("help", "print this");
+  return all;
+}
+
+std::vector<std::string> texts_of(const CommandWords& words, const char* name) {
+  if (words.values.count(name) == 0) return {};
+  return words.values[name].as<std::vector<std::string>>();
+}
+
+std::map<std::string, std::string> algorithms_of(const std::vector<std::string>& given) {
+  std::map<std::string, std::string> algorithms;
+  for (const std::string& choice : given) {
+    const std::size_t equals = choice.find('=');
+    const std::string kind = choice.substr(0, equals);
+    std::string kinds;
+    bool known = false;
+    for (const CollectiveKindInfo& info : kCollectiveKinds) {
+      known = known || kind == info.name;
+      append_item(kinds, info.name);
+    }
+    if (equals == std::string::npos || !known)
+      throw ConfigError("--algorithm: '" + choice + "' was given; allowed is KIND=PLAN with a kind of " +
+                        kinds);
+    if (!algorithms.try_emplace(kind, choice.substr(equals + 1)).second)
+      throw ConfigError("--algorithm: " + kind + " was given twice");
+  }
+  return algorithms;
+}
+
+void convert(const CommandWords& words, const PrintText& print) {
+  if (words.operands.empty())
+    throw ConfigError("convert: the workload is missing: netsim convert trace.0.et --to trace.pb");
+  const std::string target = text_of(words.values, "to");
+  if (target.empty()) throw ConfigError("convert: --to is missing: the file to write, e.g. --to trace.pb");
+  ConversionRules rules;
+  rules.algorithms = algorithms_of(texts_of(words, "algorithm"));
+  rules.duration = ModelTimes(text_of(words.values, "gpu"));
+  constexpr std::uint32_t kRanksOfPatterns = 8;  // of patterns without a size of their own
+  WorkloadContext context(kRanksOfPatterns);
+  context.assignments = texts_of(words, "set");
+  const std::unique_ptr<TaskSource> source = load_workload(words.operands, context);
+  source->open();
+  const Conversion conversion = convert_workload(*source, target, rules);
+  if (words.values.count("quiet") != 0) return;
+  std::string text = conversion.files.size() == 1
+                         ? printable(conversion.files.front())
+                         : fmt::format("{} to {}", printable(conversion.files.front()),
+                                       printable(conversion.files[conversion.files.size() - 2]));
+  text += fmt::format(": {}\n", counted(source->ranks(), "rank"));
+  for (const std::string& note : conversion.notes)
+    text += wrapped("note: " + printable(note), 0, 6, line_width(stdout)) + "\n";
+  print(text);
+}
+
+}  // namespace
+
+std::vector<OptionInfo> conversion_option_infos() { return infos_of(conversion_options()); }
+
+std::string conversion_usage() { return usage_of("netsim convert FILE...", conversion_option_infos()); }
+
+int run_conversion(const std::vector<std::string>& arguments, const PrintText& print) {
+  const CommandWords words = parse_words({arguments.begin() + 1, arguments.end()}, conversion_options(),
+                                         {" of convert", allowed_options(conversion_option_infos())});
+  if (words.values.count("help") != 0) {
+    const std::size_t width = line_width(stdout);
+    print(wrapped(find_subcommand(arguments)->what, 0, 2, width) + "\n\n  " +
+          wrapped(conversion_usage(), 2, 9, width) + "\n\n" + options_text(conversion_options(width)));
+  } else {
+    convert(words, print);
+  }
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace netsim

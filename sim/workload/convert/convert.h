@@ -1,0 +1,46 @@
+// Conversion of workloads: any workload that netsim reads, as netsim's own .pb, as Chakra execution traces,
+// or in GOAL.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.h"
+#include "sim/workload/task_source.h"
+
+namespace netsim {
+
+struct ConversionRules {
+  // GOAL has no collectives: algorithms by kind, "ring" or "{kind: multi_ring, rings: 4}". Kinds that are
+  // missing take the default of CollectiveKindInfo.
+  std::map<std::string, std::string> algorithms;
+  // GOAL has no kernels: returns the time of a work, or nothing where it has none.
+  std::function<std::optional<Time>(const Work&)> duration;
+};
+
+struct Conversion {
+  std::vector<std::string> files;  // that were written
+  std::vector<std::string> notes;  // what the notation does not hold
+};
+
+// Writes the workload. The ending of `target` names the notation: X.pb, X.goal, or X.et. The latter are the
+// files X.R.et of each rank R and X.json, the communicators. Throws ConfigError for another ending.
+// Throws InputError for a workload that the notation cannot hold, and IoError.
+Conversion convert_workload(const TaskSource& source, const std::string& target,
+                            const ConversionRules& rules);
+
+// Returns the bytes of a .pb. A workload without a program is written task by task.
+std::string program_bytes(const TaskSource& source);
+
+// Returns the text in GOAL. Appends notes.
+std::string goal_text(const TaskSource& source, const ConversionRules& rules,
+                      std::vector<std::string>& notes);
+
+// Throws InputError because a notation cannot hold a task. `what` is what the notation lacks.
+[[noreturn]] void refuse_conversion(const TaskSource& source, RankId rank, const Task& task,
+                                    const std::string& what);
+
+}  // namespace netsim

@@ -1,0 +1,150 @@
+"""Does `netsim convert` write workloads that run as the ones it read, and does `netsim describe-trace` say what they have?
+
+NETSIM_BINARY names the program. The files of ../shared/samples are used where they exist; NETSIM_TEST_SIZE=full takes all of them.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
+SHARED = pathlib.Path(os.environ.get("NETSIM_SHARED") or ROOT / "../shared") / "samples"
+FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
+
+STAR = """topology: {{kind: star, hosts: {ranks}, rate: 200 Gbps, delay: 1 us}}
+host: single_nic
+"""
+# Without latencies of a library and congestion control, so that only messages take time.
+BARE = STAR + """transport: {{congestion_control: none}}
+"""
+
+
+def netsim(*words):
+    return subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+class Conversions(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="netsim_convert_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def answer(self, *words):
+        done = netsim(*words)
+        self.assertEqual(done.returncode, 0, f"{words}: {done.stderr}")
+        return done.stdout
+
+    def described(self, workload, *words):
+        return json.loads(self.answer("describe-trace", workload, *words, "--json", "-"))
+
+    def config(self, ranks, text=STAR):
+        path = self.folder / "star.yaml"
+        path.write_text(text.format(ranks=max(ranks, 2)))
+        return path
+
+    def run_of(self, workload, ranks, text=STAR, *words):
+        out = self.folder / "run"
+        summary = json.loads(self.answer("--config", self.config(ranks, text), "--workload", workload, "--json", "-", "--out", out,
+                                         "--report", "no", "--threads", "1", *words))
+        self.assertEqual(summary["outcome"], "done")
+        return summary
+
+    def same_runs(self, workload, ending):
+        """The summaries of the workload and of its conversion."""
+        ranks = self.described(workload)["ranks"]
+        before = self.run_of(workload, ranks)
+        target = self.folder / "written" / f"trace{ending}"
+        target.parent.mkdir()
+        self.answer("convert", workload, "--to", target)
+        after = self.run_of(target.parent if ending == ".et" else target, ranks)
+        shutil.rmtree(target.parent)
+        return before, after
+
+    def expect_same(self, workload):
+        for ending in (".pb", ".et"):
+            with self.subTest(workload=str(workload), ending=ending):
+                before, after = self.same_runs(workload, ending)
+                self.assertEqual(before["fingerprint"]["results"], after["fingerprint"]["results"])
+                self.assertEqual(before["fingerprint"]["packets"], after["fingerprint"]["packets"])
+
+    def rank_ends(self, summary):
+        del summary
+        rows = (self.folder / "run" / "tasks.csv").read_text().splitlines()
+        names = rows[0].split(",")
+        ends = {}
+        for row in rows[1:]:
+            values = dict(zip(names, row.split(",")))
+            ends[values["rank"]] = max(ends.get(values["rank"], 0), int(values["end_ps"]))
+        return ends
+
+    def test_own_traces_run_alike(self):
+        self.expect_same(ROOT / "configs/import/chakra/step.0.et")
+        self.expect_same(ROOT / "configs/import/goal/steps.goal")
+
+    def test_a_program_runs_alike(self):
+        program = self.folder / "small.pb"
+        self.answer("--compile", program, "--workload", ROOT / "configs/workloads/small_gpt_ptdp.yaml", "--set", "workload.iterations=1")
+        ranks = self.described(program)["ranks"]
+        config = ROOT / "configs/two_dgx.yaml" if ranks > 8 else self.config(ranks)
+        runs = []
+        self.answer("convert", program, "--to", self.folder / "again.pb")
+        for workload in (program, self.folder / "again.pb"):
+            runs.append(json.loads(self.answer("--config", config, "--workload", workload, "--json", "-"))["fingerprint"])
+        self.assertEqual(runs[0], runs[1])
+
+    def test_goal_has_the_same_ends(self):
+        workload = ROOT / "configs/import/goal/steps.goal"
+        ranks = self.described(workload)["ranks"]
+        before = self.rank_ends(self.run_of(workload, ranks))
+        target = self.folder / "written.goal"
+        self.answer("convert", workload, "--to", target)
+        self.assertEqual(before, self.rank_ends(self.run_of(target, ranks)))
+
+    def test_traces_are_described(self):
+        facts = self.described(ROOT / "configs/import/goal/steps.goal")
+        self.assertEqual(facts["ranks"], 3)
+        text = self.answer("describe-trace", ROOT / "configs/import/chakra/step.0.et")
+        self.assertIn("critical path on the ideal network", text)
+        self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
+
+    def test_the_rate_counts_what_each_rank_sends(self):
+        workload = self.folder / "collective.yaml"
+        workload.write_text("{kind: collective, collective: all_reduce, ranks: 4, bytes: 8 MB}\n")
+        done = netsim("describe-trace", workload, "--rate", "80Gbps", "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # 2 (4 - 1) / 4 of 8 MB at 10 GB/s.
+        self.assertAlmostEqual(json.loads(done.stdout)["critical_path"]["time_s"], 1.2e-3, places=9)
+
+    def test_wrong_command_lines(self):
+        trace = ROOT / "configs/import/goal/steps.goal"
+        for words, message in (
+                (["convert", trace], "--to is missing"), (["convert", "--to", "a.pb"], "the workload is missing"),
+                (["convert", trace, "--to", "a.txt"], "allowed are names that end in .pb, .et (Chakra) or .goal"),
+                (["convert", trace, "--to", self.folder / "a.goal", "--algorithm", "ring"], "allowed is KIND=PLAN"),
+                (["describe-trace"], "the workload is missing"), (["describe-trace", trace, "--jso", "-"], "did you mean '--json'?"),
+                (["describe-trace", trace, "--json", "x"], "only - (stdout) is allowed")):
+            done = netsim(*words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+
+    def samples(self):
+        if not SHARED.exists():
+            self.skipTest(f"no {SHARED}")
+        traces = sorted((SHARED / "chakra_et").rglob("*.0.et")) + sorted((SHARED / "goal").glob("*.goal"))
+        small = [path for path in traces if path.stat().st_size < 100_000]
+        return traces if FULL else small[::6]
+
+    def test_samples_run_alike(self):
+        for path in self.samples():
+            if path.name.endswith(".goal"):
+                continue
+            self.expect_same(path)
+
+
+if __name__ == "__main__":
+    unittest.main()
