@@ -85,6 +85,19 @@ Place place_in(std::string_view text, std::size_t offset, const std::string& fil
   return {file, line, static_cast<int>(column) + 1, ""};
 }
 
+InputPaths named_input(const ConfigNode& node) {
+  const auto find = [](const ConfigNode& name) {
+    const std::string path = read_text(name);
+    if (path.empty()) name.fail("the name of a file is empty");
+    return find_input_file(path, name.place());
+  };
+  if (node.is_scalar()) return find(node);
+  if (node.items().empty()) node.fail("the sequence of files is empty");
+  std::vector<std::string> paths;
+  for (const ConfigNode& name : node.items()) paths.push_back(find(name));
+  return paths;
+}
+
 std::optional<std::int64_t> scaled_decimal(std::string_view text, std::int64_t factor) {
   // Significant digits that are kept: the 17 of a double and two more. Later digits cannot change the
   // rounding of a realistic value.

@@ -22,6 +22,10 @@ namespace netsim {
 // started there), and in the working directory. Throws IoError with the place and the paths searched.
 std::string find_input_file(const std::string& name, const Place& where);
 
+// Returns the input that a value names, which is a file, a folder, or a sequence of them. Throws ConfigError
+// for another value, and IoError as find_input_file() does.
+InputPaths named_input(const ConfigNode& node);
+
 // Returns text * factor, computed exactly and rounded to the nearest integer. The text has decimal digits, at
 // most one point and an exponent ("2.5e-06"), with no sign but in the exponent. Returns nothing for other
 // text and for results above INT64_MAX.

@@ -102,20 +102,6 @@ const Parameters<JobEntry>& drawn_job_parameters() {
   return parameters;
 }
 
-// Returns the input that a job names, which is a file, a folder, or a sequence of them.
-InputPaths named_input(const ConfigNode& node) {
-  const auto find = [](const ConfigNode& name) {
-    const std::string path = read_text(name);
-    if (path.empty()) name.fail("the name of a file is empty");
-    return find_input_file(path, name.place());
-  };
-  if (node.is_scalar()) return find(node);
-  if (node.items().empty()) node.fail("the sequence of files is empty");
-  std::vector<std::string> paths;
-  for (const ConfigNode& name : node.items()) paths.push_back(find(name));
-  return paths;
-}
-
 void require_name(const std::string& name, const ConfigNode& node) {
   if (const auto found = find_not_name(name); found) node.fail("the name '" + name + "': " + found->what);
 }

@@ -83,7 +83,7 @@ class CommandHelp(unittest.TestCase):
         text = (self.folder / "zsh").read_text()
         self.assertTrue(text.startswith("#compdef netsim\n"))
         self.assertEqual(re.findall(r"^  '\*?--([a-z-]+)\[", text, re.MULTILINE), options())
-        self.assertEqual(re.findall(r"^      '--([a-z-]+)\[", text, re.MULTILINE), subcommand_options())
+        self.assertEqual(re.findall(r"^      '\*?--([a-z-]+)\[", text, re.MULTILINE), subcommand_options())
 
     def test_the_manual_page_has_all_options_and_exit_codes(self):
         text = (self.folder / "netsim.1").read_text()

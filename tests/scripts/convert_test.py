@@ -58,10 +58,10 @@ class Conversions(unittest.TestCase):
         ranks = self.described(workload)["ranks"]
         before = self.run_of(workload, ranks)
         target = self.folder / "written" / f"trace{ending}"
+        shutil.rmtree(target.parent, ignore_errors=True)
         target.parent.mkdir()
         self.answer("convert", workload, "--to", target)
         after = self.run_of(target.parent if ending == ".et" else target, ranks)
-        shutil.rmtree(target.parent)
         return before, after
 
     def expect_same(self, workload):
@@ -103,6 +103,70 @@ class Conversions(unittest.TestCase):
         target = self.folder / "written.goal"
         self.answer("convert", workload, "--to", target)
         self.assertEqual(before, self.rank_ends(self.run_of(target, ranks)))
+
+    def test_a_runs_own_trace_takes_as_long(self):
+        workload = ROOT / "configs/import/chakra/step.0.et"
+        ranks = self.described(workload)["ranks"]
+        first = self.run_of(workload, ranks, STAR + "output: {{sinks: [{{kind: chakra}}]}}\n")
+        trace = self.folder / "trace"
+        trace.mkdir()
+        for path in (self.folder / "run").glob("chakra.*"):
+            shutil.copy(path, trace)
+        again = self.run_of(trace, ranks)
+        self.assertEqual(first["jobs"][0]["jct_s"], again["jobs"][0]["jct_s"])
+        self.assertEqual(first["fingerprint"]["results"], again["fingerprint"]["results"])
+
+    def test_a_collective_becomes_the_messages_of_its_algorithm(self):
+        workload = self.folder / "collective.yaml"
+        workload.write_text("{kind: collective, collective: all_reduce, ranks: 4, bytes: 4 MB}\n")
+        target = self.folder / "ring.goal"
+        self.answer("convert", workload, "--to", target, "--algorithm", "all_reduce=ring")
+        facts = self.described(target)
+        # Each of 4 ranks sends 1 MB to the next one in 2 (4 - 1) steps.
+        self.assertEqual([(kind["kind"], kind["tasks"], kind["bytes"]) for kind in facts["kinds"]],
+                         [("receive", 24, 0), ("send", 24, 24e6)])
+        # The steps follow each other: 6 messages of 1 MB at 1 GB/s.
+        self.assertAlmostEqual(self.described(target, "--rate", "8Gbps")["critical_path"]["time_s"], 6e-3, places=9)
+
+    def test_what_if(self):
+        trace = ROOT / "configs/import/chakra/step.0.et"
+        workload = self.folder / "what_if.yaml"
+        base = f"kind: trace\nfile: {trace}\n"
+
+        def facts(text, *words):
+            workload.write_text(base + text)
+            return self.described(workload, *words)
+
+        self.assertEqual(facts("")["critical_path"]["time_s"], 2.5e-3)
+        self.assertEqual(facts("compute: 0.5\n")["critical_path"]["time_s"], 1.25e-3)
+        self.assertEqual(facts("", "--set", "compute=2")["critical_path"]["time_s"], 5e-3)
+        # The two backward computations of 800 us take a quarter of that.
+        quarter = facts("kernels: [{name: 'backward*', factor: 0.25}]\n")
+        self.assertAlmostEqual(quarter["critical_path"]["time_s"], 1.3e-3, places=12)
+        self.assertIn("the times of the kernels 'backward*' are multiplied by 0.25", quarter["notes"])
+        for text, message in (("kernels: [{name: gemm}]\n", "no kernel of the trace fits 'gemm'"),
+                              ("replicas: 2\n", "'replicas' and 'data' are given together"),
+                              ("replicas: 2\ndata: [0, 1, 3]\n", "a constant number apart"),
+                              ("kernels: [{name: a, m: 2}]\n", "a product of matrices has m, n and k")):
+            workload.write_text(base + text)
+            done = netsim("describe-trace", workload)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(message, done.stderr)
+
+    def test_more_data_parallel_replicas(self):
+        trace = ROOT / "configs/import/chakra/step.0.et"
+        before = self.described(trace)
+        workload = self.folder / "replicas.yaml"
+        workload.write_text(f"kind: trace\nfile: {trace}\nreplicas: 4\ndata: [0, 2]\n")
+        after = self.described(workload)
+        self.assertEqual((before["ranks"], after["ranks"]), (4, 8))
+        self.assertEqual(after["tasks"], 2 * before["tasks"])
+        self.assertEqual(after["critical_path"]["time_s"], before["critical_path"]["time_s"])
+        calls = {kind["kind"]: kind["calls"] for kind in after["kinds"]}
+        # Groups of tensor parallelism double, and those over replicas only grow.
+        self.assertEqual(calls["all_reduce"], 2 * {kind["kind"]: kind["calls"] for kind in before["kinds"]}["all_reduce"])
+        self.assertEqual(calls["reduce_scatter"], {kind["kind"]: kind["calls"] for kind in before["kinds"]}["reduce_scatter"])
+        self.run_of(workload, 8)
 
     def test_traces_are_described(self):
         facts = self.described(ROOT / "configs/import/goal/steps.goal")

@@ -26,8 +26,11 @@ struct ChakraSinkParameters {
 
 std::string chakra_file(std::uint32_t rank) { return fmt::format("chakra.{}.et", rank); }
 
-std::vector<std::string> chakra_files(std::uint32_t ranks) {
-  std::vector<std::string> names{"chakra.json"};
+constexpr const char* kCommunicatorsFile = "chakra.json";
+
+std::vector<std::string> chakra_files(std::uint32_t ranks, bool communicators) {
+  std::vector<std::string> names;
+  if (communicators) names.emplace_back(kCommunicatorsFile);
   names.reserve(ranks + std::size_t{1});
   for (std::uint32_t rank = 0; rank < ranks; ++rank) names.push_back(chakra_file(rank));
   return names;
@@ -39,9 +42,9 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
   ChakraTrace(ChakraSinkParameters parameters, const ConfigNode& node)
       : parameters_(std::move(parameters)), node_(node) {}
 
-  std::vector<std::string> files() const override { return chakra_files(kMostTraceFiles); }
+  std::vector<std::string> files() const override { return chakra_files(kMostTraceFiles, true); }
   std::vector<std::string> files_with(const Results& results) const override {
-    return is_complete(results) ? chakra_files(source_->ranks()) : std::vector<std::string>();
+    return is_complete(results) ? chakra_files(source_->ranks(), communicators_) : std::vector<std::string>();
   }
 
   bool open(SinkFiles& /*files*/, const RunView& run) override {
@@ -69,7 +72,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     if (!is_complete(run.results)) return;
     ChakraWriter writer(*source_);
     for (RankId rank = 0; rank < source_->ranks(); ++rank) write_rank(rank, writer, files);
-    files.open("chakra.json").write(writer.communicators());
+    if (communicators_) files.open(kCommunicatorsFile).write(writer.communicators());
   }
 
   std::vector<std::string> notes() const override {
@@ -95,6 +98,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     for (RankId rank = 0; rank < source_->ranks() && objection_.empty(); ++rank) {
       source_->for_each_task(rank, [&](const Task& task) {
         if (!objection_.empty()) return;
+        communicators_ = communicators_ || has_group(task);
         if (const std::string what = chakra_objection(task); !what.empty())
           objection_ = "Chakra has no place for " + what;
       });
@@ -115,7 +119,8 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
   const TaskSource* source_ = nullptr;
   std::vector<std::vector<ChakraWriter::RecordedTimes>> times_;  // by rank and task
   mutable bool checked_ = false;
-  mutable std::string objection_;  // why there is no trace
+  mutable bool communicators_ = false;  // the job has collectives
+  mutable std::string objection_;       // why there is no trace
 };
 
 const Registration<ResultSink> kChakraTraceRegistration{

@@ -27,8 +27,8 @@ struct Conversion {
 };
 
 // Writes the workload. The ending of `target` names the notation: X.pb, X.goal, or X.et. The latter are the
-// files X.R.et of each rank R and X.json, the communicators. Throws ConfigError for another ending.
-// Throws InputError for a workload that the notation cannot hold, and IoError.
+// files X.R.et of each rank R, and X.json with the communicators where there are any. Throws ConfigError for
+// another ending. Throws InputError for a workload that the notation cannot hold, and IoError.
 Conversion convert_workload(const TaskSource& source, const std::string& target,
                             const ConversionRules& rules);
 
@@ -38,9 +38,5 @@ std::string program_bytes(const TaskSource& source);
 // Returns the text in GOAL. Appends notes.
 std::string goal_text(const TaskSource& source, const ConversionRules& rules,
                       std::vector<std::string>& notes);
-
-// Throws InputError because a notation cannot hold a task. `what` is what the notation lacks.
-[[noreturn]] void refuse_conversion(const TaskSource& source, RankId rank, const Task& task,
-                                    const std::string& what);
 
 }  // namespace netsim

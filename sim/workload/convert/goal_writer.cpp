@@ -17,6 +17,7 @@
 #include "sim/collectives/programs/named_plan.h"
 #include "sim/core/errors.h"
 #include "sim/workload/convert/convert.h"
+#include "sim/workload/convert/listed_program.h"
 #include "sim/workload/convert/listed_rank.h"
 
 namespace netsim {
@@ -63,7 +64,7 @@ class GoalPlans {
 // GoalTags: gives each message of a pair of ranks a tag of its own, the same at both ends.
 class GoalTags {
  public:
-  // What both ends know of a message: the call and its number in it, or the match key.
+  // Key: a message as both ends know it: the call and its number in it, or the match key.
   using Key = std::tuple<RankId, RankId, std::uint64_t, std::uint64_t, std::uint64_t>;
   std::uint32_t tag(const Key& key) {
     const auto [known, is_new] = tags_.try_emplace(key, 0);

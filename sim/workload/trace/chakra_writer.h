@@ -1,7 +1,7 @@
 // Chakra writer: the files of a Chakra execution trace of schema 1.0.0, one for each rank, and the list of
 // communicators. chakra_node.h reads them.
 //
-// What Chakra has no field for stands in attributes whose names begin with `netsim_`. Other tools ignore
+// Attributes whose names begin with `netsim_` hold the facts for which Chakra has no field. Other tools ignore
 // them. So a trace that netsim reads again gives the same tasks.
 #pragma once
 
@@ -37,6 +37,7 @@ class ChakraWriter {
                    const std::optional<RecordedTimes>& times = std::nullopt);
   // Returns the communicators up to the last one of the nodes so far: {"1": [0, 1]}.
   std::string communicators() const;
+  bool has_communicators() const { return groups_ > 0; }
 
  private:
   std::string communicator(GroupId group);

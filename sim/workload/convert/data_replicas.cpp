@@ -1,0 +1,63 @@
+#include "sim/workload/convert/data_replicas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+
+namespace netsim {
+
+DataReplicas::DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group, std::uint32_t replicas)
+    : ranks_(ranks),
+      before_(std::max<std::uint32_t>(static_cast<std::uint32_t>(group.size()), 1)),
+      after_(replicas) {
+  if (group.size() < 2) {
+    problem_ = "a data-parallel group has two ranks or more";
+    return;
+  }
+  if (group[1] <= group[0] || *std::max_element(group.begin(), group.end()) >= ranks) {
+    problem_ = fmt::format("its ranks rise, and the trace has the ranks 0 to {}", ranks - 1);
+    return;
+  }
+  stride_ = group[1] - group[0];
+  for (std::size_t i = 1; i < group.size(); ++i) {
+    if (group[i] != group[0] + i * stride_) problem_ = "its ranks are a constant number apart";
+  }
+  if (problem_.empty() && (ranks % (stride_ * before_) != 0 || replica(group[0], before_) != 0))
+    problem_ = fmt::format("{} ranks that are {} apart do not divide the {} ranks of the trace", before_,
+                           stride_, ranks);
+}
+
+RankId DataReplicas::peer(RankId given, RankId rank) const {
+  if (replica(given, before_) != 0)
+    throw InputError(
+        Place{}, fmt::format("rank {} exchanges messages with rank {} of another data-parallel replica, so "
+                             "the number of replicas cannot change",
+                             original(rank) + 0U, given + 0U));
+  return at(given, before_, replica(rank, after_), after_);
+}
+
+std::vector<RankId> DataReplicas::group(const std::vector<RankId>& given, RankId rank) const {
+  std::vector<RankId> members, of_first;
+  for (const RankId member : given) {
+    if (replica(member, before_) == 0) of_first.push_back(member);
+  }
+  if (of_first.size() == given.size()) {
+    for (const RankId member : given) members.push_back(peer(member, rank));
+    return members;
+  }
+  if (of_first.size() * before_ != given.size() || !std::is_sorted(given.begin(), given.end()))
+    throw InputError(
+        Place{},
+        fmt::format("a group of {} ranks of the trace has some data-parallel replicas only, so their "
+                    "number cannot change",
+                    given.size()));
+  for (std::uint32_t number = 0; number < after_; ++number) {
+    for (const RankId member : of_first) members.push_back(at(member, before_, number, after_));
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+}  // namespace netsim

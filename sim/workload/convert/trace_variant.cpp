@@ -1,0 +1,244 @@
+// trace: a trace or another workload with changes, for questions of the kind "what if".
+//
+//   kind: trace
+//   file: step.0.et               # a file, a folder, or a sequence of them
+//   compute: 0.5                  # factor of the times on the GPU: twice as fast
+//   kernels:                      # by name; the first one that fits counts, before `compute`
+//     - {name: "*gemm*", factor: 0.4}
+//     - {name: attention, m: 4096, n: 4096, k: 128}    # the compute model's time of this product
+//   replicas: 8                   # data-parallel replicas, of which
+//   data: [0, 4]                  # this is a group in the trace
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/core/errors.h"
+#include "sim/core/input_file.h"
+#include "sim/core/registry.h"
+#include "sim/core/text.h"
+#include "sim/core/time_limits.h"
+#include "sim/workload/convert/data_replicas.h"
+#include "sim/workload/convert/listed_program.h"
+#include "sim/workload/program/program.h"
+#include "sim/workload/workload.h"
+
+namespace netsim {
+namespace {
+
+constexpr Range<double> kFactors{0, 1e6};
+constexpr std::int64_t kLargestSide = 1'000'000;
+
+// KernelRule: the time of the kernels with a name.
+struct KernelRule {
+  std::string name;
+  double factor = 1;
+  std::int64_t m = 0, n = 0, k = 0;
+  bool has_shape() const { return m > 0 && n > 0 && k > 0; }
+};
+
+const Parameters<KernelRule>& kernel_rule_parameters() {
+  using P = KernelRule;
+  static const auto parameters =
+      Parameters<P>()
+          .text("name", &P::name, "name of the kernels, in which * stands for any characters")
+          .required()
+          .real("factor", &P::factor, kFactors, "factor of their times")
+          .integer("m", &P::m, {0, kLargestSide},
+                   "rows of a product of matrices, m x k by k x n, whose time the compute model tells "
+                   "instead; 0: none")
+          .integer("n", &P::n, {0, kLargestSide}, "columns of that product")
+          .integer("k", &P::k, {0, kLargestSide}, "inner side of that product");
+  return parameters;
+}
+
+struct TraceVariantParameters {
+  double compute = 1, cpu = 1;
+  std::int64_t replicas = 0;
+  ConfigNode kernels, data;
+};
+
+const Parameters<TraceVariantParameters>& trace_variant_parameters() {
+  using P = TraceVariantParameters;
+  static const auto parameters =
+      Parameters<P>()
+          .real("compute", &P::compute, kFactors, "factor of the times of computations on the GPU")
+          .real("cpu", &P::cpu, kFactors,
+                "factor of the times on threads of the ranks' processes and on CPUs")
+          .integer("replicas", &P::replicas, {0, 1 << 20},
+                   "number of data-parallel replicas, each of which does what the first one does; 0: as in "
+                   "the trace")
+          .list("kernels", &P::kernels,
+                "kernels by name: {name, factor} or {name, m, n, k}; the first entry that fits counts")
+          .list("data", &P::data,
+                "the ranks of one data-parallel group of the trace, with `replicas`; the groups are those "
+                "whose ranks "
+                "are as far apart");
+  return parameters;
+}
+
+// Returns whether a name fits a pattern in which * stands for any characters.
+bool fits_pattern(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, after_star = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after_star = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+class TraceVariant final : public WorkloadKind {
+ public:
+  TraceVariant(InputPaths input, TraceVariantParameters parameters)
+      : input_(std::move(input)), parameters_(std::move(parameters)) {
+    for (const ConfigNode& item : parameters_.kernels.items()) {
+      rules_.push_back(kernel_rule_parameters().parse(item));
+      const KernelRule& rule = rules_.back();
+      if (!rule.has_shape() && (rule.m > 0 || rule.n > 0 || rule.k > 0))
+        item.fail("a product of matrices has m, n and k");
+      if (rule.has_shape() && item.find("factor") != nullptr)
+        item.fail("an entry has a factor, or the shape of a product (m, n, k), but not both");
+    }
+    if ((parameters_.replicas > 0) != !parameters_.data.is_null())
+      throw ConfigError(
+          "kind: trace: 'replicas' and 'data' are given together: the number of data-parallel replicas, "
+          "and the ranks of one data-parallel group of the trace");
+  }
+
+  std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
+    WorkloadContext plain = context;
+    plain.assignments.clear();
+    const std::unique_ptr<TaskSource> source = load_workload(input_, plain);
+    std::vector<std::uint64_t> uses(rules_.size(), 0);
+    ProgramChanges changes;
+    changes.work = [&](TaskKind kind, const Work& work) { return changed(kind, work, uses); };
+    std::optional<DataReplicas> replicas;
+    if (parameters_.replicas > 0) replicate(*source, replicas, changes);
+    changes.notes = notes();
+    std::unique_ptr<TaskSource> result = list_program(*source, changes);
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+      if (uses[i] == 0)
+        parameters_.kernels.items()[i].fail("no kernel of the trace fits '" + printable(rules_[i].name) +
+                                            "' (netsim describe-trace shows names)");
+    }
+    return result;
+  }
+
+ private:
+  Work changed(TaskKind kind, const Work& given, std::vector<std::uint64_t>& uses) const {
+    Work work = given;
+    for (Kernel& kernel : work.kernels) change(kind, kernel, uses);
+    return work;
+  }
+  void change(TaskKind kind, Kernel& kernel, std::vector<std::uint64_t>& uses) const {
+    double factor = kind == TaskKind::compute ? parameters_.compute : parameters_.cpu;
+    const auto rule = std::find_if(rules_.begin(), rules_.end(),
+                                   [&](const KernelRule& r) { return fits_pattern(r.name, kernel.name); });
+    if (rule != rules_.end()) {
+      ++uses[static_cast<std::size_t>(rule - rules_.begin())];
+      factor = rule->factor;
+    }
+    if (rule != rules_.end() && rule->has_shape() && kind == TaskKind::compute) {
+      Kernel product;
+      product.kind = Kernel::Kind::gemm;
+      product.name = kernel.name;
+      product.m = rule->m;
+      product.n = rule->n;
+      product.k = rule->k;
+      kernel = product;
+    } else if (kernel.kind == Kernel::Kind::fixed && factor != 1) {
+      kernel.duration = std::min(static_cast<Time>(static_cast<double>(kernel.duration) * factor),
+                                 Time{ProgramLimits::kKernelTime});
+    }
+  }
+
+  void replicate(const TaskSource& source, std::optional<DataReplicas>& replicas,
+                 ProgramChanges& changes) const {
+    std::vector<RankId> group;
+    for (const ConfigNode& rank : parameters_.data.items()) {
+      const std::int64_t number = read_integer(rank);
+      if (number < 0 || number >= source.ranks())
+        rank.fail(fmt::format("rank {}; allowed: 0 to {}", number, source.ranks() - 1));
+      group.emplace_back(static_cast<std::uint32_t>(number));
+    }
+    replicas.emplace(source.ranks(), group, static_cast<std::uint32_t>(parameters_.replicas));
+    if (!replicas->problem().empty()) parameters_.data.fail(replicas->problem());
+    if (replicas->ranks() > ProgramLimits::kRanks)
+      parameters_.data.fail(
+          fmt::format("{} ranks; allowed: at most {}", replicas->ranks(), ProgramLimits::kRanks));
+    changes.ranks = replicas->ranks();
+    changes.original = [&replicas](RankId rank) { return replicas->original(rank); };
+    changes.peer = [&replicas](RankId peer, RankId rank) { return replicas->peer(peer, rank); };
+    changes.group = [&replicas](const std::vector<RankId>& members, RankId rank) {
+      return replicas->group(members, rank);
+    };
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    if (parameters_.compute != 1)
+      notes.push_back(fmt::format("the times of computations are multiplied by {} (workload.compute)",
+                                  parameters_.compute));
+    if (parameters_.cpu != 1)
+      notes.push_back(fmt::format("the times on CPUs are multiplied by {} (workload.cpu)", parameters_.cpu));
+    for (const KernelRule& rule : rules_) {
+      notes.push_back(rule.has_shape()
+                          ? fmt::format("the compute model times the kernels '{}' as products {} x {} x {}",
+                                        printable(rule.name), rule.m, rule.n, rule.k)
+                          : fmt::format("the times of the kernels '{}' are multiplied by {}",
+                                        printable(rule.name), rule.factor));
+    }
+    if (parameters_.replicas > 0)
+      notes.push_back(fmt::format(
+          "{} data-parallel replicas do what the first one of the trace does, with the same bytes in "
+          "each of their collectives; so the batch grows with them",
+          parameters_.replicas));
+    return notes;
+  }
+
+  InputPaths input_;
+  TraceVariantParameters parameters_;
+  std::vector<KernelRule> rules_;
+};
+
+ParameterTable trace_variant_table() {
+  ParameterTable table = trace_variant_parameters().table();
+  for (ParameterInfo& info : table.edit()) {
+    if (info.name == "kernels") info.children = kernel_rule_parameters().table();
+  }
+  ParameterInfo file;
+  file.name = "file";
+  file.type = "text";
+  file.doc = "the trace: a file, a folder, or a sequence of them";
+  table.edit().insert(table.edit().begin(), file);
+  return table;
+}
+
+const Registration<WorkloadKind> kTraceVariant{
+    "trace",
+    "a trace of another tool, or another file of a workload, with other times or data-parallel replicas",
+    trace_variant_table(), [](const ConfigNode& node) {
+      TraceVariantParameters parameters =
+          trace_variant_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "file"});
+      const ConfigNode* file = node.find("file");
+      if (file == nullptr) node.fail("'file' is missing: the trace, a file, a folder, or a sequence of them");
+      return std::make_unique<TraceVariant>(named_input(*file), std::move(parameters));
+    }};
+
+}  // namespace
+}  // namespace netsim
