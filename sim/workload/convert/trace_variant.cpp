@@ -82,6 +82,16 @@ const Parameters<TraceVariantParameters>& trace_variant_parameters() {
   return parameters;
 }
 
+Kernel product_of(const KernelRule& rule, const std::string& name) {
+  Kernel product;
+  product.kind = Kernel::Kind::gemm;
+  product.name = name;
+  product.m = rule.m;
+  product.n = rule.n;
+  product.k = rule.k;
+  return product;
+}
+
 // Returns whether a name fits a pattern in which * stands for any characters.
 bool fits_pattern(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0, star = std::string_view::npos, after_star = 0;
@@ -111,6 +121,7 @@ class TraceVariant final : public WorkloadKind {
       const KernelRule& rule = rules_.back();
       if (!rule.has_shape() && (rule.m > 0 || rule.n > 0 || rule.k > 0))
         item.fail("a product of matrices has m, n and k");
+      if (!is_allowed_size(product_of(rule, ""))) item.fail("the matrices are too large for one kernel");
       if (rule.has_shape() && item.find("factor") != nullptr)
         item.fail("an entry has a factor, or the shape of a product (m, n, k), but not both");
     }
@@ -154,13 +165,7 @@ class TraceVariant final : public WorkloadKind {
       factor = rule->factor;
     }
     if (rule != rules_.end() && rule->has_shape() && kind == TaskKind::compute) {
-      Kernel product;
-      product.kind = Kernel::Kind::gemm;
-      product.name = kernel.name;
-      product.m = rule->m;
-      product.n = rule->n;
-      product.k = rule->k;
-      kernel = product;
+      kernel = product_of(*rule, kernel.name);
     } else if (kernel.kind == Kernel::Kind::fixed && factor != 1) {
       kernel.duration = std::min(static_cast<Time>(static_cast<double>(kernel.duration) * factor),
                                  Time{ProgramLimits::kKernelTime});

@@ -176,6 +176,20 @@ std::optional<PipelineMark> mark_at(const Program& program, const ProgramRole& r
   return mark;
 }
 
+// Tiles round small dimensions up, so each counts 256 more than its size here.
+bool is_allowed_size(const Kernel& kernel) {
+  if (kernel.kind != Kernel::Kind::gemm && kernel.kind != Kernel::Kind::attention) return true;
+  const double m = static_cast<double>(kernel.m), n = static_cast<double>(kernel.n),
+               k = static_cast<double>(kernel.k), batch = static_cast<double>(kernel.batch),
+               element_bytes = static_cast<double>(kernel.element_bytes);
+  constexpr double kPadding = 256;
+  const double operations = 2.0 * (m + kPadding) * (n + kPadding) * k * batch * element_bytes;
+  const double elements = (m * k + k * n + m * n) * batch * element_bytes;
+  const bool fused = kernel.kind == Kernel::Kind::attention;
+  return operations <= ProgramLimits::kOperations &&
+         (fused || elements <= static_cast<double>(ProgramLimits::kBytes));
+}
+
 std::uint64_t rank_count(const Program& program) {
   std::uint64_t ranks = 1;
   for (const ProgramAxis& axis : program.axes) ranks = saturating_multiply(ranks, axis.size);

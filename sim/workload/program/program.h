@@ -164,6 +164,9 @@ struct ProgramLimits {
   static constexpr Time kKernelTime = 10'000 * kSecond;
 };
 
+// Returns whether one kernel may have these matrices. Their sizes are at least 1. It holds for kernels
+// without matrices.
+bool is_allowed_size(const Kernel& kernel);
 // Returns the number of ranks: the product of the axes, saturated.
 std::uint64_t rank_count(const Program& program);
 // Returns a table's value for a rank in an iteration. A table has a row of all ranks for each of some

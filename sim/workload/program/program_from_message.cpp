@@ -121,7 +121,7 @@ class MessageDecoder {
         result.accumulates = message.accumulates();
         result.held_multiprocessors =
             in_range(message.held_multiprocessors(), 0, kDimension, path + ".held_multiprocessors");
-        check_operations(result, path);
+        if (!is_allowed_size(result)) fail(path, "the matrices are too large for one kernel");
         result.bytes = in_range(message.bytes(), result.kind == Kernel::Kind::attention ? 1 : 0,
                                 ProgramLimits::kBytes, path + ".bytes");
         break;
@@ -134,26 +134,6 @@ class MessageDecoder {
         break;
     }
     return result;
-  }
-
-  // Checks the number of operations. Tiles round small dimensions up, so each counts 256 more than its size
-  // here.
-  void check_operations(const Kernel& gemm, const std::string& path) const {
-    const auto padded = [](std::int64_t size) { return static_cast<double>(size) + 256.0; };
-    const double operations = 2.0 * padded(gemm.m) * padded(gemm.n) * static_cast<double>(gemm.k) *
-                              static_cast<double>(gemm.batch) * static_cast<double>(gemm.element_bytes);
-    const bool fused = gemm.kind == Kernel::Kind::attention;
-    if (operations <= ProgramLimits::kOperations && fused) return;
-    if (operations <= ProgramLimits::kOperations &&
-        gemm_elements(gemm) <= static_cast<double>(ProgramLimits::kBytes))
-      return;
-    fail(path, "the matrices are too large for one kernel");
-  }
-  static double gemm_elements(const Kernel& gemm) {
-    const double m = static_cast<double>(gemm.m), n = static_cast<double>(gemm.n),
-                 k = static_cast<double>(gemm.k);
-    return (m * k + k * n + m * n) * static_cast<double>(gemm.batch) *
-           static_cast<double>(gemm.element_bytes);
   }
 
   static GroupExpression group(const pb::Group& message) {

@@ -218,10 +218,10 @@ std::vector<std::int64_t> chakra_kernel(const Kernel& kernel) {
 }
 
 std::optional<Kernel> kernel_of_chakra(const std::int64_t* numbers) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-  const bool of_range =
-      std::all_of(numbers, numbers + 12, [](std::int64_t n) { return n >= 0 && n < kLargest; });
-  if (!of_range || numbers[0] > 3 || numbers[6] > 4 || numbers[12] < 0 ||
+  constexpr std::int64_t kLargest = std::int64_t{1} << 32;
+  const bool in_range = std::all_of(numbers, numbers + 12,
+                                    [](std::int64_t number) { return number >= 0 && number <= kLargest; });
+  if (!in_range || numbers[0] > 3 || numbers[5] > 16 || numbers[6] > 4 || numbers[12] < 0 ||
       numbers[12] > ProgramLimits::kBytes || numbers[13] < 0 || numbers[13] > ProgramLimits::kKernelTime)
     return std::nullopt;
   Kernel kernel;
@@ -239,6 +239,12 @@ std::optional<Kernel> kernel_of_chakra(const std::int64_t* numbers) {
   kernel.held_multiprocessors = numbers[11];
   kernel.bytes = numbers[12];
   kernel.duration = numbers[13];
+  const bool has_matrices = kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention;
+  const bool is_empty = std::min({kernel.m, kernel.n, kernel.k, kernel.batch, kernel.element_bytes}) < 1;
+  const bool needs_bytes = kernel.kind == Kernel::Kind::memory || kernel.kind == Kernel::Kind::attention;
+  if ((has_matrices && is_empty) || (needs_bytes && kernel.bytes < 1) || !is_allowed_size(kernel))
+    return std::nullopt;
+  kernel.pieces = std::max<std::int64_t>(kernel.pieces, 1);
   return kernel;
 }
 
