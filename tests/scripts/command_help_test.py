@@ -90,7 +90,7 @@ class CommandHelp(unittest.TestCase):
         self.assertTrue(text.startswith(".TH NETSIM 1 "))
         found = re.findall(r"^\.TP\n\\fB\\-\\-([a-z\\-]+)\\fR", text, re.MULTILINE)
         self.assertEqual([name.replace("\\-", "-") for name in found], options())
-        found = re.findall(r"^\.IP \"\\fB\\-\\-([a-z\\-]+)\\fR?", text, re.MULTILINE)
+        found = re.findall(r"^\.IP \"\\fB\\-\\-([a-z]+)", text, re.MULTILINE)
         self.assertEqual(found, subcommand_options())
         self.assertEqual(re.findall(r"^\.B (\d+)$", text, re.MULTILINE), ["0", "1", "2", "3", "4", "5", "6", "130"])
 
