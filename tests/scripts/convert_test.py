@@ -19,8 +19,9 @@ FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 STAR = """topology: {{kind: star, hosts: {ranks}, rate: 200 Gbps, delay: 1 us}}
 host: single_nic
 """
-# Without latencies of a library and congestion control, so that only messages take time.
-BARE = STAR + """transport: {{congestion_control: none}}
+# With paths to CPUs, for copies between GPUs and hosts, and a compute model for computations without a time.
+SERVERS = """topology: {{kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}}
+host: {{kind: dgx_a100, cpus: 2}}
 """
 
 
@@ -56,12 +57,13 @@ class Conversions(unittest.TestCase):
     def same_runs(self, workload, ending):
         """The summaries of the workload and of its conversion."""
         ranks = self.described(workload)["ranks"]
-        before = self.run_of(workload, ranks)
+        config = SERVERS if ranks <= 16 else STAR
+        before = self.run_of(workload, ranks, config)
         target = self.folder / "written" / f"trace{ending}"
         shutil.rmtree(target.parent, ignore_errors=True)
         target.parent.mkdir()
         self.answer("convert", workload, "--to", target)
-        after = self.run_of(target.parent if ending == ".et" else target, ranks)
+        after = self.run_of(target.parent if ending == ".et" else target, ranks, config)
         return before, after
 
     def expect_same(self, workload):
