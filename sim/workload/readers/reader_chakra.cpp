@@ -187,7 +187,7 @@ class ChakraRankReader {
     const std::string name = printable(node.name);
     if (node.duration_us == 0 && kind == TaskKind::compute && node.operations.value_or(0) > 0) {
       ++counts_.by_work;
-      task.work = program_.work(cube(node, name));
+      task.work = program_.product_work(name, *node.operations, node.tensor_bytes.value_or(0));
       return;
     }
     if (node.duration_us == 0) {
@@ -195,23 +195,6 @@ class ChakraRankReader {
       return make_nothing(task);
     }
     task.work = program_.fixed_work(name, static_cast<Time>(node.duration_us) * kMicrosecond);
-  }
-
-  // Returns a multiplication of matrices with equal sides that has as many operations. The compute model
-  // tells how long it takes.
-  static Work cube(const RecordedNode& node, const std::string& name) {
-    std::int64_t side = 1;
-    const std::int64_t half = std::min<std::int64_t>(*node.operations / 2, 1'000'000'000'000'000'000);
-    for (std::int64_t step = std::int64_t{1} << 19; step > 0; step /= 2) {
-      const std::int64_t next = side + step;
-      if (next <= 1'000'000 && next * next * next <= half) side = next;
-    }
-    Kernel kernel;
-    kernel.kind = Kernel::Kind::gemm;
-    kernel.name = name;
-    kernel.m = kernel.n = kernel.k = side;
-    kernel.bytes = std::max<std::int64_t>(node.tensor_bytes.value_or(0), 0);
-    return {name, {kernel}};
   }
 
   void make_copy(const RecordedNode& node, TraceTask& task) {

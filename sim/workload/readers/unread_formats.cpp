@@ -80,14 +80,6 @@ bool is_astra_system(const Excerpt& file) {
                            "active-chunks-per-dimension"});
 }
 
-bool is_aicb(const Excerpt& file) {
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto cells = file.cells(i, ',');
-    if (cells.size() > 2 && cells[0] == "comm_type" && cells[1] == "comm_group") return true;
-  }
-  return false;
-}
-
 // Matches sizes, each with the percentage of flows that are at most this large.
 bool is_size_distribution(const Excerpt& file) {
   for (std::size_t i = 0; i < file.lines(); ++i) {
@@ -97,17 +89,6 @@ bool is_size_distribution(const Excerpt& file) {
       return false;
   }
   return file.lines() > 1;
-}
-
-bool is_smpi_replay(const Excerpt& file) {
-  const auto words = file.words(0);
-  if (words.size() < 2) return false;
-  const std::string_view rank = words[0].starts_with('p') ? words[0].substr(1) : words[0];
-  return is_integer_word(rank) &&
-         is_one_of(words[1], {"init",      "finalize", "compute", "sleep",     "send",     "isend",
-                              "Isend",     "recv",     "irecv",   "Irecv",     "wait",     "waitall",
-                              "barrier",   "bcast",    "reduce",  "allreduce", "allToAll", "alltoall",
-                              "allgather", "gather",   "scatter", "comm_size"});
 }
 
 bool is_nccl_tests(const Excerpt& file) {
@@ -193,7 +174,6 @@ const FormatRegistration kFormats[] = {
                               {".yaml"})),
     FormatRegistration(unread("simai_ratio", "a table of SimAI's efficiencies",
                               [](const Excerpt& f) { return begins_with(f, "Size,1 Node"); }, {".csv"})),
-    FormatRegistration(unread("aicb_csv", "a workload of AICB", is_aicb, {".csv"})),
     FormatRegistration(unread("aicb_models", "AICB's list of models",
                               [](const Excerpt& f) {
                                 return f.cells(0, '\t').size() > 3 && f.cells(0, '\t')[2] == "Parameter_size";
@@ -260,8 +240,6 @@ const FormatRegistration kFormats[] = {
                               {".textproto"})),
     FormatRegistration(unread("simgrid_platform", "a platform of SimGrid (XML)",
                               [](const Excerpt& f) { return f.xml_root() == "platform"; }, {".xml"})),
-    FormatRegistration(
-        unread("simgrid_replay", "a time-independent trace of SimGrid", is_smpi_replay, {".txt"})),
     FormatRegistration(unread("mpi_trace", "an MPI trace of liballprof",
                               [](const Excerpt& f) {
                                 return begins_with(f, "MPI_Init") &&

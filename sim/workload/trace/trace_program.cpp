@@ -23,6 +23,22 @@ std::uint32_t TraceProgram::fixed_work(const std::string& name, Time duration) {
   return builder_.work({name, {kernel}});
 }
 
+std::uint32_t TraceProgram::product_work(const std::string& name, std::int64_t operations,
+                                         std::int64_t bytes) {
+  std::int64_t side = 1;
+  const std::int64_t half = std::min<std::int64_t>(operations / 2, 1'000'000'000'000'000'000);
+  for (std::int64_t step = std::int64_t{1} << 19; step > 0; step /= 2) {
+    const std::int64_t next = side + step;
+    if (next <= 1'000'000 && next * next * next <= half) side = next;
+  }
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::gemm;
+  kernel.name = name;
+  kernel.m = kernel.n = kernel.k = side;
+  kernel.bytes = std::max<std::int64_t>(bytes, 0);
+  return builder_.work({name, {kernel}});
+}
+
 std::uint32_t TraceProgram::group(const std::vector<RankId>& members, std::uint32_t communicator) {
   const auto [known, is_new] =
       group_index_.try_emplace({members, communicator}, static_cast<std::uint32_t>(members_.size()));

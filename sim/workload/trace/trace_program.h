@@ -57,6 +57,9 @@ class TraceProgram {
   std::uint32_t work(const Work& work) { return builder_.work(work); }
   // Returns a work of one kernel that takes `duration` on an idle device.
   std::uint32_t fixed_work(const std::string& name, Time duration);
+  // Returns a work with as many operations: a product of matrices with equal sides, of which `bytes` are
+  // loaded and stored. The compute model tells how long it takes.
+  std::uint32_t product_work(const std::string& name, std::int64_t operations, std::int64_t bytes);
   // Returns the group with these members. Groups with equal members and communicators are one. Throws
   // InputError for a rank that the trace does not have, and for one that is in it twice.
   std::uint32_t group(const std::vector<RankId>& members, std::uint32_t communicator = 0);
