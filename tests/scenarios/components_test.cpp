@@ -171,6 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
     Layers, ShippedConfigs,
     ::testing::Values(
         Case{"topologies/single_nic.yaml", "workloads/layers/bert_large.yaml", kSmallGradients},
+        Case{"two_dgx.yaml", "workloads/layers/bert_large_centauri.yaml", kSmallGradients},
         Case{"topologies/single_nic.yaml", "workloads/layers/moe.yaml", kSmallGradients},
         Case{"topologies/single_nic.yaml", "workloads/layers/out_of_order.yaml", kSmallGradients},
         Case{"topologies/single_nic.yaml", "workloads/layers/resnet_50.yaml", kSmallGradients},

@@ -38,7 +38,7 @@ std::string experts(const std::string& more) {
          more + "}";
 }
 
-// Products of eight ranks.
+// Workloads of eight ranks.
 const std::vector<std::string> kWorkloads{
     gpt("tensor: 2, pipeline: 2, data: 2", ", recompute: none, strategies: [sub_batches]"),
     gpt("tensor: 2, sequence: true, data: 4",
@@ -52,6 +52,11 @@ const std::vector<std::string> kWorkloads{
     gpt("tensor: 2, pipeline: 2, data: 2, virtual_stages: 2, schedule: fold3d", ""),
     gpt("pipeline: 4, data: 2, schedule: fold3d", ", optimizer: distributed_adam"),
     gpt("tensor: 2, pipeline: 2, data: 2", ", strategies: [sliced_boundaries]"),
+    "{kind: layers, replicas: 8, iterations: 3, layers: [{count: 4, forward: 100 us, backward: 200 us, "
+    "bytes: 1 "
+    "MB}], exchange: {kind: centauri, per_host: 2, within: {startup: 5 us, rate: 100 Gbps}, between: "
+    "{startup: 5 us, "
+    "rate: 100 Gbps}}}",
     gpt("tensor: 4, pipeline: 2", ", recompute: none, strategies: [sliced_boundaries, sub_batches]"),
     gpt("tensor: 2, pipeline: 2, data: 2, schedule: {kind: pipedream_2bw, batch: 2}", ""),
     gpt("tensor: 2, sequence: true, pipeline: 2, data: 2, schedule: {kind: pipedream_2bw, batch: 2}",

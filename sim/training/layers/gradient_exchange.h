@@ -27,6 +27,9 @@ class GradientExchange {
 
   // Returns the number of ranks behind the workers, for which write() adds roles.
   virtual std::uint32_t servers() const { return 0; }
+  // Returns the consecutive workers on a host, where the exchange has collectives within hosts and between
+  // them; else 1.
+  virtual std::uint32_t per_host() const { return 1; }
   // Throws ConfigError where the exchange is not for these layers. Called once, before anything else.
   virtual void check(const std::vector<TimedLayer>& /*layers*/, const ExchangeSettings& /*settings*/) const {}
   // Writes an iteration: step.forwards() or a forward() for each layer, step.backward(), and communications.

@@ -15,13 +15,15 @@ Work fixed_time_work(const std::string& name, Time time) {
 }
 
 LayerStep::LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers,
-                     const std::vector<BackwardStep>& order, std::uint32_t workers, std::uint32_t servers)
+                     const std::vector<BackwardStep>& order, std::uint32_t workers, std::uint32_t servers,
+                     std::uint32_t per_host)
     : builder_(builder),
       layers_(layers),
       order_(order),
       workers_(workers),
       servers_(servers),
-      axis_(builder.axis("dp", workers + servers)),
+      local_(per_host > 1 ? std::optional(builder.axis("local", per_host)) : std::nullopt),
+      axis_(builder.axis("dp", (workers + servers) / per_host)),
       readers_(layers.size()),
       forward_(layers.size(), kNoNode),
       forward_end_(layers.size(), kNoNode),
@@ -98,11 +100,17 @@ LayerStep::Node LayerStep::compute(const std::string& name, Time time, const std
 
 LayerStep::Node LayerStep::collective(const std::string& name, CollectiveKind kind, Bytes bytes,
                                       const std::vector<Node>& after) {
+  return collective(name, kind, bytes, after, Span::all, 0);
+}
+
+LayerStep::Node LayerStep::collective(const std::string& name, CollectiveKind kind, Bytes bytes,
+                                      const std::vector<Node>& after, Span span, std::uint32_t queue) {
   ProgramOp op;
   op.kind = TaskKind::collective;
   op.collective = kind;
   op.stream = Stream::dp;
-  op.group = group();
+  op.queue = queue;
+  op.group = group(span);
   op.bytes = bytes;
   op.name = builder_.name(name);
   return add(std::move(op), after);
@@ -114,7 +122,9 @@ LayerStep::Node LayerStep::all_to_all(const std::string& name, Bytes bytes, cons
   return node;
 }
 
-std::uint32_t LayerStep::group() {
+std::uint32_t LayerStep::group(Span span) {
+  if (local_ && span == Span::within_host) return builder_.group({{{*local_, {}}}, {}, 0});
+  if (local_ && span == Span::all) return builder_.group({{{*local_, {}}, {axis_, {}}}, {}, 0});
   GroupExpression::AxisSubset members{axis_, {}};
   if (servers_ > 0) {
     for (std::uint32_t rank = 0; rank < workers_; ++rank) members.members.push_back(rank);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,16 +28,18 @@ class LayerStep {
   using Node = std::uint32_t;
   static constexpr Node kNoNode = UINT32_MAX;
 
-  // Ranks 0 to workers - 1 train; the `servers` ranks behind them belong to the exchange. The order is one
-  // that backward_problem() accepts. `builder`, `layers` and `order` must outlive the step.
+  // Ranks 0 to workers - 1 train; the `servers` ranks behind them belong to the exchange. Without servers,
+  // `per_host` consecutive workers are on a host; it divides the workers. The order is one that
+  // backward_problem() accepts. `builder`, `layers` and `order` must outlive the step.
   LayerStep(ProgramBuilder& builder, const std::vector<TimedLayer>& layers,
-            const std::vector<BackwardStep>& order, std::uint32_t workers, std::uint32_t servers);
+            const std::vector<BackwardStep>& order, std::uint32_t workers, std::uint32_t servers,
+            std::uint32_t per_host = 1);
 
   const std::vector<TimedLayer>& layers() const { return layers_; }
   std::uint32_t workers() const { return workers_; }
   std::uint32_t servers() const { return servers_; }
   std::uint32_t ranks() const { return workers_ + servers_; }
-  // Returns the axis of all ranks, workers first.
+  // Returns the axis of all ranks, workers first; with several workers on a host, that of the hosts.
   std::uint32_t axis() const { return axis_; }
   ProgramBuilder& builder() { return builder_; }
 
@@ -60,6 +63,11 @@ class LayerStep {
   Node compute(const std::string& name, Time time, const std::vector<Node>& after, bool ordered = true);
   // A collective among all workers; `bytes` as workload.proto counts them.
   Node collective(const std::string& name, CollectiveKind kind, Bytes bytes, const std::vector<Node>& after);
+  // Also among the workers of a host, or those that have the same place on all hosts; in a queue of stream
+  // dp.
+  enum class Span : std::uint8_t { all, within_host, between_hosts };
+  Node collective(const std::string& name, CollectiveKind kind, Bytes bytes, const std::vector<Node>& after,
+                  Span span, std::uint32_t queue);
   Node add(ProgramOp op, const std::vector<Node>& after);
   // Replaces the bytes of an operation by a table of the program, with a value for each rank and iteration.
   void set_table(Node node, std::uint32_t table) { ops_[node].op.table_plus_one = table + 1; }
@@ -85,12 +93,14 @@ class LayerStep {
   // Returns what computations of a layer's backward wait for; the first call appends its all-to-all.
   const std::vector<Node>& arrived(std::uint32_t layer);
   void input_gradient(std::uint32_t layer);
-  std::uint32_t group();
+  std::uint32_t group(Span span);
 
   ProgramBuilder& builder_;
   const std::vector<TimedLayer>& layers_;
   const std::vector<BackwardStep>& order_;
-  std::uint32_t workers_, servers_, axis_;
+  std::uint32_t workers_, servers_;
+  std::optional<std::uint32_t> local_;  // axis of the workers of a host
+  std::uint32_t axis_;
   std::vector<Written> ops_;
   Node last_compute_ = kNoNode;
   std::vector<std::vector<std::uint32_t>> readers_;     // by layer: the layers that read it

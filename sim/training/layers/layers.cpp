@@ -153,11 +153,21 @@ class LayersWorkload final : public WorkloadKind {
     return static_cast<std::uint32_t>(workers);
   }
 
+  std::uint32_t per_host(std::uint32_t workers) const {
+    const std::uint32_t ranks = exchange_->per_host();
+    if (workers % ranks != 0) {
+      throw InputError(
+          place_of(where_, "exchange"),
+          std::to_string(workers) + " workers cannot be divided into hosts of " + std::to_string(ranks));
+    }
+    return ranks;
+  }
+
   Program program(std::uint32_t workers) const {
     ProgramBuilder builder(p_.name);
     builder.program().iterations = settings_.iterations;
     builder.program().warm_up = static_cast<std::uint32_t>(p_.warm_up);
-    LayerStep step(builder, layers_.layers, backward_, workers, exchange_->servers());
+    LayerStep step(builder, layers_.layers, backward_, workers, exchange_->servers(), per_host(workers));
     exchange_->write(step, settings_);
     write_updates(step);
     step.finish();
