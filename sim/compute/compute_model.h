@@ -19,7 +19,7 @@ struct KernelWaves {
   Time begin = 0, end = 0;  // of the first and the last wave, from the kernel's launch
   std::int64_t waves = 1;
   std::int64_t blocks = 1, blocks_in_wave = 1;
-  // Returns the time from the launch to the end of the first `count` waves, 1 <= count <= waves.
+  // Returns the time from the launch to the end of the first `count` waves, 0 <= count <= waves.
   Time end_of(std::int64_t count) const {
     return begin + static_cast<Time>((Int128{end - begin} * count + waves - 1) / waves);
   }
@@ -27,6 +27,11 @@ struct KernelWaves {
   std::int64_t blocks_after(std::int64_t count) const {
     return count >= waves ? blocks : blocks_in_wave * count;
   }
+  // Returns the number of waves that run before a slice begins, 0 to `waves`. KernelSlice::index may be
+  // `count`, which stands for the kernel's end.
+  std::int64_t waves_before(const KernelSlice& slice) const;
+  // Returns the time of a slice. The first one has the launch.
+  Time time_of(const KernelSlice& slice) const;
 };
 
 class ComputeModel {
@@ -35,7 +40,7 @@ class ComputeModel {
   virtual ~ComputeModel() = default;
   // Returns why the model cannot time this kernel, or an empty string if it can.
   virtual std::string objection(const Kernel& kernel) const = 0;
-  // Returns the kernel's time in ps. The model must have no objection to the kernel.
+  // Returns the time in ps of a whole kernel, whatever its slice. The model must have no objection to it.
   virtual Time duration(const Kernel& kernel) const = 0;
   // Returns the peak dense half-precision rate in FLOP/s, for "percent of peak".
   virtual double peak_flops() const = 0;
@@ -46,12 +51,8 @@ class ComputeModel {
   // Returns notes on the model for the user, when the run is over. `kernels` are those of the workload that
   // have no duration of their own.
   virtual std::vector<std::string> notes(const std::vector<const Kernel*>& /*kernels*/) const { return {}; }
-  // Returns the time of all kernels, at most kTooLong.
-  virtual Time duration(const Work& work) const {
-    Time total = 0;
-    for (const Kernel& kernel : work.kernels) total = bounded_sum(total, duration(kernel));
-    return total;
-  }
+  // Returns the time of all kernels, or of their slices, at most kTooLong.
+  virtual Time duration(const Work& work) const;
   // Returns when a kernel finishes parts of its result on the multiprocessors that
   // Kernel::held_multiprocessors leaves. A model that knows no waves has one.
   virtual KernelWaves waves(const Kernel& kernel) const { return {0, duration(kernel), 1, 1, 1}; }

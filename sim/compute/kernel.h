@@ -16,6 +16,17 @@ const char* to_string(Precision precision);
 // Returns the bits of an operand of that precision.
 std::int64_t operand_bits(Precision precision);
 
+// KernelSlice: the thread blocks of one kernel between two of its progress points. A kernel has `count` of
+// them, evenly spread over its blocks, and slice i ends at point i + 1. The slices of a kernel are works of
+// tasks that follow each other; together they take as long as the kernel (docs/concepts/progress_points.md).
+struct KernelSlice {
+  std::int64_t index = 0, count = 1;
+  // Point i + 1 says that input is there up to it, not that results are. A wave then runs in the slice whose
+  // input completes the input of all its blocks.
+  bool awaits = false;
+  bool operator==(const KernelSlice&) const = default;
+};
+
 // Kernel: the work of one GPU kernel. The compute model turns it into a time.
 struct Kernel {
   enum class Kind : std::uint8_t {
@@ -41,6 +52,7 @@ struct Kernel {
   bool accumulates = false;      // GEMM: it adds its results to those in memory
   // Multiprocessors that communication kernels hold while this one multiplies on the others.
   std::int64_t held_multiprocessors = 0;
+  KernelSlice slice;  // GEMM: this work is only that part of the kernel
   Bytes bytes = 0;
   Time duration = 0;
 };

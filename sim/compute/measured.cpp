@@ -125,6 +125,17 @@ class Measured final : public ComputeModel {
     return row != nullptr ? row->time : otherwise_->duration(kernel);
   }
   using ComputeModel::duration;
+  // A measured kernel has the waves that `otherwise` gives it, in the measured time.
+  KernelWaves waves(const Kernel& kernel) const override {
+    const Time all = duration(kernel);
+    const bool known =
+        otherwise_ != nullptr && kernel.kind != Kernel::Kind::fixed && otherwise_->objection(kernel).empty();
+    if (!known) return {0, all, 1, 1, 1};
+    KernelWaves waves = otherwise_->waves(kernel);
+    waves.begin = std::min(waves.begin, all);
+    waves.end = all;
+    return waves;
+  }
   // Returns a note for each row that timed no kernel.
   std::vector<std::string> notes(const std::vector<const Kernel*>& kernels) const override {
     constexpr std::size_t kMost = 5;

@@ -32,7 +32,7 @@ class PowerModel final : public ComputeModel {
     return note_.empty() ? std::vector<std::string>{} : std::vector<std::string>{note_};
   }
 
-  Time duration(const Kernel& kernel) const override { return sustained_time({demand(kernel, 0)}); }
+  Time duration(const Kernel& kernel) const override { return sustained_time({whole_demand(kernel, 0)}); }
   Time duration(const Work& work) const override { return sustained_time(demands(work, 0)); }
 
   std::vector<KernelDemand> demands(const Work& work, std::int64_t held) const override {
@@ -45,14 +45,18 @@ class PowerModel final : public ComputeModel {
   KernelWaves waves(const Kernel& kernel) const override {
     const Time all = duration(kernel);
     if (kernel.kind != Kernel::Kind::gemm) return {0, all, 1, 1, 1};
+    return waves_at(kernel, std::min(p_.launch, all), all);
+  }
+
+ private:
+  // Returns the waves of a GEMM of which the first begins and the last ends at these times.
+  KernelWaves waves_at(const Kernel& kernel, Time begin, Time end) const {
     const TensorCores cores = cores_for(kernel);
     const GemmPlan plan = plan_gemm(kernel, cores);
     const std::int64_t in_wave = std::min(
         plan.blocks, cores.cluster * usable_clusters(beside_clusters(cores, kernel.held_multiprocessors), 0));
-    return {std::min(p_.launch, all), all, (plan.blocks + in_wave - 1) / in_wave, plan.blocks, in_wave};
+    return {begin, end, (plan.blocks + in_wave - 1) / in_wave, plan.blocks, in_wave};
   }
-
- private:
   double flops_per_cycle(Precision precision) const {
     return peak_tflops_of(p_, precision) * 1e6 / static_cast<double>(p_.peak_clock_mhz * p_.multiprocessors);
   }
@@ -83,7 +87,22 @@ class PowerModel final : public ComputeModel {
     return waves_of(plan, beside_clusters(cores, taken), spread ? held : 0, gemm.pieces);
   }
 
+  // Returns the demand of the kernel's slice. Beside held multiprocessors all slices become longer alike.
   KernelDemand demand(const Kernel& kernel, std::int64_t held) const {
+    KernelDemand demand = whole_demand(kernel, held);
+    if (kernel.slice.count == 1 || kernel.kind != Kernel::Kind::gemm) return demand;
+    const KernelWaves of_kernel = waves_at(kernel, 0, 0);
+    const std::int64_t before = of_kernel.waves_before(kernel.slice);
+    KernelSlice next = kernel.slice;
+    ++next.index;
+    const double share =
+        static_cast<double>(of_kernel.waves_before(next) - before) / static_cast<double>(of_kernel.waves);
+    if (kernel.slice.index > 0) demand.fixed_time = 0;
+    for (double* part : {&demand.cycles, &demand.memory_time, &demand.core_energy, &demand.memory_energy})
+      *part *= share;
+    return demand;
+  }
+  KernelDemand whole_demand(const Kernel& kernel, std::int64_t held) const {
     const std::int64_t all_held = taken(kernel, held);
     switch (kernel.kind) {
       case Kernel::Kind::fixed:
@@ -136,6 +155,7 @@ class PowerModel final : public ComputeModel {
 
   // Returns the time of kernels that a GPU repeats for long, one after the other.
   Time sustained_time(const std::vector<KernelDemand>& demands) const {
+    if (PowerLaw::time(demands, p_.clock_mhz) == 0) return 0;  // slices between two ends of waves
     const double time = PowerLaw::time(demands, law_.clock(demands, 0));
     const Time whole = bounded_time(time);
     return static_cast<double>(whole) < time ? whole + 1 : whole;

@@ -52,6 +52,13 @@ class Roofline final : public ComputeModel {
   }
   using ComputeModel::duration;
 
+  KernelWaves waves(const Kernel& kernel) const override {
+    const Time all = duration(kernel);
+    if (kernel.kind != Kernel::Kind::gemm) return {0, all, 1, 1, 1};
+    const std::int64_t blocks = tiling_of(kernel).blocks, in_wave = std::min(blocks, left_to(kernel));
+    return {std::min(p_.launch, all), all, (blocks + in_wave - 1) / in_wave, blocks, in_wave};
+  }
+
  private:
   static Time round_up(double picoseconds) {
     const Time whole = bounded_time(picoseconds);
@@ -85,18 +92,25 @@ class Roofline final : public ComputeModel {
     return flops / (peak(a.precision) * efficiency * p_.clock * left);
   }
 
-  double arithmetic_time(const Kernel& g) const {
+  // Tiling: the tiles of a GEMM and the time in ps that they take.
+  struct Tiling {
+    std::int64_t blocks = 1;
+    double time = 0;
+  };
+  double arithmetic_time(const Kernel& g) const { return tiling_of(g).time; }
+  // Returns the fastest tiling.
+  Tiling tiling_of(const Kernel& g) const {
     const double rate = peak(g.precision);
     const double per_sm = rate / static_cast<double>(p_.multiprocessors) * sustained(g);  // FLOP per ps
     const double depth = static_cast<double>(p_.pipeline_depth) * (rate / p_.peak_tflops);
-    double best = 0;
+    Tiling best;
     for (const Tile& tile : kTiles) {
       const double tiles = divide_up(g.m, tile.m) * divide_up(g.n, tile.n) * static_cast<double>(g.batch);
       const auto all = static_cast<std::int64_t>(tiles) * g.pieces;
       const double waves = divide_up(all, left_to(g)) / static_cast<double>(g.pieces);
       const double flops = 2.0 * static_cast<double>(tile.m * tile.n) * (static_cast<double>(g.k) + depth);
       const double time = waves * flops / (per_sm * tile.rate);
-      if (best == 0 || time < best) best = time;
+      if (best.time == 0 || time < best.time) best = {static_cast<std::int64_t>(tiles), time};
     }
     return best;
   }

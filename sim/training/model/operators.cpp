@@ -100,6 +100,7 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.accumulates = op.accumulates;
     kernel.element_bytes = op.result_bytes;
     kernel.held_multiprocessors = op.held_multiprocessors;
+    kernel.slice = op.slice;
   }
   for (const Traffic& traffic : op.traffic)
     kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);

@@ -143,6 +143,7 @@ struct Operator {
   bool accumulates = false;               // for a GEMM: Kernel::accumulates
   std::int64_t result_bytes = 2;          // bytes of an element that a GEMM writes
   std::int64_t held_multiprocessors = 0;  // Kernel::held_multiprocessors
+  KernelSlice slice;                      // Kernel::slice
   Module module = Module::none;           // for a forward: the module that it belongs to
   bool recomputed = false;                // for a backward: computes again what a forward computed
   bool of_copies = false;    // makes copies of tokens for their experts, or sums them up by token

@@ -144,7 +144,8 @@ ChainWriter::Position ChainWriter::message(BlockBuilder& block, const GraphNode&
                                            const std::vector<Position>& after) const {
   const bool sends = node.kind == GraphNode::Kind::send;
   ProgramOp op = operation(node, sends ? TaskKind::send : TaskKind::receive);
-  op.unordered = sends;
+  op.unordered = sends || node.stored;
+  op.raw = node.stored;
   op.peer = node.peer;
   op.bytes = node.bytes;
   return block.add(std::move(op), after);

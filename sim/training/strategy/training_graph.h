@@ -62,6 +62,9 @@ struct GraphNode {
   std::uint32_t queue = 0;  // queue number within the stream
   std::uint32_t group = 0;  // group number in the program
   PeerExpression peer;      // peer of a send or receive
+  // send, receive: stored into the peer's memory as one message, without kernels of a library. Such messages
+  // wait for nothing but what GraphNode::after says.
+  bool stored = false;
   std::uint32_t stage = 0;  // nodes of kind share: the stage that the data is exchanged with
   Bytes bytes = 0;
   // collective: the counts of an all-to-all-v and a table that chooses among them. Both are stored in the

@@ -135,7 +135,7 @@ bool same_kernel(const Kernel& a, const Kernel& b) {
          a.batch == b.batch && a.element_bytes == b.element_bytes && a.precision == b.precision &&
          a.pieces == b.pieces && a.backward == b.backward && a.weight_gradient == b.weight_gradient &&
          a.accumulates == b.accumulates && a.held_multiprocessors == b.held_multiprocessors &&
-         a.bytes == b.bytes && a.duration == b.duration;
+         a.slice == b.slice && a.bytes == b.bytes && a.duration == b.duration;
 }
 
 bool same_work(const Work& a, const Work& b) {
@@ -148,7 +148,7 @@ std::uint64_t hash_work(const Work& work) {
   for (const Kernel& kernel : work.kernels) {
     h = hash_combine(h, hash_name(kernel.name));
     for (const std::int64_t part :
-         {kernel.m, kernel.n, kernel.k, kernel.batch, kernel.bytes, kernel.duration})
+         {kernel.m, kernel.n, kernel.k, kernel.batch, kernel.bytes, kernel.duration, kernel.slice.index})
       h = hash_combine(h, static_cast<std::uint64_t>(part));
   }
   return h;

@@ -121,6 +121,7 @@ class MessageDecoder {
         result.accumulates = message.accumulates();
         result.held_multiprocessors =
             in_range(message.held_multiprocessors(), 0, kDimension, path + ".held_multiprocessors");
+        result.slice = slice(message, path);
         if (!is_allowed_size(result)) fail(path, "the matrices are too large for one kernel");
         result.bytes = in_range(message.bytes(), result.kind == Kernel::Kind::attention ? 1 : 0,
                                 ProgramLimits::kBytes, path + ".bytes");
@@ -134,6 +135,13 @@ class MessageDecoder {
         break;
     }
     return result;
+  }
+
+  KernelSlice slice(const pb::Kernel& message, const std::string& path) const {
+    constexpr std::int64_t kMostSlices = 1 << 20;
+    const std::int64_t count =
+        in_range(std::max<std::int64_t>(1, message.slices()), 1, kMostSlices, path + ".slices");
+    return {in_range(message.slice(), 0, count - 1, path + ".slice"), count, message.slice_awaits()};
   }
 
   static GroupExpression group(const pb::Group& message) {

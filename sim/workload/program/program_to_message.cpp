@@ -88,6 +88,7 @@ class MessageEncoder {
         if (kernel.weight_gradient) k.set_weight_gradient(true);
         if (kernel.accumulates) k.set_accumulates(true);
         if (kernel.held_multiprocessors > 0) k.set_held_multiprocessors(kernel.held_multiprocessors);
+        if (kernel.slice.count > 1) write_slice(kernel.slice, k);
         k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);
@@ -95,6 +96,12 @@ class MessageEncoder {
         k.set_duration_ps(kernel.duration);
       }
     }
+  }
+
+  static void write_slice(const KernelSlice& slice, pb::Kernel& out) {
+    out.set_slices(slice.count);
+    out.set_slice(slice.index);
+    out.set_slice_awaits(slice.awaits);
   }
 
   static void write_group(const GroupExpression& group, pb::Group& out) {
