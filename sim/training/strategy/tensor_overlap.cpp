@@ -8,16 +8,24 @@
 //   ASPLOS 2023).
 // - pipelined: the collective and the GEMM are cut into equally many pieces. A piece is gathered while the
 //   piece before is computed, or summed while the next one is computed (Transformer Engine's "pipeline").
+// - direct: each piece is stored straight into the memory of the rank that needs it. A rank computes for its
+//   own tokens first when it gathers, and last when it sums up (FLUX: Chang et al., arXiv 2406.06858).
 //
-// The GEMMs of the pieces fill each other's last waves. They do so on Transformer Engine's compute streams,
-// several of which split_overlap_rs() and split_overlap_ag() of its userbuffers take in turn.
+// The pieces of a GEMM are kernels of their own, or slices of one kernel, whose tiles wait for a piece or
+// release one (docs/concepts/progress_points.md).
+// - Kernels of their own fill each other's last waves. They do so on Transformer Engine's compute streams,
+//   several of which split_overlap_rs() and split_overlap_ag() of its userbuffers take in turn.
+// - FlashOverlap (Hong et al., arXiv 2504.19519) is `pipelined` with slices. T3 (Pati et al., ASPLOS 2024) is
+//   `ring_exchange` with slices, stores, and sums that the memory adds up.
 //
 // `multiprocessors` are held by communication while a GEMM runs: its "num_sm", for each GEMM that pipelined
 // or bulk communication overlaps with. NeMo's tp_overlap_configs/userbuffers.py has them for its recipes;
 // Transformer Engine's default is 16 (initialize_ub). A ring exchange copies by copy engines and holds none.
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "sim/training/strategy/chain_editor.h"
+#include "sim/training/strategy/piece_messages.h"
 #include "sim/training/strategy/strategy.h"
 
 namespace netsim {
@@ -37,10 +45,13 @@ bool is_collective(const GraphNode& node, CollectiveKind kind) {
 
 // OverlapMultiprocessors: SMs held beside each GEMM; Transformer Engine's names are in the comments.
 struct OverlapMultiprocessors {
+  std::int64_t qkv = 0, mlp_up = 0;                 // qkv_fprop, fc1_fprop
   std::int64_t projection = 0, mlp_down = 0;        // proj_fprop, fc2_fprop
   std::int64_t qkv_dgrad = 0, qkv_wgrad = 0;        // qkv_dgrad, qkv_wgrad
   std::int64_t mlp_up_dgrad = 0, mlp_up_wgrad = 0;  // fc1_dgrad, fc1_wgrad
   std::int64_t beside(const std::string& gemm) const {
+    if (gemm == "qkv_gemm") return qkv;
+    if (gemm == "mlp_up_gemm") return mlp_up;
     if (gemm == "projection_gemm") return projection;
     if (gemm == "mlp_down_gemm") return mlp_down;
     if (gemm == "qkv_gemm_dgrad") return qkv_dgrad;
@@ -50,23 +61,33 @@ struct OverlapMultiprocessors {
   }
 };
 
-enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined };
+enum class OverlapMethod : std::uint8_t { none, ring_exchange, pipelined, direct };
+// PieceKernels: whether pieces of a GEMM are separate kernels or slices of one.
+enum class PieceKernels : std::uint8_t { separate, sliced };
+// PieceTransfers: whether kernels of the collective library carry the messages of a ring, or stores and DMA
+// engines that take no multiprocessor.
+enum class PieceTransfers : std::uint8_t { library, stores };
+// PieceSums: whether a kernel adds up partial sums, or the memory does as they arrive.
+enum class PieceSums : std::uint8_t { kernel, memory };
+
 struct TensorOverlap {
   OverlapMethod gathers = OverlapMethod::none;
   OverlapMethod reduce_scatters = OverlapMethod::none;
-  std::int64_t pieces = 4;  // pipelined: number of pieces; Transformer Engine's num_splits
+  std::int64_t pieces = 4;  // pipelined, direct: number of pieces; Transformer Engine's num_splits
+  PieceKernels kernels = PieceKernels::separate;
+  PieceTransfers transfers = PieceTransfers::library;
+  PieceSums sums = PieceSums::kernel;
   OverlapMultiprocessors multiprocessors;
   bool uses(OverlapMethod method) const { return gathers == method || reduce_scatters == method; }
+  bool acts() const { return gathers != OverlapMethod::none || reduce_scatters != OverlapMethod::none; }
+  // Returns whether ranks exchange messages with other ranks of their group.
+  bool has_peers() const { return uses(OverlapMethod::ring_exchange) || uses(OverlapMethod::direct); }
 };
 
 class Overlap {
  public:
-  // `to` and `from` are the next rank on the ring and the one before.
-  Overlap(const TensorOverlap& p, std::uint32_t ranks, const PeerExpression& to, const PeerExpression& from,
-          const std::string& direction)
-      : p_(p),
-        ranks_(ranks),
-        ring_{"tp_send_" + direction, "tp_receive_" + direction, Stream::tp, to, from, false} {}
+  Overlap(const TensorOverlap& p, std::uint32_t ranks, const PieceMessages& messages)
+      : p_(p), ranks_(ranks), messages_(messages) {}
 
   Chain rewritten(const Chain& chain) const {
     ChainEditor edit(chain);
@@ -105,43 +126,54 @@ class Overlap {
     }
     auto begin = node.operators.begin(), end = node.operators.end();
     if (gathers) {
-      const auto [gathered, computed] = gather(edit, chain[i], part_of(node, {*begin++}), after);
+      const auto [gathered, computed] = gather(edit, chain[i], with_operators(node, {*begin++}), after);
       edit.stands(i, gathered);
       after = {computed};
     }
     if (scatters) --end;
-    if (begin != end) after = {edit.add(part_of(node, {begin, end}), after)};
+    if (begin != end) after = {edit.add(with_operators(node, {begin, end}), after)};
     if (!scatters) {
       edit.stands(at, after.front());
       return at + 1;
     }
-    const auto [computed, summed] = scatter(edit, part_of(node, {*end}), chain[at + 1], after);
+    const auto [computed, summed] = scatter(edit, with_operators(node, {*end}), chain[at + 1], after);
     edit.stands(at, computed);
     edit.stands(at + 1, summed);
     return at + 2;
   }
-  static GraphNode part_of(const GraphNode& node, std::vector<Operator> operators) {
-    GraphNode part = node;
-    if (operators.size() < node.operators.size()) part.name = node.name + "." + operators.front().name;
-    part.work.name = part.name;
-    part.operators = std::move(operators);
-    return part;
-  }
-
   std::int64_t pieces(OverlapMethod method) const {
-    return method == OverlapMethod::ring_exchange ? ranks_ : p_.pieces;
+    switch (method) {
+      case OverlapMethod::ring_exchange:
+        return ranks_;
+      case OverlapMethod::direct:
+        return ranks_ * p_.pieces;
+      default:
+        return p_.pieces;
+    }
   }
-  static GraphNode piece_of(GraphNode gemm, std::int64_t pieces) {
-    gemm.operators.front().m.size /= pieces;
-    gemm.operators.front().pieces = pieces;
+  // Returns piece i of `count` of a GEMM. `awaits`: it waits for a piece of its input.
+  GraphNode piece_of(GraphNode gemm, std::int64_t i, std::int64_t count, bool awaits) const {
+    Operator& op = gemm.operators.front();
+    if (p_.kernels == PieceKernels::sliced) {
+      op.slice = {i, count, awaits};
+      return gemm;
+    }
+    op.m.size /= count;
+    op.pieces = count;
     return gemm;
+  }
+  // Passes a piece on around the ring. Returns the receive of the piece that comes.
+  Number pass_on(ChainEditor& edit, Bytes bytes, const Numbers& after) const {
+    const bool stored = p_.transfers == PieceTransfers::stores;
+    messages_.send(edit, 1, bytes, stored, after);
+    return messages_.receive(edit, 1, bytes, stored, after);
   }
 
   // Returns the nodes that complete the gather and the GEMM.
   std::pair<Number, Number> gather(ChainEditor& edit, GraphNode gather, const GraphNode& gemm,
                                    const Numbers& after) const {
+    if (p_.gathers == OverlapMethod::direct) return gather_direct(edit, gather, gemm, after);
     const std::int64_t count = pieces(p_.gathers);
-    const GraphNode piece = piece_of(gemm, count);
     gather.bytes /= count;
     Numbers here = after;  // input of the next piece; the rank's own part needs no gather
     Number gathered = after.front(), computed = 0;
@@ -149,43 +181,82 @@ class Overlap {
       if (p_.gathers == OverlapMethod::pipelined) here = {gathered = edit.add(gather, after)};
       const Numbers now = here;
       if (p_.gathers == OverlapMethod::ring_exchange && i + 1 < count)
-        here = {gathered = pass_on(edit, ring_, gather.bytes, now)};
-      computed = edit.add(piece, now);
+        here = {gathered = pass_on(edit, gather.bytes, now)};
+      computed = edit.add(piece_of(gemm, i, count, true), now);
     }
     return {gathered, computed};
+  }
+  // Each rank stores its tokens at all others, one piece after the other. It computes in the order in which
+  // pieces come.
+  std::pair<Number, Number> gather_direct(ChainEditor& edit, const GraphNode& gather, const GraphNode& gemm,
+                                          const Numbers& after) const {
+    const std::int64_t count = pieces(p_.gathers);
+    const Bytes bytes = gather.bytes / count;
+    Numbers sent = after, received = after;
+    Number computed = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (const auto distance = static_cast<std::size_t>(i / p_.pieces); distance > 0) {
+        sent = {messages_.send(edit, distance, bytes, true, sent)};
+        received = {messages_.receive(edit, distance, bytes, true, received)};
+      }
+      computed = edit.add(piece_of(gemm, i, count, true), received);
+    }
+    return {received.front(), computed};
   }
 
   // Returns the nodes that complete the GEMM and the sum.
   std::pair<Number, Number> scatter(ChainEditor& edit, const GraphNode& gemm, GraphNode scatter,
                                     const Numbers& after) const {
     const std::int64_t count = pieces(p_.reduce_scatters);
-    const GraphNode piece = piece_of(gemm, count);
     scatter.bytes /= count;
-    Number computed = 0, summed = 0, received = 0;
+    if (p_.reduce_scatters == OverlapMethod::direct) return scatter_direct(edit, gemm, scatter.bytes, after);
+    Number computed = 0, received = 0;
+    Numbers summed;
     for (std::int64_t i = 0; i < count; ++i) {
-      summed = computed = edit.add(piece, after);
+      summed = {computed = edit.add(piece_of(gemm, i, count, false), after)};
       if (p_.reduce_scatters == OverlapMethod::pipelined) {
-        summed = edit.add(scatter, {computed});
+        summed = {edit.add(scatter, {computed})};
         continue;
       }
-      if (i > 0) summed = edit.add(addition(piece), {computed, received});
-      if (i + 1 < count) received = pass_on(edit, ring_, scatter.bytes, {summed});
+      if (i > 0) summed.push_back(received);
+      if (i > 0 && p_.sums == PieceSums::kernel)
+        summed = {edit.add(addition(gemm, count, 6), {computed, received})};
+      if (i + 1 < count) received = pass_on(edit, scatter.bytes, summed);
     }
-    return {computed, summed};
+    return {computed, joined(edit, gemm, summed)};
   }
-  // Returns the node that adds the received partial sum and the computed one.
-  static GraphNode addition(const GraphNode& piece) {
-    const Operator& gemm = piece.operators.front();
-    GraphNode node = piece;
-    node.name = piece.name + ".partial_sum";
+  // Each rank stores partial sums at the ranks of their tokens, the next rank's first.
+  std::pair<Number, Number> scatter_direct(ChainEditor& edit, const GraphNode& gemm, Bytes bytes,
+                                           const Numbers& after) const {
+    const std::int64_t count = pieces(p_.reduce_scatters);
+    Numbers received = after;
+    Number computed = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      computed = edit.add(piece_of(gemm, i, count, false), after);
+      const auto distance = static_cast<std::size_t>(i / p_.pieces + 1);
+      if (distance == ranks_) continue;
+      messages_.send(edit, distance, bytes, true, {computed});
+      received = {messages_.receive(edit, distance, bytes, true, received)};
+    }
+    const Numbers parts{computed, received.front()};
+    if (p_.sums == PieceSums::memory) return {computed, joined(edit, gemm, parts)};
+    return {computed, edit.add(addition(gemm, ranks_, 2 * (std::int64_t{ranks_} + 1)), parts)};
+  }
+  // Returns the node that adds up partial sums of one of `parts` of the GEMM's rows. It moves so many bytes
+  // for each element of them.
+  static GraphNode addition(const GraphNode& gemm, std::int64_t parts, std::int64_t bytes_per_element) {
+    const Operator& op = gemm.operators.front();
+    Extent rows = op.m;
+    rows.size /= parts;
+    GraphNode node = gemm;
+    node.name = gemm.name + ".partial_sum";
     node.work.name = node.name;
-    node.operators = {memory_bound("partial_sum", 6, {gemm.m, gemm.n})};
+    node.operators = {memory_bound("partial_sum", bytes_per_element, {rows, op.n})};
     return node;
   }
-
   TensorOverlap p_;
   std::uint32_t ranks_;
-  RingMessages ring_;
+  const PieceMessages& messages_;
 };
 
 class TensorOverlapped final : public Strategy {
@@ -197,13 +268,16 @@ class TensorOverlapped final : public Strategy {
   }
   bool takes_part(const JobShape& job) const override { return job.sequence; }
   double operations_of_layer(const JobShape& job) const override {
-    const double tensor = p_.uses(OverlapMethod::ring_exchange) ? static_cast<double>(job.tensor) : 1;
-    const double pieces = p_.uses(OverlapMethod::pipelined) ? static_cast<double>(p_.pieces) : 1;
+    const double tensor = p_.has_peers() ? static_cast<double>(job.tensor) : 1;
+    const bool cuts = p_.uses(OverlapMethod::pipelined) || p_.uses(OverlapMethod::direct);
+    const double pieces = cuts ? static_cast<double>(p_.pieces) : 1;
+    if (p_.uses(OverlapMethod::direct)) return 20.0 * tensor * pieces;
     return 20.0 * (tensor - 1) + 20.0 * (pieces - 1);
   }
   void check(const JobShape& job) const override {
-    const bool rings = p_.uses(OverlapMethod::ring_exchange), cuts = p_.uses(OverlapMethod::pipelined);
-    if (!rings && !cuts) return;
+    const bool direct = p_.uses(OverlapMethod::direct);
+    const bool rings = p_.has_peers(), cuts = direct || p_.uses(OverlapMethod::pipelined);
+    if (!p_.acts()) return;
     const ConfigNode& key = job.key("parallel", "tensor_overlap");
     if (!job.sequence) {
       key.fail(
@@ -219,21 +293,35 @@ class TensorOverlapped final : public Strategy {
     // A rank on an axis that experts split into two has no next rank.
     const std::optional<Mesh> mesh = job.mesh_with_experts();
     if (mesh && !mesh->is_plain("tp"))
-      key.fail(
-          "ring_exchange needs expert_tensor to be 1 or that of tensor, and expert not to divide tensor");
+      key.fail(std::string(direct ? "direct" : "ring_exchange") +
+               " needs expert_tensor to be 1 or that of tensor, and expert not to divide tensor");
+  }
+  std::vector<std::string> notes(const JobShape& job) const override {
+    const TensorOverlap otherwise;
+    std::string unused;
+    const auto check = [&](bool given, const char* key, const char* why) {
+      if (given) unused += (unused.empty() ? "" : ", ") + std::string(key) + " (" + why + ")";
+    };
+    const bool sums =
+        p_.reduce_scatters != OverlapMethod::ring_exchange && p_.reduce_scatters != OverlapMethod::direct;
+    check(!p_.acts() && p_.kernels != otherwise.kernels, "kernels", "nothing overlaps");
+    check(!p_.uses(OverlapMethod::ring_exchange) && p_.transfers != otherwise.transfers, "transfers",
+          "no method is ring_exchange");
+    check(sums && p_.sums != otherwise.sums, "sums", "ranks add up nothing piece by piece");
+    if (unused.empty() || !takes_part(job)) return {};
+    return {"parallel.tensor_overlap: these keys do not act: " + unused};
   }
   void apply(TrainingGraph& graph, const JobShape&) const override {
     const std::uint32_t ranks = graph.mesh.size("tp");
     if (ranks == 1) return;
-    const bool rings = p_.uses(OverlapMethod::ring_exchange);
-    const auto neighbour = [&](std::int32_t offset) {
-      return rings ? graph.mesh.next(graph.builder, "tp", offset) : PeerExpression{};
-    };
-    const PeerExpression to = neighbour(1), from = neighbour(-1);
+    const std::uint32_t most = !p_.has_peers() ? 0 : p_.uses(OverlapMethod::direct) ? ranks - 1 : 1;
+    const PeersOnRing peers = peers_on_ring(graph, "tp", most);
+    const PieceMessages forward(peers, Stream::tp, "tp", "forward");
+    const PieceMessages backward(peers, Stream::tp, "tp", "backward");
     for (LayerGraph& layer : graph.layers) {
       if (!layer.repeats) continue;
-      layer.forward = Overlap(p_, ranks, to, from, "forward").rewritten(layer.forward);
-      layer.backward = Overlap(p_, ranks, to, from, "backward").rewritten(layer.backward);
+      layer.forward = Overlap(p_, ranks, forward).rewritten(layer.forward);
+      layer.backward = Overlap(p_, ranks, backward).rewritten(layer.backward);
       for (Chain* chain : {&layer.forward, &layer.backward}) hold(*chain);
     }
   }
@@ -258,6 +346,8 @@ Parameters<OverlapMultiprocessors> overlap_multiprocessors() {
   };
   constexpr Range<std::int64_t> kHeld{0, 100'000};
   return Parameters<P>()
+      .integer("qkv", &P::qkv, kHeld, most("attention's input (qkv_fprop)"))
+      .integer("mlp_up", &P::mlp_up, kHeld, most("the MLP's input (fc1_fprop)"))
       .integer("projection", &P::projection, kHeld, most("attention's output (proj_fprop)"))
       .integer("mlp_down", &P::mlp_down, kHeld, most("the MLP's output (fc2_fprop)"))
       .integer("qkv_dgrad", &P::qkv_dgrad, kHeld, most("the gradient of attention's input"))
@@ -272,7 +362,8 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
   const std::vector<std::pair<std::string, OverlapMethod>> methods{
       {"none", OverlapMethod::none},
       {"ring_exchange", OverlapMethod::ring_exchange},
-      {"pipelined", OverlapMethod::pipelined}};
+      {"pipelined", OverlapMethod::pipelined},
+      {"direct", OverlapMethod::direct}};
   return in_section(
       kParallelSection,
       Parameters<P>().section(
@@ -280,12 +371,26 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
           Parameters<P>()
               .choice("gathers", &P::gathers, methods,
                       "how inputs are gathered before a GEMM, while the GEMM of the piece before runs: ranks "
-                      "pass pieces on in a ring, or each piece is all-gathered")
+                      "pass pieces on in a ring, each piece is all-gathered, or each rank stores its pieces "
+                      "at all others")
               .choice("reduce_scatters", &P::reduce_scatters, methods,
                       "how sums are reduce-scattered after a GEMM, while the GEMM of the next piece runs: "
-                      "ranks pass pieces on in a ring and add to them, or each piece is reduce-scattered")
-              .integer("pieces", &P::pieces, {2, 1024},
-                       "number of pieces into which pipelined communication is cut")
+                      "ranks pass pieces on in a ring and add to them, each piece is reduce-scattered, or "
+                      "each is stored at the rank of its tokens")
+              .integer("pieces", &P::pieces, {1, 1024},
+                       "number of pieces of pipelined communication, or of what each rank stores at another "
+                       "one (direct)")
+              .choice("kernels", &P::kernels,
+                      {{"separate", PieceKernels::separate}, {"sliced", PieceKernels::sliced}},
+                      "what computes a piece: a GEMM of its own, or tiles of one GEMM, which wait for pieces "
+                      "or release them at the ends of waves (T3, FLUX, FlashOverlap)")
+              .choice("transfers", &P::transfers,
+                      {{"library", PieceTransfers::library}, {"stores", PieceTransfers::stores}},
+                      "what carries the messages of ring_exchange: kernels of the collective library, or "
+                      "stores to the peer's memory")
+              .choice("sums", &P::sums, {{"kernel", PieceSums::kernel}, {"memory", PieceSums::memory}},
+                      "ring_exchange, direct: a kernel adds up partial sums, or the memory does as they "
+                      "arrive (T3's near-memory reduction, FLUX's reduction in the store)")
               .section(
                   "multiprocessors", &P::multiprocessors, overlap_multiprocessors(),
                   "multiprocessors that communication holds beside GEMMs, as Transformer Engine's num_sm"),
