@@ -131,7 +131,7 @@ TEST(TileOverlap, EveryProductEndsUnderJitter) {
       SCOPED_TRACE(degrees.text + " " + overlap);
       const auto input = parse_workload("{kind: ptdp, optimizer: none, " + degrees.text +
                                         ", sequence: true, tensor_overlap: {" + overlap + "}}}");
-      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      for (std::uint64_t seed = 0; seed < 50; ++seed) {
         const auto source = input->tasks(degrees.ranks);
         TaskPlayer player(*source, seed);
         RandomStream jitter(seed, "jitter");
