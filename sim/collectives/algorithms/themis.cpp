@@ -1,12 +1,12 @@
-// Themis (Rashidi et al., ISCA 2022): an all-reduce over several dimensions whose chunks each have an order
-// of dimensions of their own, so that all dimensions are busy. A chunk that starts in a dimension of p ranks
-// sends (p - 1)/p of its bytes there, and the next dimensions get 1/p of it. With one order for all, the
-// first dimension carries nearly all bytes.
+// Themis (Rashidi et al., ISCA 2022): an all-reduce over several dimensions. Each chunk has an order of
+// dimensions of its own, so that all dimensions are busy. A chunk that starts in a dimension of p ranks sends
+// (p - 1)/p of its bytes there, and the next dimensions get 1/p of it. With one order for all, the first
+// dimension carries nearly all bytes.
 //
 // The rule is that of ASTRA-sim (OfflineGreedy.cc). A dimension's load is the time of its bytes at its rate.
-// Each chunk visits the dimensions by their load so far, the least loaded first. Where a chunk that closes
-// the gap between the least and the most loaded one would be smaller than 1/16 of a chunk, it visits them in
-// their own order. The all-gathers go back in the reverse order.
+// Each chunk visits the dimensions by their load so far, the least loaded first. If 1/16 of a chunk would
+// close the gap between the least and the most loaded one, it visits them in their own order. The all-gathers
+// go back in the reverse order.
 //
 // ASTRA-sim leaves ties to std::sort; here they are in the order of the dimensions. Few chunks are in flight,
 // as there. With all at once, dimensions would share their rate among chunks that then meet in the next one.

@@ -1,6 +1,6 @@
-// Exchanges of expert parallelism in pieces, beside the GEMM of the experts that waits for them or that they
-// wait for (Comet: Zhang et al., MLSys 2025, arXiv 2502.19811). It concerns the all-to-all before the first
-// GEMM, forward and backward, and the one behind the last. Tiles of one grouped GEMM wait for pieces or
+// Exchanges of expert parallelism in pieces, beside GEMMs of the experts (Comet: Zhang et al., MLSys 2025,
+// arXiv 2502.19811). A GEMM waits for the pieces, or they wait for it. It concerns the all-to-all before the
+// first GEMM, forward and backward, and the one behind the last. Tiles of one grouped GEMM wait for pieces or
 // release them (docs/concepts/progress_points.md). Tiles read copies of tokens where they arrive, so no
 // kernel sorts them.
 //
@@ -198,7 +198,7 @@ class ExpertOverlap final : public Strategy {
 
   StrategyOrder order() const override {
     return {.after = {"expert_parallel", "sequence_parallel", "tensor_overlap"},
-            .before = {"full_recomputation", "selective_recomputation"}};
+            .before = {"full_recomputation", "selective_recomputation", "sub_batches"}};
   }
   bool takes_part(const JobShape& job) const override {
     return p_.exchanges != ExchangeOverlap::none && job.has_experts() && job.expert > 1;
@@ -244,7 +244,7 @@ class ExpertOverlap final : public Strategy {
     if (router != nullptr && !Registry<Router>::instance().create(*router, "uniform")->even())
       key.fail("direct needs a router that gives all experts equally many tokens; collective needs none");
     const ExpertsModel& experts = *job.model->experts();
-    const std::int64_t tokens = job.microbatch * job.model->sequence() / job.context / job.tensor;
+    const std::int64_t tokens = job.sub_batch() * job.model->sequence() / job.context / job.tensor;
     if (experts.copies_of(tokens) % (job.expert * p_.pieces) != 0) {
       key.fail("the " + std::to_string(experts.copies_of(tokens)) +
                " copies of a rank's tokens cannot be divided by " + std::to_string(p_.pieces) +

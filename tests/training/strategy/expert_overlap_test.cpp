@@ -124,7 +124,7 @@ TEST(ExpertOverlap, PiecesHideBehindTiles) {
     EXPECT_EQ(forward_time(*job(""), gemm, transfer), 4 * (gemm + transfer));
     EXPECT_EQ(forward_time(*job("exchanges: collective, pieces: 8"), gemm, transfer),
               4 * (std::max(gemm, transfer) + std::min(gemm, transfer) / 8));
-    // Of four ranks each has a fourth of its copies already, and the others' pieces come one by one.
+    // Each of four ranks has a fourth of its copies already, and the others' pieces come one by one.
     const Time slice = gemm / 8, message = transfer / 8;
     const Time first = std::max(gemm, 6 * message + slice);
     const Time last = gemm + message;  // behind the last slice of two, to three ranks at once

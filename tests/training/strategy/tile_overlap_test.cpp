@@ -119,6 +119,7 @@ std::vector<Degrees> products_of_degrees() {
           {4, dense + ", microbatches: 4, parallel: {tensor: 2, pipeline: 2, virtual_stages: 2"},
           {8, dense + ", recompute: full, parallel: {tensor: 2, context: 2, data: 2"},
           {8, dense + ", microbatches: 2, parallel: {tensor: 4, pipeline: 2, schedule: zb_h1"},
+          {4, dense + ", microbatch: 2, strategies: [sub_batches], parallel: {tensor: 4"},
           {4, experts + ", recompute: selective, parallel: {tensor: 2, data: 2, expert: 2"}};
 }
 
