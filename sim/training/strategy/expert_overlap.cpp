@@ -63,12 +63,21 @@ class OverlappedExperts {
     std::vector<Operator> operators;  // without the kernels that sort copies
     std::size_t last = 0;             // number of the GEMM whose results are exchanged; the size: none
   };
-  Experts experts_of(const Chain& chain, std::size_t i) const {
+  // Returns the node of the exchange that sends node i's results, or the size of the chain. Sums that no rank
+  // divides may lie between; they do nothing.
+  static std::size_t exchange_behind(const Chain& chain, std::size_t i) {
+    std::size_t behind = i + 1;
+    while (behind < chain.size() && chain[behind].kind == GraphNode::Kind::sum && chain[behind].after.empty())
+      ++behind;
+    const bool found = behind < chain.size() && is_exchange(chain[behind]) && chain[behind].after.empty();
+    return found ? behind : chain.size();
+  }
+  static Experts experts_of(const Chain& chain, std::size_t i) {
     Experts found;
     std::copy_if(chain[i].operators.begin(), chain[i].operators.end(), std::back_inserter(found.operators),
                  [](const Operator& op) { return !sorts_copies(op); });
     found.last = found.operators.size();
-    if (i + 1 == chain.size() || !is_exchange(chain[i + 1]) || !chain[i + 1].after.empty()) return found;
+    if (exchange_behind(chain, i) == chain.size()) return found;
     std::size_t last = found.operators.size();
     while (last > 0 && of_weights(found.operators[last - 1])) --last;
     if (last > 0 && is_expert_gemm(found.operators[last - 1])) found.last = last - 1;
@@ -100,13 +109,14 @@ class OverlappedExperts {
       return i + 2;
     }
     const GraphNode gemm = part(chain[i + 1], experts, experts.last, experts.last + 1);
-    const auto [released, returned] = releasing(edit, chain[i + 2], gemm, {computed});
+    const std::size_t back = exchange_behind(chain, i + 1);
+    const auto [released, returned] = releasing(edit, chain[back], gemm, {computed});
     computed = released;
     if (experts.last + 1 < size)
       computed = edit.add(part(chain[i + 1], experts, experts.last + 1, size), {computed});
-    edit.stands(i + 1, computed);
-    edit.stands(i + 2, returned);
-    return i + 3;
+    for (std::size_t done = i + 1; done < back; ++done) edit.stands(done, computed);
+    edit.stands(back, returned);
+    return back + 1;
   }
   static GraphNode part(const GraphNode& node, const Experts& experts, std::size_t begin, std::size_t end) {
     const auto at = [&](std::size_t i) { return experts.operators.begin() + static_cast<std::ptrdiff_t>(i); };
