@@ -262,7 +262,7 @@ class ExpertOverlap final : public Strategy {
     }
     const std::optional<Mesh> mesh = job.mesh_with_experts();
     if (mesh && job.expert > 1 && !mesh->is_plain("ep"))
-      key.fail("direct needs expert ranks along one axis: expert has to be a divisor of data");
+      key.fail("direct needs the ranks of expert along one axis: those of data, or those of tensor");
   }
 
   ExpertOverlapParameters p_;
