@@ -94,6 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/switchml.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/sharp.yaml", "collectives/broadcast.yaml"},
                       Case{"collectives/swing.yaml", "collectives/all_reduce.yaml"},
+                      Case{"collectives/themis.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/three_step.yaml", "collectives/all_to_all.yaml"},
                       Case{"collectives/torus_2d.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/torus_bucket.yaml", "collectives/all_reduce.yaml"},
