@@ -92,6 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"collectives/netreduce.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/switchagg.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/switchml.yaml", "collectives/all_reduce.yaml"},
+                      Case{"collectives/tenants.yaml", "collectives/tenants_jobs.yaml"},
                       Case{"collectives/sharp.yaml", "collectives/broadcast.yaml"},
                       Case{"collectives/swing.yaml", "collectives/all_reduce.yaml"},
                       Case{"collectives/themis.yaml", "collectives/all_reduce.yaml"},

@@ -38,6 +38,7 @@ constexpr std::int64_t kMostAstraRows = 1 << 20;
 constexpr Bytes kLeastForward = 4096;
 
 enum class AstraGroup : std::uint8_t { none, tp, dp, ep, dp_ep };
+constexpr std::size_t kAstraGroups = 5;
 
 struct AstraPart {
   Time time = 0;
@@ -189,7 +190,8 @@ class AstraText {
 
   std::vector<TraceTask> tasks(TraceProgram& program, std::uint32_t rank) const {
     std::vector<TraceTask> list;
-    std::optional<std::uint32_t> last;  // the task for which the next one waits
+    std::optional<std::uint32_t> last;                              // the task for which the next one waits
+    std::array<std::optional<std::uint32_t>, kAstraGroups> groups;  // by AstraGroup, once found
     const auto add = [&](const AstraRow& row, std::size_t part) {
       const AstraPart& from = row.parts[part];
       if (from.time > 0) {
@@ -202,7 +204,9 @@ class AstraText {
       TraceTask task = next_task(program, row, list, last);
       task.kind = TaskKind::collective;
       task.collective = from.collective;
-      task.group = program.group(members(from.group, rank));
+      std::optional<std::uint32_t>& group = groups[static_cast<std::size_t>(from.group)];
+      if (!group) group = program.group(members(from.group, rank));
+      task.group = *group;
       task.bytes = from.bytes;
       task.stream = stream_of(from.group);
       if (part < 2) last = static_cast<std::uint32_t>(list.size());
