@@ -4,9 +4,9 @@
 //   comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
 //   CommType.all_reduce,CommGroup.tp_group,8,20971520,forward,None,None,,None,None,None,1
 //
-// Each row waits for the one before it. The size of an all-gather is that of what all ranks have together, as
-// in netsim: AICB's table of GPT-13B with sequence parallelism gathers the whole tensor. A computation has two
-// shapes of matrices, and takes its measured time [ms] where the row has it.
+// Each row waits for the one before it. The size of an all-gather is what all ranks have together, as in
+// netsim. AICB's table of GPT-13B with sequence parallelism shows it: its gathers have the whole tensor. A
+// computation has two shapes of matrices, and takes its measured time [ms] where the row has it.
 #include <fmt/format.h>
 
 #include <algorithm>
