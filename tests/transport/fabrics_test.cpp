@@ -248,14 +248,14 @@ TEST(Fabrics, AreNamed) {
 }
 
 TEST(Fabrics, ShareWhatIsOfTheRun) {
-  EXPECT_EQ(
-      error_of("fabrics: {storage: {switch: {routing: spray}}}", ""),
-      "test.yaml:7:40: network.fabrics.storage.switch.routing: 'routing' is common to all fabrics: "
-      "give it in network.switch (a fabric may have its "
-      "own buffer, alpha, reserve, resume_offset, flow_control, headroom, pfc_response, pfc_frame, "
-      "credit_buffer, lossless, marker, forwarding, header, latency, queue_limit, aggregation, "
-      "aggregation_switches, aggregation_formats, aggregation_latency, aggregation_payload, "
-      "aggregation_outstanding, aggregation_rate, aggregation_memory, aggregation_groups, aggregators)");
+  EXPECT_EQ(error_of("fabrics: {storage: {switch: {routing: spray}}}", ""),
+            "test.yaml:7:40: network.fabrics.storage.switch.routing: 'routing' is common to all fabrics: "
+            "give it in network.switch (a fabric may have its "
+            "own buffer, alpha, reserve, resume_offset, flow_control, headroom, pfc_response, pfc_frame, "
+            "credit_buffer, lossless, marker, forwarding, header, latency, queue_limit, aggregation, "
+            "aggregation_switches, aggregation_formats, aggregation_latency, aggregation_payload, "
+            "aggregation_outstanding, aggregation_rate, aggregation_rates, aggregation_memory, "
+            "aggregation_groups, aggregation_pairs, aggregation_back_pairs, aggregators)");
   EXPECT_THAT(error_of("fabrics: {storage: {switch: {classes: 2}}}", ""), HasSubstr("'classes' is common"));
   EXPECT_THAT(error_of("fabrics: {storage: {switch: {scheduler: strict}}}", ""), HasSubstr("is common"));
   EXPECT_EQ(error_of("fabrics: {storage: {detection_delay: 1 us}}", ""),

@@ -119,7 +119,7 @@ inline const std::vector<AlgorithmCase>& algorithm_cases() {
       {"{kind: torus_bucket, dimensions: [4, 3, 5]}", Kind::all_reduce, only<60>, always<18>},
       {"torus_bucket", Kind::all_reduce, any, two_rings_of},
       {"{kind: themis, dimensions: [4, 3], chunks: 6}", Kind::all_reduce, only<12>, always<10>},
-      {"{kind: themis, dimensions: [4, 1, 2, 3], rates: [4, 1, 2, 1], chunks: 5, directions: 1}",
+      {"{kind: themis, dimensions: [4, 1, 2, 3], rates: [4, 1, 2, 1], chunks: 4, directions: 1}",
        Kind::all_reduce, only<24>, always<12>},
       {"{kind: themis, chunks: 2}", Kind::all_reduce, any, square_steps},
       {"{kind: camdoop, dimensions: [3, 4]}", Kind::reduce, only<12>, always<6>},
