@@ -1,8 +1,8 @@
 // Chakra writer: the files of a Chakra execution trace of schema 1.0.0, one for each rank, and the list of
 // communicators. chakra_node.h reads them.
 //
-// Attributes whose names begin with `netsim_` hold the facts for which Chakra has no field. Other tools ignore
-// them. So a trace that netsim reads again gives the same tasks.
+// Attributes whose names begin with `netsim_` hold the facts for which Chakra has no field. Other tools
+// ignore them. So a trace that netsim reads again gives the same tasks.
 #pragma once
 
 #include <cstdint>

@@ -130,7 +130,7 @@ const std::vector<Row>& rows() {
       {"themis",
        "all_reduce",
        "2 (sum of sizes - d), times chunks / in_flight",
-       "2n(p-1)/p, over the dimensions by their rates",
+       "2n(p-1)/p",
        {{"{kind: themis, dimensions: [4, 3], chunks: 12, in_flight: 4}", Kind::all_reduce, only<12>,
          [](std::uint32_t) { return 3U * 2U * (4 + 3 - 2); }, twice_least}}},
       {"camdoop",

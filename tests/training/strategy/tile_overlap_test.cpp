@@ -125,7 +125,8 @@ std::vector<Degrees> products_of_degrees() {
 
 // No order of events and no jitter makes a job stall, and members of each communication agree.
 TEST(TileOverlap, EveryProductEndsUnderJitter) {
-  const std::string more = "reduce_scatters: direct, kernels: sliced, pieces: 2, multiprocessors: {qkv: 8, mlp_down: 8}";
+  const std::string more =
+      "reduce_scatters: direct, kernels: sliced, pieces: 2, multiprocessors: {qkv: 8, mlp_down: 8}";
   for (const Degrees& degrees : products_of_degrees()) {
     for (const std::string& overlap : {kFlashOverlap + std::string(", pieces: 4"),
                                        kFlux + std::string(", pieces: 2"), std::string(kT3), more}) {
