@@ -233,6 +233,7 @@ int run_trace_description(const std::vector<std::string>& arguments, const Print
   }
   constexpr std::uint32_t kPatternRanks = 8;  // of patterns without a size of their own
   WorkloadContext context(kPatternRanks);
+  context.most_ranks = kMostRanksOfWorkload;
   context.assignments = given.assignments;
   const std::unique_ptr<TaskSource> source = load_workload(given.input, context);
   const WorkloadFacts facts = workload_facts(*source, ModelTimes(given.gpu), given.rate);

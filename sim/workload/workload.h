@@ -18,8 +18,10 @@ namespace netsim {
 // WorkloadContext: facts about the cluster and the run that a workload may use.
 struct WorkloadContext {
   // NOLINTNEXTLINE(google-explicit-constructor): a number of GPUs is a context
-  WorkloadContext(std::uint32_t gpu_count) : gpus(gpu_count) {}
+  WorkloadContext(std::uint32_t gpu_count) : gpus(gpu_count), most_ranks(gpu_count) {}
   std::uint32_t gpus;  // number of GPUs; patterns without a size of their own use that many ranks
+  // Most ranks that a workload may have: the GPUs of the cluster, or more where there is no cluster.
+  std::uint32_t most_ranks;
   std::uint64_t seed = 1;
   // Cluster::host_numbers: the numbers by which flow files of other tools name the hosts.
   std::vector<std::uint32_t> host_numbers;
@@ -28,6 +30,9 @@ struct WorkloadContext {
   // Assignments laid over the description that is read (overlay_config()), but not over those that it names.
   std::vector<std::string> assignments;
 };
+
+// Most ranks of a workload that is read without a cluster.
+inline constexpr std::uint32_t kMostRanksOfWorkload = 1 << 24;
 
 // Reads the workload of an input. Throws InputError, with the file as place and a line or offset if there is
 // one, if it cannot be understood. Such errors are a missing magic, a newer schema, unknown fields, truncated

@@ -177,6 +177,13 @@ class Conversions(unittest.TestCase):
         self.assertIn("critical path on the ideal network", text)
         self.assertTrue(all(len(line) <= 80 for line in text.splitlines()), text)
 
+    def test_no_cluster_limits_the_ranks(self):
+        workload = self.folder / "shift.yaml"
+        workload.write_text("{kind: permutation, ranks: 512, bytes: 1 MB}\n")
+        self.assertEqual(self.described(workload)["ranks"], 512)
+        workload.write_text("{kind: permutation, bytes: 1 MB}\n")
+        self.assertEqual(self.described(workload)["ranks"], 8)
+
     def test_the_rate_counts_what_each_rank_sends(self):
         workload = self.folder / "collective.yaml"
         workload.write_text("{kind: collective, collective: all_reduce, ranks: 4, bytes: 8 MB}\n")

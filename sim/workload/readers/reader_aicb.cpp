@@ -46,7 +46,11 @@ struct AicbRow {
 class AicbTable {
  public:
   AicbTable(const InputSet::File& file, const WorkloadContext& context)
-      : text_(table_text(file)), table_(text_, file.path), path_(file.path), gpus_(context.gpus) {}
+      : text_(table_text(file)),
+        table_(text_, file.path),
+        path_(file.path),
+        gpus_(context.gpus),
+        most_ranks_(context.most_ranks) {}
 
   std::unique_ptr<TaskSource> read() {
     read_header();
@@ -211,8 +215,8 @@ class AicbTable {
     ranks_ = listed_ ? last_rank_ + 1 : size_of(AicbGroup::all);
     if (ranks_ == 0 && size_of(AicbGroup::dp) > 0) ranks_ = tp * size_of(AicbGroup::dp);
     if (ranks_ == 0) ranks_ = gpus_;
-    if (ranks_ > std::int64_t{gpus_})
-      fail_file(path_, fmt::format("{} GPUs are needed, but the cluster has {}", ranks_, gpus_));
+    if (ranks_ > std::int64_t{most_ranks_})
+      fail_file(path_, fmt::format("{} GPUs are needed, but the cluster has {}", ranks_, most_ranks_));
     if (ranks_ % tp != 0)
       fail_file(path_, fmt::format("{} ranks are no multiple of {} (tp_group)", ranks_, tp));
     const std::int64_t columns =
@@ -320,7 +324,7 @@ class AicbTable {
   std::string text_;
   CsvReader table_;
   std::string path_;
-  std::uint32_t gpus_;
+  std::uint32_t gpus_, most_ranks_;
   std::int64_t last_rank_ = 0, ranks_ = 0;
   bool listed_ = false;                            // whether the first line lists the ranks
   std::array<std::int64_t, kAicbGroups> sizes_{};  // ranks of a group; 0: no row says it

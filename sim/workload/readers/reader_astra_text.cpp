@@ -56,7 +56,7 @@ struct AstraRow {
 class AstraText {
  public:
   AstraText(const InputSet::File& file, const WorkloadContext& context)
-      : reader_(file), path_(file.path), gpus_(context.gpus) {}
+      : reader_(file), path_(file.path), gpus_(context.gpus), most_ranks_(context.most_ranks) {}
 
   std::unique_ptr<TaskSource> read() {
     read_head();
@@ -74,8 +74,8 @@ class AstraText {
     read_policy(words[0]);
     for (std::size_t i = 1; i < words.size(); ++i) read_key(words, i);
     if (!ranks_) ranks_ = gpus_;
-    if (ranks_ > std::int64_t{gpus_})
-      reader_.fail(words[0], fmt::format("{} GPUs are needed, but the cluster has {}", ranks_, gpus_));
+    if (ranks_ > std::int64_t{most_ranks_})
+      reader_.fail(words[0], fmt::format("{} GPUs are needed, but the cluster has {}", ranks_, most_ranks_));
     if (policy_ == "MODEL") tp_ = ranks_;
     if (ranks_ % (tp_ * ep_) != 0) {
       reader_.fail(words[0],
@@ -277,7 +277,7 @@ class AstraText {
   static constexpr std::int64_t kMostRanks = 1 << 20;
   TextReader reader_;
   std::string path_;
-  std::uint32_t gpus_;
+  std::uint32_t gpus_, most_ranks_;
   std::string policy_;
   std::int64_t ranks_ = 0, tp_ = 1, ep_ = 1;
   bool repeats_ = false;  // whether vpp or ga is above 1

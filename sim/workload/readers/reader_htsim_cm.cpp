@@ -68,7 +68,7 @@ struct KnownId {
 class ConnectionMatrix {
  public:
   ConnectionMatrix(const InputSet::File& file, const WorkloadContext& context)
-      : reader_(file), characters_(file.size), gpus_(context.gpus) {}
+      : reader_(file), characters_(file.size), most_ranks_(context.most_ranks) {}
 
   std::unique_ptr<TaskSource> read() {
     std::vector<Word> words;
@@ -107,9 +107,9 @@ class ConnectionMatrix {
   void check_nodes(const Word& word) const {
     if (source_ != nullptr) reader_.fail(word, "'Nodes' must come before the connections");
     if (nodes_ < 2) reader_.fail(word, "at least 2 nodes are needed");
-    if (nodes_ > std::int64_t{gpus_}) {
-      reader_.fail(word,
-                   fmt::format("{} nodes, but the cluster has {} GPUs", word.text, std::to_string(gpus_)));
+    if (nodes_ > std::int64_t{most_ranks_}) {
+      reader_.fail(
+          word, fmt::format("{} nodes, but the cluster has {} GPUs", word.text, std::to_string(most_ranks_)));
     }
   }
 
@@ -318,7 +318,7 @@ class ConnectionMatrix {
 
   TextReader reader_;
   std::uint64_t characters_;  // characters of the text
-  std::uint32_t gpus_;
+  std::uint32_t most_ranks_;
   std::int64_t nodes_ = 0, connections_expected_ = 0, triggers_expected_ = 0, failures_expected_ = 0;
   std::size_t triggers_declared_ = 0, priorities_ = 0;
   std::unique_ptr<FlowSource> source_;  // created at the first connection

@@ -93,9 +93,9 @@ class TaskList final : public WorkloadKind {
     }
     const std::uint32_t known = known_ranks();
     const std::uint32_t ranks = known == 0 ? context.gpus : known;
-    if (ranks > context.gpus) {
+    if (ranks > context.most_ranks) {
       throw InputError(ranks_place_, std::to_string(ranks) + " ranks, but the cluster has " +
-                                         std::to_string(context.gpus) + " GPUs");
+                                         std::to_string(context.most_ranks) + " GPUs");
     }
     return make_role_program_source(make_task_list_program(job(ranks), tasks_), place_.file);
   }

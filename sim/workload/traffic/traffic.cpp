@@ -4,6 +4,7 @@
 
 #include "sim/core/config_entries.h"
 #include "sim/core/errors.h"
+#include "sim/workload/workload.h"
 
 namespace netsim {
 
@@ -19,13 +20,13 @@ std::string class_problem(std::int64_t traffic_class, std::int64_t classes) {
   return problem;
 }
 
-std::uint32_t traffic_ranks(std::int64_t wanted, std::uint32_t cluster_gpus, const Place& place) {
-  const std::int64_t ranks = wanted == 0 ? std::int64_t{cluster_gpus} : wanted;
+std::uint32_t traffic_ranks(std::int64_t wanted, const WorkloadContext& context, const Place& place) {
+  const std::int64_t ranks = wanted == 0 ? std::int64_t{context.gpus} : wanted;
   if (ranks < 2)
     throw InputError(place, "a traffic pattern needs at least 2 ranks, not " + std::to_string(ranks));
-  if (ranks > std::int64_t{cluster_gpus}) {
+  if (ranks > std::int64_t{context.most_ranks}) {
     throw InputError(place, std::to_string(ranks) + " ranks, but the cluster has " +
-                                std::to_string(cluster_gpus) + " GPUs");
+                                std::to_string(context.most_ranks) + " GPUs");
   }
   return static_cast<std::uint32_t>(ranks);
 }

@@ -11,6 +11,8 @@
 
 namespace netsim {
 
+struct WorkloadContext;
+
 inline constexpr std::int64_t kMaxTrafficRanks = 1 << 20;
 // The range of the bytes of a message. The number of its packets fits 32 bits with the smallest MTU.
 inline constexpr Range<Bytes> kMessageSizes{1, 100 * kGigabyte};
@@ -31,7 +33,7 @@ inline constexpr const char* kFlowDeadlineDoc =
 Place place_of(const ConfigNode& section, const char* key);
 
 // Returns `wanted` ranks, or one for each GPU of the cluster if `wanted` is 0. Throws InputError at `place`
-// for fewer than 2 and for more than the cluster has.
-std::uint32_t traffic_ranks(std::int64_t wanted, std::uint32_t cluster_gpus, const Place& place);
+// for fewer than 2 and for more than WorkloadContext::most_ranks.
+std::uint32_t traffic_ranks(std::int64_t wanted, const WorkloadContext& context, const Place& place);
 
 }  // namespace netsim

@@ -40,7 +40,7 @@ class AllToAll final : public WorkloadKind {
       : p_(p), ranks_place_(place_of(where, "ranks")) {}
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
+    const std::uint32_t ranks = traffic_ranks(p_.ranks, context, ranks_place_);
     const std::uint64_t flows = std::uint64_t{ranks} * (ranks - 1);
     if (flows > kMaxAllToAllFlows) {
       throw InputError(ranks_place_, std::to_string(flows) + " flows between " + std::to_string(ranks) +

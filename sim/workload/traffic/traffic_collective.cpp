@@ -107,7 +107,7 @@ class CollectiveBenchmark final : public WorkloadKind {
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
+    const std::uint32_t ranks = traffic_ranks(p_.ranks, context, ranks_place_);
     if (p_.root >= std::int64_t{ranks}) {
       throw InputError(root_place_,
                        "root " + std::to_string(p_.root) + "; allowed: 0 to " + std::to_string(ranks - 1));

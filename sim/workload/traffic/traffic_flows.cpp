@@ -76,7 +76,7 @@ class Flows final : public WorkloadKind {
       : ranks_(ranks), ranks_place_(std::move(ranks_place)), flows_(std::move(flows)) {}
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t ranks = traffic_ranks(ranks_, context.gpus, ranks_place_);
+    const std::uint32_t ranks = traffic_ranks(ranks_, context, ranks_place_);
     auto source = std::make_unique<FlowSource>("flows", ranks);
     source->reserve(flows_.size());
     for (const Entry& entry : flows_) {

@@ -42,11 +42,11 @@ class Incast final : public WorkloadKind {
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
     const std::int64_t wanted = p_.senders == 0 ? 0 : p_.senders + 1;
-    const std::uint32_t taking_part = traffic_ranks(wanted, context.gpus, senders_place_);
-    if (p_.receiver >= std::int64_t{context.gpus}) {
+    const std::uint32_t taking_part = traffic_ranks(wanted, context, senders_place_);
+    if (p_.receiver >= std::int64_t{context.most_ranks}) {
       throw InputError(receiver_place_, "receiver " + std::to_string(p_.receiver) +
                                             ", but the cluster has GPUs 0 to " +
-                                            std::to_string(context.gpus - 1));
+                                            std::to_string(context.most_ranks - 1));
     }
     const auto receiver = static_cast<std::uint32_t>(p_.receiver);
     auto source = std::make_unique<SimpleSource>("incast", std::max(taking_part, receiver + 1));

@@ -88,7 +88,7 @@ class Incasts final : public WorkloadKind {
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t hosts = traffic_ranks(p_.hosts, context.gpus, hosts_place_);
+    const std::uint32_t hosts = traffic_ranks(p_.hosts, context, hosts_place_);
     if (p_.senders >= std::int64_t{hosts}) {
       throw InputError(senders_place_, "senders " + std::to_string(p_.senders) + ", of " +
                                            std::to_string(hosts) + " ranks; allowed: 1 to " +

@@ -36,7 +36,7 @@ class Permutation final : public WorkloadKind {
       : p_(p), ranks_place_(place_of(where, "ranks")), shift_place_(place_of(where, "shift")) {}
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
+    const std::uint32_t ranks = traffic_ranks(p_.ranks, context, ranks_place_);
     const std::uint32_t shift = shift_for(ranks);
     auto source = std::make_unique<SimpleSource>("permutation", ranks);
     const std::uint32_t name = source->add_name("permutation");

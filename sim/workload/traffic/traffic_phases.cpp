@@ -317,7 +317,7 @@ class Phases final : public WorkloadKind {
     return serialize_program(PhasesProgram(p_, phases_, static_cast<std::uint32_t>(p_.ranks)).finish());
   }
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
+    const std::uint32_t ranks = traffic_ranks(p_.ranks, context, ranks_place_);
     std::map<std::string, Place> circuits;
     for (const Phase& phase : phases_) {
       if (phase.kind == TaskKind::circuits)

@@ -65,7 +65,7 @@ class Poisson final : public WorkloadKind {
         duration_place_(place_of(where, "duration")) {}
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t hosts = traffic_ranks(p_.hosts, context.gpus, hosts_place_);
+    const std::uint32_t hosts = traffic_ranks(p_.hosts, context, hosts_place_);
     const double mean_gap = sizes_.mean() * 8e12 / (static_cast<double>(p_.rate) * p_.load);  // picoseconds
     const double expected = static_cast<double>(p_.duration) / mean_gap * hosts;
     if (expected > kMaxPoissonFlows) {

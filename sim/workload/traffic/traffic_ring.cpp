@@ -38,7 +38,7 @@ class Ring final : public WorkloadKind {
       : p_(p), ranks_place_(place_of(where, "ranks")), rounds_place_(place_of(where, "rounds")) {}
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
-    const std::uint32_t ranks = traffic_ranks(p_.ranks, context.gpus, ranks_place_);
+    const std::uint32_t ranks = traffic_ranks(p_.ranks, context, ranks_place_);
     const auto rounds = static_cast<std::uint32_t>(p_.rounds);
     const std::uint64_t flows = std::uint64_t{ranks} * rounds;
     if (flows > kMaxRingFlows) {
