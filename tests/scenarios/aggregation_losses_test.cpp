@@ -69,7 +69,7 @@ void expect_losses(const std::string& loss, const Outcomes& outcomes) {
   }
 }
 
-std::uint64_t seeds() { return test::by_size<std::uint64_t>(100, 8, 3); }
+std::uint64_t seeds() { return test::by_size<std::uint64_t>(100, 8, 8); }
 
 TEST(AggregationLosses, SwitchMlGivesEveryWorkerEverySumOnce) {
   for (const std::string loss : kLosses) {
