@@ -86,7 +86,7 @@ Parameters<SwitchParameters> with_aggregation(Parameters<SwitchParameters>&& par
       .bytes("aggregation_memory", &S::aggregation_memory, {0, 1000 * kGigabyte},
              "memory of a switch for the sums of all its trees, their payload: a tree takes that of its "
              "open sums, and SwitchML's pool two copies of each slot. Others "
-             "wait for a tree to end, and one that never fits is an error; not given: no limit")
+             "wait for a tree to end, and one that never fits is an error; 0: no limit")
       .integer("aggregation_groups", &S::aggregation_groups, {0, 1 << 20},
                "trees that a switch can hold at once (Quantum runs one streaming tree at a time: "
                "NVIDIA's SHARP release notes); 0: no limit")
@@ -208,15 +208,6 @@ std::map<int, SwitchParameters> read_tiers(const ConfigNode& list, const SwitchP
   return tiers;
 }
 
-void check_aggregation_memory(const SwitchRules& rules) {
-  const ConfigNode* memory = rules.where.find("aggregation_memory");
-  if (memory != nullptr && rules.switches.aggregation_memory == 0) {
-    memory->fail(
-        "a switch without memory adds up nothing: give aggregation: false instead, or leave the key out for "
-        "memory without a limit");
-  }
-}
-
 void check_queue_limit(const SwitchRules& rules) {
   if (rules.switches.queue_limit != 0 && rules.credits()) {
     rules.where.fail(
@@ -263,7 +254,6 @@ SwitchRules common_rules(const FabricParameters& parameters, const ConfigNode& w
   rules.tiers =
       read_tiers(parameters.tiers, rules.switches, graph, 0, static_cast<NodeId>(graph.node_count()));
   check_queue_limit(rules);
-  check_aggregation_memory(rules);
   return rules;
 }
 
@@ -291,7 +281,6 @@ SwitchRules fabric_rules(const FabricParameters& parameters, const SwitchRules& 
                     ? read_tiers(*tiers, rules.switches, graph, scope.first_switch, scope.end_switch)
                     : read_tiers(parameters.tiers, rules.switches, graph, 0, all);
   check_queue_limit(rules);
-  check_aggregation_memory(rules);
   return rules;
 }
 
