@@ -89,6 +89,8 @@ std::vector<std::string> idle_network_keys(const ConfigNode& network, const Fabr
                  "aggregation_rates", "aggregation_memory", "aggregation_groups", "aggregation_switches",
                  "aggregators", "aggregation_pairs", "aggregation_back_pairs"},
                 "the switches add up nothing (aggregation: false)");
+    } else if (s.aggregation_memory == 0) {
+      keys.note({"aggregation_memory"}, "0 stands for memory without a limit");
     }
     notes = keys.take();
   }
