@@ -14,6 +14,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::aicb_test {
 namespace {
@@ -23,27 +24,9 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class AicbFiles : public ::testing::Test {
+class AicbFiles : public test::WorkloadFileTest {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::path(::testing::TempDir()) /
-            ("netsim_aicb_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
-             ".csv");
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::unique_ptr<TaskSource> load(const std::string& content) const {
-    std::ofstream(path_, std::ios::binary) << content;
-    return load_workload(path_.string(), 16);
-  }
-  std::string refused(const std::string& content) const {
-    try {
-      load(content);
-    } catch (const InputError& error) {
-      return std::string(error.what()).substr(path_.string().size());
-    }
-    return "accepted";
-  }
-  std::filesystem::path path_;
+  AicbFiles() : WorkloadFileTest("table.csv") {}
 };
 
 constexpr const char* kHead =

@@ -13,6 +13,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::astra_text_test {
 namespace {
@@ -21,27 +22,9 @@ using test::tasks_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class AstraTextFiles : public ::testing::Test {
+class AstraTextFiles : public test::WorkloadFileTest {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::path(::testing::TempDir()) /
-            ("netsim_astra_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
-             ".txt");
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::unique_ptr<TaskSource> load(const std::string& content) const {
-    std::ofstream(path_, std::ios::binary) << content;
-    return load_workload(path_.string(), 16);
-  }
-  std::string refused(const std::string& content) const {
-    try {
-      load(content);
-    } catch (const InputError& error) {
-      return std::string(error.what()).substr(path_.string().size());
-    }
-    return "accepted";
-  }
-  std::filesystem::path path_;
+  AstraTextFiles() : WorkloadFileTest("layers.txt") {}
 };
 
 // Returns the tasks of a rank in words: "100" is a time [ns], others are kind/bytes/group size.

@@ -18,6 +18,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::chakra_test {
 namespace {
@@ -33,37 +34,13 @@ constexpr std::uint64_t kMetadataNode = 1, kLoad = 2, kCompute = 4, kSend = 5, k
 
 std::string header() { return test::record(test::bytes_field(1, "1.0.0")); }
 
-class ChakraFiles : public ::testing::Test {
+class ChakraFiles : public test::WorkloadFolderTest {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("netsim_chakra_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::string path = (folder_ / name).string();
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
   std::string write_rank(std::uint32_t rank, const std::vector<ChakraRecord>& nodes) const {
     std::string bytes = header();
     for (const ChakraRecord& node : nodes) bytes += node.bytes();
     return write("trace." + std::to_string(rank) + ".et", bytes);
   }
-  std::unique_ptr<TaskSource> load() const { return load_workload(folder_.string(), 16); }
-  std::string refused() const {
-    try {
-      load();
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
-  }
-  std::filesystem::path folder_;
 };
 
 ChakraRecord collective(std::uint64_t type, std::uint64_t bytes) {

@@ -16,6 +16,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::goal_test {
 namespace {
@@ -24,26 +25,9 @@ using test::tasks_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class GoalFiles : public ::testing::Test {
+class GoalFiles : public test::WorkloadFileTest {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::path(::testing::TempDir()) /
-            ("netsim_goal_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::unique_ptr<TaskSource> load(const std::string& content) const {
-    std::ofstream(path_, std::ios::binary) << content;
-    return load_workload(path_.string(), 16);
-  }
-  std::string refused(const std::string& content) const {
-    try {
-      load(content);
-    } catch (const InputError& error) {
-      return std::string(error.what()).substr(path_.string().size());
-    }
-    return "accepted";
-  }
-  std::filesystem::path path_;
+  GoalFiles() : WorkloadFileTest("schedule") {}
 };
 
 std::string bytes_of(std::uint64_t value, std::size_t count) {

@@ -21,6 +21,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::kineto_test {
 namespace {
@@ -92,30 +93,7 @@ std::string two_ranks(const char* name = "0") {
   return fmt::format(R"({{"pg_name": "{}", "pg_desc": "mesh_dp", "ranks": [0, 1]}})", name);
 }
 
-class KinetoFiles : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("netsim_kineto_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  std::unique_ptr<TaskSource> load() const { return load_workload(folder_.string(), 16); }
-  std::string refused() const {
-    try {
-      load();
-    } catch (const InputError& error) {
-      return std::string(error.what()).substr(folder_.string().size() + 1);
-    }
-    return "accepted";
-  }
-  std::filesystem::path folder_;
-};
+using KinetoFiles = test::WorkloadFolderTest;
 
 // ---- Waits
 

@@ -18,6 +18,7 @@
 #include "sim/core/output.h"
 #include "sim/workload/workload.h"
 #include "tests/support/shared.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::recognise_test {
 namespace {
@@ -191,20 +192,8 @@ TEST(Recognise, BeginningsAreSafe) {
   }
 }
 
-class RecogniseFiles : public ::testing::Test {
+class RecogniseFiles : public test::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("netsim_recognise_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string write(const std::string& name, const std::string& content) const {
-    std::string path = (folder_ / name).string();
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
   // Exit code and message behind the path; "" where nothing is wrong.
   static std::string error(const std::string& path, const std::function<void()>& load) {
     try {
@@ -223,8 +212,6 @@ class RecogniseFiles : public ::testing::Test {
   static std::string as_config(const std::string& path) {
     return error(path, [&] { load_run(path); });
   }
-
-  std::filesystem::path folder_;
 };
 
 // Whatever is not read is named in one line with the file, wherever it is given.

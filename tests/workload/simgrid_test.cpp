@@ -14,6 +14,7 @@
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::simgrid_test {
 namespace {
@@ -22,32 +23,17 @@ using test::tasks_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class SimgridFiles : public ::testing::Test {
+class SimgridFiles : public test::WorkloadFolderTest {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("netsim_simgrid_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
+  // The folder's file a.txt gets the text.
   std::unique_ptr<TaskSource> load(const std::string& text) const {
     write("a.txt", text);
-    return load_workload(folder_.string(), 16);
+    return WorkloadFolderTest::load();
   }
   std::string refused(const std::string& text) const {
-    try {
-      load(text);
-    } catch (const InputError& error) {
-      return std::string(error.what()).substr(folder_.string().size() + 1);
-    }
-    return "accepted";
+    write("a.txt", text);
+    return WorkloadFolderTest::refused();
   }
-  std::filesystem::path folder_;
 };
 
 std::vector<std::string> described(const TaskSource& source, std::uint32_t rank) {

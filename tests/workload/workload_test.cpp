@@ -12,6 +12,7 @@
 #include "sim/core/output.h"
 #include "tests/support/paths.h"
 #include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
 
 namespace netsim::workload_test {
 namespace {
@@ -21,21 +22,8 @@ using ::testing::HasSubstr;
 
 const std::string kRoot = source_directory();
 
-class WorkloadFiles : public ::testing::Test {
+class WorkloadFiles : public test::FolderTest {
  protected:
-  void SetUp() override {
-    directory_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("netsim_workload_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::create_directories(directory_);
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::string path = (directory_ / name).string();
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
   // Exit code and message of a load.
   static std::pair<ExitCode, std::string> load(const InputPaths& paths) {
     try {
@@ -54,7 +42,6 @@ class WorkloadFiles : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path directory_;
 };
 
 TEST_F(WorkloadFiles, TheShippedMainJobIsWhatItsDescriptionGives) {
