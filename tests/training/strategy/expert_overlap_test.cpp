@@ -10,6 +10,7 @@
 
 #include "sim/core/errors.h"
 #include "tests/support/tasks_of.h"
+#include "tests/training/strategy/played_jobs.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
@@ -60,15 +61,6 @@ double products(const TaskSource& source) {
   }
   return sum;
 }
-void expect_to_end(TaskSource& source, std::uint64_t seed) {
-  TaskPlayer player(source, seed);
-  RandomStream jitter(seed, "jitter");
-  player.compute_time = [&](std::uint32_t, const Task&) { return static_cast<Time>(jitter.bits() % 1000); };
-  player.transfer_time = [&](const Task&) { return static_cast<Time>(jitter.bits() % 1000); };
-  player.run();
-  EXPECT_TRUE(player.all_done());
-  EXPECT_FALSE(player.mismatched);
-}
 
 TEST(ExpertOverlap, MovesAndComputesTheSame) {
   const auto plain = job("");
@@ -89,7 +81,7 @@ TEST(ExpertOverlap, PiecesOfUnevenBlocksAddUp) {
   EXPECT_GT(exchanged(*plain), 0);
   EXPECT_EQ(exchanged(*source), exchanged(*plain));
   EXPECT_DOUBLE_EQ(products(*source), products(*plain));
-  expect_to_end(*source, 1);
+  test::expect_done_under_jitter(*source, 1);
 }
 
 // Experts' GEMMs take `gemm` each and an exchange `transfer`; all else takes no time.
@@ -147,7 +139,8 @@ TEST(ExpertOverlap, EveryProductEndsUnderJitter) {
       SCOPED_TRACE(degrees.parallel + " " + kind);
       const auto input = parse_workload(
           text(degrees.parallel + ", expert_overlap: {pieces: 2, exchanges: " + kind + "}", degrees.more));
-      for (std::uint64_t seed = 0; seed < 50; ++seed) expect_to_end(*input->tasks(degrees.ranks), seed);
+      for (std::uint64_t seed = 0; seed < 50; ++seed)
+        test::expect_done_under_jitter(*input->tasks(degrees.ranks), seed);
     }
   }
 }

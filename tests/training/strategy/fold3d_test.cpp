@@ -4,40 +4,21 @@
 #include <algorithm>
 #include <string>
 
-#include "tests/workload/program/small_programs.h"
-#include "tests/workload/task_player.h"
+#include "tests/training/strategy/played_jobs.h"
 
 namespace netsim::fold3d_test {
 namespace {
-
-using netsim::test::parse_workload;
-using netsim::test::TaskPlayer;
 
 // Returns the end of one iteration. `forward` and `backward` are those of a microbatch on a stage,
 // `reduction` that of a stage's gradients.
 Time end_of(const std::string& schedule, Time stages, Time segments, Time microbatches, Time forward,
             Time backward, Time reduction) {
-  const auto source = parse_workload("{kind: pipeline, replicas: 2, stages: " + std::to_string(stages) +
-                                     ", virtual_stages: " + std::to_string(segments) + ", microbatches: " +
-                                     std::to_string(microbatches) + ", forward: " + std::to_string(forward) +
-                                     " ps, backward: " + std::to_string(backward) +
-                                     " ps, bytes: 64 B, gradients: " + std::to_string(reduction) +
-                                     " B, schedule: " + schedule + "}")
-                          ->tasks(static_cast<std::uint32_t>(2 * stages));
-  std::vector<Time> durations;
-  for (const Work& work : source->works()) {
-    Time time = 0;
-    for (const Kernel& kernel : work.kernels) time += kernel.duration;
-    durations.push_back(time);
-  }
-  TaskPlayer player(*source, 1, durations);
-  player.transfer_time = [](const Task& task) {
-    return task.kind() == TaskKind::collective ? static_cast<Time>(task.bytes()) : 0;
-  };
-  player.run();
-  EXPECT_TRUE(player.all_done());
-  EXPECT_FALSE(player.mismatched);
-  return player.end();
+  return test::end_with_durations(
+      "{kind: pipeline, replicas: 2, stages: " + std::to_string(stages) + ", virtual_stages: " +
+          std::to_string(segments) + ", microbatches: " + std::to_string(microbatches) +
+          ", forward: " + std::to_string(forward) + " ps, backward: " + std::to_string(backward) +
+          " ps, bytes: 64 B, gradients: " + std::to_string(reduction) + " B, schedule: " + schedule + "}",
+      static_cast<std::uint32_t>(2 * stages));
 }
 
 // m F + max(m B + x/v, m B/v + x), and the bubble of p stages.

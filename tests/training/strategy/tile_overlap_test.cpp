@@ -9,6 +9,7 @@
 
 #include "sim/core/errors.h"
 #include "tests/support/tasks_of.h"
+#include "tests/training/strategy/played_jobs.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
@@ -135,15 +136,7 @@ TEST(TileOverlap, EveryProductEndsUnderJitter) {
                                         ", sequence: true, tensor_overlap: {" + overlap + "}}}");
       for (std::uint64_t seed = 0; seed < 50; ++seed) {
         const auto source = input->tasks(degrees.ranks);
-        TaskPlayer player(*source, seed);
-        RandomStream jitter(seed, "jitter");
-        player.compute_time = [&](std::uint32_t, const Task&) {
-          return static_cast<Time>(jitter.bits() % 1000);
-        };
-        player.transfer_time = [&](const Task&) { return static_cast<Time>(jitter.bits() % 1000); };
-        player.run();
-        EXPECT_TRUE(player.all_done());
-        EXPECT_FALSE(player.mismatched);
+        test::expect_done_under_jitter(*source, seed);
       }
     }
   }
