@@ -2,26 +2,16 @@
 // parallelism stalls under jitter, times add up, and the number of threads does not show.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "sim/core/config.h"
-#include "sim/simulation/simulation.h"
-#include "tests/report/fixtures.h"
+#include "tests/scenarios/jittered_star.h"
 #include "tests/support/test_size.h"
 
 namespace netsim::overlap_seeds_test {
 namespace {
-
-struct Overlapped {
-  std::string workload;
-  std::uint64_t seed = 1;
-  std::uint32_t sets = 1, threads = 1;
-};
 
 std::string gpt(const std::string& parallel, const std::string& more) {
   return "{kind: ptdp, model: {layers: 4, hidden: 256, heads: 4, sequence: 64, vocabulary: 1024}, "
@@ -63,32 +53,8 @@ const std::vector<std::string> kWorkloads{
         ", optimizer: distributed_adam"),
 };
 
-class OverlapRuns : public ::testing::Test {
- protected:
-  Results run(const Overlapped& scenario) const {
-    const std::string workload = directory_.path() + "/workload.yaml";
-    std::ofstream(workload) << scenario.workload << "\n";
-    SimulationSetup setup;
-    setup.config = parse_config(
-        "topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 500 ns}\n"
-        "host: single_nic\n"
-        "compute: h100_sxm\n"
-        "gpus: {jitter: 0.1, variation: 0.05, stragglers: [{host: host1, slowdown: 1.5}, {host: host6, "
-        "slowdown: 2, first_iteration: 1}]}\n",
-        "star8.yaml");
-    overlay_config(setup.config, "engine.sets=" + std::to_string(scenario.sets));
-    setup.workload = workload;
-    setup.seed = scenario.seed;
-    setup.threads = scenario.threads;
-    return Simulation(std::move(setup)).run({});
-  }
-
- private:
-  const test::Directory directory_;
-};
-
-class OverlapSeeds : public OverlapRuns {};
-class OverlapThreads : public OverlapRuns {};
+class OverlapSeeds : public test::JitteredStar {};
+class OverlapThreads : public test::JitteredStar {};
 
 TEST_F(OverlapSeeds, NeverStall) {
   const std::uint64_t seeds = test::by_size<std::uint64_t>(50, 1, 1);
@@ -98,11 +64,8 @@ TEST_F(OverlapSeeds, NeverStall) {
       Results results;
       ASSERT_NO_THROW(results = run({workload, seed}));
       ASSERT_EQ(results.outcome, Outcome::done) << (results.waiting.empty() ? "" : results.waiting.front());
-      const JobResult& job = results.jobs[0];
-      for (const RankTimes& times : job.rank_times) {
-        ASSERT_EQ(times.compute + times.exposed + times.idle, job.end - job.begin);
-        ASSERT_EQ(std::accumulate(times.exposed_by.begin(), times.exposed_by.end(), Time{0}), times.exposed);
-      }
+      test::expect_rank_times_add_up(results.jobs[0]);
+      if (HasFailure()) return;
     }
   }
 }
@@ -112,7 +75,7 @@ TEST_F(OverlapThreads, DoNotShow) {
   const std::size_t count = test::by_size<std::size_t>(all.size(), 1, 1);
   const std::vector<std::string> workloads = test::share_of(kWorkloads, 2, 4);
   for (std::size_t i = 0; i < workloads.size(); ++i) {
-    Overlapped scenario{workloads[i]};
+    test::JitteredRun scenario{workloads[i]};
     const Results one = run(scenario);
     for (std::size_t j = 0; j < count; ++j) {
       std::tie(scenario.sets, scenario.threads) = all[(i + j) % all.size()];

@@ -2,18 +2,15 @@
 // every rank and of every critical path add up. The results do not depend on threads.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "sim/core/config.h"
 #include "sim/core/random.h"
 #include "sim/report/summary.h"
-#include "sim/simulation/simulation.h"
-#include "tests/report/fixtures.h"
+#include "tests/scenarios/jittered_star.h"
 #include "tests/support/test_size.h"
 
 namespace netsim::scheduler_seeds_test {
@@ -94,31 +91,16 @@ struct ScheduledScenario {
   std::uint32_t sets = 1, threads = 1;
 };
 
-class ScheduledRuns : public ::testing::Test {
+class ScheduledRuns : public test::JitteredStar {
  protected:
   Results run(const ScheduledScenario& scenario) const {
-    const std::string workload = directory_.path() + "/workload.yaml";
-    std::ofstream(workload) << scenario.workload << "\n";
-    SimulationSetup setup;
-    setup.config = parse_config(
-        "topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 500 ns}\n"
-        "host: single_nic\n"
-        "compute: h100_sxm\n"
-        "gpus: {jitter: 0.1, variation: 0.05, stragglers: [{host: host1, slowdown: 1.5}, {host: host6, "
-        "slowdown: 2, first_iteration: 1}]}\n"
-        "output: {critical_path: true}\n",
-        "star8.yaml");
-    overlay_config(setup.config, "scheduling.tasks=" + scenario.scheduler);
-    overlay_config(setup.config, "scheduling.order=" + scenario.order);
-    overlay_config(setup.config, "engine.sets=" + std::to_string(scenario.sets));
-    setup.workload = workload;
-    setup.seed = scenario.seed;
-    setup.threads = scenario.threads;
-    return Simulation(std::move(setup)).run({});
+    return JitteredStar::run({scenario.workload,
+                              scenario.seed,
+                              scenario.sets,
+                              scenario.threads,
+                              {"output.critical_path=true", "scheduling.tasks=" + scenario.scheduler,
+                               "scheduling.order=" + scenario.order}});
   }
-
- private:
-  const test::Directory directory_;
 };
 
 Time sum_of(const PathSummary& path) {
@@ -126,10 +108,7 @@ Time sum_of(const PathSummary& path) {
 }
 
 void expect_that_times_add_up(const JobResult& job) {
-  for (const RankTimes& times : job.rank_times) {
-    EXPECT_EQ(times.compute + times.exposed + times.idle, job.end - job.begin);
-    EXPECT_EQ(std::accumulate(times.exposed_by.begin(), times.exposed_by.end(), Time{0}), times.exposed);
-  }
+  test::expect_rank_times_add_up(job);
   ASSERT_EQ(job.paths.size(), job.iteration_ends.size());
   Time begin = job.begin;
   for (std::size_t i = 0; i < job.paths.size(); ++i) {
