@@ -73,9 +73,7 @@ void convert(const CommandWords& words, const PrintText& print) {
   ConversionRules rules;
   rules.algorithms = algorithms_of(texts_of(words, "algorithm"));
   rules.duration = ModelTimes(text_of(words.values, "gpu"));
-  constexpr std::uint32_t kRanksOfPatterns = 8;  // of patterns without a size of their own
-  WorkloadContext context(kRanksOfPatterns);
-  context.most_ranks = kMostRanksOfWorkload;
+  WorkloadContext context = WorkloadContext::without_cluster();
   context.assignments = texts_of(words, "set");
   const std::unique_ptr<TaskSource> source = load_workload(words.operands, context);
   source->open();

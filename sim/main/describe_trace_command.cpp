@@ -231,9 +231,7 @@ int run_trace_description(const std::vector<std::string>& arguments, const Print
           options_text(trace_options(line_width(stdout))));
     return static_cast<int>(ExitCode::done);
   }
-  constexpr std::uint32_t kPatternRanks = 8;  // of patterns without a size of their own
-  WorkloadContext context(kPatternRanks);
-  context.most_ranks = kMostRanksOfWorkload;
+  WorkloadContext context = WorkloadContext::without_cluster();
   context.assignments = given.assignments;
   const std::unique_ptr<TaskSource> source = load_workload(given.input, context);
   const WorkloadFacts facts = workload_facts(*source, ModelTimes(given.gpu), given.rate);

@@ -19,6 +19,13 @@ namespace netsim {
 struct WorkloadContext {
   // NOLINTNEXTLINE(google-explicit-constructor): a number of GPUs is a context
   WorkloadContext(std::uint32_t gpu_count) : gpus(gpu_count), most_ranks(gpu_count) {}
+  // Returns the context of a workload that no cluster limits. Patterns without a size of their own have 8
+  // ranks.
+  static WorkloadContext without_cluster() {
+    WorkloadContext context(8);
+    context.most_ranks = 1 << 24;
+    return context;
+  }
   std::uint32_t gpus;  // number of GPUs; patterns without a size of their own use that many ranks
   // Most ranks that a workload may have: the GPUs of the cluster, or more where there is no cluster.
   std::uint32_t most_ranks;
@@ -30,9 +37,6 @@ struct WorkloadContext {
   // Assignments laid over the description that is read (overlay_config()), but not over those that it names.
   std::vector<std::string> assignments;
 };
-
-// Most ranks of a workload that is read without a cluster.
-inline constexpr std::uint32_t kMostRanksOfWorkload = 1 << 24;
 
 // Reads the workload of an input. Throws InputError, with the file as place and a line or offset if there is
 // one, if it cannot be understood. Such errors are a missing magic, a newer schema, unknown fields, truncated

@@ -250,14 +250,6 @@ class AicbTable {
     if (of == AicbGroup::pp) return std::max<std::int64_t>(ranks_ / size_of(of), 1);
     return of == AicbGroup::ep_dp ? size_of(AicbGroup::tp) * size_of(AicbGroup::ep) : 1;
   }
-  std::vector<RankId> members(AicbGroup of, std::uint32_t rank) const {
-    const std::int64_t first = rank - rank / stride(of) % size_of(of) * stride(of);
-    std::vector<RankId> ranks;
-    ranks.reserve(static_cast<std::size_t>(size_of(of)));
-    for (std::int64_t i = 0; i < size_of(of); ++i)
-      ranks.emplace_back(static_cast<std::uint32_t>(first + i * stride(of)));
-    return ranks;
-  }
 
   // ---- One rank
 
@@ -280,7 +272,7 @@ class AicbTable {
         task.stream = stream_of(row.group);
         task.root = static_cast<std::uint32_t>(row.root / stride(row.group) % size_of(row.group));
         std::optional<std::uint32_t>& known = groups[static_cast<std::size_t>(row.group)];
-        if (!known) known = program.group(members(row.group, rank));
+        if (!known) known = program.group(regular_group(RankId(rank), stride(row.group), size_of(row.group)));
         task.group = *known;
       } else {
         task.work = program.fixed_work("nothing", 0);

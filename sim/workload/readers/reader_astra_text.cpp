@@ -249,12 +249,7 @@ class AstraText {
     if (group == AstraGroup::dp) stride = tp_, count = ranks_ / tp_;
     if (group == AstraGroup::ep) stride = tp_, count = ep_;
     if (group == AstraGroup::dp_ep) stride = tp_ * ep_, count = ranks_ / (tp_ * ep_);
-    const std::int64_t first = rank - rank / stride % count * stride;
-    std::vector<RankId> ranks;
-    ranks.reserve(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i)
-      ranks.emplace_back(static_cast<std::uint32_t>(first + i * stride));
-    return ranks;
+    return regular_group(RankId(rank), stride, count);
   }
 
   std::vector<std::string> notes() const {

@@ -10,6 +10,14 @@
 #include "sim/workload/program/role_program_source.h"
 
 namespace netsim {
+std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t count) {
+  const std::int64_t first = rank - rank / stride % count * stride;
+  std::vector<RankId> ranks;
+  ranks.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) ranks.emplace_back(static_cast<std::uint32_t>(first + i * stride));
+  return ranks;
+}
+
 TraceProgram::TraceProgram(const std::string& job, std::uint32_t ranks, std::string file)
     : file_(std::move(file)), ranks_(ranks), builder_(job), axis_(builder_.axis("rank", ranks)) {
   works_.assign(ranks, false);

@@ -47,6 +47,9 @@ struct TraceTask {
   std::string label = {};            // how the file names it in messages: "node 17"; "" for its name
 };
 
+// Returns the group of a rank whose `count` members are `stride` ranks apart.
+std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t count);
+
 class TraceProgram {
  public:
   // `file` stands for the trace in messages.
