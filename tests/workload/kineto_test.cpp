@@ -326,6 +326,7 @@ TEST(KinetoSamples, FourRanksGiveWhatIsExpected) {
   NETSIM_NEEDS_SHARED("samples/kineto/synthetic_4rank");
   const std::string folder = test::shared_folder() + "/samples/kineto/synthetic_4rank/";
   std::vector<std::string> paths;
+  paths.reserve(4);
   for (int rank = 0; rank < 4; ++rank) paths.push_back(folder + "rank" + std::to_string(rank) + ".json");
   const KinetoJob job{InputSet(InputPaths(paths))};
   const nlohmann::json expected = nlohmann::json::parse(std::ifstream(folder + "EXPECTED.json"));

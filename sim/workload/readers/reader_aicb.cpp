@@ -73,10 +73,10 @@ class AicbTable {
   }
 
   void read_header() {
-    static const std::vector<std::string> kNames{"comm_type",       "comm_group", "msg_size",      "stage",
-                                                 "comm_group_size", "src",        "_elapsed_time", "dst",
-                                                 "additional",      "algbw",      "busbw",         "count"};
-    table_.header(kNames, 3);
+    static const std::vector<std::string> names{"comm_type",       "comm_group", "msg_size",      "stage",
+                                                "comm_group_size", "src",        "_elapsed_time", "dst",
+                                                "additional",      "algbw",      "busbw",         "count"};
+    table_.header(names, 3);
     // "#rank0 ~ rank127]"
     const std::size_t last =
         text_.starts_with('#') ? text_.substr(0, text_.find('\n')).rfind("rank") : std::string::npos;
@@ -112,7 +112,7 @@ class AicbTable {
   }
 
   void read_communication(const Word& word, std::string_view name, AicbRow& row) {
-    static const std::map<std::string_view, CollectiveKind> kKinds{
+    static const std::map<std::string_view, CollectiveKind> kinds{
         {"all_reduce", CollectiveKind::all_reduce},
         {"broadcast", CollectiveKind::broadcast},
         {"all_gather", CollectiveKind::all_gather},
@@ -127,8 +127,8 @@ class AicbTable {
                            "the table is that of one rank, and a message has another one at its other end; "
                            "allowed: workloads without a pipeline");
     }
-    const auto found = kKinds.find(name);
-    if (found == kKinds.end()) {
+    const auto found = kinds.find(name);
+    if (found == kinds.end()) {
       table_.reader().fail(
           word, "'" + printable(name.substr(0, 40)) +
                     "' is no communication; allowed: all_reduce, all_gather, all_gather_into_tensor, "
@@ -148,15 +148,15 @@ class AicbTable {
   }
 
   AicbGroup group_of(const Word& row) const {
-    static const std::map<std::string_view, AicbGroup> kGroups{
+    static const std::map<std::string_view, AicbGroup> groups{
         {"tp_group", AicbGroup::tp}, {"pp_group", AicbGroup::pp},       {"dp_group", AicbGroup::dp},
         {"ep_group", AicbGroup::ep}, {"ep_dp_group", AicbGroup::ep_dp}, {"ep_tp_group", AicbGroup::ep_tp},
         {"all", AicbGroup::all}};
     const auto word = cell(group);
     std::string_view name = word ? word->text : "all";
     if (name.starts_with("CommGroup.")) name.remove_prefix(10);
-    const auto found = kGroups.find(name);
-    if (found == kGroups.end()) {
+    const auto found = groups.find(name);
+    if (found == groups.end()) {
       table_.reader().fail(word ? *word : row,
                            "'" + printable(name.substr(0, 40)) +
                                "' is no group; allowed: tp_group, pp_group, dp_group, ep_group, "

@@ -170,14 +170,14 @@ class AstraText {
       group = AstraGroup::ep;
       kind.remove_suffix(3);
     }
-    static const std::map<std::string_view, CollectiveKind> kKinds{
+    static const std::map<std::string_view, CollectiveKind> kinds{
         {"ALLREDUCE", CollectiveKind::all_reduce},
         {"ALLGATHER", CollectiveKind::all_gather},
         {"ALLTOALL", CollectiveKind::all_to_all},
         {"REDUCESCATTER", CollectiveKind::reduce_scatter},
         {"BROADCAST", CollectiveKind::broadcast}};
-    const auto found = kKinds.find(kind);
-    if (found == kKinds.end()) {
+    const auto found = kinds.find(kind);
+    if (found == kinds.end()) {
       reader_.fail(word, "'" + printable(word.text.substr(0, 40)) +
                              "' is no collective; allowed: NONE, or ALLREDUCE, ALLGATHER, ALLTOALL, "
                              "REDUCESCATTER or BROADCAST, with _EP or _DP_EP or without");

@@ -221,14 +221,14 @@ class ChakraRankReader {
   void make_collective(const RecordedNode& node, TraceTask& task) {
     if (!node.collective || (node.bytes.value_or(0) <= 0 && *node.collective != kBarrier))
       return make_unsized(node, task);
-    static const std::map<std::int64_t, CollectiveKind> kKinds{
+    static const std::map<std::int64_t, CollectiveKind> kinds{
         {0, CollectiveKind::all_reduce},     {1, CollectiveKind::reduce},
         {2, CollectiveKind::all_gather},     {3, CollectiveKind::gather},
         {4, CollectiveKind::scatter},        {5, CollectiveKind::broadcast},
         {6, CollectiveKind::all_to_all},     {7, CollectiveKind::reduce_scatter},
         {8, CollectiveKind::reduce_scatter}, {kBarrier, CollectiveKind::barrier}};
-    const auto kind = kKinds.find(*node.collective);
-    if (kind == kKinds.end()) fail(node, fmt::format("has comm_type {}; allowed: 0 to 9", *node.collective));
+    const auto kind = kinds.find(*node.collective);
+    if (kind == kinds.end()) fail(node, fmt::format("has comm_type {}; allowed: 0 to 9", *node.collective));
     task.kind = TaskKind::collective;
     task.collective = kind->second;
     task.group = group_of(node);
