@@ -266,6 +266,7 @@ std::vector<std::string> fallbacks(const Results& results) {
     }
   }
   std::vector<std::string> lines;
+  lines.reserve(counts.size());
   for (const auto& [why, count] : counts) {
     lines.push_back(fmt::format(
         "{} collectives were not added up in switches and ran by {}; another collectives.format changes it",

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/training/strategy/pipeline_computations.h"
+
 namespace netsim {
 namespace {
 

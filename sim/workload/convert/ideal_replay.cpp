@@ -42,7 +42,7 @@ class IdealReplay {
         take(rank, ready, event.node);
       }
     }
-    const ReplayedPath path = longest();
+    ReplayedPath path = longest();
     source_.close();
     return path;
   }

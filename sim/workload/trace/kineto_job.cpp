@@ -27,13 +27,13 @@ bool is_kineto_communication(const KinetoTrace& trace, const KinetoOp& op) {
 
 // Returns the bytes of an element, or 0 for an unknown type.
 std::int64_t element_bytes(std::string_view type) {
-  static const std::map<std::string_view, std::int64_t> kBytes{
+  static const std::map<std::string_view, std::int64_t> bytes_of{
       {"Float", 4},  {"Double", 8},      {"Half", 2},         {"BFloat16", 2},
       {"Byte", 1},   {"Char", 1},        {"Bool", 1},         {"Short", 2},
       {"Int", 4},    {"Long", 8},        {"UInt16", 2},       {"UInt32", 4},
       {"UInt64", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
-  const auto found = kBytes.find(type);
-  if (found != kBytes.end()) return found->second;
+  const auto found = bytes_of.find(type);
+  if (found != bytes_of.end()) return found->second;
   return type.starts_with("Float8") || type.starts_with("Float4") ? 1 : 0;
 }
 
@@ -44,16 +44,16 @@ std::optional<CollectiveKind> kineto_collective(std::string_view call) {
     if (c != '_') name.push_back(c);
   }
   using Kind = CollectiveKind;
-  static const std::vector<std::pair<std::string_view, Kind>> kKinds{{"allreduce", Kind::all_reduce},
-                                                                     {"allgather", Kind::all_gather},
-                                                                     {"reducescatter", Kind::reduce_scatter},
-                                                                     {"alltoall", Kind::all_to_all},
-                                                                     {"broadcast", Kind::broadcast},
-                                                                     {"reduce", Kind::reduce},
-                                                                     {"gather", Kind::gather},
-                                                                     {"scatter", Kind::scatter},
-                                                                     {"barrier", Kind::barrier}};
-  for (const auto& [prefix, kind] : kKinds) {
+  static const std::vector<std::pair<std::string_view, Kind>> kinds{{"allreduce", Kind::all_reduce},
+                                                                    {"allgather", Kind::all_gather},
+                                                                    {"reducescatter", Kind::reduce_scatter},
+                                                                    {"alltoall", Kind::all_to_all},
+                                                                    {"broadcast", Kind::broadcast},
+                                                                    {"reduce", Kind::reduce},
+                                                                    {"gather", Kind::gather},
+                                                                    {"scatter", Kind::scatter},
+                                                                    {"barrier", Kind::barrier}};
+  for (const auto& [prefix, kind] : kinds) {
     if (name.starts_with(prefix)) return kind;
   }
   return std::nullopt;

@@ -52,10 +52,10 @@ constexpr std::size_t kKinetoFields = static_cast<std::size_t>(KinetoField::root
 
 KinetoField field_of(std::string_view key, bool of_arguments) {
   using F = KinetoField;
-  static const std::unordered_map<std::string_view, F> kOfEvent{
+  static const std::unordered_map<std::string_view, F> of_event{
       {"ph", F::phase},   {"cat", F::category}, {"name", F::name},    {"pid", F::process},
       {"tid", F::thread}, {"ts", F::begin},     {"dur", F::duration}, {"args", F::arguments}};
-  static const std::unordered_map<std::string_view, F> kOfArguments{
+  static const std::unordered_map<std::string_view, F> in_arguments{
       {"correlation", F::correlation},
       {"External id", F::operation},
       {"external id", F::operation},
@@ -74,7 +74,7 @@ KinetoField field_of(std::string_view key, bool of_arguments) {
       {"Src Rank", F::source},
       {"Dst Rank", F::destination},
       {"Rank", F::root}};
-  const auto& fields = of_arguments ? kOfArguments : kOfEvent;
+  const auto& fields = of_arguments ? in_arguments : of_event;
   const auto found = fields.find(key);
   return found == fields.end() ? F::none : found->second;
 }
