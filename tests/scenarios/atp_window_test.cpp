@@ -96,7 +96,8 @@ TEST(AtpWindow, HalvesByMarksAndRecovers) {
   ASSERT_NE(back, packets.end());
   const auto begins = std::find_if(lowest, packets.end(), [&](int value) { return value > *lowest + 2; });
   const int rises = (kWindow - *lowest) / kIncrease;
-  EXPECT_NEAR(static_cast<double>(back - begins), static_cast<double>(rises * kRoundTrip / kMicrosecond), 20);
+  const std::int64_t risen_us = rises * kRoundTrip / kMicrosecond;
+  EXPECT_NEAR(static_cast<double>(back - begins), static_cast<double>(risen_us), 20);
 }
 
 TEST(AtpWindow, StaysWithoutMarks) {

@@ -169,8 +169,10 @@ TEST(Centauri, ChunksHideOneTransportBehindTheOther) {
   EXPECT_NEAR(static_cast<double>(half), 3e8, 10);
   const auto time = [&](std::uint32_t chunks) { return planner.iteration({{false, true, false, chunks}}); };
   EXPECT_EQ(time(1), x + 2 * half);
-  for (const std::uint32_t chunks : {2U, 4U, 8U})
-    EXPECT_NEAR(static_cast<double>(time(chunks)), static_cast<double>(x + 2 * half / chunks), 10.0 * chunks);
+  for (const std::uint32_t chunks : {2U, 4U, 8U}) {
+    const double piece = 2.0 * static_cast<double>(half) / chunks;
+    EXPECT_NEAR(static_cast<double>(time(chunks)), static_cast<double>(x) + piece, 10.0 * chunks);
+  }
 }
 
 // SYNDICATE: x between hosts and y = 0.75 x within them take max(x, y) instead of x + y, 1.75 times less. On
