@@ -46,12 +46,7 @@ struct KinetoCounts {
 // Returns the stream under which a communication is reported, by the words of its group's description.
 Stream kineto_stream(const KinetoJob& job, const KinetoCommunication& one) {
   if (one.kind != KinetoCommunication::Kind::collective) return Stream::pp;
-  const std::string text = "_" + lower_case(job.groups()[one.group].description) + "_";
-  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
-  if (has("_tp_") || has("_tensor_")) return Stream::tp;
-  if (has("_ep_") || has("_expert_")) return Stream::ep;
-  if (has("_cp_") || has("_context_")) return Stream::cp;
-  return one.collective == CollectiveKind::all_to_all ? Stream::ep : Stream::dp;
+  return named_stream(job.groups()[one.group].description, one.collective);
 }
 
 // KinetoTasks: makes the tasks of a traced rank, or of a rank that does what that one does.

@@ -212,12 +212,6 @@ const FormatRegistration kFormats[] = {
                                     [](std::string_view key) { return key.starts_with("NPKIT_EVENT_"); });
                               },
                               {".json"})),
-    FormatRegistration(
-        unread("nccl_inspector", "a log of NCCL's inspector",
-               [](const Excerpt& f) {
-                 return f.has_keys({"header", "metadata"}) && f.contains("inspector_output_format_version");
-               },
-               {".log"})),
     FormatRegistration(unread("nccl_tests", "output of nccl-tests", is_nccl_tests, {".txt", ".log"})),
     FormatRegistration(unread("nccl_tests_json", "output of nccl-tests (JSON)",
                               [](const Excerpt& f) {

@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 #include "sim/workload/program/role_program_source.h"
 
 namespace netsim {
@@ -16,6 +17,17 @@ std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t
   ranks.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) ranks.emplace_back(static_cast<std::uint32_t>(first + i * stride));
   return ranks;
+}
+
+Stream named_stream(std::string_view group, CollectiveKind kind) {
+  std::string text = "_" + lower_case(group) + "_";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ' ' || c == '-' || c == '.'; }, '_');
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if (has("_tp_") || has("_tensor_")) return Stream::tp;
+  if (has("_ep_") || has("_expert_")) return Stream::ep;
+  if (has("_cp_") || has("_context_")) return Stream::cp;
+  return kind == CollectiveKind::all_to_all ? Stream::ep : Stream::dp;
 }
 
 TraceProgram::TraceProgram(const std::string& job, std::uint32_t ranks, std::string file)

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -49,6 +50,8 @@ struct TraceTask {
 
 // Returns the group of a rank whose `count` members are `stride` ranks apart.
 std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t count);
+// Returns the stream under which a collective is reported, by the words of its group's name: "TP Group 1".
+Stream named_stream(std::string_view group, CollectiveKind kind);
 
 class TraceProgram {
  public:
