@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +50,18 @@ class LinkEstimate {
   const std::vector<GpuId>& gpus_;
 };
 
+// Sets ProfileTask::leaves_host of all communications.
+void find_what_leaves_hosts(JobProfile& profile, const Cluster& cluster, const std::vector<GpuId>& gpus) {
+  const auto host = [&](std::uint32_t task) { return cluster.gpus[gpus[profile.tasks[task].rank]].host; };
+  for (std::uint32_t i = 0; i < profile.communications(); ++i) {
+    const auto members = profile.members.of(i);
+    const bool leaves = std::any_of(members.begin(), members.end(), [&](std::uint32_t member) {
+      return host(member) != host(members.front());
+    });
+    for (const std::uint32_t member : members) profile.tasks[member].leaves_host = leaves;
+  }
+}
+
 // Enters a plan in tables by rank and position.
 class PlanTables {
  public:
@@ -59,6 +72,11 @@ class PlanTables {
     for (std::size_t i = 0; i < plan.order.size(); ++i) {
       for_each_member(static_cast<std::uint32_t>(i), [&](const ProfileTask& task) {
         tables_.set_order(task.rank, task.position, plan.order[i]);
+      });
+    }
+    for (std::size_t i = 0; i < plan.links.size(); ++i) {
+      for_each_member(static_cast<std::uint32_t>(i), [&](const ProfileTask& task) {
+        tables_.set_links(task.rank, task.position, plan.links[i]);
       });
     }
     for (const std::vector<std::uint32_t>& bucket : plan.fused) add_bucket(bucket);
@@ -155,8 +173,10 @@ void refuse_circle(const LaunchPlan& plan, const JobProfile& profile, const std:
 
 std::optional<JobProfile> profile_on(const JobDescription& job, const ComputeTimes& times,
                                      const Cluster& cluster, const std::vector<GpuId>& gpus) {
-  return build_job_profile(*job.source, times, LinkEstimate(cluster, *job.source, gpus),
-                           Place{job.file, 0, 0, ""});
+  std::optional<JobProfile> profile = build_job_profile(
+      *job.source, times, LinkEstimate(cluster, *job.source, gpus), Place{job.file, 0, 0, ""});
+  if (profile) find_what_leaves_hosts(*profile, cluster, gpus);
+  return profile;
 }
 
 std::shared_ptr<const TaskScheduling> make_task_scheduling(const SchedulingParameters& parameters,

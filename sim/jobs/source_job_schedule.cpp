@@ -230,7 +230,8 @@ Launch SourceJob::ask_scheduler(SetState& set, RankId rank) {
   for (const PartInFlight& part : schedule.in_flight) {
     const Task& task = set.active[part.slots.front()].task;
     if (task.kind() != TaskKind::receive)
-      set.in_flight.push_back({facts_of(task, part.whole), task.id, group_of(task), part.bytes});
+      set.in_flight.push_back({facts_of(task, part.whole), task.id, group_of(task), part.bytes,
+                               plan_.scheduling->tables.links(rank, task.id)});
   }
   const RankView view{rank, set.loop.now(), set.in_flight, schedule.state};
   const Launch launch = scheduler().next(view, set.candidates);
@@ -255,6 +256,7 @@ Candidate SourceJob::candidate_of(const SetState& set, const Pending& pending) c
   candidate.last = pending.last();
   candidate.ready = pending.ready;
   candidate.decided_here = is_decided_here(first);
+  candidate.links = plan_.scheduling->tables.links(first.rank, first.task.id);
   return candidate;
 }
 

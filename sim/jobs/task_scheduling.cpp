@@ -11,6 +11,11 @@ void LaunchTables::set_order(RankId rank, std::uint32_t position, std::uint32_t 
   orders_[first_[rank] + position] = order;
 }
 
+void LaunchTables::set_links(RankId rank, std::uint32_t position, std::uint8_t links) {
+  if (links_.empty()) links_.resize(first_.back(), 0);
+  links_[first_[rank] + position] = links;
+}
+
 void LaunchTables::set_bucket(RankId rank, std::uint32_t position, std::uint32_t bucket) {
   if (buckets_.empty()) buckets_.resize(first_.back(), kNoIndex);
   buckets_[first_[rank] + position] = bucket;

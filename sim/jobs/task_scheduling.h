@@ -27,6 +27,7 @@ class LaunchTables {
   explicit LaunchTables(const std::vector<std::uint32_t>& sizes = {});
 
   void set_order(RankId rank, std::uint32_t position, std::uint32_t order);
+  void set_links(RankId rank, std::uint32_t position, std::uint8_t links);
   void set_bucket(RankId rank, std::uint32_t position, std::uint32_t bucket);
   // Sets the number of tasks of a rank in the bucket.
   void set_bucket_size(std::uint32_t bucket, std::uint32_t tasks);
@@ -57,6 +58,10 @@ class LaunchTables {
 
   // Returns the place of a task in the order of need, the least first. Tasks of an earlier iteration precede.
   std::uint64_t order(RankId rank, TaskId task) const;
+  // Returns the number of the links that a task takes (LaunchPlan::links).
+  std::uint8_t links(RankId rank, TaskId task) const {
+    return links_.empty() ? 0 : links_[entry(rank, task)];
+  }
   // Returns the bucket with which the task is launched, or kNoIndex.
   std::uint32_t bucket(RankId rank, TaskId task) const {
     return buckets_.empty() ? kNoIndex : buckets_[entry(rank, task)];
@@ -72,6 +77,7 @@ class LaunchTables {
   }
   std::vector<std::size_t> first_;      // by rank: its first entry; one more at the end
   std::vector<std::uint32_t> orders_;   // empty: the order of the program
+  std::vector<std::uint8_t> links_;     // empty: 0 for all
   std::vector<std::uint32_t> buckets_;  // empty: nothing is fused
   std::vector<std::uint32_t> bucket_sizes_;
   std::vector<Place> places_;  // in sequences; empty: there are none

@@ -187,6 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"scheduling/fifo.yaml", "workloads/layers/vgg_19_servers.yaml", kSmallGradients},
                       Case{"scheduling/merge.yaml", "workloads/layers/moe.yaml", kSmallGradients},
                       Case{"scheduling/preferred.yaml", "workloads/layers/moe.yaml", kSmallGradients},
+                      Case{"scheduling/trirace.yaml", "workloads/small_gpt_pipedream_2bw.yaml"},
                       Case{"scheduling/priority.yaml", "workloads/layers/vgg_19.yaml", kSmallGradients}));
 INSTANTIATE_TEST_SUITE_P(FlowSchedulers, ShippedConfigs,
                          ::testing::Values(Case{"scheduling/deadline.yaml", "traffic/coflows.yaml"},

@@ -97,6 +97,7 @@ const std::vector<std::string>& schedulers() {
                                             "{kind: priority, order: tail, part: 1 MB}",
                                             "{kind: credit, part: 1 MB, credit: 2 MB}",
                                             "{kind: preferred, prefer: ep, part: 1 MB}",
+                                            "{kind: trirace, part: 1 MB}",
                                             "{kind: ddp, first_bucket: 1 MB, bucket: 6 MB}"};
   return all;
 }

@@ -27,6 +27,8 @@ const std::vector<std::string> kSchedulers{
     "{kind: credit, part: 60 KB, credit: 200 KB}",
     "{kind: preferred, part: 100 KB}",
     "{kind: preferred, prefer: [ep, pp], part: 100 KB}",
+    "{kind: trirace, part: 100 KB}",
+    "{kind: trirace, sparse: [ep, all_gather], part: 60 KB, in_flight: 2}",
     "merge",
     "{kind: ddp, first_bucket: 100 KB, bucket: 500 KB}",
 };

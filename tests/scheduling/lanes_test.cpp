@@ -47,7 +47,7 @@ TEST(Lanes, CollectivesThatAreNoGradientsAreNotCut) {
 }
 
 TEST(Lanes, RanksAgreeOnlyOnWhatASchedulerMayHold) {
-  for (const char* kind : {"ddp", "merge", "priority", "credit", "preferred", "fifo"}) {
+  for (const char* kind : {"ddp", "merge", "priority", "credit", "preferred", "trirace", "fifo"}) {
     const auto scheduler = Registry<TaskScheduler>::instance().create(kind);
     EXPECT_TRUE(scheduler->is_agreed(facts("dp"))) << kind;
     EXPECT_EQ(scheduler->is_agreed(facts("ep")), std::string(kind) == "fifo") << kind;

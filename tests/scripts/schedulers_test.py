@@ -124,6 +124,8 @@ class Orders(Replayed):
         families = [task_graphs.training, task_graphs.mixed]
         if name not in ("merge", "ddp"):
             families.append(task_graphs.served)
+        if name == "trirace":
+            families.append(task_graphs.three_kinds)
         if name in ("pace", "tic", "tac"):
             families += [task_graphs.mixed_branches, task_graphs.served_branches]
         self.run_and_compare(task_graphs.random_graphs(100 if FULL else 10, name, families), rule)

@@ -151,6 +151,13 @@ def mixed(name, draw):
     return Graph(name, tasks, draw.randint(1, 2))
 
 
+def three_kinds(name, draw):
+    """A graph of mixed() in which a third of the all-reduces are messages."""
+    graph = mixed(name, draw)
+    tasks = [dataclasses.replace(task, kind="message") if task.kind == "all_reduce" and draw.random() < 0.33 else task for task in graph.tasks]
+    return Graph(name, tasks, graph.iterations)
+
+
 def served(name, draw, delayed=0.3):
     """Messages of a server, rank 0, and computations of a worker, rank 1, each of which waits for some messages and earlier computations. So many
     of the messages wait for a computation of the server."""

@@ -237,6 +237,17 @@ def lina(candidates, flight):
     return one_at_a_time(by_ready)(candidates, flight)
 
 
+def trirace(candidates, flight):
+    """TriRace: a message at once, then an all-to-all; a part of an all-reduce, by need, while no message and no all-to-all is in flight."""
+    for kind in ("message", "all_to_all"):
+        free = [one for one in candidates if one.kind == kind]
+        if free:
+            return min(free, key=by_need)
+    if any(kind != "all_reduce" for kind, _, _ in flight):
+        return None
+    return one_at_a_time(by_need)(candidates, flight)
+
+
 KIB = 1024
 MERGE_STARTUP = 3_000_000  # ps
 RULES = {
@@ -249,6 +260,8 @@ RULES = {
     "credit": Rule({"kind": "credit", "part": "64 KiB", "credit": "160 KiB"}, credit(160 * KIB), uses, lambda kind: 64 * KIB),
     "preferred": Rule({"kind": "preferred", "part": "64 KiB"}, lina, part=lambda kind: 0 if kind == "all_to_all" else 64 * KIB,
                       at_once=("all_to_all",)),
+    "trirace": Rule({"kind": "trirace", "part": "64 KiB"}, trirace, uses, lambda kind: 64 * KIB if kind == "all_reduce" else 0,
+                    at_once=("all_to_all",)),
     "merge": Rule({"kind": "merge", "startup": "3 us"}, one_at_a_time(by_ready), buckets=lambda graph: mg_wfbp(graph, MERGE_STARTUP)),
     "ddp": Rule({"kind": "ddp", "first_bucket": "64 KiB", "bucket": "300 KiB"}, one_at_a_time(by_ready),
                 buckets=lambda graph: ddp(graph, 64 * KIB, 300 * KIB), in_order=True),

@@ -36,6 +36,7 @@ struct ProfileTask {
   std::uint8_t stream = 0;      // number of the Stream
   std::uint8_t collective = 0;  // number of the CollectiveKind of a collective
   bool fusible = false;         // a collective that may be launched as one with others of its kind and group
+  bool leaves_host = false;     // the members of its communication are on several hosts
   bool orderable = false;       // a collective or message that is neither paused nor part of a grouped call
   Bytes bytes = 0;              // of a communication
   std::uint32_t name = 0;       // Task::name

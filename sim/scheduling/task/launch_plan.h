@@ -19,6 +19,8 @@ struct LaunchPlan {
   // Order of need by communication: 0 is needed first. Equal numbers are served in program order. Empty: the
   // order of the program.
   std::vector<std::uint32_t> order;
+  // Number of the links that a communication takes, by communication (Candidate::links). Empty: 0 for all.
+  std::vector<std::uint8_t> links;
   // Communications that are launched as one, with the sum of their bytes. They must be collectives of one
   // kind and group. A bucket is launched when the last of them is ready.
   std::vector<std::vector<std::uint32_t>> fused;

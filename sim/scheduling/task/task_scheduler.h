@@ -57,6 +57,7 @@ struct Candidate : CommunicationFacts {
   // Whether this rank decides about it. If not, it cannot be launched here. It is listed so that a rule can
   // see what else is waiting.
   bool decided_here = true;
+  std::uint8_t links = 0;  // number of the links that it takes (LaunchPlan::links)
 };
 
 // InFlight: a part that the rank has launched and that has not ended there. Receives are not listed: they are
@@ -64,7 +65,8 @@ struct Candidate : CommunicationFacts {
 struct InFlight : CommunicationFacts {
   TaskId task = 0;
   GroupId group = kNoIndex;
-  Bytes part = 0;  // bytes of the part
+  Bytes part = 0;          // bytes of the part
+  std::uint8_t links = 0;  // number of the links that it takes (LaunchPlan::links)
 };
 
 // RankView: what a scheduler sees of its rank. The spans are valid during the call.
