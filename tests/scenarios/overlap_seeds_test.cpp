@@ -28,6 +28,12 @@ std::string experts(const std::string& more) {
          more + "}";
 }
 
+// Two ranks count as a host, so that collectives have groups.
+const std::string kGroups =
+    "{kind: partitioned_collectives, per_host: 2, within: {startup: 1 us, rate: 400 Gbps}, between: "
+    "{startup: 1 us, "
+    "rate: 50 Gbps}}";
+
 // Workloads of eight ranks.
 const std::vector<std::string> kWorkloads{
     gpt("tensor: 2, pipeline: 2, data: 2", ", recompute: none, strategies: [sub_batches]"),
@@ -51,6 +57,12 @@ const std::vector<std::string> kWorkloads{
     gpt("tensor: 2, pipeline: 2, data: 2, schedule: {kind: pipedream_2bw, batch: 2}", ""),
     gpt("tensor: 2, sequence: true, pipeline: 2, data: 2, schedule: {kind: pipedream_2bw, batch: 2}",
         ", optimizer: distributed_adam"),
+    gpt("tensor: 4, pipeline: 2", ", strategies: [recompute_windows, " + kGroups + "]"),
+    gpt("data: 8",
+        ", optimizer: distributed_adam, overlap_parameter_gather: true, gradient: {bucket: 200 KB, overlap: "
+        "true}, strategies: [" +
+            kGroups + "]"),
+    experts(", recompute: none, strategies: [sub_batches, " + kGroups + "]"),
 };
 
 class OverlapSeeds : public test::JitteredStar {};

@@ -86,7 +86,7 @@ class CentauriExchange final : public GradientExchange {
     }
   }
   void write(LayerStep& step, const ExchangeSettings& settings) const override {
-    const PartitionCosts costs{step.workers(), per_host(), p_.within, p_.between};
+    const PartitionCosts costs{step.workers(), per_host(), p_.within, p_.between, 0};
     const PartitionPlanner::Plan plan = PartitionPlanner(step.layers(), costs).search(p_.parts);
     StepSink sink(step, settings.update);
     sink.set_per_host(p_.per_host);
@@ -97,13 +97,6 @@ class CentauriExchange final : public GradientExchange {
   CentauriParameters p_;
   ConfigNode where_;
 };
-
-Parameters<PartitionCosts::Transport> transport_parameters() {
-  using P = PartitionCosts::Transport;
-  return Parameters<P>()
-      .time("startup", &P::startup, {0, kSecond}, "cost model: time of a collective of a few bytes")
-      .rate("rate", &P::rate, {kMbps, 1000 * 1000 * kGbps}, "cost model: rate at which a rank sends");
-}
 
 Parameters<PartitionParts> part_parameters() {
   using P = PartitionParts;

@@ -79,20 +79,6 @@ constexpr std::array<std::uint32_t, 4> kChunks{1, 2, 4, 8};
 
 }  // namespace
 
-Time PartitionCosts::time(CollectiveKind kind, CollectiveSpan span, Bytes bytes) const {
-  const Transport& transport = span == CollectiveSpan::within_host ? within : between;
-  const auto p = static_cast<Bytes>(ranks(span));
-  if (p < 2) return 0;
-  if (span == CollectiveSpan::between_hosts) bytes = (bytes + per_host - 1) / per_host;
-  const Bytes moved = (kind == CollectiveKind::all_reduce ? 2 : 1) * (bytes * (p - 1) / p);
-  return transport.startup + transmission_time(moved, transport.rate);
-}
-
-Bytes chunk_bytes(Bytes bytes, std::uint32_t chunks, std::uint32_t chunk) {
-  const Bytes begin = bytes * chunk / chunks;
-  return std::max<Bytes>(1, bytes * (chunk + 1) / chunks - begin);
-}
-
 Time PartitionPlanner::iteration(const Plan& plan) const {
   PartitionClock clock(layers_, costs_);
   Time before = 0, end = 0;
@@ -112,7 +98,7 @@ std::vector<GradientPartition> PartitionPlanner::options(const PartitionParts& p
       if ((split && !parts.primitive) || (grouped && !groups)) continue;
       for (const std::uint32_t chunks : kChunks) {
         if (chunks == 1 || parts.workload)
-          options.push_back({split, grouped, split && parts.model_tier, chunks});
+          options.push_back({{split, grouped, chunks}, split && parts.model_tier});
       }
     }
   }

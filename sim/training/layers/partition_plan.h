@@ -1,10 +1,5 @@
 // PartitionPlan: how the gradients of each layer are exchanged. Each collective may be cut along three
-// dimensions. A search finds the partition with the shortest iteration.
-//
-// - primitive: an all-reduce becomes a reduce-scatter and an all-gather.
-// - group: a collective among all workers becomes collectives within hosts and between hosts. Each of the two
-//   transports has a queue of its own, so that collectives on different transports run beside each other.
-// - workload: the gradient is cut into equal chunks.
+// dimensions (collective_partition.h). A search finds the partition with the shortest iteration.
 //
 // The three tiers of the schedule are those of Centauri. The operation tier has one partition for all layers.
 // The layer tier has one for each layer. The model tier moves all-gathers into the next iteration's forward.
@@ -15,14 +10,12 @@
 
 #include "sim/collectives/collective_kind.h"
 #include "sim/training/layers/timed_layer.h"
+#include "sim/training/strategy/collective_partition.h"
 
 namespace netsim {
 
-struct GradientPartition {
-  bool split = false;    // reduce-scatter and all-gather
-  bool grouped = false;  // within hosts and between hosts
-  bool late = false;     // the all-gather is in the next forward; only where it is split
-  std::uint32_t chunks = 1;
+struct GradientPartition : CollectivePartition {
+  bool late = false;  // the all-gather is in the next forward; only where it is split
   bool operator==(const GradientPartition&) const = default;
 };
 
@@ -30,31 +23,6 @@ struct GradientPartition {
 struct PartitionParts {
   bool primitive = true, group = true, workload = true, layer_tier = true, model_tier = true;
 };
-
-// CollectiveSpan: which workers a collective joins.
-enum class CollectiveSpan : std::uint8_t { all, within_host, between_hosts };
-
-// PartitionCosts: the cost model. A collective takes `startup` and the time of the bytes that a ring moves,
-// at `rate`. A reduce-scatter or all-gather of n bytes among p ranks moves (p - 1)/p n, an all-reduce twice
-// that.
-struct PartitionCosts {
-  struct Transport {
-    Time startup = 0;
-    BitRate rate = 0;
-  };
-  std::uint32_t workers = 2, per_host = 1;
-  Transport within, between;
-
-  std::uint32_t ranks(CollectiveSpan span) const {
-    return span == CollectiveSpan::all           ? workers
-           : span == CollectiveSpan::within_host ? per_host
-                                                 : workers / per_host;
-  }
-  Time time(CollectiveKind kind, CollectiveSpan span, Bytes bytes) const;
-};
-
-// Returns the bytes of a chunk of a gradient.
-Bytes chunk_bytes(Bytes bytes, std::uint32_t chunks, std::uint32_t chunk);
 
 // PartitionPlanner: predicts iterations and searches plans. The layers are a chain.
 class PartitionPlanner {
@@ -103,7 +71,7 @@ class PartitionedIteration {
     }
     sink_.backward();
     for (const std::uint32_t layer : sink_.ready()) {
-      const Nodes done = plan_[layer].grouped ? reduce_grouped(layer) : reduce_flat(layer);
+      const Nodes done = reduce(layer);
       for (std::size_t i = 0; i < done.size(); ++i) {
         if (plan_[layer].late) sink_.wait_for_previous(first[layer][i], done[i]);
         if (!plan_[layer].late) sink_.exchanged(layer, done[i]);
@@ -132,37 +100,13 @@ class PartitionedIteration {
     }
     return gathered;
   }
-  Nodes reduce_flat(std::uint32_t layer) {
+  Nodes reduce(std::uint32_t layer) {
     const GradientPartition& partition = plan_[layer];
-    Nodes done;
-    for (std::uint32_t i = 0; i < partition.chunks; ++i)
-      done.push_back(add(partition.split ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                         CollectiveSpan::all, layer, i, {sink_.gradient(layer)}));
-    if (!partition.split || partition.late) return done;
-    for (std::uint32_t i = 0; i < partition.chunks; ++i)
-      done[i] = add(CollectiveKind::all_gather, CollectiveSpan::all, layer, i, {done[i]});
-    return done;
-  }
-  // A chunk's reduce-scatter within hosts comes before the gather of the chunk before it. So the two
-  // transports work on different chunks.
-  Nodes reduce_grouped(std::uint32_t layer) {
-    const GradientPartition& partition = plan_[layer];
-    Nodes done;
-    for (std::uint32_t i = 0; i <= partition.chunks; ++i) {
-      if (i < partition.chunks) {
-        const Node inside = add(CollectiveKind::reduce_scatter, CollectiveSpan::within_host, layer, i,
-                                {sink_.gradient(layer)});
-        done.push_back(add(partition.split ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                           CollectiveSpan::between_hosts, layer, i, {inside}));
-        if (partition.split && !partition.late)
-          done.back() =
-              add(CollectiveKind::all_gather, CollectiveSpan::between_hosts, layer, i, {done.back()});
-      }
-      if (i > 0 && !partition.late)
-        done[i - 1] =
-            add(CollectiveKind::all_gather, CollectiveSpan::within_host, layer, i - 1, {done[i - 1]});
-    }
-    return done;
+    const CollectiveKind kind = partition.late ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    return append_partition<Node>(kind, partition, {sink_.gradient(layer)},
+                                  [&](const PartitionStep& step, std::uint32_t i, const Nodes& after) {
+                                    return add(step.kind, step.span, layer, i, after);
+                                  });
   }
 
   const std::vector<TimedLayer>& layers_;

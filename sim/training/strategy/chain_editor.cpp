@@ -2,22 +2,29 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "sim/core/errors.h"
 
 namespace netsim {
 
 ChainEditor::Numbers ChainEditor::waits_for(std::size_t old) const {
-  const auto at = [&](std::size_t back) { return back > old ? kBefore : stands_[old - back]; };
   Numbers numbers;
-  for (const std::uint32_t back : from_[old].after) numbers.push_back(at(back));
-  if (numbers.empty()) numbers.push_back(at(1));
+  const auto wait = [&](std::size_t back) {
+    if (back > old) {
+      numbers.push_back(kBefore);
+    } else {
+      numbers.insert(numbers.end(), stands_[old - back].begin(), stands_[old - back].end());
+    }
+  };
+  for (const std::uint32_t back : from_[old].after) wait(back);
+  if (numbers.empty()) wait(1);
   return numbers;
 }
 
-void ChainEditor::stands(std::size_t old, Number number) {
+void ChainEditor::stands(std::size_t old, Numbers numbers) {
   NETSIM_CHECK(old == stands_.size(), "nodes of a chain are replaced in order");
-  stands_.push_back(number);
+  stands_.push_back(std::move(numbers));
 }
 
 ChainEditor::Number ChainEditor::add(GraphNode node, const Numbers& after) {

@@ -28,8 +28,9 @@ class ChainEditor {
   // Returns the nodes of the new chain that a node of the old chain waits for. All of these must have been
   // added already.
   Numbers waits_for(std::size_t old) const;
-  // Makes all nodes that wait for the old node wait for `number`.
-  void stands(std::size_t old, Number number);
+  // Makes all nodes that wait for the old node wait for `number`, or for all `numbers`.
+  void stands(std::size_t old, Number number) { stands(old, Numbers{number}); }
+  void stands(std::size_t old, Numbers numbers);
   // Appends a node that waits for the nodes of `after`, at least one. Returns its number.
   Number add(GraphNode node, const Numbers& after);
   Number last() const { return static_cast<Number>(chain_.size()) - 1; }
@@ -37,7 +38,7 @@ class ChainEditor {
 
  private:
   const Chain& from_;
-  Numbers stands_;  // by old node: the number that stands for it
+  std::vector<Numbers> stands_;  // by old node: the numbers that stand for it
   Chain chain_;
 };
 

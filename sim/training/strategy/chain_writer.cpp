@@ -23,6 +23,19 @@ ChainWriter::Position ChainWriter::append(BlockBuilder& block, const Chain& chai
   return block.size() - 1;
 }
 
+std::vector<ChainWriter::Position> ChainWriter::append_beside(BlockBuilder& block,
+                                                              const std::vector<GraphNode>& nodes,
+                                                              const std::vector<Position>& after) const {
+  std::vector<Position> positions;
+  positions.reserve(nodes.size());
+  std::vector<std::vector<Position>> done{after};
+  for (const GraphNode& node : nodes) {
+    positions.push_back(append(block, node, node.after.empty() ? after : waits_for(node, done)));
+    done.push_back({positions.back()});
+  }
+  return positions;
+}
+
 std::vector<ChainWriter::Position> ChainWriter::waits_for(const GraphNode& node,
                                                           const std::vector<std::vector<Position>>& done) {
   if (node.after.empty()) return done.back();

@@ -22,6 +22,11 @@ class ChainWriter {
   // Appends a chain whose first node waits for `after`. Returns the position of the last operation.
   Position append(BlockBuilder& block, const Chain& chain, const std::vector<Position>& after) const;
 
+  // Appends operations that wait for `after`, or for the earlier ones that GraphNode::after names. Returns
+  // the position of each.
+  std::vector<Position> append_beside(BlockBuilder& block, const std::vector<GraphNode>& nodes,
+                                      const std::vector<Position>& after) const;
+
   // Returns the positions that a node waits for. `done` has those that complete each node of the chain before
   // it; its first entry is for what precedes the chain.
   static std::vector<Position> waits_for(const GraphNode& node,

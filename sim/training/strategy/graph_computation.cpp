@@ -39,18 +39,19 @@ class GraphComputation final : public StageComputation {
     NETSIM_CHECK(false, "a step that communicates computes nothing");
     return {};
   }
-  std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                 const std::vector<Position>& after) const override {
-    std::optional<Position> last;
-    for (const GraphNode& node : graph_.stages[stage].chunks[chunk].reduced_at_step)
-      last = writer_.append(block, node, after);
+  OperationsAside reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                         const std::vector<Position>& after) const override {
+    const std::vector<GraphNode>& nodes = graph_.stages[stage].chunks[chunk].reduced_at_step;
+    const std::vector<Position> positions = writer_.append_beside(block, nodes, after);
+    OperationsAside last;
+    for (std::size_t i = 0; i < nodes.size(); ++i) last.add(nodes[i].stream, nodes[i].queue, positions[i]);
     return last;
   }
-  std::optional<Position> update(BlockBuilder& block, std::uint32_t stage, std::uint32_t,
-                                 const std::vector<Position>& after) const override {
-    std::optional<Position> last;
-    for (const GraphNode& node : graph_.stages[stage].update)
-      last = writer_.append(block, node, last ? std::vector<Position>{*last} : after);
+  OperationsAside update(BlockBuilder& block, std::uint32_t stage, std::uint32_t,
+                         const std::vector<Position>& after) const override {
+    const Chain& chain = graph_.stages[stage].update;
+    OperationsAside last;
+    if (!chain.empty()) last.add(Stream::dp, 0, writer_.append(block, chain, after));
     return last;
   }
 
@@ -150,11 +151,8 @@ class GraphComputation final : public StageComputation {
       const std::size_t end = std::min(layers_->size(), layer + 1 + ahead_.value_or(0));
       std::vector<Position> after = begin_;
       if (ahead_ && before) after = {*before};
-      while (appended_.size() < end) {
-        std::vector<Position>& done = appended_.emplace_back();
-        for (const GraphNode& gather : (*layers_)[appended_.size() - 1])
-          done.push_back(writer_.append(block, gather, after));
-      }
+      while (appended_.size() < end)
+        appended_.push_back(writer_.append_beside(block, (*layers_)[appended_.size()], after));
       return layer < appended_.size() ? appended_[layer] : std::vector<Position>();
     }
 
@@ -358,8 +356,8 @@ class GraphComputation final : public StageComputation {
   void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,
                   std::vector<Position>& after) const {
     for (const std::vector<GraphNode>& gathers : layers) {
-      for (const GraphNode& gather : gathers)
-        after.push_back(writer_.append(block, gather, std::vector<Position>()));
+      const std::vector<Position> gathered = writer_.append_beside(block, gathers, {});
+      after.insert(after.end(), gathered.begin(), gathered.end());
     }
   }
   // LayerGathers: gathers and copies before the layers of several lanes. The first lane that comes to a layer

@@ -103,16 +103,19 @@ class EqualParts : public StageComputation {
     const Position done = block.compute(work(step.kind), after);
     return {done, done};
   }
-  std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                 const std::vector<Position>& after) const override {
+  OperationsAside reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                         const std::vector<Position>& after) const override {
     const auto group = gradients_.groups[plan_.placement.held(stage, chunk).part];
-    if (!group || gradients_.bytes == 0) return {};
-    return block.collective("gradients", CollectiveKind::all_reduce, Stream::dp, 0, *group, gradients_.bytes,
-                            after);
+    OperationsAside last;
+    if (!group || gradients_.bytes == 0) return last;
+    last.add(Stream::dp, 0,
+             block.collective("gradients", CollectiveKind::all_reduce, Stream::dp, 0, *group,
+                              gradients_.bytes, after));
+    return last;
   }
   // An update takes no time beyond that of its reduction.
-  std::optional<Position> update(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                 const std::vector<Position>& after) const override {
+  OperationsAside update(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                         const std::vector<Position>& after) const override {
     return reduce(block, stage, chunk, after);
   }
   // Appends the reductions that are no steps of the stage, in the order of the model, which is the same for

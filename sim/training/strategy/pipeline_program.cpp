@@ -149,7 +149,7 @@ class PipelineProgram::StageProgress {
   std::uint32_t distance(Position position) const { return main_.size() - 1 - position; }
   std::optional<std::uint32_t> received(const Key& receive) const {
     const auto known = begun_.find(receive);
-    return known == begun_.end() ? std::optional<std::uint32_t>() : distance(known->second);
+    return known == begun_.end() ? std::optional<std::uint32_t>() : distance(known->second.back());
   }
 
   // Posts the receives of an entry of receives_in_order(). With `join` they are in one call with the sends
@@ -158,8 +158,8 @@ class PipelineProgram::StageProgress {
     if (receives_.empty()) return;
     for (const PipelineStep& receive : receives_[entry]) {
       const Position begin = main_.size();
-      begun_[key(receive.kind, receive.chunk, receive.microbatch)] =
-          program_.post(main_, message(receive), is_forward(receive), join ? computed_ : reached_, join);
+      begun_[key(receive.kind, receive.chunk, receive.microbatch)] = {
+          program_.post(main_, message(receive), is_forward(receive), join ? computed_ : reached_, join)};
       mark(receive, begin);
       join = true;
     }
@@ -200,7 +200,7 @@ class PipelineProgram::StageProgress {
     end_.updates.add(made.updates, begin);
     waits_.clear();
     for (std::uint32_t i = 0; i < (program_.transfers_.overlap ? 0 : made.sends); ++i)
-      wait(main_.size() - 1 - i);
+      wait({main_.size() - 1 - i});
     if (!meeting.sends_forward)
       results_[key(PipelineStepKind::send_forward, next.chunk, next.microbatch)] = begin + made.forward;
     if (!meeting.sends_backward)
@@ -222,20 +222,20 @@ class PipelineProgram::StageProgress {
     const StageStep step = message(next);
     if (!is_message(next.kind)) {
       const StageComputation& computation = program_.computation_;
-      const std::optional<Position> last = next.kind == PipelineStepKind::reduce
-                                               ? computation.reduce(main_, stage_, next.chunk, reached_)
-                                               : computation.update(main_, stage_, next.chunk, reached_);
-      if (!last) return;
-      begun_[what] = *last;
-      end_.aside.add(Stream::dp, 0, *last);
+      const OperationsAside last = next.kind == PipelineStepKind::reduce
+                                       ? computation.reduce(main_, stage_, next.chunk, reached_)
+                                       : computation.update(main_, stage_, next.chunk, reached_);
+      if (last.empty()) return;
+      last.append_to(begun_[what]);
+      end_.aside.add(last, 0);
     } else if (const auto result = results_.find(what); result != results_.end()) {
       std::vector<Position> after = reached_;
       if (std::find(after.begin(), after.end(), result->second) == after.end())
         after.push_back(result->second);
-      begun_[what] = main_.size();
+      begun_[what] = {main_.size()};
       program_.send(main_, step, rank_, forward, after);
     } else {
-      begun_[what] = program_.post(main_, step, forward, reached_);
+      begun_[what] = {program_.post(main_, step, forward, reached_)};
     }
   }
   // Notes what the operations from `begin` on work for.
@@ -256,9 +256,9 @@ class PipelineProgram::StageProgress {
   StageStep message(const PipelineStep& of) const {
     return {is_forward(of) ? PipelineStepKind::forward : PipelineStepKind::input_backward, stage_, of.chunk};
   }
-  void wait(Position position) {
-    waits_.push_back(position);
-    reached_.push_back(position);
+  void wait(const std::vector<Position>& positions) {
+    waits_.insert(waits_.end(), positions.begin(), positions.end());
+    reached_.insert(reached_.end(), positions.begin(), positions.end());
   }
 
   const PipelineProgram& program_;
@@ -270,8 +270,8 @@ class PipelineProgram::StageProgress {
   std::vector<std::vector<PipelineStep>> receives_;
   std::set<Key> listed_;
   std::map<std::pair<StageStep, Meeting>, Step> known_;
-  std::map<Key, Position> begun_;    // by step that communicates: its operation
-  std::map<Key, Position> results_;  // by send step: the operation that produces its data
+  std::map<Key, std::vector<Position>> begun_;  // by step that communicates: its last operations
+  std::map<Key, Position> results_;             // by send step: the operation that produces its data
   // The operations that are done when the stage reaches its next step: its last computation, and what it
   // waits for.
   std::vector<Position> reached_, waits_;

@@ -107,13 +107,13 @@ class StageComputation {
   virtual ~StageComputation() = default;
   // Appends the work of one step.
   virtual Results append(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const = 0;
-  // Appends the reduction of a chunk's gradients at a step of its own, after `after`. Returns its last
-  // operation, which is in queue 0 of stream dp, or nothing where there is nothing to reduce.
-  virtual std::optional<Position> reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                         const std::vector<Position>& after) const = 0;
+  // Appends the reduction of a chunk's gradients at a step of its own, after `after`. Returns the last
+  // operation of each of its queues, or none where there is nothing to reduce.
+  virtual OperationsAside reduce(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                 const std::vector<Position>& after) const = 0;
   // Appends the reduction of a chunk's gradients and the update of its weights, in the same way.
-  virtual std::optional<Position> update(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
-                                         const std::vector<Position>& after) const = 0;
+  virtual OperationsAside update(BlockBuilder& block, std::uint32_t stage, std::uint32_t chunk,
+                                 const std::vector<Position>& after) const = 0;
 };
 
 struct PipelineTransfers {

@@ -72,7 +72,8 @@ class StageWriter {
       marks.insert(marks.end(), end.marks.begin(), end.marks.end());
       done = append_finish(main, stage, rank_class, end);
     }
-    for (const GraphNode& node : graph_.stages[stage].average) done = {writer_.append(main, node, done)};
+    if (!graph_.stages[stage].average.empty())
+      done = {writer_.append(main, graph_.stages[stage].average, done)};
     std::uint32_t block = main.finish();
     if (!end.updates.awaited.empty())
       block = connect_iterations(graph_.builder, block, edges(end.updates), end.computed);

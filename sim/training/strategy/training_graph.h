@@ -144,11 +144,12 @@ struct ChunkGraph {
   // of the chunk. ReplicaTraffic says whether after each microbatch or only the last. Nothing in the backward
   // waits for them. Each waits for the backward, or for the earlier reductions that GraphNode::after names.
   std::vector<std::vector<GraphNode>> reductions;
-  // Reductions that run one after the other at the schedule's step that reduces the chunk's gradients.
+  // Reductions at the schedule's step that reduces the chunk's gradients, as in `reductions`.
   std::vector<GraphNode> reduced_at_step;
   // Gathers, by layer, that run one after the other before a forward computes the layer and those behind it.
   // They precede the first microbatch's forward, from the beginning of the iteration on, or each forward
-  // (ReplicaTraffic).
+  // (ReplicaTraffic). Each waits for what precedes the gathers, or for the earlier ones of its layer that
+  // GraphNode::after names.
   std::vector<std::vector<GraphNode>> gathers;
   // Gathers before each backward that computes gradients of activations, by layer counted from the end of the
   // chunk.
@@ -194,12 +195,11 @@ struct FinishNode {
 struct StageGraph {
   std::vector<ChunkGraph> chunks;
   std::vector<FinishNode> finish;
-  // Operations that run one after the other at each of the schedule's steps that update weights
-  // (delayed_updates.cpp). `finish` is empty then.
-  std::vector<GraphNode> update;
-  // Operations that run one after the other when all steps and `finish` are done TrainingGraph::local_steps
-  // times.
-  std::vector<GraphNode> average;
+  // Operations, as in a chain, at each of the schedule's steps that update weights (delayed_updates.cpp).
+  // `finish` is empty then.
+  Chain update;
+  // Operations, as in a chain, when all steps and `finish` are done TrainingGraph::local_steps times.
+  Chain average;
   // Dependencies of the next node of `finish`, as in FinishNode::after.
   std::vector<std::uint32_t> finished{0};
   std::array<std::int64_t, 2> parameters{};  // number of parameters of one rank, all chunks, by ParameterSet

@@ -167,7 +167,7 @@ TEST(Centauri, ChunksHideOneTransportBehindTheOther) {
   const Time half = costs.time(CollectiveKind::all_gather, CollectiveSpan::within_host, layer[0].bytes);
   EXPECT_EQ(x, 800 * kMicrosecond);
   EXPECT_NEAR(static_cast<double>(half), 3e8, 10);
-  const auto time = [&](std::uint32_t chunks) { return planner.iteration({{false, true, false, chunks}}); };
+  const auto time = [&](std::uint32_t chunks) { return planner.iteration({{{false, true, chunks}, false}}); };
   EXPECT_EQ(time(1), x + 2 * half);
   for (const std::uint32_t chunks : {2U, 4U, 8U}) {
     const double piece = 2.0 * static_cast<double>(half) / chunks;
