@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 
+#include "sim/configuration/load_run.h"
 #include "sim/core/config.h"
 #include "sim/core/errors.h"
 #include "sim/core/terminal.h"
 #include "sim/core/text.h"
 #include "sim/main/command_words.h"
 #include "sim/main/model_times.h"
+#include "sim/simulation/system.h"
 #include "sim/workload/convert/convert.h"
 #include "sim/workload/workload.h"
 
@@ -27,10 +29,14 @@ boost::program_options::options_description conversion_options(std::size_t width
   const auto texts = [] { return po::value<std::vector<std::string>>()->composing(); };
   auto add = all.add_options();
   add("to", text()->value_name("FILE"),
-      "file to write: X.pb; X.et for Chakra, which becomes X.0.et, X.1.et, ... and X.json; X.goal");
+      "file to write: X.pb; X.et for Chakra, which becomes X.0.et, X.1.et, ... and X.json; X.goal; X.bin for "
+      "GOAL's binary form");
+  add("config", text()->value_name("C.yaml"),
+      "cluster whose section collectives tells the messages of each communication in GOAL; rank r is on GPU "
+      "r");
   add("algorithm", texts()->value_name("KIND=PLAN"),
       "algorithm that replaces collectives of this kind in GOAL, e.g. all_reduce=ring; may be repeated "
-      "(default: that of the section collectives)");
+      "(default: that of netsim)");
   add("gpu", text()->value_name("MODEL"),
       "compute model that tells the times of computations for GOAL, e.g. h100_sxm (--list compute_model)");
   add("set", texts()->value_name("KEY=VALUE"),
@@ -65,6 +71,16 @@ std::map<std::string, std::string> algorithms_of(const std::vector<std::string>&
   return algorithms;
 }
 
+// Returns the system that --config describes, on which the workload must have room.
+std::unique_ptr<System> system_of(const ConfigNode& config, std::uint32_t ranks) {
+  auto system = std::make_unique<System>(config, 1, 1, nullptr);
+  const std::size_t gpus = system->cluster().gpus.size();
+  if (ranks > gpus)
+    throw ConfigError(fmt::format("--config: the workload has {}, and the cluster {}", counted(ranks, "rank"),
+                                  counted(gpus, "GPU")));
+  return system;
+}
+
 void convert(const CommandWords& words, const PrintText& print) {
   if (words.operands.empty())
     throw ConfigError("convert: the workload is missing: netsim convert trace.0.et --to trace.pb");
@@ -77,6 +93,16 @@ void convert(const CommandWords& words, const PrintText& print) {
   context.assignments = texts_of(words, "set");
   const std::unique_ptr<TaskSource> source = load_workload(words.operands, context);
   source->open();
+  ConfiguredRun run;
+  std::unique_ptr<System> system;
+  if (const std::string config = text_of(words.values, "config"); !config.empty()) {
+    if (!rules.algorithms.empty())
+      throw ConfigError(
+          "--algorithm and --config exclude each other: the configuration names the algorithms");
+    run = load_run(config);
+    system = system_of(run.config, source->ranks());
+    rules.steps = [&](const CommunicationRequest& request) { return system->executor().steps(request); };
+  }
   const Conversion conversion = convert_workload(*source, target, rules);
   if (words.values.count("quiet") != 0) return;
   std::string text = conversion.files.size() == 1

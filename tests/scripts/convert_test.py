@@ -6,6 +6,7 @@ NETSIM_BINARY names the program. The files of ../shared/samples are used where t
 import json
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,59 @@ host: single_nic
 SERVERS = """topology: {{kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}}
 host: {{kind: dgx_a100, cpus: 2}}
 """
+# A network on which GOAL's messages end as those of a collective: the library waits for nothing but messages.
+PLAIN = """topology: {topology}
+host: single_nic
+transport: {{congestion_control: none}}
+collectives: {{library: as_configured, base_latency_ring: 0, base_latency_tree: 0, hop_latency_net_ring: 0, hop_latency_net_tree: 0,
+  scale_out_channels: 1, slots: 0}}
+"""
+# Messages take their delay only, so the order of messages that leave at the same time has no effect.
+IDEAL = """topology: {{kind: star, hosts: {ranks}, rate: 100 Gbps, delay: 1 us}}
+host: single_nic
+network: {{kind: ideal, delay: 1 us}}
+"""
+RINGS = ["all_reduce", "all_gather", "reduce_scatter", "broadcast"]
+KINDS = RINGS + ["all_to_all", "reduce", "gather", "scatter"]
+ROOTED = {"broadcast", "reduce", "gather", "scatter"}
+
+
+def random_program(chance, kinds):
+    """Ranks and a description of computations, collectives and messages that wait for earlier ones.
+
+    A computation lies before each communication, so that few of them begin at the same time.
+    """
+    ranks, members_of, lines = chance.randint(2, 6), {}, []
+
+    def add(name, members, keys):
+        lines.append(f"  - {{name: {name}, {keys}}}")
+        members_of[name] = set(members)
+
+    for number in range(chance.randint(3, 12)):
+        members = sorted(chance.sample(range(ranks), chance.randint(2, ranks)))
+        earlier = [name for name, known in members_of.items() if set(members) <= known]
+        after = ", ".join(chance.sample(earlier, min(len(earlier), chance.randint(0, 3))))
+        what = chance.choice(["compute", "collective", "message"])
+        if what == "message":
+            members = chance.sample(members, 2)
+        begin = f"c{number}"
+        add(begin, members, f"compute: {chance.randint(100, 40000)} ns, on: {sorted(members)}, after: [{after}]")
+        size = chance.choice([chance.randint(1, 5000), chance.randint(5000, 300000)])
+        if what == "collective":
+            kind = chance.choice(kinds)
+            root = f", root: {chance.randrange(len(members))}" if kind in ROOTED else ""
+            add(f"t{number}", members, f"collective: {kind}, bytes: {size} B, on: {members}, after: {begin}{root}")
+        elif what == "message":
+            raw = ", raw: true" if chance.random() < 0.5 else ""
+            add(f"t{number}", members, f"from: {members[0]}, to: {members[1]}, bytes: {size} B, after: {begin}{raw}")
+    return ranks, f"kind: tasks\nranks: {ranks}\ntasks:\n" + "\n".join(lines) + "\n"
+
+
+def uneven_star(chance, ranks):
+    """A star whose links differ, so that hardly two events have the same time."""
+    links = "".join(f"\n    - {{from: host{i}, to: s, rate: {chance.randint(50_000, 199_999)} Mbps, delay: {chance.randint(300_000, 3_000_000)} ps}}"
+                    for i in range(ranks))
+    return PLAIN.format(topology=f"\n  kind: custom\n  switches: [s]\n  links:{links}")
 
 
 def netsim(*words):
@@ -45,6 +99,11 @@ class Conversions(unittest.TestCase):
     def config(self, ranks, text=STAR):
         path = self.folder / "star.yaml"
         path.write_text(text.format(ranks=max(ranks, 2)))
+        return path
+
+    def written(self, text, name="given.yaml"):
+        path = self.folder / name
+        path.write_text(text)
         return path
 
     def run_of(self, workload, ranks, text=STAR, *words):
@@ -74,14 +133,27 @@ class Conversions(unittest.TestCase):
                 self.assertEqual(before["fingerprint"]["packets"], after["fingerprint"]["packets"])
 
     def rank_ends(self, summary):
+        """When each rank is done. A send counts until it is handed over: in GOAL it ends with its acknowledgement."""
         del summary
         rows = (self.folder / "run" / "tasks.csv").read_text().splitlines()
         names = rows[0].split(",")
         ends = {}
         for row in rows[1:]:
             values = dict(zip(names, row.split(",")))
-            ends[values["rank"]] = max(ends.get(values["rank"], 0), int(values["end_ps"]))
-        return ends
+            end = int(values["start_ps" if values["kind"] == "send" else "end_ps"])
+            ends[values["rank"]] = max(ends.get(values["rank"], 0), end)
+        return {rank: end for rank, end in ends.items() if end > 0}
+
+    def expect_same_ends(self, workload, config, ending=".bin"):
+        """The run of a workload and of its conversion to GOAL by the run's library."""
+        runs = []
+        target = self.folder / f"converted{ending}"
+        self.answer("convert", workload, "--to", target, "--config", config, "--gpu", "h100_sxm")
+        for given in (workload, target):
+            out = self.folder / "run"
+            self.answer("--config", config, "--workload", given, "--out", out, "--report", "no", "--threads", "1", "--quiet")
+            runs.append(self.rank_ends(None))
+        self.assertEqual(*runs)
 
     def test_own_traces_run_alike(self):
         self.expect_same(ROOT / "configs/import/chakra/step.0.et")
@@ -106,6 +178,22 @@ class Conversions(unittest.TestCase):
         self.answer("convert", workload, "--to", target)
         self.assertEqual(before, self.rank_ends(self.run_of(target, ranks)))
 
+    def test_goal_of_random_programs_has_the_same_ends(self):
+        for seed in range(100 if FULL else 4):
+            chance = random.Random(seed)
+            ranks, text = random_program(chance, KINDS)
+            with self.subTest(seed=seed, network="ideal", program=text):
+                self.expect_same_ends(self.written(text), self.config(ranks, IDEAL))
+            # A rank's messages to two others share its NIC, and GOAL does not tell whose packet is first. In rings a rank sends to one.
+            ranks, text = random_program(chance, RINGS)
+            with self.subTest(seed=seed, network="packet", program=text):
+                self.expect_same_ends(self.written(text), self.written(uneven_star(chance, ranks), "star.yaml"), ".goal")
+
+    def test_random_programs_run_alike(self):
+        for seed in range(60 if FULL else 3):
+            _, text = random_program(random.Random(1000 + seed), KINDS)
+            self.expect_same(self.written(text))
+
     def test_a_runs_own_trace_takes_as_long(self):
         workload = ROOT / "configs/import/chakra/step.0.et"
         ranks = self.described(workload)["ranks"]
@@ -117,6 +205,40 @@ class Conversions(unittest.TestCase):
         again = self.run_of(trace, ranks)
         self.assertEqual(first["jobs"][0]["jct_s"], again["jobs"][0]["jct_s"])
         self.assertEqual(first["fingerprint"]["results"], again["fingerprint"]["results"])
+
+    def kineto_of_a_run(self, config, workload):
+        """Times of the job in a run, and in a run of the Kineto trace that it wrote."""
+        out, trace = self.folder / "kineto_run", self.folder / "kineto_trace"
+        shutil.rmtree(trace, ignore_errors=True)
+        trace.mkdir()
+        times = []
+        for given, more in ((workload, ["--set", "output.sinks=[{kind: kineto}]"]), (trace, [])):
+            summary = json.loads(self.answer("--config", config, "--workload", given, "--out", out, "--report", "no", "--json", "-", *more))
+            times.append(summary["jobs"][0]["jct_s"])
+            for path in out.glob("kineto_rank_*.json"):
+                shutil.copy(path, trace)
+        return times
+
+    def test_a_runs_own_kineto_trace_takes_as_long_within_microseconds(self):
+        for name, workload in (("chakra", "chakra/step.0.et"), ("kineto", "kineto")):
+            with self.subTest(workload=workload):
+                given, again = self.kineto_of_a_run(ROOT / f"configs/import/{name}.yaml", ROOT / "configs/import" / workload)
+                self.assertAlmostEqual(given, again, delta=1e-6)
+
+    def test_the_library_of_a_run_tells_the_messages(self):
+        workload = self.written("{kind: collective, collective: all_reduce, ranks: 4, bytes: 4 MB}\n")
+        # 4 ranks send 6 parts in 2 slices each, or 4 parts on 2 channels.
+        for library, sends in (("{library: as_configured, all_reduce: ring, scale_out_channels: 1, slots: 0}", 48),
+                               ("{library: as_configured, all_reduce: halving_doubling, scale_out_channels: 2, slots: 0}", 64)):
+            config = self.written(STAR.format(ranks=4) + f"collectives: {library}\n", "star.yaml")
+            target = self.folder / "library.goal"
+            self.answer("convert", workload, "--to", target, "--config", config)
+            kinds = {kind["kind"]: kind for kind in self.described(target)["kinds"]}
+            self.assertEqual((kinds["send"]["calls"], kinds["send"]["bytes"]), (sends, 24e6), library)
+        for words, message in ((["--algorithm", "all_reduce=ring"], "--algorithm and --config exclude each other"), ([], "the workload has 4 ranks")):
+            done = netsim("convert", workload, "--to", self.folder / "a.goal", "--config", self.config(2), *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr)
 
     def test_a_collective_becomes_the_messages_of_its_algorithm(self):
         workload = self.folder / "collective.yaml"
@@ -196,7 +318,7 @@ class Conversions(unittest.TestCase):
         trace = ROOT / "configs/import/goal/steps.goal"
         for words, message in (
                 (["convert", trace], "--to is missing"), (["convert", "--to", "a.pb"], "the workload is missing"),
-                (["convert", trace, "--to", "a.txt"], "allowed are names that end in .pb, .et (Chakra) or .goal"),
+                (["convert", trace, "--to", "a.txt"], "allowed are names that end in .pb, .et (Chakra), .goal, or .bin"),
                 (["convert", trace, "--to", self.folder / "a.goal", "--algorithm", "ring"], "allowed is KIND=PLAN"),
                 (["describe-trace"], "the workload is missing"), (["describe-trace", trace, "--jso", "-"], "did you mean '--json'?"),
                 (["describe-trace", trace, "--json", "x"], "only - (stdout) is allowed")):
@@ -206,17 +328,31 @@ class Conversions(unittest.TestCase):
             self.assertEqual(done.stderr.count("\n"), 1)
 
     def samples(self):
+        """A file of each trace that netsim reads, and in a quick run a few of them."""
         if not SHARED.exists():
             self.skipTest(f"no {SHARED}")
-        traces = sorted((SHARED / "chakra_et").rglob("*.0.et")) + sorted((SHARED / "goal").glob("*.goal"))
-        small = [path for path in traces if path.stat().st_size < 100_000]
-        return traces if FULL else small[::6]
+        patterns = {"chakra_et": "*.0.et", "goal": "*.goal", "kineto": "*.json*", "simai_txt": "*.txt", "aicb_csv": "*.csv", "simgrid": "*.txt",
+                    "htsim_cm": "*.[ct]m"}
+        for folder, pattern in patterns.items():
+            paths = [path for path in sorted((SHARED / folder).rglob(pattern)) if path.stat().st_size < (400_000 if FULL else 20_000)]
+            for path in paths if FULL else paths[1::9]:
+                done = netsim("describe-trace", path, "--json", "-")
+                if done.returncode == 0 and json.loads(done.stdout)["tasks"] < (60_000 if FULL else 1000):
+                    yield path
 
     def test_samples_run_alike(self):
         for path in self.samples():
-            if path.name.endswith(".goal"):
-                continue
             self.expect_same(path)
+
+    def test_goal_of_samples_has_the_same_ends(self):
+        for path in self.samples():
+            with self.subTest(sample=str(path)):
+                config = self.config(self.described(path)["ranks"], IDEAL + "compute: h100_sxm\n")
+                done = netsim("convert", path, "--to", self.folder / "sample.bin", "--config", config, "--gpu", "h100_sxm")
+                if done.returncode != 0:
+                    self.assertIn("the notation has no place for a task of kind copy", done.stderr)
+                elif "rounded to GOAL" not in done.stdout:
+                    self.expect_same_ends(path, config)
 
 
 if __name__ == "__main__":

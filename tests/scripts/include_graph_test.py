@@ -23,7 +23,7 @@ PUBLIC_HEADERS = {
                    "network_reader.h", "demand_view.h", "flow/flow_scheduler.h", "flow/flow_summary.h", "flow/flow_splitter.h",
                    "flow/scheduled_endpoint.h", "flow/split_endpoint.h", "job/phase_book.h", "job/phase_recorder.h"},
     "collectives": {"plan.h", "schedule.h", "algorithm.h", "own_algorithm.h", "collective_kind.h", "collective_names.h", "block_counts.h", "protocol.h", "execution/executor.h",
-                    "execution/communication.h", "execution/transfer_record.h", "execution/library_choice.h", "library/nvls_groups.h", "programs/named_plan.h",
+                    "execution/communication.h", "execution/message_steps.h", "execution/transfer_record.h", "execution/library_choice.h", "library/nvls_groups.h", "programs/named_plan.h",
                     "programs/program_file.h", "programs/program_plan.h"},
     "compute": {"kernel.h", "gpu_models.h", "compute_model.h", "compute_devices.h", "compute_times.h", "gpu_variation.h", "roofline.h"},
     "workload": {"task.h", "task_source.h", "task_window.h", "workload.h", "memory_plan.h", "readers/ns3_flows.h",

@@ -56,6 +56,9 @@ class ScheduleExecutor final : public Executor {
             request.algorithm != nullptr ? request.algorithm->name : "",
             help};
   }
+  std::vector<MessageStep> steps(const CommunicationRequest& request) override {
+    return message_steps(context_.configure(request), request);
+  }
   std::string nccl_graph(const std::vector<GpuId>& members) override { return context_.nccl_graph(members); }
   void for_each_batch(GpuId gpu, const CommunicationRequest& request, const BatchVisitor& visit) override {
     batches_.for_each(gpu, request, visit);

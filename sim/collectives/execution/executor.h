@@ -16,6 +16,7 @@
 
 #include "sim/collectives/execution/communication.h"
 #include "sim/collectives/execution/library_choice.h"
+#include "sim/collectives/execution/message_steps.h"
 #include "sim/collectives/execution/transfer_record.h"
 #include "sim/core/config.h"
 #include "sim/core/event_loop.h"
@@ -88,6 +89,9 @@ class Executor : public MessageListener {
   // Returns the rings and trees of a group of two or more members, in NCCL's file format (nccl_graph.h). They
   // are those of the first host, or of the first hosts that NVLink joins. One thread at a time may call it.
   virtual std::string nccl_graph(const std::vector<GpuId>& members) = 0;
+  // Returns the steps of member `request.index` of a group of two or more members (message_steps.h). One
+  // thread at a time may call it. An executor without plans has none.
+  virtual std::vector<MessageStep> steps(const CommunicationRequest& /*request*/) { return {}; }
   // Visits all messages that this rank's operation will send, size by size, exactly as start() would. It
   // costs as much as scale_out_bytes(). One thread at a time may call it.
   using BatchVisitor = std::function<void(const MessageBatch&)>;

@@ -62,10 +62,13 @@ Conversion convert_workload(const TaskSource& source, const std::string& target,
   } else if (target.ends_with(".et")) {
     write_chakra(source, target.substr(0, target.size() - 3), conversion);
   } else if (target.ends_with(".goal")) {
-    write_target(target, goal_text(source, rules, conversion.notes), conversion);
+    write_target(target, write_goal_text(goal_schedule(source, rules, conversion.notes)), conversion);
+  } else if (target.ends_with(".bin")) {
+    write_target(target, write_goal_binary(goal_schedule(source, rules, conversion.notes)), conversion);
   } else {
-    throw ConfigError("--to: '" + printable(target) +
-                      "' was given; allowed are names that end in .pb, .et (Chakra) or .goal");
+    throw ConfigError(
+        "--to: '" + printable(target) +
+        "' was given; allowed are names that end in .pb, .et (Chakra), .goal, or .bin (GOAL, binary)");
   }
   return conversion;
 }

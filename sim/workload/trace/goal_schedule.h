@@ -50,6 +50,11 @@ struct GoalSchedule {
 GoalSchedule parse_goal_text(const InputSet::File& file);
 GoalSchedule parse_goal_binary(const InputSet::File& file);
 
+// Return the schedule in each form. In the text, operation i of a rank has the label l<i>. The binary
+// form is that of txt2bin.
+std::string write_goal_text(const GoalSchedule& schedule);
+std::string write_goal_binary(const GoalSchedule& schedule);
+
 // Returns how messages name an operation: "line 7", or "node 6 of rank 0".
 std::string goal_label(const GoalOp& op, std::size_t rank, std::size_t index);
 

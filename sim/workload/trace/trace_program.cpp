@@ -258,12 +258,6 @@ std::unique_ptr<TaskSource> TraceProgram::finish(std::vector<std::string> notes)
 
 void TraceProgram::add_idle_rank(RankId rank) {
   BlockBuilder idle(builder_, "idle");
-  ProgramOp op;
-  op.kind = TaskKind::host_thread;
-  op.name = name("nothing");
-  op.unordered = true;
-  op.work = nothing();
-  idle.add(op, {});
   ranks_of_block_[idle.finish()].push_back(rank);
 }
 
