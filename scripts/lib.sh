@@ -4,7 +4,8 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 build_packages=(g++ cmake ninja-build ccache libboost-graph-dev libboost-program-options-dev libyaml-cpp-dev
-                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev libspdlog-dev libpugixml-dev zlib1g-dev libjs-d3)
+                libfmt-dev libprotobuf-dev protobuf-compiler nlohmann-json3-dev libspdlog-dev libpugixml-dev
+                libflatbuffers-dev zlib1g-dev libjs-d3)
 test_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev pkgconf python3
                python3-yaml python3-pandas python3-matplotlib valgrind clang-format clang-tidy)
 

@@ -51,6 +51,7 @@ THIRD_PARTY = {
     r"zlib\.h": r"core/(recognise|input_set)\.cpp",
     r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp|workload/(readers|trace)/\w+\.cpp",
     r"spdlog/": r"core/log\.cpp",
+    r"flatbuffers/": r"workload/trace/task_graph_file\.cpp",
     r"pugixml\.hpp": r"report/canvas\.cpp|core/xml\.cpp",
 }
 # The compiler's and the system's; written out, so that nothing new slips in.

@@ -4,7 +4,7 @@
 //
 // The marks of each format are from the tools' own sources and documents:
 // - astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer).
-// - msccl-tools and SCCL, TACCL, TE-CCL, ATLAHS, FlexFlow (taskgraph.fbs).
+// - msccl-tools and SCCL, TACCL, TE-CCL, ATLAHS, FlexFlow.
 // - Kineto (output_json.cpp), Perfetto (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
 //   logging.
 // - SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
@@ -23,14 +23,6 @@ namespace {
 
 // ---- Bytes
 
-std::optional<std::uint64_t> little_endian(std::string_view bytes, std::size_t at, std::size_t count) {
-  if (at > bytes.size() || bytes.size() - at < count) return std::nullopt;
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
-  return value;
-}
-
 // Matches Trace{repeated TracePacket packet = 1}, where a packet has its sequence (10), time (8) or a track
 // (60).
 bool is_perfetto(const Excerpt& file) {
@@ -45,27 +37,6 @@ bool is_perfetto(const Excerpt& file) {
             (field->number == 60 && field->type == 2);
   }
   return known;
-}
-
-// Matches a FlatBuffer without an identifier. The root's table of fields must fit TaskGraph's (11 or 12 of
-// them, six numbers and then vectors), and each vector must fit the file.
-bool is_task_graph(const Excerpt& file) {
-  if (file.is_text()) return false;
-  const std::string_view bytes = file.bytes();
-  const auto root = little_endian(bytes, 0, 4);
-  const auto back = root ? little_endian(bytes, *root, 4) : std::nullopt;
-  if (!back || *back > *root) return false;  // the table of fields is before the root
-  const std::uint64_t fields = *root - *back;
-  const auto size = little_endian(bytes, fields, 2), object = little_endian(bytes, fields + 2, 2);
-  if (!size || !object || (*size != 4 + 2 * 11 && *size != 4 + 2 * 12)) return false;
-  for (std::uint64_t i = 0; i < (*size - 4) / 2; ++i) {
-    const auto at = little_endian(bytes, fields + 4 + 2 * i, 2);
-    if (!at || *at + 4 > *object) return false;
-    if (i < 6 || *at == 0) continue;
-    const auto vector = little_endian(bytes, *root + *at, 4);
-    if (!vector || *vector == 0 || *root + *at + *vector + 4 > file.size()) return false;
-  }
-  return true;
 }
 
 bool is_tar(const Excerpt& file) {
@@ -220,7 +191,6 @@ const FormatRegistration kFormats[] = {
                               {".json"})),
     FormatRegistration(unread("mlperf_log", "a log of MLPerf",
                               [](const Excerpt& f) { return f.contains(":::MLLOG {"); }, {".txt"})),
-    FormatRegistration(unread("flexflow", "a task graph of FlexFlow or TopoOpt", is_task_graph, {".fbuf"})),
     FormatRegistration(unread("topoopt_measurements", "measured times of TopoOpt",
                               [](const Excerpt& f) {
                                 return f.has_keys({"ngpus", "measurements"});
