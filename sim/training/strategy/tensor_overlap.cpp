@@ -1,7 +1,7 @@
-// Communication of sequence parallelism in pieces, beside the GEMM of a body's layer that it waits for or
-// that waits for it. It concerns inputs that are gathered before a GEMM, and sums that are reduce-scattered
-// behind one. Communication beside the gradients of weights stays as it is (Transformer Engine's "bulk"
-// overlap).
+// Communication of tensor parallelism in pieces, beside the GEMM of a body's layer that it waits for or that
+// waits for it. With sequence parallelism these are gathers before a GEMM and reduce-scatters behind one,
+// without it all-reduces behind one. Communication beside the gradients of weights stays as it is
+// (Transformer Engine's "bulk" overlap).
 // - ring_exchange: a rank computes with its own tokens while it passes them on and gets those of the next
 //   rank. Partial sums are passed on and added to. Transformer Engine calls it "ring_exchange" (Wang et al.,
 //   "Overlap Communication with Dependent Computation via Decomposition in Large Deep Learning Models",
@@ -73,13 +73,20 @@ enum class PieceSums : std::uint8_t { kernel, memory };
 struct TensorOverlap {
   OverlapMethod gathers = OverlapMethod::none;
   OverlapMethod reduce_scatters = OverlapMethod::none;
+  OverlapMethod all_reduces = OverlapMethod::none;  // none or pipelined
   std::int64_t pieces = 4;  // pipelined, direct: number of pieces; Transformer Engine's num_splits
   PieceKernels kernels = PieceKernels::separate;
   PieceTransfers transfers = PieceTransfers::library;
   PieceSums sums = PieceSums::kernel;
   OverlapMultiprocessors multiprocessors;
-  bool uses(OverlapMethod method) const { return gathers == method || reduce_scatters == method; }
-  bool acts() const { return gathers != OverlapMethod::none || reduce_scatters != OverlapMethod::none; }
+  bool uses(OverlapMethod method) const {
+    return gathers == method || reduce_scatters == method || all_reduces == method;
+  }
+  // Returns whether gathers or reduce-scatters overlap, which sequence parallelism has.
+  bool of_sequences() const {
+    return gathers != OverlapMethod::none || reduce_scatters != OverlapMethod::none;
+  }
+  bool acts() const { return of_sequences() || all_reduces != OverlapMethod::none; }
   // Returns whether ranks exchange messages with other ranks of their group.
   bool has_peers() const { return uses(OverlapMethod::ring_exchange) || uses(OverlapMethod::direct); }
 };
@@ -104,13 +111,18 @@ class Overlap {
            !node.operators.empty() && node.after.empty() && by_tokens(node.operators.front()) &&
            node.operators.front().gathers;
   }
-  // Returns whether the node after i is a reduce-scatter of the result of node i's last GEMM. A
-  // reduce-scatter beside gradients of weights overlaps already.
-  bool overlaps_scatter(const Chain& chain, std::size_t i) const {
-    if (p_.reduce_scatters == OverlapMethod::none || i + 1 >= chain.size()) return false;
-    const GraphNode &node = chain[i], &scatter = chain[i + 1];
-    return is_collective(scatter, CollectiveKind::reduce_scatter) && scatter.after.empty() &&
-           !node.operators.empty() && by_tokens(node.operators.back());
+  // Returns how a sum behind a GEMM overlaps with it.
+  OverlapMethod method_of(const GraphNode& sum) const {
+    if (is_collective(sum, CollectiveKind::reduce_scatter)) return p_.reduce_scatters;
+    return is_collective(sum, CollectiveKind::all_reduce) ? p_.all_reduces : OverlapMethod::none;
+  }
+  // Returns whether the node after i sums up the result of node i's last GEMM, and overlaps with it. A sum
+  // beside gradients of weights overlaps already.
+  bool overlaps_sum(const Chain& chain, std::size_t i) const {
+    if (i + 1 >= chain.size()) return false;
+    const GraphNode &node = chain[i], &sum = chain[i + 1];
+    return method_of(sum) != OverlapMethod::none && sum.after.empty() && !node.operators.empty() &&
+           by_tokens(node.operators.back());
   }
 
   // Rewrites node i and the nodes that overlap with it. Returns the node after them.
@@ -118,9 +130,9 @@ class Overlap {
     const bool gathers = overlaps_gather(chain, i);
     const std::size_t at = gathers ? i + 1 : i;
     const GraphNode& node = chain[at];
-    const bool scatters = overlaps_scatter(chain, at) && !(gathers && node.operators.size() == 1);
+    const bool sums = overlaps_sum(chain, at) && !(gathers && node.operators.size() == 1);
     Numbers after = edit.waits_for(i);
-    if (!gathers && !scatters) {
+    if (!gathers && !sums) {
       edit.stands(i, edit.add(node, after));
       return i + 1;
     }
@@ -130,13 +142,13 @@ class Overlap {
       edit.stands(i, gathered);
       after = {computed};
     }
-    if (scatters) --end;
+    if (sums) --end;
     if (begin != end) after = {edit.add(with_operators(node, {begin, end}), after)};
-    if (!scatters) {
+    if (!sums) {
       edit.stands(at, after.front());
       return at + 1;
     }
-    const auto [computed, summed] = scatter(edit, with_operators(node, {*end}), chain[at + 1], after);
+    const auto [computed, summed] = sum_up(edit, with_operators(node, {*end}), chain[at + 1], after);
     edit.stands(at, computed);
     edit.stands(at + 1, summed);
     return at + 2;
@@ -205,23 +217,24 @@ class Overlap {
   }
 
   // Returns the nodes that complete the GEMM and the sum.
-  std::pair<Number, Number> scatter(ChainEditor& edit, const GraphNode& gemm, GraphNode scatter,
-                                    const Numbers& after) const {
-    const std::int64_t count = pieces(p_.reduce_scatters);
-    scatter.bytes /= count;
-    if (p_.reduce_scatters == OverlapMethod::direct) return scatter_direct(edit, gemm, scatter.bytes, after);
+  std::pair<Number, Number> sum_up(ChainEditor& edit, const GraphNode& gemm, GraphNode sum,
+                                   const Numbers& after) const {
+    const OverlapMethod method = method_of(sum);
+    const std::int64_t count = pieces(method);
+    sum.bytes /= count;
+    if (method == OverlapMethod::direct) return scatter_direct(edit, gemm, sum.bytes, after);
     Number computed = 0, received = 0;
     Numbers summed;
     for (std::int64_t i = 0; i < count; ++i) {
       summed = {computed = edit.add(piece_of(gemm, i, count, false), after)};
-      if (p_.reduce_scatters == OverlapMethod::pipelined) {
-        summed = {edit.add(scatter, {computed})};
+      if (method == OverlapMethod::pipelined) {
+        summed = {edit.add(sum, {computed})};
         continue;
       }
       if (i > 0) summed.push_back(received);
       if (i > 0 && p_.sums == PieceSums::kernel)
         summed = {edit.add(addition(gemm, count, 6), {computed, received})};
-      if (i + 1 < count) received = pass_on(edit, scatter.bytes, summed);
+      if (i + 1 < count) received = pass_on(edit, sum.bytes, summed);
     }
     return {computed, joined(edit, gemm, summed)};
   }
@@ -266,7 +279,9 @@ class TensorOverlapped final : public Strategy {
   StrategyOrder order() const override {
     return {.after = {"sequence_parallel"}, .before = {"full_recomputation", "selective_recomputation"}};
   }
-  bool takes_part(const JobShape& job) const override { return job.sequence; }
+  bool takes_part(const JobShape& job) const override {
+    return job.sequence || p_.all_reduces != OverlapMethod::none;
+  }
   double operations_of_layer(const JobShape& job) const override {
     const double tensor = p_.has_peers() ? static_cast<double>(job.tensor) : 1;
     const bool cuts = p_.uses(OverlapMethod::pipelined) || p_.uses(OverlapMethod::direct);
@@ -279,10 +294,10 @@ class TensorOverlapped final : public Strategy {
     const bool rings = p_.has_peers(), cuts = direct || p_.uses(OverlapMethod::pipelined);
     if (!p_.acts()) return;
     const ConfigNode& key = job.key("parallel", "tensor_overlap");
-    if (!job.sequence) {
+    if (!job.sequence && p_.of_sequences()) {
       key.fail(
-          "tensor_overlap needs parallel.sequence: without it there are all-reduces, which no GEMM's input "
-          "can be cut out of");
+          "gathers and reduce_scatters of tensor_overlap need parallel.sequence: without it there are "
+          "all-reduces, whose key is all_reduces");
     }
     const std::int64_t tokens = job.sub_batch() * job.model->sequence() / job.context;
     if (cuts && tokens % (p_.pieces * job.tensor) != 0) {
@@ -305,6 +320,8 @@ class TensorOverlapped final : public Strategy {
     const bool sums =
         p_.reduce_scatters != OverlapMethod::ring_exchange && p_.reduce_scatters != OverlapMethod::direct;
     check(!p_.acts() && p_.kernels != otherwise.kernels, "kernels", "nothing overlaps");
+    check(job.sequence && p_.all_reduces != otherwise.all_reduces, "all_reduces",
+          "parallel.sequence makes them reduce-scatters and gathers");
     check(!p_.uses(OverlapMethod::ring_exchange) && p_.transfers != otherwise.transfers, "transfers",
           "no method is ring_exchange");
     check(sums && p_.sums != otherwise.sums, "sums", "ranks add up nothing piece by piece");
@@ -377,6 +394,10 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
                       "how sums are reduce-scattered after a GEMM, while the GEMM of the next piece runs: "
                       "ranks pass pieces on in a ring and add to them, each piece is reduce-scattered, or "
                       "each is stored at the rank of its tokens")
+              .choice("all_reduces", &P::all_reduces,
+                      {{"none", OverlapMethod::none}, {"pipelined", OverlapMethod::pipelined}},
+                      "without sequence parallelism, how sums are all-reduced after a GEMM of the forward: "
+                      "each piece is all-reduced while the GEMM of the next piece runs")
               .integer("pieces", &P::pieces, {1, 1024},
                        "number of pieces of pipelined communication, or of what each rank stores at another "
                        "one (direct)")
@@ -394,11 +415,11 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
               .section(
                   "multiprocessors", &P::multiprocessors, overlap_multiprocessors(),
                   "multiprocessors that communication holds beside GEMMs, as Transformer Engine's num_sm"),
-          "communication of sequence parallelism beside the GEMMs that wait for it"));
+          "communication of tensor parallelism beside the GEMMs that wait for it"));
 }
 
 const Registration<Strategy> kTensorOverlap{
-    "tensor_overlap", "communication of sequence parallelism in pieces, beside the GEMMs that wait for it",
+    "tensor_overlap", "communication of tensor parallelism in pieces, beside the GEMMs that wait for it",
     ptdp_keys(tensor_overlap_parameters()),
     [](const TensorOverlap& p, const ConfigNode&) { return std::make_unique<TensorOverlapped>(p); }};
 

@@ -220,7 +220,7 @@ TEST(ReducedPrecision, MegatronFusesCastsIntoNormsOnly) {
 TEST(TensorOverlap, RefusesWhatCannotBeCut) {
   EXPECT_THAT(
       [] { parse_workload("{kind: ptdp, parallel: {tensor: 2, tensor_overlap: {gathers: pipelined}}}"); },
-      ThrowsMessage<ConfigError>(HasSubstr("tensor_overlap needs parallel.sequence")));
+      ThrowsMessage<ConfigError>(HasSubstr("of tensor_overlap need parallel.sequence")));
   EXPECT_THAT([] { job(8, "gathers: pipelined, pieces: 16"); },
               ThrowsMessage<ConfigError>(HasSubstr("cannot be divided by 16 pieces x tensor")));
 }
