@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct WorkloadContext {
   std::vector<std::uint32_t> host_numbers;
   std::vector<GpuId> drives;  // GPU numbers that stand for the drives of storage servers
   std::int64_t classes = 6;   // number of the network's data classes; flows name 0 to classes - 1
+  // Whether the compute model is to time the kernels of a name by the shapes that a trace recorded. Empty:
+  // none.
+  std::function<bool(const std::string& kernel)> times_by_shape;
   // Assignments laid over the description that is read (overlay_config()), but not over those that it names.
   std::vector<std::string> assignments;
 };

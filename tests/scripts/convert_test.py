@@ -9,6 +9,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -277,6 +278,27 @@ class Conversions(unittest.TestCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(message, done.stderr)
 
+    def test_what_if_by_recorded_shapes(self):
+        events = [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 2,
+             "args": {"External id": 1, "Input Dims": [[4096, 4096], [4096, 4096]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"correlation": 1}},
+            {"ph": "X", "cat": "kernel", "name": "sm80_xmma_gemm_bf16", "pid": 0, "tid": 7, "ts": 5, "dur": 1000,
+             "args": {"External id": 1, "correlation": 1, "stream": 7}}]
+        self.written(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": events}), "rank0.json")
+        workload = self.written("kind: trace\nfile: rank0.json\nkernels: [{name: '*gemm*', recorded: true}]\n", "shape.yaml")
+        # 2 x 4096^3 operations at no more than the 989 TFLOP/s of an H100, and at no less than half of them.
+        time = self.described(workload, "--gpu", "h100_sxm")["least_compute_s"]
+        self.assertTrue(2 * 4096**3 / 989e12 <= time <= 4 * 4096**3 / 989e12, time)
+        notes = self.described(workload, "--gpu", "h100_sxm")["notes"]
+        self.assertTrue(any("by their recorded shapes: products as they are" in note for note in notes), notes)
+        for keys, message in (("{name: '*gemm*', recorded: true, factor: 2}", "an entry has a factor, the shape"),
+                              ("{name: other, recorded: true}", "has a recorded shape (PyTorch's profiler: record_shapes)")):
+            self.written(f"kind: trace\nfile: rank0.json\nkernels: [{keys}]\n", "shape.yaml")
+            done = netsim("describe-trace", workload)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(message, done.stderr)
+
     def test_more_data_parallel_replicas(self):
         trace = ROOT / "configs/import/chakra/step.0.et"
         before = self.described(trace)
@@ -291,6 +313,17 @@ class Conversions(unittest.TestCase):
         self.assertEqual(calls["all_reduce"], 2 * {kind["kind"]: kind["calls"] for kind in before["kinds"]}["all_reduce"])
         self.assertEqual(calls["reduce_scatter"], {kind["kind"]: kind["calls"] for kind in before["kinds"]}["reduce_scatter"])
         self.run_of(workload, 8)
+
+    def test_large_traces_are_loaded_within_their_limits(self):
+        """Parts of the standing benchmark: a tenth of the ranks with a tenth of the nodes, and a hundredth of the file."""
+        script = [sys.executable, ROOT / "scripts/large_trace.py", "--binary", BINARY]
+        done = subprocess.run([*script, "--ranks", "304", "--nodes", "100", "--megabytes", "10", "--seconds", "10", "--gib", "0.3"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("304 ranks, 30400 tasks", done.stdout)
+        self.assertIn("8 ranks", done.stdout.splitlines()[1])
+        done = subprocess.run([*script, "chakra", "--ranks", "8", "--nodes", "10", "--gib", "0.001"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
 
     def test_traces_are_described(self):
         facts = self.described(ROOT / "configs/import/goal/steps.goal")
@@ -326,6 +359,43 @@ class Conversions(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(message, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1)
+
+    def simulated_ps(self, config, workload):
+        return round(json.loads(self.answer("--config", config, "--workload", workload, "--json", "-"))["simulated_time_s"] * 1e12)
+
+    def test_goals_examples_take_what_loggops_says(self):
+        if not SHARED.exists():
+            self.skipTest(f"no {SHARED}")
+        config = self.written("topology: {kind: star, hosts: 8, rate: 100 Gbps, delay: 1 us, overhead: 0}\nhost: single_nic\n"
+                              "transport: {congestion_control: none, mtu: 4096 B, acknowledge: {every: 256}}\n", "loggops.yaml")
+        # L is 2 us and a packet's G 332,640 ps. The first packet of a message has 16 B more, and is sent twice on its way.
+        packet, first, latency, acknowledgement = 332_640, 1280, 2_000_000, 5280
+
+        def message(size):
+            return (-(-size // 4096) + 1) * packet + 2 * first + latency
+
+        parts = [524288, 262144, 131072, 131072, 262144, 524288]
+        # A rank acknowledges a step before it sends the next one. In the all-to-all the NIC sends seven messages in turns.
+        expected = {"allreduce_ring": 14 * message(131072) + 13 * acknowledgement,
+                    "allreduce_recdoub": sum(message(size) for size in parts) + 5 * acknowledgement,
+                    "dissemination": 3 * message(1 << 20) + 2 * acknowledgement,
+                    "linear_alltoall": (7 * 256 + 1) * packet + 8 * first + latency}
+        for name, time in expected.items():
+            for ending in ("goal", "bin"):
+                self.assertEqual(self.simulated_ps(config, SHARED / f"goal/{name}.8r.1MB.{ending}"), time, name)
+
+    def test_astra_sims_examples_take_the_closed_forms(self):
+        if not SHARED.exists():
+            self.skipTest(f"no {SHARED}")
+        # The configuration and the closed forms of tests/scenarios/declared/astra_sim.yaml, with the files of ASTRA-sim.
+        config = self.written("topology: {kind: torus, sizes: [4], rate: 400 Gbps, delay: 500 ns, overhead: 0}\nhost: single_nic\n"
+                              "network: {switch: {marker: none}}\ntransport: {congestion_control: none, mtu: 4096 B, acknowledge: {every: 256}}\n"
+                              "collectives: {library: as_configured, all_reduce: ring, all_gather: ring, reduce_scatter: ring, all_to_all: pairwise, "
+                              "slice: 1 MiB, slices_per_chunk: 1, slots: 0, scale_out_channels: 1, base_latency_ring: 0, hop_latency_net_ring: 0}\n",
+                              "ring.yaml")
+        for name, microseconds in (("all_gather", 65.36784), ("reduce_scatter", 17.46768), ("all_reduce", 34.93536), ("all_to_all", 22.79024)):
+            folder = SHARED / f"chakra_et/astra-sim_examples/{name}_4npus_1MB"
+            self.assertAlmostEqual(self.simulated_ps(config, folder / f"{name}.0.et") / (microseconds * 1e6), 1, delta=5e-4, msg=name)
 
     def samples(self):
         """A file of each trace that netsim reads, and in a quick run a few of them."""

@@ -12,11 +12,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/core/errors.h"
 #include "sim/workload/trace/kineto_job.h"
+#include "sim/workload/trace/kineto_shape.h"
 #include "sim/workload/workload.h"
 #include "tests/support/mutations.h"
 #include "tests/support/shared.h"
@@ -274,6 +276,78 @@ TEST_F(KinetoFiles, DamagedOnesEndInOneError) {
         load();
       },
       600);
+}
+
+// ---- Shapes
+
+std::string shaped(const std::string& kernel, const KinetoShape& shape) {
+  const std::optional<Kernel> found = kineto_kernel(kernel, shape);
+  if (!found) return "none";
+  if (found->kind == Kernel::Kind::memory) return fmt::format("memory {}", found->bytes);
+  return fmt::format("{} {} x {} x {} of {} {} {}", found->kind == Kernel::Kind::gemm ? "gemm" : "attention",
+                     found->m, found->n, found->k, found->batch, to_string(found->precision), found->bytes);
+}
+
+TEST(KinetoShapes, TellTheWorkOfKernels) {
+  const std::string bf16 = "c10::BFloat16",
+                    gemm = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64";
+  EXPECT_EQ(shaped(gemm, {"aten::mm", {{64, 32}, {32, 16}}, {bf16, bf16}}), "gemm 64 x 16 x 32 of 1 half 0");
+  EXPECT_EQ(
+      shaped("Cijk_Alik_Bljk", {"aten::addmm", {{16}, {64, 32}, {32, 16}, {}}, {"float", "float", "float"}}),
+      "gemm 64 x 16 x 32 of 1 fp32 0");
+  EXPECT_EQ(
+      shaped("nvjet_hsh_128x256", {"aten::bmm", {{4, 64, 32}, {4, 32, 16}}, {"c10::Half", "c10::Half"}}),
+      "gemm 64 x 16 x 32 of 4 half 0");
+  EXPECT_EQ(shaped("cutlass_tf32", {"aten::linear", {{2, 64, 32}, {16, 32}}, {"float", "float"}}),
+            "gemm 128 x 16 x 32 of 1 tf32 0");
+  const std::vector<std::vector<std::int64_t>> heads{{2, 1024, 8, 128}, {2, 512, 8, 128}, {2, 512, 8, 128}};
+  EXPECT_EQ(shaped("flash_fwd_kernel", {"aten::_flash_attention_forward", heads, {bf16, bf16, bf16}}),
+            "attention 1024 x 512 x 256 of 16 half 12582912");
+  std::vector<std::vector<std::int64_t>> with_gradient = heads;
+  with_gradient.insert(with_gradient.begin(), heads[0]);
+  EXPECT_EQ(shaped("flash_bwd_kernel",
+                   {"aten::_flash_attention_backward", with_gradient, {bf16, bf16, bf16, bf16}}),
+            "attention 1024 x 512 x 640 of 16 half 25165824");
+  EXPECT_EQ(shaped("vectorized_elementwise_kernel",
+                   {"aten::add", {{64, 32}, {32}, {}}, {"float", "float", "Scalar"}}),
+            "memory 16512");
+}
+
+TEST(KinetoShapes, TellNothingWhereTheyDoNotFit) {
+  EXPECT_EQ(shaped("my_kernel", {"aten::mm", {{64, 32}, {32, 16}}, {"float", "float"}}), "none");
+  EXPECT_EQ(shaped("gemm", {"aten::mm", {{64, 32}, {31, 16}}, {"float", "float"}}), "none");
+  EXPECT_EQ(shaped("gemm", {"aten::mm", {{64, 32}}, {"float"}}), "none");
+  EXPECT_EQ(shaped("gemm", {"aten::mm", {{0, 32}, {32, 16}}, {"float", "float"}}), "none");
+  EXPECT_EQ(shaped("gemm", {"aten::mm", {{64, INT64_MAX}, {INT64_MAX, 16}}, {"float", "float"}}), "none");
+  EXPECT_EQ(shaped("gemm", {"my::op", {{64, 32}, {32, 16}}, {"float", "float"}}), "none");
+  EXPECT_EQ(shaped("flash", {"my::op", {{64, 32}, {32, 16}, {1}}, {"float", "float"}}), "none");
+  EXPECT_EQ(shaped("elementwise", {"aten::foreach", {{}, {}}, {"TensorList", ""}}), "none");
+}
+
+TEST_F(KinetoFiles, KernelsHaveTheShapesOfTheirOperators) {
+  Builder trace;
+  trace.event("cpu_op", "aten::addmm", 1, 1, 0, 3,
+              R"("External id": 5, "Input Dims": [[16], [64, 32], [32, 16], [], [[1, 2], [3]]], )"
+              R"("Input type": ["float", "float", "float", "Scalar", "TensorList"])");
+  trace.kernel("sgemm", 7, 1, 5, 100, R"(, "External id": 5)");
+  trace.kernel("sgemm", 7, 2, 105, 100);
+  write("rank0.json", trace.text());
+  WorkloadContext context = 16;
+  context.times_by_shape = [](const std::string& kernel) { return kernel == "sgemm"; };
+  const auto source = load_workload(folder_.string(), context);
+  std::vector<std::int64_t> rows;
+  for (const Task& task : tasks_of(*source, 0)) {
+    if (task.kind() == TaskKind::compute) rows.push_back(source->works()[task.work()].kernels[0].m);
+  }
+  EXPECT_THAT(rows, ElementsAre(64, 0));
+  EXPECT_THAT(source->notes(),
+              Contains(HasSubstr("by their recorded shapes, without the pauses before them: 1 (")));
+  EXPECT_THAT(source->notes(), Contains(HasSubstr("keep their recorded times: 1 (100 us)")));
+  const auto plain = load();
+  for (const Task& task : tasks_of(*plain, 0)) {
+    if (task.kind() != TaskKind::compute) continue;
+    EXPECT_EQ(plain->works()[task.work()].kernels[0].kind, Kernel::Kind::fixed);
+  }
 }
 
 // ---- Samples

@@ -6,6 +6,7 @@
 //   kernels:                      # by name; the first one that fits counts, before `compute`
 //     - {name: "*gemm*", factor: 0.4}
 //     - {name: attention, m: 4096, n: 4096, k: 128}    # the compute model's time of this product
+//     - {name: "*elementwise*", recorded: true}        # the compute model's time by the recorded shape
 //   replicas: 8                   # data-parallel replicas, of which
 //   data: [0, 4]                  # this is a group in the trace
 #include <fmt/format.h>
@@ -38,6 +39,7 @@ constexpr std::int64_t kLargestSide = 1'000'000;
 struct KernelRule {
   std::string name;
   double factor = 1;
+  bool recorded = false;
   std::int64_t m = 0, n = 0, k = 0;
   bool has_shape() const { return m > 0 && n > 0 && k > 0; }
 };
@@ -49,6 +51,9 @@ const Parameters<KernelRule>& kernel_rule_parameters() {
           .text("name", &P::name, "name of the kernels, in which * stands for any characters")
           .required()
           .real("factor", &P::factor, kFactors, "factor of their times")
+          .flag("recorded", &P::recorded,
+                "the compute model tells their times by the shapes that the trace recorded (Kineto with "
+                "record_shapes)")
           .integer("m", &P::m, {0, kLargestSide},
                    "rows of a product of matrices, m x k by k x n, whose time the compute model tells "
                    "instead; 0: none")
@@ -122,8 +127,9 @@ class TraceVariant final : public WorkloadKind {
       if (!rule.has_shape() && (rule.m > 0 || rule.n > 0 || rule.k > 0))
         item.fail("a product of matrices has m, n and k");
       if (!is_allowed_size(product_of(rule, ""))) item.fail("the matrices are too large for one kernel");
-      if (rule.has_shape() && item.find("factor") != nullptr)
-        item.fail("an entry has a factor, or the shape of a product (m, n, k), but not both");
+      const int ways =
+          (rule.has_shape() ? 1 : 0) + (item.find("factor") != nullptr ? 1 : 0) + (rule.recorded ? 1 : 0);
+      if (ways > 1) item.fail("an entry has a factor, the shape of a product (m, n, k), or recorded: true");
     }
     if ((parameters_.replicas > 0) != !parameters_.data.is_null())
       throw ConfigError(
@@ -134,6 +140,11 @@ class TraceVariant final : public WorkloadKind {
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
     WorkloadContext plain = context;
     plain.assignments.clear();
+    if (std::any_of(rules_.begin(), rules_.end(), [](const KernelRule& rule) { return rule.recorded; }))
+      plain.times_by_shape = [this](const std::string& kernel) {
+        const KernelRule* rule = rule_of(kernel);
+        return rule != nullptr && rule->recorded;
+      };
     const std::unique_ptr<TaskSource> source = load_workload(input_, plain);
     std::vector<std::uint64_t> uses(rules_.size(), 0);
     ProgramChanges changes;
@@ -143,6 +154,9 @@ class TraceVariant final : public WorkloadKind {
     changes.notes = notes();
     std::unique_ptr<TaskSource> result = list_program(*source, changes);
     for (std::size_t i = 0; i < rules_.size(); ++i) {
+      if (uses[i] == 0 && rules_[i].recorded)
+        parameters_.kernels.items()[i].fail("no kernel of the trace that fits '" + printable(rules_[i].name) +
+                                            "' has a recorded shape (PyTorch's profiler: record_shapes)");
       if (uses[i] == 0)
         parameters_.kernels.items()[i].fail("no kernel of the trace fits '" + printable(rules_[i].name) +
                                             "' (netsim describe-trace shows names)");
@@ -151,6 +165,12 @@ class TraceVariant final : public WorkloadKind {
   }
 
  private:
+  // Returns the first rule that fits the name of a kernel, or null.
+  const KernelRule* rule_of(const std::string& kernel) const {
+    const auto rule = std::find_if(rules_.begin(), rules_.end(),
+                                   [&](const KernelRule& r) { return fits_pattern(r.name, kernel); });
+    return rule == rules_.end() ? nullptr : &*rule;
+  }
   Work changed(TaskKind kind, const Work& given, std::vector<std::uint64_t>& uses) const {
     Work work = given;
     for (Kernel& kernel : work.kernels) change(kind, kernel, uses);
@@ -158,13 +178,13 @@ class TraceVariant final : public WorkloadKind {
   }
   void change(TaskKind kind, Kernel& kernel, std::vector<std::uint64_t>& uses) const {
     double factor = kind == TaskKind::compute ? parameters_.compute : parameters_.cpu;
-    const auto rule = std::find_if(rules_.begin(), rules_.end(),
-                                   [&](const KernelRule& r) { return fits_pattern(r.name, kernel.name); });
-    if (rule != rules_.end()) {
-      ++uses[static_cast<std::size_t>(rule - rules_.begin())];
-      factor = rule->factor;
+    const KernelRule* rule = rule_of(kernel.name);
+    if (rule != nullptr) {
+      const bool by_shape = kernel.kind != Kernel::Kind::fixed;
+      uses[static_cast<std::size_t>(rule - rules_.data())] += by_shape || !rule->recorded ? 1 : 0;
+      if (!rule->recorded) factor = rule->factor;
     }
-    if (rule != rules_.end() && rule->has_shape() && kind == TaskKind::compute) {
+    if (rule != nullptr && rule->has_shape() && kind == TaskKind::compute) {
       kernel = product_of(*rule, kernel.name);
     } else if (kernel.kind == Kernel::Kind::fixed && factor != 1) {
       kernel.duration = std::min(static_cast<Time>(static_cast<double>(kernel.duration) * factor),
@@ -202,6 +222,15 @@ class TraceVariant final : public WorkloadKind {
     if (parameters_.cpu != 1)
       notes.push_back(fmt::format("the times on CPUs are multiplied by {} (workload.cpu)", parameters_.cpu));
     for (const KernelRule& rule : rules_) {
+      if (rule.recorded) {
+        notes.push_back(
+            fmt::format("the compute model times the kernels '{}' by their recorded shapes: products as they "
+                        "are, attention "
+                        "without its mask, others by the bytes of their inputs and of a result as large as "
+                        "the largest input",
+                        printable(rule.name)));
+        continue;
+      }
       notes.push_back(rule.has_shape()
                           ? fmt::format("the compute model times the kernels '{}' as products {} x {} x {}",
                                         printable(rule.name), rule.m, rule.n, rule.k)

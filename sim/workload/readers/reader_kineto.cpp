@@ -40,6 +40,7 @@ struct KinetoTotals {
 
 struct KinetoCounts {
   KinetoTotals compute, simulated, recorded, copies, gaps, cpu, unexplained;
+  KinetoTotals shaped, shapeless;  // kernels that the compute model times, and those without a shape for it
   std::uint64_t uneven = 0, inferred = 0, contradicted = 0, ignored = 0;
 };
 
@@ -52,8 +53,9 @@ Stream kineto_stream(const KinetoJob& job, const KinetoCommunication& one) {
 // KinetoTasks: makes the tasks of a traced rank, or of a rank that does what that one does.
 class KinetoTasks {
  public:
-  KinetoTasks(const KinetoJob& job, const KinetoJob::Rank& traced, TraceProgram& program)
-      : job_(job), traced_(traced), ops_(traced.trace.ops), program_(program) {
+  KinetoTasks(const KinetoJob& job, const KinetoJob::Rank& traced, TraceProgram& program,
+              const WorkloadContext& context)
+      : job_(job), traced_(traced), ops_(traced.trace.ops), program_(program), context_(context) {
     by_op_.assign(ops_.size(), kNoKineto);
     for (std::uint32_t c = 0; c < traced.communications.size(); ++c) by_op_[traced.communications[c].op] = c;
     std::vector<bool> computes(ops_.size(), true);
@@ -87,6 +89,8 @@ class KinetoTasks {
       totals.add(ops_[i].duration);
       if (!is_simulated(i) && traced_.graph.gaps[i] > 0) counts.gaps.add(traced_.graph.gaps[i]);
       if (is_simulated(i) && traced_.communications[by_op_[i]].uneven) ++counts.uneven;
+      if (by_op_[i] == kNoKineto && is_timed_by_shape(i))
+        (kernel_by_shape(i) ? counts.shaped : counts.shapeless).add(ops_[i].duration);
     }
     for (const KinetoGraph::Point& point : traced_.graph.points) counts.cpu.add(point.work);
     counts.unexplained.count += traced_.graph.unexplained;
@@ -112,8 +116,23 @@ class KinetoTasks {
     const std::string& name = traced_.trace.names[ops_[op].name];
     TraceTask task;
     task.name = program_.name(name.empty() ? "kernel" : name);
+    if (const std::optional<Kernel> kernel = kernel_by_shape(op)) {
+      task.work = program_.work(Work{name, {*kernel}});
+      return task;
+    }
     task.work = fixed(name.empty() ? "kernel" : name, work_[op]);
     return task;
+  }
+  bool is_timed_by_shape(std::uint32_t op) const {
+    return ops_[op].kind == KinetoOp::Kind::kernel && context_.times_by_shape &&
+           context_.times_by_shape(traced_.trace.names[ops_[op].name]);
+  }
+  // Returns the kernel as the compute model shall time it, if it shall and its shape was recorded.
+  std::optional<Kernel> kernel_by_shape(std::uint32_t op) const {
+    if (!is_timed_by_shape(op)) return std::nullopt;
+    const auto found = traced_.trace.shapes.find(ops_[op].operation);
+    if (ops_[op].operation == 0 || found == traced_.trace.shapes.end()) return std::nullopt;
+    return kineto_kernel(traced_.trace.names[ops_[op].name], found->second);
   }
   TraceTask communication(const KinetoCommunication& one, const std::vector<std::uint32_t>& groups) const {
     TraceTask task;
@@ -165,6 +184,7 @@ class KinetoTasks {
   const KinetoJob::Rank& traced_;
   const std::vector<KinetoOp>& ops_;
   TraceProgram& program_;
+  const WorkloadContext& context_;
   std::vector<std::uint32_t> by_op_;  // index in the communications
   std::vector<std::int64_t> work_;
 };
@@ -297,6 +317,12 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
   note(counts.recorded.count,
        "communications without a size, group or peer, which take their recorded time on the GPU: " +
            counts.recorded.text());
+  note(counts.shaped.count,
+       "kernels that the compute model times by their recorded shapes, without the pauses before them: " +
+           counts.shaped.text());
+  note(counts.shapeless.count,
+       "kernels without a shape that tells their work, which keep their recorded times: " +
+           counts.shapeless.text());
   note(counts.gaps.count,
        "pauses of up to 5 us before operations, which are part of their work: " + counts.gaps.text());
   note(counts.unexplained.count,
@@ -361,8 +387,8 @@ struct KinetoParameters {};
 
 class KinetoReader final : public WorkloadReader {
  public:
-  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
-    const KinetoJob job(input);
+  std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
+    const KinetoJob job(input, static_cast<bool>(context.times_by_shape));
     const std::string name = std::filesystem::path(job.ranks().front().trace.path).stem().string();
     TraceProgram program(printable(name), job.world(), input.name());
     std::vector<std::uint32_t> groups;
@@ -373,7 +399,7 @@ class KinetoReader final : public WorkloadReader {
     KinetoFiller filler(job, program);
     const bool copies = filler.can_copy();
     for (const KinetoJob::Rank& rank : job.ranks()) {
-      KinetoTasks tasks(job, rank, program);
+      KinetoTasks tasks(job, rank, program, context);
       tasks.count(counts);
       program.add_rank(rank.rank, tasks.make(groups), rank.trace.path);
       for (std::uint32_t other = 0; copies && other < job.world(); ++other) {

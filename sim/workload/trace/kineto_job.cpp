@@ -80,9 +80,9 @@ bool ends_together(CollectiveKind kind) {
 
 }  // namespace
 
-KinetoJob::KinetoJob(const InputSet& input) {
+KinetoJob::KinetoJob(const InputSet& input, bool with_shapes) {
   for (const InputSet::File& file : input.files()) {
-    ranks_.emplace_back().trace = read_kineto(file);
+    ranks_.emplace_back().trace = read_kineto(file, with_shapes);
     if (ranks_.back().trace.ops.empty()) {
       fail_file(
           file.path,

@@ -53,9 +53,9 @@ class KinetoJob {
     std::int64_t time = 0;
   };
 
-  // Each file is a trace of one rank. Throws InputError for two traces of one rank, and for a rank or group
-  // beyond the world's size.
-  explicit KinetoJob(const InputSet& input);
+  // Each file is a trace of one rank. `with_shapes` also reads the shapes of operators. Throws InputError for
+  // two traces of one rank, and for a rank or group beyond the world's size.
+  explicit KinetoJob(const InputSet& input, bool with_shapes = false);
 
   std::uint32_t world() const { return world_; }
   const std::vector<Rank>& ranks() const { return ranks_; }  // that were traced, sorted

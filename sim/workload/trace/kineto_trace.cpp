@@ -46,9 +46,11 @@ enum class KinetoField : std::uint8_t {
   listed_ranks,
   source,
   destination,
-  root
+  root,
+  dims,
+  dim_types
 };
-constexpr std::size_t kKinetoFields = static_cast<std::size_t>(KinetoField::root) + 1;
+constexpr std::size_t kKinetoFields = static_cast<std::size_t>(KinetoField::dim_types) + 1;
 
 KinetoField field_of(std::string_view key, bool of_arguments) {
   using F = KinetoField;
@@ -73,7 +75,9 @@ KinetoField field_of(std::string_view key, bool of_arguments) {
       {"Process Group Ranks", F::listed_ranks},
       {"Src Rank", F::source},
       {"Dst Rank", F::destination},
-      {"Rank", F::root}};
+      {"Rank", F::root},
+      {"Input Dims", F::dims},
+      {"Input type", F::dim_types}};
   const auto& fields = of_arguments ? in_arguments : of_event;
   const auto found = fields.find(key);
   return found == fields.end() ? F::none : found->second;
@@ -86,7 +90,12 @@ struct KinetoEvent {
   std::uint32_t has_number = 0, has_text = 0;  // a bit for each field
 
   static std::uint32_t bit(KinetoField field) { return 1U << static_cast<unsigned>(field); }
-  void clear() { has_number = has_text = 0; }
+  KinetoShape shape;  // dims and types of its inputs
+  void clear() {
+    has_number = has_text = 0;
+    shape.dims.clear();
+    shape.types.clear();
+  }
   bool has(KinetoField field) const { return (has_number & bit(field)) != 0; }
   std::int64_t number(KinetoField field, std::int64_t otherwise) const {
     return has(field) ? numbers[static_cast<std::size_t>(field)] : otherwise;
@@ -130,7 +139,8 @@ std::optional<KinetoHostCall::Kind> host_call_of(std::string_view name) {
 // KinetoParser: takes what nlohmann's parser finds, one value after the other.
 class KinetoParser {
  public:
-  KinetoParser(const InputSet::File& file, const KinetoBytes& bytes) : bytes_(bytes) {
+  KinetoParser(const InputSet::File& file, const KinetoBytes& bytes, bool with_shapes)
+      : bytes_(bytes), with_shapes_(with_shapes) {
     trace_.path = file.path;
   }
   KinetoTrace take() { return std::move(trace_); }
@@ -157,6 +167,7 @@ class KinetoParser {
   }
   bool string(std::string& value) {
     if (section_ == Section::events) {
+      if (is_input(KinetoField::dim_types, kInputDepth)) event_.shape.types.push_back(value);
       const KinetoField field = current();
       if (field == KinetoField::none) return true;
       event_.texts[static_cast<std::size_t>(field)].assign(value);
@@ -185,6 +196,9 @@ class KinetoParser {
   }
   bool start_array(std::size_t) {
     ++depth_;
+    if (is_input(KinetoField::dims, kInputDepth + 1)) event_.shape.dims.emplace_back();
+    // A list of tensors has no sides of its own.
+    if (is_input(KinetoField::dims, kInputDepth + 2)) event_.shape.dims.back().clear();
     return true;
   }
   bool end_array() {
@@ -224,13 +238,17 @@ class KinetoParser {
 
  private:
   enum class Section : std::uint8_t { other, events, info, base };
-  static constexpr int kEventDepth = 3, kGroupDepth = 4;
+  static constexpr int kEventDepth = 3, kGroupDepth = 4, kInputDepth = kEventDepth + 2;
   static constexpr std::int64_t kLatest = 3'000'000'000'000'000'000;
 
   // Returns the field of the event to which a value belongs.
   KinetoField current() const {
     const bool direct = depth_ == kEventDepth || (depth_ == kEventDepth + 1 && in_arguments_);
     return direct ? field_ : KinetoField::none;
+  }
+  // Returns whether a value belongs to the list of inputs of an operator whose shapes are wanted.
+  bool is_input(KinetoField field, int depth) const {
+    return with_shapes_ && section_ == Section::events && in_arguments_ && field_ == field && depth_ == depth;
   }
   static bool is_time(KinetoField field) {
     return field == KinetoField::begin || field == KinetoField::duration;
@@ -242,6 +260,7 @@ class KinetoParser {
   }
   bool integer(std::int64_t value) {
     if (section_ == Section::events) {
+      if (is_input(KinetoField::dims, kInputDepth + 1)) event_.shape.dims.back().push_back(value);
       const KinetoField field = current();
       if (is_time(field) && (value > kLatest / 1000 || value < -kLatest / 1000))
         fail(fmt::format("a time of {} us; allowed: up to 3e15", value));
@@ -294,6 +313,10 @@ class KinetoParser {
     if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime")
       return add_host_call();
     if (event_.text(KinetoField::name) == "record_param_comms") return add_operation();
+    if (!event_.shape.dims.empty() && event_.has(KinetoField::operation)) {
+      event_.shape.operation = event_.text(KinetoField::name);
+      trace_.shapes.insert_or_assign(identifier(KinetoField::operation), event_.shape);
+    }
     ++trace_.ignored;
   }
   void need_times() const {
@@ -379,6 +402,7 @@ class KinetoParser {
   }
 
   const KinetoBytes& bytes_;
+  bool with_shapes_;
   KinetoTrace trace_;
   std::unordered_map<std::string, std::uint32_t> names_;  // never iterated
   KinetoEvent event_;
@@ -441,9 +465,9 @@ void find_calls(KinetoTrace& trace) {
 
 }  // namespace
 
-KinetoTrace read_kineto(const InputSet::File& file) {
+KinetoTrace read_kineto(const InputSet::File& file, bool with_shapes) {
   KinetoBytes bytes(file);
-  KinetoParser parser(file, bytes);
+  KinetoParser parser(file, bytes, with_shapes);
   nlohmann::json::sax_parse(KinetoIterator(&bytes), KinetoIterator(nullptr), &parser);
   KinetoTrace trace = parser.take();
   const auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "sim/core/ids.h"
 #include "sim/core/input_set.h"
+#include "sim/workload/trace/kineto_shape.h"
 
 namespace netsim {
 
@@ -91,10 +93,13 @@ struct KinetoTrace {
   std::vector<KinetoHostCall> host_calls;   // by begin
   std::vector<KinetoSync> syncs;            // by begin
   std::vector<KinetoOperation> operations;  // by begin
-  std::uint64_t ignored = 0;                // other complete events
+  // By External id: operators with shapes, if they were asked for. Never iterated.
+  std::unordered_map<std::uint64_t, KinetoShape> shapes;
+  std::uint64_t ignored = 0;  // other complete events
 };
 
-// Reads a file. Throws InputError with the line for text that is no JSON, and for events without times.
-KinetoTrace read_kineto(const InputSet::File& file);
+// Reads a file, with the shapes of operators if `with_shapes`. Throws InputError with the line for text that
+// is no JSON, and for events without times.
+KinetoTrace read_kineto(const InputSet::File& file, bool with_shapes = false);
 
 }  // namespace netsim
