@@ -306,7 +306,7 @@ std::vector<RankId> ranks_of(const std::vector<std::uint32_t>& numbers) {
 }
 
 // Ranks are (tensor 2, data 2, pipeline 2).
-TEST(Replicas, GroupsGrowOrMove) {
+TEST(DataParallelReplicas, GroupsGrowOrMove) {
   const DataReplicas replicas(8, ranks_of({0, 2}), 3);
   EXPECT_EQ(replicas.problem(), "");
   EXPECT_EQ(replicas.ranks(), 12u);
@@ -317,7 +317,7 @@ TEST(Replicas, GroupsGrowOrMove) {
   EXPECT_EQ(replicas.peer(RankId(4), RankId(2)), RankId(8));
 }
 
-TEST(Replicas, OthersAreRefused) {
+TEST(DataParallelReplicas, OthersAreRefused) {
   EXPECT_THAT(DataReplicas(8, ranks_of({0}), 2).problem(), HasSubstr("two ranks or more"));
   EXPECT_THAT(DataReplicas(8, ranks_of({0, 8}), 2).problem(), HasSubstr("the trace has the ranks 0 to 7"));
   EXPECT_THAT(DataReplicas(8, ranks_of({0, 1, 3}), 2).problem(), HasSubstr("a constant number apart"));
