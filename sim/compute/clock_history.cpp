@@ -35,7 +35,8 @@ void ClockHistory::add(const PowerLaw& law, const std::vector<KernelDemand>& tas
     (clocked ? sum.cycles : sum.memory_time) += clocked ? kernel.cycles : kernel.memory_time;
     sum.fixed_time += kernel.fixed_time;
     sum.core_energy += kernel.core_energy;
-    sum.memory_energy += kernel.memory_energy;
+    sum.memory_energy +=
+        kernel.memory_energy + kernel.watts_beside * PowerLaw::time(kernel, mhz) / kPsPerSecond;
   }
 }
 

@@ -97,9 +97,8 @@ constexpr ClockedGpu kClockedGb200{.peak_tflops = 2500,
 
 constexpr const char* kAssumed =
     "the power constants of this GPU are assumed, not measured: static and active power are the H100's "
-    "shares of the limit, and the energy of an operation was found from short bursts of BF16 GEMMs; FP8 is "
-    "known to be up to 40 % too fast (docs/concepts/compute.md). compute.kind without _power has published "
-    "rates instead";
+    "shares of the limit, and the energy of an operation was found from short bursts of BF16 GEMMs "
+    "(docs/concepts/compute.md). compute.kind without _power has published rates instead";
 
 template <const ClockedGpu& gpu>
 struct ClockedDefaults : ClockedGpu {

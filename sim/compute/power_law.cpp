@@ -5,7 +5,7 @@
 namespace netsim {
 namespace {
 
-constexpr double kPsPerCycleAtOneMhz = 1e6, kPsPerSecond = 1e12;
+constexpr double kPsPerCycleAtOneMhz = 1e6;
 
 }  // namespace
 
@@ -13,11 +13,14 @@ bool PowerLaw::is_bound_by_clock(const KernelDemand& kernel, std::int64_t mhz) {
   return kernel.cycles * (kPsPerCycleAtOneMhz / static_cast<double>(mhz)) > kernel.memory_time;
 }
 
-double PowerLaw::time(const std::vector<KernelDemand>& kernels, std::int64_t mhz) {
+double PowerLaw::time(const KernelDemand& kernel, std::int64_t mhz) {
   const double cycle = kPsPerCycleAtOneMhz / static_cast<double>(mhz);
+  return kernel.fixed_time + std::max(kernel.cycles * cycle, kernel.memory_time);
+}
+
+double PowerLaw::time(const std::vector<KernelDemand>& kernels, std::int64_t mhz) {
   double total = 0;
-  for (const KernelDemand& kernel : kernels)
-    total += kernel.fixed_time + std::max(kernel.cycles * cycle, kernel.memory_time);
+  for (const KernelDemand& kernel : kernels) total += time(kernel, mhz);
   return total;
 }
 
@@ -27,7 +30,7 @@ double PowerLaw::power(const std::vector<KernelDemand>& kernels, double idle, st
   double core = 0, memory = 0;
   for (const KernelDemand& kernel : kernels) {
     core += kernel.core_energy;
-    memory += kernel.memory_energy;
+    memory += kernel.memory_energy + kernel.watts_beside * time(kernel, mhz) / kPsPerSecond;
   }
   const double clock = static_cast<double>(mhz) / static_cast<double>(p_.clock_mhz);
   const double voltage = 1 - p_.voltage_slope * (1 - clock);

@@ -13,6 +13,8 @@
 
 namespace netsim {
 
+constexpr double kPsPerSecond = 1e12;
+
 // KernelDemand: what a kernel needs of a GPU whose clock may change. Times are in ps, energies in joules.
 struct KernelDemand {
   double cycles = 0;         // clock cycles of the multiprocessors
@@ -20,6 +22,7 @@ struct KernelDemand {
   double fixed_time = 0;     // before both, at any clock
   double core_energy = 0;    // of its operations at the highest voltage
   double memory_energy = 0;  // of its bytes
+  double watts_beside = 0;   // power of what communication moves while the kernel runs
 };
 
 struct PowerLawParameters {
@@ -37,7 +40,8 @@ class PowerLaw {
   double window() const { return static_cast<double>(p_.window); }
   // Returns whether a higher clock would make the kernel faster.
   static bool is_bound_by_clock(const KernelDemand& kernel, std::int64_t mhz);
-  // Returns the time of the kernels, one after the other, in ps at a clock of `mhz`.
+  // Returns the time of a kernel, or of kernels one after the other, in ps at a clock of `mhz`.
+  static double time(const KernelDemand& kernel, std::int64_t mhz);
   static double time(const std::vector<KernelDemand>& kernels, std::int64_t mhz);
   // Returns the mean power in watts of the kernels and `idle` ps without any at a clock of `mhz`. An idle GPU
   // draws the static power.

@@ -13,6 +13,10 @@
 
 namespace netsim {
 
+// AttentionKernel: the library whose kernels compute fused attention. `tuned` has the constants of
+// ClockedGpu, which are cuDNN's. FlashAttention-2 does not use the H100's asynchronous multiplications.
+enum class AttentionKernel : std::uint8_t { tuned, flash_attention_2 };
+
 // ClockedGpu: the defaults are those of an H100 SXM5 (data sheet, white paper, and the measurements above).
 struct ClockedGpu {
   double peak_tflops = 989.4;  // at `peak_clock`
@@ -22,11 +26,13 @@ struct ClockedGpu {
   double l2_bytes_per_cycle = 5120;  // A100 white paper; assumed for the H100
   std::int64_t pipeline_depth = 256;
   std::int64_t fp8_promotion_lanes = 128;  // FP32 lanes of an SM (white paper)
+  AttentionKernel attention = AttentionKernel::tuned;
   double attention_efficiency = 0.65, attention_backward_efficiency = 0.56;
   std::int64_t attention_fill = 352, attention_backward_fill = 576;
   BitRate hbm_bandwidth = 3350 * 8 * kGbps;
   double hbm_efficiency = 0.9;  // measured copies
-  // Read and written by a block that copies memory as a channel of NCCL does: layers_beside.csv.
+  // Read and written by a block that copies memory as a channel of NCCL does: layers_beside.csv. These bytes
+  // take their energy, too.
   BitRate held_bandwidth = 30 * 8 * kGbps;
   // Blocks of a cluster that NCCL launches its channels in: 4 from compute capability 9.0 on (cgaClusterSize
   // in its init.cc and enqueue.cc). Clusters take whole TPCs.
@@ -62,6 +68,11 @@ Parameters<P> clocked_gpu_parameters() {
       .integer(
           "fp8_promotion_lanes", &P::fp8_promotion_lanes, {0, 100'000},
           "sums that an SM adds a cycle where FP8 GEMMs of the backward accumulate in fp32; 0: at no cost")
+      .template choice<AttentionKernel>(
+          "attention", &P::attention,
+          {{"tuned", AttentionKernel::tuned}, {"flash_attention_2", AttentionKernel::flash_attention_2}},
+          "kernels of fused attention: tuned, which have the four constants below (cuDNN), or "
+          "flash_attention_2 with its own (H100)")
       .real("attention_efficiency", &P::attention_efficiency, {0.01, 1},
             "share of the tensor cores' rate inside a block of fused attention")
       .real("attention_backward_efficiency", &P::attention_backward_efficiency, {0.01, 1},
