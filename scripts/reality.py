@@ -17,7 +17,8 @@ calibrating rows with that one, the stricter test. --calibrate finds the clocks 
 
 --without-clock plays rows by the compute model of their GPU whose clock follows from power (kind GPU_power), so that all rows are predictions.
 What a calibrated clock stands for too is then as the recipes have it: the multiprocessors that communication of tensor parallelism holds
-(configs/reality/userbuffers.csv), and casts to FP8 that Megatron-Core does not fuse. --chosen plays a set of rows that takes under an hour on two cores.
+(configs/reality/userbuffers.csv) and messages between stages, other settings (configs/reality/recipes.csv), and casts and copies that Megatron-Core
+does not fuse. --chosen plays a set of rows that takes under an hour on two cores.
 
 GPUs are not all alike: each takes longer or shorter than its model says, by VARIATION in the standard deviation, and the step waits for the slowest.
 While gradients and parameters travel, each channel of the library holds a multiprocessor (HOLDING), and computing has the others.
@@ -45,6 +46,11 @@ from netsim_runs import steps
 CONFIGS = execution.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 USERBUFFERS = CONFIGS / "userbuffers.csv"  # multiprocessors beside GEMMs, by family
+RECIPES = CONFIGS / "recipes.csv"  # other settings of the recipes, by family
+MEGATRON_CORE = "workload.tensor_copies=megatron_core"  # copies that all runs of NeMo make, which is Megatron-Core
+# Megatron-Core posts receives between stages ahead. They hold multiprocessors while they wait, one for each channel of a peer, of which NCCL's
+# library has as many as the fabric needs.
+POSTED_RECEIVES = ("gpus.channels_hold_multiprocessors=[dp, pp]", "collectives.point_to_point.kind=nccl_p2p")
 VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/concepts/compute.md)
 HOLDING = "dp"  # streams whose channels hold multiprocessors: those beside which there is always something to compute
 WITHOUT_CLOCK = "_power"  # end of the names of compute models that choose their clock
@@ -81,6 +87,7 @@ class Row:
             values.append(f"workload.parallel.tensor_overlap.multiprocessors={{{held}}}")
         if self.precision == "FP8":
             values.append("workload.fused_casts=norms")
+        values += [MEGATRON_CORE, *(POSTED_RECEIVES if self.stages() > 1 else ()), *settings_of_recipes().get(self.family, [])]
         return dataclasses.replace(self, clock=None, calibrates=False, calibrated=False, common=False, values=values)
 
     def job(self):
@@ -99,8 +106,12 @@ class Row:
 
     def grid(self):
         """How its ranks lie: GPUs of a host, and ranks of a stage of one replica."""
+        return steps.Grid(self.gpus // self.hosts, self.data, self.gpus // (self.data * self.stages()))
+
+    def stages(self):
+        """Of its pipeline; 1: it has none."""
         pipelines = re.findall(r"\bpipeline[:=] *(\d+)", "\n".join([self.workload.read_text(), *self.values]))
-        return steps.Grid(self.gpus // self.hosts, self.data, self.gpus // (self.data * int(pipelines[-1] if pipelines else 1)))
+        return int(pipelines[-1]) if pipelines else 1
 
     def weak_scaling(self):
         """What rows have in common that differ in data parallelism only."""
@@ -108,12 +119,23 @@ class Row:
         return self.family, self.gpu, self.precision, self.workload, every, tuple(without_size(self.values))
 
 
+def entries_of(path):
+    """The rows of a table whose lines of comments begin with #."""
+    with open(path, encoding="utf-8") as lines:
+        return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
 @functools.cache
 def multiprocessors_beside_gemms():
     """Keys of tensor_overlap.multiprocessors as text, by family."""
-    with open(USERBUFFERS, encoding="utf-8") as lines:
-        entries = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    return {entry["family"]: ", ".join(f"{key}: {value}" for key, value in entry.items() if key not in ("family", "source")) for entry in entries}
+    return {entry["family"]: ", ".join(f"{key}: {value}" for key, value in entry.items() if key not in ("family", "source"))
+            for entry in entries_of(USERBUFFERS)}
+
+
+@functools.cache
+def settings_of_recipes():
+    """What is laid over the rows of a family, as a list."""
+    return {entry["family"]: entry["set"].split(";") for entry in entries_of(RECIPES)}
 
 
 def without_size(values):

@@ -75,11 +75,24 @@ class Table(unittest.TestCase):
         self.assertIn("workload.parallel.tensor_overlap.multiprocessors={projection: 24, mlp_down: 16, qkv_dgrad: 4, qkv_wgrad: 24, "
                       "mlp_up_dgrad: 2, mlp_up_wgrad: 4}", without.job().overlays)
         self.assertIn("workload.fused_casts=norms", without.job().overlays)
-        self.assertFalse(any("multiprocessors=" in value.partition("gpus.channels_hold_")[0] for value in plain.without_clock().job().overlays))
+        self.assertIn("workload.tensor_copies=megatron_core", without.job().overlays)
+        self.assertFalse(any("tensor_overlap.multiprocessors=" in value for value in plain.without_clock().job().overlays))
         result = reality.play(self.player(), without)
         self.assertIsNone(reality.error_of(row, result))
         self.assertEqual(reality.error_of(without, result), result["step_s"] - 1)
         self.assertNotEqual(result["compute_s"], reality.play(self.player(), row)["compute_s"])
+
+    def test_recipes_settings_are_laid_over_their_families(self):
+        row, staged = self.rows("row,nemotron_4_340b,h100_sxm,2,16,,BF16,cluster.yaml,job.yaml,,,0.9,,1.0",
+                                "staged,nemotron_4_340b,h100_sxm,4,16,,BF16,cluster.yaml,job.yaml,workload.parallel.pipeline=2,,0.9,,1.0")
+        overlays = row.without_clock().job().overlays
+        receives = "gpus.channels_hold_multiprocessors=[dp, pp]"
+        self.assertNotIn(receives, overlays)
+        self.assertIn(receives, staged.without_clock().job().overlays)
+        self.assertIn("compute.attention=flash_attention_2", overlays)
+        self.assertIn("workload.recompute=selective", overlays)
+        self.assertNotIn("workload.recompute=selective", row.job().overlays, "a clock stands for it")
+        self.assertLessEqual(set(reality.settings_of_recipes()), {row.family for row in reality.read_rows()})
 
     def test_each_family_and_precision_has_chosen_rows(self):
         rows = reality.read_rows()

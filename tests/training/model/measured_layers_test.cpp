@@ -62,7 +62,7 @@ TEST(MeasuredLayers, TakeTheirTime) {
   EXPECT_LT(errors.worst(), 0.05);
 }
 
-// Five of 18 rows miss by 5 % or more, all of them too fast beside 2 to 8 held multiprocessors. No placement
+// Five of 18 rows miss by 4 % or more, all of them too fast beside 2 to 8 held multiprocessors. No placement
 // of clusters that was tried loses as much as was measured there.
 TEST(MeasuredLayers, AreSlowerBesideHeldMultiprocessors) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
