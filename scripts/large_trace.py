@@ -6,8 +6,8 @@
     scripts/large_trace.py kineto --megabytes 10 --seconds 60 --gib 1
 
 A rank of the Chakra trace has computations that alternate with an all-reduce in groups of 8 ranks, every tenth of all ranks that have the
-same place in their group. The Kineto trace is one file of one of 8 ranks. It has an operator, a launch, an arrow and a kernel for each computation,
-events of Python, and an all-reduce in every tenth place.
+same place in their group. The Kineto trace is one file of one of 8 ranks. It has a launch, an arrow and a kernel for each computation, operators and
+functions of Python around them, and an all-reduce in every tenth place.
 
 The traces are generated, and are deleted at the end. The time is that of one core for `netsim describe-trace`, which loads the trace, counts
 its tasks and plays them on the ideal network. The exit code is 1 where a trace takes longer or more memory than the limits.
@@ -68,6 +68,13 @@ def write(folder, ranks, nodes):
         (folder / f"large.{rank}.et").write_bytes(record(text(1, b"1.0.0")) + b"".join(node(i, rank, ranks) for i in range(nodes)))
 
 
+# A ResNet step among the samples has 10.8 events, of 2.1 KB in all, for each operation of the GPU. This trace has 9 events, of 2.0 KB.
+OTHERS = [("python_function", "torch/nn/modules/module.py(1527): _call_impl", "Python id"),
+          ("python_function", "nn.Module: Conv2d_17", "Python id"), ("cpu_op", "aten::conv2d", "External id"),
+          ("cpu_op", "aten::convolution", "External id"),
+          ("cpu_op", "autograd::engine::evaluate_function: ConvolutionBackward0", "External id")]
+
+
 def kineto_event(at, index):
     """The events of one computation, or of one all-reduce, that begins `at` microseconds."""
     communicates = index % 10 == 9
@@ -77,8 +84,10 @@ def kineto_event(at, index):
     operator = "record_param_comms" if communicates else "aten::mm"
     stream = 20 if communicates else 7
     head = f'"pid": 1000, "tid": 1000, "ts": {at}'
-    return (f'{{"ph": "X", "cat": "python_function", "name": "torch/nn/modules/module.py(1527): _call_impl", {head}.000, "dur": 9.500, '
-            f'"args": {{"Python parent id": {index}, "Python id": {index + 1}, "Ev Idx": {index}}}}},\n'
+    others = "".join(
+        f'{{"ph": "X", "cat": "{category}", "name": "{other}", {head}.0{number}, "dur": 9.{9 - number}00, "args": {{"{identifier}": {index}{number}, '
+        f'"Python parent id": {index}, "Python module id": {number}, "Ev Idx": {index}}}}},\n' for number, (category, other, identifier) in enumerate(OTHERS))
+    return (others +
             f'{{"ph": "X", "cat": "cpu_op", "name": "{operator}", {head}.100, "dur": 8.000, "args": {{"External id": {index}, '
             f'"Ev Idx": {index}, "Input Dims": [[4096, 4096], [4096, 4096]], "Input type": ["c10::BFloat16", "c10::BFloat16"]{call}}}}},\n'
             f'{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", {head}.200, "dur": 2.000, "args": {{"External id": {index}, '

@@ -20,6 +20,9 @@ class IdealReplay {
   ReplayedPath play() {
     source_.open();
     durations_.assign(source_.works().size(), kUnknown);
+    // A large trace has millions of tasks, so the list does not grow by doubling.
+    constexpr std::uint64_t kMostReserved = 1 << 26;
+    nodes_.reserve(1 + std::min(source_.total_tasks().value_or(0), kMostReserved));
     nodes_.resize(1);  // node 0 is the begin, for which no task waits
     std::vector<Task> ready;
     for (RankId rank = 0; rank < source_.ranks(); ++rank) {
@@ -30,13 +33,12 @@ class IdealReplay {
       const Event event = events_.top();
       events_.pop();
       now_ = event.time;
-      const RankId rank = nodes_[event.node].rank;
+      const auto [rank, task] = id_of(event.node);
       if (event.begins) {
         begin(event.node);
-        source_.launched(rank, tasks_.at(event.node).id, ready);
+        source_.launched(rank, task, ready);
         take(rank, ready, nodes_[event.node].cause);
       } else {
-        const TaskId task = tasks_.at(event.node).id;
         tasks_.erase(event.node);
         source_.complete(rank, task, ready);
         take(rank, ready, event.node);
@@ -51,7 +53,6 @@ class IdealReplay {
   static constexpr Time kUnknown = -1;
   using NodeNumber = std::uint32_t;
   struct Node {
-    RankId rank = 0;
     std::uint32_t label = 0;  // index in labels_
     NodeNumber cause = 0;     // the task that this one waited for last
     Time begin = 0, end = 0;
@@ -64,6 +65,11 @@ class IdealReplay {
     bool operator>(const Event& other) const {
       return std::tie(time, number) > std::tie(other.time, other.number);
     }
+  };
+  // Live: a task that has not ended.
+  struct Live {
+    RankId rank = 0;
+    Task task;
   };
   // Collective: the members that have reached a collective.
   struct Collective {
@@ -81,17 +87,21 @@ class IdealReplay {
   void take(RankId rank, std::vector<Task>& ready, NodeNumber cause) {
     for (const Task& task : ready) {
       const auto number = static_cast<NodeNumber>(nodes_.size());
-      nodes_.push_back({rank, label(task), cause, now_, now_});
-      tasks_.emplace(number, task);
+      nodes_.push_back({label(task), cause, now_, now_});
+      tasks_.emplace(number, Live{rank, task});
       push(std::max(now_, task.not_before), number, true);
     }
     ready.clear();
   }
 
+  std::pair<RankId, TaskId> id_of(NodeNumber number) const {
+    const Live& live = tasks_.at(number);
+    return {live.rank, live.task.id};
+  }
   void begin(NodeNumber number) {
     Node& node = nodes_[number];
     node.begin = now_;
-    const Task& task = tasks_.at(number);
+    const Task& task = tasks_.at(number).task;
     if (has_work(task.kind())) return end(number, now_ + duration(task.work()));
     if (has_group(task)) return join(number, task);
     if (is_point_to_point(task)) return meet(number, task);
@@ -122,7 +132,7 @@ class IdealReplay {
   void meet(NodeNumber number, const Task& task) {
     const bool sends = task.kind() == TaskKind::send;
     const MessageTask& message = task.message();
-    const RankId own = nodes_[number].rank;
+    const RankId own = tasks_.at(number).rank;
     const auto key =
         std::tuple(sends ? own : message.peer, sends ? message.peer : own, message.tag, task.sequence);
     Message& ends = messages_[key];
@@ -189,7 +199,7 @@ class IdealReplay {
   const IdealReplayRules& rules_;
   std::vector<Time> durations_;  // by work
   std::vector<Node> nodes_;
-  std::map<NodeNumber, Task> tasks_;  // those that have not ended
+  std::map<NodeNumber, Live> tasks_;
   std::map<std::pair<GroupId, std::uint32_t>, Collective> collectives_;
   std::map<std::tuple<RankId, RankId, std::uint32_t, std::uint32_t>, Message> messages_;
   std::map<std::tuple<TaskKind, CollectiveKind, std::uint32_t>, std::uint32_t> label_index_;
