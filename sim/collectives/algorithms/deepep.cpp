@@ -146,9 +146,11 @@ class DispatchPlan final : public ForwardingPlan {
   }
 };
 
-// Thread blocks of index `turn`: those that send to the peers of the own host what is for their counterparts,
-// and one that adds up. The latter sums what the peers send for the own counterpart and sends it there. For
-// the own host it continues with what comes from the other hosts.
+// A thread block for each peer of the own host sends it what is for its counterparts, host by host in turn
+// (kNVLSender). So messages to one host do not wait for all that have room at another.
+//
+// A thread block of index `turn` adds up. It sums what the peers send for the own counterpart and sends it
+// there. For the own host it continues with what comes from the other hosts.
 class CombinePlan final : public ForwardingPlan {
  public:
   CombinePlan(std::uint32_t ranks, std::uint32_t group)
@@ -157,9 +159,9 @@ class CombinePlan final : public ForwardingPlan {
   bool waits_between_blocks() const override { return false; }
   std::uint32_t blocks(std::uint32_t) const override { return adds(hosts()); }
   std::uint32_t steps(std::uint32_t, std::uint32_t block) const override {
-    if (block < adds(0)) return 1;
-    // The steps are the own contribution, those of the peers, and then a send to the other host, or receives
-    // from the others.
+    if (block < adds(0)) return hosts();
+    // A thread block that adds up takes the own contribution and those of the peers. Then it sends the sum to
+    // the other host, or receives those of all other hosts.
     return group_ + (is_own(block - adds(0)) ? hosts() - 1 : 1);
   }
   Counted counted(std::uint32_t rank, const Step& step) const override {
@@ -171,17 +173,15 @@ class CombinePlan final : public ForwardingPlan {
     return in_host(step.destination.buffer == Buffer::output ? rank : step.destination.chunk, step.from.rank);
   }
   Step step(std::uint32_t rank, std::uint32_t block, std::uint32_t index) const override {
-    const std::uint32_t others = group_ - 1;
-    if (block < adds(0)) return give(rank, block / others, block % others);
+    if (block < adds(0)) return give(rank, block, index);
     return add_up(rank, block - adds(0), index);
   }
 
  private:
-  std::uint32_t gives(std::uint32_t turn) const { return turn * (group_ - 1); }
-  std::uint32_t adds(std::uint32_t turn) const { return gives(hosts()) + turn; }
+  std::uint32_t adds(std::uint32_t turn) const { return group_ - 1 + turn; }
   bool is_own(std::uint32_t turn) const { return turn + 1 == hosts(); }
 
-  Step give(std::uint32_t rank, std::uint32_t turn, std::uint32_t peer) const {
+  Step give(std::uint32_t rank, std::uint32_t peer, std::uint32_t turn) const {
     Step step;
     step.kind = Step::Kind::send;
     step.to = {peer_before(rank, peer + 1), adds(turn)};
@@ -198,7 +198,7 @@ class CombinePlan final : public ForwardingPlan {
       step.source = {Buffer::input, owner};
     } else if (index < group_) {
       step.kind = Step::Kind::receive_reduce_copy;
-      step.from = {peer_behind(rank, index), gives(turn) + index - 1};
+      step.from = {peer_behind(rank, index), index - 1};
     } else if (!is_own(turn)) {
       step.kind = Step::Kind::send;
       step.to = {owner, adds(hosts() - 1)};

@@ -135,7 +135,7 @@ std::uint32_t ExecutorShard::enter(Operation& operation, const CommunicationRequ
   }
   if (operation.plan->serial_sends() && !is_ideal(*request.members))
     operation.serial.resize(operation.chunking.channels);
-  StepRunner::reset(operation);
+  runner_.reset(operation);
   return config.channels;
 }
 

@@ -16,7 +16,9 @@ bool has_passed(const Operation& operation, std::uint32_t number) {
 
 // Returns the number of slots of the connection that the step sends on.
 std::uint32_t slots_of(const Operation& operation, std::uint32_t number) {
-  const Partner& to = operation.thread_blocks[number].step.to;
+  const ThreadBlock& block = operation.thread_blocks[number];
+  if (block.local_slots != 0) return block.local_slots;
+  const Partner& to = block.step.to;
   if (to.aggregation == kNoIndex || operation.is_head(to.aggregation, number))
     return operation.chunking.slots;
   if (operation.is_allreduce(to.aggregation)) return operation.chunking.slots + kReductionSlots;

@@ -28,6 +28,9 @@ struct ThreadBlock {
   std::uint32_t steps = 0;  // number of steps per round
   std::uint32_t slice = 0;  // messages of the step that are finished
   std::uint32_t slices = 1;
+  // Messages of the present size for which the step's receiver has room. It is 0 if the receiver is in
+  // another host, or the kernels have no KernelModel::local_buffer.
+  std::uint32_t local_slots = 0;
   // The release that last let it continue (transfer_record.h); 0: the start of its operation.
   std::uint32_t release = 0;
   std::uint64_t round = 0;

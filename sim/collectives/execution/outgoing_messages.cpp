@@ -59,6 +59,16 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
   send_next(operation, sends);
 }
 
+std::uint32_t OutgoingMessages::local_slots(const Operation& operation, std::uint32_t block) const {
+  if (!operation.kernels || operation.kernels->local_buffer == 0) return 0;
+  const ThreadBlock& own = operation.thread_blocks[block];
+  const Partner& to = own.step.to;
+  if (!sends(own.step.kind) || to.aggregation != kNoIndex) return 0;
+  if (endpoint_.reach(operation.gpu, operation.gpu_of(to.rank, block)) == Reach::scale_out) return 0;
+  const Bytes messages = operation.kernels->local_buffer / std::max<Bytes>(1, own.step_bytes);
+  return static_cast<std::uint32_t>(std::max<Bytes>(kSlots, messages));
+}
+
 void OutgoingMessages::left(Operation& operation, const SenderNote& note) {
   SerialSends& sends = operation.serial[note.channel];
   --sends.leaving;

@@ -21,6 +21,9 @@ class OutgoingMessages {
   // Sends `bytes` from thread block `block` of the operation to the partner of its step. The message is in
   // flight from now on.
   void post(Operation& operation, std::uint32_t block, Bytes bytes);
+  // Returns the number of messages of the present size for which the receiver of the thread block's step has
+  // room. Returns 0 if it is in another host, or the kernels have no KernelModel::local_buffer.
+  std::uint32_t local_slots(const Operation& operation, std::uint32_t block) const;
   // Keeps thread block `block` busy with copying `bytes` out of their slots (Operation::copy_out_rate()).
   void copy_out(Operation& operation, std::uint32_t block, Bytes bytes);
   // Sends a copy between the GPU and its host's memory (is_copy()) as one message.

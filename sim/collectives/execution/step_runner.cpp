@@ -11,44 +11,6 @@ CountedShare counted_share(const Operation& operation, std::uint32_t number, con
                           operation.thread_blocks[number].rank, step, number / operation.blocks_per_channel);
 }
 
-// Loads the current step of a thread block. Returns false for a step without a message, because its block is
-// finished.
-bool load_step(Operation& operation, std::uint32_t number) {
-  ThreadBlock& block = operation.thread_blocks[number];
-  block.step = operation.plan->step(block.rank, number % operation.blocks_per_channel, block.index);
-  block.slice = 0;
-  block.slices = 1;
-  if (!sends(block.step.kind) && !receives(block.step.kind)) return true;
-  if (operation.request.counts != nullptr) {
-    block.step_bytes = counted_in_round(operation.chunking, counted_share(operation, number, block.step),
-                                        operation.request.counts->tokens().token, block.round);
-    block.slices = slices_of_counted(operation.chunking, block.step_bytes);
-    return block.slices > 0;
-  }
-  block.slices = slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count);
-  if (sends(block.step.kind))
-    block.step_bytes = bytes_sent(*operation.plan, block.rank, block.step, block.round_bytes);
-  else if (operation.copy_out_rate(0) > 0)
-    block.step_bytes =
-        bytes_of(*operation.plan, block.rank, block.step.destination, block.step.count, block.round_bytes);
-  return true;
-}
-
-// Advances to the next step that has something to do.
-void open_next_step(Operation& operation, std::uint32_t number) {
-  ThreadBlock& block = operation.thread_blocks[number];
-  do {
-    if (++block.index < block.steps) continue;
-    block.index = 0;
-    ++block.round;
-    if (block.done()) {
-      --operation.open_thread_blocks;
-      return;
-    }
-    block.round_bytes = share(block.channel_bytes, block.rounds, block.round);
-  } while (!load_step(operation, number));
-}
-
 // Returns the rounds of a thread block whose messages have individual sizes: as many as the largest one
 // needs.
 std::uint64_t rounds_of_peer(const Operation& operation, std::uint32_t number) {
@@ -64,8 +26,48 @@ std::uint64_t rounds_of_peer(const Operation& operation, std::uint32_t number) {
 
 }  // namespace
 
+// Loads the current step of a thread block. Returns false for a step without a message, because its block is
+// finished.
+bool StepRunner::load_step(Operation& operation, std::uint32_t number) const {
+  ThreadBlock& block = operation.thread_blocks[number];
+  block.step = operation.plan->step(block.rank, number % operation.blocks_per_channel, block.index);
+  block.slice = 0;
+  block.slices = 1;
+  block.local_slots = 0;
+  if (!sends(block.step.kind) && !receives(block.step.kind)) return true;
+  if (operation.request.counts != nullptr) {
+    block.step_bytes = counted_in_round(operation.chunking, counted_share(operation, number, block.step),
+                                        operation.request.counts->tokens().token, block.round);
+    block.slices = slices_of_counted(operation.chunking, block.step_bytes);
+    block.local_slots = outgoing_.local_slots(operation, number);
+    return block.slices > 0;
+  }
+  block.slices = slices_of(*operation.plan, operation.chunking, block.round_bytes, block.step.count);
+  if (sends(block.step.kind))
+    block.step_bytes = bytes_sent(*operation.plan, block.rank, block.step, block.round_bytes);
+  else if (operation.copy_out_rate(0) > 0)
+    block.step_bytes =
+        bytes_of(*operation.plan, block.rank, block.step.destination, block.step.count, block.round_bytes);
+  return true;
+}
+
+// Advances to the next step that has something to do.
+void StepRunner::open_next_step(Operation& operation, std::uint32_t number) const {
+  ThreadBlock& block = operation.thread_blocks[number];
+  do {
+    if (++block.index < block.steps) continue;
+    block.index = 0;
+    ++block.round;
+    if (block.done()) {
+      --operation.open_thread_blocks;
+      return;
+    }
+    block.round_bytes = share(block.channel_bytes, block.rounds, block.round);
+  } while (!load_step(operation, number));
+}
+
 // Sets a thread block to its first step that has something to do.
-void StepRunner::open(Operation& operation, std::uint32_t number) {
+void StepRunner::open(Operation& operation, std::uint32_t number) const {
   ThreadBlock& block = operation.thread_blocks[number];
   if (operation.request.counts != nullptr) block.rounds = rounds_of_peer(operation, number);
   block.round = block.steps == 0 ? block.rounds : 0;
@@ -74,7 +76,7 @@ void StepRunner::open(Operation& operation, std::uint32_t number) {
   if (!load_step(operation, number)) open_next_step(operation, number);
 }
 
-void StepRunner::reset(Operation& operation) {
+void StepRunner::reset(Operation& operation) const {
   const CommunicationRequest& request = operation.request;
   for (std::uint32_t channel = 0; channel < operation.chunking.channels; ++channel) {
     ThreadBlock block;

@@ -14,7 +14,7 @@ class StepRunner {
  public:
   StepRunner(OutgoingMessages& outgoing, const OperationTrace& trace) : outgoing_(outgoing), trace_(trace) {}
   // Sets all thread blocks to their first step. The operation must have its plan and chunking.
-  static void reset(Operation& operation);
+  void reset(Operation& operation) const;
   // Executes all steps of the operation that can be executed now.
   void run(Operation& operation);
   // Executes all steps that can be executed after a message for thread block `block` arrived. It may be a
@@ -22,7 +22,9 @@ class StepRunner {
   void run(Operation& operation, std::uint32_t block, const Delivery& delivery);
 
  private:
-  static void open(Operation& operation, std::uint32_t number);
+  void open(Operation& operation, std::uint32_t number) const;
+  bool load_step(Operation& operation, std::uint32_t number) const;
+  void open_next_step(Operation& operation, std::uint32_t number) const;
   void run_channel(Operation& operation, std::uint32_t channel);
   bool advance(Operation& operation, std::uint32_t block, const Delivery* delivery);
   void execute(Operation& operation, std::uint32_t block);

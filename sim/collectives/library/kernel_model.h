@@ -29,6 +29,9 @@ struct KernelModel {
   // arrived, as a loop over its lines does.
   std::uint32_t messages = 1;
   std::uint32_t slots = 0;  // receive slots of a connection, in chunks
+  // Bytes that the receiver of a connection within a host or an NVLink domain can buffer. 0: `slots`
+  // messages.
+  Bytes local_buffer = 0;
   // Highest rate at which a thread block writes to another GPU of its host. 0: limited only by the links.
   BitRate block_rate = 0;
   // Highest rate at which all thread blocks of a GPU together write to the other GPUs of its host. 0: limited

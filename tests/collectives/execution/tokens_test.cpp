@@ -187,6 +187,83 @@ TEST(Deepep, TakesTheTimeOfTheBusiestNic) {
   EXPECT_EQ(late.done.last(), most * kNanosecond + 2 * 11 * kMicrosecond + 11 * kMicrosecond);
 }
 
+// Tokens of a skewed router: the weight of an expert falls with its number.
+BlockCounts skewed(std::uint32_t ranks, const std::string& exponent) {
+  TokenSection section;
+  section.per_rank = 300;
+  section.bytes = 1000;
+  section.experts.count = 3 * ranks;
+  section.experts.top_k = 4;
+  section.ranks_per_host = kPerHost;
+  section.router = parse_config("{kind: zipf, exponent: " + exponent + "}", "test.yaml");
+  return count_tokens(section, ranks, ConfigNode());
+}
+
+// Returns the most bytes that a NIC sends to other hosts. A combine returns what a dispatch has brought.
+Bytes busiest_nic(const BlockCounts& counts, CollectiveKind kind, bool each_copy) {
+  std::vector<Bytes> sent(counts.members(), 0);
+  for (std::uint32_t owner = 0; owner < counts.members(); ++owner) {
+    for (std::uint32_t to = 0; to < counts.members(); ++to) {
+      if (owner / kPerHost == to / kPerHost) continue;
+      const std::uint32_t sender = kind == CollectiveKind::dispatch ? owner : to;
+      if (each_copy) {
+        sent[sender] += counts.copies(owner, to);
+      } else if (owner % kPerHost == to % kPerHost) {
+        sent[sender] += counts.to_host(owner, to / kPerHost);
+      }
+    }
+  }
+  return *std::max_element(sent.begin(), sent.end());
+}
+
+// In a combine the GPUs with the popular experts send most. The more they do, the longer it takes.
+TEST(Tokens, SkewedOnesTakeTheTimeOfTheBusiestNic) {
+  for (const bool low_latency : {false, true}) {
+    const std::string section = section_of(
+        low_latency ? "{kind: deepep_low_latency, base_latency: 0 s, hop_latency: 0 s, hop_latency_net: 0 s}"
+                    : "{kind: deepep, group: 4, hop_latency: 0 s, hop_latency_net: 0 s, warp_rate: 0 bps, "
+                      "combine_warp_rate: 0 bps, buffer: 100000, nvl_buffer: 100000}");
+    Time combine = 0;
+    for (const char* exponent : {"0", "0.5", "1", "2"}) {
+      const BlockCounts counts = skewed(16, exponent);
+      for (const auto kind : {CollectiveKind::dispatch, CollectiveKind::combine}) {
+        const Played played(counts, kind, section, {0, 0}, {kRate, 0});
+        EXPECT_EQ(played.done.last(), busiest_nic(counts, kind, low_latency) * kNanosecond) << exponent;
+        if (kind != CollectiveKind::combine) continue;
+        EXPECT_GT(played.done.last(), combine) << exponent;
+        combine = played.done.last();
+      }
+    }
+  }
+}
+
+// All tokens are rank 7's, and each of them was at all four ranks of host 0. So ranks 0 to 2 send to rank 3,
+// and rank 3 sends the sums to rank 7, in 1 us each. It runs ahead of rank 7 by the buffer between hosts. And
+// ranks 0 to 2 run ahead of it by the buffer within their host.
+TEST(Deepep, GpusRunAheadOfASlowOneByTheBuffers) {
+  constexpr int kTokens = 500;
+  std::vector<Bytes> rows(64, 0), to_hosts(16, 0);
+  for (std::uint32_t rank = 0; rank < kPerHost; ++rank) rows[7 * 8 + rank] = Bytes{kTokens} * 1000;
+  to_hosts[7 * 2] = Bytes{kTokens} * 1000;
+  const BlockCounts counts(8, rows, {.token = 1000, .host = kPerHost, .copies = rows, .to_hosts = to_hosts});
+  for (const int buffer : {2, 64}) {
+    for (const int inside : {16, 256}) {
+      const std::string kernels =
+          "{kind: deepep, group: 4, hop_latency: 0 s, hop_latency_net: 0 s, combine_warp_rate: 0 bps, "
+          "channels: 1, chunk: 1, buffer: " +
+          std::to_string(buffer) + ", nvl_buffer: " + std::to_string(inside) + "}";
+      const Played played(counts, CollectiveKind::combine, section_of(kernels), {0, 0}, {kRate, 0});
+      const auto us = [&](std::uint32_t rank) {
+        return static_cast<double>(played.done.of(rank, 5).ended) / kMicrosecond;
+      };
+      EXPECT_NEAR(us(7), kTokens, .01 * kTokens);
+      EXPECT_NEAR(us(3), kTokens - buffer, .01 * kTokens);
+      for (std::uint32_t rank = 0; rank < 3; ++rank)
+        EXPECT_NEAR(us(rank), kTokens - buffer - inside, .01 * kTokens) << buffer << " " << inside;
+    }
+  }
+}
+
 // Sizes and numbers of messages agree only where both ends count the same.
 TEST(Tokens, BothEndsOfAConnectionCountTheSame) {
   for (const char* algorithm : {"direct", "{kind: deepep, group: 4}", "{kind: deepep, group: 1}",

@@ -14,6 +14,7 @@ KernelModel deepep_kernels(const DeepepKernelParameters& parameters, const Kerne
     const bool combines = load.kind == CollectiveKind::combine;
     kernels.base_latency = 2 * (parameters.hop_latency_net + parameters.hop_latency);
     kernels.block_rate = combines ? parameters.combine_warp_rate : parameters.warp_rate;
+    kernels.local_buffer = parameters.nvl_buffer * load.token;
     kernels.net_rate = (combines ? parameters.combine_host_rate : parameters.host_rate) / load.domains;
   } else if (load.ranks > 1) {
     const double connections = static_cast<double>(parameters.channels) * (load.ranks - 1.0);

@@ -15,6 +15,10 @@ namespace netsim {
 //
 // - channels, chunk, buffer: 24 SMs, two a channel, RDMA chunks of 16 tokens in a buffer of 128.
 //   tests/test_internode.py of DeepEP begins with these values; it then takes the best of chunks of 4 to 32.
+// - nvl_buffer: a channel's buffer for the data of one GPU of the same host
+// (num_max_nvl_chunked_recv_tokens).
+//   All hosts' data share it. While a GPU is slow, the others of its host run ahead of it by as much. With
+//   one host `buffer` applies there too.
 // - hop_latency, hop_latency_net: DeepSeek's measurements of 64 bytes, end to end ("Insights into
 //   DeepSeek-V3", ISCA 2025, table 5: NVLink 3.33 us; InfiniBand in a leaf 2.8 us). Here the fabric's own
 //   delays are added, a microsecond between hosts.
@@ -30,8 +34,7 @@ namespace netsim {
 //   H800. So there is no limit there.
 // - combine_warp_rate: the same for kNVLSender of a combine. The measurements above give one rate for both.
 // - host_rate, combine_host_rate: a channel's warps that prepare what goes to other hosts. In a dispatch
-// seven
-//   warps (kRDMASender) copy each token to the buffer of each of its hosts, the own one included. In a
+//   seven warps (kRDMASender) copy each token to the buffer of each of its hosts, the own one included. In a
 //   combine 24 warps (kNVLAndRDMAForwarder), equally many for each host, add up what the GPUs of the host
 //   have.
 // - So a connection to one of N hosts has the N-th part of the rate. The rates are not known for H800.
@@ -45,6 +48,7 @@ struct DeepepKernelParameters {
   std::int64_t channels = 12;
   std::int64_t chunk = 16;
   std::int64_t buffer = 128;
+  std::int64_t nvl_buffer = 512;
   Time hop_latency = 3'330 * kNanosecond;
   Time hop_latency_net = 2'800 * kNanosecond;
   BitRate warp_rate = 12'276 * kMbps;
@@ -66,6 +70,10 @@ Parameters<P> with_deepep_kernels(Parameters<P> parameters) {
                "tokens that are sent to another host at a time")
       .integer("buffer", static_cast<std::int64_t P::*>(&P::buffer), {1, 1 << 20},
                "tokens that the receiver of a connection can buffer; at least two chunks")
+      .integer(
+          "nvl_buffer", static_cast<std::int64_t P::*>(&P::nvl_buffer), {1, 1 << 20},
+          "tokens that a GPU's channel can buffer for each other GPU of its host, where there are several "
+          "hosts")
       .time("hop_latency", static_cast<Time P::*>(&P::hop_latency), latency,
             "latency of a message over NVLink (DeepSeek: 3.33 us)")
       .time("hop_latency_net", static_cast<Time P::*>(&P::hop_latency_net), latency,
