@@ -37,7 +37,9 @@ MOST_FOR_CHUNKS = 1024  # tokens of the largest row that is played with all chun
 MOST_FOR_BEST_CHUNK, LARGE_CHUNK = 4096, 16  # larger rows are played with one chunk, because many small messages take long to play
 # The link that stands for what slowed down the measured normal kernels over eight hosts (docs/evidence/deepep.md). Its rate is that
 # of the row with 131,072 tokens on 24 multiprocessors. The low-latency kernels were not slow, so they do not have it.
-SLOW = {("normal", 8): "[{link: host7/nic3-leaf3, rate: 137 Gbps, at: 0 s}]"}
+SLOW_RATE = 137e3  # bits a microsecond
+SLOW = {("normal", 8): f"[{{link: host7/nic3-leaf3, rate: {SLOW_RATE / 1e3} Gbps, at: 0 s}}]"}
+HOSTS_A_TOKEN = 4  # at most (group_limit); almost all tokens of eight hosts go to as many
 COLUMNS = ("mode", "hosts", "multiprocessors", "tokens", "experts", "kernel", "chunk", "played_us")
 Row = collections.namedtuple("Row", "mode hosts tokens top_k experts multiprocessors kernel measured")
 
@@ -53,7 +55,7 @@ def read_rows(path):
 
 
 def run(netsim, row, chunk, exponent):
-    """Microseconds of one row by netsim, with RDMA chunks of so many tokens: the mean of the GPUs 0 of all hosts."""
+    """Microseconds of one row by netsim, with RDMA chunks of so many tokens: of the GPUs 0, or of the last GPU if tokens are skewed."""
     experts = f"count: {row.experts}, top_k: {row.top_k}"
     if row.mode == "normal" and row.hosts > 4:
         experts += f", groups: {row.hosts}, group_limit: 4"
@@ -72,8 +74,8 @@ def run(netsim, row, chunk, exponent):
                         "--set", f"network.faults={SLOW.get((row.mode, row.hosts), '[]')}"]
         subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True)
         with open(Path(folder) / "ranks.csv") as file:
-            times = [int(line["communication_ps"]) / 1e6 for line in csv.DictReader(file) if int(line["rank"]) % RANKS == 0]
-    return sum(times) / len(times)
+            times = [int(line["communication_ps"]) / 1e6 for line in csv.DictReader(file)]
+    return max(times) if exponent > 0 else sum(times[::RANKS]) / len(times[::RANKS])
 
 
 def chunks_of(row):
@@ -112,7 +114,8 @@ class Played:
     def add(self, row, result):
         self.rows[self.key(row)] = result
         if self.path:
-            lines = [",".join(COLUMNS)] + [",".join(map(str, (*key, chunk, f"{time:.2f}"))) for key, (time, chunk) in sorted(self.rows.items())]
+            lines = [",".join(COLUMNS)]
+            lines += [",".join(map(str, (*key, chunk, f"{time:.2f}"))) for key, (time, chunk) in sorted(self.rows.items())]
             execution.write_whole(self.path, "\n".join(lines) + "\n")
 
 
@@ -137,16 +140,29 @@ def play(netsim, rows, arguments, played):
 
 
 def continued(row, times):
-    """Microseconds of a row that was not played, at the rate between the two largest played ones of the same kernel."""
-    alike = sorted((one.tokens, time) for one, time in times.items() if one._replace(tokens=0, measured=0) == row._replace(tokens=0, measured=0))
-    (few, time), (more, longer) = alike[-2:]
-    return longer + (row.tokens - more) * (longer - time) / (more - few)
+    """Microseconds of a row that was not played, at the rate between the two largest played ones of the same kernel; None: not known.
+
+    With a slow link GPU 0 ends up as slow as that link, when its buffers for the slow GPU are full. So rows go on at the link's rate
+    from where the buffers were full, and nothing is known of them before.
+    """
+    alike = sorted((one.tokens, time) for one, time in times.items()
+                   if one._replace(tokens=0, measured=0) == row._replace(tokens=0, measured=0))
+    rates = [(longer - time) / (more - few) for (few, time), (more, longer) in zip(alike, alike[1:])]
+    rate = rates[-1]
+    if (row.mode, row.hosts) in SLOW:
+        slowest = HOSTS_A_TOKEN * (1 - 1 / row.hosts) * BYTES[row.mode, row.kernel] * 8 / SLOW_RATE
+        if rate < 0.95 * slowest:
+            if rate < 1.3 * rates[-2]:
+                return None
+            rate = slowest
+    return alike[-1][1] + (row.tokens - alike[-1][0]) * rate
 
 
 def all_times(rows, played):
     """Row -> microseconds, played or continued."""
     times = {row: played[row][0] for row in rows if row in played}
-    return times | {row: continued(row, times) for row in rows if row not in played}
+    others = {row: continued(row, times) for row in rows if row not in played}
+    return times | {row: time for row, time in others.items() if time is not None}
 
 
 def launch_constants(times):
@@ -214,7 +230,8 @@ def main():
     parser.add_argument("--most-tokens", type=int, default=math.inf, help="leave out rows with more (default: all)")
     parser.add_argument("--largest", type=int, default=4096, help="tokens of the largest row that is played (default: %(default)s)")
     parser.add_argument("--played", type=Path, metavar="ROWS.csv", help="keep the times of played rows here, and play only what it lacks")
-    parser.add_argument("--exponent", type=float, default=0, help="popularity of experts: 0 alike, as measured (default)")
+    parser.add_argument("--exponent", type=float, default=0,
+                        help="popularity of experts: 0 alike, as measured (default); with more, times are those of the last GPU")
     parser.add_argument("--rows", action="store_true", help="print every row instead of the table")
     parser.add_argument("--by", nargs="+", choices=["mode", "hosts", "tokens", "multiprocessors", "kernel"], default=[],
                         help="print the errors by these instead")
@@ -231,6 +248,7 @@ def main():
     played = Played(arguments.played)
     play(netsim, rows, arguments, played)
     times = all_times(rows, played)
+    print(f"{len(rows)} rows: {sum(row in played for row in rows)} played, {len(rows) - len(times)} not known", file=sys.stderr)
     if arguments.rows:
         print_rows(times)
     elif arguments.by:

@@ -52,6 +52,14 @@ class Script(unittest.TestCase):
         times = {row(tokens=1024): 100.0, row(tokens=2048): 150.0, row(tokens=1): 20.0, row(tokens=2048, hosts=4): 999.0}
         self.assertAlmostEqual(deepep.continued(row(tokens=8192, measured=7), times), 150 + 6 * 50)
 
+    def test_rows_with_a_slow_link_go_on_at_its_rate_once_buffers_are_full(self):
+        def at(tokens):
+            return row(hosts=8, tokens=tokens, kernel="combine")
+        fast = {at(1024): 1024.0, at(2048): 2048.0, at(4096): 4096.0}
+        self.assertIsNone(deepep.continued(at(16384), fast))
+        link = 3.5 * 14336 * 8 / deepep.SLOW_RATE
+        self.assertAlmostEqual(deepep.continued(at(16384), fast | {at(8192): 12000.0}), 12000 + 8192 * link)
+
     def test_played_rows_are_kept_in_the_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.csv"
@@ -104,12 +112,12 @@ class Rows(unittest.TestCase):
             even = [deepep.run(BINARY, one, 16, 0) for one in (dispatch, combine)]
         finally:
             deepep.SLOW = saved
-        self.assertGreater(slow[0], 2 * even[0])
+        self.assertGreater(slow[0], 1.5 * even[0])
         self.assertLess(slow[1], 1.1 * even[1])
 
     # By low latency each copy travels. The normal kernels send fewer, because popular experts share hosts.
     def test_skewed_tokens_take_longer(self):
-        alike, skewed = (deepep.simulate(BINARY, row("ll", 2, 128, 0), exponent)[0] for exponent in (0, 1.0))
+        alike, skewed = (deepep.simulate(BINARY, row("ll", 2, 128, 0), exponent)[0] for exponent in (0.001, 1.0))
         self.assertGreater(skewed, 1.05 * alike)
 
 
