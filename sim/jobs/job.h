@@ -70,6 +70,9 @@ struct RankTimes {
   // Exposed time by stream, which adds up to `exposed`. Time shared by several streams is split equally, with
   // the remainder in Stream order.
   std::array<Time, kStreams> exposed_by{};
+  // A communication of a stream in flight whose operations are cut into pieces (Program::cut_streams), and a
+  // compute task running.
+  Time hidden_of_cuts = 0;
 };
 
 // PassedIteration: an iteration that ranks have passed (Resumable::passed_iterations).

@@ -81,11 +81,11 @@ void JobStatistics::release() {
        last_ends_, storage_waits_, passed_by_);
 }
 
-void JobStatistics::open(Time begin) {
+void JobStatistics::open(Time begin, std::uint32_t cut_streams) {
   opened_ = true;
   begin_ = end_ = begin;
   if (source_.warm_up() > 0) warm_up_ledgers_.resize(ledgers_.size());
-  for (RankLedger& ledger : ledgers_) ledger.open(begin);
+  for (RankLedger& ledger : ledgers_) ledger.open(begin, cut_streams);
   for (RankLedger& ledger : warm_up_ledgers_) ledger.open(begin);
   if (path_) path_->open(begin);
   if (memory_) memory_->open(begin);

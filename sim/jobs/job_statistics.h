@@ -89,8 +89,8 @@ class JobStatistics {
   }
   // Frees the state of the ranks of a job that is done. All that the functions below return stays.
   void release();
-  // Starts the time of all ranks.
-  void open(Time begin);
+  // Starts the time of all ranks, as RankLedger::open().
+  void open(Time begin, std::uint32_t cut_streams = 0);
   // Applies a record. The records of one rank, and of the ranks of one operation, come in order of time.
   // Throws InputError where members of an operation disagree.
   void apply(const JobRecord& record);

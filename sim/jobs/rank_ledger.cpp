@@ -69,6 +69,7 @@ void RankLedger::add(Sums& sums, Time duration) const {
   if (in_flight_kinds_ != 0) sums.communication += duration;
   if (computing_ > 0) {
     sums.compute += duration;
+    if ((in_flight_kinds_ & cut_streams_) != 0) sums.hidden_of_cuts += duration;
   } else if (in_flight_kinds_ != 0) {
     sums.exposed[in_flight_kinds_] += duration;
   }
@@ -82,6 +83,7 @@ RankTimes RankLedger::times(Time until) const {
   RankTimes times;
   times.compute = sums.compute;
   times.communication = sums.communication;
+  times.hidden_of_cuts = sums.hidden_of_cuts;
   for (std::size_t set = 1; set < kSets; ++set) {
     times.exposed += sums.exposed[set];
     split(sums.exposed[set], set, times.exposed_by);

@@ -16,8 +16,12 @@ namespace netsim {
 
 class RankLedger {
  public:
-  // Starts the rank's time. Must be called before all others.
-  void open(Time begin) { begin_ = last_ = begin; }
+  // Starts the rank's time. Must be called before all others. `cut_streams` has a bit for each Stream that
+  // RankTimes::hidden_of_cuts counts.
+  void open(Time begin, std::uint32_t cut_streams = 0) {
+    begin_ = last_ = begin;
+    cut_streams_ = cut_streams;
+  }
 
   void compute_begins(Time now);
   void compute_ends(Time now);
@@ -37,6 +41,7 @@ class RankLedger {
   struct Sums {
     Time compute = 0;
     Time communication = 0;
+    Time hidden_of_cuts = 0;
     std::array<Time, kSets> exposed{};  // by set of kinds exposed together, bit = Stream
   };
 
@@ -49,6 +54,7 @@ class RankLedger {
   bool halted_ = false;
   std::uint32_t computing_ = 0;
   std::uint32_t in_flight_kinds_ = 0;  // bit = Stream with in_flight_ > 0
+  std::uint32_t cut_streams_ = 0;
   std::array<std::uint32_t, kStreams> in_flight_{};
 };
 

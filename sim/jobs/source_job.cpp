@@ -16,6 +16,7 @@
 #include "sim/jobs/task_job.h"
 #include "sim/jobs/task_parts.h"
 #include "sim/training/checkpoint/checkpoint.h"
+#include "sim/workload/program/program.h"
 
 namespace netsim::source_job {
 
@@ -71,10 +72,17 @@ void SourceJob::place(std::vector<GpuId> gpus, const ComputeTimes& times, Time b
   assign_sets();
 }
 
+// Returns the streams of communications that strategies or a task scheduler may cut into pieces.
+std::uint32_t SourceJob::cut_streams() const {
+  if (plan_.scheduling != nullptr) return UINT32_MAX;
+  const Program* program = plan_.source->program();
+  return program == nullptr ? 0 : program->cut_streams;
+}
+
 void SourceJob::start() {
   std::vector<std::vector<Task>> ready(ranks_.size());
   for (RankId rank = 0; rank < ranks_.size(); ++rank) plan_.source->start(rank, ready[rank]);
-  statistics_.open(begin_);
+  statistics_.open(begin_, cut_streams());
   for (SetState& set : sets_) set.cause = JobRecord::Cause::arrival;
   for (RankId rank = 0; rank < ranks_.size(); ++rank) {
     if (!ranks_[rank].halted) post(rank, ready[rank]);

@@ -185,6 +185,7 @@ class SourceJob final : public TaskJob {
 
   // Returns whether a task scheduler launches the task, so that it enters no stream queue.
   bool is_scheduled(const Task& task) const { return plan_.scheduling != nullptr && !has_work(task.kind()); }
+  std::uint32_t cut_streams() const;
   const TaskScheduler& scheduler() const { return *plan_.scheduling->scheduler; }
   void add_candidate(SetState& set, std::uint32_t slot);
   Pending pending_of(const SetState& set, std::uint32_t slot) const;

@@ -397,6 +397,23 @@ void note_splits(const SplitSummary& s, std::vector<std::string>& notes) {
                         s.messages, s.splitter)));
 }
 
+// Notes operations that are cut into pieces whose start-ups take longer than what they hide.
+void note_cuts(const Results& results, std::vector<std::string>& notes) {
+  for (const JobResult& job : results.jobs) {
+    if (!job.done || job.cuts.added <= job.cuts.hidden) continue;
+    const auto ranks = static_cast<Time>(job.rank_times.size());
+    std::string keys;
+    for (const std::string& key : job.cuts.keys) keys += (keys.empty() ? "" : ", ") + key;
+    notes.push_back(fmt::format(
+        "{}cutting operations into pieces costs more start-up than it hides: a GPU spends {} at least on the "
+        "start-ups of added pieces, and {} of such communication is hidden behind computation; fewer pieces "
+        "change that ({})",
+        results.jobs.size() > 1 ? "job '" + job.name + "': " : "",
+        human_seconds(to_seconds(job.cuts.added / ranks)), human_seconds(to_seconds(job.cuts.hidden / ranks)),
+        keys));
+  }
+}
+
 // Notes collectives that have no row in the table of collectives, which has room for some thousand rows.
 void note_further_collectives(const Results& results, std::vector<std::string>& notes) {
   if (results.further_collectives == 0) return;
@@ -423,6 +440,7 @@ std::vector<std::string> derive_notes(const Results& results) {
   note_full_links(results, notes);
   note_memory(results, notes);
   note_schedulers(results, notes);
+  note_cuts(results, notes);
   note_flow_scheduler(results.flow_scheduling, notes);
   note_splits(results.splits, notes);
   note_further_collectives(results, notes);

@@ -64,6 +64,13 @@ struct JobMemory {
   std::vector<Time> rank_time;
 };
 
+// CutSummary: what the pieces of a job cost, in ps, summed over ranks.
+struct CutSummary {
+  Time added = 0;                 // start-ups of the pieces that cutting added
+  Time hidden = 0;                // RankTimes::hidden_of_cuts
+  std::vector<std::string> keys;  // where a user sets the number of pieces, ascending
+};
+
 struct JobResult {
   std::string name;
   // Requested number of iterations; empty: the workload decides it while it runs.
@@ -97,6 +104,7 @@ struct JobResult {
   std::uint32_t warm_up = 0;
   std::vector<RankTimes> warm_up_times;
   std::optional<JobMemory> memory;
+  CutSummary cuts;
   SchedulingSummary scheduling;  // the scheduler's name is empty if the job has none
   std::uint64_t tasks_done = 0;
   std::optional<std::uint64_t> tasks_total;  // empty: unknown before the end

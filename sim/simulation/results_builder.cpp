@@ -93,6 +93,21 @@ void add_management(const RunParts& run, JobId job, Time now, JobResult& result)
   result.vc = description.vc;
 }
 
+// Returns the time of a kernel without work on a GPU, or 0 where no model tells it.
+Time kernel_startup(const RunParts& run, GpuId gpu) {
+  const ComputeModel* model = run.models.of_gpu(gpu);
+  Kernel kernel;
+  kernel.bytes = 1;
+  return model == nullptr || !model->objection(kernel).empty() ? 0 : model->duration(kernel);
+}
+
+// Adds what operations that are cut into pieces cost a job, and what they hide.
+void add_cuts(const RunParts& run, JobId job, JobResult& result) {
+  if (result.gpus.empty()) return;
+  result.cuts = run.cuts.summary(job, kernel_startup(run, result.gpus.front()));
+  for (const RankTimes& times : result.rank_times) result.cuts.hidden += times.hidden_of_cuts;
+}
+
 JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   const Job& job = run.jobs.job(number);
   const TaskSource& source = *job.plan().source;
@@ -125,6 +140,7 @@ JobResult job_result(const RunParts& run, std::uint32_t number, Time now) {
   result.warm_up_times = job.warm_up_times();
   if (!result.warm_up_times.empty()) result.warm_up_times.resize(result.gpus.size());
   add_memory(run, job, result);
+  add_cuts(run, number, result);
   result.scheduling = job.scheduling();
   result.tasks_done = job.tasks_done();
   result.tasks_total = source.total_tasks();

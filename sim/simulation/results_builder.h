@@ -10,6 +10,7 @@
 #include "sim/core/engine.h"
 #include "sim/jobs/job_manager.h"
 #include "sim/jobs/job_set.h"
+#include "sim/report/cut_costs.h"
 #include "sim/report/output_parameters.h"
 #include "sim/report/recorder.h"
 #include "sim/report/result_sinks.h"
@@ -37,6 +38,7 @@ struct RunParts {
   const JobManager& manager;
   const OutputParameters& output;
   const Recorder& recorder;
+  const CutCosts& cuts;
   const Sampler* sampler;    // null: no samples
   const ResultSinks* sinks;  // null: no files
   const SchedulingIntervals& intervals;

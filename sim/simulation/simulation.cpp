@@ -51,6 +51,7 @@ Simulation::Simulation(SimulationSetup setup)
                                             system_.cluster(), system_.executor(), system_.packets());
   choices_ = std::make_unique<RecordedChoices>(*jobs_, system_.executor(), system_.cluster(),
                                                system_.packets() != nullptr);
+  cuts_ = std::make_unique<CutCosts>(*jobs_);
   open_outputs();
   loop_ = std::make_unique<RunLoop>(system_.engine(), *jobs_, *manager_, system_.packets(), sampler_.get(),
                                     setup_.workload.text());
@@ -74,9 +75,14 @@ void Simulation::measure_traffic() {
 }
 
 JobObserver Simulation::observer() {
-  JobObserver observer{[this](const TaskRecord& task) { recorder_->record(task); },
+  JobObserver observer{[this](const TaskRecord& task) {
+                         recorder_->record(task);
+                         cuts_->add(task);
+                       },
                        [this](const CommunicationRecord& communication) {
-                         recorder_->record(communication, choices_->choice(communication));
+                         const LibraryChoice choice = choices_->choice(communication);
+                         recorder_->record(communication, choice);
+                         cuts_->add(communication, choice);
                        },
                        [this](JobId job, std::uint32_t iteration, Time end) {
                          manager_->iteration_ended(job);
@@ -187,10 +193,24 @@ Results Simulation::end(Outcome outcome, const Watch& watch) {
 }
 
 RunParts Simulation::parts() const {
-  return {setup_.config,        setup_.notes,       system_.cluster(), system_.engine(), system_.packets(),
-          system_.transports(), system_.executor(), system_.models(),  *jobs_,           *manager_,
-          system_.output(),     *recorder_,         sampler_.get(),    sinks_.get(),     intervals_,
-          system_.flows(),      system_.splits()};
+  return {setup_.config,
+          setup_.notes,
+          system_.cluster(),
+          system_.engine(),
+          system_.packets(),
+          system_.transports(),
+          system_.executor(),
+          system_.models(),
+          *jobs_,
+          *manager_,
+          system_.output(),
+          *recorder_,
+          *cuts_,
+          sampler_.get(),
+          sinks_.get(),
+          intervals_,
+          system_.flows(),
+          system_.splits()};
 }
 
 Prediction Simulation::predict(double seconds, const Watch& watch) {

@@ -129,6 +129,7 @@ class Simulation {
   std::unique_ptr<JobTraffic> traffic_;  // null: no scheduler needs it
   std::unique_ptr<RunProgress> progress_;
   std::unique_ptr<RecordedChoices> choices_;
+  std::unique_ptr<CutCosts> cuts_;
   std::unique_ptr<RunLoop> loop_;
   // Pass the ranks' records, and those of the operations' messages, to the jobs' statistics.
   std::unique_ptr<JournalReader> journal_, transfers_;

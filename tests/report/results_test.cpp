@@ -30,6 +30,21 @@ TEST(ReportFlowTimes, AreNearestRank) {
   EXPECT_EQ(flows.maximum, 200);
 }
 
+// A Note compares the start-ups of added pieces with what they hide.
+TEST(ReportNotes, NameCutsThatCostMoreThanTheyHide) {
+  Results results = two_rank_results();
+  const auto cost_note = Contains(AllOf(HasSubstr("costs more start-up than it hides"), HasSubstr("300 us"),
+                                        HasSubstr("parallel.tensor_overlap")));
+  JobResult& job = results.jobs.front();
+  job.done = true;
+  job.cuts = {600 * kMicrosecond, 600 * kMicrosecond, {"parallel.tensor_overlap"}};
+  EXPECT_THAT(derive_notes(results), Not(cost_note));
+  job.cuts.hidden -= 1;
+  EXPECT_THAT(derive_notes(results), cost_note);
+  job.cuts = {};
+  EXPECT_THAT(derive_notes(results), Not(cost_note));
+}
+
 TEST(ReportFlowTimes, OfNothingAndOfOne) {
   EXPECT_EQ(flow_times(quantiles_of({})).count, 0u);
   EXPECT_EQ(flow_times(quantiles_of({})).maximum, 0);

@@ -54,7 +54,8 @@ class ScheduleExecutor final : public Executor {
             config.channels * plan.channels(),
             config.why,
             request.algorithm != nullptr ? request.algorithm->name : "",
-            help};
+            help,
+            config.costs.base};
   }
   std::vector<MessageStep> steps(const CommunicationRequest& request) override {
     return message_steps(context_.configure(request), request);

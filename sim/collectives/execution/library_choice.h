@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/collectives/protocol.h"
+#include "sim/core/units.h"
 
 namespace netsim {
 
@@ -19,6 +20,7 @@ struct LibraryChoice {
   // Other devices that do a part of the ranks' work: switches that add up or copy, or servers that contribute
   // nothing.
   enum class Help : std::uint8_t { none, switches, servers } help = Help::none;
+  Time startup = 0;  // from a rank's start to its first step, the launch of the kernel included
 };
 
 }  // namespace netsim

@@ -34,7 +34,8 @@ class StepSink {
   using Node = LayerStep::Node;
   using Nodes = std::vector<Node>;
 
-  StepSink(LayerStep& step, Time update) : step_(step), update_(update) {}
+  StepSink(LayerStep& step, Time update, const PartitionPlanner::Plan& plan)
+      : step_(step), update_(update), plan_(plan) {}
 
   void forward(std::uint32_t layer, const Nodes& gathered) {
     if (!gathered.empty() && update_ > 0)
@@ -52,7 +53,12 @@ class StepSink {
                                                             : "reduce ";
     const char* where = within ? " within" : span == CollectiveSpan::between_hosts ? " between" : "";
     if (span == CollectiveSpan::between_hosts) bytes = (bytes + per_host_ - 1) / per_host_;
-    return step_.collective(what + step_.layers()[layer].name + where, kind, bytes, after,
+    const std::string name = what + step_.layers()[layer].name + where;
+    const CollectivePartition& partition = plan_[layer];
+    const PartitionSteps steps = partition_steps(CollectiveKind::all_reduce, partition);
+    const auto pieces = static_cast<std::uint32_t>(steps.first.size() + steps.then.size()) * partition.chunks;
+    if (pieces > 1) step_.builder().cut(name, pieces, "exchange.parts", Stream::dp);
+    return step_.collective(name, kind, bytes, after,
                             within                                  ? LayerStep::Span::within_host
                             : span == CollectiveSpan::between_hosts ? LayerStep::Span::between_hosts
                                                                     : LayerStep::Span::all,
@@ -65,6 +71,7 @@ class StepSink {
  private:
   LayerStep& step_;
   Time update_;
+  const PartitionPlanner::Plan& plan_;
   Bytes per_host_ = 1;
 };
 
@@ -88,7 +95,7 @@ class CentauriExchange final : public GradientExchange {
   void write(LayerStep& step, const ExchangeSettings& settings) const override {
     const PartitionCosts costs{step.workers(), per_host(), p_.within, p_.between, 0};
     const PartitionPlanner::Plan plan = PartitionPlanner(step.layers(), costs).search(p_.parts);
-    StepSink sink(step, settings.update);
+    StepSink sink(step, settings.update, plan);
     sink.set_per_host(p_.per_host);
     PartitionedIteration<StepSink>(step.layers(), plan, sink).write();
   }

@@ -11,6 +11,11 @@ namespace netsim {
 ChainWriter::Position ChainWriter::append(BlockBuilder& block, const GraphNode& node,
                                           const std::vector<Position>& after) const {
   const Position position = append_operation(block, node, after);
+  const bool computes = node.kind == GraphNode::Kind::compute;
+  if (node.pieces > 1 && (computes || communicates(node))) {
+    builder_.cut(node.name, node.pieces, node.pieces_key,
+                 computes ? std::optional<Stream>() : std::optional<Stream>(node.stream));
+  }
   if (!graph_.layer_memory.empty() && !node.memory.empty()) block.add_memory(block.items() - 1, node.memory);
   return position;
 }

@@ -172,6 +172,7 @@ class OverlappedExperts {
 
   // Returns piece i of an exchange by the library.
   GraphNode piece_of(GraphNode exchange, std::int64_t i) const {
+    cut_into(exchange, p_.pieces, "parallel.expert_overlap");
     if (exchange.counts_plus_one == 0) {
       exchange.bytes /= p_.pieces;
       return exchange;
@@ -239,8 +240,8 @@ class ExpertOverlap final : public Strategy {
   void apply(TrainingGraph& graph, const JobShape& job) const override {
     const bool direct = p_.exchanges == ExchangeOverlap::direct;
     const PeersOnRing peers = peers_on_ring(graph, "ep", direct ? graph.mesh.size("ep") - 1 : 0);
-    const PieceMessages forward(peers, Stream::ep, "ep", "forward");
-    const PieceMessages backward(peers, Stream::ep, "ep", "backward");
+    const PieceMessages forward(peers, Stream::ep, "ep", "forward", "parallel.expert_overlap");
+    const PieceMessages backward(peers, Stream::ep, "ep", "backward", "parallel.expert_overlap");
     const ConfigNode& key = job.key("parallel", "expert_overlap");
     for (LayerGraph& layer : graph.layers) {
       layer.forward = OverlappedExperts(p_, graph, forward, key).rewritten(layer.forward);

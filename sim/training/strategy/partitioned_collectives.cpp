@@ -168,6 +168,7 @@ class GraphPartitioner {
         node.collective, cut.partition, after,
         [&](const PartitionStep& step, std::uint32_t chunk, const std::vector<Node>& waits) {
           GraphNode made = part(node, cut, step, chunk);
+          cut_into(made, static_cast<std::int64_t>(all), "strategies: partitioned_collectives.parts");
           if (appended == 0) made.memory.begin = node.memory.begin;
           if (++appended == all) made.memory.end = node.memory.end;
           return append(std::move(made), waits);

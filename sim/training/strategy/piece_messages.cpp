@@ -25,6 +25,7 @@ PieceMessages::Number PieceMessages::message(ChainEditor& edit, GraphNode::Kind 
   node.peer = (sends ? peers_.to : peers_.from)[distance];
   node.bytes = bytes;
   node.stored = stored;
+  cut_into(node, static_cast<std::int64_t>(peers_.to.size()), key_);
   return edit.add(std::move(node), after);
 }
 

@@ -22,11 +22,13 @@ class PieceMessages {
   using Number = ChainEditor::Number;
   using Numbers = ChainEditor::Numbers;
 
-  // The operations are named AXIS_send_DIRECTION and AXIS_receive_DIRECTION.
+  // The operations are named AXIS_send_DIRECTION and AXIS_receive_DIRECTION. `key` is that of
+  // GraphNode::pieces_key.
   PieceMessages(const PeersOnRing& peers, Stream stream, const std::string& axis,
-                const std::string& direction)
+                const std::string& direction, const char* key)
       : peers_(peers),
         stream_(stream),
+        key_(key),
         send_(axis + "_send_" + direction),
         receive_(axis + "_receive_" + direction) {}
 
@@ -46,6 +48,7 @@ class PieceMessages {
 
   PeersOnRing peers_;
   Stream stream_;
+  const char* key_;
   std::string send_, receive_;
 };
 

@@ -6,7 +6,7 @@
 // Efficient Foundation Model Training", arXiv 2305.16121. Domino divides the batch in the same way: Wang et
 // al., "Domino: Eliminating Communication in LLM Training via Generic Tensor Slicing and Overlapping", arXiv
 // 2409.15241. Domino also computes gradients of weights beside the communication of gradients of inputs
-// (weight_gradients: behind_communication). Its second division, of weights by columns, is not there.
+// (weight_gradients: behind_communication). Its second division, of weights by columns, is column_slices.
 //
 // A model of L parts of compute c and communication x each takes L (c + x). In two sub-batches it takes
 // L max(c, x) + min(c, x) / 2.
@@ -69,6 +69,11 @@ class SubBatches final : public Strategy {
   }
   void apply(TrainingGraph& graph, const JobShape&) const override {
     graph.sub_batches = static_cast<std::uint32_t>(p_.count);
+    for (LayerGraph& layer : graph.layers) {
+      for (Chain* chain : {&layer.forward, &layer.recompute, &layer.backward}) {
+        for (GraphNode& node : *chain) cut_into(node, p_.count, "strategies: sub_batches.count");
+      }
+    }
     if (!p_.puts_off_weights) return;
     for (LayerGraph& layer : graph.layers) {
       const auto talks = [](const GraphNode& node) { return communicates(node); };

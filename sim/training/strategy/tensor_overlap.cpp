@@ -172,6 +172,7 @@ class Overlap {
     }
     op.m.size /= count;
     op.pieces = count;
+    cut_into(gemm, count, kKey);
     return gemm;
   }
   // Passes a piece on around the ring. Returns the receive of the piece that comes.
@@ -187,6 +188,7 @@ class Overlap {
     if (p_.gathers == OverlapMethod::direct) return gather_direct(edit, gather, gemm, after);
     const std::int64_t count = pieces(p_.gathers);
     gather.bytes /= count;
+    cut_into(gather, count, kKey);
     Numbers here = after;  // input of the next piece; the rank's own part needs no gather
     Number gathered = after.front(), computed = 0;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -222,6 +224,7 @@ class Overlap {
     const OverlapMethod method = method_of(sum);
     const std::int64_t count = pieces(method);
     sum.bytes /= count;
+    cut_into(sum, count, kKey);
     if (method == OverlapMethod::direct) return scatter_direct(edit, gemm, sum.bytes, after);
     Number computed = 0, received = 0;
     Numbers summed;
@@ -267,6 +270,8 @@ class Overlap {
     node.operators = {memory_bound("partial_sum", bytes_per_element, {rows, op.n})};
     return node;
   }
+
+  static constexpr const char* kKey = "parallel.tensor_overlap";
   TensorOverlap p_;
   std::uint32_t ranks_;
   const PieceMessages& messages_;
@@ -333,8 +338,8 @@ class TensorOverlapped final : public Strategy {
     if (ranks == 1) return;
     const std::uint32_t most = !p_.has_peers() ? 0 : p_.uses(OverlapMethod::direct) ? ranks - 1 : 1;
     const PeersOnRing peers = peers_on_ring(graph, "tp", most);
-    const PieceMessages forward(peers, Stream::tp, "tp", "forward");
-    const PieceMessages backward(peers, Stream::tp, "tp", "backward");
+    const PieceMessages forward(peers, Stream::tp, "tp", "forward", "parallel.tensor_overlap");
+    const PieceMessages backward(peers, Stream::tp, "tp", "backward", "parallel.tensor_overlap");
     for (LayerGraph& layer : graph.layers) {
       if (!layer.repeats) continue;
       layer.forward = Overlap(p_, ranks, forward).rewritten(layer.forward);

@@ -81,6 +81,10 @@ struct GraphNode {
   std::vector<std::uint32_t> after;
   bool weight_gradient = false;  // a communication that only gradients of weights wait for
   bool core = false;             // part of the attention's core, or communication for it
+  // The node is one of so many pieces of an operation, which a strategy has cut. `pieces_key` says where a
+  // user sets their number.
+  std::uint32_t pieces = 1;
+  const char* pieces_key = nullptr;
   // ChunkGraph::reductions: the node runs only after the backward that completes the layer's gradients.
   bool of_complete_gradients = false;
   // A step of the optimizer that the stage numbers with this - 1 (ChunkGraph::updates). It runs as soon as
@@ -94,6 +98,13 @@ using Chain = std::vector<GraphNode>;
 inline bool communicates(const GraphNode& node) {
   return node.kind != GraphNode::Kind::compute && node.kind != GraphNode::Kind::host_compute &&
          node.kind != GraphNode::Kind::sum && node.kind != GraphNode::Kind::exchange;
+}
+
+// Makes the node one of so many pieces of what it was.
+inline void cut_into(GraphNode& node, std::int64_t pieces, const char* key) {
+  if (pieces < 2) return;
+  node.pieces *= static_cast<std::uint32_t>(pieces);
+  node.pieces_key = key;
 }
 
 // Returns a node for each piece of `bytes`, of at most `piece` bytes; 0 means one piece. The last piece may
@@ -124,6 +135,8 @@ struct LayerGraph {
   // Number of the layer's parameters on one rank that are kept and gathered in FP8, by ParameterSet.
   std::array<std::int64_t, 2> reduced{};
   std::vector<Saved> saved;  // tensors that the forward saves for the backward
+  // Bytes of the results of sums that a forward keeps where the backward computes the forward again.
+  Bytes kept_sums = 0;
   // Bytes of communication buffers (of context parallelism) while a forward or a backward runs.
   Bytes forward_buffers = 0;
   Bytes backward_buffers = 0;

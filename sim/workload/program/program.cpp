@@ -316,6 +316,19 @@ std::uint32_t ProgramBuilder::memory(TaskMemory memory) {
   return it->second;
 }
 
+void ProgramBuilder::cut(const std::string& text, std::uint32_t pieces, const std::string& key,
+                         std::optional<Stream> stream) {
+  const std::uint32_t number = name(text);
+  if (stream) program_.cut_streams |= 1U << static_cast<std::uint32_t>(*stream);
+  const auto at = std::lower_bound(program_.cuts.begin(), program_.cuts.end(), number,
+                                   [](const CutOperations& cut, std::uint32_t n) { return cut.name < n; });
+  if (at == program_.cuts.end() || at->name != number) {
+    program_.cuts.insert(at, {number, pieces, key});
+  } else {
+    at->pieces = std::min(at->pieces, pieces);
+  }
+}
+
 std::uint32_t ProgramBuilder::block(ProgramBlock block) {
   auto& candidates = block_index_[hash_block(block)];
   for (const std::uint32_t candidate : candidates) {

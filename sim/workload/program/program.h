@@ -121,6 +121,14 @@ struct ProgramRole {
   std::vector<MarkedOperations> marks = {};
 };
 
+// CutOperations: the operations of one name, each of which is one of `pieces` pieces of an operation. A
+// strategy has cut it, so that more communication hides behind computation. `key` says where a user sets it.
+struct CutOperations {
+  std::uint32_t name = 0;
+  std::uint32_t pieces = 1;
+  std::string key;
+};
+
 struct Program {
   std::string producer;
   std::string job;
@@ -138,6 +146,10 @@ struct Program {
   // The program declares the memory that its operations need. Files do not contain this.
   bool counts_memory = false;
   std::vector<TaskMemory> memory;
+  // The operations that strategies have cut, by ascending name. `cut_streams` has a bit for each Stream of
+  // the communications among these. Files do not contain this.
+  std::vector<CutOperations> cuts;
+  std::uint32_t cut_streams = 0;
   // The layers that steps of pipelines work for, in the order of positions. Files do not contain this.
   std::vector<std::vector<LayerOperations>> layers;
 };
@@ -196,6 +208,10 @@ class ProgramBuilder {
   std::uint32_t counts(BlockCounts counts);
   std::uint32_t group(const GroupExpression& expression);
   std::uint32_t memory(TaskMemory memory);
+  // Says that each operation of a name is one of several pieces. The smaller one of two numbers holds. A
+  // communication names its stream.
+  void cut(const std::string& name, std::uint32_t pieces, const std::string& key,
+           std::optional<Stream> stream);
   std::uint32_t block(ProgramBlock block);  // equal contents are one block, whatever their names
   void role(ProgramRole role) { program_.roles.push_back(std::move(role)); }
 
