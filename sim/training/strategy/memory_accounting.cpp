@@ -107,10 +107,13 @@ class Accounting {
       }
     }
     LayerMemory memory;
+    const MemoryChange sums{MemoryKind::activations, layer.kept_sums};
     add(memory.forward.begin, kept);
+    add(memory.forward.begin, sums);
     add_buffer(memory.forward, layer.forward_buffers);
     add(memory.backward.begin, again);
     add(memory.backward.end, all.reversed());
+    add(memory.backward.end, sums.reversed());
     add_buffer(memory.backward, layer.backward_buffers);
     memory.input = memory.backward;
     add(memory.input.end, weights);

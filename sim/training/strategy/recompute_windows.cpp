@@ -8,10 +8,13 @@
 // and its FLOPs by `flops_per_byte`. The last layer of the body has the window of the logits' backward only,
 // and none on a stage without logits.
 //
-// Lynx keeps the results of a forward's communication, and does not repeat it. Here the communication of full
-// recomputation remains, as in Megatron-LM.
+// With communication: kept the forward keeps the results of its sums among tensor-parallel ranks, as Lynx
+// does. The recomputation repeats neither them nor the GEMMs that only they need. Otherwise the communication
+// of full recomputation remains, as in Megatron-LM.
+#include <algorithm>
 #include <utility>
 
+#include "sim/training/strategy/chain_editor.h"
 #include "sim/training/strategy/strategy.h"
 
 namespace netsim {
@@ -20,7 +23,45 @@ namespace {
 struct WindowParameters {
   // A100: 312 TFLOP/s in half precision and 2,039 GB/s (NVIDIA's data sheet of the 80 GB version).
   double flops_per_byte = 153;
+  bool keeps_sums = false;
 };
+
+// Returns whether a node sums results of tensor-parallel ranks, except those that divide an expert.
+bool sums_up(const GraphNode& node) {
+  return node.kind == GraphNode::Kind::collective && node.stream == Stream::tp && !node.sum.name.empty() &&
+         node.sum.over != Dimension::expert_inner;
+}
+
+// Returns a recomputation without its sums and without the GEMMs before them, whose results nothing else
+// needs.
+Chain without_sums(const Chain& chain) {
+  ChainEditor edit(chain);
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const ChainEditor::Numbers after = edit.waits_for(i);
+    GraphNode node = chain[i];
+    if (i + 1 < chain.size() && sums_up(chain[i + 1]) && chain[i + 1].after.empty()) {
+      const auto gemm = std::find_if(node.operators.rbegin(), node.operators.rend(),
+                                     [](const Operator& op) { return op.linear; });
+      if (gemm != node.operators.rend()) node.operators.erase(std::prev(gemm.base()), node.operators.end());
+    }
+    const bool removed = sums_up(node) || (node.operators.empty() && !chain[i].operators.empty());
+    if (removed) {
+      edit.stands(i, after);
+    } else {
+      edit.stands(i, edit.add(std::move(node), after));
+    }
+  }
+  return edit.finish();
+}
+// Returns the bytes of the results of these sums on one rank.
+Bytes bytes_of_sums(const Chain& chain, std::int64_t ranks) {
+  Bytes bytes = 0;
+  for (const GraphNode& node : chain) {
+    if (sums_up(node))
+      bytes += node.collective == CollectiveKind::reduce_scatter ? node.bytes / ranks : node.bytes;
+  }
+  return bytes;
+}
 
 // Returns the chain with each operator in a node of its own, so that windows can get parts of it.
 Chain by_operators(const Chain& chain) {
@@ -58,6 +99,10 @@ class RecomputeWindows final : public Strategy {
     if (job.recompute != Recompute::full)
       job.key("recompute")
           .fail("has to be full with recompute_windows, which moves whole layers' recomputations");
+    if (p_.keeps_sums && job.gives("parallel", "tensor_overlap")) {
+      job.key("parallel", "tensor_overlap")
+          .fail("cuts the sums of a forward: no recompute_windows with communication: kept beside it");
+    }
     if (job.sub_batches > 1)
       where_.fail("sub_batches fill the windows of communication already: no recompute_windows beside it");
     if (job.plan->pairs()) {
@@ -71,7 +116,13 @@ class RecomputeWindows final : public Strategy {
             "' (parallel.tensor, context, expert)"};
   }
   void apply(TrainingGraph& graph, const JobShape&) const override {
-    for (LayerGraph& layer : graph.layers) layer.recompute = by_operators(layer.recompute);
+    for (LayerGraph& layer : graph.layers) {
+      if (p_.keeps_sums) {
+        layer.kept_sums = bytes_of_sums(layer.recompute, graph.mesh.size("tp"));
+        layer.recompute = without_sums(layer.recompute);
+      }
+      layer.recompute = by_operators(layer.recompute);
+    }
     graph.recompute_cost = [sharding = graph.sharding,
                             flops_per_byte = p_.flops_per_byte](const GraphNode& node) {
       double cost = 0;
@@ -94,10 +145,13 @@ class RecomputeWindows final : public Strategy {
 const Registration<Strategy> kRecomputeWindows{
     "recompute_windows",
     "recomputations run while a backward's communication is in flight (Lynx); needs recompute: full",
-    Parameters<WindowParameters>().real(
-        "flops_per_byte", &WindowParameters::flops_per_byte, {1, 10'000},
-        "FLOPs that a GPU computes in the time of a byte from its memory; it weighs the kernels that are "
-        "divided among windows; 153: A100"),
+    Parameters<WindowParameters>()
+        .real("flops_per_byte", &WindowParameters::flops_per_byte, {1, 10'000},
+              "FLOPs that a GPU computes in the time of a byte from its memory; it weighs the kernels that "
+              "are divided among windows; 153: A100")
+        .choice("communication", &WindowParameters::keeps_sums, {{"repeated", false}, {"kept", true}},
+                "whether a recomputation sums up among tensor-parallel ranks again (Megatron-LM), or the "
+                "forward keeps the results of its sums (Lynx)"),
     [](const WindowParameters& p, const ConfigNode& where) {
       return std::make_unique<RecomputeWindows>(p, where);
     }};

@@ -130,6 +130,40 @@ TEST(RecomputeWindows, MoveAndComputeTheSame) {
   }
 }
 
+// With kept sums a recomputation repeats neither them nor the GEMMs before them. A forward keeps two sums of
+// n bytes a layer.
+TEST(RecomputeWindows, NeedNotSumUpAgain) {
+  const std::string kept = ", strategies: [{kind: recompute_windows, communication: kept}]";
+  for (const char* sequence : {"", ", sequence: true"}) {
+    const std::string job = std::string("parallel: {tensor: 2") + sequence + "}";
+    const auto plain = parse_workload(gpt(4, job + kWindows))->tasks(2);
+    const auto with_sums = parse_workload(gpt(4, job + kept))->tasks(2);
+    auto bytes = bytes_of(*plain, 2);
+    auto kernels = kernels_of(*plain, 2);
+    const bool scatters = *sequence != 0;
+    // Gathers of sequence parallelism remain, and the logits have sums of their own.
+    const auto sums = [&](const TaskSource& source) {
+      int count = 0;
+      for (const Task& task : test::tasks_of(source, 0)) {
+        if (task.kind() != TaskKind::collective) continue;
+        const CollectiveKind kind = task.collective().collective;
+        count += kind == (scatters ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce) ? 1 : 0;
+      }
+      return count;
+    };
+    EXPECT_EQ(sums(*plain) - sums(*with_sums), 2 * 4) << sequence;
+    kernels["projection_gemm"] -= 2 * 4;
+    kernels["mlp_down_gemm"] -= 2 * 4;
+    EXPECT_EQ(kernels_of(*with_sums, 2), kernels) << sequence;
+    test::expect_done_in_any_order(gpt(4, job + kept), 2);
+  }
+  const auto most = [](const std::string& more) {
+    const auto source = parse_workload(gpt(4, "parallel: {tensor: 2}" + more))->tasks(2);
+    return source->memory()->planned()[source->memory()->role(0)].use[MemoryKind::activations];
+  };
+  EXPECT_EQ(most(kept) - most(kWindows), 4 * 2 * 2 * 16 * 64);
+}
+
 // Activations that a layer's backward needs are computed while the layer behind it is in its backward.
 TEST(RecomputeWindows, KeepTheActivationsOfTwoLayers) {
   const auto most = [](int layers, const char* more) {
