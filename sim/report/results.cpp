@@ -400,7 +400,7 @@ void note_splits(const SplitSummary& s, std::vector<std::string>& notes) {
 // Notes operations that are cut into pieces whose start-ups take longer than what they hide.
 void note_cuts(const Results& results, std::vector<std::string>& notes) {
   for (const JobResult& job : results.jobs) {
-    if (!job.done || job.cuts.added <= job.cuts.hidden) continue;
+    if (!job.done || job.rank_times.empty() || job.cuts.added <= job.cuts.hidden) continue;
     const auto ranks = static_cast<Time>(job.rank_times.size());
     std::string keys;
     for (const std::string& key : job.cuts.keys) keys += (keys.empty() ? "" : ", ") + key;
