@@ -29,7 +29,7 @@ list_pictures() {
   for sweep in "${sweeps[@]}"; do
     sed -n 's/^ *file: \(.*\)\.svg$/\1/p' "configs/$sweep.yaml"
   done
-  printf '%s\n' schedulers strategies example_schedulers survey_fig5b
+  printf '%s\n' schedulers overlaps strategies example_schedulers survey_fig5b
 }
 
 draw_quick() {
@@ -53,6 +53,7 @@ draw_studies() {
     scripts/sweep.py "configs/$sweep.yaml" --binary "$netsim" --plot "$pictures"
   done
   scripts/schedulers.py --binary "$netsim" --plot "$pictures/schedulers.svg"
+  scripts/schedulers.py --binary "$netsim" --overlaps --plot "$pictures/overlaps.svg"
   scripts/schedulers.py --binary "$netsim" --workloads VGG-19 --networks "100 Gb/s" --plot "$pictures/example_schedulers.svg"
   scripts/strategies.py --binary "$netsim" --plot "$pictures/strategies.svg"
   scripts/survey_fig5b.py --binary "$netsim" --picture "$pictures/survey_fig5b.svg"

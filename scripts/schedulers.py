@@ -3,14 +3,16 @@
 
     scripts/schedulers.py [--workloads NAME...] [--networks NAME...] [--schedulers NAME...] [--csv TABLE.csv] [--plot PICTURE.svg]
                           [--study STUDY.yaml] [--out DIR] [--again] [--jobs N] [--binary NETSIM]
+    scripts/schedulers.py --overlaps [--workloads NAME...] [--schedulers NAME...] [--csv TABLE.csv] [--plot PICTURE.svg]
     scripts/schedulers.py --search KIND --workload W.yaml --config C.yaml [--set PATH=VALUE...] [--csv TABLE.csv]
 
 The study (configs/studies/schedulers/study.yaml) names workloads, with the exchanges of gradients, and networks. A run without a
 scheduler comes first, then those that the study names. Kinds of `netsim --list task_scheduler` that it does not name run with their
 defaults. Results are kept in DIR (results/schedulers), so a study that was stopped continues there.
 
-`overlaps` of the study are ways to rewrite the graph of a workload, so that more communication hides. Each has rows like those of a
-scheduler, below the run without it.
+--overlaps plays the study's `overlaps` instead: ways to rewrite the graph of a workload, or to order its communication, so that more of
+it hides. Its table has the gain over the run without, beside the system's closed form and the published figure. Where the figure is
+of the same setting, and so a number, the error is in percent. The picture has a bar for each.
 
 Columns of the table: the time of an iteration, and the exposed communication in it, in milliseconds. That is the time in which a worker
 does not compute. The gain is the time without a scheduler over the time with it. The last columns count, by rank and iteration, the
@@ -30,6 +32,7 @@ import itertools
 import json
 import math
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -38,6 +41,9 @@ from netsim_runs import execution, pictures, steps
 
 STUDY = execution.ROOT / "configs" / "studies" / "schedulers" / "study.yaml"
 NONE = "none"  # a run without a scheduler
+NUMBER = re.compile(r"\d+(\.\d+)?")
+OVERLAP_HEADER = ("workload", "configuration", "file", "way", "batch_ms", "exposed_ms", "gain", "closed_form", "published", "error_percent",
+                  "produced_by")
 HEADER = ("workload", "exchange", "network", "scheduler", "iteration_ms", "exposed_ms", "gain", "parts", "reordered", "produced_by")
 
 
@@ -48,6 +54,9 @@ class Run:
     network: str
     scheduler: str
     job: steps.Job
+    batches: int = 1  # in an iteration
+    closed_form: str = ""  # the gain by the system's closed form, and what its paper says
+    published: str = ""
 
     def group(self):
         """Runs that differ in their scheduler only."""
@@ -62,11 +71,11 @@ class Study:
     overlaps: tuple = ()  # runs of ways to overlap, which have no exchange
 
     def runs(self):
+        """The runs with task schedulers."""
         for (network, config), ((workload, exchange), (path, overlays)), (scheduler, more) in itertools.product(
                 self.networks.items(), self.workloads.items(), self.schedulers.items()):
             names = (workload, exchange, network, scheduler)
             yield Run(*names, steps.Job("; ".join(names), config, path, (*overlays, *more)))
-        yield from self.overlaps
 
 
 def overlay(path, value):
@@ -118,9 +127,17 @@ def read_study(path, kinds):
         ways = map_at(entry, "ways", f"{name}: ")
         if NONE not in ways:
             fail(f"{name}: ways: there is no '{NONE}', which gains are over")
+        for key in ("configuration", "batches", "figures"):
+            for way in entry.get(key) or {}:
+                if way not in ways:
+                    fail(f"{name}: {key}: no way '{way}'; there are {', '.join(ways)}")
         for way, values in ways.items():
-            overlays = tuple(overlay(f"workload.{key}", value) for key, value in values.items())
-            overlaps.append(Run(name, "", config.stem, way, steps.Job(f"{name}; {way}", config, workload, overlays)))
+            overlays = [overlay(f"workload.{key}", value) for key, value in (values or {}).items()]
+            overlays += [overlay(key, value) for key, value in ((entry.get("configuration") or {}).get(way) or {}).items()]
+            job = steps.Job(f"{name}; {way}", config, workload, tuple(overlays))
+            figures = (entry.get("figures") or {}).get(way) or {}
+            overlaps.append(Run(name, "", config.stem, way, job, (entry.get("batches") or {}).get(way, 1),
+                                str(figures.get("closed_form", "")), str(figures.get("published", ""))))
     return Study(networks, workloads, schedulers, tuple(overlaps))
 
 
@@ -180,6 +197,25 @@ def table(runs, results, produced_by):
     return rows
 
 
+def overlap_table(runs, results):
+    """The cells of the table of ways to overlap. Times are those of a batch."""
+    time = {run: 1e3 * results[run.job]["iteration_s"] / run.batches for run in runs}
+    without = {run.group(): time[run] for run in runs if run.scheduler == NONE}
+    rows = []
+    for run in runs:
+        exposed = 1e3 * results[run.job]["exposed_s"] / run.batches
+        gain = without[run.group()] / time[run] if run.group() in without else None
+        miss = f"{100 * (gain / float(run.published) - 1):+.1f}" if gain and NUMBER.fullmatch(run.published) else ""
+        rows.append([run.workload, from_root(run.job.config), from_root(run.job.workload), run.scheduler, f"{time[run]:.3f}",
+                     f"{exposed:.3f}", f"{gain:.3f}" if gain else "", run.closed_form, run.published, miss,
+                     "scripts/schedulers.py --overlaps"])
+    return rows
+
+
+def from_root(path):
+    return (path.relative_to(execution.ROOT) if path.is_relative_to(execution.ROOT) else path).as_posix()
+
+
 def write_csv(path, header, rows):
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
@@ -224,6 +260,33 @@ def draw_panel(axes, runs, results, exchanges, schedulers):
     axes.set_ylim(len(schedulers) - 0.5, -0.5)
     axes.set_xlim(0, 1.05 * max(1e3 * results[run.job]["iteration_s"] for run in runs))
     axes.tick_params(labelsize=7.5)
+
+
+def plot_overlaps(path, rows):
+    """A bar for each way, with marks at the closed form and at the published gain. What is published of other settings is a line from its
+    least, or from 1, to its most."""
+    pyplot = pictures.pyplot()
+    shown = [row for row in rows if row[3] != NONE]
+    figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.21 * len(shown)))
+    for place, row in enumerate(shown):
+        axes.barh(place, float(row[6]) - 1, left=1, height=0.6, color=pictures.COLOURS[0], label="netsim" if place == 0 else None)
+    for column, label, number in ((7, "closed form", 1), (8, "published", 2)):
+        points = [(float(row[column]), place) for place, row in enumerate(shown) if NUMBER.fullmatch(row[column])]
+        style = {**pictures.style(number), "markersize": 5, "linestyle": ""}
+        axes.plot(*zip(*points), label=label, **style)
+    for place, row in enumerate(shown):
+        span = [float(number) for number in re.findall(r"\d+\.\d+|\d+", row[8])]
+        if not NUMBER.fullmatch(row[8]) and span:
+            axes.plot([span[0] if len(span) > 1 else 1, span[-1]], [place + 0.38] * 2, color=pictures.COLOURS[2], linewidth=1.2)
+    axes.set_xlim(0.9, 1.1 * max(float(row[6]) for row in shown))
+    axes.set_yticks(range(len(shown)), [f"{row[3]}: {row[0]}" for row in shown], fontsize=7)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.axvline(1, color="#808080", linewidth=0.8)
+    axes.set_xlabel("time without over time with", fontsize=8)
+    axes.tick_params(axis="x", labelsize=7.5)
+    axes.legend(fontsize=7.5, frameon=False)
+    figure.tight_layout()
+    pictures.save(figure, path)
 
 
 # ---- The search
@@ -301,10 +364,11 @@ def choose(parser, given, there, what):
 
 def print_study(parser, options, player):
     study = read_study(options.study, list_kinds(player.binary))
-    workloads = choose(parser, options.workloads, [*(name for name, _ in study.workloads), *(run.workload for run in study.overlaps)],
-                       "workload")
-    networks = choose(parser, options.networks, [*study.networks, *(run.network for run in study.overlaps)], "network")
-    schedulers = choose(parser, options.schedulers, [*study.schedulers, *(run.scheduler for run in study.overlaps)], "scheduler")
+    if options.overlaps:
+        return print_overlaps(parser, options, player, study.overlaps)
+    workloads = choose(parser, options.workloads, [name for name, _ in study.workloads], "workload")
+    networks = choose(parser, options.networks, study.networks, "network")
+    schedulers = choose(parser, options.schedulers, study.schedulers, "scheduler")
     runs = [run for run in study.runs()
             if run.workload in workloads and run.network in networks and run.scheduler in (NONE, *schedulers)]
     results = play_all(player, [run.job for run in runs], options.jobs)
@@ -313,7 +377,21 @@ def print_study(parser, options, player):
     if options.csv:
         write_csv(options.csv, HEADER, rows)
     if options.plot:
-        plot(options.plot, [run for run in runs if run.exchange], results)
+        plot(options.plot, runs, results)
+
+
+def print_overlaps(parser, options, player, overlaps):
+    workloads = choose(parser, options.workloads, [run.workload for run in overlaps], "workload")
+    ways = choose(parser, options.schedulers, [run.scheduler for run in overlaps], "scheduler")
+    runs = [run for run in overlaps if run.workload in workloads and run.scheduler in (NONE, *ways)]
+    runs = [run for run in runs if any(other.group() == run.group() and other.scheduler != NONE for other in runs)]
+    rows = overlap_table(runs, play_all(player, [run.job for run in runs], options.jobs))
+    columns = [0, 3, 4, 5, 6, 7, 8, 9]
+    print("\n".join(evidence.aligned([OVERLAP_HEADER[i] for i in columns], [[row[i] for i in columns] for row in rows])))
+    if options.csv:
+        write_csv(options.csv, OVERLAP_HEADER, rows)
+    if options.plot:
+        plot_overlaps(options.plot, rows)
 
 
 def parse():
@@ -322,6 +400,7 @@ def parse():
         parser.add_argument(f"--{key}s", nargs="+", default=[], metavar="NAME", help="these only, as the table calls them")
     path = functools.partial(parser.add_argument, type=pathlib.Path)
     path("--study", default=STUDY, metavar="STUDY.yaml", help="another study")
+    parser.add_argument("--overlaps", action="store_true", help="the ways to overlap instead of task schedulers")
     path("--csv", metavar="TABLE.csv", help="write the table to this file, too")
     path("--plot", metavar="PICTURE.svg", help="draw the table (python3-matplotlib)")
     parser.add_argument("--search", choices=("credit", "priority", "fifo"), help="search the sizes of this scheduler")
@@ -338,6 +417,10 @@ def parse():
         parser.error(f"--plot: {options.plot}: a picture's name ends in {', '.join(pictures.ENDINGS)}")
     if options.search and not (options.workload and options.config):
         parser.error("--search needs --workload and --config")
+    if options.search and options.overlaps:
+        parser.error("--overlaps belongs to the study, not to --search")
+    if options.overlaps and options.networks:
+        parser.error("--networks chooses networks of task schedulers; ways to overlap have one each")
     if not options.search and (options.workload or options.config or options.set):
         parser.error("--workload, --config and --set belong to --search")
     return parser, options

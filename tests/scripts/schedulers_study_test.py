@@ -70,6 +70,11 @@ class Folder(unittest.TestCase):
         with open(self.path / "table.csv", encoding="utf-8") as lines:
             return {row["scheduler"]: row for row in csv.DictReader(lines)}
 
+    def overlaps(self, *more):
+        self.main("--study", self.path / "study.yaml", "--overlaps", "--csv", self.path / "table.csv", *more)
+        with open(self.path / "table.csv", encoding="utf-8") as lines:
+            return {row["way"]: row for row in csv.DictReader(lines)}
+
     def refused(self, *more):
         with self.assertRaises(SystemExit) as refused:
             self.main(*more)
@@ -103,12 +108,25 @@ class Study(Folder):
         file, config = self.path / "study.yaml", {"config": "network.yaml", "workload": "chain.yaml"}
         ways = {"none": {}, "twice": {"layers": "[{count: 8, forward: 1 ms, backward: 2 ms, bytes: 30 MB}]"}}
         file.write_text(yaml.safe_dump({**self.study, "overlaps": {"long": {**config, "ways": ways}}}))
-        rows = self.rows("--workloads", "long")
+        rows = self.overlaps()
         self.assertEqual(list(rows), ["none", "twice"])
-        self.assertAlmostEqual(float(rows["twice"]["gain"]), float(rows["none"]["iteration_ms"]) / float(rows["twice"]["iteration_ms"]), 2)
+        self.assertAlmostEqual(float(rows["twice"]["gain"]), float(rows["none"]["batch_ms"]) / float(rows["twice"]["batch_ms"]), 2)
         self.assertLess(float(rows["twice"]["gain"]), 0.6)
         file.write_text(yaml.safe_dump({**self.study, "overlaps": {"long": {**config, "ways": {"twice": {}}}}}))
         self.assertIn("long: ways: there is no 'none'", self.refused("--study", file))
+        file.write_text(yaml.safe_dump({**self.study, "overlaps": {"long": {**config, "ways": ways, "batches": {"thrice": 2}}}}))
+        self.assertIn("long: batches: no way 'thrice'; there are none, twice", self.refused("--study", file))
+
+    def test_ways_have_figures_batches_and_configurations(self):
+        way = {"config": "network.yaml", "workload": "chain.yaml", "ways": {"none": {}, "P3": {}, "half": None},
+               "configuration": {"P3": {"scheduling.tasks": {"kind": "priority", "part": "10 MB"}}}, "batches": {"half": 2},
+               "figures": {"P3": {"closed_form": 1.2, "published": "1.3 to 1.7"}, "half": {"published": 4}}}
+        (self.path / "study.yaml").write_text(yaml.safe_dump({**self.study, "overlaps": {"chain": way}}))
+        rows = self.overlaps()
+        self.assertEqual([rows["P3"][key] for key in ("closed_form", "published", "error_percent")], ["1.2", "1.3 to 1.7", ""])
+        self.assertGreater(float(rows["P3"]["gain"]), 1)
+        self.assertEqual([rows["half"][key] for key in ("gain", "error_percent")], ["2.000", "-50.0"])
+        self.assertIn("--networks chooses networks of task schedulers", self.refused("--overlaps", "--networks", "fast"))
 
     def test_a_study_goes_on_where_it_stopped(self):
         self.rows("--schedulers", "fifo")
@@ -185,10 +203,21 @@ class Shipped(unittest.TestCase):
         runs = list(study.runs())
         self.assertEqual(len(study.networks), 3)
         first = runs[0]
-        some = [run for run in runs if run.scheduler == schedulers.NONE or run.group() == first.group()]
+        some = [*study.overlaps, *(run for run in runs if run.scheduler == schedulers.NONE or run.group() == first.group())]
         for run in some[::1 if FULL else 3]:
             done = subprocess.run([*run.job.call(BINARY), "--print-config", "--json", "-"], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, f"{run.job.name}\n{done.stderr}")
+
+    def test_the_table_of_ways_to_overlap_is_that_of_the_study(self):
+        table = evidence.read(evidence.DATA / "overlaps.csv")
+        study = schedulers.read_study(schedulers.STUDY, schedulers.list_kinds(BINARY))
+        runs = [run for run in study.overlaps if FULL or run.workload == "Pipeline of 4 stages"]
+        with tempfile.TemporaryDirectory() as folder:
+            player = steps.Player(BINARY, pathlib.Path(folder))
+            results = schedulers.play_all(player, [run.job for run in runs], 1 if not FULL else os.cpu_count())
+        rows = schedulers.overlap_table(runs, results)
+        self.assertEqual([row for row in table.rows if FULL or row[0] == "Pipeline of 4 stages"], rows)
+        self.assertEqual(len(table.rows), len(study.overlaps))
 
     def test_the_table_of_the_page_is_that_of_the_study(self):
         table = evidence.read(evidence.DATA / "schedulers.csv")
