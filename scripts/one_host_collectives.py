@@ -26,7 +26,9 @@ OPERATIONS = {"all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_sc
 # The host kind of each GPU type, and what its configuration says besides.
 HOSTS = {"a100": "{kind: dgx_a100}", "h100": "{kind: dgx_h100}", "h200": "{kind: dgx_h100}", "b200": "{kind: dgx_b200}",
          "b300": "{kind: dgx_b200}", "gb200": "{kind: gb200}", "gb300": "{kind: gb200}"}
-COLLECTIVES = "{all_reduce: nccl, all_gather: nccl, reduce_scatter: nccl, all_to_all: nccl_p2p, protocol: auto}"
+# A100's all-to-alls were measured with a library that chose LL by the channels of a peer.
+ALL_TO_ALL = {"a100": "{kind: nccl_p2p, ll_by_peer: true}"}
+COLLECTIVES = "{all_reduce: nccl, all_gather: nccl, reduce_scatter: nccl, protocol: auto, all_to_all: %s}"
 LARGE = 4 << 20  # sizes from here on are judged apart from those below
 
 
@@ -45,8 +47,9 @@ def simulate(netsim, curve, sizes, settings):
     gpu, operation, ranks = curve
     with tempfile.TemporaryDirectory() as folder:
         config, workload = Path(folder) / "config.yaml", Path(folder) / "workload.yaml"
+        model = gpu.split("_")[0]
         config.write_text(f"topology: {{kind: star, hosts: 8, rate: 400 Gbps}}\nhosts: {1 if ranks <= 4 or 'gb' not in gpu else 2}\n"
-                          f"host: {HOSTS[gpu.split('_')[0]]}\ncollectives: {COLLECTIVES}\n")
+                          f"host: {HOSTS[model]}\ncollectives: {COLLECTIVES % ALL_TO_ALL.get(model, 'nccl_p2p')}\n")
         workload.write_text(f"kind: collective\ncollective: {operation}\nranks: {ranks}\n"
                             f"sizes: {{from: {min(sizes)} B, to: {max(sizes)} B, factor: 2}}\n")
         command = [netsim, "--quiet", "--threads", "1", "--config", config, "--workload", workload, "--json", "-"]

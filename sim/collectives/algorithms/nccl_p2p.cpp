@@ -39,6 +39,7 @@ namespace {
 
 struct NcclP2pParameters : GroupParameters {
   bool pxn = true;
+  bool ll_by_peer = false;
   std::optional<std::int64_t> channels, per_peer;
 };
 
@@ -49,6 +50,10 @@ Parameters<NcclP2pParameters> nccl_p2p_parameters() {
                "ranks of a host; the number of ranks is a multiple of it, or less")
       .flag("pxn", &P::pxn,
             "messages between hosts take the NIC of the receiver's rail (false: NCCL_PXN_DISABLE=1)")
+      .flag("ll_by_peer", &P::ll_by_peer,
+            "an all-to-all within a host uses LL for messages of up to 16 KiB for each channel of a peer, in "
+            "parts of at least 8 KiB, as NCCL did at first (false: up to 16 KiB for each channel of the "
+            "message)")
       .integer("channels", &P::channels, {1, 1024}, "as NCCL derives them from the topology",
                "channels of all peers together (between NCCL_MIN_P2P_NCHANNELS and NCCL_MAX_P2P_NCHANNELS)")
       .integer("per_peer", &P::per_peer, {1, 1024}, "as NCCL derives them from the topology",
@@ -200,6 +205,7 @@ class NcclP2p final : public CollectiveAlgorithm, public WithNcclTraits {
   NcclTraits nccl_traits() const override {
     return {.scale_out_channels = static_cast<std::uint32_t>(p_.per_peer.value_or(0)),
             .sends_and_receives = true,
+            .ll_by_peer = p_.ll_by_peer,
             .pxn = p_.pxn};
   }
   // Where the channels are not known, they are NCCL's between hosts with eight NICs behind PCIe switches.

@@ -22,8 +22,11 @@ LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chun
     const Time late = beyond(busy, chunking.local_rate);
     const bool by_lines = costs.passes_lines && leg.passed_on;
     if (chunking.rate_with_fences) {
-      return Hop{before_wire + beyond(busy, chunking.local_rate / chunking.sends_at_once),
-                 beyond(std::max(busy, fenced(latency)), chunking.local_rate)};
+      const Time kept = leg.kept ? costs.kept : 0;
+      const Time own = leg.first_round ? costs.slice + kept : 0;
+      const Time taken = costs.slice > 0 ? busy + own : std::max(busy, fenced(latency));
+      return Hop{before_wire + kept + beyond(busy, chunking.local_rate / chunking.sends_at_once),
+                 beyond(taken, chunking.local_rate)};
     }
     return Hop{before_wire + (by_lines ? 0 : late), fenced(latency) + late};
   };

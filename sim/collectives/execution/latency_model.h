@@ -36,7 +36,9 @@ class LatencyModel {
   };
   struct Leg {
     GpuId source, destination;
-    bool passed_on = false;  // whether a step passes the message on when it arrives
+    bool kept = false;         // whether the step also stores the message's data in its own buffer
+    bool passed_on = false;    // whether a step passes the message on when it arrives
+    bool first_round = false;  // whether all channels are in step, so that nothing hides a block's own time
   };
   // Returns the hop latency of a message of `bytes` from GPU to GPU.
   Hop hop(const StepCosts& costs, const Chunking& chunking, const Leg& leg, Bytes bytes) const;

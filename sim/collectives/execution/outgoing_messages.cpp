@@ -13,6 +13,11 @@ GpuId next_gpu(const Operation& operation, std::uint32_t block, const Partner& t
   return operation.gpu_of(to.rank, block);
 }
 
+// Returns whether a step sends data that it also stores in its own buffer.
+bool keeps(Step::Kind kind) {
+  return kind == Step::Kind::receive_copy_send || kind == Step::Kind::receive_reduce_copy_send;
+}
+
 // Keeps a thread block busy with copying its step's data for `time`, after its present copies and not before
 // `earliest`.
 void keep_busy(Operation& operation, ThreadBlock& block, Time earliest, Time time) {
@@ -38,8 +43,9 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
       hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
   } else if (to.aggregation == kNoIndex) {  // here aggregation groups are those of an ideal network
     const GpuId next = next_gpu(operation, block, to);
-    hop = latency_.hop(operation.costs, operation.chunking, {operation.gpu, next, receives(from.step.kind)},
-                       bytes);
+    hop = latency_.hop(
+        operation.costs, operation.chunking,
+        {operation.gpu, next, keeps(from.step.kind), receives(from.step.kind), from.round == 0}, bytes);
     hop.latency += occupy(operation, block, bytes);
     hop.latency = posted_after(operation, next, hop.latency);
   }
@@ -94,15 +100,20 @@ void OutgoingMessages::hand_over_after(Time delay, GpuId gpu, std::uint32_t slot
 }
 
 // Keeps a thread block that also copies busy with sending `bytes`. Returns how long it is still busy before
-// that. In the first round all channels are in step, so nothing hides the fence after a message.
+// that. In the first round all channels are in step, so nothing hides the fence after a message, or the
+// block's own time for it.
 Time OutgoingMessages::occupy(Operation& operation, std::uint32_t block, Bytes bytes) const {
   const Chunking& chunking = operation.chunking;
   if (chunking.first_copy_rate == 0) return 0;
   ThreadBlock& own = operation.thread_blocks[block];
   const Time begin = std::max(events_.now(), own.busy_until);
-  const Time fence = operation.costs.fences && own.round == 0 ? operation.costs.hop_nvlink : 0;
-  own.busy_until = begin + std::max(transmission_time(bytes, chunking.block_rate),
-                                    transmission_time(bytes, chunking.local_rate) + fence);
+  const StepCosts& costs = operation.costs;
+  const bool first = own.round == 0;
+  const Time fence = first && costs.fences && costs.slice == 0 ? costs.hop_nvlink : 0;
+  own.busy_until = begin +
+                   std::max(transmission_time(bytes, chunking.block_rate),
+                            transmission_time(bytes, chunking.local_rate) + fence) +
+                   (first ? costs.slice + (keeps(own.step.kind) ? costs.kept : 0) : 0);
   return begin - events_.now();
 }
 
@@ -125,7 +136,10 @@ void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes
   ThreadBlock& own = operation.thread_blocks[block];
   const BitRate rate = operation.copy_out_rate(own.round);
   if (rate == 0) return;
-  keep_busy(operation, own, events_.now(), transmission_time(bytes, rate));
+  Time time = transmission_time(bytes, rate);
+  // A sum reads two buffers and writes one, which is half as much again as a copy.
+  if (operation.chunking.sums_take_longer && reduces(own.step.kind)) time += time / 2;
+  keep_busy(operation, own, events_.now(), time);
 }
 
 // Returns `latency`, or more where the GPU's proxy thread is still posting other messages when it is over.

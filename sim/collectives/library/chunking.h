@@ -63,6 +63,8 @@ struct Chunking {
   // not pass on. In the first round it is `first_copy_rate`, because all channels are in step there. 0:
   // copies take no time.
   BitRate copy_rate = 0, first_copy_rate = 0;
+  // Whether a thread block that adds what it has received to its own data takes longer than for a copy.
+  bool sums_take_longer = false;
   std::uint32_t sends_at_once = 1;  // messages of a rank that share the links within its host
   bool operator==(const Chunking&) const = default;
 };

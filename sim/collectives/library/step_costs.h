@@ -25,6 +25,12 @@ struct StepCosts {
   // Whether a thread block waits for the bytes of a message with a fence before it continues. The latency
   // then also counts between two messages of a connection.
   bool fences = false;
+  // Time that a thread block takes for each message by NVLink besides its bytes, where this is known. It then
+  // replaces the fence of `fences` within a host, which another warp waits for. 0: not known.
+  Time slice = 0;
+  // The same for a message whose data the thread block also stores in its GPU's own buffer. It delays the
+  // message too.
+  Time kept = 0;
   // Whether a step passes on lines within a host as they arrive, before it has received all of them.
   bool passes_lines = false;
 };

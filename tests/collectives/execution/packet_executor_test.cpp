@@ -38,9 +38,9 @@ TEST(PacketExecutor, RingOnNvswitchFollowsTheClosedForm) {
   for (const Bytes piece : {64 * kKibibyte, 256 * kKibibyte, kMebibyte, 4 * kMebibyte}) {
     PacketCollectives dgx(
         "topology: {kind: star, hosts: 16, rate: 200 Gbps}\nhost: dgx_a100\nhosts: 2\n"
-        "collectives: {base_latency_ring: 0, slices_per_chunk: 1}\n");
+        "collectives: {base_latency_ring: 0, hop_latency_nvlink_ring: 3.5 us, slices_per_chunk: 1}\n");
     const Time end = dgx.run(request_of(CollectiveKind::all_reduce, members, 8 * piece));
-    const Time hop = 3'400 * kNanosecond;  // NVLinks and NVSwitch included
+    const Time hop = 3'500 * kNanosecond;  // NVLinks and NVSwitch included
     const Time expected = 14 * (hop + transmission_time(piece, 8 * 240 * kGbps)) + copied_by_a100(piece);
     EXPECT_NEAR(static_cast<double>(end), static_cast<double>(expected), 0.01 * static_cast<double>(expected))
         << piece;
@@ -75,10 +75,11 @@ TEST(PacketExecutor, StartTellsHowManyChannelsTheKernelHas) {
 TEST(PacketExecutor, SlicesWithinAHostCostTheirLatencyEach) {
   const auto members = every(1, 8);
   for (const Bytes slice : {kMebibyte, 4 * kMebibyte, 24 * kMebibyte}) {
-    PacketCollectives dgx(kTwoDgx + std::string("collectives: {base_latency_ring: 0}\n"));
+    PacketCollectives dgx(
+        kTwoDgx + std::string("collectives: {base_latency_ring: 0, hop_latency_nvlink_ring: 3.5 us}\n"));
     const Time end = dgx.run(request_of(CollectiveKind::all_reduce, members, 8 * 2 * slice));
     const auto expected =
-        static_cast<double>(14 * 2 * (3'400 * kNanosecond + transmission_time(slice, 8 * 240 * kGbps)) +
+        static_cast<double>(14 * 2 * (3'500 * kNanosecond + transmission_time(slice, 8 * 240 * kGbps)) +
                             copied_by_a100(2 * slice));
     EXPECT_NEAR(static_cast<double>(end), expected, 0.005 * expected) << slice;
   }
@@ -91,13 +92,15 @@ TEST(PacketExecutor, ProtocolsCostTheirFlagsAndLatencies) {
   const auto members = every(1, 8);
   const Bytes piece = 120 * kKibibyte;
   const std::tuple<const char*, Bytes, Time, int, Time> protocols[] = {
-      {"ll", 2 * piece, 600 * kNanosecond, 240, copied_by_a100(2 * piece)},
+      {"ll", 2 * piece, 700 * kNanosecond, 240, copied_by_a100(2 * piece)},
       {"ll128", piece / 15 * 16, 1'900 * kNanosecond, 144, 0},
-      {"simple", piece, 3'400 * kNanosecond, 240, copied_by_a100(piece)}};
+      {"simple", piece, 3'500 * kNanosecond, 240, copied_by_a100(piece)}};
   for (const auto& [protocol, wire, latency, rate, copied] : protocols) {
-    PacketCollectives dgx(kTwoDgx + std::string("collectives: {protocol: ") + protocol +
-                          ", base_latency_ring: 0, ll: {base_latency_ring: 0}, ll128: {base_latency_ring: "
-                          "0}}\n");
+    PacketCollectives dgx(
+        kTwoDgx + std::string("collectives: {protocol: ") + protocol +
+        ", base_latency_ring: 0, hop_latency_nvlink_ring: 3.5 us, "
+        "ll: {base_latency_ring: 0, hop_latency_nvlink_ring: 0.7 us}, ll128: {base_latency_ring: "
+        "0}}\n");
     const Time end = dgx.run(request_of(CollectiveKind::all_reduce, members, 8 * piece));
     const auto expected =
         static_cast<double>(14 * (latency + transmission_time(wire, 8 * rate * kGbps)) + copied);
@@ -182,7 +185,7 @@ TEST(PacketExecutor, AnAllReduceOfADgxTakesWhatNcclTakes) {
       {kGibibyte, time(kGibibyte, 228.10), 0.03},
       {8 * kGibibyte, time(8 * kGibibyte, 231.58), 0.03}};
   EXPECT_LT(expect_measured(kTwoDgx + std::string("collectives: {all_reduce: nccl, protocol: auto, "
-                                                  "launch_latency: 22.2 us}\n"),
+                                                  "launch_latency: 15.9 us}\n"),
                             every(1, 8), measured),
             0.08);
 }
@@ -193,20 +196,21 @@ TEST(PacketExecutor, AnAllReduceOfADgxTakesWhatNcclTakes) {
 TEST(PacketExecutor, AnAllReduceOfAnotherA100HostTakesWhatNcclTakes) {
   const double times[] = {81.31, 108.2, 131.0, 180.7, 289.4, 414.5, 657.7, 1'262.3, 2'334, 4'517, 8'201.6};
   EXPECT_LT(expect_measured(kTwoDgx + std::string("collectives: {all_reduce: nccl, protocol: auto, "
-                                                  "launch_latency: 50.3 us}\n"),
+                                                  "launch_latency: 44 us}\n"),
                             every(1, 8), doubling(kMebibyte, times, 0.12)),
             0.08);
 }
 
 // Eight H100 of a DGX, 8 B to 16 GiB (nccl-tests, in place): rings by LL up to 1 MiB, then NVLink SHARP.
-// NCCL's tables leave nothing for a launch at 8 B, where a single rank's chunk has data.
+// Up to 32 B few ranks' chunks have data, and NCCL is faster than netsim, where the flags of all chunks
+// travel.
 TEST(PacketExecutor, AnAllReduceOfADgxH100TakesWhatNcclTakes) {
   const double times[] = {13.03, 13.07,   13.52,   14.72,   15.79,   15.77,  16.01,  16.17,
                           16.43, 16.46,   16.83,   17.24,   18.68,   18.85,  19.19,  19.50,
                           19.70, 26.93,   42.09,   53.82,   82.03,   123.0,  198.9,  324.7,
                           586.0, 1'113.4, 2'149.3, 4'016.4, 7'938.0, 15'754, 31'328, 62'636};
   auto measured = doubling(8, times, 0.15);
-  std::get<2>(measured.front()) = 0.16;
+  std::get<2>(measured[0]) = std::get<2>(measured[1]) = 0.2;
   for (std::size_t i = measured.size() - 5; i < measured.size(); ++i) std::get<2>(measured[i]) = 0.03;
   EXPECT_LT(expect_measured("topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhost: dgx_h100\nhosts: 1\n"
                             "collectives: {all_reduce: nccl, protocol: auto}\n",

@@ -9,6 +9,7 @@
 
 #include "sim/collectives/library/graph_writer.h"
 #include "sim/collectives/library/nccl/graph_orders.h"
+#include "sim/collectives/library/nccl/host_latencies.h"
 #include "sim/collectives/library/nccl/nccl_choice.h"
 #include "sim/collectives/library/nccl/nccl_settings.h"
 #include "sim/collectives/library/nccl/nccl_tuning.h"
@@ -93,6 +94,8 @@ void set_copies(Chunking& chunking, GpuGeneration generation, std::uint32_t chan
   chunking.first_copy_rate = chunking.copy_rate = copy_rate(generation) * together;
   if (chunking.protocol != Protocol::simple) return;
   chunking.rate_with_fences = true;
+  // Ampere's receivers read from the sender's memory (ncclTopoCheckP2p), so links and not copies limit them.
+  chunking.sums_take_longer = generation >= GpuGeneration::hopper;
   chunking.block_rate = simple_rate_inside(generation) * together;
   chunking.sends_at_once = std::max(1U, sends);
   // A message of a channel that is simulated alone has all links while others copy.
@@ -159,9 +162,13 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
   chosen.latencies = latency_row(family);
   if (choice.traits.sends_and_receives && layout.farthest == Reach::scale_up) {
     const auto ranks = static_cast<std::uint32_t>(request.communication.members->size());
+    const PeerChannels peers = peer_channels_of(ranks, *parameters_, layout);
+    const Bytes bytes = request.communication.bytes / static_cast<Bytes>(ranks);
+    if (choice.traits.ll_by_peer && !parameters_->protocol)
+      chosen.protocol = bytes <= kPointToPointLl * peers.per_peer ? Protocol::ll : Protocol::simple;
+    const bool small_parts = choice.traits.ll_by_peer && chosen.protocol == Protocol::ll;
     chosen.of_channels = chosen.channels =
-        message_channels(peer_channels_of(ranks, *parameters_, layout), ranks,
-                         request.communication.bytes / static_cast<Bytes>(ranks));
+        message_channels(peers, ranks, bytes, small_parts ? kPointToPointLlStep : kPointToPointChunk);
     if (chosen.protocol == Protocol::simple) chosen.chunk = kPointToPointChunk;
   }
   if (chosen.algorithm->traits().order == RankOrder::chains) {
@@ -175,7 +182,9 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
   set_rates(config.chunking, family, generation, layout, chosen.channels);
   if (layout.farthest == Reach::scale_up && generation && family == CostFamily::ring) {
     const auto peers = static_cast<std::uint32_t>(request.communication.members->size()) - 1;
-    set_copies(config.chunking, *generation, chosen.channels, choice.traits.sends_and_receives ? peers : 0);
+    const std::uint32_t sends = choice.traits.sends_and_receives ? peers : 0;
+    set_copies(config.chunking, *generation, chosen.channels, sends);
+    set_host_latencies(config.costs, chosen.protocol, *generation, sends, *parameters_);
   }
   if (use_kernels(config, request, chosen, generation) && by_switches(family) && generation)
     config.aggregation_share = nvls_share(layout, *generation);

@@ -150,7 +150,8 @@ double ring_latency(const TuningCase& one, Protocol protocol, const CollectivesP
   const ProtocolParameters& costs = parameters.of(protocol);
   const double base = microseconds(costs.base_latency_ring);
   const double steps = steps_of(one);
-  if (steps == one.ranks)  // broadcast and reduce: a chain whose hops overlap
+  if (one.kind == CollectiveKind::broadcast ||
+      one.kind == CollectiveKind::reduce)  // broadcast and reduce: a chain whose hops overlap
     return base +
            (one.nodes > 1 ? hop_between(one, parameters, protocol, false) : hop_inside(one, costs, false));
   const double posting = (has_amd(one) ? 2 : 1) * (protocol == Protocol::simple ? 3 : 1);
@@ -271,6 +272,15 @@ double speed_inside(double outside, double there_is, GpuGeneration generation) {
 // Returns the highest speed at which a head's links carry one channel more than there are heads.
 double speed_of_head(double links, std::uint32_t heads, GpuGeneration generation) {
   return speed_of_search(links / (heads + 1), speeds_inside(generation));
+}
+
+// Returns the bandwidth of the channels that the search finds between GPUs that NVSwitches join. It finds 6
+// on Hopper and 8 on Blackwell, at one of its speeds. Before Hopper 6 get all of the links.
+double bandwidth_inside(double links, GpuGeneration generation) {
+  if (generation < GpuGeneration::hopper) return links;
+  const double channels = generation == GpuGeneration::hopper ? 6 : 8;
+  const double speed = speed_of_search(links / channels, speeds_inside(generation));
+  return speed > 0 ? channels * speed : links;
 }
 
 constexpr double kBitsPerGigabyte = 8e9;
@@ -402,7 +412,7 @@ double model_bandwidth(const CommunicatorLayout& layout, CostFamily family, GpuG
   const bool trees = family == CostFamily::tree || family == CostFamily::pat;
   const CommunicatorLayout::Given& given = layout.given(trees ? RankOrder::chains : RankOrder::rings);
   if (given.channels > 0) return given.bandwidth;
-  if (layout.domains == 1) return local;
+  if (layout.domains == 1) return layout.nvswitches ? bandwidth_inside(local, generation) : local;
   if (layout.nearest == Reach::scale_out || local == 0) return nics;
   const double ring = std::min(local, nics);
   return !trees || layout.domains > 2 ? ring : raised(ring, local);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/collectives/library/nccl/host_latencies.h"
+
 namespace netsim {
 namespace {
 
@@ -23,7 +25,8 @@ KernelModel nvls_kernels(const NvlsParameters& parameters, const KernelLoad& loa
   const std::uint32_t passes = std::max(1U, channels / shape.trees);
   const BitRate copies = parameters.copies ? shape.copy_rate * shape.trees : 0;
   return KernelModel{.base_latency = parameters.base_latency,
-                     .hop_latency = parameters.hop_latency,
+                     .hop_latency = shape.domains == 1 ? nvls_hop(parameters.hop_latency, load.generation)
+                                                       : parameters.hop_latency,
                      .channels = passes,
                      .thread_blocks = channels,
                      .chunk = chunk_of(shape, load.bytes, Bytes{channels} * shape.heads),

@@ -6,7 +6,8 @@
 // - latencies: NCCL's model charges 25 us for a whole collective of any kind on NVLink (tuning.cc,
 //   hwLatencies, NVLS and NVLS_TREE). An all-reduce has two dependent messages, each with a hop latency. The
 //   model has no figure for it with NVLS. It has 3.7 us with CollNetDirect, whose kernels are the same with
-//   the network in place of the switch. The rest is the base latency.
+//   the network in place of the switch. The rest is the base latency. Within one domain of Blackwell a hop
+//   takes as much longer as one by LL does (host_latencies.h).
 // - chunk: NCCL_NVLS_CHUNKSIZE, 128 KiB, and less where few chunks would come for each channel and head
 //   (src/enqueue.cc). The buffer holds NCCL_STEPS = 8 of them.
 // - copies: a thread block scatters its GPU's data into buffers that switches read, and gathers from buffers

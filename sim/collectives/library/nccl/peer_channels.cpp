@@ -76,12 +76,12 @@ PeerChannels peer_channels_of(std::size_t ranks, const CollectivesParameters& pa
                        generation);
 }
 
-std::uint32_t message_channels(const PeerChannels& peers, std::uint32_t ranks, Bytes bytes) {
-  constexpr Bytes kLeast = kPointToPointChunk / 8, kMost = kPointToPointChunk * 32;
+std::uint32_t message_channels(const PeerChannels& peers, std::uint32_t ranks, Bytes bytes, Bytes step) {
+  const Bytes least = step / 8, most = step * 32;
   std::uint32_t channels = peers.per_peer;
   while (channels > 1 && channels * ranks > peers.all) channels /= 2;
-  while (bytes > kMost * channels && channels <= peers.per_peer / 2) channels *= 2;
-  const Bytes parts = std::max<Bytes>(1, (bytes + kLeast - 1) / kLeast);
+  while (bytes > most * channels && channels <= peers.per_peer / 2) channels *= 2;
+  const Bytes parts = std::max<Bytes>(1, (bytes + least - 1) / least);
   return static_cast<std::uint32_t>(std::min<Bytes>(parts, channels));
 }
 

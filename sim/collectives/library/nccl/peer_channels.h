@@ -34,11 +34,14 @@ PeerChannels peer_channels_of(std::size_t ranks, const CollectivesParameters& pa
 
 // Size of a chunk of a message over NVLink, in bytes (NCCL_P2P_NVL_CHUNKSIZE).
 inline constexpr Bytes kPointToPointChunk = 512 * kKibibyte;
+// Size of a step of LL's buffer, in bytes on the wire (NCCL_LL_MAX_NTHREADS * NCCL_LL_LINES_PER_THREAD * 16).
+inline constexpr Bytes kPointToPointLlStep = 64 * kKibibyte;
 // Returns on how many channels a message of `bytes` runs within a host, in a group of `ranks`. It has the
 // channels of a peer, but no more than let all peers run at once on channels of their own. A channel has at
-// least an eighth of a chunk. Where it would have more than 32 chunks, the message has more channels
-// (calcP2pChannelCount in src/enqueue.cc).
-std::uint32_t message_channels(const PeerChannels& peers, std::uint32_t ranks, Bytes bytes);
+// least an eighth of `step`, which is a chunk of Simple. Where it would have more than 32 chunks, the message
+// has more channels (calcP2pChannelCount in src/enqueue.cc).
+std::uint32_t message_channels(const PeerChannels& peers, std::uint32_t ranks, Bytes bytes,
+                               Bytes step = kPointToPointChunk);
 
 // Point-to-point messages of up to this size use LL (NCCL_P2P_LL_THRESHOLD).
 inline constexpr Bytes kPointToPointLl = 16 * kKibibyte;

@@ -85,6 +85,56 @@ TEST(PeerChannels, LimitAnAllToAllOfTwo) {
   EXPECT_NEAR(more, blocks, 0.01 * blocks);
 }
 
+// A peer has 32 channels. So NCCL's first rule ran up to 512 KiB for it by LL, on 16 channels of 8 KiB or
+// more. Now LL ends at 16 KiB a channel, and a channel has at least 64 KiB.
+TEST(PeerChannels, GiveLlByPeerOrByMessage) {
+  const auto ran = [](const char* all_to_all, Bytes bytes) {
+    PacketCollectives a100(
+        "topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhosts: 1\nhost: dgx_a100\n"
+        "collectives: {protocol: auto, all_to_all: " +
+        std::string(all_to_all) + "}\n");
+    const auto choice = a100.executor->choice(request_of(CollectiveKind::all_to_all, {0, 1}, 2 * bytes));
+    return std::pair(choice.protocol, choice.channels);
+  };
+  constexpr const char* kByPeer = "{kind: nccl_p2p, ll_by_peer: true}";
+  EXPECT_EQ(ran(kByPeer, 512 * kKibibyte), std::pair(Protocol::ll, 16U));
+  EXPECT_EQ(ran(kByPeer, 16 * kKibibyte), std::pair(Protocol::ll, 2U));
+  EXPECT_EQ(ran(kByPeer, 512 * kKibibyte + 1), std::pair(Protocol::simple, 9U));
+  EXPECT_EQ(ran("nccl_p2p", 512 * kKibibyte), std::pair(Protocol::simple, 8U));
+  EXPECT_EQ(ran("nccl_p2p", 16 * kKibibyte), std::pair(Protocol::ll, 1U));
+}
+
+// An all-reduce of few bytes has n - 1 hops more than a gather, and a hop by LL is that of the generation. A
+// latency that is given is the hop instead.
+TEST(HostLatencies, AreThoseOfTheGeneration) {
+  const auto hop = [](const std::string& host, const std::string& more) {
+    const auto time = [&](CollectiveKind kind) {
+      PacketCollectives one("topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhosts: 1\nhost: " + host +
+                            "\ncollectives: {protocol: ll" + more + "}\n");
+      return one.run(request_of(kind, test::every(1, 8), 512));
+    };
+    return static_cast<double>(time(CollectiveKind::all_reduce) - time(CollectiveKind::all_gather)) / 7;
+  };
+  const auto ns = [](double time) { return time * static_cast<double>(kNanosecond); };
+  EXPECT_NEAR(hop("dgx_a100", ""), ns(1050), ns(30));
+  EXPECT_NEAR(hop("dgx_h100", ""), ns(780), ns(30));
+  EXPECT_NEAR(hop("dgx_b200", ""), ns(1250), ns(30));
+  EXPECT_NEAR(hop("dgx_1v", ""), ns(600), ns(30)) << "NCCL's table";
+  EXPECT_NEAR(hop("dgx_h100", ", ll: {hop_latency_nvlink_ring: 2 us}"), ns(2000), ns(30));
+}
+
+// Two ranks have two steps in an all-reduce, which wait for each other, unlike those of a broadcast.
+TEST(HostLatencies, AreCountedForEachStepOfTwoRanks) {
+  PacketCollectives h100(
+      "topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhosts: 1\nhost: dgx_h100\n"
+      "collectives: {protocol: auto, all_reduce: nccl}\n");
+  const auto choice = [&](Bytes bytes) {
+    return h100.executor->choice(request_of(CollectiveKind::all_reduce, {0, 1}, bytes)).protocol;
+  };
+  EXPECT_EQ(choice(kMebibyte), Protocol::ll) << "6.6 + 2 x 0.6 + 7.4 us; Simple: 8.4 + 2 x 3.4 + 2.9 us";
+  EXPECT_EQ(choice(2 * kMebibyte), Protocol::simple);
+}
+
 // Beside Grace, without a PCIe switch: a channel for each 14 GB/s of the NIC's 50.
 TEST(PeerChannels, CountNicsOfGpusBesideTheirCpus) {
   const std::string racks =
