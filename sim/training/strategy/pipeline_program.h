@@ -50,6 +50,10 @@ struct StageStep {
   bool completes_gradients = false;
   // No earlier step computes with the weights of the chunk.
   bool needs_parameters = false;
+  // Returns the chunk whose backward the step computes, if it computes one.
+  std::uint32_t chunk_of_backward() const {
+    return kind == PipelineStepKind::overlapped ? backward_chunk : chunk;
+  }
   auto operator<=>(const StageStep&) const = default;
 };
 
