@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/core/errors.h"
-#include "sim/training/strategy/chain_turns.h"
+#include "sim/training/strategy/layer_gathers.h"
 
 namespace netsim {
 namespace {
@@ -60,6 +60,12 @@ class GraphComputation final : public StageComputation {
     return graph_.stages[step.stage].chunks[number];
   }
 
+  // Returns the index in the part of the layer that is number `i` from the other end.
+  static std::size_t from_end(const ChunkGraph& part, std::size_t i) { return part.layers.size() - 1 - i; }
+  const LayerGraph& layer_from_end(const ChunkGraph& part, std::size_t i) const {
+    return graph_.layers[part.layers[from_end(part, i)]];
+  }
+
   // ---- Memory
 
   static void give_up(const std::vector<std::vector<GraphNode>>& gathers, std::size_t i, TaskMemory& memory) {
@@ -76,12 +82,12 @@ class GraphComputation final : public StageComputation {
   TaskMemory forward_memory(const ChunkGraph& part, std::size_t i) const {
     if (graph_.layer_memory.empty()) return {};
     TaskMemory memory = graph_.layer_memory[part.layers[i]].forward;
-    if (is_gathered_again(part, part.layers.size() - 1 - i)) give_up(part.gathers, i, memory);
+    if (is_gathered_again(part, from_end(part, i))) give_up(part.gathers, i, memory);
     return memory;
   }
   TaskMemory layer_backward(const ChunkGraph& part, std::size_t i, PipelineStepKind kind) const {
     if (graph_.layer_memory.empty()) return {};
-    const LayerMemory& layer = graph_.layer_memory[part.layers[part.layers.size() - 1 - i]];
+    const LayerMemory& layer = graph_.layer_memory[part.layers[from_end(part, i)]];
     return kind == PipelineStepKind::weight_backward  ? layer.weights
            : kind == PipelineStepKind::input_backward ? layer.input
                                                       : layer.backward;
@@ -93,7 +99,7 @@ class GraphComputation final : public StageComputation {
     TaskMemory memory = layer_backward(part, i, kind);
     if (kind != PipelineStepKind::weight_backward) {
       const bool again = is_gathered_again(part, i);
-      give_up(again ? part.gathers_again : part.gathers, again ? i : part.layers.size() - 1 - i, memory);
+      give_up(again ? part.gathers_again : part.gathers, again ? i : from_end(part, i), memory);
     }
     if (kind == PipelineStepKind::input_backward || i >= part.reductions.size()) return memory;
     for (const GraphNode& reduction : part.reductions[i]) {
@@ -133,47 +139,16 @@ class GraphComputation final : public StageComputation {
     return !chain.empty() && chain.front().kind != GraphNode::Kind::compute && !chain.front().weight_gradient;
   }
 
-  // Gathers: the gathers for the layers of a step, which run one after the other.
-  class Gathers {
-   public:
-    // `layers` holds the gathers by layer, in the order in which layers are computed, and may be shorter.
-    // `begin` holds the positions that the first gathers wait for. Without `ahead`, gathers do not wait for
-    // layers.
-    Gathers(const ChainWriter& writer, const std::vector<std::vector<GraphNode>>* layers,
-            std::vector<Position> begin, std::optional<std::uint32_t> ahead)
-        : writer_(writer), layers_(layers), begin_(std::move(begin)), ahead_(ahead) {}
-
-    // Has to be called before each layer is appended. `before` is the end of the layer before it, if there is
-    // one. Appends the gathers that may begin now. Returns the positions that the layer has to wait for.
-    std::vector<Position> next(BlockBuilder& block, std::optional<Position> before) {
-      const std::size_t layer = layer_++;
-      if (layers_ == nullptr) return {};
-      const std::size_t end = std::min(layers_->size(), layer + 1 + ahead_.value_or(0));
-      std::vector<Position> after = begin_;
-      if (ahead_ && before) after = {*before};
-      while (appended_.size() < end)
-        appended_.push_back(writer_.append_beside(block, (*layers_)[appended_.size()], after));
-      return layer < appended_.size() ? appended_[layer] : std::vector<Position>();
-    }
-
-   private:
-    const ChainWriter& writer_;
-    const std::vector<std::vector<GraphNode>>* layers_;
-    std::vector<Position> begin_;
-    std::optional<std::uint32_t> ahead_;
-    std::vector<std::vector<Position>> appended_;  // by layer
-    std::size_t layer_ = 0;
-  };
-  Gathers forward_gathers(const ChunkGraph& part, const StageStep& step,
-                          const std::vector<Position>& inputs) const {
+  StepGathers forward_gathers(const ChunkGraph& part, const StageStep& step,
+                              const std::vector<Position>& inputs) const {
     if (graph_.replica_traffic.every_gather)
       return {writer_, &part.gathers, inputs, graph_.replica_traffic.ahead};
     return {writer_, step.needs_parameters ? &part.gathers : nullptr, {}, std::nullopt};
   }
   // `layers` holds gathers or copies from the host. They begin when the step's input has arrived; without an
   // input, when the step before is done.
-  Gathers backward_gathers(const std::vector<std::vector<GraphNode>>& layers, const StageStep& step,
-                           const Inputs& inputs) const {
+  StepGathers backward_gathers(const std::vector<std::vector<GraphNode>>& layers, const StageStep& step,
+                               const Inputs& inputs) const {
     const bool gathers = step.kind != PipelineStepKind::weight_backward;
     return {writer_, gathers ? &layers : nullptr, inputs.backward.empty() ? inputs.before : inputs.backward,
             graph_.replica_traffic.ahead};
@@ -197,7 +172,7 @@ class GraphComputation final : public StageComputation {
   Results forward(BlockBuilder& block, const StageStep& step, std::vector<Position> after) const {
     if (graph_.sub_batches > 1) return forward_of_parts(block, step, after);
     const ChunkGraph& part = chunk(step, step.chunk);
-    Gathers gathers = forward_gathers(part, step, after);
+    StepGathers gathers = forward_gathers(part, step, after);
     std::optional<Position> before;
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
@@ -255,11 +230,11 @@ class GraphComputation final : public StageComputation {
     std::vector<Position> after = inputs.backward;
     const ChunkGraph& part = chunk(step, step.chunk);
     const char* name = step.kind == PipelineStepKind::weight_backward ? "_weights" : "_backward";
-    Gathers gathers = backward_gathers(part.gathers_again, step, inputs);
-    Gathers loads = backward_gathers(part.loads, step, inputs);
+    StepGathers gathers = backward_gathers(part.gathers_again, step, inputs);
+    StepGathers loads = backward_gathers(part.loads, step, inputs);
     Results result;
     for (std::size_t i = 0; i < part.layers.size(); ++i) {
-      const LayerGraph& next = graph_.layers[part.layers[part.layers.size() - 1 - i]];
+      const LayerGraph& next = layer_from_end(part, i);
       const std::vector<const Chain*> chains = backward_chains(next, step.kind);
       const std::optional<Position> before = i > 0 ? std::optional<Position>(result.backward) : std::nullopt;
       std::vector<Position> gathered = gathers.next(block, before);
@@ -269,7 +244,7 @@ class GraphComputation final : public StageComputation {
       after.insert(after.end(), gathered.begin(), gathered.end());
       const Position begin = block.size();
       result.backward = layer(block, next, name, chains, after, backward_memory(part, i, step.kind));
-      note_layer(block, part, part.layers.size() - 1 - i, begin, result);
+      note_layer(block, part, from_end(part, i), begin, result);
       if (reduces(step)) reduce(block, part, i, step.completes_gradients, result);
     }
     return result;
@@ -320,6 +295,17 @@ class GraphComputation final : public StageComputation {
     };
   }
 
+  // Notes where the backward of a lane is complete. With `reduces` the gradients of each layer are reduced
+  // behind its backward.
+  void note_backward(TurnLane& lane, BlockBuilder& block, const StageStep& step, const ChunkGraph& part,
+                     bool reduces, Results& results) const {
+    lane.end_layer = [this, &block, &step, &part, reduces, &results](const TurnLane::Layer& layer,
+                                                                     Position last) {
+      results.backward = last;
+      if (reduces) reduce(block, part, layer.number, step.completes_gradients, results);
+    };
+  }
+
   // Appends a forward and a backward that overlap as a pair.
   Results overlapped(BlockBuilder& block, const StageStep& step, const Inputs& inputs) const {
     const ChunkGraph &forward_part = chunk(step, step.chunk), &part = chunk(step, step.backward_chunk);
@@ -337,20 +323,14 @@ class GraphComputation final : public StageComputation {
                          backward_memory(part, i, PipelineStepKind::backward));
     Results results;
     note_nodes(forward, block, forward_part, results, [](std::size_t i) { return i; });
-    note_nodes(backward, block, part, results, [&](std::size_t i) { return part.layers.size() - 1 - i; });
+    note_nodes(backward, block, part, results, [&](std::size_t i) { return from_end(part, i); });
     forward.end_layer = [&](const TurnLane::Layer& layer, Position last) {
       results.forward = last;
       store(block, forward_part, layer.number, last);
     };
-    backward.end_layer = [&](const TurnLane::Layer& layer, Position last) {
-      results.backward = last;
-      if (reduces(step)) reduce(block, part, layer.number, step.completes_gradients, results);
-    };
+    note_backward(backward, block, step, part, reduces(step), results);
     ChainTurns(writer_, block).alternate({&backward, &forward});
     return results;
-  }
-  const LayerGraph& layer_from_end(const ChunkGraph& part, std::size_t i) const {
-    return graph_.layers[part.layers[part.layers.size() - 1 - i]];
   }
   // Appends all gathers before a pair of chains that run as one.
   void gather_all(BlockBuilder& block, const std::vector<std::vector<GraphNode>>& layers,
@@ -360,33 +340,6 @@ class GraphComputation final : public StageComputation {
       after.insert(after.end(), gathered.begin(), gathered.end());
     }
   }
-  // LayerGathers: gathers and copies before the layers of several lanes. The first lane that comes to a layer
-  // appends them; the layer waits for them in all lanes.
-  class LayerGathers {
-   public:
-    LayerGathers(std::vector<Gathers> gathers, std::size_t layers)
-        : gathers_(std::move(gathers)), gathered_(layers) {}
-    void begin_layers_of(TurnLane& lane, BlockBuilder& block) {
-      lane.begin_layer = [this, &lane, &block](const TurnLane::Layer& layer) {
-        for (; begun_ <= layer.number; ++begun_) {
-          const std::vector<Position>& last = lane.done.back();
-          const bool first = begun_ == 0 || last.empty();
-          for (Gathers& each : gathers_) {
-            const std::vector<Position> next =
-                each.next(block, first ? std::nullopt : std::optional<Position>(last.front()));
-            gathered_[begun_].insert(gathered_[begun_].end(), next.begin(), next.end());
-          }
-        }
-        return gathered_[layer.number];
-      };
-    }
-    const std::vector<Position>& of(std::size_t layer) const { return gathered_[layer]; }
-
-   private:
-    std::vector<Gathers> gathers_;
-    std::vector<std::vector<Position>> gathered_;  // by layer
-    std::size_t begun_ = 0;                        // number of layers whose gathers are appended
-  };
   LayerGathers gathers_of_backward(const ChunkGraph& part, const StageStep& step,
                                    const Inputs& inputs) const {
     return {{backward_gathers(part.gathers_again, step, inputs), backward_gathers(part.loads, step, inputs)},
@@ -440,13 +393,9 @@ class GraphComputation final : public StageComputation {
         lanes[lane].add_layer(backward_chains(layer_from_end(part, i), step.kind), i,
                               in_lane(layer_backward(part, i, step.kind), backward_memory(part, i, step.kind),
                                       lane, lanes.size()));
-      note_nodes(lanes[lane], block, part, results,
-                 [&](std::size_t i) { return part.layers.size() - 1 - i; });
+      note_nodes(lanes[lane], block, part, results, [&](std::size_t i) { return from_end(part, i); });
       const bool last_lane = lane + 1 == lanes.size();
-      lanes[lane].end_layer = [&, last_lane](const TurnLane::Layer& layer, Position last) {
-        results.backward = last;
-        if (last_lane && reduces(step)) reduce(block, part, layer.number, step.completes_gradients, results);
-      };
+      note_backward(lanes[lane], block, step, part, last_lane && reduces(step), results);
     }
     ChainTurns(writer_, block).alternate(pointers(lanes));
     return results;
@@ -470,11 +419,8 @@ class GraphComputation final : public StageComputation {
       lane.add_layer({chains.back()}, i, memory);
     }
     for (TurnLane* each : {&lane, &again})
-      note_nodes(*each, block, part, results, [&](std::size_t i) { return part.layers.size() - 1 - i; });
-    lane.end_layer = [&](const TurnLane::Layer& layer, Position last) {
-      results.backward = last;
-      if (reduces(step)) reduce(block, part, layer.number, step.completes_gradients, results);
-    };
+      note_nodes(*each, block, part, results, [&](std::size_t i) { return from_end(part, i); });
+    note_backward(lane, block, step, part, reduces(step), results);
     ChainTurns(writer_, block).fill_windows(lane, again, graph_.recompute_cost);
     return results;
   }
