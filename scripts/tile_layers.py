@@ -37,7 +37,7 @@ FLUX = ("gathers: direct, reduce_scatters: direct, pieces: 1, kernels: sliced",)
 RING = ("gathers: ring_exchange, reduce_scatters: ring_exchange, kernels: sliced, transfers: stores, sums: memory",)
 # Comet's second kernel has 26 blocks that only communicate (docs/tuning_guide.md of bytedance/flux).
 COMET = ("gathers: direct, reduce_scatters: direct, pieces: 1, kernels: sliced, multiprocessors: {mlp_down: 26}",)
-FLASH = tuple(f"{{part}}: pipelined, pieces: {pieces}, kernels: sliced" for pieces in (1, 2, 4, 8, 16))
+FLASH = tuple(f"{{part}}: pipelined, pieces: {pieces}, kernels: sliced, launches: next_wave" for pieces in (1, 2, 4, 8, 16))
 DECOMPOSED = tuple(f"{{part}}: pipelined, pieces: {pieces}" for pieces in (1, 2, 4, 8, 16))  # several GEMMs of the library
 # Models of the GPUs' kernels whose times are not given. The L20 has that of its configuration.
 MODELS = {"a800": "a100_80gb_power", "h800": "h800_sxm_power", "h100": "h100_sxm_power"}

@@ -10,12 +10,14 @@ std::int64_t KernelWaves::waves_before(const KernelSlice& slice) const {
   const auto whole = [](Int128 a, Int128 b) { return static_cast<std::int64_t>(a / b); };
   if (slice.awaits) return std::min(waves, whole(reached, Int128{slice.count} * blocks_in_wave));
   const std::int64_t released = whole(reached + slice.count - 1, slice.count);
-  return std::min(waves, whole(Int128{released} + blocks_in_wave - 1, blocks_in_wave));
+  const std::int64_t next = slice.starts_kernel && slice.index > 0 ? 1 : 0;
+  return std::min(waves, whole(Int128{released} + blocks_in_wave - 1, blocks_in_wave) + next);
 }
 
 Time KernelWaves::time_of(const KernelSlice& slice) const {
   const auto point = [&](std::int64_t index) {
-    return index == 0 ? Time{0} : end_of(waves_before({index, slice.count, slice.awaits}));
+    return index == 0 ? Time{0}
+                      : end_of(waves_before({index, slice.count, slice.awaits, slice.starts_kernel}));
   };
   return point(slice.index + 1) - point(slice.index);
 }

@@ -24,6 +24,9 @@ struct KernelSlice {
   // Point i + 1 says that input is there up to it, not that results are. A wave then runs in the slice whose
   // input completes the input of all its blocks.
   bool awaits = false;
+  // A kernel of the collective library waits for the point. Tiles of the next wave have the multiprocessors
+  // before it can begin, so the slice ends with that wave.
+  bool starts_kernel = false;
   bool operator==(const KernelSlice&) const = default;
 };
 

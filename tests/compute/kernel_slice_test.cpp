@@ -46,6 +46,14 @@ TEST(KernelSlice, AWaveRunsWhenTheInputOfAllItsBlocksIsThere) {
   EXPECT_EQ(times_of(kThreeWaves, 5, true), (std::vector<Time>{7, 100, 0, 100, 100}));
 }
 
+// What waits for a slice is a kernel, which gets multiprocessors when the next wave leaves them.
+TEST(KernelSlice, AKernelBeginsWhenTheNextWaveHasEnded) {
+  std::vector<Time> times;
+  for (std::int64_t i = 0; i < 5; ++i)
+    times.push_back(kThreeWaves.time_of({.index = i, .count = 5, .starts_kernel = true}));
+  EXPECT_EQ(times, (std::vector<Time>{207, 0, 100, 0, 0})) << "nothing runs behind the last wave";
+}
+
 // With as many slices as waves of full length, each slice is a wave.
 TEST(KernelSlice, EvenWavesAreEvenSlices) {
   const KernelWaves waves{0, 1000, 100, 400, 4};

@@ -136,18 +136,17 @@ class OverlappedExperts {
   // Appends an exchange and the GEMM whose tiles wait for its pieces. Returns the nodes that complete them.
   std::pair<Number, Number> awaiting(ChainEditor& edit, const GraphNode& exchange, const GraphNode& gemm,
                                      const Numbers& after) const {
-    const bool direct = p_.exchanges == ExchangeOverlap::direct;
-    const std::int64_t count = direct ? ranks_ * p_.pieces : p_.pieces;
-    Numbers sent = after, received = after;
+    if (p_.exchanges == ExchangeOverlap::direct) {
+      return messages_.store_at_all(edit, ranks_, p_.pieces, stored_bytes(exchange), after,
+                                    [&](std::int64_t i, const Numbers& received) {
+                                      return edit.add(slice_of(gemm, i, ranks_ * p_.pieces, true), received);
+                                    });
+    }
+    Numbers received = after;
     Number computed = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto distance = static_cast<std::size_t>(i / p_.pieces);
-      if (!direct) received = {edit.add(piece_of(exchange, i), after)};
-      if (direct && distance > 0) {
-        sent = {messages_.send(edit, distance, stored_bytes(exchange), true, sent)};
-        received = {messages_.receive(edit, distance, stored_bytes(exchange), true, received)};
-      }
-      computed = edit.add(slice_of(gemm, i, count, true), received);
+    for (std::int64_t i = 0; i < p_.pieces; ++i) {
+      received = {edit.add(piece_of(exchange, i), after)};
+      computed = edit.add(slice_of(gemm, i, p_.pieces, true), received);
     }
     return {received.front(), computed};
   }

@@ -29,6 +29,21 @@ PieceMessages::Number PieceMessages::message(ChainEditor& edit, GraphNode::Kind 
   return edit.add(std::move(node), after);
 }
 
+std::pair<PieceMessages::Number, PieceMessages::Number> PieceMessages::store_at_all(
+    ChainEditor& edit, std::int64_t ranks, std::int64_t pieces, Bytes bytes, const Numbers& after,
+    const std::function<Number(std::int64_t, const Numbers&)>& compute) const {
+  Numbers sent = after, received = after;
+  Number computed = 0;
+  for (std::int64_t i = 0; i < ranks * pieces; ++i) {
+    if (const auto distance = static_cast<std::size_t>(i / pieces); distance > 0) {
+      sent = {send(edit, distance, bytes, true, sent)};
+      received = {receive(edit, distance, bytes, true, received)};
+    }
+    computed = compute(i, received);
+  }
+  return {received.front(), computed};
+}
+
 GraphNode with_operators(const GraphNode& node, std::vector<Operator> operators) {
   GraphNode part = node;
   if (operators.size() < node.operators.size()) part.name = node.name + "." + operators.front().name;

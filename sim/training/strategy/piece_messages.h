@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/training/strategy/chain_editor.h"
@@ -41,6 +43,14 @@ class PieceMessages {
                  const Numbers& after) const {
     return message(edit, GraphNode::Kind::receive, distance, bytes, stored, after);
   }
+
+  // Appends the messages by which every rank stores `pieces` pieces of `bytes` at each of the other ranks,
+  // one after the other. `compute(i, after)` appends what is computed with piece i, and returns its node. The
+  // first `pieces` of the ranks x pieces are the rank's own, then come those of the nearest rank behind.
+  // Returns the nodes that complete the messages and the computations.
+  std::pair<Number, Number> store_at_all(
+      ChainEditor& edit, std::int64_t ranks, std::int64_t pieces, Bytes bytes, const Numbers& after,
+      const std::function<Number(std::int64_t, const Numbers&)>& compute) const;
 
  private:
   Number message(ChainEditor& edit, GraphNode::Kind kind, std::size_t distance, Bytes bytes, bool stored,

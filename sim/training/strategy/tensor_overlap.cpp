@@ -67,6 +67,8 @@ enum class PieceKernels : std::uint8_t { separate, sliced };
 // PieceTransfers: whether kernels of the collective library carry the messages of a ring, or stores and DMA
 // engines that take no multiprocessor.
 enum class PieceTransfers : std::uint8_t { library, stores };
+// PieceLaunches: when a kernel of the collective library begins that waits for a slice of a GEMM.
+enum class PieceLaunches : std::uint8_t { at_once, next_wave };
 // PieceSums: whether a kernel adds up partial sums, or the memory does as they arrive.
 enum class PieceSums : std::uint8_t { kernel, memory };
 
@@ -77,6 +79,7 @@ struct TensorOverlap {
   std::int64_t pieces = 4;  // pipelined, direct: number of pieces; Transformer Engine's num_splits
   PieceKernels kernels = PieceKernels::separate;
   PieceTransfers transfers = PieceTransfers::library;
+  PieceLaunches launches = PieceLaunches::at_once;
   PieceSums sums = PieceSums::kernel;
   OverlapMultiprocessors multiprocessors;
   bool uses(OverlapMethod method) const {
@@ -163,16 +166,30 @@ class Overlap {
         return p_.pieces;
     }
   }
-  // Returns piece i of `count` of a GEMM. `awaits`: it waits for a piece of its input.
-  GraphNode piece_of(GraphNode gemm, std::int64_t i, std::int64_t count, bool awaits) const {
+  // Returns whether kernels of the library carry the pieces of a method.
+  bool carried_by_kernels(OverlapMethod method) const {
+    return method == OverlapMethod::pipelined ||
+           (method == OverlapMethod::ring_exchange && p_.transfers == PieceTransfers::library);
+  }
+  // Returns piece i of `count` of a GEMM, which waits for a piece of its input.
+  GraphNode awaiting_piece(const GraphNode& gemm, std::int64_t i, std::int64_t count) const {
+    return piece_of(gemm, {i, count, true});
+  }
+  // Returns piece i of `count` of a GEMM, for whose result a communication of a method waits.
+  GraphNode released_piece(const GraphNode& gemm, std::int64_t i, std::int64_t count,
+                           OverlapMethod method) const {
+    const bool waits = p_.launches == PieceLaunches::next_wave && carried_by_kernels(method);
+    return piece_of(gemm, {.index = i, .count = count, .starts_kernel = waits});
+  }
+  GraphNode piece_of(GraphNode gemm, const KernelSlice& slice) const {
     Operator& op = gemm.operators.front();
     if (p_.kernels == PieceKernels::sliced) {
-      op.slice = {i, count, awaits};
+      op.slice = slice;
       return gemm;
     }
-    op.m.size /= count;
-    op.pieces = count;
-    cut_into(gemm, count, kKey);
+    op.m.size /= slice.count;
+    op.pieces = slice.count;
+    cut_into(gemm, slice.count, kKey);
     return gemm;
   }
   // Passes a piece on around the ring. Returns the receive of the piece that comes.
@@ -185,9 +202,14 @@ class Overlap {
   // Returns the nodes that complete the gather and the GEMM.
   std::pair<Number, Number> gather(ChainEditor& edit, GraphNode gather, const GraphNode& gemm,
                                    const Numbers& after) const {
-    if (p_.gathers == OverlapMethod::direct) return gather_direct(edit, gather, gemm, after);
     const std::int64_t count = pieces(p_.gathers);
     gather.bytes /= count;
+    if (p_.gathers == OverlapMethod::direct) {
+      return messages_.store_at_all(edit, ranks_, p_.pieces, gather.bytes, after,
+                                    [&](std::int64_t i, const Numbers& received) {
+                                      return edit.add(awaiting_piece(gemm, i, count), received);
+                                    });
+    }
     cut_into(gather, count, kKey);
     Numbers here = after;  // input of the next piece; the rank's own part needs no gather
     Number gathered = after.front(), computed = 0;
@@ -196,28 +218,10 @@ class Overlap {
       const Numbers now = here;
       if (p_.gathers == OverlapMethod::ring_exchange && i + 1 < count)
         here = {gathered = pass_on(edit, gather.bytes, now)};
-      computed = edit.add(piece_of(gemm, i, count, true), now);
+      computed = edit.add(awaiting_piece(gemm, i, count), now);
     }
     return {gathered, computed};
   }
-  // Each rank stores its tokens at all others, one piece after the other. It computes in the order in which
-  // pieces come.
-  std::pair<Number, Number> gather_direct(ChainEditor& edit, const GraphNode& gather, const GraphNode& gemm,
-                                          const Numbers& after) const {
-    const std::int64_t count = pieces(p_.gathers);
-    const Bytes bytes = gather.bytes / count;
-    Numbers sent = after, received = after;
-    Number computed = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (const auto distance = static_cast<std::size_t>(i / p_.pieces); distance > 0) {
-        sent = {messages_.send(edit, distance, bytes, true, sent)};
-        received = {messages_.receive(edit, distance, bytes, true, received)};
-      }
-      computed = edit.add(piece_of(gemm, i, count, true), received);
-    }
-    return {received.front(), computed};
-  }
-
   // Returns the nodes that complete the GEMM and the sum.
   std::pair<Number, Number> sum_up(ChainEditor& edit, const GraphNode& gemm, GraphNode sum,
                                    const Numbers& after) const {
@@ -229,7 +233,7 @@ class Overlap {
     Number computed = 0, received = 0;
     Numbers summed;
     for (std::int64_t i = 0; i < count; ++i) {
-      summed = {computed = edit.add(piece_of(gemm, i, count, false), after)};
+      summed = {computed = edit.add(released_piece(gemm, i, count, method), after)};
       if (method == OverlapMethod::pipelined) {
         summed = {edit.add(sum, {computed})};
         continue;
@@ -248,7 +252,7 @@ class Overlap {
     Numbers received = after;
     Number computed = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-      computed = edit.add(piece_of(gemm, i, count, false), after);
+      computed = edit.add(released_piece(gemm, i, count, OverlapMethod::direct), after);
       const auto distance = static_cast<std::size_t>(i / p_.pieces + 1);
       if (distance == ranks_) continue;
       messages_.send(edit, distance, bytes, true, {computed});
@@ -327,6 +331,8 @@ class TensorOverlapped final : public Strategy {
     check(!p_.acts() && p_.kernels != otherwise.kernels, "kernels", "nothing overlaps");
     check(job.sequence && p_.all_reduces != otherwise.all_reduces, "all_reduces",
           "parallel.sequence makes them reduce-scatters and gathers");
+    check(p_.kernels == PieceKernels::separate && p_.launches != otherwise.launches, "launches",
+          "GEMMs have no slices");
     check(!p_.uses(OverlapMethod::ring_exchange) && p_.transfers != otherwise.transfers, "transfers",
           "no method is ring_exchange");
     check(sums && p_.sums != otherwise.sums, "sums", "ranks add up nothing piece by piece");
@@ -414,6 +420,10 @@ Parameters<TensorOverlap> tensor_overlap_parameters() {
                       {{"library", PieceTransfers::library}, {"stores", PieceTransfers::stores}},
                       "what carries the messages of ring_exchange: kernels of the collective library, or "
                       "stores to the peer's memory")
+              .choice("launches", &P::launches,
+                      {{"at_once", PieceLaunches::at_once}, {"next_wave", PieceLaunches::next_wave}},
+                      "sliced: when a kernel of the collective library begins that waits for a slice: at "
+                      "once, or a wave later, because tiles of the next wave have the multiprocessors")
               .choice("sums", &P::sums, {{"kernel", PieceSums::kernel}, {"memory", PieceSums::memory}},
                       "ring_exchange, direct: a kernel adds up partial sums, or the memory does as they "
                       "arrive (T3's near-memory reduction, FLUX's reduction in the store)")

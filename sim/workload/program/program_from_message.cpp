@@ -141,7 +141,8 @@ class MessageDecoder {
     constexpr std::int64_t kMostSlices = 1 << 20;
     const std::int64_t count =
         in_range(std::max<std::int64_t>(1, message.slices()), 1, kMostSlices, path + ".slices");
-    return {in_range(message.slice(), 0, count - 1, path + ".slice"), count, message.slice_awaits()};
+    return {in_range(message.slice(), 0, count - 1, path + ".slice"), count, message.slice_awaits(),
+            message.slice_starts_kernel()};
   }
 
   static GroupExpression group(const pb::Group& message) {

@@ -102,6 +102,7 @@ class MessageEncoder {
     out.set_slices(slice.count);
     out.set_slice(slice.index);
     out.set_slice_awaits(slice.awaits);
+    out.set_slice_starts_kernel(slice.starts_kernel);
   }
 
   static void write_group(const GroupExpression& group, pb::Group& out) {

@@ -163,6 +163,8 @@ TEST(TileOverlap, RefusesAndNotesWhatCannotAct) {
   EXPECT_THAT(
       [] { parse_workload("{kind: ptdp, parallel: {tensor: 2, tensor_overlap: {gathers: direct}}}"); },
       ThrowsMessage<ConfigError>(HasSubstr("of tensor_overlap need parallel.sequence")));
+  EXPECT_THAT(job("gathers: pipelined, launches: next_wave")->notes(),
+              ::testing::Contains(HasSubstr("do not act: launches (GEMMs have no slices)")));
   EXPECT_THAT(job("gathers: pipelined, transfers: stores, sums: memory")->notes(),
               ::testing::Contains(HasSubstr("do not act: transfers (no method is ring_exchange), sums")));
 }
