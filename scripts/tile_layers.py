@@ -35,7 +35,8 @@ UP, DOWN, BETWEEN = "mlp_up_gemm", "mlp_down_gemm", "squared_relu"
 # around a ring. A kernel then adds up what came, unless the store itself does (ring of the report's L20).
 FLUX = ("gathers: direct, reduce_scatters: direct, pieces: 1, kernels: sliced",)
 RING = ("gathers: ring_exchange, reduce_scatters: ring_exchange, kernels: sliced, transfers: stores, sums: memory",)
-# Comet's second kernel has 26 blocks that only communicate (docs/tuning_guide.md of bytedance/flux).
+# Comet's second kernel has 26 blocks that only communicate, of 132 (docs/tuning_guide.md of bytedance/flux). The rest multiplies.
+BLOCKS, OTHER_BLOCKS = 132, 106
 COMET = ("gathers: direct, reduce_scatters: direct, pieces: 1, kernels: sliced, multiprocessors: {mlp_down: 26}",)
 FLASH = tuple(f"{{part}}: pipelined, pieces: {pieces}, kernels: sliced, launches: next_wave" for pieces in (1, 2, 4, 8, 16))
 DECOMPOSED = tuple(f"{{part}}: pipelined, pieces: {pieces}" for pieces in (1, 2, 4, 8, 16))  # several GEMMs of the library
@@ -117,10 +118,14 @@ def experts_time(netsim, row, kernel):
                            and line["kind"] == "compute")
 
 
-def kernels_of(netsim, row, time):
+def kernels_of(netsim, row, overlapped):
     """Milliseconds of the kernels that do not have those of the GPU's model."""
     if row.experts:
-        return {kernel: experts_time(netsim, row, kernel) for kernel in (UP, DOWN, BETWEEN)}
+        times = {kernel: experts_time(netsim, row, kernel) for kernel in (UP, DOWN, BETWEEN)}
+        if overlapped and row.gpu in MODELS:
+            times[DOWN] *= BLOCKS / OTHER_BLOCKS
+        return times
+    time = row.gemm_ms if overlapped else row.serial_gemm_ms
     return {UP if row.part == "gather" else DOWN: time} if time else {}
 
 
@@ -129,10 +134,10 @@ def simulate(netsim, row):
     serial = ", ".join(f"{PARTS[part]}: pipelined" for part in parts) + ", pieces: 1"
     systems = RING if row.gpu == "l20" else SYSTEMS[row.system]
     settings = ("gpus.channels_hold_multiprocessors=tp",) if "pipelined" in systems[0] else ()
-    kernels = kernels_of(netsim, row, row.gemm_ms)
+    kernels = kernels_of(netsim, row, True)
     times = [milliseconds(play(netsim, row, overlap.replace("{part}", PARTS.get(row.part, "")), kernels, settings), row.part)
              for overlap in systems]
-    return Played(milliseconds(play(netsim, row, serial, kernels_of(netsim, row, row.serial_gemm_ms)), row.part), min(times))
+    return Played(milliseconds(play(netsim, row, serial, kernels_of(netsim, row, False)), row.part), min(times))
 
 
 def error(pairs):
