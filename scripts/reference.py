@@ -41,6 +41,7 @@ A parameter is described by its type, its default and its allowed values. Values
 CHOSEN_OTHERWISE = {
     "result_sink": "Every run with `--out` has those of netsim, as far as its configuration asks for their data. `output.sinks` names others.",
     "workload": "The option `--workload FILE.yaml` names a file whose key `kind` chooses it; so does `workload` of a job.",
+    "job_trace_reader": "The content of the files that `jobs: {trace: FILE}` names chooses it; no key does.",
     "workload_reader": "The content of the files that `--workload` names chooses it; no key does.",
 }
 # Places that the schema leaves to the program.

@@ -19,23 +19,30 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["aicb_csv", "chakra_et", "goal", "htsim_cm", "kineto", "mlperf_log", "nccl_inspector", "ns3_hpcc", "simai_txt", "simgrid",
            "topoopt_fbuf"]
 COLUMNS = ["format", "trace", "files", "ranks", "tasks", "bytes", "path_s", "notes", "refused"]
-NO_TRACES = {".md", ".py", ".yaml", ".yml"}
+NO_TRACES = {".md", ".py", ".yaml", ".yml", ".fbs", ".tsv"}
+# Files of several ranks whose names do not tell it, below FOLDER. They are one trace.
+TOGETHER = ["kineto/synthetic_4rank/rank*.json", "nccl_inspector/generated/nccl-inspector-4242/*.log", "simgrid/actions[01].txt"]
 
 
-def inputs(folder):
-    """The traces below a folder: a file, or the first of the files of several ranks, with their number."""
+def inputs(root, folder):
+    """The traces below a folder: the files that are given, and their number. Of Chakra's ranks, the first one is given."""
+    together = {path: sorted(root.glob(pattern)) for pattern in TOGETHER for path in root.glob(pattern)}
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.suffix in NO_TRACES:
+        if not path.is_file() or path.suffix in NO_TRACES or path.name.startswith("EXPECTED"):
             continue
         ranks = re.fullmatch(r"(.+)\.(\d+)\.et(\.gz)?", path.name)
-        if not ranks:
-            yield path, 1
+        if path in together:
+            if path == together[path][0]:
+                yield together[path], len(together[path])
+        elif not ranks:
+            yield [path], 1
         elif ranks[2] == "0":
-            yield path, len(list(path.parent.glob(f"{ranks[1]}.*.et*")))
+            yield [path], len(list(path.parent.glob(f"{ranks[1]}.*.et*")))
 
 
-def row_of(netsim, root, path, files):
-    done = subprocess.run([netsim, "describe-trace", path, "--json", "-"], capture_output=True, text=True, check=False)
+def row_of(netsim, root, paths, files):
+    done = subprocess.run([netsim, "describe-trace", *paths, "--json", "-"], capture_output=True, text=True, check=False)
+    path = paths[0]
     row = {"format": path.relative_to(root).parts[0], "trace": path.relative_to(root), "files": files}
     if done.returncode != 0:
         row["refused"] = done.stderr.strip().removeprefix("netsim: error: ").replace(f"{root}/", "")
@@ -57,9 +64,9 @@ def main():
         sys.exit(f"{options.folder}: is no folder")
     rows = []
     for name in FOLDERS:
-        for path, files in inputs(options.folder / name):
-            if path.stat().st_size <= options.largest:
-                rows.append(row_of(options.binary, options.folder, path, files))
+        for paths, files in inputs(options.folder, options.folder / name):
+            if max(path.stat().st_size for path in paths) <= options.largest:
+                rows.append(row_of(options.binary, options.folder, paths, files))
     with (options.out.open("w", newline="") if options.out else sys.stdout) as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()

@@ -40,7 +40,7 @@ struct Word {
 };
 
 // TextReader: reads words separated by white space. Its errors are InputErrors at a word's place. It skips
-// empty lines only: a comment or a byte order mark is part of words.
+// empty lines only, and the byte order mark of a file: comments are words.
 class TextReader {
  public:
   // `text` must outlive the reader and its words; `file` stands for it in messages.

@@ -36,7 +36,11 @@ bool LineReader::next() {
   if (number_ == INT_MAX)
     throw InputError(Place{file_, 0, 0, ""}, "has more than " + std::to_string(INT_MAX) + " lines");
   ++number_;
-  if (stream_) check();
+  if (stream_) {
+    check();
+    constexpr std::string_view kMark = "\xef\xbb\xbf";  // byte order mark of UTF-8
+    if (number_ == 1 && line_.starts_with(kMark)) line_.remove_prefix(kMark.size());
+  }
   return true;
 }
 

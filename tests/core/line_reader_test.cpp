@@ -53,6 +53,19 @@ TEST(LineReader, LinesAreTheSameForAnyBuffer) {
   EXPECT_EQ(lines_of(LineReader("a\n")), (std::vector<Line>{{1, "a", true}}));
 }
 
+TEST(LineReader, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  for (std::size_t buffer = 1; buffer < 5; ++buffer)
+    EXPECT_EQ(lines_of(LineReader(in_memory("\xef\xbb\xbf"
+                                            "a\n\xef\xbb\xbf"
+                                            "b"),
+                                  buffer)),
+              (std::vector<Line>{{1, "a", true},
+                                 {2,
+                                  "\xef\xbb\xbf"
+                                  "b",
+                                  false}}));
+}
+
 TEST(LineReader, AFileIsReadInPieces) {
   const std::string path = (std::filesystem::path(::testing::TempDir()) / "netsim_line_reader").string();
   constexpr int kLines = 200'000;

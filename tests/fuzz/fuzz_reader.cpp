@@ -1,6 +1,7 @@
 // The fuzzer of all readers (scripts/fuzz.sh). libFuzzer calls it with the bytes of a file. The environment
-// says what the file is: NETSIM_FUZZ_MODE is workload, program or cluster, and NETSIM_FUZZ_ENDING is the end
-// of its name. For a cluster NETSIM_FUZZ_CONFIG is a configuration in which FILE stands for the path.
+// says what the file is: NETSIM_FUZZ_MODE is workload, program, cluster or jobs, and NETSIM_FUZZ_ENDING is
+// the end of its name. For a cluster NETSIM_FUZZ_CONFIG is a configuration in which FILE stands for the path,
+// and for jobs it is a list of jobs.
 //
 // Every file must be read, or refused with one line. A crash, a hang, a leak and InternalError are findings.
 #include <unistd.h>
@@ -65,6 +66,10 @@ void read(const std::string& mode, const std::string& path, const std::string& b
     load_workload(path, kGpus);
   } else if (mode == "program") {
     static_cast<void>(prove(read_program(bytes, path)));
+  } else if (mode == "jobs") {
+    const std::string list = path + ".jobs.yaml";
+    std::ofstream(list, std::ios::binary | std::ios::trunc) << cluster_text(path) << "\n";
+    load_jobs(list, WorkloadContext(16));
   } else {
     const ConfigNode config = parse_config(cluster_text(path), "fuzz.yaml");
     const System system(config, 1, 1, nullptr);

@@ -49,7 +49,7 @@ THIRD_PARTY = {
     r"google/protobuf/|sim/workload/program/workload\.pb\.h": r"workload/program/program_(file|message|from_message|to_message)\.cpp",
     r"sim/collectives/programs/chakra_et\.pb\.h": r"collectives/programs/chakra_trace\.cpp",
     r"zlib\.h": r"core/(recognise|input_set)\.cpp",
-    r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp|workload/(readers|trace)/\w+\.cpp",
+    r"nlohmann/": r"core/schema\.cpp|report/[\w/]+\.cpp|workload/(readers|trace|job_traces)/\w+\.cpp",
     r"spdlog/": r"core/log\.cpp",
     r"flatbuffers/": r"workload/trace/task_graph_file\.cpp",
     r"pugixml\.hpp": r"report/canvas\.cpp|core/xml\.cpp",

@@ -45,6 +45,40 @@ std::vector<std::string> described(const TaskSource& source, std::uint32_t rank)
 constexpr const char* kHead =
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD\tmodel_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 4 ga: 8 all_gpus: 8\n";
 
+TEST_F(AstraTextFiles, StagesOfAPipelineRunTheirMicrobatchesInTheOrder1F1B) {
+  const auto source = load(
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 1 pp: 2 vpp: 1 ga: 3 all_gpus: 8 "
+      "pp_comm 4096.0\n"
+      "5\n"
+      "first -1 5 NONE 0 0 NONE 0 0 ALLREDUCE 8192 1\n"
+      "layer -1 10 NONE 0 20 NONE 0 30 NONE 0 1\n"
+      "layer -1 11 NONE 0 21 NONE 0 31 NONE 0 1\n"
+      "layer -1 12 NONE 0 22 NONE 0 32 NONE 0 1\n"
+      "last -1 7 NONE 0 0 NONE 0 0 NONE 0 1\n");
+  EXPECT_EQ(source->ranks(), 8u);
+  const auto words = [&](std::uint32_t rank) {
+    std::vector<std::string> list;
+    for (const Task& task : tasks_of(*source, rank)) {
+      if (is_point_to_point(task)) {
+        list.push_back((task.kind() == TaskKind::send ? ">" : "<") +
+                       std::to_string(task.message().peer + 0U));
+      } else if (task.kind() == TaskKind::collective) {
+        list.push_back("dp" + std::to_string(source->group(task.collective().group).back() + 0U));
+      } else {
+        list.push_back(std::to_string(source->works()[task.work()].kernels[0].duration / kNanosecond));
+      }
+    }
+    return list;
+  };
+  // Stage 0 is one microbatch ahead of stage 1. Receives wait for nothing.
+  EXPECT_THAT(words(1), ElementsAre("5", "10", ">5", "11", ">5", "<5", "20", "30", "12", ">5", "<5", "21",
+                                    "31", "<5", "22", "32", "7", "dp3"));
+  EXPECT_THAT(words(5), ElementsAre("5", "<1", "10", "20", "30", ">1", "<1", "11", "21", "31", ">1", "<1",
+                                    "12", "22", "32", ">1", "7", "dp7"));
+  EXPECT_THAT(source->notes(), ::testing::Contains("all 2 stages of the pipeline have the rows of the table, "
+                                                   "and run 3 microbatches in the order 1F1B"));
+}
+
 TEST_F(AstraTextFiles, APassRunsForwardThenBackward) {
   const auto source = load(std::string(kHead) +
                            "2\n"
@@ -72,7 +106,11 @@ TEST_F(AstraTextFiles, PoliciesHaveTheirCollectives) {
 TEST_F(AstraTextFiles, WrongOnesAreRefusedWithTheirPlace) {
   const std::string head = kHead;
   EXPECT_THAT(refused("HYBRID_DLRM\n0\n"), HasSubstr(":1:1: policy HYBRID_DLRM is not read"));
-  EXPECT_THAT(refused("DATA pp: 2\n0\n"), HasSubstr(":1:10: the file has no order of the pipeline's stages"));
+  EXPECT_THAT(refused("DATA pp: 2\n0\n"), HasSubstr(":1:1: pp_comm is missing or 0"));
+  EXPECT_THAT(refused("DATA pp: 3 pp_comm 8\n0\n"), HasSubstr("16 ranks are no multiple of 1"));
+  EXPECT_THAT(refused("DATA pp: 2 ga: 2 pp_comm: 8\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\nb -1 1 NONE 0 1 "
+                      "NONE 0 1 NONE 0 1\n"),
+              HasSubstr(":1:1: the rows are not those of 2 microbatches (ga)"));
   EXPECT_THAT(refused("DATA all_gpus: 17\n0\n"),
               HasSubstr(":1:1: 17 GPUs are needed, but the cluster has 16"));
   EXPECT_THAT(refused("HYBRID_TRANSFORMER model_parallel_NPU_group: 3\n0\n"),
@@ -108,7 +146,7 @@ TEST(AstraTextSamples, AllAreReadOrRefused) {
   }
   EXPECT_EQ(read, 9u);
   EXPECT_THAT(refused, ElementsAre(HasSubstr("839 rows are expected, but the file has 33"),
-                                   HasSubstr("the file has no order of the pipeline's stages")));
+                                   HasSubstr("9216 GPUs are needed, but the cluster has 16")));
 }
 
 }  // namespace

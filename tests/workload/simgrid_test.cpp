@@ -78,6 +78,18 @@ TEST_F(SimgridFiles, AFileOfEachRankIsOneTrace) {
   EXPECT_THAT(described(*source, 0), ElementsAre("compute", "send 1 8"));
 }
 
+TEST_F(SimgridFiles, AManifestListsTheTraces) {
+  const std::string zero = write("zero.txt", "0 init\n0 send 1 0 8\n"),
+                    one = write("one.txt", "1 init\n1 recv 0 0 8\n");
+  const std::string manifest = write("manifest", "\xEF\xBB\xBF# ranks\r\nzero.txt\r\n\r\n" + one + "\n");
+  EXPECT_EQ(load_workload(manifest, 16)->ranks(), 2u);
+  const std::string shared = write("shared.list", "both.txt\nboth.txt\n");
+  write("both.txt", "0 init\n0 send 1 0 8\n1 init\n1 recv 0 0 8\n");
+  EXPECT_EQ(load_workload(shared, 16)->ranks(), 2u);
+  write("shared.list", "zero.txt\nnone.txt\n");
+  EXPECT_THROW(load_workload(shared, 16), IoError);
+}
+
 TEST_F(SimgridFiles, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refused("0 init\n0 scan 3\n"), HasSubstr("a.txt:2:3: 'scan' is not read; allowed: init"));
   EXPECT_THAT(refused("0 init\n0 send 0 1 8\n"), HasSubstr("a.txt:2:8: a rank sends to itself"));

@@ -68,6 +68,7 @@ class AicbTable {
   // The line of ranks becomes a comment, so that the lines keep their numbers.
   static std::string table_text(const InputSet::File& file) {
     std::string text = read_file(file);
+    if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // byte order mark
     if (text.starts_with('[')) text.front() = '#';
     return text;
   }

@@ -61,6 +61,8 @@ class AstraText {
   std::unique_ptr<TaskSource> read() {
     read_head();
     read_rows();
+    if (pp_ > 1) find_microbatches();
+    check_size();
     TraceProgram program("layers", static_cast<std::uint32_t>(ranks_), path_);
     for (std::uint32_t rank = 0; rank < program.ranks(); ++rank)
       program.add_rank(RankId(rank), tasks(program, rank), path_);
@@ -77,11 +79,15 @@ class AstraText {
     if (ranks_ > std::int64_t{most_ranks_})
       reader_.fail(words[0], fmt::format("{} GPUs are needed, but the cluster has {}", ranks_, most_ranks_));
     if (policy_ == "MODEL") tp_ = ranks_;
-    if (ranks_ % (tp_ * ep_) != 0) {
-      reader_.fail(words[0],
-                   fmt::format("{} ranks are no multiple of {} (model_parallel_NPU_group) x {} (ep)", ranks_,
-                               tp_, ep_));
+    if (ranks_ % (tp_ * ep_ * pp_) != 0) {
+      reader_.fail(
+          words[0],
+          fmt::format("{} ranks are no multiple of {} (model_parallel_NPU_group) x {} (ep) x {} (pp)", ranks_,
+                      tp_, ep_, pp_));
     }
+    if (pp_ > 1 && pp_bytes_ == 0)
+      reader_.fail(words[0],
+                   "pp_comm is missing or 0: the bytes of a message between stages of the pipeline");
   }
 
   void read_policy(const Word& word) {
@@ -102,12 +108,16 @@ class AstraText {
     if (key.ends_with(':')) key.pop_back();
     if (i + 1 == words.size()) reader_.fail(words[i], "a value is missing behind '" + printable(key) + "'");
     const Word& value = words[++i];
-    if (key == "pp_comm") return;  // acts with pp above 1 only
+    if (key == "pp_comm") {
+      pp_bytes_ =
+          static_cast<Bytes>(reader_.real(value, key, {0, static_cast<double>(ProgramLimits::kBytes)}));
+      return;
+    }
     const std::int64_t number = reader_.integer(value, printable(key), {0, UINT32_MAX});
     if (key == "checkpoints" || key == "checkpoint_initiates") {
       if (number != 0) reader_.fail(value, "recomputation from checkpoints is not read; allowed: 0");
     } else if (key == "pp") {
-      if (number != 1) reader_.fail(value, "the file has no order of the pipeline's stages; allowed: 1");
+      pp_ = reader_.integer(value, key, {1, kMostRanks});
     } else if (key == "model_parallel_NPU_group") {
       tp_ = reader_.integer(value, key, {1, kMostRanks});
     } else if (key == "ep" || key == "expert_parallel_npu_group") {
@@ -116,6 +126,7 @@ class AstraText {
       ranks_ = reader_.integer(value, key, {1, kMostRanks});
     } else if (key == "vpp" || key == "ga") {
       repeats_ = repeats_ || number > 1;
+      (key == "ga" ? microbatches_ : chunks_) = std::max<std::int64_t>(number, 1);
     } else {
       reader_.fail(words[i - 1],
                    "'" + printable(key) +
@@ -186,47 +197,148 @@ class AstraText {
     if (to.bytes > 0) to.group = group;
   }
 
-  // ---- One rank
-
-  std::vector<TraceTask> tasks(TraceProgram& program, std::uint32_t rank) const {
-    std::vector<TraceTask> list;
-    std::optional<std::uint32_t> last;                              // the task for which the next one waits
-    std::array<std::optional<std::uint32_t>, kAstraGroups> groups;  // by AstraGroup, once found
-    const auto add = [&](const AstraRow& row, std::size_t part) {
-      const AstraPart& from = row.parts[part];
-      if (from.time > 0) {
-        TraceTask task = next_task(program, row, list, last);
-        task.work = program.fixed_work(row.name, from.time);
-        last = static_cast<std::uint32_t>(list.size());
-        list.push_back(std::move(task));
-      }
-      if (!is_issued(row, part)) return;
-      TraceTask task = next_task(program, row, list, last);
-      task.kind = TaskKind::collective;
-      task.collective = from.collective;
-      std::optional<std::uint32_t>& group = groups[static_cast<std::size_t>(from.group)];
-      if (!group) group = program.group(members(from.group, rank));
-      task.group = *group;
-      task.bytes = from.bytes;
-      task.stream = stream_of(from.group);
-      if (part < 2) last = static_cast<std::uint32_t>(list.size());
-      list.push_back(std::move(task));
-    };
-    for (const AstraRow& row : rows_) add(row, 0);
-    for (std::size_t i = rows_.size(); i-- > 0;) {
-      add(rows_[i], 1);
-      add(rows_[i], 2);
+  // Refuses tables whose tasks of all ranks would be too many, before they are made.
+  void check_size() const {
+    std::uint64_t of_rank = 0;
+    for (const AstraRow& row : rows_) {
+      for (std::size_t part = 0; part < row.parts.size(); ++part)
+        of_rank += (row.parts[part].time > 0 ? 1 : 0) + (is_issued(row, part) ? 1 : 0);
     }
-    return list;
+    if (of_rank * static_cast<std::uint64_t>(ranks_) > ProgramLimits::kUnrolled) {
+      reader_.fail({"", 1, 1}, fmt::format("{} ranks with {} tasks each are too many; allowed: {} in all",
+                                           ranks_, of_rank, ProgramLimits::kUnrolled));
+    }
   }
 
-  static TraceTask next_task(TraceProgram& program, const AstraRow& row, const std::vector<TraceTask>& list,
-                             std::optional<std::uint32_t> last) {
+  // ---- The pipeline
+
+  // Finds the rows of a microbatch. With a pipeline the table has those of all microbatches of a stage, one
+  // after the other. A row with one name begins each of them.
+  void find_microbatches() {
+    first_row_ = 0;
+    rows_of_each_ = rows_.size();
+    if (microbatches_ == 1) return;
+    std::map<std::string_view, std::vector<std::size_t>> places;
+    for (std::size_t i = 0; i < rows_.size(); ++i) places[rows_[i].name].push_back(i);
+    for (const AstraRow& row : rows_) {
+      const std::vector<std::size_t>& at = places[row.name];
+      if (std::cmp_not_equal(at.size(), microbatches_)) continue;
+      const std::size_t length = at[1] - at[0];
+      bool regular = at.back() + length <= rows_.size();
+      for (std::size_t i = 1; i < at.size(); ++i) regular = regular && at[i] - at[i - 1] == length;
+      if (!regular) continue;
+      first_row_ = at[0];
+      rows_of_each_ = length;
+      return;
+    }
+    reader_.fail(
+        {"", 1, 1},
+        fmt::format("the rows are not those of {} microbatches (ga): no row is there as often, with as many "
+                    "rows between them; allowed with pp {}: the microbatches of a stage, one after the other",
+                    microbatches_, pp_));
+  }
+
+  // ---- One rank
+
+  // Rank: the tasks of a rank so far, and those for which the next one waits.
+  struct Rank {
+    std::uint32_t rank = 0;
+    std::vector<TraceTask> list = {};
+    std::vector<std::uint32_t> frontier = {};
+    std::array<std::optional<std::uint32_t>, kAstraGroups> groups = {};  // by AstraGroup, once found
+  };
+
+  std::vector<TraceTask> tasks(TraceProgram& program, std::uint32_t number) const {
+    Rank rank{number};
+    if (pp_ == 1) {
+      add_forward(program, rank, 0, rows_.size());
+      add_backward(program, rank, 0, rows_.size());
+      return std::move(rank.list);
+    }
+    const std::size_t end = first_row_ + rows_of_each_ * static_cast<std::size_t>(microbatches_);
+    add_forward(program, rank, 0, first_row_);
+    add_pipeline(program, rank);
+    add_forward(program, rank, end, rows_.size());
+    add_backward(program, rank, end, rows_.size());
+    add_backward(program, rank, 0, first_row_);
+    return std::move(rank.list);
+  }
+
+  // 1F1B: a stage has as many microbatches forward before the first one backward as stages follow it.
+  void add_pipeline(TraceProgram& program, Rank& rank) const {
+    const std::int64_t stage = rank.rank / (ranks_ / pp_);
+    const std::int64_t ahead = std::min(pp_ - 1 - stage, microbatches_);
+    for (std::int64_t i = 0; i < microbatches_ + ahead; ++i) {
+      if (i < microbatches_) add_microbatch(program, rank, stage, i, true);
+      if (i >= ahead) add_microbatch(program, rank, stage, i - ahead, false);
+    }
+  }
+  void add_microbatch(TraceProgram& program, Rank& rank, std::int64_t stage, std::int64_t number,
+                      bool forward) const {
+    const auto own = static_cast<std::int64_t>(rank.rank), stride = ranks_ / pp_;
+    const std::int64_t source = forward ? stage - 1 : stage + 1,
+                       destination = forward ? stage + 1 : stage - 1;
+    const auto tag = static_cast<std::uint32_t>(2 * number + (forward ? 0 : 1));
+    if (source >= 0 && source < pp_)
+      add_message(program, rank, TaskKind::receive, own + (source - stage) * stride, tag);
+    const std::size_t begin = first_row_ + rows_of_each_ * static_cast<std::size_t>(number);
+    forward ? add_forward(program, rank, begin, begin + rows_of_each_)
+            : add_backward(program, rank, begin, begin + rows_of_each_);
+    if (destination >= 0 && destination < pp_)
+      add_message(program, rank, TaskKind::send, own + (destination - stage) * stride, tag);
+  }
+  // The next tasks wait for a receive, and not for a send.
+  void add_message(TraceProgram& program, Rank& rank, TaskKind kind, std::int64_t peer,
+                   std::uint32_t tag) const {
+    TraceTask task;
+    task.kind = kind;
+    task.name = program.name(tag % 2 == 0 ? "activations" : "gradients");
+    task.order = rank.list.size();
+    task.peer = RankId(static_cast<std::uint32_t>(peer));
+    task.tag = tag;
+    task.bytes = pp_bytes_;
+    task.stream = Stream::pp;
+    if (kind == TaskKind::send) task.after = rank.frontier;
+    if (kind == TaskKind::receive) rank.frontier.push_back(static_cast<std::uint32_t>(rank.list.size()));
+    rank.list.push_back(std::move(task));
+  }
+
+  void add_forward(TraceProgram& program, Rank& rank, std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) add_part(program, rank, rows_[i], 0);
+  }
+  void add_backward(TraceProgram& program, Rank& rank, std::size_t begin, std::size_t end) const {
+    for (std::size_t i = end; i-- > begin;) {
+      add_part(program, rank, rows_[i], 1);
+      add_part(program, rank, rows_[i], 2);
+    }
+  }
+  void add_part(TraceProgram& program, Rank& rank, const AstraRow& row, std::size_t part) const {
+    const AstraPart& from = row.parts[part];
+    if (from.time > 0) {
+      TraceTask task = next_task(program, row, rank);
+      task.work = program.fixed_work(row.name, from.time);
+      rank.frontier = {static_cast<std::uint32_t>(rank.list.size())};
+      rank.list.push_back(std::move(task));
+    }
+    if (!is_issued(row, part)) return;
+    TraceTask task = next_task(program, row, rank);
+    task.kind = TaskKind::collective;
+    task.collective = from.collective;
+    std::optional<std::uint32_t>& group = rank.groups[static_cast<std::size_t>(from.group)];
+    if (!group) group = program.group(members(from.group, rank.rank));
+    task.group = *group;
+    task.bytes = from.bytes;
+    task.stream = stream_of(from.group);
+    if (part < 2) rank.frontier = {static_cast<std::uint32_t>(rank.list.size())};
+    rank.list.push_back(std::move(task));
+  }
+
+  static TraceTask next_task(TraceProgram& program, const AstraRow& row, const Rank& rank) {
     TraceTask task;
     task.name = program.name(row.name);
-    task.order = list.size();
+    task.order = rank.list.size();
     task.label = fmt::format("line {} ('{}')", row.line, row.name);
-    if (last) task.after.push_back(*last);
+    task.after = rank.frontier;
     return task;
   }
 
@@ -243,18 +355,26 @@ class AstraText {
     return group == AstraGroup::ep ? Stream::ep : Stream::dp;
   }
 
-  // Ranks of one tensor-parallel group follow each other, then those of one expert-parallel group.
+  // Ranks of one tensor-parallel group follow each other, then those of one expert-parallel group. Stages of
+  // the pipeline are the farthest apart.
   std::vector<RankId> members(AstraGroup group, std::uint32_t rank) const {
     std::int64_t stride = 1, count = tp_;
-    if (group == AstraGroup::dp) stride = tp_, count = ranks_ / tp_;
+    if (group == AstraGroup::dp) stride = tp_, count = ranks_ / (tp_ * pp_);
     if (group == AstraGroup::ep) stride = tp_, count = ep_;
-    if (group == AstraGroup::dp_ep) stride = tp_ * ep_, count = ranks_ / (tp_ * ep_);
+    if (group == AstraGroup::dp_ep) stride = tp_ * ep_, count = ranks_ / (tp_ * ep_ * pp_);
     return regular_group(RankId(rank), stride, count);
   }
 
   std::vector<std::string> notes() const {
     std::vector<std::string> list;
-    if (repeats_) list.emplace_back("vpp and ga are not used: one pass is simulated");
+    if (pp_ > 1) {
+      list.push_back(
+          fmt::format("all {} stages of the pipeline have the rows of the table, and run {} microbatches in "
+                      "the order 1F1B{}",
+                      pp_, microbatches_, chunks_ > 1 ? "; vpp is not used" : ""));
+    } else if (repeats_) {
+      list.emplace_back("vpp and ga are not used: one pass is simulated");
+    }
     if (updates_ > 0) list.push_back(fmt::format("times of updates, which are not used: {}", updates_));
     if (raised_ > 0)
       list.push_back(
@@ -274,8 +394,11 @@ class AstraText {
   std::string path_;
   std::uint32_t gpus_, most_ranks_;
   std::string policy_;
-  std::int64_t ranks_ = 0, tp_ = 1, ep_ = 1;
-  bool repeats_ = false;  // whether vpp or ga is above 1
+  std::int64_t ranks_ = 0, tp_ = 1, ep_ = 1, pp_ = 1;
+  std::int64_t microbatches_ = 1, chunks_ = 1;    // ga and vpp
+  Bytes pp_bytes_ = 0;                            // of a message between stages
+  std::size_t first_row_ = 0, rows_of_each_ = 0;  // of the first microbatch, and of each
+  bool repeats_ = false;                          // whether vpp or ga is above 1
   std::uint64_t updates_ = 0, raised_ = 0;
   std::vector<AstraRow> rows_;
 };

@@ -8,6 +8,8 @@
 // The actions of a rank follow each other. isend and irecv end at their wait or at waitall. Amounts are
 // elements of a type: bytes, or doubles if `init` has an argument (smpi_replay.cpp). Operations of `compute`
 // are a product of matrices, whose time the compute model tells.
+//
+// A manifest lists one trace a line, in the order of ranks; a file may be listed for several ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -321,6 +323,50 @@ bool is_smpi_replay(const Excerpt& file) {
                               "allgather", "gather",   "scatter", "comm_size"});
 }
 
+// Matches names of files, one a line.
+bool is_smpi_manifest(const Excerpt& file) {
+  if (!file.is_text() || file.lines() == 0) return false;
+  for (std::size_t i = 0; i < file.lines(); ++i) {
+    const std::string_view name = file.line(i);
+    if (file.words(i).size() != 1 || is_number_word(name) ||
+        name.find_first_of(".") == std::string_view::npos ||
+        name.find_first_of(":,;=<>{}[]()'\"") != std::string_view::npos)
+      return false;
+  }
+  return true;
+}
+
+// Returns the traces of an input, of which a file may be a manifest.
+InputSet simgrid_traces(const InputSet& input) {
+  std::vector<std::string> paths;
+  bool listed = false;
+  for (const InputSet::File& file : input.files()) {
+    const Format* format = recognise(file);
+    if (format == nullptr || format->name != "simgrid_manifest") {
+      paths.push_back(file.path);
+      continue;
+    }
+    listed = true;
+    TextReader reader(file);
+    std::vector<Word> words;
+    while (reader.next_line(words)) {
+      if (words.empty() || words[0].text.starts_with('#')) continue;
+      if (words.size() > 1) reader.fail(words[1], "a manifest has one file a line");
+      std::string path = find_input_file(std::string(words[0].text), reader.place(words[0]));
+      if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
+    }
+  }
+  return listed ? InputSet(InputPaths(std::move(paths))) : input;
+}
+
+const FormatRegistration kSimgridManifest{{.name = "simgrid_manifest",
+                                           .what = "a list of SimGrid's traces",
+                                           .use = Format::Use::workload,
+                                           .matches = is_smpi_manifest,
+                                           .component = "simgrid_replay",
+                                           .advice = {},
+                                           .endings = {".txt"}}};
+
 const FormatRegistration kSimgridFormat{{.name = "simgrid_replay",
                                          .what = "a time-independent trace of SimGrid",
                                          .use = Format::Use::workload,
@@ -334,12 +380,16 @@ struct SimgridParameters {};
 class SimgridReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
-    return SimgridTrace(input).source();
+    const InputSet traces = simgrid_traces(input);
+    traces.log();
+    return SimgridTrace(traces).source();
   }
 };
 
 const Registration<WorkloadReader> kSimgrid{
-    "simgrid_replay", "time-independent traces of SimGrid (SMPI), a file of all ranks or one per rank",
+    "simgrid_replay",
+    "time-independent traces of SimGrid (SMPI): a file of all ranks, one per rank, or a manifest that lists "
+    "them",
     Parameters<SimgridParameters>(),
     [](const SimgridParameters&, const ConfigNode&) { return std::make_unique<SimgridReader>(); }};
 

@@ -5,8 +5,7 @@
 // The marks of each format are from the tools' own sources and documents:
 // - astra-sim and SimAI (Workload.cc, AstraSimNetwork.cc), aicb (log_analyzer).
 // - msccl-tools and SCCL, TACCL, TE-CCL, ATLAHS, FlexFlow.
-// - Kineto (output_json.cpp), Perfetto (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu), MLPerf's
-//   logging.
+// - Kineto (output_json.cpp), Perfetto (trace.proto), NCCL (topo.cc, plugins), nccl-tests (util.cu).
 // - SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
 #include <algorithm>
 #include <cstdint>
@@ -76,7 +75,8 @@ bool is_hex_name(std::string_view word) {
 // Matches tables with their headers, which are in separate files, or without.
 bool is_alibaba_pai(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
-  if (cells.size() < 5) return false;
+  // Tables of tasks and of jobs have ten and six columns.
+  if (cells.size() < 5 || cells.size() == 10 || cells.size() == 6) return false;
   const auto starts = [&](std::string_view a, std::string_view b) { return cells[0] == a && cells[1] == b; };
   if (starts("job_name", "inst_id") || starts("job_name", "task_name") || starts("inst_id", "user") ||
       starts("machine", "gpu_type") || starts("worker_name", "machine"))
@@ -87,9 +87,8 @@ bool is_alibaba_pai(const Excerpt& file) {
   return is_hex_name(cells[0]) && ended;
 }
 
-bool is_helios(const Excerpt& file) {
+bool is_helios_gpus(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
-  if (cells.size() > 3 && cells[0] == "job_id" && cells[1] == "user" && cells[2] == "vc") return true;
   return cells.size() > 2 && cells[0] == "date" && cells[1].starts_with("vc");
 }
 
@@ -129,11 +128,15 @@ Format advised(Format format, Format::Use use, const char* advice) {
 }
 
 const FormatRegistration kFormats[] = {
-    FormatRegistration(unread("pytorch_et", "an execution trace of PyTorch, from which Chakra's are made",
-                              [](const Excerpt& f) {
-                                return f.has_keys({"schema", "nodes"});
-                              },
-                              {".json"})),
+    FormatRegistration(
+        advised(unread("pytorch_et", "an execution trace of PyTorch, from which Chakra's are made",
+                       [](const Excerpt& f) {
+                         return f.has_keys({"schema", "nodes"});
+                       },
+                       {".json"}),
+                Format::Use::none,
+                "it has operators of the CPU without the GPU's times; Chakra's tools link it with a trace of "
+                "the profiler and convert it to .et")),
     FormatRegistration(
         unread("astra_system", "a system description of ASTRA-sim", is_astra_system, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
@@ -145,14 +148,18 @@ const FormatRegistration kFormats[] = {
                               {".yaml"})),
     FormatRegistration(unread("simai_ratio", "a table of SimAI's efficiencies",
                               [](const Excerpt& f) { return begins_with(f, "Size,1 Node"); }, {".csv"})),
-    FormatRegistration(unread("aicb_models", "AICB's list of models",
-                              [](const Excerpt& f) {
-                                return f.cells(0, '\t').size() > 3 && f.cells(0, '\t')[2] == "Parameter_size";
-                              },
-                              {".csv"})),
-    FormatRegistration(unread(
-        "aiob", "compute times of AICB (AIOB)",
-        [](const Excerpt& f) { return begins_with(f, "train_iter:") && f.contains("time_gpu_"); }, {".txt"})),
+    FormatRegistration(advised(unread("aicb_models", "AICB's list of models",
+                                      [](const Excerpt& f) {
+                                        return f.cells(0, '\t').size() > 3 &&
+                                               f.cells(0, '\t')[2] == "Parameter_size";
+                                      },
+                                      {".csv"}),
+                               Format::Use::none, "AICB makes workloads of it, and netsim reads those")),
+    FormatRegistration(advised(
+        unread("aiob", "compute times of AICB (AIOB)",
+               [](const Excerpt& f) { return begins_with(f, "train_iter:") && f.contains("time_gpu_"); },
+               {".txt"}),
+        Format::Use::none, "AICB puts them into workloads, and netsim reads those")),
     FormatRegistration(
         advised(unread("msccl_list", "a list of programs of MSCCL (XML)",
                        [](const Excerpt& f) { return f.xml_root() == "msccl_algos"; }, {".xml"}),
@@ -166,44 +173,52 @@ const FormatRegistration kFormats[] = {
                               {".json"})),
     FormatRegistration(unread("teccl_input", "an input of TE-CCL",
                               [](const Excerpt& f) { return f.has_key("TopologyParams"); }, {".json"})),
-    FormatRegistration(unread("goal_merge", "a list of schedules for ATLAHS to merge",
-                              [](const Excerpt& f) {
-                                return f.has_keys({"mode", "goal_files"});
-                              },
-                              {".json"})),
-    FormatRegistration(unread("goal_nodes", "a list of nodes for ATLAHS",
-                              [](const Excerpt& f) {
-                                return f.has_keys({"num_of_nodes", "num_gpus_per_node"});
-                              },
-                              {".yaml"})),
-    FormatRegistration(unread("npkit", "a summary of NPKit",
-                              [](const Excerpt& f) {
-                                return std::any_of(
-                                    f.keys().begin(), f.keys().end(),
-                                    [](std::string_view key) { return key.starts_with("NPKIT_EVENT_"); });
-                              },
-                              {".json"})),
+    FormatRegistration(
+        advised(unread("goal_merge", "a list of schedules for ATLAHS to merge",
+                       [](const Excerpt& f) {
+                         return f.has_keys({"mode", "goal_files"});
+                       },
+                       {".json"}),
+                Format::Use::none,
+                "netsim runs several schedules as a list of jobs (`jobs: [{name, workload: FILE}]`)")),
+    FormatRegistration(advised(unread("goal_nodes", "a list of nodes for ATLAHS",
+                                      [](const Excerpt& f) {
+                                        return f.has_keys({"num_of_nodes", "num_gpus_per_node"});
+                                      },
+                                      {".yaml"}),
+                               Format::Use::none, "it has no tasks")),
+    FormatRegistration(advised(unread("npkit", "a summary of NPKit",
+                                      [](const Excerpt& f) {
+                                        return std::any_of(f.keys().begin(), f.keys().end(),
+                                                           [](std::string_view key) {
+                                                             return key.starts_with("NPKIT_EVENT_");
+                                                           });
+                                      },
+                                      {".json"}),
+                               Format::Use::none, "it has measured times of NCCL's steps and no tasks")),
     FormatRegistration(unread("nccl_tests", "output of nccl-tests", is_nccl_tests, {".txt", ".log"})),
     FormatRegistration(unread("nccl_tests_json", "output of nccl-tests (JSON)",
                               [](const Excerpt& f) {
                                 return f.has_keys({"nccl_version", "config"});
                               },
                               {".json"})),
-    FormatRegistration(unread("mlperf_log", "a log of MLPerf",
-                              [](const Excerpt& f) { return f.contains(":::MLLOG {"); }, {".txt"})),
-    FormatRegistration(unread("topoopt_measurements", "measured times of TopoOpt",
-                              [](const Excerpt& f) {
-                                return f.has_keys({"ngpus", "measurements"});
-                              },
-                              {".json"})),
+    FormatRegistration(advised(
+        unread("topoopt_measurements", "measured times of TopoOpt",
+               [](const Excerpt& f) {
+                 return f.has_keys({"ngpus", "measurements"});
+               },
+               {".json"}),
+        Format::Use::none, "it has times of operators and no communication; give the task graph (.fbuf)")),
     FormatRegistration(unread("perfetto", "a Perfetto trace", is_perfetto, {".pftrace", ".perfetto-trace"})),
     FormatRegistration(unread("perfetto_text", "a Perfetto trace (text)",
                               [](const Excerpt& f) {
                                 return begins_with(f, "packet {") && f.contains("trusted_packet_sequence_id");
                               },
                               {".textproto"})),
-    FormatRegistration(unread("simgrid_platform", "a platform of SimGrid (XML)",
-                              [](const Excerpt& f) { return f.xml_root() == "platform"; }, {".xml"})),
+    FormatRegistration(advised(
+        unread("simgrid_platform", "a platform of SimGrid (XML)",
+               [](const Excerpt& f) { return f.xml_root() == "platform"; }, {".xml"}),
+        Format::Use::none, "netsim does not read SimGrid's networks; a configuration describes the network")),
     FormatRegistration(unread("mpi_trace", "an MPI trace of liballprof",
                               [](const Excerpt& f) {
                                 return begins_with(f, "MPI_Init") &&
@@ -215,16 +230,20 @@ const FormatRegistration kFormats[] = {
                                        begins_with(f, "[MOTIF]");
                               },
                               {".load"})),
-    FormatRegistration(unread("philly_jobs", "a job trace of Philly",
-                              [](const Excerpt& f) {
-                                return f.has_keys({"status", "vc", "jobid", "attempts"});
-                              },
-                              {".json"})),
-    FormatRegistration(unread("philly_utilisation", "a utilisation trace of Philly", is_philly_utilisation,
-                              {".csv", ".txt"})),
-    FormatRegistration(unread("gavel_jobs", "a job trace of Gavel", is_gavel, {".trace"})),
-    FormatRegistration(unread("helios_jobs", "a job trace of Helios", is_helios, {".csv"})),
-    FormatRegistration(unread("alibaba_pai_jobs", "a trace of Alibaba's PAI", is_alibaba_pai, {".csv"})),
+    FormatRegistration(advised(unread("philly_utilisation", "a utilisation trace of Philly",
+                                      is_philly_utilisation, {".csv", ".txt"}),
+                               Format::Use::none,
+                               "it has no jobs; give cluster_job_log to `jobs: {trace: FILE}`")),
+    FormatRegistration(advised(
+        unread("gavel_jobs", "a job trace of Gavel", is_gavel, {".trace"}), Format::Use::none,
+        "its jobs have numbers of steps and no durations; write a table of jobs for `jobs: {trace: FILE}`")),
+    FormatRegistration(
+        advised(unread("helios_gpus", "the numbers of GPUs of Helios' clusters", is_helios_gpus, {".csv"}),
+                Format::Use::none, "it has no jobs; give cluster_log.csv to `jobs: {trace: FILE}`")),
+    FormatRegistration(
+        advised(unread("alibaba_pai_tables", "a table of Alibaba's PAI beside its jobs and tasks",
+                       is_alibaba_pai, {".csv"}),
+                Format::Use::none, "give the tables of tasks and jobs to `jobs: {trace: [TASKS, JOBS]}`")),
     FormatRegistration(advised(
         unread("size_distribution", "a distribution of flow sizes", is_size_distribution, {".cdf", ".txt"}),
         Format::Use::part, "name it as `cdf` of a workload of kind poisson")),

@@ -55,7 +55,6 @@ class InspectorReader {
     while (lines.next()) {
       line_ = lines.line();
       number_ = lines.number();
-      if (number_ == 1 && line_.starts_with("\xEF\xBB\xBF")) line_.remove_prefix(3);
       if (line_.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       try {
         const json record = json::parse(line_);

@@ -4,12 +4,14 @@
 
 namespace netsim {
 
-BusySource::BusySource(std::string job_name, std::uint32_t ranks, Time duration, std::uint32_t iterations)
+BusySource::BusySource(std::string job_name, std::uint32_t ranks, Time duration, std::uint32_t iterations,
+                       std::vector<std::string> notes)
     : job_name_(std::move(job_name)),
       ranks_(ranks),
       iterations_(iterations),
       short_(duration / iterations),
-      long_ones_(static_cast<std::uint32_t>(duration % iterations)) {
+      long_ones_(static_cast<std::uint32_t>(duration % iterations)),
+      notes_(std::move(notes)) {
   NETSIM_CHECK(short_ > 0, "an iteration takes no time");
   for (const Time time : {short_, short_ + 1}) {
     Kernel kernel;

@@ -15,14 +15,16 @@ namespace netsim {
 class BusySource final : public TaskSource {
  public:
   // Every rank computes for `duration` in sum, in so many iterations. They are equal to a picosecond.
-  // `duration` is at least 1 ps for each iteration.
-  BusySource(std::string job_name, std::uint32_t ranks, Time duration, std::uint32_t iterations);
+  // `duration` is at least 1 ps for each iteration. `notes` are for the user.
+  BusySource(std::string job_name, std::uint32_t ranks, Time duration, std::uint32_t iterations,
+             std::vector<std::string> notes = {});
 
   const std::string& job_name() const override { return job_name_; }
   std::uint32_t ranks() const override { return ranks_; }
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override;
   const std::vector<RankId>& group(GroupId) const override { return no_ranks_; }
+  std::vector<std::string> notes() const override { return notes_; }
   double model_flops() const override { return 0; }
   Time expected_iteration() const override { return short_; }
   std::optional<std::uint32_t> iterations() const override { return iterations_; }
@@ -46,6 +48,7 @@ class BusySource final : public TaskSource {
   std::vector<Work> works_;          // the short iteration, and the long one
   std::vector<std::uint32_t> done_;  // by rank: iterations that have ended; empty before and after the run
   std::vector<RankId> no_ranks_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace netsim

@@ -1,0 +1,70 @@
+// helios: the trace of SenseTime's Helios clusters (cluster_log.csv,
+// github.com/S-Lab-System-Group/HeliosData). A row is a job with gpu_num GPUs, which takes `duration`.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "sim/core/recognise.h"
+#include "sim/core/registry.h"
+#include "sim/workload/job_traces/submitted_jobs.h"
+
+namespace netsim {
+namespace {
+
+struct HeliosParameters {};
+
+class HeliosReader final : public JobTraceReader {
+ public:
+  void read(const InputSet& input, SubmittedJobs& jobs) const override {
+    for (std::uint32_t i = 0; i < input.files().size(); ++i) {
+      JobTraceTable table(input.files()[i], i,
+                          {"job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time",
+                           "start_time", "end_time", "duration", "queue"});
+      while (table.next()) read_job(table, input.files()[i].path, jobs);
+    }
+  }
+
+ private:
+  static void read_job(const JobTraceTable& table, const std::string& file, SubmittedJobs& jobs) {
+    const bool succeeded = table.text("state") == "COMPLETED";
+    for (const char* column : {"gpu_num", "job_id", "submit_time", "duration"}) {
+      if (table.text(column).empty())
+        return jobs.incomplete(table.place(column), std::string("the ") + column + " is missing", succeeded);
+      if (column == std::string_view("gpu_num") && table.whole("gpu_num") == 0)
+        return jobs.leave_out("without GPUs");
+    }
+    SubmittedJob job;
+    job.name = table.text("job_id");
+    job.vc = table.text("vc");
+    job.gpus = static_cast<std::uint32_t>(table.whole("gpu_num"));
+    job.submitted =
+        submitted_at(date_microseconds(table.text("submit_time"), "submit_time", table.place("submit_time")));
+    job.duration =
+        trace_duration(seconds_as_microseconds(table.text("duration"), "duration", table.place("duration")));
+    job.place = table.cell("job_id");
+    job.gpus_cell = table.cell("gpu_num");
+    if (job.duration == 0)
+      return jobs.incomplete(table.place("duration"), "the job takes no time", succeeded);
+    jobs.add(std::move(job), succeeded, file);
+  }
+};
+
+bool is_helios(const Excerpt& file) {
+  const auto cells = file.cells(0, ',');
+  return cells.size() > 3 && cells[0] == "job_id" && cells[1] == "user" && cells[2] == "vc";
+}
+
+const FormatRegistration kHeliosFormat{{.name = "helios_jobs",
+                                        .what = "a job trace of Helios",
+                                        .use = Format::Use::part,
+                                        .matches = is_helios,
+                                        .component = "helios",
+                                        .advice = "a list of jobs names it: `jobs: {trace: FILE}`",
+                                        .endings = {".csv"}}};
+
+const Registration<JobTraceReader> kHelios{
+    "helios", "jobs of SenseTime's Helios clusters (cluster_log.csv)", Parameters<HeliosParameters>(),
+    [](const HeliosParameters&, const ConfigNode&) { return std::make_unique<HeliosReader>(); }};
+
+}  // namespace
+}  // namespace netsim
