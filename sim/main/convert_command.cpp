@@ -32,8 +32,8 @@ boost::program_options::options_description conversion_options(std::size_t width
       "file to write: X.pb; X.et for Chakra, which becomes X.0.et, X.1.et, ... and X.json; X.goal; X.bin for "
       "GOAL's binary form");
   add("config", text()->value_name("C.yaml"),
-      "cluster whose section collectives tells the messages of each communication in GOAL; rank r is on GPU "
-      "r");
+      "cluster on which the workload runs; its section collectives tells the messages of communications in "
+      "GOAL, where rank r is on GPU r");
   add("algorithm", texts()->value_name("KIND=PLAN"),
       "algorithm that replaces collectives of this kind in GOAL, e.g. all_reduce=ring; may be repeated "
       "(default: that of netsim)");
@@ -71,15 +71,37 @@ std::map<std::string, std::string> algorithms_of(const std::vector<std::string>&
   return algorithms;
 }
 
-// Returns the system that --config describes, on which the workload must have room.
-std::unique_ptr<System> system_of(const ConfigNode& config, std::uint32_t ranks) {
-  auto system = std::make_unique<System>(config, 1, 1, nullptr);
-  const std::size_t gpus = system->cluster().gpus.size();
-  if (ranks > gpus)
-    throw ConfigError(fmt::format("--config: the workload has {}, and the cluster {}", counted(ranks, "rank"),
-                                  counted(gpus, "GPU")));
-  return system;
-}
+// ConversionCluster: the cluster that --config describes, if it is given.
+class ConversionCluster {
+ public:
+  explicit ConversionCluster(const std::string& config) {
+    if (config.empty()) return;
+    run_ = load_run(config);
+    system_ = std::make_unique<System>(run_.config, 1, 1, nullptr);
+  }
+
+  // Returns the context in which the workload is read. Some workloads have as many ranks as the cluster has
+  // GPUs.
+  WorkloadContext context() const {
+    return system_ ? system_->workload_context(1) : WorkloadContext::without_cluster();
+  }
+  // Lets the library of the cluster tell the messages of the workload's communications.
+  void tell_steps(const TaskSource& source, ConversionRules& rules) const {
+    if (!system_) return;
+    if (!rules.algorithms.empty())
+      throw ConfigError(
+          "--algorithm and --config exclude each other: the configuration names the algorithms");
+    const std::size_t gpus = system_->cluster().gpus.size();
+    if (source.ranks() > gpus)
+      throw ConfigError(fmt::format("--config: the workload has {}, and the cluster {}",
+                                    counted(source.ranks(), "rank"), counted(gpus, "GPU")));
+    rules.steps = [this](const CommunicationRequest& request) { return system_->executor().steps(request); };
+  }
+
+ private:
+  ConfiguredRun run_;  // the system refers to it
+  std::unique_ptr<System> system_;
+};
 
 void convert(const CommandWords& words, const PrintText& print) {
   if (words.operands.empty())
@@ -89,20 +111,12 @@ void convert(const CommandWords& words, const PrintText& print) {
   ConversionRules rules;
   rules.algorithms = algorithms_of(texts_of(words, "algorithm"));
   rules.duration = ModelTimes(text_of(words.values, "gpu"));
-  WorkloadContext context = WorkloadContext::without_cluster();
+  const ConversionCluster cluster(text_of(words.values, "config"));
+  WorkloadContext context = cluster.context();
   context.assignments = texts_of(words, "set");
   const std::unique_ptr<TaskSource> source = load_workload(words.operands, context);
   source->open();
-  ConfiguredRun run;
-  std::unique_ptr<System> system;
-  if (const std::string config = text_of(words.values, "config"); !config.empty()) {
-    if (!rules.algorithms.empty())
-      throw ConfigError(
-          "--algorithm and --config exclude each other: the configuration names the algorithms");
-    run = load_run(config);
-    system = system_of(run.config, source->ranks());
-    rules.steps = [&](const CommunicationRequest& request) { return system->executor().steps(request); };
-  }
+  cluster.tell_steps(*source, rules);
   const Conversion conversion = convert_workload(*source, target, rules);
   if (words.values.count("quiet") != 0) return;
   std::string text = conversion.files.size() == 1
