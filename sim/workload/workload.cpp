@@ -78,8 +78,10 @@ InputFormat input_format(const InputSet& input) {
     const auto what = [](const Format* known) {
       return known == nullptr ? "of no known format" : known->what;
     };
-    refuse(file.path, "is " + what(other) + ", but " + first.path + " is " + what(format) +
-                          ": the files of one workload have formats of one reader");
+    refuse(file.path,
+           "is " + what(other) + ", but " + first.path + " is " + what(format) +
+               ": the files of one workload have formats of one reader; name only those, or take the "
+               "others out of the folder");
   }
   return {format, is_text(first_bytes)};
 }

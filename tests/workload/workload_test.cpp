@@ -160,9 +160,11 @@ TEST_F(WorkloadFiles, FilesThatAreNoOneWorkloadAreRefused) {
                     topo = write("t.topo", "Nodes 8\nTiers 3\nPodsize 4\nTier 0\nRadix_Down 2\n");
   const std::string program = kRoot + "/traces/gpt3_ptdp.pb";
   const auto refusal = [](const std::vector<std::string>& paths) { return load(paths).second; };
-  EXPECT_EQ(refusal({list, matrix}),
-            matrix + ": is a connection matrix of htsim, but " + list +
-                " is a flow list: the files of one workload have formats of one reader");
+  EXPECT_EQ(
+      refusal({list, matrix}),
+      matrix + ": is a connection matrix of htsim, but " + list +
+          " is a flow list: the files of one workload have formats of one reader; name only those, or take "
+          "the others out of the folder");
   EXPECT_THAT(refusal({list, words}), AllOf(HasSubstr(words + ": is of no known format"), HasSubstr(list)));
   EXPECT_THAT(refusal({list, program}), HasSubstr(program + ": is a workload of netsim (.pb), but"));
   EXPECT_THAT(refusal({list, topo}), HasSubstr(topo + ": is a fat tree of htsim"));
