@@ -19,7 +19,8 @@ class LineReader {
 
   // Reads a text, which must outlive the reader and the lines.
   explicit LineReader(std::string_view text) : rest_(text) {}
-  // Reads a file without its byte order mark, in pieces of `buffer` bytes. A line is valid until the next one.
+  // Reads a file without its byte order mark, in pieces of `buffer` bytes. A line is valid until the next
+  // one.
   explicit LineReader(const InputSet::File& file, std::size_t buffer = kBuffer);
 
   // Moves to the next line and returns false at the end. Throws InputError if a line of a file is longer than

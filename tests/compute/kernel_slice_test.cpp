@@ -46,7 +46,7 @@ TEST(KernelSlice, AWaveRunsWhenTheInputOfAllItsBlocksIsThere) {
   EXPECT_EQ(times_of(kThreeWaves, 5, true), (std::vector<Time>{7, 100, 0, 100, 100}));
 }
 
-// What waits for a slice is a kernel, which gets multiprocessors when the next wave leaves them.
+// The kernel that waits for a slice gets multiprocessors when the next wave leaves them.
 TEST(KernelSlice, AKernelBeginsWhenTheNextWaveHasEnded) {
   std::vector<Time> times;
   for (std::int64_t i = 0; i < 5; ++i)

@@ -48,8 +48,8 @@ struct NcclTraits {
   // Whether the algorithm uses NCCL's sends and receives. A rank then has GroupShape::channels_per_peer
   // channels to each other rank, unless `scale_out_channels` gives a number.
   bool sends_and_receives = false;
-  // Whether messages of an all-to-all within a host use LL up to 16 KiB for each channel that a peer may
-  // have, and not for each that the message has, as NCCL decided at first.
+  // Whether an all-to-all in a host uses LL up to 16 KiB for each channel that a peer may have, as
+  // older NCCL does. Otherwise the channels that the message has count.
   bool ll_by_peer = false;
   // Whether a lone send leaves its host by the NIC of the receiver's rail (PXN; peer_channels.h).
   bool pxn = false;
