@@ -38,7 +38,7 @@ enum class DimensionQueue : std::uint8_t { smallest, fifo };
 
 struct ThemisParameters {
   ConfigNode dimensions, rates;
-  std::int64_t chunks = 64;  // of the paper's evaluation
+  std::int64_t chunks = 64;  // ArchGym's default of ASTRA-sim's preferred-dataset-splits
   std::int64_t directions = 2;
   std::int64_t in_flight = 1;  // ASTRA-sim: active-chunks-per-dimension of its examples
   ChunkOrder order = ChunkOrder::balanced;

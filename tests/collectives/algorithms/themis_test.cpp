@@ -213,8 +213,8 @@ TEST(Themis, DimensionsSendTheSmallestChunkFirst) {
   EXPECT_EQ(sending_of(*plan, grid).by_dimension, play_queues(grid, rule.orders, true).by_dimension);
 }
 
-// The paper has more than 95 % of the rate with 64 chunks and the smallest first. All dimensions together
-// send 2 (p - 1)/p of each chunk.
+// The paper has 95 % of the rate with the smallest first. All dimensions together send 2 (p - 1)/p of each
+// chunk.
 TEST(Themis, SmallestFirstKeepsDimensionsBusy) {
   const Grid grid{{4, 4, 4}, {4, 2, 1}};
   const auto share = [&](int chunks, bool smallest) {
