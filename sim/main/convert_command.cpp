@@ -88,9 +88,6 @@ class ConversionCluster {
   // Lets the library of the cluster tell the messages of the workload's communications.
   void tell_steps(const TaskSource& source, ConversionRules& rules) const {
     if (!system_) return;
-    if (!rules.algorithms.empty())
-      throw ConfigError(
-          "--algorithm and --config exclude each other: the configuration names the algorithms");
     const std::size_t gpus = system_->cluster().gpus.size();
     if (source.ranks() > gpus)
       throw ConfigError(fmt::format("--config: the workload has {}, and the cluster {}",
@@ -111,7 +108,10 @@ void convert(const CommandWords& words, const PrintText& print) {
   ConversionRules rules;
   rules.algorithms = algorithms_of(texts_of(words, "algorithm"));
   rules.duration = ModelTimes(text_of(words.values, "gpu"));
-  const ConversionCluster cluster(text_of(words.values, "config"));
+  const std::string config = text_of(words.values, "config");
+  if (!config.empty() && !rules.algorithms.empty())
+    throw ConfigError("--algorithm and --config exclude each other: the configuration names the algorithms");
+  const ConversionCluster cluster(config);
   WorkloadContext context = cluster.context();
   context.assignments = texts_of(words, "set");
   const std::unique_ptr<TaskSource> source = load_workload(words.operands, context);

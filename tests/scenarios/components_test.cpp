@@ -245,6 +245,11 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"simgrid_replay", "import/simgrid/actions.txt"},
       {"csv", "traffic/flows.csv"},
       {"goal", "import/goal/steps.goal"},
+      {"flexflow", "import/flexflow/step.fbuf"},
+      {"mlperf_log", "import/mlperf/result.txt"},
+      {"philly", "jobs/philly.yaml"},  // recognised by the content of the trace
+      {"helios", "jobs/helios.yaml"},
+      {"alibaba", "jobs/alibaba.yaml"},
       {"ns3_flows", "import/ns3/flow.txt"},
       {"htsim_cm", "import/htsim/connections.cm"},
       {"netsim_program", "../traces/gpt3_ptdp.pb"}};

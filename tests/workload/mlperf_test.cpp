@@ -153,7 +153,7 @@ TEST(MlperfSamples, TheLogOf405BIsReadWithTheDegreesOfItsPublication) {
                          "pipeline: 8, layers: {count_embedding: true, count_loss: true}}}\n";
   const auto source = load_workload(path, 512);
   EXPECT_EQ(source->ranks(), 512u);
-  EXPECT_THAT(source->notes(), Contains("a step of the log takes 55.100 s (the median of 240 steps)"));
+  EXPECT_THAT(source->notes(), Contains("a step of the log takes 55.101 s (the median of 240 steps)"));
   std::filesystem::remove(path);
 }
 
