@@ -133,7 +133,8 @@ class AlibabaTrace {
     job.place = job.gpus_cell = table.cell("job_name");
     if (job.duration == 0)
       return jobs_.incomplete(table.place("job_name"), "the job takes no time", succeeded);
-    jobs_.add(std::move(job), succeeded, input_.files()[job.place.file].path);
+    const std::string& file = input_.files()[job.place.file].path;
+    jobs_.add(std::move(job), succeeded, file);
   }
 
   static constexpr std::int64_t kMostPercent =
