@@ -47,11 +47,11 @@ class Layers(unittest.TestCase):
                 self.assertAlmostEqual(played.serial, float(table[tiles.HEADER.index("netsim_serial_ms")]), delta=ROUNDING)
                 self.assertEqual(float(table[tiles.HEADER.index("measured_overlapped_ms")]), row.overlapped_ms)
 
-    def test_dense_layers_are_within_15_percent_but_for_three(self):
+    def test_dense_layers_are_within_15_percent_but_for_two(self):
         with open(TABLE, encoding="utf-8", newline="") as file:
             errors = [abs(float(line["error_percent"])) for line in csv.DictReader(file) if line["system"] in ("flux", "flashoverlap")]
         self.assertEqual(len(errors), 62)
-        self.assertEqual(sum(error > 15 for error in errors), 3)
+        self.assertEqual(sum(error > 15 for error in errors), 2)
 
     def test_an_error_is_the_mean_of_ratios(self):
         self.assertAlmostEqual(tiles.error([(2, 1), (1, 2)]), 100)
