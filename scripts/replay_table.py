@@ -24,7 +24,7 @@ COLUMNS = ["trace", "interconnect", "recorded_s", "replayed_s", "difference_perc
 ONE_GPU = ("one GPU", "topology: {kind: star, hosts: 2, rate: 100 Gbps, delay: 1 us}\nhost: single_nic\n")
 # The A100 of its devices are in one host. NCCL's channels there are those of NVSwitch.
 DGX_A100 = ("2 GPUs of a DGX A100 (NVSwitch)", "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhost: dgx_a100\ncollectives: {all_reduce: nccl, protocol: auto}\n")
-# As the sample states: each pair of ranks has a link. A step takes 6 us there, and its bytes at 40 GB/s.
+# The sample states that a step takes 6 us and moves its bytes at 40 GB/s. Here each pair of ranks has a link of its own.
 STATED = ("40 GB/s and 6 us a step, as stated",
           "topology: {kind: star, hosts: 4, rate: 100 Gbps, delay: 1 us}\n"
           "host: {kind: full_mesh, gpus: 4, nvlink_rate: 320 Gbps, nvlink_efficiency: 1, nvlink_delay: 0}\n"

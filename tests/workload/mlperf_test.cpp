@@ -66,7 +66,7 @@ TEST_F(MlperfFiles, TheLogGivesModelBatchAndReplicas) {
   EXPECT_EQ(source->ranks(), 8u);
   EXPECT_THAT(source->notes(),
               Contains(HasSubstr("settings of the log: model bert, microbatches 2, parallel.data 8")));
-  // The same job in words: the tasks are the same.
+  // A description of kind ptdp with the same settings has the same tasks.
   const auto same = load_workload(
       write(
           "own.yaml",

@@ -28,8 +28,8 @@ struct StepCosts {
   // Time that a thread block takes for each message by NVLink besides its bytes, where this is known. It then
   // replaces the fence of `fences` within a host, which another warp waits for. 0: not known.
   Time slice = 0;
-  // The same for a message whose data the thread block also stores in its GPU's own buffer. It delays the
-  // message too.
+  // Time besides `slice` that a thread block takes for a message whose data it also stores in its GPU's own
+  // buffer. The message leaves later by this time, too.
   Time kept = 0;
   // Whether a step passes on lines within a host as they arrive, before it has received all of them.
   bool passes_lines = false;

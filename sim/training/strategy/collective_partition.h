@@ -52,6 +52,9 @@ struct PartitionCosts {
   // share of its host's bytes.
   Bytes part_bytes(CollectiveSpan span, Bytes bytes) const;
 };
+// Transports of a DGX A100, a direction: NVLink (NVIDIA's data sheet), and one NIC of 200 Gb/s a GPU.
+inline constexpr PartitionCosts::Transport kDgxA100Nvlink{10 * kMicrosecond, 2400 * kGbps};
+inline constexpr PartitionCosts::Transport kDgxA100Nic{20 * kMicrosecond, 200 * kGbps};
 // Returns the parameters of a transport.
 Parameters<PartitionCosts::Transport> transport_parameters();
 

@@ -31,9 +31,7 @@ namespace {
 
 struct CollectivePartitionParameters {
   std::int64_t per_host = 8;
-  // NVLink of an A100, a direction (NVIDIA's data sheet), and one NIC of 200 Gb/s a GPU, as in a DGX A100.
-  PartitionCosts::Transport within{10 * kMicrosecond, 2400 * kGbps};
-  PartitionCosts::Transport between{20 * kMicrosecond, 200 * kGbps};
+  PartitionCosts::Transport within = kDgxA100Nvlink, between = kDgxA100Nic;
   SearchedParts parts;
 };
 

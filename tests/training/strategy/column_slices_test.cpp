@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "sim/core/errors.h"
-#include "tests/support/tasks_of.h"
 #include "tests/training/strategy/played_jobs.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
@@ -19,6 +17,8 @@ namespace {
 
 using netsim::test::parse_workload;
 using netsim::test::TaskPlayer;
+using netsim::test::Totals;
+using netsim::test::totals;
 using ::testing::HasSubstr;
 
 std::string gpt(int layers, const std::string& more) {
@@ -73,26 +73,6 @@ TEST(ColumnSlices, TakeWhatTheirClosedFormSays) {
       }
     }
   }
-}
-
-struct Totals {
-  std::map<std::string, Bytes> bytes;
-  double products = 0;
-};
-Totals totals(const TaskSource& source, std::uint32_t ranks) {
-  Totals all;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    for (const Task& task : test::tasks_of(source, rank)) {
-      if (is_communication(task)) all.bytes[source.names()[task.name]] += task.bytes();
-      if (task.kind() != TaskKind::compute) continue;
-      for (const Kernel& k : source.works()[task.work()].kernels) {
-        if (k.kind == Kernel::Kind::gemm)
-          all.products += static_cast<double>(k.m) * static_cast<double>(k.n) * static_cast<double>(k.k) *
-                          static_cast<double>(k.batch);
-      }
-    }
-  }
-  return all;
 }
 
 struct Product {

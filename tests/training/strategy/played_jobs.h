@@ -1,13 +1,16 @@
-// Runs of workloads by a TaskPlayer that several tests of strategies and schedules expect alike.
+// Runs of workloads by a TaskPlayer that several tests of strategies and schedules expect alike. Totals tell
+// what the tasks of a workload move and compute.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "sim/core/random.h"
 #include "sim/workload/task_source.h"
+#include "tests/support/tasks_of.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
 
@@ -57,6 +60,28 @@ inline Time end_with_durations(const std::string& workload, std::uint32_t ranks)
   };
   expect_done(player);
   return player.end();
+}
+
+// Totals: what the tasks of all ranks move and compute.
+struct Totals {
+  std::map<std::string, Bytes> bytes;  // by name of communication
+  double products = 0;                 // multiplications of all GEMMs
+  bool operator==(const Totals&) const = default;
+};
+inline Totals totals(const TaskSource& source, std::uint32_t ranks) {
+  Totals all;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (const Task& task : tasks_of(source, rank)) {
+      if (is_communication(task)) all.bytes[source.names()[task.name]] += task.bytes();
+      if (task.kind() != TaskKind::compute) continue;
+      for (const Kernel& k : source.works()[task.work()].kernels) {
+        if (k.kind == Kernel::Kind::gemm)
+          all.products += static_cast<double>(k.m) * static_cast<double>(k.n) * static_cast<double>(k.k) *
+                          static_cast<double>(k.batch);
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace netsim::test

@@ -4,13 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/core/errors.h"
-#include "tests/support/tasks_of.h"
 #include "tests/training/strategy/played_jobs.h"
 #include "tests/workload/program/small_programs.h"
 #include "tests/workload/task_player.h"
@@ -20,6 +18,8 @@ namespace {
 
 using netsim::test::parse_workload;
 using netsim::test::TaskPlayer;
+using netsim::test::Totals;
+using netsim::test::totals;
 using ::testing::HasSubstr;
 
 constexpr const char* kTwoParts = ", strategies: [{kind: sub_batches}]";
@@ -112,27 +112,6 @@ TEST(SubBatches, PutOffGradientsOfWeights) {
   EXPECT_EQ(end(kTwoParts), 4 * 2000 + 1500);
   // The last gradients of weights of both parts, 2000, cover the last communication.
   EXPECT_EQ(end(kDomino), 4 * 2000);
-}
-
-struct Totals {
-  std::map<std::string, Bytes> bytes;  // by name of communication
-  double products = 0;
-  bool operator==(const Totals&) const = default;
-};
-Totals totals(const TaskSource& source, std::uint32_t ranks) {
-  Totals all;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    for (const Task& task : test::tasks_of(source, rank)) {
-      if (is_communication(task)) all.bytes[source.names()[task.name]] += task.bytes();
-      if (task.kind() != TaskKind::compute) continue;
-      for (const Kernel& k : source.works()[task.work()].kernels) {
-        if (k.kind == Kernel::Kind::gemm)
-          all.products += static_cast<double>(k.m) * static_cast<double>(k.n) * static_cast<double>(k.k) *
-                          static_cast<double>(k.batch);
-      }
-    }
-  }
-  return all;
 }
 
 struct Product {

@@ -32,13 +32,13 @@ struct HostLatencies {
   // barriers (prims_simple.h, genericOp). A warp of its own waits for the fence (enqueue.cc, "Extra warp for
   // sync"), so the others go on. Rings of large slices take it in their first round.
   Time slice = 0;
-  // The same for a slice that the block also stores in its GPU's own buffer, as in steps of a gather. The
+  // Further time for a slice that the block also stores in its GPU's own buffer, as in steps of a gather. The
   // fence covers these stores as well, so it delays the slice too. Gathers take it beyond reduce-scatters.
   Time kept = 0;
   // Start of a group of sends and receives beyond that of a ring. Its kernel always has 640 threads a block
   // (scheduleP2pTasksToPlan), reads a batch of works and divides its warps among them (sendrecv.h).
   Time group = 0;
-  // The same for each other rank, which is a work of its own on a channel of its own.
+  // Further start of sends and receives for each other rank, whose messages have a channel of their own.
   Time peer = 0;
 };
 // Returns nullopt where NCCL's table is all that is known.
