@@ -49,8 +49,9 @@ void KinetoFile::begin(std::uint32_t world, const std::vector<KinetoGroup>& grou
                             group.ranks.size(), rank_list(group.ranks, group.ranks.size())));
   }
   file_.write(
-      "]},\n\"displayTimeUnit\": \"ms\", \"baseTimeNanoseconds\": 0, \"traceName\": \"netsim\",\n"
-      "\"traceEvents\": [");
+      fmt::format("]}},\n\"netsim\": {{\"waits\": {}}},\n\"displayTimeUnit\": \"ms\", "
+                  "\"baseTimeNanoseconds\": 0, \"traceName\": \"netsim\",\n\"traceEvents\": [",
+                  waits_.complete()));
 }
 
 std::uint32_t KinetoFile::cpu() const { return kFirstProcess + rank_; }
@@ -63,6 +64,21 @@ std::uint32_t KinetoFile::take_stream(const TaskRecord& record) {
                                          : extra_streams_.try_emplace({stream, lane}, next).first->second;
   streams_.try_emplace(number, record.task.stream);
   return number;
+}
+
+KinetoFile::Launch KinetoFile::take_launch(const TaskRecord& record) {
+  Launch launch;
+  launch.stream = take_stream(record);
+  launch.waits = waits_.of(record, launch.stream);
+  // Correlations order the calls of a microsecond: the waits, the launch, the record of its event.
+  launch.first_wait = correlation_ + 1;
+  correlation_ += launch.waits.size();
+  launch.correlation = ++correlation_;
+  if (waits_.is_awaited(record.task.id)) {
+    waits_.add(
+        {record.task.id, launch.stream, record.posted, record.start, record.end, ++correlation_, false});
+  }
+  return launch;
 }
 
 void KinetoFile::event(std::string_view text) {
@@ -78,10 +94,39 @@ void KinetoFile::include(const TaskRecord& record) {
   step->second.end = std::max(step->second.end, record.end);
 }
 
+void KinetoFile::write_runtime(const char* name, int number, std::string_view time,
+                               std::uint64_t correlation) {
+  event(fmt::format(R"({{"ph": "X", "cat": "cuda_runtime", "name": "{}", "pid": {}, "tid": {}, "ts": {}, )"
+                    R"("dur": 0.000, "args": {{"External id": {}, "cbid": {}, "correlation": {}}}}})",
+                    name, cpu(), cpu(), time, correlation, number, correlation));
+}
+
+// The event is recorded behind the launch that it stands for, and waited for before the task's own launch.
+void KinetoFile::write_waits(const Kernel& kernel) {
+  std::uint64_t number = kernel.launch.first_wait;
+  const std::string launch = microseconds(launch_time(kernel.record.posted));
+  for (const KinetoWaits::Wait& wait : kernel.launch.waits) {
+    const KinetoWaits::Launched& waited = wait.launched;
+    if (wait.is_first)
+      write_runtime("cudaEventRecord", 135, microseconds(launch_time(waited.posted)), waited.event);
+    write_runtime("cudaStreamWaitEvent", 147, launch, number);
+    event(fmt::format(
+        R"({{"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": {}, "tid": {}, "ts": {}, )"
+        R"("dur": 0.000, "args": {{"External id": {}, "cuda_sync_kind": "Stream Wait Event", )"
+        R"("wait_on_stream": {}, "wait_on_cuda_event_record_corr_id": {}, "wait_on_cuda_event_id": {}, )"
+        R"("stream": {}, "correlation": {}, "device": {}, "context": 1}}}})",
+        gpu_, kernel.launch.stream, launch, number, waited.stream, waited.event, waited.event,
+        kernel.launch.stream, number, gpu_));
+    ++number;
+  }
+}
+
 void KinetoFile::add(const Kernel& kernel) {
   const TaskRecord& record = kernel.record;
   include(record);
-  const std::uint64_t number = ++correlation_;
+  write_waits(kernel);
+  const std::uint64_t number = kernel.launch.correlation;
+  const std::uint32_t stream = kernel.launch.stream;
   const std::string launch = microseconds(launch_time(record.posted));
   const std::int64_t start = nanoseconds(record.start);
   const bool copies = kernel.category == "gpu_memcpy";
@@ -89,22 +134,19 @@ void KinetoFile::add(const Kernel& kernel) {
                     R"("dur": 0.000, "args": {{"External id": {}, "Ev Idx": {}, "Iteration": {}{}}}}})",
                     json_text(kernel.operation), cpu(), cpu(), launch, number, number, record.task.iteration,
                     kernel.call));
-  event(fmt::format(R"({{"ph": "X", "cat": "cuda_runtime", "name": "{}", "pid": {}, "tid": {}, "ts": {}, )"
-                    R"("dur": 0.000, "args": {{"External id": {}, "cbid": {}, "correlation": {}}}}})",
-                    copies ? "cudaMemcpyAsync" : "cudaLaunchKernel", cpu(), cpu(), launch, number,
-                    copies ? 41 : 211, number));
+  write_runtime(copies ? "cudaMemcpyAsync" : "cudaLaunchKernel", copies ? 41 : 211, launch, number);
   event(fmt::format(R"({{"ph": "s", "id": {}, "pid": {}, "tid": {}, "ts": {}, "cat": "ac2g", )"
                     R"("name": "ac2g"}})",
                     number, cpu(), cpu(), launch));
   event(fmt::format(R"({{"ph": "X", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
                     R"("args": {{"External id": {}, "queued": 0, "device": {}, "context": 1, "stream": {}, )"
                     R"("correlation": {}, "Task": {}{}}}}})",
-                    kernel.category, json_text(kernel.name), gpu_, kernel.stream, microseconds(start),
-                    microseconds(nanoseconds(record.end) - start), number, gpu_, kernel.stream, number,
+                    kernel.category, json_text(kernel.name), gpu_, stream, microseconds(start),
+                    microseconds(nanoseconds(record.end) - start), number, gpu_, stream, number,
                     record.task.id + 0U, kernel.call));
   event(fmt::format(R"({{"ph": "f", "id": {}, "pid": {}, "tid": {}, "ts": {}, "cat": "ac2g", )"
                     R"("name": "ac2g", "bp": "e"}})",
-                    number, gpu_, kernel.stream, microseconds(start)));
+                    number, gpu_, stream, microseconds(start)));
 }
 
 void KinetoFile::add_host(const TaskRecord& record, const std::string& name, const std::string& members) {

@@ -17,6 +17,7 @@
 
 #include "sim/core/output.h"
 #include "sim/jobs/job.h"
+#include "sim/report/kineto_waits.h"
 #include "sim/report/timeline.h"
 
 namespace netsim {
@@ -32,17 +33,30 @@ class KinetoFile {
   // `gpu` is the number of the rank's GPU in its host. `file` must outlive the object.
   KinetoFile(OutputFile& file, RankId rank, std::uint32_t gpu) : file_(file), rank_(rank), gpu_(gpu) {}
 
+  // Lists what the tasks wait for, if the source knows them and they are at most `most`. Returns the number
+  // of tasks, or 0 if there is no list. Called before begin().
+  std::uint64_t list_waits(const TaskSource& source, std::uint64_t most) {
+    return waits_.list(source, rank_, most);
+  }
   // Writes the beginning of the file. `groups` are those that the rank belongs to.
   void begin(std::uint32_t world, const std::vector<KinetoGroup>& groups);
-  // Returns the number of the CUDA stream in which the task ran. Tasks of a stream that overlap are in
-  // different CUDA streams. Called in order of end.
-  std::uint32_t take_stream(const TaskRecord& record);
+
+  // Launch: where a task ran, and what it waited for.
+  struct Launch {
+    std::uint32_t stream = 0;  // the CUDA stream
+    std::uint64_t correlation = 0;
+    std::vector<KinetoWaits::Wait> waits;  // in other streams
+    std::uint64_t first_wait = 0;          // correlation of the first wait; the others follow
+  };
+  // Returns the launch of a task. Tasks of a stream that overlap are in different CUDA streams. Called in
+  // order of end.
+  Launch take_launch(const TaskRecord& record);
 
   // Kernel: a task on the GPU. `call` holds members of `args` as JSON, each with a comma before it. They
   // describe a call of NCCL, and what the task works for.
   struct Kernel {
     const TaskRecord& record;
-    std::uint32_t stream = 0;
+    const Launch& launch;
     std::string operation;  // name of the operation on the CPU
     std::string name;       // name of the kernel
     std::string category;   // kernel or gpu_memcpy
@@ -63,6 +77,9 @@ class KinetoFile {
 
   void event(std::string_view text);
   void include(const TaskRecord& record);
+  std::uint32_t take_stream(const TaskRecord& record);
+  void write_runtime(const char* name, int number, std::string_view time, std::uint64_t correlation);
+  void write_waits(const Kernel& kernel);
   void write_steps();
   void write_name(std::uint32_t pid, std::uint32_t tid, const char* what, const std::string& value);
   std::uint32_t cpu() const;
@@ -72,6 +89,7 @@ class KinetoFile {
   std::uint32_t gpu_;
   bool first_ = true;
   std::uint64_t correlation_ = 0;
+  KinetoWaits waits_;
   std::array<Lanes, kStreams> lanes_;
   Lanes host_lanes_;
   std::map<std::uint32_t, Stream> streams_;  // by number of the CUDA stream

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -226,6 +227,29 @@ class Conversions(unittest.TestCase):
             with self.subTest(workload=workload):
                 given, again = self.kineto_of_a_run(ROOT / f"configs/import/{name}.yaml", ROOT / "configs/import" / workload)
                 self.assertAlmostEqual(given, again, delta=1e-6)
+
+    def test_the_kineto_trace_of_a_random_program_takes_as_long_within_microseconds(self):
+        for seed in range(60 if FULL else 3):
+            _, text = random_program(random.Random(seed), KINDS)
+            # Kineto counts elements of equal parts, and has no messages without a library.
+            text = re.sub(r"bytes: (\d+) B", lambda found: f"bytes: {int(found[1]) * 120} B", text.replace(", raw: true", ""))
+            with self.subTest(seed=seed, program=text):
+                given, again = self.kineto_of_a_run(self.config(6), self.written(text))
+                self.assertAlmostEqual(given, again, delta=1e-6)
+
+    def test_a_kineto_trace_of_a_run_replays_on_another_network(self):
+        """The trace records what waits for what, so it tells the time on a slower network too."""
+        workload = self.written("kind: tasks\nranks: 2\ntasks:\n"
+                                "  - {name: a, compute: 50 us, on: [0, 1]}\n"
+                                "  - {name: g, collective: all_reduce, bytes: 4 MB, on: [0, 1], after: a}\n"
+                                "  - {name: b, compute: 20 us, on: [0, 1], after: a}\n"
+                                "  - {name: c, compute: 30 us, on: [0, 1], after: [b, g]}\n")
+        fast, slow = self.config(2), self.written(STAR.format(ranks=2).replace("200 Gbps", "25 Gbps"), "slow.yaml")
+        self.kineto_of_a_run(fast, workload)
+        times = [json.loads(self.answer("--config", slow, "--workload", given, "--json", "-"))["jobs"][0]["jct_s"]
+                 for given in (workload, self.folder / "kineto_trace")]
+        self.assertGreater(times[0], 1e-3)
+        self.assertAlmostEqual(*times, delta=1e-6)
 
     def test_the_library_of_a_run_tells_the_messages(self):
         workload = self.written("{kind: collective, collective: all_reduce, ranks: 4, bytes: 4 MB}\n")

@@ -326,13 +326,33 @@ class TimelinesTest(unittest.TestCase):
 
     def test_each_kernel_has_one_launch_before_it(self):
         for rank in self.kineto:
-            launches = {event["args"]["correlation"]: event for event in self.events_of(rank, "cuda_runtime")}
+            launches = {event["args"]["correlation"]: event for event in self.events_of(rank, "cuda_runtime") if "Event" not in event["name"]}
             kernels = {event["args"]["correlation"]: event for event in self.events_of(rank, "kernel")}
             self.assertEqual(launches.keys(), kernels.keys())
             for correlation, kernel in kernels.items():
                 self.assertLessEqual(launches[correlation]["ts"], kernel["ts"])
             arrows = collections.Counter(event["ph"] for event in self.kineto[rank]["traceEvents"])
             self.assertEqual((arrows["s"], arrows["f"]), (len(kernels), len(kernels)))
+
+    def test_waits_between_streams_are_recorded(self):
+        for rank in self.kineto:
+            calls = {event["args"]["correlation"]: event for event in self.events_of(rank, "cuda_runtime")}
+            kernels = {event["args"]["correlation"]: event for event in self.events_of(rank, "kernel")}
+            syncs = self.events_of(rank, "cuda_sync")
+            self.assertGreater(len(syncs), 0)
+            self.assertEqual(self.kineto[rank]["netsim"], {"waits": True})
+            for event in syncs:
+                arguments = event["args"]
+                self.assertEqual(calls[arguments["correlation"]]["name"], "cudaStreamWaitEvent")
+                record = arguments["wait_on_cuda_event_record_corr_id"]
+                self.assertEqual(calls[record]["name"], "cudaEventRecord")
+                # The event is recorded right behind the launch that it stands for.
+                waited = kernels[record - 1]
+                self.assertEqual(waited["tid"], arguments["wait_on_stream"])
+                self.assertNotEqual(waited["tid"], arguments["stream"])
+                waiting = min(number for number, kernel in kernels.items() if number > arguments["correlation"])
+                self.assertEqual(kernels[waiting]["tid"], arguments["stream"])
+                self.assertLessEqual(round((waited["ts"] + waited["dur"]) * 1000), round(kernels[waiting]["ts"] * 1000))
 
     def test_nccl_kernels_have_their_arguments(self):
         for rank in self.kineto:

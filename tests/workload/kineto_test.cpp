@@ -37,10 +37,11 @@ using ::testing::IsEmpty;
 // Builder: writes the events of one rank. Times are microseconds.
 class Builder {
  public:
-  explicit Builder(std::uint32_t rank = 0, std::uint32_t world = 1, std::string groups = "") {
+  explicit Builder(std::uint32_t rank = 0, std::uint32_t world = 1, std::string groups = "",
+                   const std::string& more = "") {
     head_ = fmt::format(
-        R"({{"schemaVersion": 1, "distributedInfo": {{"rank": {}, "world_size": {}, "pg_config": [{}]}},)",
-        rank, world, groups);
+        R"({{"schemaVersion": 1, "distributedInfo": {{"rank": {}, "world_size": {}, "pg_config": [{}]}},{})",
+        rank, world, groups, more);
   }
   // Adds a call of the runtime and returns its correlation.
   int call(const char* name, double begin, double duration = 1) {
@@ -113,6 +114,32 @@ TEST(KinetoGraph, StreamsWaitForWhatWasRecorded) {
   ASSERT_EQ(graph.points.size(), 1u);
   EXPECT_EQ(graph.points[0].work, 0);
   EXPECT_EQ(graph.unexplained, 0u);
+}
+
+// Old traces have whole microseconds. Correlations order the calls of one.
+TEST(KinetoGraph, CorrelationsOrderCallsOfOneTime) {
+  Builder trace(0, 2, two_ranks());
+  trace.kernel("a", 7, 0, 5, 100);
+  const int recorded = trace.call("cudaEventRecord", 0, 0);
+  trace.kernel("b", 7, 0, 105, 50);
+  trace.wait(20, 7, recorded, 0);
+  trace.collective("allreduce", 64, 0, 105, 200);
+  trace.collective("allreduce", 64, 0, 305, 200);
+  const KinetoJob job = trace.job();
+  const KinetoGraph& graph = job.ranks()[0].graph;
+  EXPECT_THAT(graph.after[2], ElementsAre(0));
+  EXPECT_THAT(graph.after[3], ElementsAre(2));
+}
+
+// netsim's own traces record all waits and have one clock.
+TEST(KinetoGraph, NothingIsInferredWhereAllWaitsAreRecorded) {
+  Builder trace(0, 2, two_ranks(), R"("netsim": {"waits": true},)");
+  trace.kernel("a", 7, 0, 5, 100);
+  trace.collective("allreduce", 64, 2, 105, 200);
+  const KinetoJob job = trace.job();
+  EXPECT_THAT(job.ranks()[0].graph.after[1], IsEmpty());
+  EXPECT_EQ(job.ranks()[0].graph.inferred, 0u);
+  EXPECT_TRUE(job.ranks()[0].trace.is_simulated);
 }
 
 TEST(KinetoGraph, WaitsThatTimesContradictAreLeftOut) {

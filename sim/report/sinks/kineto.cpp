@@ -101,10 +101,10 @@ class Kineto final : public ResultSink, public Receives<TaskRecord>, public Rece
   std::vector<std::string> notes() const override;
 
  private:
-  // Held: a task with the CUDA stream that it was given when it ended.
+  // Held: a task with the launch that it was given when it ended.
   struct Held {
     TaskRecord record;
-    std::uint32_t stream;
+    KinetoFile::Launch launch;
   };
 
   JobId find_job() const;
@@ -131,6 +131,7 @@ class Kineto final : public ResultSink, public Receives<TaskRecord>, public Rece
   std::map<std::uint32_t, KinetoFile> files_;
   CollectiveMembers<Held> members_;
   std::optional<RecordLimit> limit_;
+  std::uint64_t listed_ = 0;  // tasks whose waits are known, up to OutputParameters::max_rows
 };
 
 Kineto::Kineto(const KinetoParameters& parameters, const ConfigNode& node)
@@ -188,6 +189,8 @@ KinetoFile& Kineto::file_of(RankId rank) {
   KinetoFile& file =
       files_.try_emplace(rank, *outputs_.at(rank), rank, known ? run_->cluster->gpus[gpu].local : 0U)
           .first->second;
+  listed_ +=
+      file.list_waits(*run_->jobs[job_].source, static_cast<std::uint64_t>(run_->output.max_rows) - listed_);
   file.begin(static_cast<std::uint32_t>(world_.ranks.size()), groups_of(rank));
   return file;
 }
@@ -213,7 +216,7 @@ void Kineto::add(const TaskRecord& record) {
   KinetoFile& file = file_of(record.rank);
   if ((is_of_host(record.task) && !is_copy(record.task.kind())) || record.task.kind() == TaskKind::circuits)
     return file.add_host(record, task_name(record), marks(record));
-  Held held{record, file.take_stream(record)};
+  Held held{record, file.take_launch(record)};
   if (record.task.kind() != TaskKind::collective) return write(held, nullptr);
   members_.add(record.job, record.communication, held,
                [this](const Held& member, const LibraryChoice* choice) { write(member, choice); });
@@ -226,10 +229,10 @@ void Kineto::write(const Held& held, const LibraryChoice* choice) {
   if (kind == TaskKind::collective) return file.add(collective(held, choice));
   if (is_point_to_point(kind)) return file.add(message(held));
   const std::string name = task_name(record);
-  if (!is_copy(kind)) return file.add({record, held.stream, name, name, "kernel", marks(record)});
+  if (!is_copy(kind)) return file.add({record, held.launch, name, name, "kernel", marks(record)});
   const char* copy =
       kind == TaskKind::copy_to_host ? "Memcpy DtoH (Device -> Pinned)" : "Memcpy HtoD (Pinned -> Device)";
-  file.add({record, held.stream, name, copy, "gpu_memcpy",
+  file.add({record, held.launch, name, copy, "gpu_memcpy",
             fmt::format(R"(, "bytes": {}{})", record.task.bytes(), marks(record))});
 }
 
@@ -242,7 +245,7 @@ KinetoFile::Kernel Kineto::message(const Held& held) const {
   text += fmt::format(R"(, "{} Rank": {}, "Name": {}{})", sends ? "Dst" : "Src", task.message().peer + 0U,
                       json_text(task_name(held.record)), marks(held.record));
   return {held.record,
-          held.stream,
+          held.launch,
           "record_param_comms",
           nccl_kernel(CollectiveKind::point_to_point, element, nullptr),
           "kernel",
@@ -257,13 +260,16 @@ KinetoFile::Kernel Kineto::collective(const Held& held, const LibraryChoice* cho
   const CallBytes bytes = call_bytes(called.collective, called.bytes, std::max(ranks, 1U));
   const ElementName element = element_of(bytes, parameters_.dtype);
   std::string text = call(torch_collective(called.collective), bytes, element, of);
-  text += fmt::format(R"(, "Seq": {}, "Name": {}{})", task.sequence, json_text(task_name(held.record)),
-                      marks(held.record));
+  // PyTorch records the root, or the caller's own place in the group, under the same name.
+  const auto own = std::find(of.ranks.begin(), of.ranks.end(), held.record.rank) - of.ranks.begin();
+  text += fmt::format(R"(, "Rank": {}, "Seq": {}, "Name": {}{})",
+                      has_root(called.collective) ? std::int64_t{called.root} : own, task.sequence,
+                      json_text(task_name(held.record)), marks(held.record));
   if (choice != nullptr && !choice->algorithm.empty()) {
     text += fmt::format(R"(, "Algorithm": {}, "Protocol": "{}", "Channels": {})",
                         json_text(choice->algorithm), to_string(choice->protocol), choice->channels);
   }
-  return {held.record, held.stream, "record_param_comms", nccl_kernel(called.collective, element, choice),
+  return {held.record, held.launch, "record_param_comms", nccl_kernel(called.collective, element, choice),
           "kernel",    text};
 }
 

@@ -13,6 +13,15 @@ constexpr std::int64_t kKinetoRounding = 2000;
 // A delay that the GPU itself explains: that between two kernels.
 constexpr std::int64_t kKinetoGap = 5000;
 
+// Moment: when a call of the CUDA runtime was made. Correlations grow from call to call, so they order calls
+// of the same microsecond.
+struct Moment {
+  std::int64_t time = kNoKinetoTime;
+  std::uint64_t correlation = 0;
+  auto operator<=>(const Moment&) const = default;
+};
+Moment launch_of(const KinetoOp& op) { return {op.launch, op.correlation}; }
+
 class KinetoConnector {
  public:
   KinetoConnector(const KinetoTrace& trace, const std::vector<bool>& communicates)
@@ -26,8 +35,9 @@ class KinetoConnector {
     if (ops_.empty()) return std::move(graph_);
     find_latency();
     chain_streams();
-    const bool recorded = std::any_of(trace_.syncs.begin(), trace_.syncs.end(),
-                                      [](const KinetoSync& sync) { return sync.of_stream; });
+    const bool recorded =
+        trace_.has_all_waits || std::any_of(trace_.syncs.begin(), trace_.syncs.end(),
+                                            [](const KinetoSync& sync) { return sync.of_stream; });
     if (recorded) {
       read_waits();
     } else {
@@ -77,38 +87,36 @@ class KinetoConnector {
 
   // ---- Waits of streams
 
-  // Returns the last operation of a stream that was launched before a time, or the first one from it on.
-  std::uint32_t last_before(const KinetoStream& stream, std::int64_t time) const {
+  // Returns the last operation of a stream that was launched before a moment, or the first one from it on.
+  std::uint32_t last_before(const KinetoStream& stream, const Moment& moment) const {
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return kNoKineto;
-    const auto at = first_at(found->second, time);
+    const auto at = first_at(found->second, moment);
     return at == found->second.begin() ? kNoKineto : *(at - 1);
   }
-  std::uint32_t first_after(const KinetoStream& stream, std::int64_t time) const {
+  std::uint32_t first_after(const KinetoStream& stream, const Moment& moment) const {
     const auto found = streams_.find(stream);
     if (found == streams_.end()) return kNoKineto;
-    const auto at = first_at(found->second, time);
+    const auto at = first_at(found->second, moment);
     return at == found->second.end() ? kNoKineto : *at;
   }
   std::vector<std::uint32_t>::const_iterator first_at(const std::vector<std::uint32_t>& list,
-                                                      std::int64_t time) const {
-    return std::lower_bound(list.begin(), list.end(), time,
-                            [this](std::uint32_t op, std::int64_t t) { return ops_[op].launch < t; });
+                                                      const Moment& moment) const {
+    return std::lower_bound(list.begin(), list.end(), moment,
+                            [this](std::uint32_t op, const Moment& m) { return launch_of(ops_[op]) < m; });
   }
 
   void read_waits() {
     const auto begins = begins_of_calls();
-    const auto begin_of = [&](std::uint64_t correlation, std::int64_t otherwise) {
-      const auto found = begins.find(correlation);
-      return found == begins.end() ? otherwise : found->second;
-    };
     for (const KinetoSync& sync : trace_.syncs) {
       if (!sync.of_stream || sync.record_correlation < 0) continue;
-      const std::int64_t recorded =
-          begin_of(static_cast<std::uint64_t>(sync.record_correlation), kNoKinetoTime);
-      if (recorded == kNoKinetoTime) continue;
-      const std::uint32_t before = last_before({sync.stream.first, sync.waited_stream}, recorded);
-      const std::uint32_t op = first_after(sync.stream, begin_of(sync.correlation, sync.begin));
+      const auto recorded = begins.find(static_cast<std::uint64_t>(sync.record_correlation));
+      if (recorded == begins.end()) continue;
+      const auto waited = begins.find(sync.correlation);
+      const std::uint32_t before =
+          last_before({sync.stream.first, sync.waited_stream}, {recorded->second, recorded->first});
+      const std::uint32_t op =
+          first_after(sync.stream, {waited == begins.end() ? sync.begin : waited->second, sync.correlation});
       if (before != kNoKineto && op != kNoKineto) add_wait(before, op);
     }
   }
@@ -225,7 +233,7 @@ class KinetoConnector {
   std::vector<std::uint32_t> waited_of(const KinetoSync& sync, const KinetoHostCall& call) const {
     if (sync.waited_stream < 0 && sync.stream.second < 0) return waited_of(call);
     const std::int64_t stream = sync.stream.second >= 0 ? sync.stream.second : sync.waited_stream;
-    const std::uint32_t op = last_before({sync.stream.first, stream}, call.begin);
+    const std::uint32_t op = last_before({sync.stream.first, stream}, {call.begin, call.correlation});
     return op == kNoKineto || ops_[op].end() > call.end + kKinetoRounding ? std::vector<std::uint32_t>()
                                                                           : std::vector<std::uint32_t>{op};
   }
@@ -234,8 +242,8 @@ class KinetoConnector {
   std::vector<std::uint32_t> waited_of(const KinetoHostCall& call) const {
     std::vector<std::uint32_t> waited;
     for (const auto& [stream, list] : streams_) {
-      const std::uint32_t op =
-          last_before(stream, call.begin + (call.kind == KinetoHostCall::Kind::copy ? 1 : 0));
+      const std::uint64_t own = call.kind == KinetoHostCall::Kind::copy ? 1 : 0;
+      const std::uint32_t op = last_before(stream, {call.begin, call.correlation + own});
       if (op == kNoKineto || ops_[op].end() > call.end + kKinetoRounding) continue;
       if (call.kind == KinetoHostCall::Kind::copy
               ? ops_[op].correlation == call.correlation

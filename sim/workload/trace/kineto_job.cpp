@@ -272,6 +272,9 @@ void KinetoJob::share_evenly() {
 
 // A rank's offset is the median of the differences of ends to ranks whose offsets are known.
 void KinetoJob::align() {
+  const bool one_clock =
+      std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.trace.is_simulated; });
+  for (Rank& rank : ranks_) rank.aligned = one_clock;
   ranks_.front().aligned = true;
   const auto end_of = [&](std::pair<std::uint32_t, std::uint32_t> member) {
     const KinetoTrace& trace = ranks_[member.first].trace;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "sim/core/errors.h"
@@ -147,7 +148,10 @@ class KinetoParser {
 
   // ---- nlohmann's interface
   bool null() { return true; }
-  bool boolean(bool) { return true; }
+  bool boolean(bool value) {
+    if (section_ == Section::own && depth_ == 2 && info_key_ == "waits") trace_.has_all_waits = value;
+    return true;
+  }
   bool number_integer(std::int64_t value) { return integer(value); }
   bool number_unsigned(std::uint64_t value) {
     return integer(static_cast<std::int64_t>(std::min<std::uint64_t>(value, INT64_MAX)));
@@ -210,13 +214,15 @@ class KinetoParser {
       section_ = name == "traceEvents"           ? Section::events
                  : name == "distributedInfo"     ? Section::info
                  : name == "baseTimeNanoseconds" ? Section::base
+                 : name == "netsim"              ? Section::own
                                                  : Section::other;
+      trace_.is_simulated = trace_.is_simulated || section_ == Section::own;
     } else if (section_ == Section::events && depth_ == kEventDepth) {
       field_ = field_of(name, false);
       in_arguments_ = field_ == KinetoField::arguments;
     } else if (section_ == Section::events && depth_ == kEventDepth + 1) {
       field_ = in_arguments_ ? field_of(name, true) : KinetoField::none;
-    } else if (section_ == Section::info && depth_ == 2) {
+    } else if ((section_ == Section::info || section_ == Section::own) && depth_ == 2) {
       info_key_ = name;
     } else if (section_ == Section::info && depth_ == kGroupDepth) {
       group_key_ = name;
@@ -237,7 +243,7 @@ class KinetoParser {
   }
 
  private:
-  enum class Section : std::uint8_t { other, events, info, base };
+  enum class Section : std::uint8_t { other, events, info, base, own };
   static constexpr int kEventDepth = 3, kGroupDepth = 4, kInputDepth = kEventDepth + 2;
   static constexpr std::int64_t kLatest = 3'000'000'000'000'000'000;
 
@@ -427,9 +433,12 @@ void find_launches(KinetoTrace& trace) {
     const auto found = begins.find(op.correlation);
     if (op.correlation != 0 && found != begins.end() && found->second <= op.start) op.launch = found->second;
   }
-  std::stable_sort(trace.ops.begin(), trace.ops.end(), [](const KinetoOp& a, const KinetoOp& b) {
-    return std::pair(a.launch, a.start) < std::pair(b.launch, b.start);
-  });
+  // Correlations grow from call to call. They order launches of the same microsecond.
+  const auto launched = [](const KinetoOp& op) {
+    return std::tuple(op.launch, op.launch == kNoKinetoTime ? 0 : op.correlation, op.start);
+  };
+  std::stable_sort(trace.ops.begin(), trace.ops.end(),
+                   [&](const KinetoOp& a, const KinetoOp& b) { return launched(a) < launched(b); });
 }
 
 // Finds the call of kernels that do not describe it: that with their External id, or that during which they
@@ -471,8 +480,11 @@ KinetoTrace read_kineto(const InputSet::File& file, bool with_shapes) {
   nlohmann::json::sax_parse(KinetoIterator(&bytes), KinetoIterator(nullptr), &parser);
   KinetoTrace trace = parser.take();
   const auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
-  std::stable_sort(trace.host_calls.begin(), trace.host_calls.end(), by_begin);
-  std::stable_sort(trace.syncs.begin(), trace.syncs.end(), by_begin);
+  const auto by_moment = [](const auto& a, const auto& b) {
+    return std::pair(a.begin, a.correlation) < std::pair(b.begin, b.correlation);
+  };
+  std::stable_sort(trace.host_calls.begin(), trace.host_calls.end(), by_moment);
+  std::stable_sort(trace.syncs.begin(), trace.syncs.end(), by_moment);
   std::stable_sort(trace.operations.begin(), trace.operations.end(), by_begin);
   find_launches(trace);
   find_calls(trace);

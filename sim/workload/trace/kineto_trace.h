@@ -86,6 +86,8 @@ struct KinetoTrace {
   std::string path;
   std::int64_t rank = -1, world = -1;  // -1: the file does not say
   std::int64_t base = 0;               // baseTimeNanoseconds, from which times count
+  bool is_simulated = false;           // netsim wrote the file, so all ranks have one clock
+  bool has_all_waits = false;          // netsim wrote all waits between streams
   std::vector<Group> groups;           // of this rank
   std::vector<std::string> names;      // of operations of the GPU
   std::vector<KinetoOp> ops;           // in the order in which they were launched
