@@ -47,16 +47,12 @@ class GraphBuilder {
   }
   GraphBuilder& task(std::int16_t type, std::uint64_t id, std::uint64_t device, float runtime,
                      std::uint64_t bytes, const std::vector<std::uint64_t>& next) {
-    const auto list = builder_.CreateVector(next);
-    const auto start = builder_.StartTable();
-    builder_.AddElement<std::int16_t>(4, type, -1);
-    builder_.AddElement<std::uint64_t>(6, id, 0);
-    builder_.AddElement<std::uint64_t>(8, device, 0);
-    builder_.AddElement<float>(10, runtime, 0);
-    builder_.AddElement<std::uint64_t>(12, bytes, 0);
-    builder_.AddOffset(14, list);
-    tasks_.emplace_back(builder_.EndTable(start));
-    return *this;
+    return task_with(type, id, device, runtime, bytes, builder_.CreateVector(next).o);
+  }
+  // Adds a task whose next tasks are words of 4 bytes, so that one of two numbers of them is aligned to 8
+  // bytes.
+  GraphBuilder& task_with_words(std::size_t words) {
+    return task_with(kForward, 1, 100, 1, 0, builder_.CreateVector(std::vector<std::uint32_t>(words)).o);
   }
   std::string bytes() {
     const auto tasks = builder_.CreateVector(tasks_), devices = builder_.CreateVector(devices_);
@@ -71,6 +67,19 @@ class GraphBuilder {
   }
 
  private:
+  GraphBuilder& task_with(std::int16_t type, std::uint64_t id, std::uint64_t device, float runtime,
+                          std::uint64_t bytes, flatbuffers::uoffset_t list) {
+    const auto start = builder_.StartTable();
+    builder_.AddElement<std::int16_t>(4, type, -1);
+    builder_.AddElement<std::uint64_t>(6, id, 0);
+    builder_.AddElement<std::uint64_t>(8, device, 0);
+    builder_.AddElement<float>(10, runtime, 0);
+    builder_.AddElement<std::uint64_t>(12, bytes, 0);
+    builder_.AddOffset(14, flatbuffers::Offset<void>(list));
+    tasks_.emplace_back(builder_.EndTable(start));
+    return *this;
+  }
+
   std::uint32_t nodes_;
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<flatbuffers::Offset<flatbuffers::Table>> tasks_, devices_;
@@ -182,6 +191,18 @@ TEST_F(FlexflowFiles, WrongOnesAreRefusedWithTheirTask) {
               HasSubstr("99 GPUs are needed, but the cluster has 16"));
   const std::string whole = two_layers().bytes();
   EXPECT_THAT(refused(whole.substr(0, whole.size() - 8)), HasSubstr(": is "));
+}
+
+TEST_F(FlexflowFiles, ListsThatAreNotAlignedAreRefused) {
+  int damaged = 0;
+  for (const std::size_t words : {2, 3}) {
+    try {
+      load(GraphBuilder(2).task_with_words(words).bytes());
+    } catch (const InputError& error) {
+      damaged += std::string(error.what()).find("is damaged") != std::string::npos ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(damaged, 1);
 }
 
 TEST_F(FlexflowFiles, DamagedOnesEndInOneError) {

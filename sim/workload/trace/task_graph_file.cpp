@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "sim/core/errors.h"
@@ -36,9 +37,12 @@ class FlatTable : protected flatbuffers::Table {
   bool holds_scalar(const flatbuffers::Verifier& verifier, int number) const {
     return VerifyField<T>(verifier, field_at(number), sizeof(T));
   }
+  // The verifier of flatbuffers 2.0 leaves out whether the elements are aligned. The buffer itself is.
   template <typename T>
   bool holds_vector(const flatbuffers::Verifier& verifier, int number) const {
-    return VerifyOffset(verifier, field_at(number)) && verifier.VerifyVector(vector<T>(number));
+    if (!VerifyOffset(verifier, field_at(number)) || !verifier.VerifyVector(vector<T>(number))) return false;
+    const auto* elements = vector<T>(number);
+    return elements == nullptr || reinterpret_cast<std::uintptr_t>(elements->Data()) % sizeof(T) == 0;
   }
 };
 
