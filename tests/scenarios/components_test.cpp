@@ -250,6 +250,7 @@ TEST(Components, EachIsInAShippedConfiguration) {
       {"philly", "jobs/philly.yaml"},  // recognised by the content of the trace
       {"helios", "jobs/helios.yaml"},
       {"alibaba", "jobs/alibaba.yaml"},
+      {"alibaba_pods", "jobs/pods.yaml"},
       {"ns3_flows", "import/ns3/flow.txt"},
       {"htsim_cm", "import/htsim/connections.cm"},
       {"netsim_program", "../traces/gpt3_ptdp.pb"}};

@@ -18,6 +18,7 @@ namespace netsim::inspector_test {
 namespace {
 
 using test::tasks_of;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -170,6 +171,30 @@ TEST_F(InspectorFiles, OddLinesOfRealFilesAreRead) {
               Contains(HasSubstr("last lines of files that are cut, which are not used: 1")));
 }
 
+// Since format v4.3 a dump's header and metadata stand in its first line only.
+TEST_F(InspectorFiles, LinesOfADumpHaveItsHeader) {
+  const auto dump = [](std::uint32_t rank, int dropped) {
+    return fmt::format(
+        R"({{"header":{{"id":"0xa","rank":{},"n_ranks":2,"nnodes":1}},"metadata":{{)"
+        R"("inspector_output_format_version":"v4.3","dump_timestamp_us":1000,"hostname":"node0","pid":{}}},)"
+        R"("dump_stats":{{"coll_records":1,"coll_dropped_since_last_dump":{},"p2p_records":1}}}})"
+        "\n",
+        rank, rank, dropped);
+  };
+  const std::string call =
+      fmt::format(R"({{"coll_perf":{{{},"coll_exec_time_us":40}}}})", collective("AllReduce", 0, 8192));
+  const std::string put = fmt::format(R"({{"p2p_perf":{{{}}}}})", message("PutSignal", 0, 1, 8192));
+  const auto source = load(dump(0, 3) + call + "\n" + put + "\n" + dump(1, 0) + call + "\n");
+  EXPECT_THAT(described(*source, 0), ElementsAre("all_reduce 8192 at 0"));
+  EXPECT_THAT(described(*source, 1), ElementsAre("all_reduce 8192 at 0"));
+  EXPECT_THAT(source->notes(), Contains(HasSubstr("(PutSignal, AlltoAllv), left out: 1")));
+  EXPECT_THAT(source->notes(),
+              Contains(HasSubstr("that the inspector dropped (dump_stats), which are missing: 3")));
+  EXPECT_THAT(
+      refused(call + "\n" + dump(0, 0)),
+      HasSubstr("a.log:1:1: 'header' is missing; allowed: in each line, or in a line with dump_stats"));
+}
+
 TEST_F(InspectorFiles, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refused(Line{.call = collective("AllShuffle", 0, 1)}.text()),
               HasSubstr("'AllShuffle' is no collective; allowed: AllReduce"));
@@ -182,8 +207,10 @@ TEST_F(InspectorFiles, WrongOnesAreRefusedWithTheirPlace) {
       HasSubstr("a.log:2:1: call 0 has 7 B here and 65536 B at rank 0; allowed: the same"));
   EXPECT_THAT(refused(Line{}.text() + Line{.pid = 1}.text()),
               HasSubstr("a.log:2:1: two processes are rank 0 of communicator 0xa"));
-  EXPECT_THAT(refused(Line{}.text() + Line{.communicator = "0xb", .dumped = 2'000'000'000'000}.text()),
-              HasSubstr("a.log:2:1: begins 2000000 s after the first"));
+  EXPECT_THAT(
+      refused(Line{}.text() + Line{.communicator = "0xb", .dumped = 2'000'000'000'000}.text()),
+      AllOf(HasSubstr("a.log:2:1: begins 2000000 s after the communication of "),
+            HasSubstr("a.log:1:1; allowed: up to 1,000,000 s. The two are of different communicators")));
 }
 
 TEST_F(InspectorFiles, DamagedOnesEndInOneError) {

@@ -162,6 +162,19 @@ TEST_F(JobTraces, RowsOfHeliosAreJobs) {
   EXPECT_THAT(jobs(of_helios(odd)), ElementsAre("0 8 36848 vcOne 7"));
 }
 
+TEST_F(JobTraces, PodsOfAlibabaAreJobs) {
+  const std::string pods =
+      "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
+      "scheduled_time\n"
+      "p0,12000,16384,1,460,,LS,Running,50,1250,60\np1,88000,327680,8,1000,G2,BE,Succeeded,70,170,80\n"
+      "p2,20000,65536,0,0,,LS,Running,60,90,60\n";
+  EXPECT_THAT(jobs(of_helios(pods)), ElementsAre("0 1 1190 LS p0", "20 8 90 BE p1"));
+  EXPECT_THAT(jobs(of_helios(pods, ", successful: true")), ElementsAre("0 8 90 BE p1"));
+  EXPECT_THAT(notes(of_helios(pods)), ElementsAre("jobs of the trace without GPUs, left out: 1"));
+  EXPECT_THAT(refused(of_helios(pods + "p3,1,1,1,1000,,LS,Pending,80,90,\n")),
+              HasSubstr("log.csv:5:33: the scheduled_time is missing"));
+}
+
 TEST_F(JobTraces, KeysGiveWorkloadsAndDeadlines) {
   write("pair.yaml", "{kind: collective, collective: all_reduce, bytes: 1 MB, ranks: 16}\n");
   const auto list = load(of_helios(kHelios, ", deadline: 1.5, workloads: [{gpus: 16, workload: pair.yaml}]"));

@@ -24,6 +24,7 @@
 #include "tests/support/shared.h"
 #include "tests/support/tasks_of.h"
 #include "tests/support/workload_files.h"
+#include "tests/workload/kineto_builder.h"
 
 namespace netsim::kineto_test {
 namespace {
@@ -33,68 +34,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// Builder: writes the events of one rank. Times are microseconds.
-class Builder {
- public:
-  explicit Builder(std::uint32_t rank = 0, std::uint32_t world = 1, std::string groups = "",
-                   const std::string& more = "") {
-    head_ = fmt::format(
-        R"({{"schemaVersion": 1, "distributedInfo": {{"rank": {}, "world_size": {}, "pg_config": [{}]}},{})",
-        rank, world, groups, more);
-  }
-  // Adds a call of the runtime and returns its correlation.
-  int call(const char* name, double begin, double duration = 1) {
-    ++last_;
-    event("cuda_runtime", name, 1, 1, begin, duration, fmt::format(R"("correlation": {})", last_));
-    return last_;
-  }
-  void kernel(const char* name, int stream, double launch, double start, double duration,
-              const std::string& more = "") {
-    const int correlation = call("cudaLaunchKernel", launch);
-    event("kernel", name, 0, stream, start, duration,
-          fmt::format(R"("correlation": {}{})", correlation, more));
-  }
-  void collective(const char* name, int elements, double launch, double start, double duration,
-                  const std::string& group = "0") {
-    kernel("ncclDevKernel_X", 20, launch, start, duration,
-           fmt::format(
-               R"(, "Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "dtype": "Float", )"
-               R"("Process Group Name": "{}")",
-               name, elements, elements, group));
-  }
-  void message(const char* name, int peer, double launch, double start, double duration) {
-    kernel("ncclDevKernel_SendRecv", 24, launch, start, duration,
-           fmt::format(
-               R"(, "Collective name": "{}", "In msg nelems": 256, "Out msg nelems": 256, "dtype": "Half", )"
-               R"("{} Rank": {})",
-               name, std::string(name) == "send" ? "Dst" : "Src", peer));
-  }
-  // A stream waits for what another one did until the event was recorded.
-  void wait(int stream, int on, int recorded, double begin) {
-    const int correlation = call("cudaStreamWaitEvent", begin);
-    event("cuda_sync", "Stream Wait Event", 0, stream, begin, 1,
-          fmt::format(R"("correlation": {}, "stream": {}, "wait_on_stream": {}, )"
-                      R"("wait_on_cuda_event_record_corr_id": {})",
-                      correlation, stream, on, recorded));
-  }
-  void event(const char* category, const char* name, int pid, int tid, double begin, double duration,
-             const std::string& args) {
-    events_ += fmt::format(R"({}{{"ph": "X", "cat": "{}", "name": "{}", "pid": {}, "tid": {}, "ts": {:.3f}, )"
-                           R"("dur": {:.3f}, "args": {{{}}}}})",
-                           events_.empty() ? "" : ",\n", category, name, pid, tid, begin, duration, args);
-  }
-  std::string text() const { return head_ + "\n\"traceEvents\": [\n" + events_ + "\n]}"; }
-  KinetoJob job() const { return KinetoJob(InputSet::in_memory({{"rank.json", text()}})); }
-
- private:
-  std::string head_, events_;
-  int last_ = 0;
-};
-
-std::string two_ranks(const char* name = "0") {
-  return fmt::format(R"({{"pg_name": "{}", "pg_desc": "mesh_dp", "ranks": [0, 1]}})", name);
-}
 
 using KinetoFiles = test::WorkloadFolderTest;
 
@@ -274,7 +213,8 @@ TEST_F(KinetoFiles, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refused(), HasSubstr("b.json: is of rank 0, as is"));
   std::filesystem::remove(folder_ / "b.json");
   write("a.json", trace.text().substr(0, trace.text().size() - 3));
-  EXPECT_THAT(refused(), HasSubstr("a.json:4:253: is no JSON: syntax error"));
+  EXPECT_THAT(refused(),
+              HasSubstr("a.json:4:253: is no JSON, because the file ends too early: syntax error"));
   write("a.json", Builder(3, 2, two_ranks()).text());
   EXPECT_THAT(refused(), HasSubstr("a.json: has no operation of a GPU"));
   Builder late(3, 2, two_ranks());
@@ -285,6 +225,12 @@ TEST_F(KinetoFiles, WrongOnesAreRefusedWithTheirPlace) {
   wide.collective("allreduce", 64, 0, 5, 10);
   write("a.json", wide.text());
   EXPECT_THAT(refused(), HasSubstr("a.json: rank 7 is in a group, and the job has 2 ranks"));
+  Builder begun;
+  begun.kernel("a", 7, 0, 5, 10);
+  write("a.json",
+        replaced(begun.text(), "\"ph\": \"X\", \"cat\": \"kernel\"", "\"ph\": \"B\", \"cat\": \"kernel\""));
+  EXPECT_THAT(refused(),
+              HasSubstr("a.json:4: the event 'a' has the phase B; allowed for operations of a GPU: X"));
   write("a.json",
         "{\"schemaVersion\": 1, \"distributedInfo\": {},\n\"traceEvents\": [\n"
         "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 1}]}");

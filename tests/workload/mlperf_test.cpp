@@ -61,6 +61,35 @@ class MlperfFiles : public test::FolderTest {
   }
 };
 
+// Logs of AMD have the degrees since v6.0, and a platform without the number of nodes.
+TEST_F(MlperfFiles, DegreesOfTheLogAreTaken) {
+  std::string text = log_text("submission_platform") + line("submission_platform", "\"MI355X\"");
+  for (const char* key : {"pipeline_parallelism", "context_parallelism"}) text += line(key, "1");
+  text += line("tensor_parallelism", "2") + line("micro_batch_size", "4");
+  const auto source = load(text);
+  EXPECT_EQ(source->ranks(), 4u);
+  EXPECT_THAT(source->notes(),
+              Contains(HasSubstr("parallel.tensor 2, parallel.context 1, parallel.pipeline 1, microbatch 4, "
+                                 "microbatches 2, parallel.data 2")));
+  EXPECT_EQ(described(text, "job: {parallel: {tensor: 1}}")->ranks(), 2u);
+}
+
+TEST_F(MlperfFiles, BlocksTellTheTimeOfAStep) {
+  const auto block = [](const char* key, int time, int samples) {
+    return fmt::format(
+        R"(:::MLLOG {{"time_ms": {}, "key": "{}", "value": null, "metadata": {{"samples_count": {}}}}})"
+        "\n",
+        time, key, samples);
+  };
+  // The ends of blocks count the samples of the block, or of all blocks.
+  for (const int second : {320, 160}) {
+    const auto source = load(log_text() + block("block_start", 1000, 0) + block("block_stop", 6000, 160) +
+                             block("block_start", 7000, 160) + block("block_stop", 12000, second));
+    EXPECT_THAT(source->notes(), Contains(HasSubstr("takes 0.500 s (the batch divided by the median "
+                                                    "throughput of 2 blocks)")));
+  }
+}
+
 TEST_F(MlperfFiles, TheLogGivesModelBatchAndReplicas) {
   const auto source = load(log_text());
   EXPECT_EQ(source->ranks(), 8u);

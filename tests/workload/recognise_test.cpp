@@ -151,6 +151,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"helios_jobs", "job_id,user,vc,gpu_num\n1,u,v,8\n"},
       {"alibaba_pai_jobs",
        "4b3f04b66a525d2df903eb16,8cb3bec23d14,58540f191766,Terminated,4550879.0,4551416.0\n"},
+      {"alibaba_pods", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,6000,8192,1,460\n"},
       {"helios_gpus", "date,vcEwI,vcWoR\n2020-04-01,248,96\n"},
       {"alibaba_pai_tables", "machine,gpu_type,cap_cpu,cap_mem,cap_gpu\n"},
       {"ns3_trace_nodes", "3\n0 1 2\n"},

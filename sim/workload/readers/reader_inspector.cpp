@@ -108,14 +108,29 @@ class InspectorTasks {
     task.name = program_.name(name);
     if (record == UINT32_MAX) return task;
     const InspectorRecord& from = job_.log().records[record];
-    if (job_.start(record) > kMicrosecondsOfRun) {
-      throw InputError(Place{job_.log().files[from.file], from.line, 1, ""},
-                       fmt::format("begins {} s after the first communication; allowed: up to 1,000,000 s",
-                                   job_.start(record) / 1'000'000));
-    }
+    if (job_.start(record) > kMicrosecondsOfRun) refuse_late(record);
     task.not_before = job_.start(record) * kMicrosecond;
     task.label = fmt::format("{}:{}", job_.log().files[from.file], from.line);
     return task;
+  }
+  // Throws an InputError for a record that no run could reach. It is most likely one of another job.
+  [[noreturn]] void refuse_late(std::uint32_t late) const {
+    const std::vector<InspectorRecord>& records = job_.log().records;
+    std::uint32_t first = 0;
+    for (std::uint32_t i = 0; i < records.size(); ++i) {
+      if (job_.start(i) < job_.start(first)) first = i;
+    }
+    const auto place = [&](std::uint32_t record) {
+      return Place{job_.log().files[records[record].file], records[record].line, 1, ""};
+    };
+    const bool same = records[late].communicator == records[first].communicator;
+    throw InputError(
+        place(late),
+        fmt::format("begins {} s after the communication of {}; allowed: up to 1,000,000 s{}",
+                    job_.start(late) / 1'000'000, place(first).to_string(),
+                    same ? ""
+                         : ". The two are of different communicators, so they may be of two jobs: "
+                           "name the records of one job only"));
   }
   std::uint32_t add(RankId rank, TraceTask task) {
     task.order = tasks_[rank].size();
@@ -157,6 +172,8 @@ class InspectorTasks {
     note(missing_, "ends of communications that a GPU with records did not record, which are always ready");
     note(rooted_, "collectives whose root is not recorded; it is the first member");
     note(job_.repeated(), "records that are there twice, which are not used");
+    note(log.left_out, "calls of functions whose bytes are not recorded (PutSignal, AlltoAllv), left out");
+    note(log.dropped, "communications that the inspector dropped (dump_stats), which are missing");
     note(log.ignored, "lines without a communication, which are not used");
     note(log.cut, "last lines of files that are cut, which are not used");
     if (job_.largest_offset() > 0)
@@ -178,7 +195,8 @@ class InspectorTasks {
 };
 
 bool is_inspector(const Excerpt& file) {
-  return file.has_keys({"header", "metadata"}) && file.contains("inspector_output_format_version");
+  if (file.has_keys({"header", "metadata"}) && file.contains("inspector_output_format_version")) return true;
+  return file.contains("\"coll_msg_size_bytes\"") || file.contains("\"p2p_msg_size_bytes\"");
 }
 
 const FormatRegistration kInspectorFormat{{.name = "nccl_inspector",

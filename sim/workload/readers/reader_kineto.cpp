@@ -41,7 +41,7 @@ struct KinetoTotals {
 struct KinetoCounts {
   KinetoTotals compute, simulated, recorded, copies, gaps, cpu, unexplained;
   KinetoTotals shaped, shapeless;  // kernels that the compute model times, and those without a shape for it
-  std::uint64_t uneven = 0, inferred = 0, contradicted = 0, ignored = 0;
+  std::uint64_t uneven = 0, grouped = 0, negative = 0, inferred = 0, contradicted = 0, ignored = 0;
 };
 
 // Returns the stream under which a communication is reported, by the words of its group's description.
@@ -57,7 +57,9 @@ class KinetoTasks {
               const WorkloadContext& context)
       : job_(job), traced_(traced), ops_(traced.trace.ops), program_(program), context_(context) {
     by_op_.assign(ops_.size(), kNoKineto);
-    for (std::uint32_t c = 0; c < traced.communications.size(); ++c) by_op_[traced.communications[c].op] = c;
+    // By op: its first communication.
+    for (auto c = static_cast<std::uint32_t>(traced.communications.size()); c-- > 0;)
+      by_op_[traced.communications[c].op] = c;
     std::vector<bool> computes(ops_.size(), true);
     for (std::uint32_t i = 0; i < ops_.size(); ++i) computes[i] = !is_simulated(i);
     work_ = kineto_work(traced.trace, computes);
@@ -77,6 +79,7 @@ class KinetoTasks {
       tasks.push_back(std::move(task));
     }
     add_cpu(tasks);
+    add_groups(tasks, groups);
     return tasks;
   }
 
@@ -89,6 +92,7 @@ class KinetoTasks {
       totals.add(ops_[i].duration);
       if (!is_simulated(i) && traced_.graph.gaps[i] > 0) counts.gaps.add(traced_.graph.gaps[i]);
       if (is_simulated(i) && traced_.communications[by_op_[i]].uneven) ++counts.uneven;
+      if (is_simulated(i) && ops_[i].calls > 1) counts.grouped += ops_[i].calls;
       if (by_op_[i] == kNoKineto && is_timed_by_shape(i))
         (kernel_by_shape(i) ? counts.shaped : counts.shapeless).add(ops_[i].duration);
     }
@@ -98,6 +102,7 @@ class KinetoTasks {
     counts.inferred += traced_.graph.inferred;
     counts.contradicted += traced_.graph.contradicted;
     counts.ignored += traced_.trace.ignored;
+    counts.negative += traced_.trace.negative;
   }
 
  private:
@@ -136,7 +141,7 @@ class KinetoTasks {
   }
   TraceTask communication(const KinetoCommunication& one, const std::vector<std::uint32_t>& groups) const {
     TraceTask task;
-    task.name = program_.name(traced_.trace.calls[ops_[one.op].call].name);
+    task.name = program_.name(traced_.trace.calls[one.call].name);
     task.stream = kineto_stream(job_, one);
     task.bytes = one.bytes;
     if (one.kind == KinetoCommunication::Kind::collective) {
@@ -149,6 +154,34 @@ class KinetoTasks {
       task.peer = one.peer;
     }
     return task;
+  }
+
+  // The calls of a group wait for the same tasks, and what waits for one waits for all. The first one is the
+  // task of the kernel; this adds the others.
+  void add_groups(std::vector<TraceTask>& tasks, const std::vector<std::uint32_t>& groups) const {
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>>
+        others;  // by op: first task and their end
+    for (std::uint32_t i = 0; i < ops_.size(); ++i) {
+      if (!is_simulated(i) || ops_[i].calls < 2) continue;
+      const auto first = static_cast<std::uint32_t>(tasks.size());
+      for (std::uint32_t c = 1; c < ops_[i].calls; ++c) {
+        TraceTask task = communication(traced_.communications[by_op_[i] + c], groups);
+        task.order = i;
+        task.after = tasks[i].after;
+        task.label = tasks[i].label;
+        tasks.push_back(std::move(task));
+      }
+      others[i] = {first, static_cast<std::uint32_t>(tasks.size())};
+    }
+    for (TraceTask& task : tasks) {
+      const std::size_t count = task.after.size();
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto found = others.find(task.after[i]);
+        if (found == others.end()) continue;
+        for (std::uint32_t other = found->second.first; other < found->second.second; ++other)
+          task.after.push_back(other);
+      }
+    }
   }
 
   // The work of the CPU: points follow each other, and the rank's first tasks wait for its begin.
@@ -252,7 +285,7 @@ class KinetoFiller {
       const auto [index, c] = instance.members.front();
       const KinetoJob::Rank& rank = job_.ranks()[index];
       const KinetoCommunication& one = rank.communications[c];
-      const std::string& name = rank.trace.calls[rank.trace.ops[one.op].call].name;
+      const std::string& name = rank.trace.calls[one.call].name;
       if (one.kind == KinetoCommunication::Kind::collective) {
         for (const RankId member : job_.groups()[one.group].ranks) {
           if (!traced[member])
@@ -328,6 +361,11 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
   note(counts.unexplained.count,
        "longer waiting that no recorded cause explains, left out: " + counts.unexplained.text());
   note(counts.uneven, fmt::format("uneven all-to-alls, replayed with equal parts: {}", counts.uneven));
+  note(counts.grouped, fmt::format("calls of groups that one kernel runs, matched by the order of calls: {}",
+                                   counts.grouped));
+  note(counts.negative, fmt::format("events with a negative duration, taken as 0: {}", counts.negative));
+  note(job.named(), fmt::format("files that do not say their rank, which is that of their names or order: {}",
+                                job.named()));
   note(counts.inferred,
        fmt::format(
            "waits between streams that the trace does not record, inferred from launches and times: {}",
@@ -355,12 +393,20 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
   return notes;
 }
 
+// Events may stand in a list of their own, without the object around them. Other simulators have kernels,
+// too, but without what joins them with their launches.
 bool is_kineto(const Excerpt& file) {
   if (file.has_any_key({"deviceProperties", "distributedInfo"}) &&
       file.has_any_key({"schemaVersion", "traceEvents"}))
     return true;
-  return file.has_key("traceEvents") &&
-         (file.contains("\"cpu_op\"") || file.contains("\"cuda_runtime\"") || file.contains("\"Kernel\""));
+  if (!file.has_any_key({"traceEvents", "schemaVersion", "ph", "cat"})) return false;
+  const auto has_any = [&](std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* word) { return file.contains(fmt::format("\"{}\"", word)); });
+  };
+  return has_any({"cpu_op", "cuda_runtime", "cuda_driver", "xpu_runtime", "Kernel", "gpu_memcpy",
+                  "gpu_memset"}) ||
+         (has_any({"kernel"}) && has_any({"correlation", "External id", "Collective name"}));
 }
 
 // Matches Chrome's traces of other programs, which are not read.

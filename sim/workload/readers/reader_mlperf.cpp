@@ -6,7 +6,7 @@
 //     parallel: {tensor: 8, context: 2, pipeline: 8}
 //
 // The log gives the model by its benchmark, the microbatches, the number of GPUs by its platform, and thus
-// the number of data-parallel replicas. It does not have the degrees of the other parallelisms.
+// the number of data-parallel replicas. Only some logs have the degrees of the other parallelisms.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -187,6 +187,7 @@ class MlperfJob {
   void set_degrees() {
     const std::int64_t batch = log_.count("global_batch_size");
     if (batch == 0) refuse(nullptr, "has no global_batch_size");
+    take_degrees();
     const std::int64_t microbatch = given("", "microbatch").value_or(1);
     std::int64_t microbatches = given("", "microbatches").value_or(log_.count("gradient_accumulation_steps"));
     std::optional<std::int64_t> replicas = given("parallel", "data");
@@ -210,7 +211,26 @@ class MlperfJob {
     if (node_.find("name") == nullptr)
       node_.at_or_add("name") = ConfigNode::scalar("mlperf", {log_.path(), 1, 1, ""});
   }
+  // Some logs (AMD's of v6.0) have the degrees of all parallelisms and the sequences of a microbatch.
+  void take_degrees() {
+    struct Key {
+      const char *log, *section, *job;
+    };
+    for (const Key& key :
+         {Key{"tensor_parallelism", "parallel", "tensor"}, Key{"context_parallelism", "parallel", "context"},
+          Key{"pipeline_parallelism", "parallel", "pipeline"}, Key{"micro_batch_size", "", "microbatch"}}) {
+      const std::int64_t value = log_.count(key.log);
+      if (value > 0 && !given(key.section, key.job)) set(key.section, key.job, value, key.log);
+    }
+  }
+  // Returns whether the log has the degrees of all parallelisms but the replicas.
+  bool has_degrees() const {
+    return log_.find("tensor_parallelism") != nullptr && log_.find("pipeline_parallelism") != nullptr &&
+           log_.find("context_parallelism") != nullptr;
+  }
   void check_gpus(std::int64_t replicas) {
+    // Then the platform, which may lack the number of nodes, tells nothing more.
+    if (gpus_ == 0 && has_degrees()) return;
     const std::int64_t gpus = gpus_ > 0 ? gpus_ : gpus_of_platform();
     const std::int64_t others = given("parallel", "tensor").value_or(1) *
                                 given("parallel", "context").value_or(1) *

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -44,6 +45,13 @@ bool counts_one_part(CollectiveKind kind) {
          kind == CollectiveKind::scatter;
 }
 
+// Returns whether a function is one whose bytes the record does not tell: calls of one side, and an
+// all-to-all of uneven parts (RCCL).
+bool has_no_size(std::string_view name) {
+  static const std::set<std::string_view> names{"putsignal", "signal", "waitsignal", "alltoallv", "invalid"};
+  return names.count(lower_case(name)) > 0;
+}
+
 // InspectorReader: reads one file after the other.
 class InspectorReader {
  public:
@@ -51,6 +59,7 @@ class InspectorReader {
 
   void read(const InputSet::File& file) {
     log_.files.push_back(file.path);
+    dump_ = nullptr;
     LineReader lines(file);
     while (lines.next()) {
       line_ = lines.line();
@@ -90,10 +99,16 @@ class InspectorReader {
         message);
   }
 
-  // Returns a part of the record, which must be an object.
+  // Returns a part of the record, which must be an object. Since format v4.3 the header and metadata of a
+  // dump are only in its first line, that with dump_stats.
   const json& part(const json& record, const char* key) const {
-    const auto found = record.find(key);
-    if (found == record.end() || !found->is_object())
+    const bool of_dump = !record.contains("header") && !record.contains("metadata");
+    const std::string_view name = key;
+    if (of_dump && dump_.is_null() && (name == "header" || name == "metadata"))
+      fail("", "'header' is missing; allowed: in each line, or in a line with dump_stats before it");
+    const json& holder = of_dump && (name == "header" || name == "metadata") ? dump_ : record;
+    const auto found = holder.find(key);
+    if (found == holder.end() || !found->is_object())
       fail(key,
            fmt::format("'{}' is missing; allowed: the objects header, metadata, and coll_perf or p2p_perf",
                        key));
@@ -126,7 +141,18 @@ class InspectorReader {
                                                        : std::string();
   }
 
+  void take_dump(const json& record) {
+    dump_ = record;
+    ++log_.ignored;
+    const json& stats = part(record, "dump_stats");
+    for (const char* key : {"coll_dropped_since_last_dump", "p2p_dropped_since_last_dump"}) {
+      if (stats.contains(key))
+        log_.dropped += static_cast<std::uint64_t>(integer(stats, key, {0, UINT32_MAX}));
+    }
+  }
+
   void take(const json& record) {
+    if (record.contains("dump_stats")) return take_dump(record);
     const bool message = record.contains("p2p_perf");
     if (!message && !record.contains("coll_perf")) {
       ++log_.ignored;
@@ -134,6 +160,10 @@ class InspectorReader {
     }
     const json &header = part(record, "header"), &metadata = part(record, "metadata");
     const json& perf = part(record, message ? "p2p_perf" : "coll_perf");
+    if (has_no_size(text(perf, message ? "p2p" : "coll"))) {
+      ++log_.left_out;
+      return;
+    }
     InspectorRecord to;
     to.file = static_cast<std::uint32_t>(log_.files.size() - 1);
     to.line = number_;
@@ -256,6 +286,7 @@ class InspectorReader {
   std::map<std::pair<std::string, std::int64_t>, std::uint32_t> communicators_;
   std::map<InspectorLog::Process, std::uint32_t> processes_;
   std::uint64_t members_ = 0;
+  json dump_;  // line with dump_stats, to which the lines without a header belong; null: none
   std::string_view line_;
   int number_ = 0;
 };

@@ -47,6 +47,8 @@ struct InspectorLog {
   std::vector<Process> processes;
   std::vector<InspectorRecord> records;  // by process and communicator in the order of their ends
   std::uint64_t ignored = 0;             // lines without a communication
+  std::uint64_t left_out = 0;            // communications without a size
+  std::uint64_t dropped = 0;             // communications that the inspector did not write
   std::uint64_t cut = 0;                 // last lines of files that were not written to their end
 };
 

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -12,6 +10,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
 #include "sim/workload/program/program.h"
+#include "sim/workload/trace/kineto_ranks.h"
 
 namespace netsim {
 namespace {
@@ -22,7 +21,8 @@ bool is_kineto_communication(const KinetoTrace& trace, const KinetoOp& op) {
   const std::string name = lower_case(trace.names[op.name]);
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   return has("nccl") || has("rccl") || has("cross_device_reduce") || has("deep_ep::") || has("nvshmem") ||
-         has("mscclpp") || has("allreduce") || has("all_reduce");
+         has("mscclpp") || has("oneccl") || has("mccl") || has("hccl") || has("allreduce") ||
+         has("all_reduce");
 }
 
 // Returns the bytes of an element, or 0 for an unknown type.
@@ -35,40 +35,6 @@ std::int64_t element_bytes(std::string_view type) {
   const auto found = bytes_of.find(type);
   if (found != bytes_of.end()) return found->second;
   return type.starts_with("Float8") || type.starts_with("Float4") ? 1 : 0;
-}
-
-// Returns the collective of a call: "_allgather_base", "reduce_scatter_tensor_coalesced".
-std::optional<CollectiveKind> kineto_collective(std::string_view call) {
-  std::string name;
-  for (const char c : lower_case(call)) {
-    if (c != '_') name.push_back(c);
-  }
-  using Kind = CollectiveKind;
-  static const std::vector<std::pair<std::string_view, Kind>> kinds{{"allreduce", Kind::all_reduce},
-                                                                    {"allgather", Kind::all_gather},
-                                                                    {"reducescatter", Kind::reduce_scatter},
-                                                                    {"alltoall", Kind::all_to_all},
-                                                                    {"broadcast", Kind::broadcast},
-                                                                    {"reduce", Kind::reduce},
-                                                                    {"gather", Kind::gather},
-                                                                    {"scatter", Kind::scatter},
-                                                                    {"barrier", Kind::barrier}};
-  for (const auto& [prefix, kind] : kinds) {
-    if (name.starts_with(prefix)) return kind;
-  }
-  return std::nullopt;
-}
-
-// Returns the last number in a file's name, as in "rank3.json".
-std::optional<std::uint32_t> number_in(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  const std::size_t last = name.find_last_of("0123456789");
-  if (last == std::string::npos) return std::nullopt;
-  const std::size_t before = name.find_last_not_of("0123456789", last);
-  const std::size_t first = before == std::string::npos ? 0 : before + 1;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data() + first, name.data() + last + 1, number);
-  return error == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 // All members end together, so that their ends tell how their clocks differ.
@@ -98,17 +64,11 @@ KinetoJob::KinetoJob(const InputSet& input, bool with_shapes) {
 }
 
 void KinetoJob::number_ranks(const InputSet& input) {
-  const bool numbered = std::all_of(ranks_.begin(), ranks_.end(),
-                                    [](const Rank& rank) { return number_in(rank.trace.path).has_value(); });
-  std::int64_t world = static_cast<std::int64_t>(ranks_.size());
-  for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    KinetoTrace& trace = ranks_[i].trace;
-    if (trace.rank < 0) {
-      trace.rank = ranks_.size() > 1 && numbered ? *number_in(trace.path) : static_cast<std::int64_t>(i);
-    }
-    world = std::max(world, trace.world);
-    if (trace.world < 0) world = std::max(world, trace.rank + 1);
-  }
+  std::vector<KinetoTrace*> traces;
+  traces.reserve(ranks_.size());
+  for (Rank& rank : ranks_) traces.push_back(&rank.trace);
+  named_ = number_kineto_ranks(traces);
+  const std::int64_t world = kineto_world(traces);
   if (world > static_cast<std::int64_t>(ProgramLimits::kRanks))
     fail_file(input.name(), fmt::format("has {} ranks; allowed: 1 to {}", world, ProgramLimits::kRanks));
   world_ = static_cast<std::uint32_t>(world);
@@ -130,15 +90,29 @@ void KinetoJob::find_communications(Rank& rank) {
   std::vector<bool> communicates(trace.ops.size(), false);
   for (std::uint32_t i = 0; i < trace.ops.size(); ++i) {
     communicates[i] = is_kineto_communication(trace, trace.ops[i]);
-    if (communicates[i]) rank.communications.push_back(communication(rank, i));
+    if (communicates[i]) add_communications(rank, i);
   }
   rank.graph = connect_kineto(trace, communicates);
 }
 
-KinetoCommunication KinetoJob::communication(const Rank& rank, std::uint32_t op) {
+// The calls of a group are simulated if all of them are known. Otherwise the kernel takes its recorded time.
+void KinetoJob::add_communications(Rank& rank, std::uint32_t op) {
+  using Kind = KinetoCommunication::Kind;
+  const KinetoOp& kernel = rank.trace.ops[op];
+  std::vector<KinetoCommunication> calls;
+  calls.reserve(kernel.calls);
+  for (std::uint32_t i = 0; i < kernel.calls; ++i)
+    calls.push_back(communication(rank, op, kernel.call == kNoKineto ? kNoKineto : kernel.call + i));
+  const bool known = std::all_of(calls.begin(), calls.end(),
+                                 [](const KinetoCommunication& one) { return one.kind != Kind::unknown; });
+  if (!known) calls = {KinetoCommunication{.op = op}};
+  rank.communications.insert(rank.communications.end(), calls.begin(), calls.end());
+}
+
+KinetoCommunication KinetoJob::communication(const Rank& rank, std::uint32_t op, std::uint32_t index) {
   KinetoCommunication to;
   to.op = op;
-  const std::uint32_t index = rank.trace.ops[op].call;
+  to.call = index;
   if (index == kNoKineto) return to;
   const KinetoCall& call = rank.trace.calls[index];
   if (call.name == "send" || call.name == "recv") {

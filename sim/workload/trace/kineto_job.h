@@ -22,6 +22,7 @@ struct KinetoCommunication {
   Kind kind = Kind::unknown;  // unknown: its size, group or peer is not known
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::uint32_t op = 0;                // index in KinetoTrace::ops
+  std::uint32_t call = kNoKineto;      // index in KinetoTrace::calls
   std::uint32_t group = 0;             // of a collective: index in KinetoJob::groups()
   std::uint32_t root = 0;              // of a collective: index in the group
   RankId peer = 0;                     // of a message
@@ -40,7 +41,7 @@ class KinetoJob {
   struct Rank {
     RankId rank = 0;
     KinetoTrace trace;
-    std::vector<KinetoCommunication> communications;  // by op
+    std::vector<KinetoCommunication> communications;  // by op; those of a group follow each other
     KinetoGraph graph;
     bool aligned = false;     // whether its clock is known against that of the first rank
     std::int64_t offset = 0;  // its clock minus that of the first rank [ns]
@@ -61,11 +62,15 @@ class KinetoJob {
   const std::vector<Rank>& ranks() const { return ranks_; }  // that were traced, sorted
   const std::vector<Group>& groups() const { return groups_; }
   const std::vector<Instance>& instances() const { return instances_; }
+  // Returns the number of files whose ranks follow from their names or their order.
+  std::uint64_t named() const { return named_; }
 
  private:
   void number_ranks(const InputSet& input);
   void find_communications(Rank& rank);
-  KinetoCommunication communication(const Rank& rank, std::uint32_t op);
+  void add_communications(Rank& rank, std::uint32_t op);
+  // `index` is that of the call in KinetoTrace::calls, or kNoKineto.
+  KinetoCommunication communication(const Rank& rank, std::uint32_t op, std::uint32_t index);
   bool set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
   bool set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
   std::uint32_t group_of(const Rank& rank, const KinetoCall& call);
@@ -76,6 +81,7 @@ class KinetoJob {
 
   std::vector<Rank> ranks_;
   std::uint32_t world_ = 0;
+  std::uint64_t named_ = 0;
   std::vector<Group> groups_;
   std::map<std::pair<std::vector<RankId>, std::uint32_t>, std::uint32_t> group_index_;
   std::vector<Instance> instances_;

@@ -42,6 +42,7 @@ struct KinetoOp {
   Kind kind = Kind::kernel;
   std::uint32_t name = 0;          // index in KinetoTrace::names
   std::uint32_t call = kNoKineto;  // index in KinetoTrace::calls
+  std::uint32_t calls = 1;         // calls from that on that one kernel runs (ncclGroupEnd)
   std::int64_t start = 0, duration = 0;
   std::int64_t launch = kNoKinetoTime;  // begin of the call that launched it
   std::uint64_t correlation = 0;        // of the call that launched it
@@ -97,7 +98,8 @@ struct KinetoTrace {
   std::vector<KinetoOperation> operations;  // by begin
   // By External id: operators with shapes, if they were asked for. Never iterated.
   std::unordered_map<std::uint64_t, KinetoShape> shapes;
-  std::uint64_t ignored = 0;  // other complete events
+  std::uint64_t ignored = 0;   // other complete events
+  std::uint64_t negative = 0;  // events with a negative duration, which is taken as 0
 };
 
 // Reads a file, with the shapes of operators if `with_shapes`. Throws InputError with the line for text that

@@ -69,6 +69,9 @@ MlperfLog::MlperfLog(const InputSet::File& file) : path_(file.path) {
     entry.is_number = value->is_number();
     if (entry.is_number) entry.number = value->get<double>();
     values_.try_emplace(key->get<std::string>(), std::move(entry));
+    if (const auto metadata = record.find("metadata"); metadata != record.end() && metadata->is_object())
+      take_block(key->get<std::string>(), number_of(record, "time_ms"),
+                 number_of(*metadata, "samples_count"));
     if (key->get<std::string>() != "tracked_stats" || !value->is_object()) continue;
     const double step = number_of(*value, "train_step_time"), rate = number_of(*value, "throughput");
     // A step's own time comes with its loss; the mean of a block does not.
@@ -76,6 +79,18 @@ MlperfLog::MlperfLog(const InputSet::File& file) : path_(file.path) {
     if (rate > 0) rates_.push_back(rate);
   }
   if (values_.empty()) fail_file(path_, "has no whole line of MLPerf (:::MLLOG {...})");
+}
+
+// A block of training lies between two evaluations. Its end counts the samples of the block, or of all so
+// far.
+void MlperfLog::take_block(const std::string& key, double time, double samples) {
+  if (key == "block_start") {
+    block_ = Block{time, samples};
+  } else if (key == "block_stop" && block_) {
+    const double count = samples > block_->samples ? samples - block_->samples : samples;
+    if (count > 0 && time > block_->time) block_rates_.push_back(count / (time - block_->time) * 1000);
+    block_.reset();
+  }
 }
 
 const MlperfLog::Entry* MlperfLog::find(std::string_view key) const {
@@ -97,13 +112,16 @@ double MlperfLog::step_seconds() const {
   if (!step_times_.empty()) return median(step_times_);
   if (!block_step_times_.empty()) return median(block_step_times_);
   const Entry* batch = find("global_batch_size");
-  return rates_.empty() || batch == nullptr ? 0 : batch->number / median(rates_);
+  const std::vector<double>& rates = rates_.empty() ? block_rates_ : rates_;
+  return rates.empty() || batch == nullptr ? 0 : batch->number / median(rates);
 }
 
 std::string MlperfLog::step_source() const {
   if (!step_times_.empty()) return fmt::format("the median of {} steps", step_times_.size());
   if (!block_step_times_.empty()) return fmt::format("the median of {} blocks", block_step_times_.size());
-  return fmt::format("the batch divided by the median throughput of {} records", rates_.size());
+  if (!rates_.empty())
+    return fmt::format("the batch divided by the median throughput of {} records", rates_.size());
+  return fmt::format("the batch divided by the median throughput of {} blocks", block_rates_.size());
 }
 
 }  // namespace netsim

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,11 +38,17 @@ class MlperfLog {
   std::uint64_t damaged() const { return damaged_; }  // lines of MLPerf that are no JSON
 
  private:
-  void read_line(std::string_view line, int number);
+  // Block: the begin of a block of training, and the samples before it.
+  struct Block {
+    double time = 0;  // ms
+    double samples = 0;
+  };
+  void take_block(const std::string& key, double time, double samples);
 
   std::string path_;
   std::map<std::string, Entry, std::less<>> values_;
-  std::vector<double> step_times_, block_step_times_, rates_;  // s, s, samples/s
+  std::vector<double> step_times_, block_step_times_, rates_, block_rates_;  // s, s, samples/s, samples/s
+  std::optional<Block> block_;
   std::uint64_t damaged_ = 0;
 };
 

@@ -1,0 +1,146 @@
+// Tests that all forms of Kineto traces mean the same. Ranks are found where files do not say them, and a
+// kernel runs all calls of its group.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/workload/workload.h"
+#include "tests/support/tasks_of.h"
+#include "tests/support/workload_files.h"
+#include "tests/workload/kineto_builder.h"
+
+namespace netsim::kineto_test {
+namespace {
+
+using test::tasks_of;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using KinetoForms = test::WorkloadFolderTest;
+
+// Returns the file of rank 0 of two with a computation and an all-reduce.
+std::string plain(std::uint32_t rank = 0, bool with_info = true) {
+  Builder trace(rank, 2, two_ranks());
+  trace.kernel("a", 7, 0, 5, 100);
+  trace.kernel("ncclDevKernel_AllReduce", 20, 2, 105, 200,
+               R"(, "Collective name": "allreduce", "In msg nelems": 64, "dtype": "Float", "Group size": 2, )"
+               R"("Process Group Name": "0", "Process Group Ranks": "[0, 1]")");
+  std::string text = trace.text();
+  return with_info ? text : text.substr(text.find("\"traceEvents\"")).insert(0, "{");
+}
+// Returns kinds, bytes and works of a rank's tasks.
+std::string tasks_in(const TaskSource& source, std::uint32_t rank) {
+  std::string text;
+  for (const Task& task : tasks_of(source, rank)) {
+    text += fmt::format("{} ", to_string(task.kind()));
+    if (has_work(task.kind())) text += fmt::format("{} ", source.works()[task.work()].kernels[0].duration);
+    if (task.kind() == TaskKind::collective)
+      text += fmt::format("{} of {} ", task.bytes(), source.group(task.collective().group).size());
+  }
+  return text;
+}
+
+TEST_F(KinetoForms, FormsOfOtherWritersMeanTheSame) {
+  const std::string text = plain();
+  write("rank0.json", text);
+  const std::string expected = tasks_in(*load(), 0);
+  EXPECT_THAT(expected, HasSubstr("collective 256 of 2"));
+  const std::string events = text.substr(text.find('['), text.rfind(']') - text.find('[') + 1);
+  const std::string list = text.substr(text.find("\"traceEvents\": ") + 15);
+  const std::map<std::string, std::string> forms{
+      {"times as texts", replaced(replaced(text, "\"ts\": 5.000", "\"ts\": \"5.000\""), "\"dur\": 100.000",
+                                  "\"dur\": \"100.000\"")},
+      {"exponents", replaced(text, "\"ts\": 105.000", "\"ts\": 1.05e2")},
+      {"streams as texts", replaced(text, "\"tid\": 20", "\"tid\": \"stream 20\"")},
+      {"numbers as texts", replaced(text, "\"In msg nelems\": 64", "\"In msg nelems\": \"64\"")},
+      {"ranks as a list", replaced(text, "\"[0, 1]\"", "[0, 1]")},
+      {"no numbers", replaced(text, "\"In msg", "\"a\": nan, \"b\": [-inf, Infinity], \"In msg")},
+      {"control characters", replaced(text, "\"name\": \"a\"", "\"name\": \"a\tb\n\"")},
+      {"another runtime", replaced(text, "cuda_runtime", "xpu_runtime")},
+      {"a byte order mark", "\xef\xbb\xbf" + text},
+      {"no operators", plain(0, false)},
+      {"events alone", list.substr(0, list.rfind('}'))}};
+  for (const auto& [name, form] : forms) {
+    write("rank0.json", form);
+    EXPECT_EQ(tasks_in(*load(), 0), expected) << name;
+  }
+  write("rank0.json", replaced(text, "\"dur\": 100.000", "\"dur\": -100.000"));
+  EXPECT_THAT(load()->notes(), Contains("events with a negative duration, taken as 0: 1"));
+}
+
+TEST_F(KinetoForms, RanksFollowFromCallsNamesAndOrder) {
+  for (const auto& [first, second] : std::vector<std::pair<std::string, std::string>>{
+           {"rank-0.Jul_15.1074.json", "rank-1.Jul_15.1073.json"},
+           {"a1.json", "a0.json"},
+           {"host_1074.json", "host_1075.json"}}) {
+    write(first, replaced(plain(0, false), "\"a\"", "\"first\""));
+    write(second, replaced(plain(1, false), "\"a\"", "\"second\""));
+    const auto source = load();
+    EXPECT_EQ(source->ranks(), 2u);
+    const Task task = tasks_of(*source, first == "a1.json" ? 1 : 0).at(1);
+    EXPECT_EQ(source->name(task.name), "first") << first;
+    EXPECT_THAT(source->notes(),
+                Contains(HasSubstr("files that do not say their rank, which is that of their "
+                                   "names or order: 2")));
+    std::filesystem::remove(folder_ / first);
+    std::filesystem::remove(folder_ / second);
+  }
+  // The caller's place in a group of ranks 4 and 6 tells its rank, and the group how many ranks there are.
+  std::string group = replaced(plain(0, false), "\"[0, 1]\"", "\"[4, 6]\", \"Rank\": 1");
+  write("a.json", group);
+  EXPECT_EQ(load()->ranks(), 7u);
+  EXPECT_EQ(tasks_of(*load(), 6).size(), 3u);
+  group = replaced(group, "\"Process Group Ranks\": \"[4, 6]\"",
+                   "\"Global rank start\": 4, \"Global rank stride\": 2");
+  write("a.json", group);
+  EXPECT_EQ(tasks_of(*load(), 6).size(), 3u);
+}
+
+// A group of calls is launched as one kernel, which describes none of them.
+TEST_F(KinetoForms, AKernelRunsTheCallsOfItsGroup) {
+  for (const std::uint32_t rank : {0U, 1U}) {
+    Builder trace(rank, 2, two_ranks());
+    trace.kernel("a", 7, 0, 5, 100);
+    int begin = 2;
+    for (const char* call : {"send", "recv"}) {
+      trace.event(
+          "cpu_op", "record_param_comms", 1, 1, begin++, 0.5,
+          fmt::format(R"("Collective name": "{}", "In msg nelems": 256, "dtype": "Half", "{} Rank": {})",
+                      call, call == std::string("send") ? "Dst" : "Src", 1 - rank));
+    }
+    trace.kernel("ncclDevKernel_SendRecv", 24, 4, 105, 50);
+    trace.kernel("b", 7, 6, 105, 10);
+    trace.wait(7, 24, trace.call("cudaEventRecord", 7), 8);
+    trace.kernel("c", 7, 9, 155, 10);
+    write(fmt::format("rank{}.json", rank), trace.text());
+  }
+  const auto source = load();
+  std::vector<std::string> messages;
+  for (const Task& task : tasks_of(*source, 0)) {
+    if (is_point_to_point(task))
+      messages.push_back(fmt::format("{} {}", to_string(task.kind()), task.bytes()));
+  }
+  EXPECT_THAT(messages, ElementsAre("send 512", "receive 512"));
+  EXPECT_THAT(source->notes(),
+              Contains("calls of groups that one kernel runs, matched by the order of calls: 4"));
+  const auto graph = source->graph(0, {});
+  const auto tasks = tasks_of(*source, 0);
+  // The kernel `c` waits for both messages.
+  for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+    if (!is_point_to_point(tasks[i])) continue;
+    const auto later = graph->successors.of(i);
+    EXPECT_TRUE(std::any_of(later.begin(), later.end(),
+                            [&](std::uint32_t t) { return source->name(tasks[t].name) == "c"; }));
+  }
+}
+
+}  // namespace
+}  // namespace netsim::kineto_test
