@@ -318,15 +318,15 @@ TEST_F(RecogniseFiles, ItsOwnFilesAreWhatTheyAre) {
         path.ends_with("/all_to_all_v.csv"))
       continue;
     const std::string found = formats_of(read_file(path), path);
-    EXPECT_THAT(found, ::testing::AnyOf("aicb_csv", "astra_network", "astra_text", "kineto", "simgrid_replay",
-                                        "chakra_et", "chakra_groups", "netsim_workload", "netsim_jobs",
-                                        "nccl_inspector", "flexflow", "mlperf_log", "simgrid_manifest",
-                                        "philly_jobs", "helios_jobs", "alibaba_pai_jobs", "gavel_jobs",
-                                        "netsim_job_trace", "netsim_configuration", "netsim_sweep", "csv",
-                                        "expert_counts", "goal", "goal_binary", "htsim_cm", "htsim_topology",
-                                        "infragraph", "measured_kernels", "nccl_graph", "sccl_json",
-                                        "msccl_xml", "nccl_topology", "nccl_tuner", "ns3_config", "ns3_flows",
-                                        "ns3_topology", "simai_topology", "size_distribution"))
+    EXPECT_THAT(found,
+                ::testing::AnyOf(
+                    "aicb_csv", "astra_network", "astra_text", "kineto", "simgrid_replay", "chakra_et",
+                    "chakra_groups", "netsim_workload", "netsim_jobs", "nccl_inspector", "flexflow",
+                    "mlperf_log", "simgrid_manifest", "philly_jobs", "helios_jobs", "alibaba_pai_jobs",
+                    "alibaba_pods", "gavel_jobs", "netsim_job_trace", "netsim_configuration", "netsim_sweep",
+                    "csv", "expert_counts", "goal", "goal_binary", "htsim_cm", "htsim_topology", "infragraph",
+                    "measured_kernels", "nccl_graph", "sccl_json", "msccl_xml", "nccl_topology", "nccl_tuner",
+                    "ns3_config", "ns3_flows", "ns3_topology", "simai_topology", "size_distribution"))
         << path;
   }
 }
