@@ -57,6 +57,7 @@ struct Kernel {
   std::int64_t held_multiprocessors = 0;
   KernelSlice slice;  // GEMM: this work is only that part of the kernel
   Bytes bytes = 0;
+  std::int64_t atomic_adds = 0;  // memory: elements that it adds to the memory by atomic operations
   Time duration = 0;
 };
 

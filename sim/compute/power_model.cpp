@@ -116,7 +116,7 @@ class PowerModel final : public ComputeModel {
       case Kernel::Kind::fixed:
         return {.fixed_time = static_cast<double>(kernel.duration)};
       case Kernel::Kind::memory:
-        return with_bytes({}, static_cast<double>(kernel.bytes), all_held);
+        return with_bytes({.cycles = atomic_cycles(kernel)}, static_cast<double>(kernel.bytes), all_held);
       case Kernel::Kind::gemm:
         return with_bytes(gemm_demand(kernel, held), gemm_traffic(kernel), all_held);
       case Kernel::Kind::attention:
@@ -135,6 +135,11 @@ class PowerModel final : public ComputeModel {
     demand.memory_energy = bytes * p_.byte_energy * kPicojoule;
     demand.watts_beside = moved * kPsPerSecond * p_.byte_energy * kPicojoule;
     return demand;
+  }
+  double atomic_cycles(const Kernel& kernel) const {
+    if (p_.atomic_adds_per_cycle == 0) return 0;
+    return static_cast<double>(kernel.atomic_adds) /
+           (p_.atomic_adds_per_cycle * static_cast<double>(p_.multiprocessors));
   }
   // Returns the multiprocessors that communication takes; the kernel keeps at least one.
   std::int64_t taken(const Kernel& kernel, std::int64_t held) const {

@@ -266,6 +266,20 @@ TEST(PowerModel, MemoryBoundKernelsRunAtTheFullClockBesideHeldMultiprocessors) {
   EXPECT_EQ(PowerLaw::time(h100->demands(work, 64), 1980), PowerLaw::time(h100->demands(work, 0), 1980));
 }
 
+// PyTorch's index_add() of 4,000,000 rows of 128 elements takes 4,719 us (pytorch/pytorch, pull request
+// 175760). Its bytes alone would take a fifth of that.
+TEST(PowerModel, AtomicAdditionsTakeTheirTime) {
+  Kernel kernel = of_bytes(6 * 4'000'000LL * 128);
+  const auto time = [&](const char* yaml) {
+    return static_cast<double>(compute_model(yaml)->duration(kernel)) / kMicrosecond;
+  };
+  const double copied = time("h100_sxm_power");
+  kernel.atomic_adds = 4'000'000LL * 128;
+  EXPECT_NEAR(time("h100_sxm_power"), 4719, 0.01 * 4719);
+  EXPECT_LT(copied, 4719.0 / 4);
+  EXPECT_EQ(time("{kind: h100_sxm_power, atomic_adds_per_cycle: 0}"), copied);
+}
+
 TEST(PowerModel, CopyingChannelsTakeMemoryBandwidth) {
   const auto h100 = compute_model(
       "{kind: h100_sxm_power, launch: 0, held_bandwidth: 25 GB/s, hbm_bandwidth: 1000 GB/s, hbm_efficiency: "

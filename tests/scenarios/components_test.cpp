@@ -155,6 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"two_dgx.yaml", "workloads/small_moe_fetch.yaml", kShortLayers},
                       Case{"two_dgx.yaml", "workloads/small_moe_counts.yaml", kShortLayers},
                       Case{"two_dgx.yaml", "workloads/small_moe_even.yaml", kShortLayers},
+                      Case{"two_dgx.yaml", "workloads/small_moe_host_launches.yaml", kShortLayers},
                       Case{"compute/aws_p3_8xlarge.yaml", "workloads/stage_meshes.yaml"},
                       Case{"pipeline/accelerator.yaml", "pipeline/small_gpt_zb_v.yaml", kShortGpt}));
 INSTANTIATE_TEST_SUITE_P(

@@ -102,14 +102,33 @@ Kernel kernel_of(const Operator& op, const Sharding& sharding) {
     kernel.held_multiprocessors = op.held_multiprocessors;
     kernel.slice = op.slice;
   }
-  for (const Traffic& traffic : op.traffic)
-    kernel.bytes += traffic.bytes_per_element * sharding.local(traffic.tensor);
+  for (const Traffic& traffic : op.traffic) {
+    const std::int64_t elements = sharding.local(traffic.tensor);
+    kernel.bytes += traffic.bytes_per_element * elements;
+    if (traffic.atomic) kernel.atomic_adds += elements;
+  }
   return kernel;
 }
 
+namespace {
+
+// Returns one of `count` equal kernels that run one after the other.
+Kernel one_of(Kernel kernel, std::int64_t count) {
+  if (kernel.kind != Kernel::Kind::memory) kernel.batch /= count;
+  kernel.bytes = (kernel.bytes + count - 1) / count;
+  kernel.atomic_adds = (kernel.atomic_adds + count - 1) / count;
+  return kernel;
+}
+
+}  // namespace
+
 Work work_of(const std::string& name, const std::vector<Operator>& operators, const Sharding& sharding) {
   Work work{name, {}};
-  for (const Operator& op : operators) work.kernels.push_back(kernel_of(op, sharding));
+  for (const Operator& op : operators) {
+    const std::int64_t count = op.one_by_one ? sharding.local(op.batch) : 1;
+    work.kernels.insert(work.kernels.end(), static_cast<std::size_t>(count),
+                        one_of(kernel_of(op, sharding), count));
+  }
   return work;
 }
 

@@ -89,6 +89,7 @@ class Sharding {
 struct Traffic {
   std::int64_t bytes_per_element = 0;
   Tensor tensor;
+  bool atomic = false;  // each element is added to one in memory by an atomic operation
 };
 
 // Gather: a tensor of all tokens that an operator reads. It has to be gathered where the sequence is divided.
@@ -129,6 +130,9 @@ struct Operator {
   Kernel::Kind kind = Kernel::Kind::memory;
   std::string name;
   Extent m, n, k, batch;
+  // Each matrix of `batch` has a kernel of its own, one after the other. The traffic of a memory-bound kernel
+  // is divided evenly among as many.
+  bool one_by_one = false;
   std::vector<Traffic> traffic;
   // Computes gradients of parameters. Only the optimizer waits for it, so that a schedule may put it off.
   bool weight_gradient = false;

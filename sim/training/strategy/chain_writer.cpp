@@ -73,6 +73,8 @@ ChainWriter::Position ChainWriter::append_operation(BlockBuilder& block, const G
     case GraphNode::Kind::copy_from_host:
     case GraphNode::Kind::host_compute:
       return of_host(block, node, after);
+    case GraphNode::Kind::host_launch:
+      return launch(block, node, after);
     case GraphNode::Kind::share:
       NETSIM_CHECK(false, "what stages share is not in a chain");
       break;
@@ -156,6 +158,13 @@ ChainWriter::Position ChainWriter::of_host(BlockBuilder& block, const GraphNode&
   op.table_plus_one =
       bytes_by_rows(node, [&](std::int64_t rows) { return node.bytes + rows * node.row_bytes; });
   return block.add(std::move(op), after);
+}
+
+ChainWriter::Position ChainWriter::launch(BlockBuilder& block, const GraphNode& node,
+                                          const std::vector<Position>& after) const {
+  ProgramOp op = operation(node, TaskKind::host_thread);
+  op.work = builder_.work(node.work);
+  return block.add(std::move(op), node.ahead ? std::vector<Position>{} : after);
 }
 
 ChainWriter::Position ChainWriter::message(BlockBuilder& block, const GraphNode& node,

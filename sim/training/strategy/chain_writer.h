@@ -48,6 +48,9 @@ class ChainWriter {
 
   Position of_host(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;
 
+  // Appends a launch by the host, which waits for those before it in its queue.
+  Position launch(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;
+
   // Appends a message. Sends wait only for what they send; receives run one after the other.
   Position message(BlockBuilder& block, const GraphNode& node, const std::vector<Position>& after) const;
 

@@ -34,8 +34,8 @@ namespace netsim {
 
 // GraphNode: one operation of a chain. `sum` and `exchange` do nothing, unless their dimension is divided;
 // then a strategy has to replace them by a collective. `send` and `receive` are the two ends of a message.
-// `host_compute` runs on the host's CPUs. `share` exchanges gradients with a stage of another mesh at the end
-// of an iteration (StageReshardings).
+// `host_compute` runs on the host's CPUs, `host_launch` on a thread of the rank's process. `share` exchanges
+// gradients with a stage of another mesh at the end of an iteration (StageReshardings).
 struct GraphNode {
   enum class Kind : std::uint8_t {
     compute,
@@ -47,12 +47,13 @@ struct GraphNode {
     copy_to_host,
     copy_from_host,
     host_compute,
+    host_launch,
     share
   };
   Kind kind = Kind::compute;
   std::string name;  // name of the operation in tables
   // compute: the operators to be divided, and the name of their work. Without operators, `work` is taken as
-  // it is. host_compute: the work.
+  // it is. host_compute, host_launch: the work.
   std::vector<Operator> operators;
   Work work;
   PartialSum sum;
@@ -79,6 +80,7 @@ struct GraphNode {
   // The nodes of the chain that this node waits for, as distances back; 1 is the node before. An empty list
   // means the node before. The first node of a chain waits for what precedes the chain.
   std::vector<std::uint32_t> after;
+  bool ahead = false;            // host_launch: it waits for nothing but those before it in its queue
   bool weight_gradient = false;  // a communication that only gradients of weights wait for
   bool core = false;             // part of the attention's core, or communication for it
   // The node is one of so many pieces of an operation, which a strategy has cut. `pieces_key` says where a
@@ -97,7 +99,8 @@ using Chain = std::vector<GraphNode>;
 // nothing.
 inline bool communicates(const GraphNode& node) {
   return node.kind != GraphNode::Kind::compute && node.kind != GraphNode::Kind::host_compute &&
-         node.kind != GraphNode::Kind::sum && node.kind != GraphNode::Kind::exchange;
+         node.kind != GraphNode::Kind::host_launch && node.kind != GraphNode::Kind::sum &&
+         node.kind != GraphNode::Kind::exchange;
 }
 
 // Makes the node one of so many pieces of what it was.

@@ -135,7 +135,8 @@ bool same_kernel(const Kernel& a, const Kernel& b) {
          a.batch == b.batch && a.element_bytes == b.element_bytes && a.precision == b.precision &&
          a.pieces == b.pieces && a.backward == b.backward && a.weight_gradient == b.weight_gradient &&
          a.accumulates == b.accumulates && a.held_multiprocessors == b.held_multiprocessors &&
-         a.slice == b.slice && a.bytes == b.bytes && a.duration == b.duration;
+         a.slice == b.slice && a.bytes == b.bytes && a.atomic_adds == b.atomic_adds &&
+         a.duration == b.duration;
 }
 
 bool same_work(const Work& a, const Work& b) {

@@ -128,6 +128,7 @@ class MessageDecoder {
         break;
       case Kernel::Kind::memory:
         result.bytes = in_range(message.bytes(), 1, ProgramLimits::kBytes, path + ".bytes");
+        result.atomic_adds = in_range(message.atomic_adds(), 0, ProgramLimits::kBytes, path + ".atomic_adds");
         break;
       case Kernel::Kind::fixed:
         result.duration =

@@ -92,6 +92,7 @@ class MessageEncoder {
         k.set_bytes(kernel.bytes);
       } else if (kernel.kind == Kernel::Kind::memory) {
         k.set_bytes(kernel.bytes);
+        if (kernel.atomic_adds > 0) k.set_atomic_adds(kernel.atomic_adds);
       } else {
         k.set_duration_ps(kernel.duration);
       }

@@ -214,7 +214,7 @@ std::vector<std::int64_t> chakra_kernel(const Kernel& kernel) {
           kernel.accumulates ? 1 : 0,
           kernel.held_multiprocessors,
           kernel.bytes,
-          kernel.duration};
+          kernel.kind == Kernel::Kind::memory ? kernel.atomic_adds : kernel.duration};
 }
 
 std::optional<Kernel> kernel_of_chakra(const std::int64_t* numbers) {
@@ -238,7 +238,7 @@ std::optional<Kernel> kernel_of_chakra(const std::int64_t* numbers) {
   kernel.accumulates = numbers[10] != 0;
   kernel.held_multiprocessors = numbers[11];
   kernel.bytes = numbers[12];
-  kernel.duration = numbers[13];
+  (kernel.kind == Kernel::Kind::memory ? kernel.atomic_adds : kernel.duration) = numbers[13];
   const bool has_matrices = kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::attention;
   const bool is_empty = std::min({kernel.m, kernel.n, kernel.k, kernel.batch, kernel.element_bytes}) < 1;
   const bool needs_bytes = kernel.kind == Kernel::Kind::memory || kernel.kind == Kernel::Kind::attention;

@@ -138,6 +138,17 @@ TEST(ProgramFile, KeepsEveryFieldOfAKernel) {
   EXPECT_TRUE(copy.accumulates);
 }
 
+TEST(ProgramFile, KeepsAtomicAdditions) {
+  Program program = two_ranks();
+  Kernel& kernel = program.works[0].kernels[0];
+  kernel = {};
+  kernel.name = program.names[0];
+  kernel.bytes = 99;
+  kernel.atomic_adds = 33;
+  const Program read = parse_program(serialize_program(program), "job.pb");
+  EXPECT_EQ(read.works[0].kernels[0].atomic_adds, 33);
+}
+
 // Two ranks that ask for circuits instead of all-reducing.
 Program asking_ranks() {
   Program program = two_ranks();
