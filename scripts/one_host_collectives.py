@@ -28,7 +28,7 @@ HOSTS = {"a100": "{kind: dgx_a100}", "h100": "{kind: dgx_h100}", "h200": "{kind:
          "b300": "{kind: dgx_b200}", "gb200": "{kind: gb200}", "gb300": "{kind: gb200}"}
 # A100's all-to-alls were measured with a library that chose LL by the channels of a peer.
 ALL_TO_ALL = {"a100": "{kind: nccl_p2p, ll_by_peer: true}"}
-COLLECTIVES = "{all_reduce: nccl, all_gather: nccl, reduce_scatter: nccl, protocol: auto, all_to_all: %s}"
+COLLECTIVES = "{all_reduce: nccl, all_gather: nccl, reduce_scatter: nccl, protocol: auto, in_place: false, all_to_all: %s}"
 LARGE = 4 << 20  # sizes from here on are judged apart from those below
 
 

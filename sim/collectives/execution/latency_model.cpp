@@ -10,23 +10,28 @@ Time time_at(BitRate rate, Bytes bytes) { return rate == 0 ? 0 : transmission_ti
 
 }  // namespace
 
+Time LatencyModel::pass_time(const Chunking& chunking, const Leg& leg, Bytes bytes) {
+  const bool twice = leg.own_block && leg.first_round;
+  return time_at(chunking.block_rate, bytes) + (twice ? time_at(chunking.first_copy_rate, bytes) / 2 : 0);
+}
+
 LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chunking, const Leg& leg,
                                     Bytes bytes) const {
-  const Time pass = time_at(chunking.block_rate, bytes);
+  const Time pass = pass_time(chunking, leg, bytes);
   // Returns how much longer it takes than the wire.
   const auto beyond = [&](Time time, BitRate rate) { return std::max<Time>(0, time - time_at(rate, bytes)); };
   const auto fenced = [&](Time latency) { return costs.fences ? latency : 0; };
   const auto inside = [&](Time latency) {
     const Time before_wire = std::max<Time>(0, latency - endpoint_.delay_inside(leg.source, leg.destination));
-    const Time busy = std::max(pass, time_at(chunking.store_rate, bytes));
-    const Time late = beyond(busy, chunking.local_rate);
+    const Time stored = time_at(chunking.store_rate, bytes), busy = std::max(pass, stored);
+    const BitRate share = chunking.local_rate / chunking.sends_at_once;
+    const Time late = beyond(busy, share);
     const bool by_lines = costs.passes_lines && leg.passed_on;
     if (chunking.rate_with_fences) {
       const Time kept = leg.kept ? costs.kept : 0;
-      const Time own = leg.first_round ? costs.slice + kept : 0;
-      const Time taken = costs.slice > 0 ? busy + own : std::max(busy, fenced(latency));
-      return Hop{before_wire + kept + beyond(busy, chunking.local_rate / chunking.sends_at_once),
-                 beyond(taken, chunking.local_rate)};
+      const Time own = leg.first_round || costs.slice_each_round ? costs.slice + kept : 0;
+      const Time taken = costs.slice > 0 ? std::max(pass + own, stored) : std::max(busy, fenced(latency));
+      return Hop{before_wire + kept + late, beyond(taken, share)};
     }
     return Hop{before_wire + (by_lines ? 0 : late), fenced(latency) + late};
   };

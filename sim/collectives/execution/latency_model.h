@@ -37,9 +37,13 @@ class LatencyModel {
   struct Leg {
     GpuId source, destination;
     bool kept = false;         // whether the step also stores the message's data in its own buffer
+    bool own_block = false;    // whether that data is the rank's own block (Chunking::stores_own_block)
     bool passed_on = false;    // whether a step passes the message on when it arrives
     bool first_round = false;  // whether all channels are in step, so that nothing hides a block's own time
   };
+  // Returns how long the thread blocks of a message of `bytes` move its bytes, without links. The own block
+  // is stored a second time, which is half of a copy. After the first round other channels hide that.
+  static Time pass_time(const Chunking& chunking, const Leg& leg, Bytes bytes);
   // Returns the hop latency of a message of `bytes` from GPU to GPU.
   Hop hop(const StepCosts& costs, const Chunking& chunking, const Leg& leg, Bytes bytes) const;
   // Returns the latency of a message that a proxy forwards from one GPU to another.

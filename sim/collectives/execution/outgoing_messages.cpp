@@ -43,10 +43,15 @@ void OutgoingMessages::post(Operation& operation, std::uint32_t block, Bytes byt
       hop.latency = posted_after(operation, next_gpu(operation, block, to), hop.latency);
   } else if (to.aggregation == kNoIndex) {  // here aggregation groups are those of an ideal network
     const GpuId next = next_gpu(operation, block, to);
-    hop = latency_.hop(
-        operation.costs, operation.chunking,
-        {operation.gpu, next, keeps(from.step.kind), receives(from.step.kind), from.round == 0}, bytes);
-    hop.latency += occupy(operation, block, bytes);
+    const bool own_block = operation.chunking.stores_own_block && from.step.kind == Step::Kind::send;
+    const LatencyModel::Leg leg{.source = operation.gpu,
+                                .destination = next,
+                                .kept = own_block || keeps(from.step.kind),
+                                .own_block = own_block,
+                                .passed_on = receives(from.step.kind),
+                                .first_round = from.round == 0};
+    hop = latency_.hop(operation.costs, operation.chunking, leg, bytes);
+    hop.latency += occupy(operation, block, leg, bytes);
     hop.latency = posted_after(operation, next, hop.latency);
   }
   const std::uint32_t slot = make(operation, block, to);
@@ -102,18 +107,20 @@ void OutgoingMessages::hand_over_after(Time delay, GpuId gpu, std::uint32_t slot
 // Keeps a thread block that also copies busy with sending `bytes`. Returns how long it is still busy before
 // that. In the first round all channels are in step, so nothing hides the fence after a message, or the
 // block's own time for it.
-Time OutgoingMessages::occupy(Operation& operation, std::uint32_t block, Bytes bytes) const {
+Time OutgoingMessages::occupy(Operation& operation, std::uint32_t block, const LatencyModel::Leg& leg,
+                              Bytes bytes) const {
   const Chunking& chunking = operation.chunking;
   if (chunking.first_copy_rate == 0) return 0;
   ThreadBlock& own = operation.thread_blocks[block];
   const Time begin = std::max(events_.now(), own.busy_until);
   const StepCosts& costs = operation.costs;
-  const bool first = own.round == 0;
-  const Time fence = first && costs.fences && costs.slice == 0 ? costs.hop_nvlink : 0;
-  own.busy_until = begin +
-                   std::max(transmission_time(bytes, chunking.block_rate),
-                            transmission_time(bytes, chunking.local_rate) + fence) +
-                   (first ? costs.slice + (keeps(own.step.kind) ? costs.kept : 0) : 0);
+  const Time fence = leg.first_round && costs.fences && costs.slice == 0 ? costs.hop_nvlink : 0;
+  const Time moved = std::max(LatencyModel::pass_time(chunking, leg, bytes),
+                              transmission_time(bytes, chunking.local_rate) + fence);
+  const bool alone = leg.first_round || costs.slice_each_round;
+  const Time taken = moved + (alone ? costs.slice + (leg.kept ? costs.kept : 0) : 0);
+  const Time stored = chunking.store_rate == 0 ? 0 : transmission_time(bytes, chunking.store_rate);
+  own.busy_until = begin + std::max(taken, stored);
   return begin - events_.now();
 }
 

@@ -46,7 +46,7 @@ class OutgoingMessages {
   Time store(Operation& operation, Bytes bytes) const;
   LatencyModel::Hop own_hop(Operation& operation, std::uint32_t block, const Partner& to, Bytes bytes) const;
   Time posted_after(const Operation& operation, GpuId destination, Time latency);
-  Time occupy(Operation& operation, std::uint32_t block, Bytes bytes) const;
+  Time occupy(Operation& operation, std::uint32_t block, const LatencyModel::Leg& leg, Bytes bytes) const;
   Time copy_in(Operation& operation, std::uint32_t block) const;
   void send_next(Operation& operation, SerialSends& sends);
   void hand_over_after(Time delay, GpuId gpu, std::uint32_t slot);

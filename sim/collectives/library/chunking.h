@@ -66,6 +66,9 @@ struct Chunking {
   // Whether a thread block that adds what it has received to its own data takes longer than for a copy.
   bool sums_take_longer = false;
   std::uint32_t sends_at_once = 1;  // messages of a rank that share the links within its host
+  // Whether the first step of a rank also stores its own block in its output, as in an all-gather out of
+  // place. The thread block then stores twice what it sends.
+  bool stores_own_block = false;
   bool operator==(const Chunking&) const = default;
 };
 

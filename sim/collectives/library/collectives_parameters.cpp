@@ -147,6 +147,9 @@ void add_channels(Parameters<C>& p) {
             "24); the channels of one ring are timed together")
       .integer("scale_out_channels", &C::scale_out_channels, channels,
                "channels of a group on several hosts; each has its own chain of messages")
+      .flag("in_place", &C::in_place,
+            "input and output of all-gathers and broadcasts are one buffer; false: a rank's first step of a "
+            "ring within a host also stores its own block (nccl-tests, out of place)")
       .flag("channels_apart", &C::channels_apart,
             "simulates each channel of a group within one host as its own chain of messages, which "
             "multiplies their number");

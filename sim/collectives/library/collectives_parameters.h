@@ -99,6 +99,9 @@ struct CollectivesParameters : AlgorithmNodes<std::make_index_sequence<kCollecti
   // channels keep one 200 Gb/s NIC busy.
   std::optional<std::int64_t> scale_up_channels;
   std::int64_t scale_out_channels = 4;
+  // Whether all-gathers and broadcasts have one buffer for input and output. Otherwise a rank also stores its
+  // own block.
+  bool in_place = true;
   // The channels of a group within one host are not simulated together (chunking.h).
   bool channels_apart = false;
 

@@ -13,6 +13,11 @@
 
 namespace netsim {
 
+// Share of a GPU's links that thread blocks reach where they store to several GPUs of a host at once and each
+// GPU has several senders. It is measured with DeepEP's normal mode on eight H20 (deepep_kernels.h). The
+// cause is not published. Rings, where each GPU has one sender, reach more.
+inline constexpr double kShareToSeveral = 0.9;
+
 // KernelModel: how an algorithm's kernels run where the library's parameters of the protocol do not apply.
 struct KernelModel {
   Time base_latency = 0;     // from the start of the kernel to its first step

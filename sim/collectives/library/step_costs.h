@@ -28,6 +28,8 @@ struct StepCosts {
   // Time that a thread block takes for each message by NVLink besides its bytes, where this is known. It then
   // replaces the fence of `fences` within a host, which another warp waits for. 0: not known.
   Time slice = 0;
+  // Whether `slice` counts in every round. Otherwise bytes of other channels hide it after the first one.
+  bool slice_each_round = false;
   // Time besides `slice` that a thread block takes for a message whose data it also stores in its GPU's own
   // buffer. The message leaves later by this time, too.
   Time kept = 0;

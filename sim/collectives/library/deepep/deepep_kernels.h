@@ -55,7 +55,7 @@ struct DeepepKernelParameters {
   BitRate combine_warp_rate = 12'276 * kMbps;
   BitRate host_rate = 0;
   BitRate combine_host_rate = 0;
-  double nvlink_share = 0.9;
+  double nvlink_share = kShareToSeveral;
 };
 
 // Adds the parameters of the kernels to those of `P`, which derives from DeepepKernelParameters.

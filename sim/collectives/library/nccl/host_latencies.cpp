@@ -27,9 +27,11 @@ void set_host_latencies(StepCosts& costs, Protocol protocol, GpuGeneration gener
     costs.base += known->start + (peers > 0 ? known->group + known->peer * peers : 0);
   if (given.hop_latency_nvlink_ring != by_nccl.hop_latency_nvlink_ring) return;
   if (protocol == Protocol::ll) costs.hop_nvlink = known->ll_hop;
-  if (protocol != Protocol::simple || peers > 0) return;
-  costs.hop_nvlink = known->simple_hop;
+  if (protocol != Protocol::simple) return;
   costs.slice = known->slice;
+  costs.slice_each_round = peers > 0;
+  if (peers > 0) return;
+  costs.hop_nvlink = known->simple_hop;
   costs.kept = known->kept;
 }
 

@@ -84,6 +84,13 @@ double exposed_copies(BitRate block_rate, BitRate share) {
   return std::clamp(2 - static_cast<double>(block_rate) / static_cast<double>(share), 0.0, 1.0);
 }
 
+// Sets the rate of a message to one of several ranks, which share what the thread blocks store.
+void share_links(Chunking& chunking) {
+  const auto to_several = static_cast<BitRate>(static_cast<double>(chunking.local_rate) * kShareToSeveral);
+  const BitRate all = chunking.store_rate == 0 ? to_several : std::min(chunking.store_rate, to_several);
+  chunking.store_rate = all / chunking.sends_at_once;
+}
+
 // Sets what thread blocks of rings, and of sends and receives, do besides, where NVLink joins all members.
 // They copy what they have received into the user's buffer. By Simple their rate includes fences. `sends` is
 // the number of ranks to which a rank sends at once, where different warps send and copy; 0 in rings. Lines
@@ -92,18 +99,31 @@ void set_copies(Chunking& chunking, GpuGeneration generation, std::uint32_t chan
   const std::uint32_t together = channels / chunking.channels;
   if (copy_rate(generation) == 0 || chunking.protocol == Protocol::ll128) return;
   chunking.first_copy_rate = chunking.copy_rate = copy_rate(generation) * together;
+  chunking.sends_at_once = std::max(1U, sends);
+  if (sends > 1) share_links(chunking);
+  if (chunking.protocol == Protocol::ll)
+    chunking.first_copy_rate = chunking.copy_rate =
+        bytes_on_wire(Protocol::ll, ll_copy_rate(generation)) * together;
   if (chunking.protocol != Protocol::simple) return;
   chunking.rate_with_fences = true;
   // Ampere's receivers read from the sender's memory (ncclTopoCheckP2p), so links and not copies limit them.
   chunking.sums_take_longer = generation >= GpuGeneration::hopper;
   chunking.block_rate = simple_rate_inside(generation) * together;
-  chunking.sends_at_once = std::max(1U, sends);
   // A message of a channel that is simulated alone has all links while others copy.
   if (sends == 0 && together == 1) chunking.local_rate *= chunking.channels;
   if (sends > 0 || together == 1) return;
   const double exposed = exposed_copies(chunking.block_rate, chunking.local_rate);
   chunking.copy_rate =
       exposed > 0 ? static_cast<BitRate>(static_cast<double>(chunking.copy_rate) / exposed) : 0;
+}
+
+// Returns whether a rank's first step also stores its own block, where input and output are two buffers
+// (directCopySend in all_gather.h, copySend in broadcast.h). That holds for rings and chains by Simple. By LL
+// gathers take as long as reduce-scatters.
+bool stores_own_block(const ChosenAlgorithm& chosen) {
+  if (chosen.protocol != Protocol::simple) return false;
+  const bool copies = chosen.kind == CollectiveKind::all_gather || chosen.kind == CollectiveKind::broadcast;
+  return copies && chosen.algorithm->traits().order == RankOrder::rings;
 }
 
 // Returns the facts that plans depend on, with NCCL's channels for sends and receives.
@@ -184,6 +204,7 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
     const auto peers = static_cast<std::uint32_t>(request.communication.members->size()) - 1;
     const std::uint32_t sends = choice.traits.sends_and_receives ? peers : 0;
     set_copies(config.chunking, *generation, chosen.channels, sends);
+    config.chunking.stores_own_block = !parameters_->in_place && stores_own_block(chosen);
     set_host_latencies(config.costs, chosen.protocol, *generation, sends, *parameters_);
   }
   if (use_kernels(config, request, chosen, generation) && by_switches(family) && generation)

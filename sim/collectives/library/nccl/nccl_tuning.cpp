@@ -385,6 +385,11 @@ BitRate copy_rate(GpuGeneration generation) {
   return static_cast<BitRate>(kGigabytes[static_cast<std::size_t>(generation)] * kBitsPerGigabyte);
 }
 
+BitRate ll_copy_rate(GpuGeneration generation) {
+  constexpr std::array kGigabytes = {0.0, 5.7, 7.4, 8.0};
+  return static_cast<BitRate>(kGigabytes[static_cast<std::size_t>(generation)] * kBitsPerGigabyte);
+}
+
 BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, GpuGeneration generation) {
   if (protocol != Protocol::ll128 || generation != GpuGeneration::ampere) return 0;
   const BitRate all = local_rate / 5 * 3;

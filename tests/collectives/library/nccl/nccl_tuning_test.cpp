@@ -427,6 +427,9 @@ TEST(NcclTuning, KnowsWhatAThreadBlockMovesAndCopiesInAHost) {
   EXPECT_EQ(copy_rate(volta), 0);
   for (const GpuGeneration one : {ampere, hopper, blackwell})
     EXPECT_GT(copy_rate(one), simple_rate_inside(one));
+  EXPECT_EQ(ll_copy_rate(volta), 0);
+  for (const GpuGeneration one : {ampere, hopper, blackwell})
+    EXPECT_LT(2 * ll_copy_rate(one), copy_rate(one));
 }
 
 // 0.6 of NVLink on A100, in a tree half of it each way; no limit of their own elsewhere.
