@@ -13,9 +13,9 @@
 
 namespace netsim {
 
-// Share of a GPU's links that thread blocks reach where they store to several GPUs of a host at once and each
-// GPU has several senders. It is measured with DeepEP's normal mode on eight H20 (deepep_kernels.h). The
-// cause is not published. Rings, where each GPU has one sender, reach more.
+// Share of a GPU's links that its thread blocks reach where each GPU of a host stores to several others. It
+// is measured with DeepEP's normal mode on eight H20 (deepep_kernels.h). The cause is not published. Rings,
+// where each GPU has one sender, reach more.
 inline constexpr double kShareToSeveral = 0.9;
 
 // KernelModel: how an algorithm's kernels run where the library's parameters of the protocol do not apply.

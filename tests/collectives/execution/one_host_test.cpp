@@ -1,5 +1,4 @@
-// What thread blocks of NCCL's kernels do within one host, from differences of two times: own blocks out of
-// place, the time of a chunk, and shares of the links.
+// These tests take what thread blocks of NCCL's kernels do within one host from differences of two times.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -32,9 +31,9 @@ Time out_of_place(CollectiveKind kind, Bytes bytes) {
          time_of("dgx_h100", "in_place: true", kind, 2, bytes);
 }
 
-// In the first round a thread block stores its own block besides, which is half of a copy, and each of its
-// two slices takes 0.7 us more. Links hide what they take longer than the thread block. In later rounds other
-// channels hide the rest, so 256 MiB take as much more as 96 MiB, the first round of two ranks.
+// In the first round a thread block also stores its own block, which is half of a copy. Each of its two
+// slices takes 0.7 us more. Links hide what they take longer than the thread block. In later rounds other
+// channels hide the rest. So 192 MiB take as much more as 96 MiB, the first round of two ranks.
 TEST(OneHost, AGatherOutOfPlaceStoresItsOwnBlock) {
   const Bytes own = 8 * kMebibyte;
   const Time link = transmission_time(own, BitRate{2'966'400} * kGbps / 1000);
@@ -63,8 +62,8 @@ TEST(OneHost, AChunkOfASendTakesItsThreadBlockTheTimeOfASlice) {
   EXPECT_NEAR(chunk("dgx_b200"), 524.288 / 21.4 + 0.5, 0.05);
 }
 
-// With several receivers links and thread blocks limit a rank: 0.9 of 370.8 GB/s on H100, and 28 thread
-// blocks on B200, which leave its links idle.
+// With several receivers links or thread blocks limit a rank. On H100 it gets 0.9 of 370.8 GB/s. On B200 its
+// 28 thread blocks leave links idle.
 TEST(OneHost, RanksThatSendToSeveralGetNineTenthsOfTheirLinks) {
   const auto rate = [](const std::string& host, std::uint32_t ranks) {
     const auto time = [&](Bytes bytes) {
