@@ -195,6 +195,12 @@ std::int64_t TextReader::integer(const Word& word, const std::string& what, Rang
   return value;
 }
 
+std::int64_t TextReader::whole(const Word& word, const std::string& what, Range<std::int64_t> range) const {
+  const std::optional<std::int64_t> value = scaled_decimal(word.text, 1);
+  if (value && *value >= range.minimum && *value <= range.maximum) return *value;
+  return integer(word, what, range);
+}
+
 double TextReader::real(const Word& word, const std::string& what, Range<double> range) const {
   double value = 0;
   const char* end = word.text.data() + word.text.size();

@@ -61,6 +61,8 @@ class TextReader {
 
   // Read a word as a value; `what` names it in messages.
   std::int64_t integer(const Word& word, const std::string& what, Range<std::int64_t> range) const;
+  // Reads an integer that tools may write as a real number: "25165824.0", "1e6". A fraction is rounded.
+  std::int64_t whole(const Word& word, const std::string& what, Range<std::int64_t> range) const;
   double real(const Word& word, const std::string& what, Range<double> range) const;
   // Reads a number of units of `unit`, rounded to picoseconds: "2.5" with kSecond is 2.5 s.
   Time time_in(const Word& word, const std::string& what, Time unit, Range<Time> range) const;

@@ -79,6 +79,58 @@ TEST_F(AstraTextFiles, StagesOfAPipelineRunTheirMicrobatchesInTheOrder1F1B) {
                                                    "and run 3 microbatches in the order 1F1B"));
 }
 
+// Two chunks of layers on each of two stages. Rows before the first layer and behind the last one go with
+// these.
+TEST_F(AstraTextFiles, LayersOfAStageRunInterleavedAsVppSays) {
+  const std::string microbatch =
+      "emb -1 1 NONE 0 0 NONE 0 0 NONE 0 1\n"
+      "layer -1 10 NONE 0 20 NONE 0 0 NONE 0 1\n"
+      "layer -1 11 NONE 0 21 NONE 0 0 NONE 0 1\n"
+      "head -1 2 NONE 0 0 NONE 0 0 NONE 0 1\n";
+  const auto text = [&](int rows, int ga) {
+    return "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 ep: 1 pp: 2 vpp: 2 ga: " +
+           std::to_string(ga) + " all_gpus: 2 pp_comm: 4096\n" + std::to_string(rows) + "\n";
+  };
+  const auto source = load(text(8, 2) + microbatch + microbatch);
+  const auto words = [&](std::uint32_t rank) {
+    std::string list;
+    for (const Task& task : tasks_of(*source, rank)) {
+      const bool message = is_point_to_point(task);
+      list += !message ? std::to_string(source->works()[task.work()].kernels[0].duration / kNanosecond)
+              : task.kind() == TaskKind::send ? ">" + std::to_string(task.message().tag)
+                                              : "<" + std::to_string(task.message().tag);
+      list += ' ';
+    }
+    return list;
+  };
+  // All forward passes come first, as there are no more microbatches than stages. The tag tells microbatch,
+  // chunk of the receiver, and direction.
+  EXPECT_EQ(words(0), "1 10 >0 1 10 >4 <2 11 2 >2 <6 11 2 >6 <3 21 >1 <7 21 >5 <1 20 <5 20 ");
+  EXPECT_EQ(words(1), "<0 1 10 >2 <4 1 10 >6 <2 11 2 <6 11 2 21 >3 21 >7 <1 20 >1 <5 20 >5 ");
+  EXPECT_THAT(source->notes(),
+              ::testing::Contains(HasSubstr("1F1B, interleaved with 2 chunks of layers (vpp)")));
+  EXPECT_THAT(load(text(12, 3) + microbatch + microbatch + microbatch)->notes(),
+              ::testing::Contains(HasSubstr("1F1B; vpp 2 is not used: ga 3 is no multiple of pp 2")));
+}
+
+// A table for all ranks of a large job has the memory of its stages.
+TEST_F(AstraTextFiles, RanksOfAStageShareTheirTasks) {
+  std::string text = "HYBRID_TRANSFORMER model_parallel_NPU_group: 8 ep: 8 pp: 1 all_gpus: 65536\n600\n";
+  for (int i = 0; i < 600; ++i) text += "layer -1 1 ALLREDUCE 8192 1 ALLTOALL_EP 8192 1 ALLREDUCE 8192 1\n";
+  const auto source = load_workload(write("large.txt", text), WorkloadContext::without_cluster());
+  EXPECT_EQ(source->total_tasks(), 65536u * 3600u);
+  EXPECT_EQ(source->group(tasks_of(*source, 65535).at(1).collective().group).front(), RankId(65528));
+}
+
+TEST_F(AstraTextFiles, NumbersAndKindsAreReadAsToolsWriteThem) {
+  const auto source = load(
+      "HYBRID_TRANSFORMER MODEL_PARALLEL_NPU_GROUP: 2 mode: 1 note: all_gpus: 4 pp_comm: 0\r\n\r\n1\r\n\r\n"
+      "a\t-1\t1.5e1\tallreduce\t8192.0\t0\tNone\t0\t0\tNONE\t0\t100.0\r\n\r\n");
+  EXPECT_EQ(source->ranks(), 4u);
+  EXPECT_THAT(described(*source, 0), ElementsAre("15", "all_reduce/8192/2"));
+  EXPECT_THAT(source->notes(), ::testing::Contains("keys of the first line that are not used: mode, note"));
+}
+
 TEST_F(AstraTextFiles, APassRunsForwardThenBackward) {
   const auto source = load(std::string(kHead) +
                            "2\n"
@@ -115,7 +167,11 @@ TEST_F(AstraTextFiles, WrongOnesAreRefusedWithTheirPlace) {
               HasSubstr(":1:1: 17 GPUs are needed, but the cluster has 16"));
   EXPECT_THAT(refused("HYBRID_TRANSFORMER model_parallel_NPU_group: 3\n0\n"),
               HasSubstr(":1:1: 16 ranks are no multiple of 3"));
-  EXPECT_THAT(refused("DATA size: 3\n0\n"), HasSubstr(":1:6: 'size' is not known here"));
+  EXPECT_THAT(refused("DATA size 3\n0\n"), HasSubstr(":1:6: 'size' is not known here"));
+  EXPECT_THAT(refused(head + "1\na -1 1 NONE 0 1 ALLREDUCEALLTOALL 8 1 NONE 0 1\n"),
+              HasSubstr(":3:17: 'ALLREDUCEALLTOALL' is not read, as its parts depend"));
+  EXPECT_THAT(refused("DATA all_gpus: 1000000000 pp_comm: 0\n0\n"),
+              HasSubstr(":1:16: all_gpus is '1000000000'"));
   EXPECT_THAT(refused("DATA\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
               HasSubstr(":2:1: 2 rows are expected, but the file has 1"));
   EXPECT_THAT(refused("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\nb\n"), HasSubstr(":4:1: more rows"));

@@ -128,6 +128,38 @@ TEST(TraceProgram, MembersOfAGroupCallTheSameCollectives) {
       HasSubstr("rank 2 is no member of its group"));
 }
 
+// Ranks 0 and 1 are added together, and so are 2 and 3. Both have a group with the rank two behind them.
+TEST(TraceProgram, RanksWithEqualTasksAreAddedTogether) {
+  Trace trace(4);
+  TraceTask sum = trace.collective(kBoth, 100);
+  sum.group = trace.program.regular_groups(2, 2);
+  TraceTask send = trace.message(TaskKind::send, RankId(0), 8);
+  TraceTask receive = trace.message(TaskKind::receive, RankId(0), 8);
+  send.distance = 2;
+  receive.distance = -2;
+  trace.program.add_ranks({RankId(0), RankId(1)}, {sum, send}, "table");
+  trace.program.add_ranks({RankId(2), RankId(3)}, {sum, receive}, "table");
+  const auto source = trace.program.finish({});
+  EXPECT_EQ(source->group(tasks_of(*source, 3).at(0).collective().group),
+            (std::vector<RankId>{RankId(1), RankId(3)}));
+  EXPECT_EQ(tasks_of(*source, 1).at(1).message().peer, RankId(3));
+  EXPECT_EQ(tasks_of(*source, 2).at(1).message().peer, RankId(0));
+}
+
+TEST(TraceProgram, RelativeMessagesAndRegularGroupsAreChecked) {
+  Trace message(4);
+  TraceTask send = message.message(TaskKind::send, RankId(0), 8);
+  send.distance = 1;
+  message.program.add_ranks({RankId(0), RankId(1)}, {send}, "table");
+  EXPECT_THAT(refusal([&] { message.program.finish({}); }),
+              HasSubstr("messages from rank 0 to rank 1 with tag 0: 1 are sent and 0 received"));
+  Trace group(4);
+  TraceTask sum = group.collective(kBoth, 100);
+  sum.group = group.program.regular_groups(2, 2);
+  group.program.add_ranks({RankId(0), RankId(1)}, {sum}, "table");
+  EXPECT_THAT(refusal([&] { group.program.finish({}); }), HasSubstr("only 1 of the 2 members of the group"));
+}
+
 TEST(TraceProgram, GroupsHaveRanksOfTheTraceOnce) {
   Trace trace(2);
   EXPECT_THAT(refusal([&] {

@@ -11,6 +11,7 @@
 #include "sim/workload/program/role_program_source.h"
 
 namespace netsim {
+
 std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t count) {
   const std::int64_t first = rank - rank / stride % count * stride;
   std::vector<RankId> ranks;
@@ -61,7 +62,7 @@ std::uint32_t TraceProgram::product_work(const std::string& name, std::int64_t o
 
 std::uint32_t TraceProgram::group(const std::vector<RankId>& members, std::uint32_t communicator) {
   const auto [known, is_new] =
-      group_index_.try_emplace({members, communicator}, static_cast<std::uint32_t>(members_.size()));
+      group_index_.try_emplace({members, communicator}, static_cast<std::uint32_t>(groups_.size()));
   if (!is_new) return known->second;
   std::vector<RankId> sorted = members;
   std::sort(sorted.begin(), sorted.end());
@@ -71,13 +72,29 @@ std::uint32_t TraceProgram::group(const std::vector<RankId>& members, std::uint3
   if (sorted.back() >= ranks_)
     fail_file(file_,
               fmt::format("rank {} is in a group, and the trace has {} ranks", sorted.back() + 0U, ranks_));
-  members_.push_back(members);
-  calls_.emplace_back();
   GroupExpression expression;
   expression.ranks = members;
   expression.communicator = communicator;
+  return add_group(expression, {members, members.size()});
+}
+
+std::uint32_t TraceProgram::regular_groups(std::int64_t stride, std::int64_t count) {
+  NETSIM_CHECK(ranks_ % (stride * count) == 0, "regular groups do not divide the ranks of a trace");
+  const auto [known, is_new] =
+      regular_index_.try_emplace({stride, count}, static_cast<std::uint32_t>(groups_.size()));
+  if (!is_new) return known->second;
+  GroupExpression expression;
+  for (RankId rank = 0; rank < ranks_; ++rank) {
+    if (rank / stride % count == 0) expression.lists.push_back(regular_group(rank, stride, count));
+  }
+  return add_group(expression, {{}, static_cast<std::size_t>(count)});
+}
+
+std::uint32_t TraceProgram::add_group(const GroupExpression& expression, Group group) {
+  groups_.push_back(std::move(group));
+  calls_.emplace_back();
   const std::uint32_t index = builder_.group(expression);
-  NETSIM_CHECK(index == known->second, "groups of a trace and of its program have other numbers");
+  NETSIM_CHECK(index + 1 == groups_.size(), "groups of a trace and of its program have other numbers");
   return index;
 }
 
@@ -115,10 +132,13 @@ std::vector<std::uint32_t> TraceProgram::in_order(const std::vector<TraceTask>& 
                       " waits for itself: for tasks that wait for it");
 }
 
-void TraceProgram::add_rank(RankId rank, std::vector<TraceTask> tasks, const std::string& file) {
-  NETSIM_CHECK(rank < ranks_ && !works_[rank], "a rank of a trace is added twice");
+void TraceProgram::add_ranks(const std::vector<RankId>& ranks, const std::vector<TraceTask>& tasks,
+                             const std::string& file) {
+  for (const RankId rank : ranks) {
+    NETSIM_CHECK(rank < ranks_ && !works_[rank], "a rank of a trace is added twice");
+    works_[rank] = !tasks.empty();
+  }
   if (tasks.empty()) return;
-  works_[rank] = true;
   const std::vector<std::uint32_t> order = in_order(tasks, file);
   std::vector<BlockBuilder::Position> at(tasks.size(), 0);
   BlockBuilder block(builder_, "trace");
@@ -129,12 +149,14 @@ void TraceProgram::add_rank(RankId rank, std::vector<TraceTask> tasks, const std
     for (const std::uint32_t before : task.after) after.push_back(at[before]);
     std::sort(after.begin(), after.end());
     after.erase(std::unique(after.begin(), after.end()), after.end());
-    at[index] = block.add(operation(rank, task, file), after);
+    at[index] = block.add(operation(ranks, task, file), after);
   }
-  ranks_of_block_[block.finish()].push_back(rank);
+  std::vector<RankId>& players = ranks_of_block_[block.finish()];
+  players.insert(players.end(), ranks.begin(), ranks.end());
 }
 
-ProgramOp TraceProgram::operation(RankId rank, const TraceTask& task, const std::string& file) {
+ProgramOp TraceProgram::operation(const std::vector<RankId>& ranks, const TraceTask& task,
+                                  const std::string& file) {
   ProgramOp op;
   op.kind = task.kind;
   op.name = task.name;
@@ -151,17 +173,18 @@ ProgramOp TraceProgram::operation(RankId rank, const TraceTask& task, const std:
   op.deadline = static_cast<Time>(task.traits.deadline);
   if (task.raw) op.channel = task.traits.channel;
   if (is_point_to_point(task.kind)) {
-    op.peer.kind = PeerExpression::Kind::rank;
-    op.peer.rank = task.peer;
     op.tag = task.tag;
     op.raw = task.raw;
-    match(rank, task, file);
+    set_peer(op, ranks, task, file);
   }
   if (task.kind != TaskKind::collective) return op;
-  const std::vector<RankId>& members = members_[task.group];
-  if (std::find(members.begin(), members.end(), rank) == members.end())
+  const Group& group = groups_[task.group];
+  const bool regular = group.members.empty();
+  NETSIM_CHECK(regular || ranks.size() == 1, "several ranks of a trace call a collective of one group");
+  const RankId rank = ranks.front();
+  if (!regular && std::find(group.members.begin(), group.members.end(), rank) == group.members.end())
     fail_file(file, label(task) + fmt::format(": rank {} is no member of its group", rank + 0U));
-  if (members.size() == 1) {
+  if (group.size == 1) {
     op.kind = TaskKind::host_thread;
     op.bytes = 0;
     op.work = nothing();
@@ -170,8 +193,24 @@ ProgramOp TraceProgram::operation(RankId rank, const TraceTask& task, const std:
   op.collective = task.collective;
   op.group = task.group;
   op.root = task.root;
-  check_call(rank, task, called_[{task.group, rank}]++, file);
+  if (!regular) check_call(rank, task, called_[{task.group, rank}]++, file);
   return op;
+}
+
+// Sets the rank at the other end of a message.
+void TraceProgram::set_peer(ProgramOp& op, const std::vector<RankId>& ranks, const TraceTask& task,
+                            const std::string& file) {
+  if (task.distance != 0) {
+    op.peer.kind = PeerExpression::Kind::offset;
+    op.peer.axis = axis_;
+    op.peer.offset = task.distance;
+    op.peer.wrap = true;
+    return;
+  }
+  NETSIM_CHECK(ranks.size() == 1, "several ranks of a trace have a message with one rank");
+  op.peer.kind = PeerExpression::Kind::rank;
+  op.peer.rank = task.peer;
+  match(ranks.front(), task, file);
 }
 
 // Compares a member's call of a collective with that of the first member.
@@ -227,8 +266,8 @@ void TraceProgram::check_ends() const {
                     (sent ? from : to) + 0U, sent ? "sends to" : "receives from", (sent ? to : from) + 0U,
                     tag, builder_.program().names[name], sent ? "receive for it" : "send for it"));
   }
-  for (std::size_t group = 0; group < members_.size(); ++group) {
-    for (const RankId member : members_[group]) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (const RankId member : groups_[group].members) {
       const auto found = called_.find({static_cast<std::uint32_t>(group), member});
       const std::size_t calls = found == called_.end() ? 0 : found->second;
       if (calls == calls_[group].size()) continue;
@@ -236,7 +275,7 @@ void TraceProgram::check_ends() const {
       fail_file(file_,
                 fmt::format("rank {} calls {} collectives of a group of {} ranks, and rank {} more, the "
                             "next of which is '{}'; allowed: the same at all members",
-                            member + 0U, calls, members_[group].size(), first.rank + 0U,
+                            member + 0U, calls, groups_[group].size, first.rank + 0U,
                             builder_.program().names[first.name]));
     }
   }

@@ -4,6 +4,9 @@
 // A trace lists the tasks of each rank and which of them wait for which others. Nothing else orders them, so
 // a reader adds the order of a stream as dependencies. Ranks with equal tasks share one role.
 //
+// Ranks whose tasks are known to be equal are added together, so that a table that all ranks run takes the
+// memory of one rank. Their groups are regular, and the peers of their messages are relative.
+//
 // A collective is matched with those of the other members by its number among those of its group. A message
 // is matched by its number among those with its sender, receiver and tag. These numbers follow the order in
 // which tasks can run, and TraceTask::order among those that may come next.
@@ -36,10 +39,13 @@ struct TraceTask {
   CollectiveKind collective = CollectiveKind::all_reduce;
   std::uint32_t group = 0;  // of a collective: TraceProgram::group()
   std::uint32_t root = 0;   // of a collective: index in the group
-  RankId peer = 0;          // of a message: the rank at the other end
-  std::uint32_t tag = 0;    // of a message: equal at both ends
-  bool raw = false;         // of a message: one flow on a queue pair, without the collective library
-  Bytes bytes = 0;          // of a communication, as workload.proto counts them
+  RankId peer = 0;          // of a message: the rank at the other end, if `distance` is 0
+  // Ranks from this rank to the peer of a message, in the ring of all ranks. Ranks that are added together
+  // have it instead of a peer.
+  std::int32_t distance = 0;
+  std::uint32_t tag = 0;  // of a message: equal at both ends
+  bool raw = false;       // of a message: one flow on a queue pair, without the collective library
+  Bytes bytes = 0;        // of a communication, as workload.proto counts them
   Stream stream = Stream::compute;
   Time not_before = 0;         // earliest start, from the begin of the job
   TransferTraits traits = {};  // of a communication: class, priority, deadline; of a raw message: channel
@@ -69,11 +75,20 @@ class TraceProgram {
   // Returns the group with these members. Groups with equal members and communicators are one. Throws
   // InputError for a rank that the trace does not have, and for one that is in it twice.
   std::uint32_t group(const std::vector<RankId>& members, std::uint32_t communicator = 0);
-  std::size_t group_size(std::uint32_t group) const { return members_[group].size(); }
+  // Returns the groups of all ranks, each of `count` members that are `stride` ranks apart. The group of a
+  // rank is the one with the rank. The ranks of the trace must be a multiple of stride * count.
+  std::uint32_t regular_groups(std::int64_t stride, std::int64_t count);
+  std::size_t group_size(std::uint32_t group) const { return groups_[group].size; }
 
   // Adds all tasks of a rank; each rank is added once. A collective of one rank takes no time. Throws
   // InputError for tasks that wait for each other. `file` is the rank's.
-  void add_rank(RankId rank, std::vector<TraceTask> tasks, const std::string& file);
+  void add_rank(RankId rank, std::vector<TraceTask> tasks, const std::string& file) {
+    add_ranks({rank}, tasks, file);
+  }
+  // Adds ranks with equal tasks. If there are several, their groups must be regular, and their messages
+  // relative. Such groups and messages are checked by finish().
+  void add_ranks(const std::vector<RankId>& ranks, const std::vector<TraceTask>& tasks,
+                 const std::string& file);
 
   // Returns the source of the tasks. A rank that was not added does nothing. Throws InputError for messages
   // with one end, and for collectives about which their members disagree.
@@ -88,6 +103,10 @@ class TraceProgram {
     RankId rank = 0;
     std::uint32_t name = 0;
   };
+  struct Group {
+    std::vector<RankId> members;  // empty: regular groups
+    std::size_t size = 0;         // of the group, or of each of the regular ones
+  };
   // Messages with one sender, receiver and tag.
   using Channel = std::tuple<RankId, RankId, std::uint32_t>;
   struct Ends {
@@ -95,7 +114,10 @@ class TraceProgram {
   };
 
   std::vector<std::uint32_t> in_order(const std::vector<TraceTask>& tasks, const std::string& file) const;
-  ProgramOp operation(RankId rank, const TraceTask& task, const std::string& file);
+  ProgramOp operation(const std::vector<RankId>& ranks, const TraceTask& task, const std::string& file);
+  void set_peer(ProgramOp& op, const std::vector<RankId>& ranks, const TraceTask& task,
+                const std::string& file);
+  std::uint32_t add_group(const GroupExpression& expression, Group group);
   void check_call(RankId rank, const TraceTask& task, std::uint32_t number, const std::string& file);
   void match(RankId rank, const TraceTask& task, const std::string& file);
   void check_ends() const;
@@ -107,10 +129,11 @@ class TraceProgram {
   std::uint32_t ranks_;
   ProgramBuilder builder_;
   std::uint32_t axis_;
-  std::uint32_t nothing_ = UINT32_MAX;        // work that takes no time
-  std::vector<std::vector<RankId>> members_;  // by group
+  std::uint32_t nothing_ = UINT32_MAX;  // work that takes no time
+  std::vector<Group> groups_;
   std::map<std::pair<std::vector<RankId>, std::uint32_t>, std::uint32_t> group_index_;
-  std::vector<std::vector<Call>> calls_;                              // by group
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> regular_index_;  // by stride and count
+  std::vector<std::vector<Call>> calls_;                                          // by group
   std::map<std::pair<std::uint32_t, RankId>, std::uint32_t> called_;  // calls of a group by a member
   std::map<Channel, Ends> ends_;
   std::map<std::uint32_t, std::vector<RankId>> ranks_of_block_;
