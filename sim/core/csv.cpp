@@ -64,7 +64,7 @@ std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
 }
 
 const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>& names,
-                                                  std::size_t required) {
+                                                  std::size_t required, std::string* others) {
   std::string list;
   for (const std::string& name : names) append_item(list, name);
   if (!next_line())
@@ -73,6 +73,11 @@ const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>
   for (const Word& cell : cells_) {
     const auto known = std::find(names.begin(), names.end(), cell.text);
     const std::string text(cell.text.substr(0, 40));
+    if (known == names.end() && others != nullptr) {
+      append_item(*others, printable(text));
+      columns_.push_back(kNone);
+      continue;
+    }
     if (known == names.end()) {
       reader_.fail(cell, "unknown column '" + text + "'" + did_you_mean(cell.text, names) +
                              " (allowed: " + list + ")");

@@ -22,8 +22,9 @@ class CsvReader {
 
   // Reads the line of column names; called once, before any row. Returns for each column of the file its
   // index in `names`. Throws InputError for an unknown or repeated name, or if one of the first `required`
-  // names is missing.
-  const std::vector<std::size_t>& header(const std::vector<std::string>& names, std::size_t required);
+  // names is missing. Where `others` is given, it receives the unknown names, and their columns are kNone.
+  const std::vector<std::size_t>& header(const std::vector<std::string>& names, std::size_t required,
+                                         std::string* others = nullptr);
   // Returns the column of a name given by its index in `names`, or kNone if the file has no such column.
   static constexpr std::size_t kNone = SIZE_MAX;
   std::size_t column(std::size_t name) const;

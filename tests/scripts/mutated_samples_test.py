@@ -19,7 +19,8 @@ NUMBER = {"full": 3000, "few": 30}.get(os.environ.get("NETSIM_TEST_SIZE"), 100)
 LARGEST = 2_000_000
 OWN = ["configs/import/chakra/step.0.et", "configs/import/goal/steps.goal", "configs/import/goal/steps.bin", "configs/import/ns3/flow.txt",
        "configs/import/htsim/connections.cm", "configs/import/inspector/node0-pid7000.log",
-       "configs/import/flexflow/step.fbuf", "configs/import/mlperf/result.txt"]
+       "configs/import/flexflow/step.fbuf", "configs/import/mlperf/result.txt", "configs/import/aicb/stages.csv",
+       "configs/import/astra/layers.txt", "configs/import/simgrid/actions.txt"]
 SHARED_FOLDERS = ["aicb_csv", "chakra_et", "goal", "htsim_cm", "kineto", "mlperf_log", "nccl_inspector", "simai_txt", "simgrid", "topoopt_fbuf"]
 
 

@@ -1,286 +1,347 @@
-// aicb_csv: workloads of AICB, a table of the communications of one rank in their order. All ranks run it.
+// aicb_csv: workloads of AICB, a table of the communications of one rank in their order. All ranks run it, or
+// those of a pipeline's stage where the file has a table for each stage.
 //
 //   [rank0 ~ rank127]
 //   comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
 //   CommType.all_reduce,CommGroup.tp_group,8,20971520,forward,None,None,,None,None,None,1
+//   CommType.isend,CommGroup.pp_group,1,33554432,forward_step,None,None,send_next,None,None,None,1
 //
-// Each row waits for the one before it. The size of an all-gather is what all ranks have together, as in
-// netsim. AICB's table of GPT-13B with sequence parallelism shows it: its gathers have the whole tensor. A
-// computation has two shapes of matrices, and takes its measured time [ms] where the row has it.
+// Each row waits for the one before it, as AICB's own runs do (workload_applyer.py). The size of an
+// all-gather is what all ranks have together, as in netsim. AICB's table of GPT-13B with sequence parallelism
+// shows it: its gathers have the whole tensor. A computation has two shapes of matrices, and takes its
+// measured time where the row has it.
+//
+// The table of one stage has its forward and backward passes, by which the other stages are filled in.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "sim/core/csv.h"
+#include "sim/core/errors.h"
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
-#include "sim/core/text.h"
+#include "sim/workload/trace/aicb_table.h"
+#include "sim/workload/trace/pipeline_steps.h"
 #include "sim/workload/trace/trace_program.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
 namespace {
 
-enum class AicbGroup : std::uint8_t { tp, pp, dp, ep, ep_dp, ep_tp, all };
-constexpr std::size_t kAicbGroups = static_cast<std::size_t>(AicbGroup::all) + 1;
-
-struct AicbRow {
-  int line = 0;
-  std::string stage;
-  bool computes = false;
-  AicbGroup group = AicbGroup::all;
-  CollectiveKind collective = CollectiveKind::all_reduce;
-  Bytes bytes = 0;
-  std::int64_t root = 0;             // rank that src names
-  Time time = 0;                     // of a computation; 0: not measured
-  std::int64_t m = 0, n = 0, k = 0;  // of a computation: its shapes
+// AicbPass: rows of one iteration, by what they are for. Forward and backward passes are by microbatch.
+struct AicbPass {
+  using Rows = std::vector<const AicbRow*>;
+  Rows before, after;
+  std::vector<Rows> forward, backward;
+  Bytes activations = 0, gradients = 0;  // of a message; 0: no row has one
+  std::int64_t ahead = 0;                // forward passes before the first backward pass
 };
 
-class AicbTable {
+class AicbJob {
  public:
-  AicbTable(const InputSet::File& file, const WorkloadContext& context)
-      : text_(table_text(file)),
-        table_(text_, file.path),
+  AicbJob(const InputSet::File& file, const WorkloadContext& context)
+      : table_(read_aicb_table(file)),
         path_(file.path),
         gpus_(context.gpus),
-        most_ranks_(context.most_ranks) {}
+        most_ranks_(context.most_ranks),
+        sizes_(table_.group_sizes) {}
 
   std::unique_ptr<TaskSource> read() {
-    read_header();
-    while (table_.next()) read_row();
+    set_stages();
     set_ranks();
-    TraceProgram program("aicb", static_cast<std::uint32_t>(ranks_), path_);
-    for (std::uint32_t rank = 0; rank < program.ranks(); ++rank)
-      program.add_rank(RankId(rank), tasks(program, rank), path_);
+    TraceProgram program("aicb", static_cast<std::uint32_t>(shape_.ranks), path_);
+    if (fills_in_stages()) {
+      const std::vector<AicbPass> passes = find_passes();
+      for (std::int64_t stage = 0; stage < shape_.stages; ++stage)
+        program.add_ranks(shape_.ranks_of(stage), filled_in(program, passes, stage), path_);
+    } else {
+      for (std::int64_t stage = 0; stage < shape_.stages; ++stage)
+        program.add_ranks(shape_.ranks_of(stage), recorded(program, stage), path_);
+    }
     return program.finish(notes());
   }
 
  private:
-  enum Column : std::size_t { type, group, size, stage, group_size, source, elapsed };
-
-  // The line of ranks becomes a comment, so that the lines keep their numbers.
-  static std::string table_text(const InputSet::File& file) {
-    std::string text = read_file(file);
-    if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // byte order mark
-    if (text.starts_with('[')) text.front() = '#';
-    return text;
-  }
-
-  void read_header() {
-    static const std::vector<std::string> names{"comm_type",       "comm_group", "msg_size",      "stage",
-                                                "comm_group_size", "src",        "_elapsed_time", "dst",
-                                                "additional",      "algbw",      "busbw",         "count"};
-    table_.header(names, 3);
-    // "#rank0 ~ rank127]"
-    const std::size_t last =
-        text_.starts_with('#') ? text_.substr(0, text_.find('\n')).rfind("rank") : std::string::npos;
-    for (std::size_t at = last + 4; last != std::string::npos && at < text_.size() && is_digit(text_[at]);
-         ++at)
-      last_rank_ = std::min<std::int64_t>(last_rank_ * 10 + (text_[at] - '0'), kMostRanks);
-    listed_ = last != std::string::npos && last_rank_ > 0;
-  }
-
-  std::optional<Word> cell(Column name) const {
-    const std::size_t column = table_.column(name);
-    if (column == CsvReader::kNone) return std::nullopt;
-    const Word& word = table_.cells()[column];
-    return word.text.empty() || word.text == "None" ? std::nullopt : std::optional(word);
-  }
-
-  void read_row() {
-    const std::optional<Word> kind = cell(type);
-    if (!kind) table_.fail("comm_type is missing");
-    std::string_view name = kind->text;
-    if (name.starts_with("CommType.")) name.remove_prefix(9);
-    if (name == "epoch_end") return;
-    AicbRow row;
-    row.line = table_.line();
-    const auto at = cell(stage);
-    row.stage = printable(at ? at->text.substr(0, 100) : name);
-    if (name == "computation") {
-      read_computation(row);
-    } else {
-      read_communication(*kind, name, row);
-    }
-    rows_.push_back(std::move(row));
-  }
-
-  void read_communication(const Word& word, std::string_view name, AicbRow& row) {
-    static const std::map<std::string_view, CollectiveKind> kinds{
-        {"all_reduce", CollectiveKind::all_reduce},
-        {"broadcast", CollectiveKind::broadcast},
-        {"all_gather", CollectiveKind::all_gather},
-        {"all_gather_into_tensor", CollectiveKind::all_gather},
-        {"reduce_scatter", CollectiveKind::reduce_scatter},
-        {"reduce_scatter_tensor", CollectiveKind::reduce_scatter},
-        {"reduce", CollectiveKind::reduce},
-        {"all_to_all", CollectiveKind::all_to_all},
-        {"barrier", CollectiveKind::barrier}};
-    if (name == "isend" || name == "irecv") {
-      table_.reader().fail(word,
-                           "the table is that of one rank, and a message has another one at its other end; "
-                           "allowed: workloads without a pipeline");
-    }
-    const auto found = kinds.find(name);
-    if (found == kinds.end()) {
-      table_.reader().fail(
-          word, "'" + printable(name.substr(0, 40)) +
-                    "' is no communication; allowed: all_reduce, all_gather, all_gather_into_tensor, "
-                    "reduce_scatter, reduce_scatter_tensor, all_to_all, broadcast, reduce, barrier, "
-                    "computation, epoch_end");
-    }
-    row.collective = found->second;
-    row.group = group_of(word);
-    const auto ranks = cell(group_size);
-    if (ranks) set_size(row.group, *ranks);
-    if (const auto root = cell(source); root && has_root(row.collective))
-      row.root = table_.reader().integer(*root, "src", {0, kMostRanks - 1});
-    const auto bytes = cell(size);
-    if (row.collective == CollectiveKind::barrier) return;
-    if (!bytes) table_.reader().fail(word, "msg_size is missing");
-    row.bytes = table_.reader().integer(*bytes, "msg_size", {0, ProgramLimits::kBytes});
-  }
-
-  AicbGroup group_of(const Word& row) const {
-    static const std::map<std::string_view, AicbGroup> groups{
-        {"tp_group", AicbGroup::tp}, {"pp_group", AicbGroup::pp},       {"dp_group", AicbGroup::dp},
-        {"ep_group", AicbGroup::ep}, {"ep_dp_group", AicbGroup::ep_dp}, {"ep_tp_group", AicbGroup::ep_tp},
-        {"all", AicbGroup::all}};
-    const auto word = cell(group);
-    std::string_view name = word ? word->text : "all";
-    if (name.starts_with("CommGroup.")) name.remove_prefix(10);
-    const auto found = groups.find(name);
-    if (found == groups.end()) {
-      table_.reader().fail(word ? *word : row,
-                           "'" + printable(name.substr(0, 40)) +
-                               "' is no group; allowed: tp_group, pp_group, dp_group, ep_group, "
-                               "ep_dp_group, ep_tp_group, all");
-    }
-    return found->second;
-  }
-
-  void set_size(AicbGroup of, const Word& word) {
-    std::int64_t& known = sizes_[static_cast<std::size_t>(of)];
-    const std::int64_t ranks = table_.reader().integer(word, "comm_group_size", {1, kMostRanks});
-    if (known != 0 && known != ranks) {
-      table_.reader().fail(
-          word, fmt::format("comm_group_size is {}, and {} in a row before; allowed: the same for a "
-                            "kind of group",
-                            ranks, known));
-    }
-    known = ranks;
-  }
-
-  // "((4096,5120) (5120,15360))": a product of two matrices.
-  void read_computation(AicbRow& row) const {
-    row.computes = true;
-    if (const auto time = cell(elapsed))
-      row.time =
-          table_.reader().time_in(*time, "_elapsed_time", kMillisecond, {0, ProgramLimits::kKernelTime});
-    const auto word = cell(size);
-    if (!word) return;
-    std::vector<std::vector<std::int64_t>> shapes;
-    bool in_number = false;
-    for (const char c : word->text) {
-      if (c == '(') shapes.emplace_back();
-      if (is_digit(c) && !shapes.empty()) {
-        if (!in_number) shapes.back().push_back(0);
-        shapes.back().back() = std::min<std::int64_t>(shapes.back().back() * 10 + (c - '0'), kLongestSide);
-      }
-      in_number = is_digit(c);
-    }
-    std::erase_if(shapes, [](const auto& shape) { return shape.empty(); });
-    if (shapes.size() != 2 || shapes[0].size() < 2 || shapes[1].size() < 2) return;
-    row.m = 1;
-    for (std::size_t i = 0; i + 1 < shapes[0].size(); ++i)
-      row.m = std::min(row.m * shapes[0][i], kLongestSide);
-    row.k = shapes[0].back();
-    row.n = shapes[1][shapes[1].size() - 2] == row.k ? shapes[1].back() : shapes[1][shapes[1].size() - 2];
+  const std::vector<AicbRow>& rows() const { return table_.sections.front().rows; }
+  bool has_tables_of_stages() const { return table_.sections.size() > 1; }
+  // Returns whether one table stands for all stages, and has messages between them.
+  bool fills_in_stages() const { return !has_tables_of_stages() && shape_.stages > 1 && messages_ > 0; }
+  std::int64_t size_of(AicbGroup of) const { return sizes_[static_cast<std::size_t>(of)]; }
+  [[noreturn]] void fail_line(int line, const std::string& message) const {
+    throw InputError(Place{path_, line, 1, ""}, message);
   }
 
   // ---- Ranks and groups
 
-  std::int64_t size_of(AicbGroup of) const { return sizes_[static_cast<std::size_t>(of)]; }
+  // Stages are those of the file's tables, or of groups along the pipeline, or those to which the ranks
+  // belong. Otherwise stage 0 has a forward pass for each stage before its first backward pass.
+  void set_stages() {
+    for (const AicbTable::Section& section : table_.sections) listed_ += std::ssize(section.ranks);
+    messages_ = count_rows([](const AicbRow& row) { return row.kind == AicbRow::Kind::message; });
+    const std::int64_t known = size_of(AicbGroup::pp);
+    shape_.stages = std::max<std::int64_t>(known, 1);
+    if (has_tables_of_stages()) {
+      const auto tables = static_cast<std::int64_t>(table_.sections.size());
+      if (known != 0 && known != tables)
+        fail_line(table_.sections[1].line,
+                  fmt::format("the file has {} tables of stages, and a pp_group has {} "
+                              "ranks; allowed: a table for each stage, or one table",
+                              tables, known));
+      shape_.stages = tables;
+    } else if (messages_ > 0 && known == 0) {
+      const std::int64_t of_stage = ranks_of_stage();
+      shape_.stages = of_stage > 0 && listed_ % of_stage == 0 ? listed_ / of_stage : 0;
+      if (shape_.stages < 2) shape_.stages = guessed_ = forward_passes_ahead();
+      if (shape_.stages < 2)
+        fail_line(first_message(),
+                  "a message of a pipeline, and nothing tells its stages; allowed: a pp_group "
+                  "with its comm_group_size, the ranks in the first line, or a table for each "
+                  "stage");
+    }
+  }
+  std::int64_t forward_passes_ahead() const {
+    const std::vector<AicbPass> passes = find_passes();
+    const auto first = std::find_if(passes.begin(), passes.end(),
+                                    [](const AicbPass& pass) { return !pass.forward.empty(); });
+    return first == passes.end() ? 0 : first->ahead;
+  }
+  int first_message() const {
+    const auto first = std::find_if(rows().begin(), rows().end(),
+                                    [](const AicbRow& row) { return row.kind == AicbRow::Kind::message; });
+    return first->line;
+  }
+  // Returns the ranks of a stage by the sizes of its groups, or 0 where these do not tell.
+  std::int64_t ranks_of_stage() const {
+    return size_of(AicbGroup::dp) * std::max<std::int64_t>(size_of(AicbGroup::tp), 1);
+  }
 
-  // Ranks are those that the first line lists, or those of the groups, or all GPUs.
+  // Ranks are those that the file lists, or those of the groups, or all GPUs.
   void set_ranks() {
-    if (rows_.empty()) table_.fail("no rows follow the header");
     const std::int64_t tp = std::max<std::int64_t>(size_of(AicbGroup::tp), 1);
-    ranks_ = listed_ ? last_rank_ + 1 : size_of(AicbGroup::all);
-    if (ranks_ == 0 && size_of(AicbGroup::dp) > 0) ranks_ = tp * size_of(AicbGroup::dp);
-    if (ranks_ == 0) ranks_ = gpus_;
-    if (ranks_ > std::int64_t{most_ranks_})
-      fail_file(path_, fmt::format("{} GPUs are needed, but the cluster has {}", ranks_, most_ranks_));
-    if (ranks_ % tp != 0)
-      fail_file(path_, fmt::format("{} ranks are no multiple of {} (tp_group)", ranks_, tp));
-    const std::int64_t columns =
-        std::max<std::int64_t>(ranks_ / tp / std::max<std::int64_t>(size_of(AicbGroup::pp), 1), 1);
+    std::int64_t& ranks = shape_.ranks;
+    ranks = listed_ > 0 ? listed_ : size_of(AicbGroup::all);
+    // The table of one stage may list the ranks of this stage only.
+    const bool of_stage = table_.sections.front().of_stage || listed_ == ranks_of_stage();
+    if (fills_in_stages() && listed_ > 0 && of_stage) ranks = listed_ * shape_.stages;
+    if (ranks == 0) ranks = ranks_of_stage() * shape_.stages;
+    if (ranks == 0) ranks = gpus_;
+    if (ranks > std::int64_t{most_ranks_})
+      fail_file(path_, fmt::format("{} GPUs are needed, but the cluster has {}", ranks, most_ranks_));
+    if (ranks % (tp * shape_.stages) != 0)
+      fail_file(path_, fmt::format("{} ranks are no multiple of {} (tp_group){}", ranks, tp,
+                                   shape_.stages > 1 ? fmt::format(" x {} (stages)", shape_.stages) : ""));
+    set_sizes(tp);
+    if (has_tables_of_stages()) sort_tables();
+  }
+  void set_sizes(std::int64_t tp) {
+    const std::int64_t columns = shape_.stride() / tp;
     const auto otherwise = [&](AicbGroup of, std::int64_t count) {
       std::int64_t& known = sizes_[static_cast<std::size_t>(of)];
       if (known != 0) return;
       known = count;
-      if (std::any_of(rows_.begin(), rows_.end(),
-                      [&](const AicbRow& row) { return !row.computes && row.group == of; }))
+      for (const AicbTable::Section& section : table_.sections) {
+        const auto calls = [&](const AicbRow& row) {
+          return row.kind == AicbRow::Kind::collective && row.group == of;
+        };
+        if (!std::any_of(section.rows.begin(), section.rows.end(), calls)) continue;
         ++assumed_;
+        return;
+      }
     };
     otherwise(AicbGroup::tp, tp);
-    otherwise(AicbGroup::pp, 1);
+    otherwise(AicbGroup::pp, shape_.stages);
     otherwise(AicbGroup::dp, columns);
     otherwise(AicbGroup::ep, columns);
     otherwise(AicbGroup::ep_tp, tp);
     otherwise(AicbGroup::ep_dp, std::max<std::int64_t>(columns / size_of(AicbGroup::ep), 1));
-    sizes_[static_cast<std::size_t>(AicbGroup::all)] = ranks_;
+    sizes_[static_cast<std::size_t>(AicbGroup::all)] = shape_.ranks;
     for (std::size_t i = 0; i < kAicbGroups; ++i) {
       const auto of = static_cast<AicbGroup>(i);
-      if (ranks_ % (stride(of) * size_of(of)) != 0)
-        fail_file(path_, fmt::format("{} ranks are no multiple of {} ranks of a group, {} apart", ranks_,
-                                     size_of(of), stride(of)));
+      if (shape_.ranks % (stride(of) * size_of(of)) != 0)
+        fail_file(path_, fmt::format("{} ranks are no multiple of {} ranks of a group, {} apart",
+                                     shape_.ranks, size_of(of), stride(of)));
+    }
+  }
+  // Sorts the tables by stage. Stages are the farthest apart.
+  void sort_tables() {
+    const auto first = [](const AicbTable::Section& section) {
+      return section.ranks.empty() ? RankId(UINT32_MAX - 1) : section.ranks.front();
+    };
+    std::stable_sort(table_.sections.begin(), table_.sections.end(),
+                     [&](const auto& a, const auto& b) { return first(a) < first(b); });
+    for (std::int64_t stage = 0; stage < shape_.stages; ++stage) {
+      const AicbTable::Section& section = table_.sections[static_cast<std::size_t>(stage)];
+      if (section.ranks != shape_.ranks_of(stage))
+        fail_line(
+            section.line,
+            fmt::format("the table of stage {} is for other ranks than {} to {}, which are those of {} "
+                        "equal stages; allowed: these",
+                        stage, stage * shape_.stride(), (stage + 1) * shape_.stride() - 1, shape_.stages));
     }
   }
   // Ranks of one tensor-parallel group follow each other, then those of one expert-parallel group. Stages of
   // a pipeline are the farthest apart.
   std::int64_t stride(AicbGroup of) const {
     if (of == AicbGroup::dp || of == AicbGroup::ep) return size_of(AicbGroup::tp);
-    if (of == AicbGroup::pp) return std::max<std::int64_t>(ranks_ / size_of(of), 1);
+    if (of == AicbGroup::pp) return std::max<std::int64_t>(shape_.ranks / size_of(of), 1);
     return of == AicbGroup::ep_dp ? size_of(AicbGroup::tp) * size_of(AicbGroup::ep) : 1;
   }
 
-  // ---- One rank
+  // ---- Passes of one stage's table
 
-  std::vector<TraceTask> tasks(TraceProgram& program, std::uint32_t rank) const {
-    std::vector<TraceTask> list;
-    list.reserve(rows_.size());
-    std::array<std::optional<std::uint32_t>, kAicbGroups> groups;
-    for (const AicbRow& row : rows_) {
-      TraceTask task;
-      task.name = program.name(row.stage);
-      task.order = list.size();
-      task.label = fmt::format("line {}", row.line);
-      if (!list.empty()) task.after.push_back(static_cast<std::uint32_t>(list.size() - 1));
-      if (row.computes) {
-        task.work = work(program, row);
-      } else if (row.bytes > 0 || row.collective == CollectiveKind::barrier) {
-        task.kind = TaskKind::collective;
-        task.collective = row.collective;
-        task.bytes = row.bytes;
-        task.stream = stream_of(row.group);
-        task.root = static_cast<std::uint32_t>(row.root / stride(row.group) % size_of(row.group));
-        std::optional<std::uint32_t>& known = groups[static_cast<std::size_t>(row.group)];
-        if (!known) known = program.group(regular_group(RankId(rank), stride(row.group), size_of(row.group)));
-        task.group = *known;
+  static bool is_forward(const AicbRow& row) { return row.stage.starts_with("forward"); }
+  static bool is_backward(const AicbRow& row) { return row.stage.starts_with("backward"); }
+
+  // Divides the rows of each iteration into passes. A pass has rows of one direction, and ends at a message
+  // or where the direction changes. Rows of neither belong to the pass before them, or to the iteration's
+  // end.
+  std::vector<AicbPass> find_passes() const {
+    std::vector<AicbPass> passes(1);
+    bool goes_on = false, forward = false;
+    for (const AicbRow& row : rows()) {
+      AicbPass& pass = passes.back();
+      if (row.kind == AicbRow::Kind::message) {
+        (row.is_forward() ? pass.activations : pass.gradients) = row.bytes;
+        goes_on = false;
+      } else if (row.kind == AicbRow::Kind::epoch_end) {
+        passes.emplace_back();
+        goes_on = false;
+      } else if (is_forward(row) || is_backward(row)) {
+        auto& list = is_forward(row) ? pass.forward : pass.backward;
+        if (list.empty() && is_backward(row)) pass.ahead = std::ssize(pass.forward);
+        if (!goes_on || forward != is_forward(row)) list.emplace_back();
+        list.back().push_back(&row);
+        goes_on = true;
+        forward = is_forward(row);
+      } else if (pass.forward.empty()) {
+        pass.before.push_back(&row);
       } else {
-        task.work = program.fixed_work("nothing", 0);
+        (forward ? pass.forward : pass.backward).back().push_back(&row);
       }
-      list.push_back(std::move(task));
     }
-    return list;
+    for (AicbPass& pass : passes) end_pass(pass);
+    return passes;
+  }
+  // Moves what follows the last backward pass behind it, and checks the number of passes.
+  void end_pass(AicbPass& pass) const {
+    if (!pass.backward.empty()) {
+      AicbPass::Rows& last = pass.backward.back();
+      const auto end =
+          std::find_if(last.rbegin(), last.rend(), [](const AicbRow* row) { return is_backward(*row); });
+      pass.after.assign(end.base(), last.end());
+      last.erase(end.base(), last.end());
+    }
+    const bool has_messages = pass.activations > 0 || pass.gradients > 0;
+    if (pass.forward.size() == pass.backward.size() && (!has_messages || !pass.forward.empty())) return;
+    fail_line(
+        first_message(),
+        fmt::format("a message of a pipeline, and the table is that of one stage. An iteration of it has {} "
+                    "forward and {} backward passes, by which the other stages would be filled in; allowed: "
+                    "as many of each, whose rows have a stage that begins with forward or backward, or a "
+                    "table for each stage",
+                    pass.forward.size(), pass.backward.size()));
+  }
+
+  // ---- One stage
+
+  // Stage: the tasks of a stage's ranks so far, and those for which the next one waits.
+  struct Stage {
+    std::vector<TraceTask> list = {};
+    std::vector<std::uint32_t> frontier = {};
+    TraceTask& add(TraceTask task) {
+      task.order = list.size();
+      list.push_back(std::move(task));
+      return list.back();
+    }
+    std::uint32_t last() const { return static_cast<std::uint32_t>(list.size() - 1); }
+  };
+
+  // Returns the tasks of a stage by its own table, or by the one of all ranks.
+  std::vector<TraceTask> recorded(TraceProgram& program, std::int64_t number) {
+    Stage stage;
+    const std::size_t section = has_tables_of_stages() ? static_cast<std::size_t>(number) : 0;
+    for (const AicbRow& row : table_.sections[section].rows) {
+      if (row.kind == AicbRow::Kind::message) {
+        add_recorded_message(program, stage, row, number);
+      } else if (row.kind != AicbRow::Kind::epoch_end) {
+        add_row(program, stage, row);
+      }
+    }
+    return std::move(stage.list);
+  }
+  // AICB leaves out messages over the ends of the pipeline.
+  void add_recorded_message(TraceProgram& program, Stage& stage, const AicbRow& row, std::int64_t number) {
+    const std::int64_t peer = number + (row.next ? 1 : -1);
+    if (peer < 0 || peer >= shape_.stages) {
+      ++over_the_end_;
+      return;
+    }
+    PipelineStep step;
+    step.forward = row.is_forward();
+    step.received = step.sent = row.is_forward() ? 0 : 1;
+    TraceTask task =
+        pipeline_message(program, shape_, step, row.sends ? TaskKind::send : TaskKind::receive, row.bytes);
+    task.label = fmt::format("line {}", row.line);
+    task.after = stage.frontier;
+    stage.add(std::move(task));
+    stage.frontier = {stage.last()};
+  }
+
+  // Returns the tasks of a stage with the rows of another one, in the order 1F1B.
+  std::vector<TraceTask> filled_in(TraceProgram& program, const std::vector<AicbPass>& passes,
+                                   std::int64_t number) {
+    Stage stage;
+    for (const AicbPass& pass : passes) {
+      PipelineShape shape = shape_;
+      shape.microbatches = std::ssize(pass.forward);
+      microbatches_ = std::max(microbatches_, shape.microbatches);
+      add_rows(program, stage, pass.before);
+      for (const PipelineStep& step : pipeline_steps(shape, number)) {
+        if (step.received) add_message(program, stage, step, TaskKind::receive, pass);
+        const auto microbatch = static_cast<std::size_t>(step.microbatch);
+        add_rows(program, stage, step.forward ? pass.forward[microbatch] : pass.backward[microbatch]);
+        if (step.sent) add_message(program, stage, step, TaskKind::send, pass);
+      }
+      add_rows(program, stage, pass.after);
+    }
+    return std::move(stage.list);
+  }
+  // The next tasks wait for a receive, and not for a send.
+  void add_message(TraceProgram& program, Stage& stage, const PipelineStep& step, TaskKind kind,
+                   const AicbPass& pass) const {
+    const Bytes own = step.forward ? pass.activations : pass.gradients;
+    const Bytes bytes = own > 0 ? own : std::max(pass.activations, pass.gradients);
+    TraceTask& task = stage.add(pipeline_message(program, shape_, step, kind, bytes));
+    if (kind == TaskKind::send) task.after = stage.frontier;
+    if (kind == TaskKind::receive) stage.frontier.push_back(stage.last());
+  }
+
+  void add_rows(TraceProgram& program, Stage& stage, const AicbPass::Rows& rows) const {
+    for (const AicbRow* row : rows) add_row(program, stage, *row);
+  }
+  void add_row(TraceProgram& program, Stage& stage, const AicbRow& row) const {
+    TraceTask task;
+    task.name = program.name(row.stage);
+    task.label = fmt::format("line {}", row.line);
+    task.after = stage.frontier;
+    if (row.kind == AicbRow::Kind::computation) {
+      task.work = work(program, row);
+    } else if (row.bytes > 0 || row.collective == CollectiveKind::barrier) {
+      task.kind = TaskKind::collective;
+      task.collective = row.collective;
+      task.bytes = row.bytes;
+      task.stream = stream_of(row.group);
+      task.root = static_cast<std::uint32_t>(row.root / stride(row.group) % size_of(row.group));
+      task.group = program.regular_groups(stride(row.group), size_of(row.group));
+    } else {
+      task.work = program.fixed_work("nothing", 0);
+    }
+    stage.add(std::move(task));
+    stage.frontier = {stage.last()};
   }
   static std::uint32_t work(TraceProgram& program, const AicbRow& row) {
     if (row.time > 0 || row.m * row.n * row.k == 0) return program.fixed_work(row.stage, row.time);
@@ -297,32 +358,47 @@ class AicbTable {
     return of == AicbGroup::ep ? Stream::ep : of == AicbGroup::pp ? Stream::pp : Stream::dp;
   }
 
+  // ---- Notes
+
+  std::int64_t count_rows(bool (*matches)(const AicbRow&)) const {
+    std::int64_t count = 0;
+    for (const AicbTable::Section& section : table_.sections)
+      count += std::count_if(section.rows.begin(), section.rows.end(), matches);
+    return count;
+  }
   std::vector<std::string> notes() const {
     std::vector<std::string> list;
-    const auto modelled = std::count_if(rows_.begin(), rows_.end(), [](const AicbRow& row) {
-      return row.computes && row.time == 0 && row.m > 0;
-    });
-    if (modelled > 0)
-      list.push_back(
-          fmt::format("computations without a measured time, timed by the compute model: {}", modelled));
-    if (std::none_of(rows_.begin(), rows_.end(), [](const AicbRow& row) { return row.computes; }))
+    const auto note = [&](std::int64_t count, const char* what) {
+      if (count > 0) list.push_back(fmt::format("{}: {}", what, count));
+    };
+    const auto computes = [](const AicbRow& row) { return row.kind == AicbRow::Kind::computation; };
+    note(count_rows([](const AicbRow& row) {
+           return row.kind == AicbRow::Kind::computation && row.time == 0 && row.m > 0;
+         }),
+         "computations without a measured time, timed by the compute model");
+    if (count_rows(computes) == 0)
       list.emplace_back("the table has no computation, so communications follow each other");
-    if (assumed_ > 0)
-      list.push_back(fmt::format(
-          "kinds of groups without a comm_group_size, which got the largest that fits: {}", assumed_));
+    note(assumed_, "kinds of groups without a comm_group_size, which got the largest that fits");
+    note(over_the_end_, "messages over the ends of the pipeline, which AICB leaves out");
+    if (fills_in_stages())
+      list.push_back(
+          fmt::format("all {} stages of the pipeline have the rows of the table, and run {} "
+                      "microbatches in the order 1F1B",
+                      shape_.stages, microbatches_));
+    note(guessed_, "stages of the pipeline, as many as forward passes before the first backward pass");
+    if (!table_.unused_columns.empty()) list.push_back("columns that are not used: " + table_.unused_columns);
     return list;
   }
 
-  static constexpr std::int64_t kMostRanks = 1 << 20, kLongestSide = 1'000'000;
-  std::string text_;
-  CsvReader table_;
+  AicbTable table_;
   std::string path_;
   std::uint32_t gpus_, most_ranks_;
-  std::int64_t last_rank_ = 0, ranks_ = 0;
-  bool listed_ = false;                            // whether the first line lists the ranks
-  std::array<std::int64_t, kAicbGroups> sizes_{};  // ranks of a group; 0: no row says it
-  std::uint64_t assumed_ = 0;
-  std::vector<AicbRow> rows_;
+  std::array<std::int64_t, kAicbGroups> sizes_;  // ranks of a group
+  PipelineShape shape_;
+  std::int64_t listed_ = 0;    // ranks that the file lists
+  std::int64_t messages_ = 0;  // rows with a message
+  std::int64_t guessed_ = 0;   // stages, where only the passes tell them
+  std::int64_t assumed_ = 0, over_the_end_ = 0, microbatches_ = 0;
 };
 
 bool is_aicb(const Excerpt& file) {
@@ -346,12 +422,13 @@ struct AicbParameters {};
 class AicbReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
-    return AicbTable(input.only("a workload of AICB"), context).read();
+    return AicbJob(input.only("a workload of AICB"), context).read();
   }
 };
 
 const Registration<WorkloadReader> kAicb{
-    "aicb_csv", "a workload of AICB (.csv): the communications of one rank, which all ranks have",
+    "aicb_csv",
+    "a workload of AICB (.csv): the communications of one rank, or of one rank of each stage of a pipeline",
     Parameters<AicbParameters>(),
     [](const AicbParameters&, const ConfigNode&) { return std::make_unique<AicbReader>(); }};
 
