@@ -89,24 +89,35 @@ void InputSet::add(const std::string& path) {
   if (fs::is_directory(path, error)) {
     add_folder(path);
   } else {
-    add_file(path);
+    add_file(path, false);
   }
 }
 
 void InputSet::add_folder(const std::string& path) {
   const std::vector<std::string> names = names_in_folder(path);
   if (names.empty()) throw InputError(Place{path, 0, 0, ""}, "the folder has no files");
-  for (const std::string& name : names) add_file((fs::path(path) / name).string());
+  for (const std::string& name : names) add_file((fs::path(path) / name).string(), true);
 }
 
-void InputSet::add_file(const std::string& path) {
+void InputSet::add_file(const std::string& path, bool in_folder) {
   struct stat status {};
   const Descriptor opened = open_input(path, status);
   const Version version = version_of(status);
   const bool known =
       std::any_of(files_.begin(), files_.end(), [&](const File& file) { return file.version == version; });
   if (known) throw InputError(Place{path, 0, 0, ""}, "the file is given twice in one input");
-  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), version, nullptr});
+  files_.push_back({path, static_cast<std::uint64_t>(status.st_size), version, nullptr, in_folder});
+}
+
+void InputSet::keep(const std::vector<bool>& keeps) {
+  NETSIM_CHECK(keeps.size() == files_.size(), "an input keeps files that it does not have");
+  std::vector<File> kept;
+  kept.reserve(files_.size());
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (keeps[i]) kept.push_back(std::move(files_[i]));
+  }
+  NETSIM_CHECK(!kept.empty(), "an input has at least one file");
+  files_ = std::move(kept);
 }
 
 const InputSet::File& InputSet::only(const std::string& what) const {

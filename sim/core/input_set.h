@@ -53,6 +53,7 @@ class InputSet {
     std::uint64_t size = 0;  // bytes
     Version version;
     std::shared_ptr<const std::string> content;  // content of a file in memory; null for a file on the disk
+    bool in_folder = false;                      // whether the user named its folder, and not the file
   };
 
   // Finds the files. Those of a folder are sorted by the bytes of their names; names that begin with a point
@@ -64,6 +65,9 @@ class InputSet {
 
   // Returns the files; there is at least one.
   const std::vector<File>& files() const { return files_; }
+  // Keeps the files for which `keeps` is true, in their order; there must be at least one. It has an entry
+  // for each file.
+  void keep(const std::vector<bool>& keeps);
   // Returns the only file. Throws InputError if there are several; `what` names the format, such as "a
   // connection matrix".
   const File& only(const std::string& what) const;
@@ -79,7 +83,7 @@ class InputSet {
   InputSet() = default;
   void add(const std::string& path);
   void add_folder(const std::string& path);
-  void add_file(const std::string& path);
+  void add_file(const std::string& path, bool in_folder);
 
   std::string name_;
   std::vector<File> files_;

@@ -54,7 +54,7 @@ class DeferredSource final : public TaskSource {
   bool uses_hosts() const override { return facts_->uses_hosts; }
   bool uses_threads() const override { return facts_->uses_threads; }
   const MemoryPlan* memory() const override { return is_open() ? tasks_->memory() : nullptr; }
-  std::vector<std::string> notes() const override { return facts_->notes; }
+  std::vector<std::string> reader_notes() const override { return facts_->notes; }
   double model_flops() const override { return facts_->model_flops; }
   Time expected_iteration() const override { return facts_->expected_iteration; }
   std::optional<std::uint32_t> iterations() const override { return facts_->iterations; }

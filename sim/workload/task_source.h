@@ -71,8 +71,15 @@ class WorkloadDescription {
   virtual bool uses_threads() const { return false; }
   // Returns what is known of the memory that tasks need, or null.
   virtual const MemoryPlan* memory() const { return nullptr; }
-  // Returns notes for the user about what was read ("3 priorities of the file are not used").
-  virtual std::vector<std::string> notes() const { return {}; }
+  // Returns notes for the user about what was read ("3 priorities of the file are not used"), and those of
+  // add_note().
+  std::vector<std::string> notes() const {
+    std::vector<std::string> all = reader_notes();
+    all.insert(all.end(), added_notes_.begin(), added_notes_.end());
+    return all;
+  }
+  // Adds a note about the input as a whole, before the run.
+  void add_note(std::string note) { added_notes_.push_back(std::move(note)); }
   // Returns the program that a .pb would hold, or null where the workload has none. It may have works beyond
   // those of the file.
   virtual const Program* program() const { return nullptr; }
@@ -80,6 +87,11 @@ class WorkloadDescription {
   virtual double model_flops() const = 0;
   // Returns the time that an iteration takes at least, as far as the workload tells it, or 0.
   virtual Time expected_iteration() const { return 0; }
+
+ private:
+  virtual std::vector<std::string> reader_notes() const { return {}; }
+
+  std::vector<std::string> added_notes_;
 };
 
 // TaskGraph: the tasks of one iteration of a rank and the order between them. Tasks are named by their

@@ -1,7 +1,11 @@
 #include "sim/workload/workload.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
@@ -44,16 +48,14 @@ void check_names(const TaskSource& source, const std::string& path) {
   for (const std::string& name : source.names()) check(name);
 }
 
-// Returns the format of the file if it is that of a workload; null if no format matched. Throws InputError
-// for other formats.
-const Format* workload_format(const InputSet::File& file, std::string* first_bytes = nullptr) {
-  const Format* format = recognise(file, first_bytes);
-  if (format != nullptr && format->use != Format::Use::workload) refuse(file.path, refusal(*format));
-  const bool reads_whole =
-      format != nullptr && (format->component.empty() || format->component == kProgramReader);
+// Throws InputError for a format that is not that of a workload, or is read unpacked only. Null stands for a
+// file that no format matched.
+void check_format(const Format* format, const InputSet::File& file) {
+  if (format == nullptr) return;
+  if (format->use != Format::Use::workload) refuse(file.path, refusal(*format));
+  const bool reads_whole = format->component.empty() || format->component == kProgramReader;
   if (reads_whole && is_packed(file.path))
     refuse(file.path, "is " + format->what + ", packed: unpack it first");
-  return format;
 }
 
 // Returns the reader of a format, or "" for netsim's own descriptions.
@@ -63,27 +65,84 @@ std::string reader_of(const Format* format) { return format == nullptr ? std::st
 struct InputFormat {
   const Format* format = nullptr;  // null if no format matched
   bool text = false;               // whether the file begins as a text does
+  std::string left_out;            // note on files of a folder that are no traces; empty: none
   bool is_unknown_binary() const { return format == nullptr && !text; }
 };
 
-// Returns the format of the first file. Throws InputError unless the formats of all files have one reader.
-InputFormat input_format(const InputSet& input) {
-  const InputSet::File& first = input.files().front();
+bool is_trace(const Format* format) {
+  return format != nullptr && format->use == Format::Use::workload && !format->component.empty();
+}
+std::string name_of(const InputSet::File& file) {
+  return std::filesystem::path(file.path).filename().string();
+}
+
+// Returns whether a file of this name is about others, whatever its ending.
+bool is_document(const std::string& name) {
+  const std::string lower = lower_case(name);
+  constexpr std::string_view kBegins[] = {"readme", "license", "licence", "copying", "notice", "changelog"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins),
+                     [&](std::string_view begin) { return lower.starts_with(begin); });
+}
+
+// Leaves out the files of folders that are no workloads, if others are traces, and returns a note that names
+// them. A file with the ending of a trace stays, because it may be a damaged one.
+std::string leave_out_others(InputSet& input, std::vector<const Format*>& formats) {
+  const std::vector<InputSet::File>& files = input.files();
+  std::set<std::string> endings;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (is_trace(formats[i])) endings.insert(std::filesystem::path(files[i].path).extension().string());
+  }
+  if (endings.empty()) return {};
+  std::vector<bool> keeps(files.size(), true);
+  std::vector<const Format*> kept;
+  std::string names;
+  std::uint64_t count = 0;
+  constexpr std::uint64_t kNamed = 10;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const bool other = formats[i] == nullptr || formats[i]->use != Format::Use::workload;
+    const std::string name = name_of(files[i]);
+    const bool like_a_trace = endings.count(std::filesystem::path(name).extension().string()) > 0;
+    keeps[i] = !files[i].in_folder || !other || (like_a_trace && !is_document(name));
+    if (keeps[i]) kept.push_back(formats[i]);
+    if (!keeps[i] && ++count <= kNamed) append_item(names, printable(name));
+  }
+  if (count == 0) return {};
+  if (count > kNamed) append_item(names, "...");
+  input.keep(keeps);
+  formats = std::move(kept);
+  return "files of the folder that are no traces and are left out: " + std::to_string(count) + " (" + names +
+         ")";
+}
+
+// Returns the format of the first file, after leaving out what leave_out_others() does. Throws InputError
+// unless the formats of all files have one reader.
+InputFormat input_format(InputSet& input) {
+  std::vector<const Format*> formats;
+  formats.reserve(input.files().size());
   std::string first_bytes;
-  const Format* format = workload_format(first, &first_bytes);
-  for (std::size_t i = 1; i < input.files().size(); ++i) {
+  for (const InputSet::File& file : input.files())
+    formats.push_back(recognise(file, formats.empty() ? &first_bytes : nullptr));
+  std::string left_out = leave_out_others(input, formats);
+  const bool any_known =
+      std::any_of(formats.begin(), formats.end(), [](const Format* format) { return format != nullptr; });
+  if (!any_known && formats.size() > 1)
+    refuse(input.name(),
+           "no file has a known format; allowed: one of those that netsim --list workload_reader "
+           "names, or a YAML description with a 'kind'");
+  const InputSet::File& first = input.files().front();
+  for (std::size_t i = 0; i < formats.size(); ++i) {
     const InputSet::File& file = input.files()[i];
-    const Format* other = workload_format(file);
-    if (reader_of(other) == reader_of(format)) continue;
+    check_format(formats[i], file);
+    if (reader_of(formats[i]) == reader_of(formats[0])) continue;
     const auto what = [](const Format* known) {
       return known == nullptr ? "of no known format" : known->what;
     };
     refuse(file.path,
-           "is " + what(other) + ", but " + first.path + " is " + what(format) +
+           "is " + what(formats[i]) + ", but " + first.path + " is " + what(formats[0]) +
                ": the files of one workload have formats of one reader; name only those, or take the "
                "others out of the folder");
   }
-  return {format, is_text(first_bytes)};
+  return {formats[0], is_text(first_bytes), std::move(left_out)};
 }
 
 ConfigNode parse_overlaid(const std::string& text, const std::string& path,
@@ -165,18 +224,20 @@ std::unique_ptr<TaskSource> open_input_set(const InputSet& input, const InputFor
   std::unique_ptr<TaskSource> source =
       reader.empty() ? open_description(input, context) : open_with_reader(reader, input, context);
   check_names(*source, input.name());
+  if (!found.left_out.empty()) source->add_note(found.left_out);
   return source;
 }
 
 }  // namespace
 
 std::unique_ptr<TaskSource> load_workload(const InputPaths& paths, const WorkloadContext& context) {
-  const InputSet input(paths);
-  return open_input_set(input, input_format(input), context);
+  InputSet input(paths);
+  const InputFormat found = input_format(input);
+  return open_input_set(input, found, context);
 }
 
 std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadContext& context) {
-  const InputSet input(paths);
+  InputSet input(paths);
   const InputFormat found = input_format(input);
   if (found.format != nullptr && found.format->name == kJobsFormat) {
     const InputSet::File& file = input.only("a list of jobs");
@@ -194,7 +255,7 @@ std::vector<JobDescription> load_jobs(const InputPaths& paths, const WorkloadCon
 }
 
 std::string compile_workload(const InputPaths& paths, const std::vector<std::string>& assignments) {
-  const InputSet input(paths);
+  InputSet input(paths);
   if (const InputFormat found = input_format(input);
       !reader_of(found.format).empty() || found.is_unknown_binary())
     refuse(input.name(), "is not a YAML description: only those are compiled");

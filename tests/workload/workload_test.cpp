@@ -152,6 +152,37 @@ TEST_F(WorkloadFiles, SeveralFilesAreOneWorkload) {
   EXPECT_EQ(read[1].file, b + ", " + a);
 }
 
+// A file with the ending of a trace may be a damaged one, so that only documents among these are left out.
+TEST_F(WorkloadFiles, OtherFilesOfAFolderAreLeftOutWithANote) {
+  const std::string folder =
+      (std::filesystem::path(write("a.csv", "unused")).parent_path() / "days").string();
+  std::filesystem::create_directories(folder);
+  const auto put = [&](const std::string& name, const std::string& text) { write("days/" + name, text); };
+  const std::string list = "source,destination,bytes,start\n0,1,1,0\n";
+  put("b.csv", list);
+  put("c.csv", list);
+  put("README.csv", "about the lists\n");
+  put("SHA256SUMS", "0123456789abcdef  b.csv\n");
+  put("cluster.yaml", "topology: {kind: star, hosts: 4}\n");
+  put("run.log", "just words\n");
+  const auto source = load_workload(folder, 16);
+  EXPECT_EQ(source->total_tasks(), 4U);
+  EXPECT_THAT(source->notes(),
+              ::testing::Contains("files of the folder that are no traces and are left out: 4 "
+                                  "(README.csv, SHA256SUMS, cluster.yaml, run.log)"));
+  const auto refusal = [](const std::vector<std::string>& paths) { return load(paths).second; };
+  EXPECT_THAT(refusal({folder + "/b.csv", folder + "/run.log"}), HasSubstr("run.log: is of no known format"))
+      << "the user named it";
+  put("damaged.csv", "just words\n");
+  EXPECT_THAT(refusal({folder}), HasSubstr("damaged.csv: is of no known format"));
+  std::filesystem::remove(folder + "/damaged.csv");
+  put("ring.yaml", "kind: ring\n");
+  EXPECT_THAT(refusal({folder}), HasSubstr("ring.yaml: is a workload of netsim, but"));
+  for (const char* name : {"ring.yaml", "cluster.yaml", "b.csv", "c.csv"})
+    std::filesystem::remove(folder + "/" + name);
+  EXPECT_THAT(refusal({folder}), HasSubstr("days: no file has a known format"));
+}
+
 TEST_F(WorkloadFiles, FilesThatAreNoOneWorkloadAreRefused) {
   const std::string list = write("a.csv", "source,destination,bytes,start\n0,1,1,0\n");
   const std::string matrix = write("b.cm", "Nodes 4\nConnections 1\n0->1 start 0 size 1\n");

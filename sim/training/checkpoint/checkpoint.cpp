@@ -97,7 +97,7 @@ class CheckpointedSource final : public TaskSource, public Resumable {
   std::optional<std::uint32_t> iterations() const override { return inner_->iterations(); }
   std::uint32_t warm_up() const override { return inner_->warm_up(); }
   double model_flops() const override { return inner_->model_flops(); }
-  std::vector<std::string> notes() const override { return inner_->notes(); }
+  std::vector<std::string> reader_notes() const override { return inner_->notes(); }
   bool uses_hosts() const override { return inner_->uses_hosts(); }
   bool uses_threads() const override { return inner_->uses_threads(); }
   const MemoryPlan* memory() const override { return memory_.get(); }

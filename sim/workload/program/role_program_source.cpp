@@ -105,7 +105,7 @@ class RoleProgramSource : public TaskSource {
     return role_graph(role(rank), std::move(tasks),
                       [&](const Task& task) { return !is_decided_elsewhere(rank, task, agreed); });
   }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> reader_notes() const override { return notes_; }
   bool uses_hosts() const override {
     return operations_.contains(TaskKind::copy_to_host) || operations_.contains(TaskKind::copy_from_host) ||
            operations_.contains(TaskKind::host_compute);

@@ -24,7 +24,7 @@ class BusySource final : public TaskSource {
   const std::vector<Work>& works() const override { return works_; }
   const std::vector<std::string>& names() const override;
   const std::vector<RankId>& group(GroupId) const override { return no_ranks_; }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> reader_notes() const override { return notes_; }
   double model_flops() const override { return 0; }
   Time expected_iteration() const override { return short_; }
   std::optional<std::uint32_t> iterations() const override { return iterations_; }

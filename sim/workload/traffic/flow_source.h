@@ -91,7 +91,7 @@ class FlowSource : public TaskSource {
   }
   std::vector<Task> held_back(RankId rank) const override;
   double model_flops() const override { return 0; }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> reader_notes() const override { return notes_; }
 
  private:
   // Stored: the fields that every flow has.
