@@ -71,6 +71,41 @@ TEST_F(SimgridFiles, AmountsAreElementsOfTheirType) {
                                                  "gather 40 1", "reduce_scatter 7 0", "barrier 4 0"));
 }
 
+// Traces of SimGrid before 3.20 have no tags, and their `wait` ends the last request.
+TEST_F(SimgridFiles, OlderTracesHaveNoTags) {
+  const auto source = load(
+      "0 init\n1 init\n0 send 1 1e3\n0 Isend 1 2e3\n0 sleep 1\n0 wait\n0 allReduce 8 0\n"
+      "1 Irecv 0 1e3\n1 Irecv 0 2e3\n1 wait\n1 sleep 1\n1 wait\n1 allReduce 8 0\n");
+  EXPECT_THAT(described(*source, 0),
+              ElementsAre("send 1 1000", "send 1 2000", "host_thread", "all_reduce 8 0"));
+  EXPECT_THAT(described(*source, 1),
+              ElementsAre("receive 0 1000", "receive 0 2000", "host_thread", "all_reduce 8 0"));
+}
+
+TEST_F(SimgridFiles, ReceivesHaveTheSizeOfTheirSend) {
+  const auto source = load(
+      "0 init\n1 init\n0 send p1 0 8\n0 isend 1 0 0\n0 wait 0 1 0\n0 wait 0 1 0\n0 send 1 0 24\n"
+      "1 recv 0 0 100\n1 recv 0 0 -1\n1 irecv 0 0 0\n1 wait 0 1 0\n");
+  EXPECT_THAT(described(*source, 0), ElementsAre("send 1 8", "send 1 1", "send 1 24"));
+  EXPECT_THAT(described(*source, 1), ElementsAre("receive 0 8", "receive 0 1", "receive 0 24"));
+  EXPECT_THAT(source->notes(),
+              ElementsAre("receives with another size than their send, whose size counts: 1",
+                          "messages without bytes, which are sent as one byte: 1",
+                          "waits for a message that no isend or irecv before began, which do nothing: 1"));
+}
+
+TEST_F(SimgridFiles, SendRecvIsBothMessages) {
+  const auto source = load(
+      "0 init\n1 init\n0 location main.c 12\n0 comm_split 3\n1 comm_dup 3\n0 sendRecv 10 1 5 1 4 1\n0 sleep "
+      "1\n"
+      "1 sendRecv 5 0 10 0 1 4\n1 sleep 1\n");
+  EXPECT_THAT(described(*source, 0), ElementsAre("send 1 80", "receive 1 20", "host_thread"));
+  std::vector<Task> ready;
+  source->start(RankId(1), ready);
+  EXPECT_EQ(ready.size(), 2u);
+  EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("communicators that are made")));
+}
+
 TEST_F(SimgridFiles, AFileOfEachRankIsOneTrace) {
   write("b.txt", "1 init\n1 recv 0 0 8\n");
   const auto source = load("0 init\n0 compute 1e9\n0 send 1 0 8\n");
@@ -94,9 +129,9 @@ TEST_F(SimgridFiles, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refused("0 init\n0 scan 3\n"), HasSubstr("a.txt:2:3: 'scan' is not read; allowed: init"));
   EXPECT_THAT(refused("0 init\n0 send 0 1 8\n"), HasSubstr("a.txt:2:8: a rank sends to itself"));
   EXPECT_THAT(refused("0 init\n0 send 0\n"),
-              HasSubstr("a.txt:2:3: 'send' has 1 arguments; argument 2 is a tag"));
-  EXPECT_THAT(refused("0 init\n1 init\n0 wait 0 1 0\n"),
-              HasSubstr("a.txt:3:3: waits for a message that no isend"));
+              HasSubstr("a.txt:2:3: 'send' has 1 arguments; argument 2 is a size"));
+  EXPECT_THAT(refused("0 init\n1 init\n0 bcast 8 0 38\n1 bcast 8 0 38\n"),
+              HasSubstr("a.txt:3:13: a type is '38'; allowed: an integer from 0 to 37"));
   EXPECT_THAT(refused("0 init\n1 init\n0 send 1 0 8\n"), HasSubstr("rank 0 sends to rank 1"));
   EXPECT_THAT(refused("0 init\nx send 1 0 8\n"), HasSubstr("a.txt:2:1: "));
 }

@@ -34,15 +34,23 @@ namespace {
 
 struct SimgridCounts {
   std::uint64_t tests = 0, computations = 0, uneven = 0;
+  std::uint64_t communicators = 0;  // that are made
+  std::uint64_t resized = 0;        // receives with another size than their send
+  std::uint64_t empty = 0;          // messages without bytes
+  std::uint64_t unknown_waits = 0;  // without a request
 };
 
 // SimgridRank: the actions of one rank so far.
 struct SimgridRank {
   using Request = std::tuple<std::uint32_t, std::uint32_t, std::int64_t>;  // sender, receiver, tag
+  struct Open {
+    Request request;
+    std::uint32_t task = 0;
+  };
   bool doubles = false;  // whether amounts without a type are doubles
   std::vector<TraceTask> tasks;
-  std::vector<std::uint32_t> frontier;                 // tasks for which the next one waits
-  std::map<Request, std::vector<std::uint32_t>> open;  // isend and irecv that nothing waited for
+  std::vector<std::uint32_t> frontier;  // tasks for which the next one waits
+  std::vector<Open> open;               // isend and irecv that nothing waited for, in their order
 };
 
 class SimgridTrace {
@@ -53,6 +61,7 @@ class SimgridTrace {
     program_.emplace("replay", static_cast<std::uint32_t>(ranks_.size()), name_);
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) all_.emplace_back(rank);
     for (const InputSet::File& file : input.files()) read(file);
+    size_receives();
   }
 
   std::unique_ptr<TaskSource> source() {
@@ -66,6 +75,11 @@ class SimgridTrace {
          "computations, timed by the compute model as products of square matrices with as many operations");
     note(counts_.tests, "tests of requests, which do nothing");
     note(counts_.uneven, "all-to-alls with counts of each member, replayed with equal parts");
+    note(counts_.communicators,
+         "communicators that are made; collectives are those of all ranks, as in SimGrid's own replay");
+    note(counts_.resized, "receives with another size than their send, whose size counts");
+    note(counts_.empty, "messages without bytes, which are sent as one byte");
+    note(counts_.unknown_waits, "waits for a message that no isend or irecv before began, which do nothing");
     return program_->finish(std::move(notes));
   }
 
@@ -123,10 +137,12 @@ class SimgridTrace {
   }
   // Returns the bytes of an element: of the type that an argument names, or of the default.
   std::int64_t element(std::size_t argument) const {
-    // smpi_replay.cpp: MPI_DOUBLE, INT, CHAR, SHORT, LONG, FLOAT, BYTE.
-    constexpr std::array<std::int64_t, 7> kBytes{8, 4, 1, 2, 8, 4, 1};
+    // Sizes by the ids of smpi_datatype.cpp, from MPI_DOUBLE (0) to the pairs that end with MPI_2LONG (37).
+    constexpr std::array<std::int64_t, 38> kBytes{8,  4,  1, 2, 8, 4,  1,  8, 1, 1, 2,  4, 8,
+                                                  8,  16, 4, 1, 1, 2,  4,  8, 1, 2, 4,  8, 8,
+                                                  16, 32, 8, 8, 8, 16, 16, 8, 8, 8, 16, 16};
     if (argument >= arguments()) return ranks_[rank_].doubles ? 8 : 1;
-    const auto type = reader_->integer(word(argument, "a type"), "a type (0 to 6)", {0, 6});
+    const auto type = reader_->integer(word(argument, "a type"), "a type", {0, std::ssize(kBytes) - 1});
     return kBytes[static_cast<std::size_t>(type)];
   }
   Bytes bytes(double elements, std::int64_t each) const {
@@ -136,8 +152,10 @@ class SimgridTrace {
     return static_cast<Bytes>(all + 0.5);
   }
   std::uint32_t rank_argument(std::size_t argument, const char* what) const {
+    Word rank = word(argument, what);
+    if (rank.text.starts_with('p')) rank.text.remove_prefix(1);
     return static_cast<std::uint32_t>(
-        reader_->integer(word(argument, what), what, {0, static_cast<std::int64_t>(ranks_.size()) - 1}));
+        reader_->integer(rank, what, {0, static_cast<std::int64_t>(ranks_.size()) - 1}));
   }
   std::uint32_t root(std::size_t argument) const {
     return argument < arguments() ? rank_argument(argument, "a root") : 0;
@@ -158,18 +176,22 @@ class SimgridTrace {
     } else if (action == "wait") {
       wait();
     } else if (action == "waitall") {
-      for (auto& [request, tasks] : rank.open)
-        rank.frontier.insert(rank.frontier.end(), tasks.begin(), tasks.end());
+      for (const SimgridRank::Open& open : rank.open) rank.frontier.push_back(open.task);
       rank.open.clear();
+    } else if (action == "sendrecv") {
+      send_and_receive();
+    } else if (action == "comm_split" || action == "comm_dup") {
+      ++counts_.communicators;
     } else if (action == "test") {
       ++counts_.tests;
-    } else if (action != "finalize" && action != "comm_size" && !collective(action)) {
+    } else if (action != "finalize" && action != "comm_size" && action != "location" && !collective(action)) {
       reader_->fail(
           (*words_)[1],
           "'" + printable(action.substr(0, 40)) +
               "' is not read; allowed: init, finalize, compute, sleep, send, isend, recv, irecv, wait, "
               "waitall, "
-              "test, barrier, bcast, reduce, allreduce, alltoall, alltoallv, allgather, allgatherv, gather, "
+              "test, sendRecv, comm_size, comm_split, comm_dup, location, barrier, bcast, reduce, allreduce, "
+              "alltoall, alltoallv, allgather, allgatherv, gather, "
               "gatherv, scatter, scatterv, reducescatter");
     }
   }
@@ -203,12 +225,36 @@ class SimgridTrace {
     block();
   }
 
+  // Older traces have no tag: send DESTINATION SIZE.
   void message(bool sends, bool returns) {
+    const bool tagged = arguments() > 2;
     const std::uint32_t peer = rank_argument(0, "a rank");
-    const std::int64_t tag = reader_->integer(word(1, "a tag"), "a tag", {-1, INT32_MAX});
-    const Bytes size = bytes(amount(2, "a size"), element(3));
+    const std::int64_t tag = tagged ? reader_->integer(word(1, "a tag"), "a tag", {-1, INT32_MAX}) : kNoTag;
+    const std::size_t argument = tagged ? 2 : 1;
+    // A receive may leave the size to its send.
+    const double elements = reader_->real(word(argument, "a size"), "a size", {sends ? 0.0 : -1e18, 1e18});
+    add_message(sends, returns, peer, tag, bytes(std::max(elements, 0.0), element(argument + 1)));
+  }
+  // sendRecv ELEMENTS DESTINATION ELEMENTS SOURCE: begins both, and waits for both.
+  void send_and_receive() {
+    const Bytes sent = bytes(amount(0, "a size"), element(4));
+    const Bytes received = bytes(amount(2, "a size"), element(arguments() > 5 ? 5 : 4));
+    const std::uint32_t to = rank_argument(1, "a rank"), from = rank_argument(3, "a rank");
+    SimgridRank& rank = ranks_[rank_];
+    const std::size_t had = rank.open.size();
+    add_message(true, true, to, kNoTag, sent);
+    add_message(false, true, from, kNoTag, received);
+    for (std::size_t i = had; i < rank.open.size(); ++i) rank.frontier.push_back(rank.open[i].task);
+    rank.open.resize(had);
+  }
+
+  void add_message(bool sends, bool returns, std::uint32_t peer, std::int64_t tag, Bytes size) {
     if (peer == rank_) reader_->fail(word(0, "a rank"), "a rank sends to itself; allowed: another one");
-    if (size == 0) return;
+    const SimgridRank::Request request{sends ? rank_ : peer, sends ? peer : rank_, tag};
+    Channel& channel = channels_[request];
+    // A message has a header at least.
+    if (sends && size == 0) size = 1, ++counts_.empty;
+    if (sends) channel.sent.push_back(size);
     const auto next = static_cast<std::uint32_t>(tags_.size());
     TraceTask& task = add(sends ? "send" : "recv");
     task.kind = sends ? TaskKind::send : TaskKind::receive;
@@ -216,21 +262,40 @@ class SimgridTrace {
     task.peer = RankId(peer);
     task.bytes = size;
     task.tag = tags_.try_emplace(tag, next).first->second;
+    if (!sends) channel.received.push_back(last());
     if (!returns) return block();
-    const SimgridRank::Request request{sends ? rank_ : peer, sends ? peer : rank_, tag};
-    ranks_[rank_].open[request].push_back(last());
+    ranks_[rank_].open.push_back({request, last()});
   }
-  // wait SOURCE DESTINATION TAG
+  // Gives each receive the size of its send, because a receive names the size of its buffer, or none.
+  void size_receives() {
+    for (auto& [request, channel] : channels_) {
+      std::vector<TraceTask>& tasks = ranks_[std::get<1>(request)].tasks;
+      for (std::size_t i = 0; i < channel.received.size(); ++i) {
+        if (i >= channel.sent.size()) break;  // TraceProgram reports it
+        TraceTask& task = tasks[channel.received[i]];
+        if (task.bytes > 0 && task.bytes != channel.sent[i]) ++counts_.resized;
+        task.bytes = channel.sent[i];
+      }
+    }
+  }
+
+  // wait SOURCE DESTINATION TAG, or in older traces: wait, for the last request.
   void wait() {
     SimgridRank& rank = ranks_[rank_];
-    const SimgridRank::Request request{rank_argument(0, "a sender"), rank_argument(1, "a receiver"),
-                                       reader_->integer(word(2, "a tag"), "a tag", {-1, INT32_MAX})};
-    const auto found = rank.open.find(request);
-    if (found == rank.open.end())
-      reader_->fail((*words_)[1], "waits for a message that no isend or irecv before began");
-    rank.frontier.push_back(found->second.front());
-    found->second.erase(found->second.begin());
-    if (found->second.empty()) rank.open.erase(found);
+    auto found = rank.open.end();
+    if (arguments() == 0 && !rank.open.empty()) --found;
+    if (arguments() > 0) {
+      const SimgridRank::Request request{rank_argument(0, "a sender"), rank_argument(1, "a receiver"),
+                                         reader_->integer(word(2, "a tag"), "a tag", {-1, INT32_MAX})};
+      found = std::find_if(rank.open.begin(), rank.open.end(),
+                           [&](const SimgridRank::Open& open) { return open.request == request; });
+    }
+    if (found == rank.open.end()) {
+      ++counts_.unknown_waits;
+      return;
+    }
+    rank.frontier.push_back(found->task);
+    rank.open.erase(found);
   }
 
   // Returns the sum of as many amounts as there are ranks, from an argument on.
@@ -298,8 +363,16 @@ class SimgridTrace {
     call("alltoallv", CollectiveKind::all_to_all, all_to_alls_[number], 0);
   }
 
+  // Channel: messages with one sender, receiver and tag, in their order at each end.
+  struct Channel {
+    std::vector<Bytes> sent;
+    std::vector<std::uint32_t> received;  // tasks of the receiver
+  };
+  static constexpr std::int64_t kNoTag = -2;
+
   std::string name_;
   std::optional<TraceProgram> program_;
+  std::map<SimgridRank::Request, Channel> channels_;
   std::set<std::int64_t> known_;  // ranks that have actions
   std::vector<SimgridRank> ranks_;
   std::vector<RankId> all_;
