@@ -134,11 +134,30 @@ TEST_F(GoalFiles, WildcardsTakeTheMessageThatComesFirst) {
   EXPECT_THAT(source->notes(), ElementsAre(HasSubstr("-1")));
 }
 
+// txt2bin's grammar has blanks before the unit, and blocks in any order.
+TEST_F(GoalFiles, TextIsReadAsTxt2binReadsIt) {
+  const GoalSchedule schedule = parsed(
+      "\xEF\xBB\xBFnum_ranks 2 rank 1 {\r\n recv 8 b from 0 tag 3\r\n}\r\nrank 0 {\n a : send 8\tb to 1 tag "
+      "3\n}\n");
+  ASSERT_EQ(schedule.ranks.size(), 2u);
+  EXPECT_EQ(schedule.ranks[0].ops.at(0).kind, GoalOp::Kind::send);
+  EXPECT_EQ(schedule.ranks[0].ops.at(0).size, 8);
+  EXPECT_EQ(schedule.ranks[1].ops.at(0).tag, 3u);
+}
+
+TEST_F(GoalFiles, AMessageWithoutBytesHasOne) {
+  const auto source = load("num_ranks 2\nrank 0 {\nsend 0b to 1\n}\nrank 1 {\nrecv 0b from 0\n}\n");
+  EXPECT_EQ(tasks_of(*source, 0).at(0).bytes(), 1);
+  EXPECT_EQ(tasks_of(*source, 1).at(0).bytes(), 1);
+  EXPECT_THAT(source->notes(), ::testing::Contains("messages without bytes, which are sent as one byte: 1"));
+}
+
 TEST_F(GoalFiles, MistakesAreNamedWithTheirPlace) {
   const std::string begin = "num_ranks 2\nrank 0 {\n";
   EXPECT_THAT(refused(begin + "send 8 to 1\n}\n"), HasSubstr(":3:6: the size is '8'; allowed: 0 to"));
   EXPECT_THAT(refused(begin + "send 8b to 2\n}\n"),
               HasSubstr(":3:12: the destination is '2'; allowed: 0 to 1"));
+  EXPECT_THAT(refused(begin + "}\nrank 0 {\n}\n"), HasSubstr(":4:6: rank 0 has a second block"));
   EXPECT_THAT(refused(begin + "l1 requires l2\n}\n"), HasSubstr(":3:1: no operation before has the label"));
   EXPECT_THAT(refused(begin + "calc 1 tag 2\n}\n"), HasSubstr(":3:8: 'tag'; allowed at the end"));
   EXPECT_THAT(refused(begin + "send 8b to 1\n}\nrank 1 {\n}\n"), HasSubstr(":3: line 3 ('send') of rank 0"));

@@ -25,6 +25,7 @@ namespace {
 struct GoalCounts {
   std::uint64_t wildcards = 0;  // receives with a source or tag of -1
   std::uint64_t resized = 0;    // receives with another size than their send
+  std::uint64_t empty = 0;      // messages without bytes
   std::uint64_t nics = 0;       // messages that name another NIC than the first
 };
 
@@ -71,6 +72,8 @@ class GoalTasks {
     task.stream = Stream::pp;
     task.bytes = sends ? op.size : schedule_.ranks[match.peer].ops[match.index].size;
     counts_.resized += task.bytes != op.size ? 1 : 0;
+    // A message has a header at least.
+    if (task.bytes == 0) counts_.empty += sends ? 1 : 0, task.bytes = 1;
     counts_.wildcards += op.peer == kAnyGoal || op.tag == kAnyGoal ? 1 : 0;
     counts_.nics += op.nic > 0 ? 1 : 0;
     return task;
@@ -125,6 +128,7 @@ std::vector<std::string> goal_notes(const GoalCounts& counts) {
        "receives with a source or tag of -1, each of which takes the message that comes first where messages "
        "take no time");
   note(counts.resized, "receives with another size than their send, whose size counts");
+  note(counts.empty, "messages without bytes, which are sent as one byte");
   note(counts.nics, "sends and receives that name another NIC than 0; the host's rule chooses NICs instead");
   return notes;
 }
@@ -160,7 +164,9 @@ bool is_goal_text(const Excerpt& file) {
     if (line.starts_with(kFirst)) {
       line.remove_prefix(kFirst.size());
       const std::size_t count = line.find_first_not_of(kBlanks);
-      return count != 0 && count != std::string_view::npos && is_integer_word(line.substr(count));
+      if (count == 0 || count == std::string_view::npos) return false;
+      line.remove_prefix(count);
+      return is_integer_word(line.substr(0, line.find_first_of(kBlanks)));
     }
     if (!file.line(0).starts_with("/*")) return false;
   }

@@ -22,22 +22,26 @@ class GoalText {
     GoalSchedule schedule;
     expect("num_ranks");
     const std::int64_t ranks = integer("the number of ranks", 1, ProgramLimits::kRanks);
-    // A short file cannot name many ranks; each has a block of its own.
-    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    ranks_ = ranks;
+    // A short file cannot name many ranks; each has a block of its own, in any order.
+    std::map<std::int64_t, GoalRank> blocks;
+    for (std::int64_t block = 0; block < ranks; ++block) {
       expect("rank");
-      if (integer("the rank", 0, ranks - 1) != rank)
-        fail(fmt::format("the blocks of ranks are in order; allowed: {}", rank));
+      const std::int64_t rank = integer("the rank", 0, ranks - 1);
+      const auto [known, is_new] = blocks.try_emplace(rank);
+      if (!is_new) fail(fmt::format("rank {} has a second block; allowed: one for each rank", rank));
       expect("{");
-      rank_ = &schedule.ranks.emplace_back();
-      ranks_ = ranks;
+      rank_ = &known->second;
       labels_.clear();
       while (more("a statement or }") && peek() != "}") statement();
       ++at_;
     }
     if (at_ < words_.size() || next_line()) {
       ++at_;
-      fail(fmt::format("more text follows the block of rank {}; allowed: {} ranks", ranks - 1, ranks));
+      fail(fmt::format("more text follows the block of the last rank; allowed: {} ranks", ranks));
     }
+    schedule.ranks.reserve(blocks.size());
+    for (auto& [rank, block] : blocks) schedule.ranks.push_back(std::move(block));
     return schedule;
   }
 
@@ -54,7 +58,9 @@ class GoalText {
     while (words_.empty()) {
       if (!lines_.next()) return false;
       const std::string_view line = lines_.line();
-      for (std::size_t i = 0; i < line.size();) {
+      constexpr std::string_view kMark = "\xef\xbb\xbf";  // byte order mark of UTF-8
+      for (std::size_t i = lines_.number() == 1 && line.starts_with(kMark) ? kMark.size() : 0;
+           i < line.size();) {
         if (comment_) {
           const std::size_t end = line.find("*/", i);
           comment_ = end == std::string_view::npos;
@@ -106,14 +112,17 @@ class GoalText {
   std::int64_t integer(const std::string& what, std::int64_t least, std::uint64_t most,
                        bool in_bytes = false) {
     std::string_view text = take(what, true);
-    const bool unit = text.ends_with('b');
+    const std::string given = printable(text);
+    bool unit = text.ends_with('b');
     if (in_bytes && unit) text.remove_suffix(1);
+    // The unit may be a word of its own.
+    if (in_bytes && !unit && peek() == "b") unit = true, ++at_;
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = error == std::errc() && end == text.data() + text.size() && unit == in_bytes;
     if (whole && value >= least && (value < 0 || static_cast<std::uint64_t>(value) <= most)) return value;
-    fail(fmt::format("{} is '{}'; allowed: {} to {}{}", what, printable(words_[at_ - 1].text), least, most,
-                     in_bytes ? ", then b" : ""));
+    fail(
+        fmt::format("{} is '{}'; allowed: {} to {}{}", what, given, least, most, in_bytes ? ", then b" : ""));
   }
 
   void statement() {
