@@ -25,8 +25,8 @@
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/workload/trace/aicb_table.h"
-#include "sim/workload/trace/pipeline_steps.h"
 #include "sim/workload/trace/trace_program.h"
+#include "sim/workload/trace/traced_stages.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -280,11 +280,11 @@ class AicbJob {
       ++over_the_end_;
       return;
     }
-    PipelineStep step;
+    TracedStep step;
     step.forward = row.is_forward();
     step.received = step.sent = row.is_forward() ? 0 : 1;
     TraceTask task =
-        pipeline_message(program, shape_, step, row.sends ? TaskKind::send : TaskKind::receive, row.bytes);
+        traced_message(program, shape_, step, row.sends ? TaskKind::send : TaskKind::receive, row.bytes);
     task.label = fmt::format("line {}", row.line);
     task.after = stage.frontier;
     stage.add(std::move(task));
@@ -296,11 +296,11 @@ class AicbJob {
                                    std::int64_t number) {
     Stage stage;
     for (const AicbPass& pass : passes) {
-      PipelineShape shape = shape_;
+      TracedStages shape = shape_;
       shape.microbatches = std::ssize(pass.forward);
       microbatches_ = std::max(microbatches_, shape.microbatches);
       add_rows(program, stage, pass.before);
-      for (const PipelineStep& step : pipeline_steps(shape, number)) {
+      for (const TracedStep& step : traced_steps(shape, number)) {
         if (step.received) add_message(program, stage, step, TaskKind::receive, pass);
         const auto microbatch = static_cast<std::size_t>(step.microbatch);
         add_rows(program, stage, step.forward ? pass.forward[microbatch] : pass.backward[microbatch]);
@@ -311,11 +311,11 @@ class AicbJob {
     return std::move(stage.list);
   }
   // The next tasks wait for a receive, and not for a send.
-  void add_message(TraceProgram& program, Stage& stage, const PipelineStep& step, TaskKind kind,
+  void add_message(TraceProgram& program, Stage& stage, const TracedStep& step, TaskKind kind,
                    const AicbPass& pass) const {
     const Bytes own = step.forward ? pass.activations : pass.gradients;
     const Bytes bytes = own > 0 ? own : std::max(pass.activations, pass.gradients);
-    TraceTask& task = stage.add(pipeline_message(program, shape_, step, kind, bytes));
+    TraceTask& task = stage.add(traced_message(program, shape_, step, kind, bytes));
     if (kind == TaskKind::send) task.after = stage.frontier;
     if (kind == TaskKind::receive) stage.frontier.push_back(stage.last());
   }
@@ -394,7 +394,7 @@ class AicbJob {
   std::string path_;
   std::uint32_t gpus_, most_ranks_;
   std::array<std::int64_t, kAicbGroups> sizes_;  // ranks of a group
-  PipelineShape shape_;
+  TracedStages shape_;
   std::int64_t listed_ = 0;    // ranks that the file lists
   std::int64_t messages_ = 0;  // rows with a message
   std::int64_t guessed_ = 0;   // stages, where only the passes tell them

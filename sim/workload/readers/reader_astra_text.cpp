@@ -28,8 +28,8 @@
 #include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
-#include "sim/workload/trace/pipeline_steps.h"
 #include "sim/workload/trace/trace_program.h"
+#include "sim/workload/trace/traced_stages.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -64,7 +64,7 @@ class AstraText {
     read_head();
     read_rows();
     if (pp_ > 1) find_microbatches();
-    const PipelineShape shape{ranks_, pp_, microbatches_, std::ssize(chunk_rows_) - 1};
+    const TracedStages shape{ranks_, pp_, microbatches_, std::ssize(chunk_rows_) - 1};
     check_size(shape);
     TraceProgram program("layers", static_cast<std::uint32_t>(ranks_), path_);
     for (std::int64_t stage = 0; stage < pp_; ++stage)
@@ -210,7 +210,7 @@ class AstraText {
   }
 
   // Refuses tables whose tasks would be too many, before they are made. Ranks of a stage share theirs.
-  void check_size(const PipelineShape& shape) const {
+  void check_size(const TracedStages& shape) const {
     std::uint64_t rows = 0;
     for (const AstraRow& row : rows_) {
       for (std::size_t part = 0; part < row.parts.size(); ++part)
@@ -296,7 +296,7 @@ class AstraText {
     std::vector<std::uint32_t> frontier = {};
   };
 
-  std::vector<TraceTask> tasks(TraceProgram& program, const PipelineShape& shape, std::int64_t number) const {
+  std::vector<TraceTask> tasks(TraceProgram& program, const TracedStages& shape, std::int64_t number) const {
     Stage stage;
     if (pp_ == 1) {
       add_forward(program, stage, 0, rows_.size());
@@ -305,15 +305,15 @@ class AstraText {
     }
     const std::size_t end = first_row_ + chunk_rows_.back() * static_cast<std::size_t>(microbatches_);
     add_forward(program, stage, 0, first_row_);
-    for (const PipelineStep& step : pipeline_steps(shape, number)) add_step(program, shape, stage, step);
+    for (const TracedStep& step : traced_steps(shape, number)) add_step(program, shape, stage, step);
     add_forward(program, stage, end, rows_.size());
     add_backward(program, stage, end, rows_.size());
     add_backward(program, stage, 0, first_row_);
     return std::move(stage.list);
   }
 
-  void add_step(TraceProgram& program, const PipelineShape& shape, Stage& stage,
-                const PipelineStep& step) const {
+  void add_step(TraceProgram& program, const TracedStages& shape, Stage& stage,
+                const TracedStep& step) const {
     if (step.received) add_message(program, shape, stage, step, TaskKind::receive);
     const std::size_t microbatch =
         first_row_ + chunk_rows_.back() * static_cast<std::size_t>(step.microbatch);
@@ -323,9 +323,9 @@ class AstraText {
     if (step.sent) add_message(program, shape, stage, step, TaskKind::send);
   }
   // The next tasks wait for a receive, and not for a send.
-  void add_message(TraceProgram& program, const PipelineShape& shape, Stage& stage, const PipelineStep& step,
+  void add_message(TraceProgram& program, const TracedStages& shape, Stage& stage, const TracedStep& step,
                    TaskKind kind) const {
-    TraceTask task = pipeline_message(program, shape, step, kind, pp_bytes_);
+    TraceTask task = traced_message(program, shape, step, kind, pp_bytes_);
     task.order = stage.list.size();
     if (kind == TaskKind::send) task.after = stage.frontier;
     if (kind == TaskKind::receive) stage.frontier.push_back(static_cast<std::uint32_t>(stage.list.size()));
@@ -392,7 +392,7 @@ class AstraText {
     return program.regular_groups(stride, count);
   }
 
-  std::vector<std::string> notes(const PipelineShape& shape) const {
+  std::vector<std::string> notes(const TracedStages& shape) const {
     std::vector<std::string> list;
     if (pp_ > 1) {
       std::string order = "1F1B";

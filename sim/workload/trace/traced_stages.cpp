@@ -1,4 +1,4 @@
-#include "sim/workload/trace/pipeline_steps.h"
+#include "sim/workload/trace/traced_stages.h"
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@ namespace {
 
 // Returns the step that a stage runs as the `number`-th of one direction. Chunks change after as many
 // microbatches as there are stages.
-PipelineStep numbered_step(const PipelineShape& shape, std::int64_t number, bool forward) {
-  PipelineStep step;
+TracedStep numbered_step(const TracedStages& shape, std::int64_t number, bool forward) {
+  TracedStep step;
   step.forward = forward;
   if (shape.chunks == 1) {
     step.microbatch = number;
@@ -24,13 +24,13 @@ PipelineStep numbered_step(const PipelineShape& shape, std::int64_t number, bool
 }
 
 // Returns the tag of the message that a step of a chunk waits for.
-std::uint32_t tag_of(const PipelineShape& shape, const PipelineStep& step, std::int64_t chunk) {
+std::uint32_t tag_of(const TracedStages& shape, const TracedStep& step, std::int64_t chunk) {
   return static_cast<std::uint32_t>(2 * (step.microbatch * shape.chunks + chunk) + (step.forward ? 0 : 1));
 }
 
 // A step gets its input from the stage before it in its direction. The first stage gets the input of a later
 // chunk from the last stage.
-void connect_step(const PipelineShape& shape, std::int64_t stage, PipelineStep& step) {
+void connect_step(const TracedStages& shape, std::int64_t stage, TracedStep& step) {
   const std::int64_t behind = step.forward ? stage : shape.stages - 1 - stage;
   const std::int64_t chunk = step.forward ? step.chunk : shape.chunks - 1 - step.chunk;
   const std::int64_t next = step.forward ? 1 : -1;
@@ -42,7 +42,7 @@ void connect_step(const PipelineShape& shape, std::int64_t stage, PipelineStep& 
 
 }  // namespace
 
-std::vector<RankId> PipelineShape::ranks_of(std::int64_t stage) const {
+std::vector<RankId> TracedStages::ranks_of(std::int64_t stage) const {
   std::vector<RankId> list;
   list.reserve(static_cast<std::size_t>(stride()));
   for (std::int64_t rank = stage * stride(); rank < (stage + 1) * stride(); ++rank)
@@ -50,7 +50,7 @@ std::vector<RankId> PipelineShape::ranks_of(std::int64_t stage) const {
   return list;
 }
 
-std::vector<PipelineStep> pipeline_steps(const PipelineShape& shape, std::int64_t stage) {
+std::vector<TracedStep> traced_steps(const TracedStages& shape, std::int64_t stage) {
   NETSIM_CHECK(shape.chunks == 1 || shape.microbatches % shape.stages == 0,
                "an interleaved pipeline has microbatches that are no multiple of its stages");
   const std::int64_t all = shape.microbatches * shape.chunks;
@@ -59,18 +59,18 @@ std::vector<PipelineStep> pipeline_steps(const PipelineShape& shape, std::int64_
   // Megatron-LM runs everything forward first where no microbatch would follow the first ones.
   if (shape.chunks > 1 && shape.microbatches == shape.stages) ahead = all;
   ahead = std::min(ahead, all);
-  std::vector<PipelineStep> steps;
+  std::vector<TracedStep> steps;
   steps.reserve(static_cast<std::size_t>(2 * all));
   for (std::int64_t i = 0; i < all + ahead; ++i) {
     if (i < all) steps.push_back(numbered_step(shape, i, true));
     if (i >= ahead) steps.push_back(numbered_step(shape, i - ahead, false));
   }
-  for (PipelineStep& step : steps) connect_step(shape, stage, step);
+  for (TracedStep& step : steps) connect_step(shape, stage, step);
   return steps;
 }
 
-TraceTask pipeline_message(TraceProgram& program, const PipelineShape& shape, const PipelineStep& step,
-                           TaskKind kind, Bytes bytes) {
+TraceTask traced_message(TraceProgram& program, const TracedStages& shape, const TracedStep& step,
+                         TaskKind kind, Bytes bytes) {
   const bool sends = kind == TaskKind::send;
   TraceTask task;
   task.kind = kind;

@@ -11,18 +11,17 @@
 
 namespace netsim {
 
-// PipelineShape: the sizes of a pipeline. Stages are the farthest apart in the order of ranks.
-struct PipelineShape {
+// TracedStages: the sizes of a pipeline. Stages are the farthest apart in the order of ranks.
+struct TracedStages {
   std::int64_t ranks = 1, stages = 1, microbatches = 1;
   std::int64_t chunks = 1;  // chunks of layers of a stage, which run interleaved
   std::int64_t stride() const { return ranks / stages; }
-  std::int64_t stage_of(RankId rank) const { return rank / stride(); }
   // Returns the ranks of a stage.
   std::vector<RankId> ranks_of(std::int64_t stage) const;
 };
 
-// PipelineStep: the forward or the backward pass of one chunk for one microbatch.
-struct PipelineStep {
+// TracedStep: the forward or the backward pass of one chunk for one microbatch.
+struct TracedStep {
   std::int64_t microbatch = 0, chunk = 0;
   bool forward = true;
   // Tags of the messages before and behind it, which no other messages have. Nothing: the pipeline begins or
@@ -33,11 +32,11 @@ struct PipelineStep {
 // Returns the steps of a stage in the order 1F1B. With several chunks it is the interleaved order of
 // Megatron-LM (Narayanan et al., SC 2021, section 2.2; schedules.py). Microbatches must then be a multiple of
 // stages.
-std::vector<PipelineStep> pipeline_steps(const PipelineShape& shape, std::int64_t stage);
+std::vector<TracedStep> traced_steps(const TracedStages& shape, std::int64_t stage);
 
 // Returns the message before a step (TaskKind::receive) or behind it (send), with relative peers. The step
 // must have it.
-TraceTask pipeline_message(TraceProgram& program, const PipelineShape& shape, const PipelineStep& step,
-                           TaskKind kind, Bytes bytes);
+TraceTask traced_message(TraceProgram& program, const TracedStages& shape, const TracedStep& step,
+                         TaskKind kind, Bytes bytes);
 
 }  // namespace netsim
