@@ -296,7 +296,8 @@ class Conversions(unittest.TestCase):
         self.assertAlmostEqual(quarter["critical_path"]["time_s"], 1.3e-3, places=12)
         self.assertIn("the times of the kernels 'backward*' are multiplied by 0.25", quarter["notes"])
         for text, message in (("kernels: [{name: gemm}]\n", "no kernel of the trace fits 'gemm'"),
-                              ("replicas: 2\n", "'replicas' and 'data' are given together"),
+                              ("replicas: 2\n", "'data' is missing: the ranks of one data-parallel group of the trace"),
+                              ("data: [0, 1]\n", "'replicas' is missing"),
                               ("replicas: 2\ndata: [0, 1, 3]\n", "a constant number apart"),
                               ("kernels: [{name: a, m: 2}]\n", "a product of matrices has m, n and k")):
             workload.write_text(base + text)

@@ -91,6 +91,13 @@ TEST_F(InspectorFiles, CommunicationsBeginWhenTheyWereRecordedOnAlignedClocks) {
   EXPECT_EQ(tasks_of(*source, 0)[0].stream, Stream::tp);
 }
 
+TEST_F(InspectorFiles, CallbacksThatDidNotComeHaveNoTime) {
+  const std::string none = R"(,"event_trace_ts":{"coll_start_ts":0,"kernel_events":[{"kernel_start_ts":0}]})";
+  const auto source = load(Line{.dumped = 500, .took = 40, .trace = none}.text() +
+                           Line{.rank = 1, .dumped = 500, .took = 70, .pid = 1, .trace = none}.text());
+  EXPECT_THAT(described(*source, 0), ElementsAre("all_reduce 65536 at 30"));
+}
+
 TEST_F(InspectorFiles, RecordsWrittenTogetherFollowEachOtherBeforeTheirDump) {
   const auto source = load(
       Line{.ranks = 1, .call = collective("AllReduce", 0, 8192), .dumped = 900, .took = 100}.text() +

@@ -160,6 +160,9 @@ TEST_F(JobTraces, RowsOfHeliosAreJobs) {
   odd.replace(odd.find("36848,0\n"), 8, "36848.0,0,\"a, \"\"b\"\"\"\r\n");
   odd.resize(odd.find("8,uB"));
   EXPECT_THAT(jobs(of_helios(odd)), ElementsAre("0 8 36848 vcOne 7"));
+  EXPECT_THAT(jobs(of_helios("user,job_id,vc,gpu_num,state,submit_time,duration\n"
+                             "u,7,vcOne,8,COMPLETED,2020-09-01 09:00:00,1200\n")),
+              ElementsAre("0 8 1200 vcOne 7"));
 }
 
 TEST_F(JobTraces, PodsOfAlibabaAreJobs) {

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/errors.h"
 
 namespace netsim {
 
-DataReplicas::DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group, std::uint32_t replicas)
-    : ranks_(ranks),
+DataReplicas::DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group, std::uint32_t replicas,
+                           Place place)
+    : place_(std::move(place)),
+      ranks_(ranks),
       before_(std::max<std::uint32_t>(static_cast<std::uint32_t>(group.size()), 1)),
       after_(replicas) {
   if (group.size() < 2) {
@@ -32,9 +35,9 @@ DataReplicas::DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group
 RankId DataReplicas::peer(RankId given, RankId rank) const {
   if (replica(given, before_) != 0)
     throw InputError(
-        Place{}, fmt::format("rank {} exchanges messages with rank {} of another data-parallel replica, so "
-                             "the number of replicas cannot change",
-                             original(rank) + 0U, given + 0U));
+        place_, fmt::format("rank {} exchanges messages with rank {} of another data-parallel replica, so "
+                            "the number of replicas cannot change",
+                            original(rank) + 0U, given + 0U));
   return at(given, before_, replica(rank, after_), after_);
 }
 
@@ -49,10 +52,9 @@ std::vector<RankId> DataReplicas::group(const std::vector<RankId>& given, RankId
   }
   if (of_first.size() * before_ != given.size() || !std::is_sorted(given.begin(), given.end()))
     throw InputError(
-        Place{},
-        fmt::format("a group of {} ranks of the trace has some data-parallel replicas only, so their "
-                    "number cannot change",
-                    given.size()));
+        place_, fmt::format("a group of {} ranks of the trace has some data-parallel replicas only, so their "
+                            "number cannot change",
+                            given.size()));
   for (std::uint32_t number = 0; number < after_; ++number) {
     for (const RankId member : of_first) members.push_back(at(member, before_, number, after_));
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/errors.h"
 #include "sim/core/ids.h"
 
 namespace netsim {
@@ -15,8 +16,10 @@ namespace netsim {
 class DataReplicas {
  public:
   // `group` is the data-parallel group of some rank, in which members are a constant number of ranks apart.
-  // It becomes `replicas` ranks. `problem()` says why the group does not fit `ranks` ranks.
-  DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group, std::uint32_t replicas);
+  // It becomes `replicas` ranks. `problem()` says why the group does not fit `ranks` ranks. `place` is that
+  // of the group, for errors.
+  DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group, std::uint32_t replicas,
+               Place place = {});
 
   const std::string& problem() const { return problem_; }
   std::uint32_t ranks() const { return ranks_ / before_ * after_; }
@@ -36,6 +39,7 @@ class DataReplicas {
     return RankId(rank % stride_ + of_replica * stride_ + rank / (stride_ * from) * stride_ * to);
   }
 
+  Place place_;
   std::uint32_t ranks_, before_, after_;
   std::uint32_t stride_ = 1;
   std::string problem_;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -119,8 +120,9 @@ bool fits_pattern(std::string_view pattern, std::string_view name) {
 
 class TraceVariant final : public WorkloadKind {
  public:
-  TraceVariant(InputPaths input, TraceVariantParameters parameters)
-      : input_(std::move(input)), parameters_(std::move(parameters)) {
+  // `node` is the description, for places in errors.
+  TraceVariant(InputPaths input, TraceVariantParameters parameters, const ConfigNode& node)
+      : node_(node), input_(std::move(input)), parameters_(std::move(parameters)) {
     for (const ConfigNode& item : parameters_.kernels.items()) {
       rules_.push_back(kernel_rule_parameters().parse(item));
       const KernelRule& rule = rules_.back();
@@ -131,10 +133,8 @@ class TraceVariant final : public WorkloadKind {
           (rule.has_shape() ? 1 : 0) + (item.find("factor") != nullptr ? 1 : 0) + (rule.recorded ? 1 : 0);
       if (ways > 1) item.fail("an entry has a factor, the shape of a product (m, n, k), or recorded: true");
     }
-    if ((parameters_.replicas > 0) != !parameters_.data.is_null())
-      throw ConfigError(
-          "kind: trace: 'replicas' and 'data' are given together: the number of data-parallel replicas, "
-          "and the ranks of one data-parallel group of the trace");
+    if (parameters_.replicas == 0 && !parameters_.data.is_null())
+      parameters_.data.fail("'replicas' is missing: the number of data-parallel replicas");
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
@@ -192,8 +192,29 @@ class TraceVariant final : public WorkloadKind {
     }
   }
 
+  // Throws a ConfigError that lists the groups of rank 0 which may be the data-parallel one.
+  [[noreturn]] void refuse_replicas(const TaskSource& source) const {
+    std::set<std::vector<RankId>> groups;
+    source.for_each_task(0, [&](const Task& task) {
+      if (task.kind() == TaskKind::collective && task.stream == Stream::dp)
+        groups.insert(source.group(task.collective().group));
+    });
+    std::string known;
+    for (const std::vector<RankId>& group : groups) {
+      if (group.size() < 2 || groups.size() > 8) continue;
+      std::string ranks;
+      for (std::size_t i = 0; i < std::min<std::size_t>(group.size(), 8); ++i)
+        ranks += fmt::format("{}{}", i == 0 ? "" : ", ", group[i] + 0U);
+      known += fmt::format("{}[{}{}]", known.empty() ? "; rank 0 has these groups of stream dp: " : ", ",
+                           ranks, group.size() > 8 ? ", ..." : "");
+    }
+    node_.find("replicas")
+        ->fail("'data' is missing: the ranks of one data-parallel group of the trace" + known);
+  }
+
   void replicate(const TaskSource& source, std::optional<DataReplicas>& replicas,
                  ProgramChanges& changes) const {
+    if (parameters_.data.is_null()) refuse_replicas(source);
     std::vector<RankId> group;
     for (const ConfigNode& rank : parameters_.data.items()) {
       const std::int64_t number = read_integer(rank);
@@ -201,7 +222,8 @@ class TraceVariant final : public WorkloadKind {
         rank.fail(fmt::format("rank {}; allowed: 0 to {}", number, source.ranks() - 1));
       group.emplace_back(static_cast<std::uint32_t>(number));
     }
-    replicas.emplace(source.ranks(), group, static_cast<std::uint32_t>(parameters_.replicas));
+    replicas.emplace(source.ranks(), group, static_cast<std::uint32_t>(parameters_.replicas),
+                     parameters_.data.place());
     if (!replicas->problem().empty()) parameters_.data.fail(replicas->problem());
     if (replicas->ranks() > ProgramLimits::kRanks)
       parameters_.data.fail(
@@ -245,6 +267,7 @@ class TraceVariant final : public WorkloadKind {
     return notes;
   }
 
+  ConfigNode node_;
   InputPaths input_;
   TraceVariantParameters parameters_;
   std::vector<KernelRule> rules_;
@@ -271,7 +294,7 @@ const Registration<WorkloadKind> kTraceVariant{
           trace_variant_parameters().parse(node.is_scalar() ? ConfigNode() : node, {"kind", "file"});
       const ConfigNode* file = node.find("file");
       if (file == nullptr) node.fail("'file' is missing: the trace, a file, a folder, or a sequence of them");
-      return std::make_unique<TraceVariant>(named_input(*file), std::move(parameters));
+      return std::make_unique<TraceVariant>(named_input(*file), std::move(parameters), node);
     }};
 
 }  // namespace

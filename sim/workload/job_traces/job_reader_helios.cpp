@@ -1,7 +1,9 @@
 // helios: the trace of SenseTime's Helios clusters (cluster_log.csv,
 // github.com/S-Lab-System-Group/HeliosData). A row is a job with gpu_num GPUs, which takes `duration`.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/core/recognise.h"
@@ -51,7 +53,12 @@ class HeliosReader final : public JobTraceReader {
 
 bool is_helios(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
-  return cells.size() > 3 && cells[0] == "job_id" && cells[1] == "user" && cells[2] == "vc";
+  if (cells.size() > 3 && cells[0] == "job_id" && cells[1] == "user" && cells[2] == "vc") return true;
+  // Files of pandas may have the columns in another order.
+  const auto has = [&](std::string_view name) {
+    return std::find(cells.begin(), cells.end(), name) != cells.end();
+  };
+  return has("job_id") && has("gpu_num") && has("vc");
 }
 
 const FormatRegistration kHeliosFormat{{.name = "helios_jobs",

@@ -188,10 +188,12 @@ struct CsvParameters {};
 bool is_flow_list(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
   if (cells.size() < 2) return false;
-  std::string_view first = cells.front();
-  if (first.size() > 1 && first.front() == '"' && first.back() == '"')
-    first = first.substr(1, first.size() - 2);
-  return find_column(first) != nullptr;
+  const auto is_column = [](std::string_view cell) {
+    if (cell.size() > 1 && cell.front() == '"' && cell.back() == '"') cell = cell.substr(1, cell.size() - 2);
+    return find_column(cell) != nullptr;
+  };
+  // Tables of other tools may begin with the column of a flow list, too: "name,cpu_milli,memory_mib".
+  return is_column(cells[0]) && (cells.size() == 2 || std::any_of(cells.begin() + 1, cells.end(), is_column));
 }
 
 const FormatRegistration kCsvFormat{{.name = "csv",

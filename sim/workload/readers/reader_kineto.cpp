@@ -364,8 +364,9 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
   note(counts.grouped, fmt::format("calls of groups that one kernel runs, matched by the order of calls: {}",
                                    counts.grouped));
   note(counts.negative, fmt::format("events with a negative duration, taken as 0: {}", counts.negative));
-  note(job.named(), fmt::format("files that do not say their rank, which is that of their names or order: {}",
-                                job.named()));
+  note(job.world() > 1 ? job.named() : 0,
+       fmt::format("files that do not say their rank, which is that of their names or order: {}",
+                   job.named()));
   note(counts.inferred,
        fmt::format(
            "waits between streams that the trace does not record, inferred from launches and times: {}",

@@ -48,7 +48,8 @@ bool counts_one_part(CollectiveKind kind) {
 // Returns whether a function is one whose bytes the record does not tell: calls of one side, and an
 // all-to-all of uneven parts (RCCL).
 bool has_no_size(std::string_view name) {
-  static const std::set<std::string_view> names{"putsignal", "signal", "waitsignal", "alltoallv", "invalid"};
+  static const std::set<std::string_view> names{"putsignal", "signal",     "waitsignal",
+                                                "alltoallv", "allgatherv", "invalid"};
   return names.count(lower_case(name)) > 0;
 }
 
@@ -239,18 +240,21 @@ class InspectorReader {
       to.start = to.end - duration;
       return;
     }
+    // A callback that did not come has the time 0.
     std::int64_t first = kLatestStamp;
     const auto kernels = trace->find("kernel_events");
     if (kernels != trace->end() && kernels->is_array()) {
       for (const json& kernel : *kernels) {
-        if (kernel.is_object() && kernel.contains("kernel_start_ts"))
-          first = std::min(first, integer(kernel, "kernel_start_ts", {0, kLatestStamp}));
+        if (!kernel.is_object() || !kernel.contains("kernel_start_ts")) continue;
+        const std::int64_t start = integer(kernel, "kernel_start_ts", {0, kLatestStamp});
+        if (start > 0) first = std::min(first, start);
       }
     }
     const char* call = message ? "p2p_start_ts" : "coll_start_ts";
-    to.timed = true;
     to.start = first < kLatestStamp ? first : integer(*trace, call, {0, kLatestStamp});
-    to.end = to.start + duration;
+    to.timed = to.start > 0;
+    to.end = to.timed ? to.start + duration : integer(metadata, "dump_timestamp_us", {0, kLatestStamp});
+    if (!to.timed) to.start = to.end - duration;
   }
 
   // Collectives of a communicator follow each other, and so do messages with the same ends. So one without a
