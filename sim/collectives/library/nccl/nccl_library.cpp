@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/collectives/library/graph_writer.h"
+#include "sim/collectives/library/nccl/copy_rates.h"
 #include "sim/collectives/library/nccl/graph_orders.h"
 #include "sim/collectives/library/nccl/host_latencies.h"
 #include "sim/collectives/library/nccl/nccl_choice.h"

@@ -380,16 +380,6 @@ BitRate simple_rate_inside(GpuGeneration generation) {
   return static_cast<BitRate>(std::min(caps[0], caps[1]) / 2 * kBitsPerGigabyte);
 }
 
-BitRate copy_rate(GpuGeneration generation) {
-  constexpr std::array kGigabytes = {0.0, 14.7, 29.0, 42.6};
-  return static_cast<BitRate>(kGigabytes[static_cast<std::size_t>(generation)] * kBitsPerGigabyte);
-}
-
-BitRate ll_copy_rate(GpuGeneration generation) {
-  constexpr std::array kGigabytes = {0.0, 5.7, 7.4, 8.0};
-  return static_cast<BitRate>(kGigabytes[static_cast<std::size_t>(generation)] * kBitsPerGigabyte);
-}
-
 BitRate store_rate(BitRate local_rate, CostFamily family, Protocol protocol, GpuGeneration generation) {
   if (protocol != Protocol::ll128 || generation != GpuGeneration::ampere) return 0;
   const BitRate all = local_rate / 5 * 3;

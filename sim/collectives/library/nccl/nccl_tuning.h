@@ -73,23 +73,6 @@ BitRate thread_block_rate(CostFamily family, Protocol protocol, GpuGeneration ge
 // thread blocks move 345 GB/s.
 BitRate simple_rate_inside(GpuGeneration generation);
 
-// Returns the rate at which a thread block copies received data from the library's buffer to the user's.
-// 0: not known.
-//
-// It is measured at all-to-alls of two GPUs, where each of 16 thread blocks has up to one chunk. There a byte
-// is sent and then copied out. 16 MiB take 60.1 us more than 4 MiB on A100, 33.8 on H100 and 27.6 on B200.
-// The time by simple_rate_inside() is subtracted. Source: nccl-tests with NCCL 2.27.3 and 2.29.2, in
-// AIConfigurator's tables.
-BitRate copy_rate(GpuGeneration generation);
-
-// Returns the same for what has arrived by LL, in bytes of data. Threads check a flag for every four bytes
-// (prims_ll.h). 0: not known.
-//
-// It is measured at gathers and reduce-scatters of two GPUs, which send and copy each byte once. On A100 1
-// MiB takes 4.3 us more than 512 KiB, in 22 blocks. On H100 2 MiB take 5.2 us more than 1 MiB, on B200 4 MiB
-// 10.5 us more than 1 MiB. Sending takes the time of the links, which is subtracted.
-BitRate ll_copy_rate(GpuGeneration generation);
-
 // Returns the rate on the wire at which all thread blocks of a GPU store into the memories of other GPUs.
 // `local_rate` is the rate of its links. For trees it is half, because they store both up and down. 0: as
 // much as the links carry.

@@ -1,5 +1,6 @@
 // Does the cost model say what NCCL's tables give by hand, and choose accordingly?
 #include "sim/collectives/library/nccl/nccl_tuning.h"
+#include "sim/collectives/library/nccl/copy_rates.h"
 
 #include <gtest/gtest.h>
 
