@@ -42,7 +42,9 @@ class FlatTable : protected flatbuffers::Table {
   bool holds_vector(const flatbuffers::Verifier& verifier, int number) const {
     if (!VerifyOffset(verifier, field_at(number)) || !verifier.VerifyVector(vector<T>(number))) return false;
     const auto* elements = vector<T>(number);
-    return elements == nullptr || reinterpret_cast<std::uintptr_t>(elements->Data()) % sizeof(T) == 0;
+    // Writers do not align the elements of an empty list.
+    return elements == nullptr || elements->size() == 0 ||
+           reinterpret_cast<std::uintptr_t>(elements->Data()) % sizeof(T) == 0;
   }
 };
 
