@@ -31,4 +31,14 @@ Time ComputeModel::duration(const Work& work) const {
   return total;
 }
 
+std::optional<Time> time_of_work(const ComputeModel* model, const Work& work) {
+  Time given = 0;
+  for (const Kernel& kernel : work.kernels) {
+    const bool fixed = kernel.kind == Kernel::Kind::fixed;
+    if (model == nullptr ? !fixed : !model->objection(kernel).empty()) return std::nullopt;
+    given = bounded_sum(given, fixed ? kernel.duration : 0);
+  }
+  return model == nullptr ? given : model->duration(work);
+}
+
 }  // namespace netsim

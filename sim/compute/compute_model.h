@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,5 +63,9 @@ class ComputeModel {
   // of Kernel::held_multiprocessors. Only models with a power law know it.
   virtual std::vector<KernelDemand> demands(const Work& /*work*/, std::int64_t /*held*/) const { return {}; }
 };
+
+// Returns the time of a work by `model`, which may be null: then only kernels with given durations have a
+// time. Returns nothing where a kernel has none.
+std::optional<Time> time_of_work(const ComputeModel* model, const Work& work);
 
 }  // namespace netsim

@@ -32,13 +32,14 @@ boost::program_options::options_description conversion_options(std::size_t width
       "file to write: X.pb; X.et for Chakra, which becomes X.0.et, X.1.et, ... and X.json; X.goal; X.bin for "
       "GOAL's binary form");
   add("config", text()->value_name("C.yaml"),
-      "cluster on which the workload runs; its section collectives tells the messages of communications in "
-      "GOAL, where rank r is on GPU r");
+      "cluster on which the workload runs; in GOAL its section collectives tells the messages of "
+      "communications, and its compute models the times of computations; rank r is on GPU r");
   add("algorithm", texts()->value_name("KIND=PLAN"),
       "algorithm that replaces collectives of this kind in GOAL, e.g. all_reduce=ring; may be repeated "
       "(default: that of netsim)");
   add("gpu", text()->value_name("MODEL"),
-      "compute model that tells the times of computations for GOAL, e.g. h100_sxm (--list compute_model)");
+      "compute model that tells the times of computations for GOAL, e.g. h100_sxm (--list compute_model; "
+      "default: those of --config)");
   add("set", texts()->value_name("KEY=VALUE"),
       "overlay one value of the workload's description; may be repeated");
   add("quiet", "print nothing");
@@ -94,6 +95,13 @@ class ConversionCluster {
                                     counted(source.ranks(), "rank"), counted(gpus, "GPU")));
     rules.steps = [this](const CommunicationRequest& request) { return system_->executor().steps(request); };
   }
+  // Lets the compute models of the cluster tell the times of computations, where they know kernels.
+  void tell_times(ConversionRules& rules) const {
+    if (!system_) return;
+    rules.duration = [this](RankId rank, const Work& work) {
+      return time_of_work(system_->models().of_gpu(GpuId(rank + 0U)), work);
+    };
+  }
 
  private:
   ConfiguredRun run_;  // the system refers to it
@@ -107,7 +115,8 @@ void convert(const CommandWords& words, const PrintText& print) {
   if (target.empty()) throw ConfigError("convert: --to is missing: the file to write, e.g. --to trace.pb");
   ConversionRules rules;
   rules.algorithms = algorithms_of(texts_of(words, "algorithm"));
-  rules.duration = ModelTimes(text_of(words.values, "gpu"));
+  const std::string gpu = text_of(words.values, "gpu");
+  rules.duration = [times = ModelTimes(gpu)](RankId, const Work& work) { return times(work); };
   const std::string config = text_of(words.values, "config");
   if (!config.empty() && !rules.algorithms.empty())
     throw ConfigError("--algorithm and --config exclude each other: the configuration names the algorithms");
@@ -117,6 +126,7 @@ void convert(const CommandWords& words, const PrintText& print) {
   const std::unique_ptr<TaskSource> source = load_workload(words.operands, context);
   source->open();
   cluster.tell_steps(*source, rules);
+  if (gpu.empty()) cluster.tell_times(rules);
   const Conversion conversion = convert_workload(*source, target, rules);
   if (words.values.count("quiet") != 0) return;
   std::string text = conversion.files.size() == 1

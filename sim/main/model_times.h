@@ -1,4 +1,4 @@
-// ModelTimes: the times of works for commands without a cluster.
+// ModelTimes: the times of works for commands that run nothing.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,6 @@
 #include "sim/compute/compute_model.h"
 #include "sim/compute/kernel.h"
 #include "sim/core/registry.h"
-#include "sim/core/time_limits.h"
 
 namespace netsim {
 
@@ -20,15 +19,7 @@ class ModelTimes {
 
   // Returns the time of a work: the given ones of its kernels, and the model's for those with operations.
   // Returns nothing where a kernel has neither.
-  std::optional<Time> operator()(const Work& work) const {
-    Time total = 0;
-    for (const Kernel& kernel : work.kernels) {
-      const bool given = kernel.kind == Kernel::Kind::fixed;
-      if (!given && (model_ == nullptr || !model_->objection(kernel).empty())) return std::nullopt;
-      total = bounded_sum(total, given ? kernel.duration : model_->duration(kernel));
-    }
-    return total;
-  }
+  std::optional<Time> operator()(const Work& work) const { return time_of_work(model_.get(), work); }
 
  private:
   std::shared_ptr<const ComputeModel> model_;  // shared, so that a std::function can hold the times

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/compute/compute_model.h"
 #include "sim/core/ids.h"
 #include "sim/report/output_parameters.h"
 #include "sim/topology/topology.h"
@@ -36,6 +37,9 @@ struct RunView {
   Bytes payload = 0;  // payload bytes of a packet of the first packet fabric; 0: there is none
   // Returns the GPU on which a rank of a job runs at present; empty: unknown.
   std::function<GpuId(JobId, RankId)> gpu_of = {};
+
+  // Returns the compute model of a GPU, or null where it has none; empty: there are none.
+  std::function<const ComputeModel*(GpuId)> model_of = {};
 
   // Returns the GPU on which a rank of a job runs at present, or GpuId::none() where it is unknown.
   GpuId gpu(JobId job, RankId rank) const { return gpu_of ? gpu_of(job, rank) : GpuId::none(); }

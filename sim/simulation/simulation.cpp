@@ -132,6 +132,7 @@ void Simulation::open_outputs() {
       const std::vector<GpuId>& gpus = jobs_->job(job).plan().gpus;
       return rank < gpus.size() ? gpus[rank] : GpuId::none();
     };
+    run.model_of = [this](GpuId gpu) { return system_.models().of_gpu(gpu); };
     sinks_ = std::make_unique<ResultSinks>(setup_.output_directory, std::move(run));
   }
   recorder_ = std::make_unique<Recorder>(sinks_.get(), cluster.graph, jobs.size());

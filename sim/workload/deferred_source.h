@@ -66,6 +66,9 @@ class DeferredSource final : public TaskSource {
   std::optional<TaskGraph> graph(RankId rank, const AgreedLaunches& agreed) const override {
     return is_open() ? tasks_->graph(rank, agreed) : std::nullopt;
   }
+  std::optional<std::vector<TaskWait>> waits(RankId rank) const override {
+    return is_open() ? tasks_->waits(rank) : std::nullopt;
+  }
 
   bool is_open() const { return tasks_ != nullptr; }
   void open() override;

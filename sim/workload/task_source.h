@@ -109,6 +109,11 @@ struct TaskGraph {
   std::vector<std::uint32_t> after_iteration;
 };
 
+// TaskWait: a task begins when an earlier one of its rank has ended. Both are positions in program order.
+struct TaskWait {
+  std::uint32_t earlier = 0, later = 0;
+};
+
 // AgreedLaunches: tells under a task scheduler of which collectives the first rank of the group decides when
 // all members launch them. Each rank decides for itself about all others, and about all where it is empty.
 using AgreedLaunches = std::function<bool(const Task& collective)>;
@@ -134,6 +139,9 @@ class TaskCensus {
   // TaskStream::release_communications() describes. It is the same in every iteration. Returns nothing where
   // only simulating the job tells, or where tasks are no iterations (lists of flows).
   virtual std::optional<TaskGraph> graph(RankId, const AgreedLaunches&) const { return std::nullopt; }
+  // Returns the waits between tasks of a rank that stream queues do not tell. Only sources without a graph()
+  // are asked. Returns nothing where the source does not know them, or where such waits do not say it all.
+  virtual std::optional<std::vector<TaskWait>> waits(RankId) const { return std::nullopt; }
 };
 
 // TaskStream: the tasks of a workload during the run. The job asks for a rank's tasks as they become ready. A

@@ -63,7 +63,7 @@ class Converted : public test::WorkloadFileTest {
   GoalSchedule goal(const std::string& text, const std::map<std::string, std::string>& algorithms = {}) {
     ConversionRules rules;
     rules.algorithms = algorithms;
-    rules.duration = given_time;
+    rules.duration = [](RankId, const Work& work) { return given_time(work); };
     notes_.clear();
     return goal_schedule(*opened(text), rules, notes_);
   }

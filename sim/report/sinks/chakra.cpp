@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +55,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     if (!parameters_.job.empty() && named == run.jobs.end())
       node_.find("job")->fail("no job is called '" + parameters_.job + "'");
     job_ = parameters_.job.empty() ? JobId(0) : JobId(static_cast<std::uint32_t>(named - run.jobs.begin()));
+    run_ = &run;
     source_ = run.jobs[job_].source;
     if (source_->ranks() > kMostTraceFiles)
       node_.fail(fmt::format("the job has {} ranks, and there is a file for each; allowed: at most {}",
@@ -65,7 +68,8 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     if (record.job != job_) return;
     std::vector<ChakraWriter::RecordedTimes>& times = times_[record.rank];
     if (times.size() <= record.task.id) times.resize(record.task.id + std::size_t{1});
-    times[record.task.id] = {record.start, record.end};
+    times[record.task.id] = {record.start, record.end,
+                             has_work(record.task.kind()) ? work_time(record) : Time(0)};
   }
 
   void finish(const FinishedRun& run, SinkFiles& files) override {
@@ -81,6 +85,14 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
   }
 
  private:
+  // Returns the time of a computation that nothing slows down, or its recorded time where that is not known.
+  Time work_time(const TaskRecord& record) {
+    const GpuId gpu = run_->gpu(job_, record.rank);
+    const ComputeModel* model = run_->model_of && gpu != GpuId::none() ? run_->model_of(gpu) : nullptr;
+    const auto [known, is_new] = work_times_.try_emplace({model, record.task.work()});
+    if (is_new) known->second = time_of_work(model, source_->works()[record.task.work()]);
+    return known->second.value_or(record.end - record.start);
+  }
   // Returns whether the trace has all tasks of the job, each of which Chakra can hold.
   bool is_complete(const Results& results) const {
     const JobResult& job = results.jobs[job_];
@@ -88,13 +100,14 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
       objection_ = "the job has not ended";
     } else if (!job.tasks_total) {
       objection_ = "the workload decides its tasks during the run";
-    } else if (objection_.empty() && !checked_) {
+    } else if (!checked_) {
       find_objection();
     }
     checked_ = true;
     return objection_.empty();
   }
   void find_objection() const {
+    objection_ = listing_objection(*source_);
     for (RankId rank = 0; rank < source_->ranks() && objection_.empty(); ++rank) {
       source_->for_each_task(rank, [&](const Task& task) {
         if (!objection_.empty()) return;
@@ -107,17 +120,20 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
 
   void write_rank(RankId rank, ChakraWriter& writer, SinkFiles& files) {
     OutputFile& file = files.open(chakra_file(rank));
-    file.write(ChakraWriter::header());
+    file.write(writer.header());
     const ListedRank list = list_rank(*source_, rank);
     for (std::uint32_t i = 0; i < list.tasks.size(); ++i)
-      file.write(writer.node(rank, i, list.tasks[i], list.after[i], times_[rank].at(list.tasks[i].id)));
+      file.write(writer.node(rank, i, list.tasks[i], {list.dependencies(i), list.queued[i], list.joins[i]},
+                             times_[rank].at(list.tasks[i].id)));
   }
 
   ChakraSinkParameters parameters_;
   ConfigNode node_;
   JobId job_ = 0;
+  const RunView* run_ = nullptr;
   const TaskSource* source_ = nullptr;
   std::vector<std::vector<ChakraWriter::RecordedTimes>> times_;  // by rank and task
+  std::map<std::pair<const ComputeModel*, std::uint32_t>, std::optional<Time>> work_times_;  // never iterated
   mutable bool checked_ = false;
   mutable bool communicators_ = false;  // the job has collectives
   mutable std::string objection_;       // why there is no trace

@@ -26,23 +26,18 @@ void write_target(const std::string& path, const std::string& content, Conversio
 // Writes a file for each rank, and the communicators.
 void write_chakra(const TaskSource& source, const std::string& stem, Conversion& conversion) {
   ChakraWriter writer(source);
-  std::uint64_t grouped = 0;
   for (RankId rank = 0; rank < source.ranks(); ++rank) {
     const ListedRank list = list_rank(source, rank);
-    std::string bytes = ChakraWriter::header();
+    std::string bytes = writer.header();
     for (std::uint32_t i = 0; i < list.tasks.size(); ++i) {
       const Task& task = list.tasks[i];
       if (const std::string what = chakra_objection(task); !what.empty())
         refuse_conversion(source, rank, task, what);
-      grouped += task.together > 1 ? 1 : 0;
-      bytes += writer.node(rank, i, task, list.after[i]);
+      bytes += writer.node(rank, i, task, {list.dependencies(i), list.queued[i], list.joins[i]});
     }
     write_target(fmt::format("{}.{}.et", stem, rank + 0U), bytes, conversion);
   }
   if (writer.has_communicators()) write_target(stem + ".json", writer.communicators(), conversion);
-  if (grouped > 0)
-    conversion.notes.push_back(
-        fmt::format("Chakra has no grouped calls, so these communications are launched alone: {}", grouped));
   if (source.iterations().value_or(1) > 1)
     conversion.notes.push_back(fmt::format("Chakra has no iterations: all {} are one", *source.iterations()));
 }

@@ -21,8 +21,8 @@ struct ConversionRules {
   std::map<std::string, std::string> algorithms;
   // Returns the messages of one member of a communication, as a run has them. It then replaces `algorithms`.
   std::function<std::vector<MessageStep>(const CommunicationRequest&)> steps;
-  // GOAL has no kernels: returns the time of a work, or nothing where it has none.
-  std::function<std::optional<Time>(const Work&)> duration;
+  // GOAL has no kernels: returns the time of a work of a rank, or nothing where it has none.
+  std::function<std::optional<Time>(RankId, const Work&)> duration;
 };
 
 struct Conversion {

@@ -46,6 +46,7 @@ struct GoalNotes {
   std::uint64_t rounded = 0;   // computations that are no whole nanoseconds
   std::uint64_t shared = 0;    // computations that wait for another one, because no cpu is left
   std::uint64_t untimed = 0;   // computations without a time
+  std::uint64_t beside = 0;    // computations of a GPU that may run beside others of it
   std::uint64_t expanded = 0;  // calls of ranks that became messages
 };
 
@@ -183,7 +184,7 @@ class GoalRankWriter {
   }
 
   std::uint32_t add_calc(std::uint32_t index, const Task& task, const GoalWaits& waits) {
-    const std::optional<Time> time = rules_.duration(source_.works()[task.work()]);
+    const std::optional<Time> time = rules_.duration(rank_, source_.works()[task.work()]);
     notes_.untimed += time ? 0 : 1;
     const Time exact = time.value_or(0);
     notes_.rounded += exact % kNanosecond != 0 ? 1 : 0;
@@ -193,6 +194,10 @@ class GoalRankWriter {
       cpu = kMostCpus - 1;
     }
     if (cpu == last_of_cpu_.size()) last_of_cpu_.push_back(0);
+    if (task.kind() == TaskKind::compute) {
+      notes_.beside += cpu_of_gpu_.value_or(cpu) == cpu ? 0 : 1;
+      cpu_of_gpu_ = cpu_of_gpu_.value_or(cpu);
+    }
     const std::uint32_t op = add_op(calc_of((exact + kNanosecond / 2) / kNanosecond, cpu), waits);
     last_of_cpu_[cpu] = op;
     calcs_[index] = LastCalc{cpu, op};
@@ -302,6 +307,7 @@ class GoalRankWriter {
   std::vector<GoalWaits> ends_;                 // by task: what the tasks after it wait for
   std::vector<std::optional<LastCalc>> calcs_;  // by task: a calc that has ended with it
   std::vector<std::uint32_t> last_of_cpu_;      // by cpu: its last calc
+  std::optional<std::uint32_t> cpu_of_gpu_;     // the cpu of the first computation of the GPU
 };
 
 }  // namespace
@@ -325,6 +331,8 @@ GoalSchedule goal_schedule(const TaskSource& source, const ConversionRules& rule
   note(counts.rounded, "times rounded to GOAL's nanoseconds");
   note(counts.shared, "computations that share GOAL's last cpu, and so run one after the other");
   note(counts.untimed, "computations without a time, which take none (--gpu names a compute model)");
+  note(counts.beside,
+       "computations that may run beside others of their GPU; in a run they share it, in GOAL they do not");
   return schedule;
 }
 

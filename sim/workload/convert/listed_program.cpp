@@ -54,7 +54,8 @@ class ProgramLister {
         refuse_conversion(source_, original, list.tasks[i], what);
       tasks.push_back(trace_task(rank, list.tasks[i]));
       tasks.back().order = i;
-      tasks.back().after = list.after[i];
+      tasks.back().after = list.dependencies(i);
+      tasks.back().joins = list.joins[i];
     }
     program_.add_rank(rank, std::move(tasks), source_.job_name());
   }
@@ -65,6 +66,7 @@ class ProgramLister {
     task.name = program_.name(source_.name(given.name));
     task.stream = given.stream;
     task.not_before = given.not_before;
+    if (given.queue != Task::kUnordered) task.queue = given.queue;
     if (has_work(task.kind)) {
       task.work = work(given);
       return task;

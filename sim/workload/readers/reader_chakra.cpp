@@ -99,6 +99,8 @@ class ChakraRankReader {
     task.label = fmt::format("node {}", node.id);
     make(node, task);
     make_exact(node, task);
+    // The order of a stream queue stands in control dependencies for other tools.
+    if (!task.queue) node.waits.insert(node.waits.end(), node.controls.begin(), node.controls.end());
     if (node.stream && !node.on_cpu) streams_[*node.stream].emplace_back(node.start_us, index);
     tasks_.push_back(std::move(task));
     waits_.push_back(std::move(node.waits));
@@ -146,6 +148,10 @@ class ChakraRankReader {
       return value;
     };
     task.not_before = number("not_before_ps", ProgramLimits::kKernelTime);
+    if (node.exact_number("queue")) {
+      task.queue = static_cast<std::uint32_t>(number("queue", UINT32_MAX - 1));
+      task.joins = number("joins", 1) != 0;
+    }
     task.traits.traffic_class = static_cast<std::uint8_t>(number("class", UINT8_MAX));
     task.traits.priority = static_cast<std::uint8_t>(number("priority", UINT8_MAX));
     task.traits.channel = static_cast<std::uint32_t>(number("channel", UINT32_MAX));
@@ -419,7 +425,10 @@ class ChakraReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
     const ChakraInput files(input);
-    TraceProgram program(files.name(), static_cast<std::uint32_t>(files.ranks().size()), input.name());
+    const ChakraInput::RankFile& first = files.ranks().front();
+    const std::string job = first.json ? "" : chakra_job_name(first.file);
+    TraceProgram program(job.empty() ? files.name() : printable(job),
+                         static_cast<std::uint32_t>(files.ranks().size()), input.name());
     ChakraKeys keys;
     add_groups(files, program, keys);
     ChakraCounts counts;

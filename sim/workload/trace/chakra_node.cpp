@@ -297,7 +297,7 @@ bool read_node(std::string_view record, Schema schema, RecordedNode& node) {
     } else if (field->number == 3) {
       node.kind = kind_of(field->value, schema);
     } else if (field->number == 4) {
-      append(*field, node.waits);
+      append(*field, schema == Schema::one_value ? node.controls : node.waits);
     } else if (schema == Schema::one_value) {
       read_new_field(*field, node);
     } else if (schema == Schema::flat) {
@@ -365,6 +365,19 @@ RecordedNode read_json_node(const nlohmann::json& given) {
 }
 
 }  // namespace
+
+std::string chakra_job_name(const InputSet::File& file) {
+  RecordReader records(file);
+  const auto first = records.next();
+  if (!first || schema_of(*first) != Schema::one_value) return "";
+  ProtobufFields fields(*first);
+  while (const auto field = fields.next()) {
+    if (field->number != 2 || field->type != 2) continue;
+    const auto attribute = read_attribute(field->content, Schema::one_value);
+    if (attribute.name == kChakraJob) return std::string(attribute.text);
+  }
+  return "";
+}
 
 void for_each_chakra_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit) {
   RecordReader records(file);

@@ -15,6 +15,9 @@
 
 namespace netsim {
 
+// The attribute of a file's metadata by which netsim names the job.
+inline constexpr const char* kChakraJob = "netsim_job";
+
 // RecordedNode: a node as the file has it, with its numbers brought to schema 1.0.0.
 struct RecordedNode {
   enum class Kind : std::uint8_t {
@@ -30,8 +33,9 @@ struct RecordedNode {
   std::uint64_t id = 0;
   std::string name;
   Kind kind = Kind::invalid;
-  std::vector<std::uint64_t> waits;  // ids of the nodes that it waits for: data and control
-  std::uint64_t start_us = 0;        // when it began where it was recorded
+  std::vector<std::uint64_t> waits;     // ids of the nodes that it waits for
+  std::vector<std::uint64_t> controls;  // those of its control dependencies, which are not in `waits`
+  std::uint64_t start_us = 0;           // when it began where it was recorded
   std::uint64_t duration_us = 0;
   bool on_cpu = false;                       // is_cpu_op
   std::optional<std::int64_t> operations;    // num_ops
@@ -60,6 +64,9 @@ struct RecordedNode {
     return std::nullopt;
   }
 };
+
+// Returns the name of the job that netsim has written into the file (chakra_writer.h), or "".
+std::string chakra_job_name(const InputSet::File& file);
 
 // Calls visit(node) for the nodes of a file, one after the other. Throws InputError for a file that ends
 // within a record and for a record that is no node.

@@ -7,6 +7,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
 #include "sim/workload/program/program.h"
+#include "sim/workload/trace/chakra_node.h"
 
 namespace netsim {
 namespace {
@@ -28,6 +29,12 @@ void put_bytes(std::string& bytes, std::uint64_t field, std::string_view value) 
   put_varint(bytes, field << 3 | 2);
   put_varint(bytes, value.size());
   bytes += value;
+}
+// Puts a packed list, if it has a number.
+void put_varints(std::string& bytes, std::uint64_t field, const std::vector<std::uint32_t>& values) {
+  std::string packed;
+  for (const std::uint32_t value : values) put_varint(packed, value);
+  if (!values.empty()) put_bytes(bytes, field, packed);
 }
 std::string in_record(const std::string& message) {
   std::string bytes;
@@ -148,9 +155,15 @@ bool is_plain(const Work& work, const std::string& name) {
          work.kernels[0].name == name && work.kernels[0].duration > 0 &&
          work.kernels[0].duration % kMicrosecond == 0;
 }
+Work fixed_kernel(const std::string& name, Time duration) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::fixed;
+  kernel.name = name;
+  kernel.duration = duration;
+  return {name, {kernel}};
+}
 
-void put_kernels(std::string& node, const Work& work, const std::string& name) {
-  if (is_plain(work, name)) return;
+void put_kernels(std::string& node, const Work& work) {
   std::vector<std::int64_t> numbers;
   std::vector<std::string> names;
   for (const Kernel& kernel : work.kernels) {
@@ -248,9 +261,12 @@ std::optional<Kernel> kernel_of_chakra(const std::int64_t* numbers) {
   return kernel;
 }
 
-std::string ChakraWriter::header() {
-  std::string metadata;
+std::string ChakraWriter::header() const {
+  std::string metadata, job;
   put_bytes(metadata, 1, "1.0.0");
+  put_bytes(job, 1, kChakraJob);
+  put_bytes(job, 29, workload_.job_name());
+  put_bytes(metadata, 2, job);
   return in_record(metadata);
 }
 
@@ -273,16 +289,16 @@ std::string ChakraWriter::communicators() const {
 void ChakraWriter::put_computation(std::string& node, const Task& task,
                                    const std::optional<RecordedTimes>& times) const {
   const std::string name = workload_.name(task.name);
-  Work work = workload_.works()[task.work()];
   if (times) {
-    Kernel kernel;
-    kernel.kind = Kernel::Kind::fixed;
-    kernel.name = name;
-    kernel.duration = times->end - times->start;
-    work = {name, {kernel}};
+    const Time recorded = times->end - times->start;
+    const Work work = fixed_kernel(name, times->work);
+    put_work(node, fixed_kernel(name, recorded));
+    if (recorded != times->work || !is_plain(work, name)) put_kernels(node, work);
+  } else {
+    const Work& work = workload_.works()[task.work()];
+    put_work(node, work);
+    if (!is_plain(work, name)) put_kernels(node, work);
   }
-  put_work(node, work);
-  put_kernels(node, work, name);
   if (task.kind() == TaskKind::host_compute) put_text(node, "netsim_kind", "host_compute");
 }
 
@@ -310,15 +326,14 @@ void ChakraWriter::put_collective(std::string& node, const CollectiveTask& call)
   put_text(node, "pg_name", communicator(call.group));
 }
 
-std::string ChakraWriter::node(RankId rank, std::uint64_t number, const Task& task,
-                               const std::vector<std::uint32_t>& after,
+std::string ChakraWriter::node(RankId rank, std::uint64_t number, const Task& task, const Waits& waits,
                                const std::optional<RecordedTimes>& times) {
-  std::string node, waits;
+  std::string node;
   put_number(node, 1, number);
   put_bytes(node, 2, workload_.name(task.name));
   put_number(node, 3, node_type(task.kind()));
-  for (const std::uint32_t before : after) put_varint(waits, before);
-  if (!after.empty()) put_bytes(node, 5, waits);
+  put_varints(node, 4, waits.queued);
+  put_varints(node, 5, waits.after);
   if (times) {
     put_number(node, 6, static_cast<std::uint64_t>(times->start / kMicrosecond));
     if (!has_work(task.kind()))
@@ -335,6 +350,8 @@ std::string ChakraWriter::node(RankId rank, std::uint64_t number, const Task& ta
     put_collective(node, task.collective());
   }
   put_traits(node, task);
+  if (task.queue != Task::kUnordered) put_int64(node, "netsim_queue", task.queue);
+  if (waits.joins) put_int64(node, "netsim_joins", 1);
   if (task.stream != usual_stream(task)) put_text(node, "netsim_stream", to_string(task.stream));
   return in_record(node);
 }

@@ -23,17 +23,24 @@ class ChakraWriter {
  public:
   explicit ChakraWriter(const WorkloadDescription& workload) : workload_(workload) {}
 
-  // RecordedTimes: when a task ran, for a trace of a run.
+  // RecordedTimes: when a task ran, for a trace of a run. `work` is the time of a computation that nothing
+  // slows down.
   struct RecordedTimes {
-    Time start = 0, end = 0;
+    Time start = 0, end = 0, work = 0;
   };
-  // Returns the record that begins a file.
-  static std::string header();
-  // Returns the record of a task. Its id is `number`, and those that it waits for are `after`. With `times`
-  // a computation takes the recorded time, and otherwise that of its kernels. The task must have no
-  // chakra_objection().
-  std::string node(RankId rank, std::uint64_t number, const Task& task,
-                   const std::vector<std::uint32_t>& after,
+  // Returns the record that begins a file. It has the name of the job, which seeds the jitter of
+  // computations.
+  std::string header() const;
+  // Waits: the tasks that a task waits for. Those of `queued` only precede it in its stream queue. It may be
+  // one call with the task before it there.
+  struct Waits {
+    std::vector<std::uint32_t> after, queued;
+    bool joins = false;
+  };
+  // Returns the record of a task. Its id is `number`. With `times`
+  // a computation takes the recorded time for other tools, and RecordedTimes::work for netsim. Otherwise it
+  // takes that of its kernels. The task must have no chakra_objection().
+  std::string node(RankId rank, std::uint64_t number, const Task& task, const Waits& waits,
                    const std::optional<RecordedTimes>& times = std::nullopt);
   // Returns the communicators up to the last one of the nodes so far: {"1": [0, 1]}.
   std::string communicators() const;

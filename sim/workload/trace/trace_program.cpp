@@ -161,7 +161,9 @@ ProgramOp TraceProgram::operation(const std::vector<RankId>& ranks, const TraceT
   op.kind = task.kind;
   op.name = task.name;
   op.stream = task.stream;
-  op.unordered = true;
+  op.unordered = !task.queue;
+  op.queue = task.queue.value_or(0);
+  op.joins = task.joins;
   op.not_before = task.not_before;
   if (has_work(task.kind)) {
     op.work = task.work;
@@ -186,6 +188,8 @@ ProgramOp TraceProgram::operation(const std::vector<RankId>& ranks, const TraceT
     fail_file(file, label(task) + fmt::format(": rank {} is no member of its group", rank + 0U));
   if (group.size == 1) {
     op.kind = TaskKind::host_thread;
+    op.unordered = true;
+    op.joins = false;
     op.bytes = 0;
     op.work = nothing();
     return op;

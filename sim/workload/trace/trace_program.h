@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -51,7 +52,11 @@ struct TraceTask {
   TransferTraits traits = {};  // of a communication: class, priority, deadline; of a raw message: channel
   std::uint64_t order = 0;     // of tasks that may come next, the one with the smallest order does
   std::vector<std::uint32_t> after;  // tasks of its rank that it waits for, by index in the rank's list
-  std::string label = {};            // how the file names it in messages: "node 17"; "" for its name
+  // The stream queue in which it follows the earlier tasks of the rank, by order; nothing: in none. It may be
+  // one call with the task before it there.
+  std::optional<std::uint32_t> queue = {};
+  bool joins = false;
+  std::string label = {};  // how the file names it in messages: "node 17"; "" for its name
 };
 
 // Returns the group of a rank whose `count` members are `stride` ranks apart.

@@ -33,6 +33,14 @@ bool BusySource::for_each_task(RankId, const Visitor& visit) const {
   return true;
 }
 
+std::optional<std::vector<TaskWait>> BusySource::waits(RankId) const {
+  std::vector<TaskWait> all;
+  all.reserve(iterations_);
+  for (std::uint32_t iteration = 1; iteration < iterations_; ++iteration)
+    all.push_back({iteration - 1, iteration});
+  return all;
+}
+
 void BusySource::close() {
   done_ = std::vector<std::uint32_t>();  // {} would keep its memory
   closed_ = true;

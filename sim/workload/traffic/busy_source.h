@@ -30,6 +30,7 @@ class BusySource final : public TaskSource {
   std::optional<std::uint32_t> iterations() const override { return iterations_; }
   std::optional<std::uint64_t> total_tasks() const override { return std::uint64_t{ranks_} * iterations_; }
   bool for_each_task(RankId rank, const Visitor& visit) const override;
+  std::optional<std::vector<TaskWait>> waits(RankId rank) const override;
   void open() override { done_.assign(ranks_, 0); }
   void close() override;
   void start(RankId rank, std::vector<Task>& ready) override;

@@ -9,6 +9,15 @@
 
 namespace netsim {
 
+// Calls `act` with each flow that waits for the end of `flow` at `rank`.
+template <class Act>
+void FlowSource::for_each_dependency(RankId rank, std::uint32_t flow, const Act& act) const {
+  if (dependencies_.empty()) return;
+  const End end = flows_[flow].from == rank ? End::sent : End::received;
+  auto it = std::lower_bound(dependencies_.begin(), dependencies_.end(), Dependency{flow, end, 0});
+  for (; it != dependencies_.end() && it->flow == flow && it->end == end; ++it) act(it->after);
+}
+
 FlowSource::FlowSource(std::string job_name, std::uint32_t ranks)
     : job_name_(std::move(job_name)), begin_(ranks + std::size_t{1}, 0), next_(ranks, 0), ended_(ranks, 0) {}
 
@@ -96,12 +105,19 @@ void FlowSource::seal() {
   order_tasks();
   std::sort(dependencies_.begin(), dependencies_.end());
   if (dependencies_.empty()) return;
+  find_partial_waits();
   task_at_sender_.resize(flows_.size());
   for (RankId rank = 0; rank < ranks(); ++rank) {
     for (std::uint32_t id = 0; id < task_count(rank); ++id) {
       if (flow_at(rank, id).from == rank) task_at_sender_[number_at(rank, id)] = id;
     }
   }
+}
+
+void FlowSource::find_partial_waits() {
+  std::vector<std::uint32_t> events(needs_.size(), 0);
+  for (const Dependency& dependency : dependencies_) ++events[dependency.after];
+  partial_waits_ = events != needs_;
 }
 
 // Numbers the messages of each pair. order_ is not in use yet: its first half holds the flows by pair.
@@ -187,6 +203,19 @@ bool FlowSource::for_each_task(RankId rank, const Visitor& visit) const {
   return true;
 }
 
+std::optional<std::vector<TaskWait>> FlowSource::waits(RankId rank) const {
+  if (partial_waits_) return std::nullopt;
+  std::vector<TaskWait> all;
+  if (dependencies_.empty()) return all;
+  for (std::uint32_t id = 0; id < task_count(rank); ++id) {
+    const std::uint32_t number = number_at(rank, id);
+    for_each_dependency(rank, number, [&](std::uint32_t after) {
+      all.push_back({id, task_at_sender_[after]});
+    });
+  }
+  return all;
+}
+
 std::vector<Task> FlowSource::held_back(RankId rank) const {
   FirstOfStreams first;
   for (std::uint32_t id = 0; id < task_count(rank); ++id) {
@@ -225,15 +254,11 @@ void FlowSource::launched(RankId rank, TaskId task, std::vector<Task>& ready) {
 
 void FlowSource::complete(RankId rank, TaskId id, std::vector<Task>& ready) {
   ++ended_[rank];
-  if (dependencies_.empty()) return;
-  const std::uint32_t number = number_at(rank, id);
-  const End end = flows_[number].from == rank ? End::sent : End::received;
-  auto it = std::lower_bound(dependencies_.begin(), dependencies_.end(), Dependency{number, end, 0});
-  for (; it != dependencies_.end() && it->flow == number && it->end == end; ++it) {
-    std::uint32_t& needs = needs_[it->after];
-    if (needs == 0) continue;  // it has started
-    if (--needs == 0) ready.push_back(task(rank, task_at_sender_[it->after]));
-  }
+  for_each_dependency(rank, number_at(rank, id), [&](std::uint32_t after) {
+    std::uint32_t& needs = needs_[after];
+    if (needs == 0) return;  // it has started
+    if (--needs == 0) ready.push_back(task(rank, task_at_sender_[after]));
+  });
 }
 
 }  // namespace netsim

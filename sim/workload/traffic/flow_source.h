@@ -83,6 +83,8 @@ class FlowSource : public TaskSource {
   const std::vector<RankId>& group(GroupId) const override { return no_group_; }
   std::optional<std::uint64_t> total_tasks() const override { return order_.size(); }
   bool for_each_task(RankId rank, const Visitor& visit) const override;
+  // Returns nothing where a flow starts before all of its events have happened.
+  std::optional<std::vector<TaskWait>> waits(RankId rank) const override;
   void start(RankId rank, std::vector<Task>& ready) override;
   void launched(RankId rank, TaskId task, std::vector<Task>& ready) override;
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override;
@@ -110,6 +112,9 @@ class FlowSource : public TaskSource {
     auto operator<=>(const Dependency&) const = default;
   };
 
+  void find_partial_waits();
+  template <class Act>
+  void for_each_dependency(RankId rank, std::uint32_t flow, const Act& act) const;
   std::uint32_t needs(std::uint32_t number) const { return number < needs_.size() ? needs_[number] : 0; }
   std::uint32_t channel(std::uint32_t number) const {
     return number < channels_.size() ? channels_[number] : kOwnChannel;
@@ -144,6 +149,7 @@ class FlowSource : public TaskSource {
   std::vector<std::uint32_t> next_;            // by rank: the first task whose time has not come
   std::vector<std::uint32_t> ended_;           // by rank: number of ended tasks
   std::vector<Dependency> dependencies_;       // sorted
+  bool partial_waits_ = false;                 // a flow starts with some of its events
   std::vector<std::uint32_t> task_at_sender_;  // by flow, where there are dependencies
 };
 

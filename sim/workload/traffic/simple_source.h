@@ -57,6 +57,7 @@ class SimpleSource final : public TaskSource {
   Time least_pause() const override { return least_pause_; }
   std::optional<std::uint64_t> total_tasks() const override;
   bool for_each_task(RankId rank, const Visitor& visit) const override;
+  std::optional<std::vector<TaskWait>> waits(RankId) const override { return std::vector<TaskWait>(); }
   void start(RankId rank, std::vector<Task>& ready) override;
   void complete(RankId rank, TaskId task, std::vector<Task>& ready) override;
   std::uint32_t open_iteration(RankId rank) const override;
