@@ -17,6 +17,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = os.environ.get("NETSIM_BINARY") or str(ROOT / "build/release/netsim")
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.dont_write_bytecode = True
+import conversion_table
+
 SHARED = pathlib.Path(os.environ.get("NETSIM_SHARED") or ROOT / "../shared") / "samples"
 FULL = os.environ.get("NETSIM_TEST_SIZE") == "full"
 
@@ -427,7 +431,7 @@ class Conversions(unittest.TestCase):
             self.assertAlmostEqual(self.simulated_ps(config, folder / f"{name}.0.et") / (microseconds * 1e6), 1, delta=5e-4, msg=name)
 
     def samples(self):
-        """A file of each trace that netsim reads, and in a quick run a few of them."""
+        """A file of each trace that netsim reads, with its facts, and in a quick run a few of them."""
         if not SHARED.exists():
             self.skipTest(f"no {SHARED}")
         patterns = {"chakra_et": "*.0.et", "goal": "*.goal", "kineto": "*.json*", "simai_txt": "*.txt", "aicb_csv": "*.csv", "simgrid": "*.txt",
@@ -437,24 +441,46 @@ class Conversions(unittest.TestCase):
             for path in paths if FULL else paths[1::9]:
                 done = netsim("describe-trace", path, "--json", "-")
                 if done.returncode == 0 and json.loads(done.stdout)["tasks"] < (20_000 if FULL else 1000):
-                    yield path
+                    yield path, json.loads(done.stdout)
 
     def test_samples_run_alike(self):
-        for path in self.samples():
-            self.expect_same(path)
-
-    def test_goal_of_samples_has_the_same_ends(self):
-        for path in self.samples():
-            # Computations that share a GPU take longer, and calcs do not share a cpu.
-            if path.name.startswith("two_comp_nodes_independent"):
-                continue
+        runs = conversion_table.Runs(BINARY, self.folder)
+        for path, facts in self.samples():
             with self.subTest(sample=str(path)):
-                config = self.config(self.described(path)["ranks"], IDEAL + "compute: h100_sxm\n")
-                done = netsim("convert", path, "--to", self.folder / "sample.bin", "--config", config, "--gpu", "h100_sxm")
-                if done.returncode != 0:
-                    self.assertIn("the notation has no place for a task of kind copy", done.stderr)
-                elif "rounded to GOAL" not in done.stdout:
-                    self.expect_same_ends(path, config)
+                row = conversion_table.sample_row(runs, SHARED, [path], facts)
+                self.assertEqual((row["pb"], row["chakra"]), ("same", "same"), row)
+                # GOAL has no copies, rounds to nanoseconds, and computations there share no GPU.
+                self.assertRegex(row["goal"], "^same$|no place for a task of kind copy|rounded to GOAL|share it, in GOAL they do not")
+
+    def test_triggers_of_flows_run_alike(self):
+        """A flow waits for another one, whose rank it leaves: the conversion must keep that."""
+        text = ("Nodes 4\nConnections 3\nTriggers 2\n0->1 id 1 start 0 size 200000 send_done_trigger 1\n0->2 id 2 trigger 1 size 200000 "
+                "recv_done_trigger 2\n2->3 id 3 trigger 2 size 200000\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n")
+        self.expect_same(self.written(text, "triggers.cm"))
+        # The third flow begins after the first of two.
+        text = ("Nodes 4\nConnections 3\nTriggers 1\n0->1 id 1 start 0 size 200000 send_done_trigger 1\n0->2 id 2 start 0 size 100000 "
+                "send_done_trigger 1\n0->3 id 3 trigger 1 size 200000\ntrigger id 1 oneshot\n")
+        done = netsim("convert", self.written(text, "first.cm"), "--to", self.folder / "first.pb")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("begin at other events than the ends of all tasks that they wait for", done.stderr)
+
+    def test_own_traces_run_alike_where_times_vary(self):
+        """GPUs of several speeds with jitter, and a scheduler that reorders the communications of a queue."""
+        model = "kind: ptdp\nmodel: {layers: 4, hidden: 512, heads: 8, sequence: 256, vocabulary: 4096}\nmicrobatches: 2\n"
+        runs = conversion_table.Runs(BINARY, self.folder)
+        servers = "topology: {kind: star, hosts: 16, rate: 200 Gbps, delay: 1 us}\nhost: {kind: dgx_a100, cpus: 2}\n"
+        for section, workload in (
+                ("gpus: {variation: 0.02, jitter: 0.02, stragglers: [{gpu: host0/gpu3, slowdown: 1.3}]}\n", "parallel: {tensor: 2, pipeline: 2, data: 2}\n"),
+                ("scheduling: {tasks: {kind: compiler_overlap, prefetch: 2, in_flight: 1 GB}}\n",
+                 "parallel: {data: 8}\noptimizer: distributed_adam\nsharding: {what: parameters}\n"),
+                ("", "parallel: {tensor: 2, data: 4}\noptimizer: distributed_adam\nsharding: {what: gradients}\n"
+                     "offload: {optimizer: 1, gradients: true, activations: 0.5}\n")):
+            with self.subTest(section=section, workload=workload):
+                config, given = self.written(servers + section, "servers.yaml"), self.written(model + workload)
+                row = conversion_table.run_row(runs, config, "", given)
+                self.assertEqual((row["pb"], row["chakra"], row["own_chakra"]), ("same", "same", "same"), row)
+                if not section:
+                    self.assertRegex(row["own_kineto"], r"^[+-]0\.\d+ us")
 
 
 if __name__ == "__main__":
