@@ -251,7 +251,8 @@ TEST_F(Converted, IndependentCalcsHaveCpusOfTheirOwn) {
   // The earliest start is a calc of the last cpu. A time between two nanoseconds is rounded.
   EXPECT_THAT(operations(schedule.ranks[0]),
               ElementsAre("calc 2000/255", "calc 1000/0", "calc 2000/1", "calc 3000/0 1 2", "calc 2/1 0 2"));
-  EXPECT_THAT(notes_, ElementsAre("times rounded to GOAL's nanoseconds: 1"));
+  EXPECT_THAT(notes_, ElementsAre("times rounded to GOAL's nanoseconds: 1",
+                                  HasSubstr("share it, in GOAL they do not: 2")));
 }
 
 TEST_F(Converted, WhatGoalDoesNotHoldIsRefused) {
