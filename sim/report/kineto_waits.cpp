@@ -11,7 +11,7 @@ namespace netsim {
 std::uint64_t KinetoWaits::list(const TaskSource& source, RankId rank, std::uint64_t most) {
   std::uint64_t tasks = 0;
   const bool is_known = source.for_each_task(rank, [&](const Task&) { ++tasks; });
-  if (!is_known || tasks > most) return 0;
+  if (!is_known || tasks > most || !listing_objection(source).empty()) return 0;
   const ListedRank listed = list_rank(source, rank);
   std::uint32_t last = 0;
   for (const Task& task : listed.tasks) last = std::max(last, task.id + 0U);

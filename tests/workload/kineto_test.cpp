@@ -92,6 +92,16 @@ TEST(KinetoGraph, WaitsThatTimesContradictAreLeftOut) {
   EXPECT_EQ(job.ranks()[0].graph.contradicted, 1u);
 }
 
+// By rounded times the kernel seems to have ended when the all-reduce begins, but it has not begun then.
+TEST(KinetoGraph, NothingWaitsForWhatBeginsLater) {
+  Builder trace(0, 2, two_ranks());
+  trace.kernel("a", 7, 0, 6, 1);
+  trace.collective("allreduce", 64, 2, 5.5, 1);
+  const KinetoJob job = trace.job();
+  EXPECT_THAT(job.ranks()[0].graph.after[1], IsEmpty());
+  EXPECT_EQ(job.ranks()[0].graph.contradicted, 1u);
+}
+
 TEST(KinetoGraph, WithoutRecordsWaitsFollowFromLaunchesAndTimes) {
   Builder trace(0, 2, two_ranks());
   trace.kernel("a", 7, 0, 5, 100);

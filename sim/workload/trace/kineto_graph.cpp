@@ -4,6 +4,7 @@
 #include <map>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 
 namespace netsim {
 namespace {
@@ -63,11 +64,13 @@ class KinetoConnector {
     graph_.after[op].push_back(before);
     known_[op] = std::max(known_[op], ops_[before].end());
   }
-  // Adds a wait across streams where the times allow it.
+  // Adds a wait across streams where the times allow it. Waits follow the order of begins, so no operation
+  // waits for itself. By the rounding alone, a short operation may seem to end before its cause begins.
   void add_wait(std::uint32_t before, std::uint32_t op) {
     const auto& after = graph_.after[op];
     if (before == op || std::find(after.begin(), after.end(), before) != after.end()) return;
-    if (ops_[before].end() > ops_[op].start + kKinetoRounding) {
+    const bool began_later = std::pair(ops_[before].start, before) > std::pair(ops_[op].start, op);
+    if (began_later || ops_[before].end() > ops_[op].start + kKinetoRounding) {
       ++graph_.contradicted;
       return;
     }
@@ -234,8 +237,11 @@ class KinetoConnector {
     if (sync.waited_stream < 0 && sync.stream.second < 0) return waited_of(call);
     const std::int64_t stream = sync.stream.second >= 0 ? sync.stream.second : sync.waited_stream;
     const std::uint32_t op = last_before({sync.stream.first, stream}, {call.begin, call.correlation});
-    return op == kNoKineto || ops_[op].end() > call.end + kKinetoRounding ? std::vector<std::uint32_t>()
-                                                                          : std::vector<std::uint32_t>{op};
+    return op == kNoKineto || !has_ended(op, call) ? std::vector<std::uint32_t>()
+                                                   : std::vector<std::uint32_t>{op};
+  }
+  bool has_ended(std::uint32_t op, const KinetoHostCall& call) const {
+    return ops_[op].end() <= call.end + kKinetoRounding && ops_[op].start <= call.end;
   }
   // Without a record: the last operation of each stream, of those launched before, if they ended in time. A
   // copy is waited for if it ended before its own call did.
@@ -244,7 +250,7 @@ class KinetoConnector {
     for (const auto& [stream, list] : streams_) {
       const std::uint64_t own = call.kind == KinetoHostCall::Kind::copy ? 1 : 0;
       const std::uint32_t op = last_before(stream, {call.begin, call.correlation + own});
-      if (op == kNoKineto || ops_[op].end() > call.end + kKinetoRounding) continue;
+      if (op == kNoKineto || !has_ended(op, call)) continue;
       if (call.kind == KinetoHostCall::Kind::copy
               ? ops_[op].correlation == call.correlation
               : call.kind == KinetoHostCall::Kind::synchronize_device || ops_[op].end() > call.begin)
