@@ -75,7 +75,7 @@ RUN_COLUMNS = ["config", "section", "workload", "ranks", "time_s", "pb", "chakra
 MOST_ROWS = 1_000_000  # of tasks.csv
 # Larger traces run on the ideal network in all notations.
 LARGEST_BYTES, LARGEST_TASKS = 5e10, 10_000
-SAMPLE_COLUMNS = ["format", "trace", "ranks", "tasks", "bytes", "network", "time_s", "pb", "chakra", "goal", "notes"]
+SAMPLE_COLUMNS = ["format", "trace", "ranks", "tasks", "bytes", "network", "time_s", "pb", "chakra", "goal"]
 
 
 class Refused(Exception):
@@ -189,10 +189,10 @@ def sample_row(runs, root, paths, facts):
         time_s, (row["pb"], row["chakra"]) = same_results(runs, cluster, paths, facts, ("converted/trace.pb", "converted/trace.et"))
         row["time_s"] = f"{time_s:.9g}"
     except Refused as refusal:
-        row["notes"] = f"does not run: {refusal}"
+        row["pb"] = f"does not run: {refusal}"
         return row
     except subprocess.TimeoutExpired:
-        row["notes"] = "not run: takes too long"
+        row["pb"] = "not run: takes too long"
         return row
     row["goal"] = same_ends(runs, paths, facts)
     return row

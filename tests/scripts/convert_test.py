@@ -463,6 +463,9 @@ class Conversions(unittest.TestCase):
         done = netsim("convert", self.written(text, "first.cm"), "--to", self.folder / "first.pb")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("begin at other events than the ends of all tasks that they wait for", done.stderr)
+        summary = self.run_of(self.folder / "first.cm", 4, STAR + "output: {{sinks: [{{kind: chakra}}]}}\n")
+        self.assertTrue(any("`chakra` wrote no trace: tasks of it begin" in note for note in summary["notes"]), summary["notes"])
+        self.assertFalse(list((self.folder / "run").glob("chakra.*")))
 
     def test_own_traces_run_alike_where_times_vary(self):
         """GPUs of several speeds with jitter, and a scheduler that reorders the communications of a queue."""

@@ -66,6 +66,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
 
   void add(const TaskRecord& record) override {
     if (record.job != job_) return;
+    ++recorded_;
     std::vector<ChakraWriter::RecordedTimes>& times = times_[record.rank];
     if (times.size() <= record.task.id) times.resize(record.task.id + std::size_t{1});
     times[record.task.id] = {record.start, record.end,
@@ -79,7 +80,11 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     if (communicators_) files.open(kCommunicatorsFile).write(writer.communicators());
   }
 
+  // Called before the results are complete.
   std::vector<std::string> notes() const override {
+    if (!checked_) find_objection();
+    if (objection_.empty() && recorded_ < source_->total_tasks().value_or(0))
+      objection_ = "the job has not ended";
     if (objection_.empty()) return {};
     return {"`chakra` wrote no trace: " + objection_};
   }
@@ -98,16 +103,15 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     const JobResult& job = results.jobs[job_];
     if (!job.done) {
       objection_ = "the job has not ended";
-    } else if (!job.tasks_total) {
-      objection_ = "the workload decides its tasks during the run";
     } else if (!checked_) {
       find_objection();
     }
-    checked_ = true;
     return objection_.empty();
   }
   void find_objection() const {
-    objection_ = listing_objection(*source_);
+    checked_ = true;
+    objection_ = source_->total_tasks() ? listing_objection(*source_)
+                                        : "the workload decides its tasks during the run";
     for (RankId rank = 0; rank < source_->ranks() && objection_.empty(); ++rank) {
       source_->for_each_task(rank, [&](const Task& task) {
         if (!objection_.empty()) return;
@@ -134,6 +138,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
   const TaskSource* source_ = nullptr;
   std::vector<std::vector<ChakraWriter::RecordedTimes>> times_;  // by rank and task
   std::map<std::pair<const ComputeModel*, std::uint32_t>, std::optional<Time>> work_times_;  // never iterated
+  std::uint64_t recorded_ = 0;  // tasks that have ended
   mutable bool checked_ = false;
   mutable bool communicators_ = false;  // the job has collectives
   mutable std::string objection_;       // why there is no trace
