@@ -35,7 +35,7 @@ std::size_t end_of_object(std::string_view text) {
   return text.size();
 }
 
-double number_of(const json& object, const char* key) {
+double mlperf_number(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
@@ -70,10 +70,10 @@ MlperfLog::MlperfLog(const InputSet::File& file) : path_(file.path) {
     if (entry.is_number) entry.number = value->get<double>();
     values_.try_emplace(key->get<std::string>(), std::move(entry));
     if (const auto metadata = record.find("metadata"); metadata != record.end() && metadata->is_object())
-      take_block(key->get<std::string>(), number_of(record, "time_ms"),
-                 number_of(*metadata, "samples_count"));
+      take_block(key->get<std::string>(), mlperf_number(record, "time_ms"),
+                 mlperf_number(*metadata, "samples_count"));
     if (key->get<std::string>() != "tracked_stats" || !value->is_object()) continue;
-    const double step = number_of(*value, "train_step_time"), rate = number_of(*value, "throughput");
+    const double step = mlperf_number(*value, "train_step_time"), rate = mlperf_number(*value, "throughput");
     // A step's own time comes with its loss; the mean of a block does not.
     if (step > 0) (value->contains("reduced_train_loss") ? step_times_ : block_step_times_).push_back(step);
     if (rate > 0) rates_.push_back(rate);
