@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -194,6 +195,30 @@ TEST_F(ChakraFiles, OlderSchemasAreRead) {
     ASSERT_EQ(task.kind(), TaskKind::collective);
     EXPECT_EQ(task.collective().collective, CollectiveKind::all_gather);
     EXPECT_EQ(task.bytes(), 200);
+  }
+}
+
+// The metadata may be empty or missing, and integers may be real numbers or texts.
+TEST_F(ChakraFiles, TolerantOfWhatWritersLeaveOut) {
+  const auto real = [](const std::string& key, double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(bits >> (8 * i));
+    return test::bytes_field(10, test::bytes_field(1, key) + test::varint(3 << 3 | 1) + bytes);
+  };
+  const auto text = [](const std::string& key, const std::string& value) {
+    return test::bytes_field(10, test::bytes_field(1, key) + test::bytes_field(29, value));
+  };
+  const std::string node =
+      test::record(test::integer_field(1, 1) + test::bytes_field(2, "sum") +
+                   test::integer_field(3, kCollective) + text("comm_type", "0") + real("comm_size", 1000.0));
+  for (const std::string& metadata : {std::string(), std::string(1, '\0'), header()}) {
+    for (const char* rank : {"0", "1"}) write("rank_" + std::string(rank) + ".et", metadata + node);
+    const auto source = load();
+    EXPECT_EQ(source->ranks(), 2u);
+    const Task task = test::task_of(*source, 1, 0);
+    ASSERT_EQ(task.kind(), TaskKind::collective) << metadata.size();
+    EXPECT_EQ(task.bytes(), 1000);
   }
 }
 

@@ -138,6 +138,14 @@ const FormatRegistration kFormats[] = {
                 "it has operators of the CPU without the GPU's times; Chakra's tools link it with a trace of "
                 "the profiler and convert it to .et")),
     FormatRegistration(
+        advised(unread("chakra_jsonized", "a Chakra execution trace as Chakra's jsonizer writes it",
+                       [](const Excerpt& f) {
+                         return f.bytes().starts_with('{') && f.contains("_NODE\"") &&
+                                f.contains("\"type\"") && !f.has_key("workload_graph");
+                       },
+                       {".json"}),
+                Format::Use::none, "give the .et from which it was made")),
+    FormatRegistration(
         unread("astra_system", "a system description of ASTRA-sim", is_astra_system, {".json"})),
     FormatRegistration(unread("astra_memory", "a remote memory of ASTRA-sim",
                               [](const Excerpt& f) { return f.has_key("memory-type"); }, {".json"})),

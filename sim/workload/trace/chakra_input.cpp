@@ -28,14 +28,18 @@ constexpr const char* kDimensionsFormat = "astra_dimensions";
 std::optional<ChakraInput::RankFile> rank_file(const InputSet::File& file) {
   fs::path path(file.path);
   if (path.extension() == ".gz") path = path.parent_path() / path.stem();
-  const fs::path ending = path.extension(), numbered = path.stem();
-  std::string number = numbered.extension().string();
-  if (!number.empty()) number.erase(0, 1);
+  const std::string ending = path.extension().string(), numbered = path.stem().string();
+  // Tools write NAME.R.et, and users rename it to NAME_R.et or rankR.et.
+  const std::size_t last = numbered.find_last_not_of("0123456789");
+  const std::size_t begin = last == std::string::npos ? 0 : last + 1;
+  std::string_view name = std::string_view(numbered).substr(0, begin);
+  const bool parted = name.ends_with('.') || name.ends_with('_') || name.ends_with('-');
+  if (begin == numbered.size() || (!parted && !lower_case(name).ends_with("rank"))) return std::nullopt;
+  if (parted) name.remove_suffix(1);
   std::uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
-  if (number.empty() || error != std::errc() || end != number.data() + number.size()) return std::nullopt;
-  return ChakraInput::RankFile{file, (path.parent_path() / numbered.stem()).string(), ending.string(), rank,
-                               false};
+  const char* const end_of_number = numbered.data() + numbered.size();
+  if (std::from_chars(numbered.data() + begin, end_of_number, rank).ec != std::errc()) return std::nullopt;
+  return ChakraInput::RankFile{file, (path.parent_path() / name).string(), ending, rank, false};
 }
 
 bool is_groups(const std::string& path) {
@@ -68,10 +72,10 @@ bool is_text_of(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
 }
 
-// Returns the message after a length; nothing where there is none.
+// Returns the message after a length, which may be empty; nothing where there is none.
 std::optional<std::string_view> after_length(ProtobufFields& wire, std::uint64_t size) {
   const auto length = wire.varint();
-  if (!length || *length == 0 || *length > size) return std::nullopt;
+  if (!length || *length > size) return std::nullopt;
   return wire.take(*length);
 }
 
@@ -103,8 +107,8 @@ bool is_chakra(const Excerpt& file) {
   const auto first = after_length(wire, file.size());
   if (!first) return false;
   if (is_chakra_node(*first)) return true;
-  if (!is_chakra_metadata(*first)) return false;
-  if (wire.at_end()) return true;
+  if (!first->empty() && !is_chakra_metadata(*first)) return false;
+  if (wire.at_end()) return !first->empty();
   const auto second = after_length(wire, file.size());
   return second && is_chakra_node(*second);
 }
@@ -155,7 +159,10 @@ void ChakraInput::add(const InputSet::File& file) {
   if (kind == kGroupsFormat) return read_groups(file);
   if (kind == kDimensionsFormat) return read_dimensions(file);
   auto one = rank_file(file);
-  if (!one) fail_file(file.path, "is a trace of one rank, which its name does not tell; allowed: NAME.R.et");
+  if (!one)
+    fail_file(
+        file.path,
+        "is a trace of one rank, which its name does not tell; allowed: NAME.R.et, NAME_R.et, rankR.et");
   one->json = kind == kJsonFormat;
   ranks_.push_back(std::move(*one));
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -104,6 +106,21 @@ void append(const ProtobufFields::Field& field, std::vector<Number>& numbers) {
   while (const auto value = packed.varint()) numbers.push_back(static_cast<Number>(*value));
 }
 
+// Returns a real number as an integer, for writers that keep integers in it.
+std::optional<std::int64_t> rounded(double value) {
+  constexpr double kMost = 9e18;
+  if (!(value >= -kMost && value <= kMost)) return std::nullopt;
+  return static_cast<std::int64_t>(value + (value < 0 ? -0.5 : 0.5));
+}
+
+// Returns the number that a text is, or nothing.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? rounded(value) : std::nullopt;
+}
+
 // Returns a number's value in schema 1.0.0; the number itself if the table does not have it.
 template <std::size_t size>
 std::int64_t translated(const std::array<int, size>& table, std::int64_t number) {
@@ -161,6 +178,15 @@ void read_one_value(const ProtobufFields::Field& field, AttributeValue& value) {
     case 23:
       value.numbers.push_back(static_cast<std::int32_t>(little_endian(field.content)));
       break;
+    case 3:
+      if (const auto number = rounded(std::bit_cast<double>(little_endian(field.content))))
+        value.numbers.push_back(*number);
+      break;
+    case 5:
+      if (const auto number =
+              rounded(std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(field.content)))))
+        value.numbers.push_back(*number);
+      break;
     case 29:
     case 31:
       value.text = field.content;
@@ -177,7 +203,7 @@ void read_one_value(const ProtobufFields::Field& field, AttributeValue& value) {
       break;
     }
     default:
-      break;  // floating point and other lists are not used
+      break;  // other lists are not used
   }
 }
 
@@ -216,7 +242,9 @@ void apply_exact(AttributeValue& value, RecordedNode& node) {
 
 void apply(AttributeValue value, Schema schema, RecordedNode& node) {
   if (value.name.starts_with("netsim_")) return apply_exact(value, node);
-  const auto number = value.number();
+  // Sizes, kinds and peers may be texts.
+  const bool of_communication = value.name.starts_with("comm_") || value.name == "tensor_size";
+  const auto number = of_communication && value.numbers.empty() ? number_in(value.text) : value.number();
   if (value.name == "is_cpu_op") node.on_cpu = number.value_or(0) != 0;
   if (value.name == "runtime") node.duration_us = static_cast<std::uint64_t>(number.value_or(0));
   if (value.name == "num_ops") node.operations = number;
@@ -309,11 +337,22 @@ bool read_node(std::string_view record, Schema schema, RecordedNode& node) {
   return true;
 }
 
-// Returns the schema of a file by its first record, which is a node before 0.0.4.
+// Returns whether the bytes are an attribute of schema 1.0.0: a name, then a value.
+bool is_attribute(std::string_view bytes) {
+  ProtobufFields fields(bytes);
+  const auto name = fields.next(), value = fields.next();
+  return name && name->number == 1 && name->type == 2 && value && value->number >= 3 && value->number <= 32;
+}
+
+// Returns the schema of a file by its first record, which is a node before 0.0.4. It is a node in later
+// schemas, too, where a tool has left out the metadata.
 Schema schema_of(std::string_view first) {
   if (!first.starts_with('\x08')) return Schema::one_value;
   ProtobufFields fields(first);
+  bool has_attribute = false;
   while (const auto field = fields.next()) {
+    has_attribute =
+        has_attribute || (field->number == 10 && field->type == 2 && is_attribute(field->content));
     if (field->number != 11 || field->type != 2) continue;
     // 0.0.2 has INT 1 in field 5 and STRING 2 in field 6; 0.0.3 has FLOAT and an integer type there.
     std::uint64_t type = 0;
@@ -326,7 +365,7 @@ Schema schema_of(std::string_view first) {
     }
     return Schema::typed;
   }
-  return Schema::flat;
+  return has_attribute ? Schema::one_value : Schema::flat;
 }
 
 // ---- JSON
@@ -385,7 +424,8 @@ void for_each_chakra_node(const InputSet::File& file, const std::function<void(R
   while (const auto record = records.next()) {
     if (!schema) {
       schema = schema_of(*record);
-      if (*schema == Schema::one_value) continue;  // the metadata of the file
+      const bool is_node = record->starts_with('\x08');
+      if (*schema == Schema::one_value && !is_node) continue;  // the metadata of the file
     }
     if (record->empty()) continue;  // a node whose values are all 0
     RecordedNode node;
