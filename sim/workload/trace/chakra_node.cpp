@@ -370,7 +370,7 @@ Schema schema_of(std::string_view first) {
 
 // ---- JSON
 
-std::optional<std::int64_t> number_of(const nlohmann::json& node, const char* key) {
+std::optional<std::int64_t> json_number(const nlohmann::json& node, const char* key) {
   const auto found = node.find(key);
   if (found == node.end() || !found->is_number()) return std::nullopt;
   return found->is_number_float() ? static_cast<std::int64_t>(found->get<double>())
@@ -379,10 +379,10 @@ std::optional<std::int64_t> number_of(const nlohmann::json& node, const char* ke
 
 RecordedNode read_json_node(const nlohmann::json& given) {
   RecordedNode node;
-  node.id = static_cast<std::uint64_t>(number_of(given, "Id").value_or(0));
+  node.id = static_cast<std::uint64_t>(json_number(given, "Id").value_or(0));
   if (const auto name = given.find("Name"); name != given.end() && name->is_string()) node.name = *name;
   node.kind =
-      kind_of(static_cast<std::uint64_t>(number_of(given, "NodeType").value_or(0)), Schema::one_value);
+      kind_of(static_cast<std::uint64_t>(json_number(given, "NodeType").value_or(0)), Schema::one_value);
   for (const char* key : {"ctrlDeps", "ctrl_deps", "dataDeps", "data_deps"}) {
     const auto list = given.find(key);
     if (list == given.end() || !list->is_array()) continue;
@@ -390,16 +390,16 @@ RecordedNode read_json_node(const nlohmann::json& given) {
       if (id.is_number()) node.waits.push_back(id.get<std::uint64_t>());
     }
   }
-  node.duration_us = static_cast<std::uint64_t>(number_of(given, "runtime").value_or(0));
+  node.duration_us = static_cast<std::uint64_t>(json_number(given, "runtime").value_or(0));
   if (const auto cpu = given.find("is_cpu_op"); cpu != given.end())
-    node.on_cpu = cpu->is_boolean() ? cpu->get<bool>() : number_of(given, "is_cpu_op").value_or(0) != 0;
-  node.operations = number_of(given, "num_ops");
-  node.tensor_bytes = number_of(given, "tensor_size");
-  node.collective = number_of(given, "comm_type");
-  node.bytes = number_of(given, "comm_size");
-  node.source = number_of(given, "comm_src");
-  node.destination = number_of(given, "comm_dst");
-  node.tag = number_of(given, "comm_tag");
+    node.on_cpu = cpu->is_boolean() ? cpu->get<bool>() : json_number(given, "is_cpu_op").value_or(0) != 0;
+  node.operations = json_number(given, "num_ops");
+  node.tensor_bytes = json_number(given, "tensor_size");
+  node.collective = json_number(given, "comm_type");
+  node.bytes = json_number(given, "comm_size");
+  node.source = json_number(given, "comm_src");
+  node.destination = json_number(given, "comm_dst");
+  node.tag = json_number(given, "comm_tag");
   return node;
 }
 
