@@ -437,7 +437,8 @@ class Conversions(unittest.TestCase):
         patterns = {"chakra_et": "*.0.et", "goal": "*.goal", "kineto": "*.json*", "simai_txt": "*.txt", "aicb_csv": "*.csv", "simgrid": "*.txt",
                     "htsim_cm": "*.[ct]m"}
         for folder, pattern in patterns.items():
-            paths = [path for path in sorted((SHARED / folder).rglob(pattern)) if path.stat().st_size < (400_000 if FULL else 20_000)]
+            paths = [path for path in sorted((SHARED / folder).rglob(pattern)) if path.name != "workload_analytical.txt"  # its 80 million tasks take minutes
+                     and path.stat().st_size < (400_000 if FULL else 20_000)]
             for path in paths if FULL else paths[1::9]:
                 done = netsim("describe-trace", path, "--json", "-")
                 if done.returncode == 0 and json.loads(done.stdout)["tasks"] < (20_000 if FULL else 1000):

@@ -93,6 +93,7 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"chakra_et", delimited(chakra_node()) + delimited(chakra_node())},
       {"chakra_json", R"({"workload_graph": [{"Id": 1}]})"},
       {"pytorch_et", R"({"schema": "1.0.2-chakra.0.0.4", "pid": 7, "nodes": []})"},
+      {"chakra_jsonized", R"({"version": "0.0.4"}{"id": "1", "type": "COMM_COLL_NODE"})"},
       {"chakra_groups", R"({"1": [0, 1], "2": [2, 3]})"},
       {"astra_text", "DATA\n1\nconv1 -1 1000 NONE 0 900 NONE 0 1100 ALLREDUCE 37632 10\n"},
       {"astra_text", "HYBRID_TRANSFORMER\tmodel_parallel_NPU_group: 8\n0\n"},
