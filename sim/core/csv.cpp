@@ -63,8 +63,8 @@ std::size_t CsvReader::unquote(std::size_t begin, std::string& text) const {
   return end + 1;
 }
 
-const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>& names,
-                                                  std::size_t required, std::string* others) {
+const std::vector<std::size_t>& CsvReader::header(const std::vector<std::string>& names, std::size_t required,
+                                                  std::string* others) {
   std::string list;
   for (const std::string& name : names) append_item(list, name);
   if (!next_line())
