@@ -99,17 +99,18 @@ TEST_F(Converted, QueuesBecomeDependencies) {
   EXPECT_THAT(rank.after[3], ElementsAre(0, 2));
 }
 
-// `b` follows `a` in its queue only, and `c` also needs it.
+// `b` needs `x`, and follows `a` in their queue only.
 TEST_F(Converted, QueuesAreNoDependencies) {
   const auto source = opened(
-      "kind: tasks\nranks: 1\ntasks:\n  - {name: a, compute: 1 us}\n  - {name: b, compute: 1 us}\n"
-      "  - {name: c, compute: 1 us, after: b}\n");
+      "kind: tasks\nranks: 2\ntasks:\n  - {name: x, compute: 1 us}\n"
+      "  - {name: a, collective: all_reduce, bytes: 8 KB}\n"
+      "  - {name: b, collective: all_reduce, bytes: 8 KB, after: x}\n");
   const ListedRank rank = list_rank(*source, RankId(0));
   ASSERT_EQ(rank.tasks.size(), 3u);
-  EXPECT_THAT(rank.queued[1], ElementsAre(0));
-  EXPECT_THAT(rank.dependencies(1), IsEmpty());
-  EXPECT_THAT(rank.queued[2], IsEmpty());
-  EXPECT_THAT(rank.dependencies(2), ElementsAre(1));
+  EXPECT_THAT(rank.queued[1], IsEmpty());
+  EXPECT_THAT(rank.queued[2], ElementsAre(1));
+  EXPECT_THAT(rank.dependencies(2), ElementsAre(0));
+  EXPECT_THAT(rank.after[2], ElementsAre(0, 1));
 }
 
 TEST_F(Converted, AnIterationWaitsForTheOneBefore) {
