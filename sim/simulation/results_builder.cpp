@@ -271,6 +271,18 @@ std::vector<std::string> unused_settings(const RunParts& run) {
   return lines;
 }
 
+// Returns a note about collectives.in_place where no collective stored its own block.
+std::vector<std::string> unused_in_place(const RunParts& run, const Results& results) {
+  const ConfigNode* const key = section_of(run.configuration, "collectives").find("in_place");
+  if (key == nullptr || read_bool(*key)) return {};
+  const auto could_store = [](const CollectiveTimes& row) {
+    const bool copies = row.kind == CollectiveKind::all_gather || row.kind == CollectiveKind::broadcast;
+    return copies && row.choice.algorithm == "ring" && row.choice.protocol == Protocol::simple;
+  };
+  if (std::any_of(results.collectives.begin(), results.collectives.end(), could_store)) return {};
+  return {"collectives.in_place changes nothing: no all-gather or broadcast ran by rings with Simple"};
+}
+
 // Returns a note for each reason for which collectives ran without switches that add up.
 std::vector<std::string> fallbacks(const Results& results) {
   std::map<std::string, std::uint64_t> counts, without_groups;
@@ -343,6 +355,7 @@ std::vector<std::string> notes(const RunParts& run, const Results& results) {
   if (run.packets != nullptr) append(lines, run.packets->notes());
   append(lines, unused_settings(run));
   append(lines, fallbacks(results));
+  append(lines, unused_in_place(run, results));
   append(lines, queueing(run, results));
   std::vector<bool> used(run.cluster.gpus.size(), false);
   for (const JobResult& job : results.jobs) {
