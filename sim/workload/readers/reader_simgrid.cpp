@@ -401,8 +401,7 @@ bool is_smpi_manifest(const Excerpt& file) {
   if (!file.is_text() || file.lines() == 0) return false;
   for (std::size_t i = 0; i < file.lines(); ++i) {
     const std::string_view name = file.line(i);
-    if (file.words(i).size() != 1 || is_number_word(name) ||
-        name.find_first_of(".") == std::string_view::npos ||
+    if (file.words(i).size() != 1 || is_number_word(name) || name.find('.') == std::string_view::npos ||
         name.find_first_of(":,;=<>{}[]()'\"") != std::string_view::npos)
       return false;
   }

@@ -95,8 +95,8 @@ class GoalText {
   }
   // Returns the next word of this line, or "".
   const std::string& peek(std::size_t ahead = 0) const {
-    static const std::string kNone;
-    return at_ + ahead < words_.size() ? words_[at_ + ahead].text : kNone;
+    static const std::string none;
+    return at_ + ahead < words_.size() ? words_[at_ + ahead].text : none;
   }
   // Takes a word of this line or, between statements, of a later one.
   const std::string& take(const std::string& what, bool same_line = false) {

@@ -57,6 +57,7 @@ class FlatTask final : private FlatTable {
   float runtime() const { return scalar<float>(3); }
   std::uint64_t bytes() const { return scalar<std::uint64_t>(4); }
   const flatbuffers::Vector<std::uint64_t>* next() const { return vector<std::uint64_t>(5); }
+  // NOLINTNEXTLINE(readability-identifier-naming): flatbuffers calls it
   bool Verify(flatbuffers::Verifier& verifier) const {
     return VerifyTableStart(verifier) && holds_scalar<std::int16_t>(verifier, 0) &&
            holds_scalar<std::uint64_t>(verifier, 1) && holds_scalar<std::uint64_t>(verifier, 2) &&
@@ -72,6 +73,7 @@ class FlatDevice final : private FlatTable {
   std::uint64_t id() const { return scalar<std::uint64_t>(1); }
   std::uint64_t node() const { return scalar<std::uint64_t>(2); }
   std::uint64_t property() const { return scalar<std::uint64_t>(3); }
+  // NOLINTNEXTLINE(readability-identifier-naming): flatbuffers calls it
   bool Verify(flatbuffers::Verifier& verifier) const {
     return VerifyTableStart(verifier) && holds_scalar<std::int16_t>(verifier, 0) &&
            holds_scalar<std::uint64_t>(verifier, 1) && holds_scalar<std::uint64_t>(verifier, 2) &&
@@ -91,6 +93,7 @@ class FlatTaskGraph final : private FlatTable {
     const auto* list = vector<flatbuffers::uoffset_t>(number);
     return list == nullptr ? 0 : list->size();
   }
+  // NOLINTNEXTLINE(readability-identifier-naming): flatbuffers calls it
   bool Verify(flatbuffers::Verifier& verifier) const {
     using flatbuffers::uoffset_t;
     return VerifyTableStart(verifier) && holds_scalar<std::uint32_t>(verifier, 0) &&
