@@ -31,7 +31,7 @@ struct Line {
   std::int64_t dumped = 0, took = 0;
   std::int64_t pid = 0;
   std::string host = "node0";
-  std::string trace = "";
+  std::string trace = {};
   std::string text() const {
     const bool message = call.starts_with("\"p2p");
     return fmt::format(
