@@ -232,6 +232,11 @@ class Conversions(unittest.TestCase):
                 given, again = self.kineto_of_a_run(ROOT / f"configs/import/{name}.yaml", ROOT / "configs/import" / workload)
                 self.assertAlmostEqual(given, again, delta=1e-6)
 
+    def test_receives_posted_ahead_follow_the_order_of_messages(self):
+        """DualPipe posts receives of both directions before others of the same pair of ranks begin."""
+        given, again = self.kineto_of_a_run(ROOT / "configs/two_dgx.yaml", ROOT / "configs/pipeline/small_gpt_dual_pipe.yaml")
+        self.assertAlmostEqual(given, again, delta=2e-6)
+
     def test_the_kineto_trace_of_a_random_program_takes_as_long_within_microseconds(self):
         for seed in range(60 if FULL else 3):
             _, text = random_program(random.Random(seed), KINDS)

@@ -53,7 +53,10 @@ class KinetoConnector {
   // Streams in the order of launches, and in that of begins.
   void chain_streams() {
     for (std::uint32_t i = 0; i < ops_.size(); ++i) streams_[ops_[i].stream].push_back(i);
-    for (const auto& [stream, launched] : streams_) {
+    for (auto& [stream, launched] : streams_) {
+      std::stable_sort(launched.begin(), launched.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return launch_of(ops_[a]) < launch_of(ops_[b]);
+      });
       std::vector<std::uint32_t> begun = launched;
       std::stable_sort(begun.begin(), begun.end(),
                        [this](std::uint32_t a, std::uint32_t b) { return ops_[a].start < ops_[b].start; });

@@ -372,6 +372,12 @@ KinetoTrace read_kineto(const InputSet::File& file, bool with_shapes) {
   std::stable_sort(trace.operations.begin(), trace.operations.end(), by_begin);
   find_kineto_launches(trace);
   find_kineto_calls(trace);
+  // A run may post a receive long before its message begins. Begins have the order of messages.
+  if (trace.is_simulated) {
+    std::stable_sort(trace.ops.begin(), trace.ops.end(), [](const KinetoOp& a, const KinetoOp& b) {
+      return std::pair(a.start, a.correlation) < std::pair(b.start, b.correlation);
+    });
+  }
   return trace;
 }
 

@@ -91,7 +91,7 @@ struct KinetoTrace {
   bool has_all_waits = false;          // netsim wrote all waits between streams
   std::vector<Group> groups;           // of this rank
   std::vector<std::string> names;      // of operations of the GPU
-  std::vector<KinetoOp> ops;           // in the order in which they were launched
+  std::vector<KinetoOp> ops;           // by launch; those of a run of netsim by begin
   std::vector<KinetoCall> calls;
   std::vector<KinetoHostCall> host_calls;   // by begin
   std::vector<KinetoSync> syncs;            // by begin
