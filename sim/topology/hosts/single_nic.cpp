@@ -10,8 +10,6 @@ namespace netsim {
 
 namespace {
 
-struct SingleNicParameters {};
-
 class SingleNic final : public Host {
  public:
   std::uint32_t gpus() const override { return 1; }
@@ -30,8 +28,8 @@ class SingleNic final : public Host {
 
 const Registration<Host> kSingleNic{
     "single_nic", "one accelerator that is its own NIC, without PCIe: for studies of the fabric alone",
-    Parameters<SingleNicParameters>(),
-    [](const SingleNicParameters&, const ConfigNode&) { return std::make_unique<SingleNic>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<SingleNic>(); }};
 
 }  // namespace
 

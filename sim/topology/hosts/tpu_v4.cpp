@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::uint32_t kChips = 4;
 
-struct TpuV4Parameters {};
-
 class TpuV4 final : public Host {
  public:
   std::uint32_t gpus() const override { return kChips; }
@@ -38,8 +36,8 @@ class TpuV4 final : public Host {
 };
 
 const Registration<Host> kTpuV4{
-    "tpu_v4", "a TPU v4 board: 4 chips, each with its links into a torus", Parameters<TpuV4Parameters>(),
-    [](const TpuV4Parameters&, const ConfigNode&) { return std::make_unique<TpuV4>(); }};
+    "tpu_v4", "a TPU v4 board: 4 chips, each with its links into a torus", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<TpuV4>(); }};
 
 }  // namespace
 

@@ -155,8 +155,6 @@ class PhillyParser {
   Attempt attempt_;
 };
 
-struct PhillyParameters {};
-
 class PhillyReader final : public JobTraceReader {
  public:
   void read(const InputSet& input, SubmittedJobs& jobs) const override {
@@ -181,8 +179,8 @@ const FormatRegistration kPhillyFormat{
      .endings = {".json"}}};
 
 const Registration<JobTraceReader> kPhilly{
-    "philly", "jobs of Microsoft's Philly clusters (cluster_job_log)", Parameters<PhillyParameters>(),
-    [](const PhillyParameters&, const ConfigNode&) { return std::make_unique<PhillyReader>(); }};
+    "philly", "jobs of Microsoft's Philly clusters (cluster_job_log)", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<PhillyReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -188,11 +188,9 @@ class ProgramFileReader final : public WorkloadReader {
   }
 };
 
-struct ProgramFileParameters {};
-
 const Registration<WorkloadReader> kProgramFile{
-    kProgramReader, "a workload of netsim (.pb), which --compile writes", Parameters<ProgramFileParameters>(),
-    [](const ProgramFileParameters&, const ConfigNode&) { return std::make_unique<ProgramFileReader>(); }};
+    kProgramReader, "a workload of netsim (.pb), which --compile writes", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<ProgramFileReader>(); }};
 
 }  // namespace
 

@@ -417,8 +417,6 @@ const FormatRegistration kAicbFormat{{.name = "aicb_csv",
                                       .advice = {},
                                       .endings = {".csv"}}};
 
-struct AicbParameters {};
-
 class AicbReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
@@ -429,8 +427,8 @@ class AicbReader final : public WorkloadReader {
 const Registration<WorkloadReader> kAicb{
     "aicb_csv",
     "a workload of AICB (.csv): the communications of one rank, or of one rank of each stage of a pipeline",
-    Parameters<AicbParameters>(),
-    [](const AicbParameters&, const ConfigNode&) { return std::make_unique<AicbReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<AicbReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -456,8 +456,6 @@ const FormatRegistration kAstraFormat{{.name = "astra_text",
                                        .advice = {},
                                        .endings = {".txt"}}};
 
-struct AstraTextParameters {};
-
 class AstraTextReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
@@ -467,8 +465,8 @@ class AstraTextReader final : public WorkloadReader {
 
 const Registration<WorkloadReader> kAstraText{
     "astra_text", "a workload of SimAI or ASTRA-sim 1.0 (.txt): layers with their times and collectives",
-    Parameters<AstraTextParameters>(),
-    [](const AstraTextParameters&, const ConfigNode&) { return std::make_unique<AstraTextReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<AstraTextReader>(); }};
 
 }  // namespace
 }  // namespace netsim

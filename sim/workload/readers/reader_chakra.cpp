@@ -419,8 +419,6 @@ std::vector<std::string> notes_of(const ChakraCounts& counts) {
   return notes;
 }
 
-struct ChakraParameters {};
-
 class ChakraReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
@@ -455,8 +453,8 @@ class ChakraReader final : public WorkloadReader {
 
 const Registration<WorkloadReader> kChakra{
     "chakra", "execution traces of Chakra (MLCommons), NAME.R.et of each rank R, with their communicators",
-    Parameters<ChakraParameters>(),
-    [](const ChakraParameters&, const ConfigNode&) { return std::make_unique<ChakraReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<ChakraReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -182,8 +182,6 @@ class CsvFlows {
   std::vector<const ColumnName*> columns_;
 };
 
-struct CsvParameters {};
-
 // Returns whether the first line has a comma and begins with the name of a column.
 bool is_flow_list(const Excerpt& file) {
   const auto cells = file.cells(0, ',');
@@ -223,8 +221,8 @@ const Registration<WorkloadReader> kCsv{
     "csv",
     "a flow list with one flow a line: source,destination,bytes,start and, as needed, class, priority, path, "
     "channel and name",
-    Parameters<CsvParameters>(),
-    [](const CsvParameters&, const ConfigNode&) { return std::make_unique<FlowListReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<FlowListReader>(); }};
 
 }  // namespace
 

@@ -420,8 +420,6 @@ const FormatRegistration kFlexFormat{{.name = "flexflow",
                                       .advice = {},
                                       .endings = {".fbuf"}}};
 
-struct FlexParameters {};
-
 class FlexReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
@@ -433,8 +431,8 @@ class FlexReader final : public WorkloadReader {
 const Registration<WorkloadReader> kFlex{
     "flexflow",
     "task graphs of FlexFlow and TopoOpt (.fbuf): an iteration with its times, transfers, all-reduces",
-    Parameters<FlexParameters>(),
-    [](const FlexParameters&, const ConfigNode&) { return std::make_unique<FlexReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<FlexReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -133,8 +133,6 @@ std::vector<std::string> goal_notes(const GoalCounts& counts) {
   return notes;
 }
 
-struct GoalParameters {};
-
 class GoalReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
@@ -200,8 +198,8 @@ const FormatRegistration kGoalBinary{{.name = "goal_binary",
 const Registration<WorkloadReader> kGoal{
     "goal",
     "schedules in GOAL of LogGOPSim and ATLAHS, as text or binary: send, recv, calc, requires, irequires",
-    Parameters<GoalParameters>(),
-    [](const GoalParameters&, const ConfigNode&) { return std::make_unique<GoalReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<GoalReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -329,8 +329,6 @@ class ConnectionMatrix {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, std::uint32_t> channels_;
 };
 
-struct HtsimParameters {};
-
 // Returns whether the first line is "Nodes NUMBER", and the next one is not that of a .topo file.
 bool is_connection_matrix(const Excerpt& file) {
   const auto first = file.words(0);
@@ -357,8 +355,8 @@ class HtsimReader final : public WorkloadReader {
 
 const Registration<WorkloadReader> kHtsimCm{
     "htsim_cm", "a connection matrix of htsim (.cm): connections with starts or triggers",
-    Parameters<HtsimParameters>(),
-    [](const HtsimParameters&, const ConfigNode&) { return std::make_unique<HtsimReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<HtsimReader>(); }};
 
 }  // namespace
 

@@ -207,8 +207,6 @@ const FormatRegistration kInspectorFormat{{.name = "nccl_inspector",
                                            .advice = {},
                                            .endings = {".log", ".jsonl"}}};
 
-struct InspectorParameters {};
-
 class InspectorWorkload final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
@@ -220,8 +218,8 @@ class InspectorWorkload final : public WorkloadReader {
 const Registration<WorkloadReader> kInspector{
     "nccl_inspector",
     "logs of NCCL's inspector (JSON lines), a file of each process: what was communicated when",
-    Parameters<InspectorParameters>(),
-    [](const InspectorParameters&, const ConfigNode&) { return std::make_unique<InspectorWorkload>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<InspectorWorkload>(); }};
 
 }  // namespace
 }  // namespace netsim

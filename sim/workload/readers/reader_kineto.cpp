@@ -430,8 +430,6 @@ const FormatRegistration kKinetoFormats[] = {FormatRegistration({.name = "kineto
                                                                  .advice = {},
                                                                  .endings = {".json"}})};
 
-struct KinetoParameters {};
-
 class KinetoReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
@@ -464,8 +462,8 @@ class KinetoReader final : public WorkloadReader {
 
 const Registration<WorkloadReader> kKineto{
     "kineto", "traces of PyTorch's profiler (Kineto), one file per rank; one rank is enough",
-    Parameters<KinetoParameters>(),
-    [](const KinetoParameters&, const ConfigNode&) { return std::make_unique<KinetoReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<KinetoReader>(); }};
 
 }  // namespace
 }  // namespace netsim

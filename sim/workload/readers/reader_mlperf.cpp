@@ -309,8 +309,6 @@ const FormatRegistration kMlperfFormat{
      .advice = {},
      .endings = {".txt", ".log", ".out"}}};
 
-struct MlperfReaderParameters {};
-
 class MlperfReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
@@ -321,8 +319,8 @@ class MlperfReader final : public WorkloadReader {
 const Registration<WorkloadReader> kMlperfReader{
     "mlperf_log",
     "logs of MLPerf Training: a job of kind ptdp; the workload kind mlperf adds what a log lacks",
-    Parameters<MlperfReaderParameters>(),
-    [](const MlperfReaderParameters&, const ConfigNode&) { return std::make_unique<MlperfReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<MlperfReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -93,8 +93,6 @@ class Hosts {
   std::map<std::uint32_t, std::uint32_t> ranks_;
 };
 
-struct Ns3FlowsParameters {};
-
 // Returns whether the file is the tool's TRACE_FILE: a number alone in its line, then so many nodes. Six
 // nodes could be a flow, if more lines follow.
 bool is_node_list(const Excerpt& file) {
@@ -193,8 +191,8 @@ class Ns3FlowsReader final : public WorkloadReader {
 
 const Registration<WorkloadReader> kNs3Flows{
     "ns3_flows", "flow.txt of the HPCC family of ns-3 simulators: source destination group port bytes start",
-    Parameters<Ns3FlowsParameters>(),
-    [](const Ns3FlowsParameters&, const ConfigNode&) { return std::make_unique<Ns3FlowsReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<Ns3FlowsReader>(); }};
 
 }  // namespace
 

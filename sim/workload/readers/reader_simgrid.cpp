@@ -447,8 +447,6 @@ const FormatRegistration kSimgridFormat{{.name = "simgrid_replay",
                                          .advice = {},
                                          .endings = {".txt"}}};
 
-struct SimgridParameters {};
-
 class SimgridReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext&) const override {
@@ -462,8 +460,8 @@ const Registration<WorkloadReader> kSimgrid{
     "simgrid_replay",
     "time-independent traces of SimGrid (SMPI): a file of all ranks, one per rank, or a manifest that lists "
     "them",
-    Parameters<SimgridParameters>(),
-    [](const SimgridParameters&, const ConfigNode&) { return std::make_unique<SimgridReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<SimgridReader>(); }};
 
 }  // namespace
 }  // namespace netsim
