@@ -65,10 +65,7 @@ class AlibabaTrace {
       AlibabaTasks& job = tasks_[std::string(table.text("job_name"))];
       if (job.place.line == 0) job.place = table.cell("job_name");
       job.succeeded = job.succeeded && table.text("status") == "Terminated";
-      const std::int64_t percent =
-          table.text("plan_gpu").empty()
-              ? 0
-              : seconds_as_microseconds(table.text("plan_gpu"), "plan_gpu", table.place("plan_gpu"));
+      const std::int64_t percent = table.text("plan_gpu").empty() ? 0 : table.seconds("plan_gpu");
       if (percent == 0) continue;
       const char* missing = nullptr;
       for (const char* column : {"end_time", "start_time", "inst_num"}) {
@@ -85,10 +82,8 @@ class AlibabaTrace {
                          fmt::format("the plan_gpu is {}; allowed: up to {}", table.text("plan_gpu"),
                                      kMostPercent / 1'000'000));
       job.micro_gpus = std::min(job.micro_gpus + table.whole("inst_num") * percent, kMostMicroGpus);
-      const std::int64_t begin =
-          seconds_as_microseconds(table.text("start_time"), "start_time", table.place("start_time"));
-      const std::int64_t end =
-          seconds_as_microseconds(table.text("end_time"), "end_time", table.place("end_time"));
+      const std::int64_t begin = table.seconds("start_time");
+      const std::int64_t end = table.seconds("end_time");
       if (end < begin) throw InputError(table.place("end_time"), "the end_time is before the start_time");
       job.first = std::min(job.first, begin);
       job.last = std::max(job.last, end);
@@ -127,8 +122,7 @@ class AlibabaTrace {
     job.gpus = static_cast<std::uint32_t>(gpus);
     job.name = table.text("job_name");
     job.vc = table.text("user");
-    job.submitted = submitted_at(
-        seconds_as_microseconds(table.text("start_time"), "start_time", table.place("start_time")));
+    job.submitted = submitted_at(table.seconds("start_time"));
     job.duration = trace_duration(tasks.last - tasks.first);
     job.place = job.gpus_cell = table.cell("job_name");
     if (job.duration == 0)
@@ -168,8 +162,6 @@ const FormatRegistration kAlibabaFormat{
      .advice = "a list of jobs names both: `jobs: {trace: [TASKS, JOBS]}`",
      .endings = {".csv"}}};
 
-struct AlibabaParameters {};
-
 class AlibabaReader final : public JobTraceReader {
  public:
   void read(const InputSet& input, SubmittedJobs& jobs) const override { AlibabaTrace(input, jobs); }
@@ -177,8 +169,8 @@ class AlibabaReader final : public JobTraceReader {
 
 const Registration<JobTraceReader> kAlibaba{
     "alibaba", "jobs of Alibaba's PAI of 2020 (pai_task_table.csv and pai_job_table.csv)",
-    Parameters<AlibabaParameters>(),
-    [](const AlibabaParameters&, const ConfigNode&) { return std::make_unique<AlibabaReader>(); }};
+    Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<AlibabaReader>(); }};
 
 }  // namespace
 }  // namespace netsim

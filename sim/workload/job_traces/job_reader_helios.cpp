@@ -13,8 +13,6 @@
 namespace netsim {
 namespace {
 
-struct HeliosParameters {};
-
 class HeliosReader final : public JobTraceReader {
  public:
   void read(const InputSet& input, SubmittedJobs& jobs) const override {
@@ -29,20 +27,14 @@ class HeliosReader final : public JobTraceReader {
  private:
   static void read_job(const JobTraceTable& table, const std::string& file, SubmittedJobs& jobs) {
     const bool succeeded = table.text("state") == "COMPLETED";
-    for (const char* column : {"gpu_num", "job_id", "submit_time", "duration"}) {
-      if (table.text(column).empty())
-        return jobs.incomplete(table.place(column), std::string("the ") + column + " is missing", succeeded);
-      if (column == std::string_view("gpu_num") && table.whole("gpu_num") == 0)
-        return jobs.leave_out("without GPUs");
-    }
+    if (table.leaves_out({"gpu_num", "job_id", "submit_time", "duration"}, succeeded, jobs)) return;
     SubmittedJob job;
     job.name = table.text("job_id");
     job.vc = table.text("vc");
     job.gpus = static_cast<std::uint32_t>(table.whole("gpu_num"));
     job.submitted =
         submitted_at(date_microseconds(table.text("submit_time"), "submit_time", table.place("submit_time")));
-    job.duration =
-        trace_duration(seconds_as_microseconds(table.text("duration"), "duration", table.place("duration")));
+    job.duration = trace_duration(table.seconds("duration"));
     job.place = table.cell("job_id");
     job.gpus_cell = table.cell("gpu_num");
     if (job.duration == 0)
@@ -70,8 +62,8 @@ const FormatRegistration kHeliosFormat{{.name = "helios_jobs",
                                         .endings = {".csv"}}};
 
 const Registration<JobTraceReader> kHelios{
-    "helios", "jobs of SenseTime's Helios clusters (cluster_log.csv)", Parameters<HeliosParameters>(),
-    [](const HeliosParameters&, const ConfigNode&) { return std::make_unique<HeliosReader>(); }};
+    "helios", "jobs of SenseTime's Helios clusters (cluster_log.csv)", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<HeliosReader>(); }};
 
 }  // namespace
 }  // namespace netsim

@@ -13,8 +13,6 @@
 namespace netsim {
 namespace {
 
-struct PodParameters {};
-
 class PodReader final : public JobTraceReader {
  public:
   void read(const InputSet& input, SubmittedJobs& jobs) const override {
@@ -29,21 +27,15 @@ class PodReader final : public JobTraceReader {
  private:
   static void read_pod(const JobTraceTable& table, const std::string& file, SubmittedJobs& jobs) {
     const bool succeeded = table.text("pod_phase") == "Succeeded";
-    for (const char* column : {"num_gpu", "name", "creation_time", "scheduled_time", "deletion_time"}) {
-      if (table.text(column).empty())
-        return jobs.incomplete(table.place(column), std::string("the ") + column + " is missing", succeeded);
-      if (column == std::string_view("num_gpu") && table.whole("num_gpu") == 0)
-        return jobs.leave_out("without GPUs");
-    }
-    const auto time = [&](const char* column) {
-      return seconds_as_microseconds(table.text(column), column, table.place(column));
-    };
+    if (table.leaves_out({"num_gpu", "name", "creation_time", "scheduled_time", "deletion_time"}, succeeded,
+                         jobs))
+      return;
     SubmittedJob job;
     job.name = table.text("name");
     job.vc = table.text("qos");
     job.gpus = static_cast<std::uint32_t>(table.whole("num_gpu"));
-    job.submitted = submitted_at(time("creation_time"));
-    const std::int64_t duration = time("deletion_time") - time("scheduled_time");
+    job.submitted = submitted_at(table.seconds("creation_time"));
+    const std::int64_t duration = table.seconds("deletion_time") - table.seconds("scheduled_time");
     job.place = table.cell("name");
     job.gpus_cell = table.cell("num_gpu");
     if (duration <= 0)
@@ -67,8 +59,8 @@ const FormatRegistration kPodFormat{{.name = "alibaba_pods",
                                      .endings = {".csv"}}};
 
 const Registration<JobTraceReader> kPods{
-    "alibaba_pods", "pods of Alibaba's cluster of 2023 (openb_pod_list_*.csv)", Parameters<PodParameters>(),
-    [](const PodParameters&, const ConfigNode&) { return std::make_unique<PodReader>(); }};
+    "alibaba_pods", "pods of Alibaba's cluster of 2023 (openb_pod_list_*.csv)", Parameters<NoParameters>(),
+    [](const NoParameters&, const ConfigNode&) { return std::make_unique<PodReader>(); }};
 
 }  // namespace
 }  // namespace netsim

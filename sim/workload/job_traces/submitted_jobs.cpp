@@ -96,14 +96,6 @@ std::int64_t date_microseconds(std::string_view text, const std::string& what, c
          1'000'000;
 }
 
-std::int64_t seconds_as_microseconds(std::string_view text, const std::string& what, const Place& place) {
-  const auto value = scaled_decimal(text, 1'000'000);
-  if (!value || *value > kMostSeconds * 1'000'000)
-    throw InputError(place, fmt::format("the {} is '{}'; allowed: a number of seconds from 0 to {}", what,
-                                        printable(text.substr(0, 40)), kMostSeconds));
-  return *value;
-}
-
 JobTraceTable::JobTraceTable(const InputSet::File& file, std::uint32_t index,
                              std::vector<std::string> columns)
     : table_(file), path_(file.path), index_(index), names_(std::move(columns)) {}
@@ -161,6 +153,29 @@ std::int64_t JobTraceTable::whole(const char* column) const {
       number.text.find_first_not_of('0', point + 1) == std::string_view::npos)
     number.text = number.text.substr(0, point);
   return table_.reader().integer(number, std::string("the ") + column, {0, 1 << 20});
+}
+
+std::int64_t JobTraceTable::seconds(const char* column) const {
+  const auto value = scaled_decimal(text(column), 1'000'000);
+  if (!value || *value > kMostSeconds * 1'000'000)
+    throw InputError(place(column), fmt::format("the {} is '{}'; allowed: a number of seconds from 0 to {}",
+                                                column, printable(text(column).substr(0, 40)), kMostSeconds));
+  return *value;
+}
+
+bool JobTraceTable::leaves_out(const std::vector<const char*>& columns, bool succeeded,
+                               SubmittedJobs& jobs) const {
+  for (const char* column : columns) {
+    if (text(column).empty()) {
+      jobs.incomplete(place(column), std::string("the ") + column + " is missing", succeeded);
+      return true;
+    }
+    if (column == columns.front() && whole(column) == 0) {
+      jobs.leave_out("without GPUs");
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace netsim

@@ -90,8 +90,6 @@ bool is_missing_value(std::string_view text);
 // Returns the microseconds from 2000 on of "YYYY-MM-DD hh:mm:ss", with a "T" and fractions of a second
 // allowed. Throws InputError at the place.
 std::int64_t date_microseconds(std::string_view text, const std::string& what, const Place& place);
-// Returns the microseconds of a decimal number of seconds. Throws InputError at the place.
-std::int64_t seconds_as_microseconds(std::string_view text, const std::string& what, const Place& place);
 
 // JobTraceTable: rows of comma-separated values, of which some columns are needed. The file may have others.
 class JobTraceTable {
@@ -105,6 +103,11 @@ class JobTraceTable {
   Place place(const char* column) const;
   JobTraceCell cell(const char* column) const;
   std::int64_t whole(const char* column) const;
+  // Returns the microseconds of a column with a decimal number of seconds.
+  std::int64_t seconds(const char* column) const;
+  // Leaves out the job of a row that has no GPUs, or no value in one of the columns. The first of these has
+  // the number of GPUs. Returns whether it did.
+  bool leaves_out(const std::vector<const char*>& columns, bool succeeded, SubmittedJobs& jobs) const;
 
  private:
   const Word& word(const char* column) const;
