@@ -29,8 +29,8 @@ LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chun
     const bool by_lines = costs.passes_lines && leg.passed_on;
     if (chunking.rate_with_fences) {
       const Time kept = leg.kept ? costs.kept : 0;
-      const Time own = leg.first_round || costs.slice_each_round ? costs.slice + kept : 0;
-      const Time taken = costs.slice > 0 ? std::max(pass + own, stored) : std::max(busy, fenced(latency));
+      const Time taken =
+          costs.slice > 0 ? std::max(pass + own_time(costs, leg), stored) : std::max(busy, fenced(latency));
       return Hop{before_wire + kept + late, beyond(taken, share)};
     }
     return Hop{before_wire + (by_lines ? 0 : late), fenced(latency) + late};

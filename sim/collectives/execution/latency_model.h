@@ -44,6 +44,11 @@ class LatencyModel {
   // Returns how long the thread blocks of a message of `bytes` move its bytes, without links. The own block
   // is stored a second time, which is half of a copy. After the first round other channels hide that.
   static Time pass_time(const Chunking& chunking, const Leg& leg, Bytes bytes);
+  // Returns how long a thread block takes for a message besides its bytes, where nothing hides that.
+  static Time own_time(const StepCosts& costs, const Leg& leg) {
+    if (!leg.first_round && !costs.slice_each_round) return 0;
+    return costs.slice + (leg.kept ? costs.kept : 0);
+  }
   // Returns the hop latency of a message of `bytes` from GPU to GPU.
   Hop hop(const StepCosts& costs, const Chunking& chunking, const Leg& leg, Bytes bytes) const;
   // Returns the latency of a message that a proxy forwards from one GPU to another.

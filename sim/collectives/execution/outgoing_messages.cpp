@@ -117,10 +117,8 @@ Time OutgoingMessages::occupy(Operation& operation, std::uint32_t block, const L
   const Time fence = leg.first_round && costs.fences && costs.slice == 0 ? costs.hop_nvlink : 0;
   const Time moved = std::max(LatencyModel::pass_time(chunking, leg, bytes),
                               transmission_time(bytes, chunking.local_rate) + fence);
-  const bool alone = leg.first_round || costs.slice_each_round;
-  const Time taken = moved + (alone ? costs.slice + (leg.kept ? costs.kept : 0) : 0);
   const Time stored = chunking.store_rate == 0 ? 0 : transmission_time(bytes, chunking.store_rate);
-  own.busy_until = begin + std::max(taken, stored);
+  own.busy_until = begin + std::max(moved + LatencyModel::own_time(costs, leg), stored);
   return begin - events_.now();
 }
 

@@ -19,8 +19,7 @@ namespace {
 // the rows. Both are changed in the text before it is divided into cells, so that places stay as they are.
 class AicbParser {
  public:
-  explicit AicbParser(const InputSet::File& file)
-      : text_(table_text(file)), table_(text_, file.path), path_(file.path) {}
+  explicit AicbParser(const InputSet::File& file) : text_(table_text(file)), table_(text_, file.path) {}
 
   AicbTable read() {
     static const std::vector<std::string> names{
@@ -240,7 +239,6 @@ class AicbParser {
   std::size_t next_ranks_ = 0;
   std::string text_;
   CsvReader table_;
-  std::string path_;
   AicbTable result_;
 };
 

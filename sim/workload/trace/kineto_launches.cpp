@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/text.h"
+#include "sim/workload/trace/kineto_ranks.h"
 
 namespace netsim {
 namespace {
@@ -16,10 +17,7 @@ namespace {
 // Returns whether a kernel of NCCL may run a call, by their names. NCCL composes some collectives of
 // messages, and PyTorch those with uneven parts of others.
 bool can_run(std::string_view kernel, std::string_view call) {
-  std::string name;
-  for (const char c : lower_case(call)) {
-    if (c != '_') name.push_back(c);
-  }
+  const std::string name = kineto_call_name(call);
   const auto calls = [&](std::string_view word) { return name.starts_with(word); };
   const std::string lower = lower_case(kernel);
   const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };

@@ -54,12 +54,14 @@ std::int64_t rank_of_calls(const KinetoTrace& trace) {
 
 }  // namespace
 
-// Returns the collective of a call: "_allgather_base", "reduce_scatter_tensor_coalesced".
+std::string kineto_call_name(std::string_view call) {
+  std::string name = lower_case(call);
+  std::erase(name, '_');
+  return name;
+}
+
 std::optional<CollectiveKind> kineto_collective(std::string_view call) {
-  std::string name;
-  for (const char c : lower_case(call)) {
-    if (c != '_') name.push_back(c);
-  }
+  const std::string name = kineto_call_name(call);
   using Kind = CollectiveKind;
   static const std::vector<std::pair<std::string_view, Kind>> kinds{{"allreduce", Kind::all_reduce},
                                                                     {"allgather", Kind::all_gather},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,8 @@
 
 namespace netsim {
 
+// Returns the name of a call without underscores, in lower case: "allgatherbase" for "_allgather_base".
+std::string kineto_call_name(std::string_view call);
 // Returns the collective of a call: "_allgather_base", "reduce_scatter_tensor_coalesced".
 std::optional<CollectiveKind> kineto_collective(std::string_view call);
 
