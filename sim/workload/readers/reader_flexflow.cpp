@@ -276,7 +276,7 @@ class FlexTasks {
   }
 
   void compute(std::uint32_t number) {
-    static const char* const kFlexNames[] = {"forward", "backward", "", "update"};
+    constexpr const char* kFlexNames[] = {"forward", "backward", "", "update"};
     const RankId rank = *graph_.rank(number);
     TraceTask task;
     const std::string name = kFlexNames[static_cast<std::size_t>(graph_.tasks()[number].type)];
