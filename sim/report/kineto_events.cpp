@@ -15,7 +15,7 @@ constexpr std::uint32_t kComputeStream = 7, kStreamStep = 4,
                         kFirstExtraStream = kComputeStream + kStreamStep * kStreams;
 // The process of rank r is kFirstProcess + r. A process below it is a GPU.
 constexpr std::uint32_t kFirstProcess = 1000;
-// Ranks that PyTorch writes in a list (torch/csrc/profiler/util.cpp: kTruncatLength).
+// Ranks that PyTorch writes in a list (torch/csrc/profiler/util.cpp: kTruncatLength, format_list).
 constexpr std::size_t kListedRanks = 30;
 
 // Returns the time in microseconds, with three decimals.
@@ -25,10 +25,11 @@ std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 
 std::int64_t launch_time(Time posted) { return posted / kMicrosecond * 1000; }
 
 std::string rank_list(const std::vector<RankId>& ranks, std::size_t most) {
+  const bool cut = ranks.size() > most;
   std::string text = "[";
-  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
+  for (std::size_t i = 0; i < (cut ? most - 1 : ranks.size()); ++i)
     text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i] + 0U);
-  return text + (ranks.size() > most ? ", ...]" : "]");
+  return text + (cut ? fmt::format(", ..., {}]", ranks.back() + 0U) : "]");
 }
 
 }  // namespace

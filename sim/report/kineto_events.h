@@ -98,7 +98,8 @@ class KinetoFile {
   std::map<std::uint32_t, Step> steps_;  // by iteration
 };
 
-// Returns the ranks as PyTorch writes them in events: "[0, 1, 2]", cut after 30 ranks.
+// Returns the ranks as PyTorch writes them in events: "[0, 1, 2]". A list of more than 30 ranks has
+// the first 29 and the last one: "[0, ..., 31]".
 std::string kineto_ranks(const std::vector<RankId>& ranks);
 
 }  // namespace netsim

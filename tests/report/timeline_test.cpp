@@ -100,7 +100,7 @@ TEST(Timeline, ListsRanksAsPyTorchDoes) {
   EXPECT_EQ(kineto_ranks({0, 2}), "[0, 2]");
   std::vector<RankId> many;
   for (std::uint32_t rank = 0; rank < 31; ++rank) many.emplace_back(rank);
-  EXPECT_THAT(kineto_ranks(many), ::testing::EndsWith(", 29, ...]"));
+  EXPECT_THAT(kineto_ranks(many), ::testing::EndsWith(", 28, ..., 30]"));
 }
 
 // Records of a computation, a send and an all-reduce at rank 0 of TinySource, whose group has two ranks.

@@ -45,7 +45,13 @@ network: {{kind: ideal, delay: 1 us}}
 """
 RINGS = ["all_reduce", "all_gather", "reduce_scatter", "broadcast"]
 KINDS = RINGS + ["all_to_all", "reduce", "gather", "scatter"]
+UNEVEN = "all_to_all_v"
 ROOTED = {"broadcast", "reduce", "gather", "scatter"}
+
+
+def random_counts(chance, members, most):
+    """Counts of an uneven all-to-all. Some members send nothing to some others."""
+    return [[chance.choice([0, chance.randint(1, most)]) or int((source, member) == (0, 1)) for member in range(members)] for source in range(members)]
 
 
 def random_program(chance, kinds):
@@ -72,7 +78,8 @@ def random_program(chance, kinds):
         if what == "collective":
             kind = chance.choice(kinds)
             root = f", root: {chance.randrange(len(members))}" if kind in ROOTED else ""
-            add(f"t{number}", members, f"collective: {kind}, bytes: {size} B, on: {members}, after: {begin}{root}")
+            data = f"counts: {random_counts(chance, len(members), size)}" if kind == UNEVEN else f"bytes: {size} B"
+            add(f"t{number}", members, f"collective: {kind}, {data}, on: {members}, after: {begin}{root}")
         elif what == "message":
             raw = ", raw: true" if chance.random() < 0.5 else ""
             add(f"t{number}", members, f"from: {members[0]}, to: {members[1]}, bytes: {size} B, after: {begin}{raw}")
@@ -198,7 +205,7 @@ class Conversions(unittest.TestCase):
 
     def test_random_programs_run_alike(self):
         for seed in range(60 if FULL else 3):
-            _, text = random_program(random.Random(1000 + seed), KINDS)
+            _, text = random_program(random.Random(1000 + seed), [*KINDS, UNEVEN])
             self.expect_same(self.written(text))
 
     def test_a_runs_own_trace_takes_as_long(self):
@@ -212,6 +219,20 @@ class Conversions(unittest.TestCase):
         again = self.run_of(trace, ranks)
         self.assertEqual(first["jobs"][0]["jct_s"], again["jobs"][0]["jct_s"])
         self.assertEqual(first["fingerprint"]["results"], again["fingerprint"]["results"])
+
+    def test_own_traces_of_experts_have_uneven_all_to_alls(self):
+        """Each rank's tokens take other parts to each expert. A dispatch sends each token once to a host."""
+        for exchange in ("all_to_all", "dispatch"):
+            workload = self.written("kind: ptdp\nmodel: {kind: llama, layers: 2, hidden: 64, heads: 4, groups: 4, inner: 96, sequence: 64, vocabulary: 128,\n"
+                                    "  experts: {count: 16, top_k: 2}}\nrecompute: none\nparallel: {data: 8, expert: 8, expert_exchange: "
+                                    f"{exchange}}}\ndispatch: {{ranks_per_host: 1}}\nmicrobatches: 2\nrouter: {{kind: zipf}}\n")
+            first = self.run_of(workload, 8, STAR + "compute: a100_80gb\noutput: {{sinks: [{{kind: chakra}}]}}\n")
+            trace = self.folder / exchange
+            trace.mkdir()
+            for path in (self.folder / "run").glob("chakra.*"):
+                shutil.copy(path, trace)
+            again = self.run_of(trace, 8, STAR + "compute: a100_80gb\n")
+            self.assertEqual(first["fingerprint"]["results"], again["fingerprint"]["results"], exchange)
 
     def kineto_of_a_run(self, config, workload):
         """Times of the job in a run, and in a run of the Kineto trace that it wrote."""
@@ -239,7 +260,7 @@ class Conversions(unittest.TestCase):
 
     def test_the_kineto_trace_of_a_random_program_takes_as_long_within_microseconds(self):
         for seed in range(60 if FULL else 3):
-            _, text = random_program(random.Random(seed), KINDS)
+            _, text = random_program(random.Random(seed), [*KINDS, UNEVEN, UNEVEN])
             # Kineto counts elements of equal parts, and has no messages without a library.
             text = re.sub(r"bytes: (\d+) B", lambda found: f"bytes: {int(found[1]) * 120} B", text.replace(", raw: true", ""))
             with self.subTest(seed=seed, program=text):

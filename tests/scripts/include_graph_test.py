@@ -27,7 +27,7 @@ PUBLIC_HEADERS = {
                     "programs/program_file.h", "programs/program_plan.h"},
     "compute": {"kernel.h", "gpu_models.h", "compute_model.h", "compute_devices.h", "compute_times.h", "gpu_variation.h", "roofline.h"},
     "workload": {"task.h", "task_source.h", "task_window.h", "workload.h", "memory_plan.h", "readers/ns3_flows.h",
-                 "convert/convert.h", "convert/listed_rank.h", "convert/workload_facts.h", "trace/chakra_writer.h",
+                 "convert/convert.h", "convert/listed_rank.h", "convert/workload_facts.h", "trace/chakra_writer.h", "trace/trace_blocks.h",
                  "program/iteration_edges.h", "program/program.h", "program/program_file.h", "program/rank_grid.h", "program/role_program_source.h",
                  "routing/experts.h", "routing/router.h", "routing/token_counts.h", "traffic/simple_source.h", "traffic/traffic.h"},
     "training": {"memory/memory_ledger.h", "checkpoint/checkpoint.h"},

@@ -69,6 +69,33 @@ TEST_F(ChakraFiles, SizesAreTheInputOfOneRank) {
   }
 }
 
+// The parts count rows of 10 bytes. A member sends nothing.
+TEST_F(ChakraFiles, AllToAllsHaveThePartsThatPyTorchRecords) {
+  const auto parts = [](std::uint64_t bytes, const std::string& in, const std::string& out) {
+    ChakraRecord node = collective(6, bytes);
+    node.texts = {{"in_split_size", in}, {"out_split_size", out}};
+    return node;
+  };
+  const auto write_all = [&](const std::string& cut) {
+    write_rank(0, {parts(40, "[1, 3, 0]", "[1, 0, 2]")});
+    write_rank(1, {parts(0, "[0, 0, 0]", "[3, 0, 1]")});
+    ChakraRecord last = collective(6, 30);
+    last.inputs = "[[[7, 8]], 1, ['0', ''], 2, 'all_to_allv', " + cut + ", [0, 0, 0], 0, 1, 3]";
+    write_rank(2, {last});
+  };
+  write_all("[2, 1, 0]");
+  const auto source = load();
+  const Task task = test::task_of(*source, 1, 0);
+  EXPECT_EQ(task.collective().collective, CollectiveKind::all_to_all_v);
+  EXPECT_THAT(task.collective().counts->rows(), ElementsAre(10, 30, 0, 0, 0, 0, 20, 10, 0));
+  EXPECT_EQ(task.stream, Stream::ep);
+  EXPECT_TRUE(source->notes().empty());
+  write_all("[2, 1]");
+  const auto equal = load();
+  EXPECT_EQ(test::task_of(*equal, 1, 0).collective().counts->of(1, 2), 7);
+  EXPECT_THAT(equal->notes(), ElementsAre(HasSubstr("replayed with equal parts: 1")));
+}
+
 TEST_F(ChakraFiles, NodesOfTheCpuLeaveTheGpuAloneAndLostDependenciesAreLeftOut) {
   write_rank(0, {{.id = 1, .numbers = {{"is_cpu_op", 1}}, .duration = 7},
                  {.id = 2, .data = {1, 99}, .control = {98}, .duration = 5}});

@@ -142,5 +142,53 @@ TEST_F(KinetoForms, AKernelRunsTheCallsOfItsGroup) {
   }
 }
 
+// ---- Uneven all-to-alls
+
+std::string uneven(std::uint32_t rank, int in, const std::string& in_split, int out,
+                   const std::string& out_split) {
+  Builder trace(rank, 2, two_ranks());
+  trace.kernel(
+      "ncclDevKernel_SendRecv", 20, 2, 105, 200,
+      fmt::format(R"(, "Collective name": "all_to_allv", "In msg nelems": {}, "Out msg nelems": {}, )"
+                  R"("dtype": "Float", "Group size": 2, "Process Group Name": "0", "In split size": {}, )"
+                  R"("Out split size": {})",
+                  in, out, in_split, out_split));
+  return trace.text();
+}
+// Returns the counts of the only collective.
+BlockCounts counts_of(const TaskSource& source) {
+  const std::vector<Task> tasks = tasks_of(source, 1);
+  const auto call = std::find_if(tasks.begin(), tasks.end(), has_group);
+  EXPECT_EQ(call->collective().collective, CollectiveKind::all_to_all_v);
+  return *call->collective().counts;
+}
+
+// Rank 0 has rows of 8 elements of 4 bytes, and rank 1 a list of JSON.
+TEST_F(KinetoForms, UnevenAllToAllsHaveTheirParts) {
+  write("rank0.json", uneven(0, 32, R"("[1, 3]")", 8, R"("[1, 0]")"));
+  write("rank1.json", uneven(1, 0, "[0, 0]", 24, "[24, 0]"));
+  const auto source = load();
+  EXPECT_THAT(counts_of(*source).rows(), ElementsAre(32, 96, 0, 0));
+  EXPECT_THAT(source->notes(), ::testing::Not(Contains(HasSubstr("uneven all-to-alls"))));
+  write("rank1.json", uneven(1, 0, "[0, 0]", 20, "[20, 0]"));
+  EXPECT_THAT(load()->notes(), Contains(HasSubstr("other parts than their senders, whose parts count: 1")));
+}
+
+TEST_F(KinetoForms, AMemberWithoutAListHasEqualParts) {
+  write("rank0.json", uneven(0, 32, R"("[1, 3]")", 8, R"("[1, 0]")"));
+  write("rank1.json", uneven(1, 16, R"("[]")", 16, R"("[]")"));
+  EXPECT_THAT(counts_of(*load()).rows(), ElementsAre(32, 96, 32, 32));
+}
+
+TEST_F(KinetoForms, CutListsAndRanksWithoutATraceGiveEqualParts) {
+  write("rank0.json", uneven(0, 32, R"("[1, ..., 3]")", 8, R"("[1, 0]")"));
+  write("rank1.json", uneven(1, 16, R"("[1, 3]")", 16, R"("[]")"));
+  EXPECT_THAT(counts_of(*load()).rows(), ElementsAre(48, 48, 48, 48));
+  EXPECT_THAT(load()->notes(), Contains(HasSubstr("replayed with equal parts: 1")));
+  std::filesystem::remove(folder_ / "rank1.json");
+  write("rank0.json", uneven(0, 32, R"("[1, 3]")", 8, R"("[1, 0]")"));
+  EXPECT_THAT(counts_of(*load()).rows(), ElementsAre(64, 64, 64, 64));
+}
+
 }  // namespace
 }  // namespace netsim::kineto_test

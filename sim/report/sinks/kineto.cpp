@@ -15,9 +15,11 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
+#include "sim/core/text.h"
 #include "sim/report/kineto_events.h"
 #include "sim/report/result_sink.h"
 #include "sim/report/timeline.h"
+#include "sim/workload/trace/trace_blocks.h"
 
 namespace netsim {
 namespace {
@@ -62,11 +64,27 @@ const char* torch_collective(CollectiveKind kind) {
   }
 }
 
-// Returns the type of the elements of a call: `wanted`, or bytes where its size does not divide the buffers.
-ElementName element_of(const CallBytes& bytes, ElementType wanted) {
+// Returns the type of the elements of a call: `wanted`, or bytes where its size does not divide the buffers
+// and their parts.
+ElementName element_of(const CallBytes& bytes, ElementType wanted, const TraceBlocks& parts = {}) {
   const ElementName& element = kElements[static_cast<std::size_t>(wanted)];
-  const bool fits = bytes.in % element.size == 0 && bytes.out % element.size == 0;
+  const auto divides = [&](Bytes size) { return size % element.size == 0; };
+  const bool fits = divides(bytes.in) && divides(bytes.out) &&
+                    std::all_of(parts.sends.begin(), parts.sends.end(), divides) &&
+                    std::all_of(parts.receives.begin(), parts.receives.end(), divides);
   return fits ? element : kElements[static_cast<std::size_t>(ElementType::byte)];
+}
+
+// Returns the parts of a buffer in elements: "[3, 1]". PyTorch cuts the lists of its profiler after 30
+// numbers. Those of netsim are whole, as in PyTorch's execution traces, so that a replay has all parts.
+std::string split_sizes(const std::vector<Bytes>& parts, const ElementName& element) {
+  std::string text;
+  for (const Bytes part : parts) append_item(text, std::to_string(part / element.size));
+  return "[" + text + "]";
+}
+
+Bytes sum_of(const std::vector<Bytes>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), Bytes{0});
 }
 
 // Returns the name of NCCL's kernel (src/device/generate.py there). Kinds that NCCL composes of messages run
@@ -115,7 +133,7 @@ class Kineto final : public ResultSink, public Receives<TaskRecord>, public Rece
   KinetoFile::Kernel message(const Held& held) const;
   KinetoFile::Kernel collective(const Held& held, const LibraryChoice* choice) const;
   std::string call(const char* name, const CallBytes& bytes, const ElementName& element,
-                   const KinetoGroup& group) const;
+                   const KinetoGroup& group, const TraceBlocks& parts = {}) const;
   std::string marks(const TaskRecord& record) const;
   std::string task_name(const TaskRecord& record) const {
     return run_->jobs[job_].task_name(record.task.name);
@@ -257,11 +275,16 @@ KinetoFile::Kernel Kineto::collective(const Held& held, const LibraryChoice* cho
   const CollectiveTask& called = task.collective();
   const KinetoGroup of = group(called.group, task.stream);
   const auto ranks = static_cast<std::uint32_t>(of.ranks.size());
-  const CallBytes bytes = call_bytes(called.collective, called.bytes, std::max(ranks, 1U));
-  const ElementName element = element_of(bytes, parameters_.dtype);
-  std::string text = call(torch_collective(called.collective), bytes, element, of);
   // PyTorch records the root, or the caller's own place in the group, under the same name.
   const auto own = std::find(of.ranks.begin(), of.ranks.end(), held.record.rank) - of.ranks.begin();
+  CallBytes bytes = call_bytes(called.collective, called.bytes, std::max(ranks, 1U));
+  TraceBlocks parts;
+  if (called.counts != nullptr) {
+    parts = blocks_of_member(*called.counts, static_cast<std::uint32_t>(own));
+    bytes = {sum_of(parts.sends), sum_of(parts.receives)};
+  }
+  const ElementName element = element_of(bytes, parameters_.dtype, parts);
+  std::string text = call(torch_collective(called.collective), bytes, element, of, parts);
   text += fmt::format(R"(, "Rank": {}, "Seq": {}, "Name": {}{})",
                       has_root(called.collective) ? std::int64_t{called.root} : own, task.sequence,
                       json_text(task_name(held.record)), marks(held.record));
@@ -283,14 +306,14 @@ std::string Kineto::marks(const TaskRecord& record) const {
 
 // Returns the members of `args` that torch/csrc/distributed/c10d/ParamCommsUtils.hpp records.
 std::string Kineto::call(const char* name, const CallBytes& bytes, const ElementName& element,
-                         const KinetoGroup& group) const {
+                         const KinetoGroup& group, const TraceBlocks& parts) const {
   return fmt::format(R"(, "Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, )"
-                     R"("Group size": {}, "dtype": "{}", "In split size": "[]", "Out split size": "[]", )"
+                     R"("Group size": {}, "dtype": "{}", "In split size": "{}", "Out split size": "{}", )"
                      R"("Process Group Name": {}, "Process Group Description": {}, )"
                      R"("Process Group Ranks": "{}")",
                      name, bytes.in / element.size, bytes.out / element.size, group.ranks.size(),
-                     element.torch, json_text(group.name), json_text(group.description),
-                     kineto_ranks(group.ranks));
+                     element.torch, split_sizes(parts.sends, element), split_sizes(parts.receives, element),
+                     json_text(group.name), json_text(group.description), kineto_ranks(group.ranks));
 }
 
 void Kineto::finish(const FinishedRun& /*run*/, SinkFiles& /*files*/) {

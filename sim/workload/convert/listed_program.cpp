@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -20,7 +23,6 @@ std::string program_objection(const Task& task) {
   if (task.kind() == TaskKind::circuits) return "a request for optical circuits";
   if (task.kind() != TaskKind::collective) return "";
   const CollectiveTask& call = task.collective();
-  if (call.counts != nullptr) return "a collective with counts";
   if (call.algorithm != nullptr) return "a collective with its own algorithm";
   return call.pause != 0 ? "a collective that begins at all members at once" : "";
 }
@@ -84,8 +86,21 @@ class ProgramLister {
       task.group = program_.group(changes_.group ? changes_.group(members, rank) : members, call.group);
       task.root = call.root;
       if (call.collective == CollectiveKind::barrier) task.bytes = 0;
+      if (call.counts != nullptr) set_blocks(task, call, members, rank);
     }
     return task;
+  }
+
+  // Gives a collective with counts those of its member. Where the group has another size, members get equal
+  // parts.
+  void set_blocks(TraceTask& task, const CollectiveTask& call, const std::vector<RankId>& members,
+                  RankId rank) {
+    const RankId original = changes_.original ? changes_.original(rank) : rank;
+    const auto member = std::find(members.begin(), members.end(), original) - members.begin();
+    TraceBlocks blocks = blocks_of_member(*call.counts, static_cast<std::uint32_t>(member));
+    task.bytes = std::accumulate(blocks.sends.begin(), blocks.sends.end(), Bytes{0});
+    if (program_.group_size(task.group) == members.size())
+      task.blocks = std::make_shared<TraceBlocks>(std::move(blocks));
   }
 
   // Returns the number of a task's work in the program. Each is changed once.

@@ -225,7 +225,10 @@ class ChakraRankReader {
   }
 
   void make_collective(const RecordedNode& node, TraceTask& task) {
-    if (!node.collective || (node.bytes.value_or(0) <= 0 && *node.collective != kBarrier))
+    if (!node.collective) return make_unsized(node, task);
+    const bool parted =
+        *node.collective == kAllToAll && (names_parts(node.in_parts) || names_parts(node.out_parts));
+    if (!parted && node.bytes.value_or(0) <= 0 && *node.collective != kBarrier)
       return make_unsized(node, task);
     static const std::map<std::int64_t, CollectiveKind> kinds{
         {0, CollectiveKind::all_reduce},     {1, CollectiveKind::reduce},
@@ -247,6 +250,38 @@ class ChakraRankReader {
     task.stream = task.collective == CollectiveKind::all_to_all ? Stream::ep : Stream::dp;
     if (node.root && has_root(task.collective)) task.root = static_cast<std::uint32_t>(*node.root);
     if (task.root >= ranks) fail(node, fmt::format("has root {}; allowed: 0 to {}", task.root, ranks - 1));
+    if (parted) make_blocks(node, task);
+  }
+
+  // An all-to-all with parts. A member may send nothing.
+  void make_blocks(const RecordedNode& node, TraceTask& task) const {
+    const std::size_t members = program_.group_size(task.group);
+    TraceBlocks blocks = blocks_of_splits(node.in_parts, node.out_parts, members, task.bytes, std::nullopt);
+    task.collective = CollectiveKind::all_to_all_v;
+    if (!node.exact_collective.empty()) set_tokens(node, members, task, blocks);
+    task.blocks = std::make_shared<TraceBlocks>(std::move(blocks));
+  }
+  // Takes the tokens of a dispatch or a combine, which netsim has written.
+  void set_tokens(const RecordedNode& node, std::size_t members, TraceTask& task, TraceBlocks& blocks) const {
+    const bool back = node.exact_collective == to_string(CollectiveKind::combine);
+    const std::int64_t token = node.exact_number("token").value_or(0),
+                       host = node.exact_number("host").value_or(0);
+    const auto are_tokens = [&](const std::vector<std::int64_t>& row, std::size_t size) {
+      return row.size() == size && std::all_of(row.begin(), row.end(), [&](std::int64_t bytes) {
+               return bytes >= 0 && bytes <= ProgramLimits::kBytes && bytes % token == 0;
+             });
+    };
+    const bool known = back || node.exact_collective == to_string(CollectiveKind::dispatch);
+    const bool sized = token > 0 && token <= ProgramLimits::kBytes && host > 0 &&
+                       host <= std::int64_t{ProgramLimits::kCountsMembers};
+    if (!known || !sized || !are_tokens(blocks.sends, members) || !are_tokens(node.copies, members) ||
+        !are_tokens(node.to_hosts,
+                    (members + static_cast<std::size_t>(host) - 1) / static_cast<std::size_t>(host)))
+      fail(node,
+           "has a netsim_collective, netsim_token, netsim_host, netsim_copies or netsim_to_hosts that "
+           "does not fit its parts");
+    task.collective = back ? CollectiveKind::combine : CollectiveKind::dispatch;
+    blocks.tokens = {token, static_cast<std::uint32_t>(host), node.copies, node.to_hosts};
   }
 
   // Returns the group of a node: its communicator, its dimensions of the logical topology, or all ranks.
@@ -383,7 +418,7 @@ class ChakraRankReader {
     fail_file(rank_.file.path, fmt::format("node {} ('{}') {}", node.id, printable(node.name), message));
   }
 
-  static constexpr std::int64_t kBarrier = 9;
+  static constexpr std::int64_t kAllToAll = 6, kBarrier = 9;
   const ChakraInput& input_;
   const ChakraInput::RankFile& rank_;
   TraceProgram& program_;

@@ -41,7 +41,7 @@ struct KinetoTotals {
 struct KinetoCounts {
   KinetoTotals compute, simulated, recorded, copies, gaps, cpu, unexplained;
   KinetoTotals shaped, shapeless;  // kernels that the compute model times, and those without a shape for it
-  std::uint64_t uneven = 0, grouped = 0, negative = 0, inferred = 0, contradicted = 0, ignored = 0;
+  std::uint64_t grouped = 0, negative = 0, inferred = 0, contradicted = 0, ignored = 0;
 };
 
 // Returns the stream under which a communication is reported, by the words of its group's description.
@@ -91,7 +91,6 @@ class KinetoTasks {
                                                                       : counts.copies;
       totals.add(ops_[i].duration);
       if (!is_simulated(i) && traced_.graph.gaps[i] > 0) counts.gaps.add(traced_.graph.gaps[i]);
-      if (is_simulated(i) && traced_.communications[by_op_[i]].uneven) ++counts.uneven;
       if (is_simulated(i) && ops_[i].calls > 1) counts.grouped += ops_[i].calls;
       if (by_op_[i] == kNoKineto && is_timed_by_shape(i))
         (kernel_by_shape(i) ? counts.shaped : counts.shapeless).add(ops_[i].duration);
@@ -147,6 +146,7 @@ class KinetoTasks {
     if (one.kind == KinetoCommunication::Kind::collective) {
       task.kind = TaskKind::collective;
       task.collective = one.collective;
+      task.blocks = one.blocks;
       task.group = groups[one.group];
       task.root = one.root;
     } else {
@@ -360,7 +360,6 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
        "pauses of up to 5 us before operations, which are part of their work: " + counts.gaps.text());
   note(counts.unexplained.count,
        "longer waiting that no recorded cause explains, left out: " + counts.unexplained.text());
-  note(counts.uneven, fmt::format("uneven all-to-alls, replayed with equal parts: {}", counts.uneven));
   note(counts.grouped, fmt::format("calls of groups that one kernel runs, matched by the order of calls: {}",
                                    counts.grouped));
   note(counts.negative, fmt::format("events with a negative duration, taken as 0: {}", counts.negative));

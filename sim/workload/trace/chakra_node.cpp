@@ -236,8 +236,19 @@ void apply_exact(AttributeValue& value, RecordedNode& node) {
     node.exact_kind = value.text;
   else if (name == "stream")
     node.exact_stream = value.text;
+  else if (name == "collective")
+    node.exact_collective = value.text;
+  else if (name == "copies")
+    node.copies = std::move(value.numbers);
+  else if (name == "to_hosts")
+    node.to_hosts = std::move(value.numbers);
   else if (const auto number = value.number())
     node.exact.emplace_back(name, *number);
+}
+
+// Returns the list of a text, or of integers.
+SplitSizes split_sizes_of(AttributeValue& value) {
+  return value.numbers.empty() ? split_sizes_in(value.text) : SplitSizes(std::move(value.numbers));
 }
 
 void apply(AttributeValue value, Schema schema, RecordedNode& node) {
@@ -256,6 +267,8 @@ void apply(AttributeValue value, Schema schema, RecordedNode& node) {
   if (value.name == "comm_tag") node.tag = number;
   if (value.name == "root") node.root = number;
   if (value.name == "stream") node.stream = number;
+  if (value.name == "in_split_size") node.in_parts = split_sizes_of(value);
+  if (value.name == "out_split_size") node.out_parts = split_sizes_of(value);
   if (value.name == "involved_dim") node.dimensions.assign(value.numbers.begin(), value.numbers.end());
   if (value.name == "pg_name" || value.name == "communicator_id")
     node.group = number ? std::to_string(*number) : std::string(value.text);
@@ -308,6 +321,10 @@ void read_new_field(const ProtobufFields::Field& field, RecordedNode& node) {
   if (field.number == 8 && node.kind == RecordedNode::Kind::metadata) {
     if (const auto values = ProtobufFields(field.content).next(); values && values->number == 1)
       node.groups_text = std::string(values->content);
+  }
+  if (field.number == 8 && node.kind == RecordedNode::Kind::collective) {
+    if (const auto values = ProtobufFields(field.content).next(); values && values->number == 1)
+      find_split_sizes(values->content, node.in_parts, node.out_parts);
   }
   if (field.number == 10) apply(read_attribute(field.content, Schema::one_value), Schema::one_value, node);
 }

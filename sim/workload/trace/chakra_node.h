@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/core/input_set.h"
+#include "sim/workload/trace/trace_blocks.h"
 
 namespace netsim {
 
@@ -50,11 +51,14 @@ struct RecordedNode {
   std::string group;                   // pg_name, or communicator_id; "" for none
   std::vector<bool> dimensions;        // involved_dim
   std::string groups_text;             // of a metadata node: the text that lists the communicators
+  // An all-to-all's in_split_size and out_split_size, or the lists in the inputs of record_param_comms.
+  SplitSizes in_parts = std::vector<std::int64_t>(), out_parts = std::vector<std::int64_t>();
   // Attributes that only netsim writes (chakra_writer.h), without the beginning `netsim_`.
   std::vector<std::pair<std::string, std::int64_t>> exact;
   std::vector<std::int64_t> kernels;
   std::vector<std::string> kernel_names;  // those of the kernels, then that of the work
-  std::string exact_kind, exact_stream;
+  std::vector<std::int64_t> copies, to_hosts;
+  std::string exact_kind, exact_stream, exact_collective;
 
   // Returns the number of such an attribute, or nothing.
   std::optional<std::int64_t> exact_number(std::string_view attribute) const {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
 #include "sim/workload/program/program.h"
 #include "sim/workload/trace/chakra_node.h"
+#include "sim/workload/trace/trace_blocks.h"
 
 namespace netsim {
 namespace {
@@ -99,6 +101,9 @@ int chakra_collective(CollectiveKind kind) {
     case CollectiveKind::broadcast:
       return 5;
     case CollectiveKind::all_to_all:
+    case CollectiveKind::all_to_all_v:
+    case CollectiveKind::dispatch:
+    case CollectiveKind::combine:
       return 6;
     case CollectiveKind::reduce_scatter:
       return 7;
@@ -189,10 +194,28 @@ void put_traits(std::string& node, const Task& task) {
   if (is_raw(task)) put("netsim_channel", payload->traits.channel);
 }
 
+std::string list_text(const std::vector<Bytes>& sizes) {
+  std::string text;
+  for (const Bytes size : sizes) append_item(text, std::to_string(size));
+  return "[" + text + "]";
+}
+
+// Puts the parts as PyTorch's execution traces do, in bytes. Tokens stand beside them.
+void put_blocks(std::string& node, const CollectiveTask& call, const TraceBlocks& blocks) {
+  put_text(node, "in_split_size", list_text(blocks.sends));
+  put_text(node, "out_split_size", list_text(blocks.receives));
+  if (!has_tokens(call.collective)) return;
+  put_text(node, "netsim_collective", to_string(call.collective));
+  put_int64(node, "netsim_token", blocks.tokens.token);
+  put_int64(node, "netsim_host", blocks.tokens.host);
+  put_int64s(node, "netsim_copies", blocks.tokens.copies);
+  put_int64s(node, "netsim_to_hosts", blocks.tokens.to_hosts);
+}
+
 // Returns the stream that the reader gives a node of this kind.
 Stream usual_stream(const Task& task) {
   if (task.kind() == TaskKind::collective)
-    return task.collective().collective == CollectiveKind::all_to_all ? Stream::ep : Stream::dp;
+    return chakra_collective(task.collective().collective) == 6 ? Stream::ep : Stream::dp;
   if (is_point_to_point(task)) return Stream::pp;
   return is_copy(task.kind()) ? Stream::offload : Stream::compute;
 }
@@ -314,11 +337,18 @@ void ChakraWriter::put_message(std::string& node, RankId rank, const Task& task)
   if (message.raw) put_bool(node, "netsim_raw", true);
 }
 
-void ChakraWriter::put_collective(std::string& node, const CollectiveTask& call) {
-  const auto ranks = static_cast<std::int64_t>(workload_.group(call.group).size());
+void ChakraWriter::put_collective(std::string& node, RankId rank, const CollectiveTask& call) {
+  const std::vector<RankId>& members = workload_.group(call.group);
+  const auto ranks = static_cast<std::int64_t>(members.size());
   const bool of_one =
       call.collective == CollectiveKind::all_gather || call.collective == CollectiveKind::gather;
-  const Bytes bytes = call.collective == CollectiveKind::barrier ? 0 : call.bytes;
+  Bytes bytes = call.collective == CollectiveKind::barrier ? 0 : call.bytes;
+  if (call.counts != nullptr) {
+    const auto member = std::find(members.begin(), members.end(), rank) - members.begin();
+    const TraceBlocks blocks = blocks_of_member(*call.counts, static_cast<std::uint32_t>(member));
+    bytes = std::accumulate(blocks.sends.begin(), blocks.sends.end(), Bytes{0});
+    put_blocks(node, call, blocks);
+  }
   put_int64(node, "comm_type", chakra_collective(call.collective));
   put_int64(node, "comm_size", of_one ? (bytes + ranks - 1) / ranks : bytes);
   if (of_one && bytes % ranks != 0) put_int64(node, "netsim_bytes", bytes);
@@ -347,7 +377,7 @@ std::string ChakraWriter::node(RankId rank, std::uint64_t number, const Task& ta
   } else if (is_point_to_point(task)) {
     put_message(node, rank, task);
   } else {
-    put_collective(node, task.collective());
+    put_collective(node, rank, task.collective());
   }
   put_traits(node, task);
   if (task.queue != Task::kUnordered) put_int64(node, "netsim_queue", task.queue);

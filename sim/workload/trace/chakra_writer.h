@@ -50,7 +50,7 @@ class ChakraWriter {
   std::string communicator(GroupId group);
   void put_computation(std::string& node, const Task& task, const std::optional<RecordedTimes>& times) const;
   static void put_message(std::string& node, RankId rank, const Task& task);
-  void put_collective(std::string& node, const CollectiveTask& call);
+  void put_collective(std::string& node, RankId rank, const CollectiveTask& call);
 
   const WorkloadDescription& workload_;
   std::uint32_t groups_ = 0;  // number of groups up to the last one with a node

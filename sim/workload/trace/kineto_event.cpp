@@ -1,8 +1,6 @@
 #include "sim/workload/trace/kineto_event.h"
 
-#include <algorithm>
 #include <charconv>
-#include <functional>
 #include <unordered_map>
 
 #include "sim/core/input_file.h"
@@ -65,11 +63,6 @@ std::vector<RankId> kineto_ranks_in(std::string_view text) {
     at = error == std::errc() ? static_cast<std::size_t>(end - text.data()) : at + 1;
   }
   return ranks;
-}
-
-bool is_uneven_split(std::string_view splits) {
-  const std::vector<RankId> parts = kineto_ranks_in(splits);
-  return std::adjacent_find(parts.begin(), parts.end(), std::not_equal_to<>()) != parts.end();
 }
 
 std::optional<KinetoHostCall::Kind> kineto_host_call(std::string_view name) {

@@ -89,8 +89,6 @@ constexpr bool is_kineto_time(KinetoField field) {
 
 // Returns the numbers in a list such as "[0, 1, 2]".
 std::vector<RankId> kineto_ranks_in(std::string_view text);
-// Returns whether the parts of an all-to-all differ: "[3, 1]". An empty list is that of equal parts.
-bool is_uneven_split(std::string_view splits);
 // Returns the kind of a call of the runtime by its name, or nothing for calls that no replay needs.
 std::optional<KinetoHostCall::Kind> kineto_host_call(std::string_view name);
 

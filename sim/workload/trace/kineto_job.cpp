@@ -41,7 +41,7 @@ std::int64_t element_bytes(std::string_view type) {
 bool ends_together(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
          kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
-         kind == CollectiveKind::barrier;
+         kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::barrier;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ KinetoJob::KinetoJob(const InputSet& input, bool with_shapes) {
   number_ranks(input);
   for (Rank& rank : ranks_) find_communications(rank);
   match();
-  share_evenly();
+  complete_parts();
   align();
 }
 
@@ -131,8 +131,9 @@ bool KinetoJob::set_collective(const Rank& rank, const KinetoCall& call, KinetoC
   to.group = group_of(rank, call);
   if (to.group == kNoKineto) return false;
   to.collective = *kind;
-  to.uneven = call.uneven;
   if (*kind == CollectiveKind::barrier) return true;
+  if (*kind == CollectiveKind::all_to_all && (names_parts(call.in_parts) || names_parts(call.out_parts)))
+    return set_parts(call, groups_[to.group].ranks.size(), to);
   const auto size = static_cast<std::int64_t>(groups_[to.group].ranks.size());
   const bool of_output = *kind == CollectiveKind::all_gather;
   const bool of_one = *kind == CollectiveKind::gather || *kind == CollectiveKind::scatter;
@@ -143,6 +144,21 @@ bool KinetoJob::set_collective(const Rank& rank, const KinetoCall& call, KinetoC
   if (elements <= 0 || each == 0 || elements > ProgramLimits::kBytes / each) return false;
   to.bytes = elements * each;
   if (has_root(*kind) && call.root > 0 && call.root < size) to.root = static_cast<std::uint32_t>(call.root);
+  return true;
+}
+
+// A member of an all-to-all with parts may send nothing. Returns false where its size is not known.
+bool KinetoJob::set_parts(const KinetoCall& call, std::size_t members, KinetoCommunication& to) {
+  const std::int64_t each = element_bytes(call.type);
+  const auto is_size = [&](std::int64_t elements) {
+    return each > 0 && elements >= 0 && elements <= ProgramLimits::kBytes / each;
+  };
+  if (!is_size(call.in_elements)) return false;
+  to.collective = CollectiveKind::all_to_all_v;
+  to.bytes = call.in_elements * each;
+  const auto received = is_size(call.out_elements) ? std::optional(call.out_elements * each) : std::nullopt;
+  to.blocks = std::make_shared<TraceBlocks>(
+      blocks_of_splits(call.in_parts, call.out_parts, members, to.bytes, received));
   return true;
 }
 
@@ -227,19 +243,26 @@ void KinetoJob::match() {
   }
 }
 
-// Members of an uneven all-to-all get the mean of their bytes, so that its traffic is right as a whole.
-void KinetoJob::share_evenly() {
+// Where one member of an all-to-all has parts, all have. They are known if all members have a trace.
+void KinetoJob::complete_parts() {
+  const auto kind_of = [this](const auto& member) -> CollectiveKind& {
+    return ranks_[member.first].communications[member.second].collective;
+  };
   for (const Instance& instance : instances_) {
-    Bytes sum = 0;
-    bool uneven = false;
-    for (const auto& [rank, c] : instance.members) {
-      uneven = uneven || ranks_[rank].communications[c].uneven;
-      sum += ranks_[rank].communications[c].bytes / static_cast<Bytes>(instance.members.size());
-    }
-    if (!uneven) continue;
-    for (const auto& [rank, c] : instance.members) {
-      ranks_[rank].communications[c].bytes = std::max<Bytes>(sum, 1);
-      ranks_[rank].communications[c].uneven = true;
+    const auto has_parts = [&](const auto& member) {
+      return kind_of(member) == CollectiveKind::all_to_all_v;
+    };
+    if (std::none_of(instance.members.begin(), instance.members.end(), has_parts)) continue;
+    for (const auto& member : instance.members) {
+      KinetoCommunication& one = ranks_[member.first].communications[member.second];
+      const std::size_t size = groups_[one.group].ranks.size();
+      if (one.collective == CollectiveKind::all_to_all) {
+        one.collective = CollectiveKind::all_to_all_v;
+        const SplitSizes equal = std::vector<std::int64_t>();
+        one.blocks =
+            std::make_shared<TraceBlocks>(blocks_of_splits(equal, equal, size, one.bytes, one.bytes));
+      }
+      if (instance.members.size() != size) one.blocks = nullptr;
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +22,14 @@ struct KinetoCommunication {
   enum class Kind : std::uint8_t { unknown, collective, send, receive };
   Kind kind = Kind::unknown;  // unknown: its size, group or peer is not known
   CollectiveKind collective = CollectiveKind::all_reduce;
-  std::uint32_t op = 0;                // index in KinetoTrace::ops
-  std::uint32_t call = kNoKineto;      // index in KinetoTrace::calls
-  std::uint32_t group = 0;             // of a collective: index in KinetoJob::groups()
-  std::uint32_t root = 0;              // of a collective: index in the group
-  RankId peer = 0;                     // of a message
-  Bytes bytes = 0;                     // as workload.proto counts them
-  bool uneven = false;                 // an all-to-all whose parts differ
+  std::uint32_t op = 0;            // index in KinetoTrace::ops
+  std::uint32_t call = kNoKineto;  // index in KinetoTrace::calls
+  std::uint32_t group = 0;         // of a collective: index in KinetoJob::groups()
+  std::uint32_t root = 0;          // of a collective: index in the group
+  RankId peer = 0;                 // of a message
+  Bytes bytes = 0;                 // as workload.proto counts them
+  // The parts of an uneven all-to-all; null: not known.
+  std::shared_ptr<const TraceBlocks> blocks = {};
   std::uint32_t instance = kNoKineto;  // index in KinetoJob::instances()
 };
 
@@ -72,11 +74,12 @@ class KinetoJob {
   // `index` is that of the call in KinetoTrace::calls, or kNoKineto.
   KinetoCommunication communication(const Rank& rank, std::uint32_t op, std::uint32_t index);
   bool set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
+  static bool set_parts(const KinetoCall& call, std::size_t members, KinetoCommunication& to);
   bool set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
   std::uint32_t group_of(const Rank& rank, const KinetoCall& call);
   std::uint32_t group(const Rank& rank, Group group);
   void match();
-  void share_evenly();
+  void complete_parts();
   void align();
 
   std::vector<Rank> ranks_;

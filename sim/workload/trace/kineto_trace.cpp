@@ -297,8 +297,8 @@ class KinetoParser {
     call.source = event_.number(KinetoField::source, -1);
     call.destination = event_.number(KinetoField::destination, -1);
     call.root = event_.number(KinetoField::root, -1);
-    call.uneven = is_uneven_split(event_.text(KinetoField::in_split)) ||
-                  is_uneven_split(event_.text(KinetoField::out_split));
+    call.in_parts = split_sizes_in(event_.text(KinetoField::in_split));
+    call.out_parts = split_sizes_in(event_.text(KinetoField::out_split));
     trace_.calls.push_back(std::move(call));
     return static_cast<std::uint32_t>(trace_.calls.size() - 1);
   }

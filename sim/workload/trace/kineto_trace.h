@@ -15,6 +15,7 @@
 #include "sim/core/ids.h"
 #include "sim/core/input_set.h"
 #include "sim/workload/trace/kineto_shape.h"
+#include "sim/workload/trace/trace_blocks.h"
 
 namespace netsim {
 
@@ -30,7 +31,8 @@ struct KinetoCall {
   // Elements of the buffers, ranks, and the root; -1 where the file does not have them.
   std::int64_t in_elements = -1, out_elements = -1, group_size = -1;
   std::int64_t source = -1, destination = -1, root = -1;
-  bool uneven = false;  // whether members of an all-to-all have parts of their own sizes
+  // "In split size" and "Out split size" of an all-to-all.
+  SplitSizes in_parts = std::vector<std::int64_t>(), out_parts = std::vector<std::int64_t>();
 };
 
 // KinetoStream: a CUDA stream of a device.

@@ -28,7 +28,8 @@ Stream named_stream(std::string_view group, CollectiveKind kind) {
   if (has("_tp_") || has("_tensor_")) return Stream::tp;
   if (has("_ep_") || has("_expert_")) return Stream::ep;
   if (has("_cp_") || has("_context_")) return Stream::cp;
-  return kind == CollectiveKind::all_to_all ? Stream::ep : Stream::dp;
+  const bool to_experts = kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+  return to_experts ? Stream::ep : Stream::dp;
 }
 
 TraceProgram::TraceProgram(const std::string& job, std::uint32_t ranks, std::string file)
@@ -197,8 +198,53 @@ ProgramOp TraceProgram::operation(const std::vector<RankId>& ranks, const TraceT
   op.collective = task.collective;
   op.group = task.group;
   op.root = task.root;
-  if (!regular) check_call(rank, task, called_[{task.group, rank}]++, file);
+  NETSIM_CHECK(!regular || !has_counts(task.collective), "a collective with counts has a regular group");
+  if (regular) return op;
+  const std::uint32_t number = called_[{task.group, rank}]++;
+  check_call(rank, task, number, file);
+  if (!has_counts(task.collective)) return op;
+  op.bytes = 0;
+  op.counts_plus_one = add_blocks(rank, task, number, file) + 1;
   return op;
+}
+
+// Keeps a member's blocks, and returns the index of the counts that fill_counts() makes of those of all
+// members.
+std::uint32_t TraceProgram::add_blocks(RankId rank, const TraceTask& task, std::uint32_t number,
+                                       const std::string& file) {
+  const std::vector<RankId>& members = groups_[task.group].members;
+  if (members.size() > ProgramLimits::kCountsMembers)
+    fail_file(file, label(task) + fmt::format(" has parts of {} members; allowed: up to {}", members.size(),
+                                              ProgramLimits::kCountsMembers));
+  std::vector<BlockCounts>& counts = builder_.program().counts;
+  const auto [at, is_new] = parts_.try_emplace(
+      {task.group, number}, Parts{GatheredBlocks(members.size()), static_cast<std::uint32_t>(counts.size()),
+                                  task.name, task.collective});
+  if (is_new) counts.emplace_back(0, std::vector<Bytes>());
+  const auto member = std::find(members.begin(), members.end(), rank) - members.begin();
+  at->second.blocks.add(static_cast<std::size_t>(member), task.bytes, task.blocks);
+  return at->second.counts;
+}
+
+void TraceProgram::fill_counts(std::vector<std::string>& notes) {
+  std::uint64_t equal = 0, other = 0;
+  for (const auto& [call, parts] : parts_) {
+    BlockCounts counts = parts.blocks.counts();
+    if (has_tokens(parts.kind) && (!parts.blocks.has_equal_tokens() || counts.busiest() == 0))
+      fail_file(file_, fmt::format("'{}' is a {} of tokens of other sizes at other members, or of none; "
+                                   "allowed: the same size at all members",
+                                   builder_.program().names[parts.name], to_string(parts.kind)));
+    equal += parts.blocks.complete() ? 0 : 1;
+    other += parts.blocks.agrees() ? 0 : 1;
+    builder_.program().counts[parts.counts] = std::move(counts);
+  }
+  if (equal > 0)
+    notes.push_back(fmt::format(
+        "uneven all-to-alls without the parts of all members, replayed with equal parts: {}", equal));
+  if (other > 0)
+    notes.push_back(fmt::format(
+        "uneven all-to-alls whose receivers list other parts than their senders, whose parts count: {}",
+        other));
 }
 
 // Sets the rank at the other end of a message.
@@ -226,7 +272,8 @@ void TraceProgram::check_call(RankId rank, const TraceTask& task, std::uint32_t 
     return;
   }
   const Call& first = calls[number];
-  if (first.kind == task.collective && first.bytes == task.bytes && first.root == task.root) return;
+  const bool same_bytes = first.bytes == task.bytes || has_counts(task.collective);
+  if (first.kind == task.collective && same_bytes && first.root == task.root) return;
   fail_file(file,
             fmt::format("{} is collective {} of its group: {} of {} bytes with root {} at rank {}, and {} of "
                         "{} bytes with root {} at rank {} ('{}'); allowed: the same at all members",
@@ -287,6 +334,7 @@ void TraceProgram::check_ends() const {
 
 std::unique_ptr<TaskSource> TraceProgram::finish(std::vector<std::string> notes) {
   check_ends();
+  fill_counts(notes);
   for (RankId rank = 0; rank < ranks_; ++rank) {
     if (!works_[rank]) add_idle_rank(rank);
   }

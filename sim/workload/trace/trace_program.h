@@ -30,6 +30,7 @@
 #include "sim/transport/transfer_traits.h"
 #include "sim/workload/program/program.h"
 #include "sim/workload/task_source.h"
+#include "sim/workload/trace/trace_blocks.h"
 
 namespace netsim {
 
@@ -46,7 +47,11 @@ struct TraceTask {
   std::int32_t distance = 0;
   std::uint32_t tag = 0;  // of a message: equal at both ends
   bool raw = false;       // of a message: one flow on a queue pair, without the collective library
-  Bytes bytes = 0;        // of a communication, as workload.proto counts them
+  // The bytes of a communication, as workload.proto counts them. In a collective with counts they are those
+  // that this rank sends.
+  Bytes bytes = 0;
+  // The blocks of a collective with counts. Null: not known, so all members get equal parts of the mean.
+  std::shared_ptr<const TraceBlocks> blocks = {};
   Stream stream = Stream::compute;
   Time not_before = 0;         // earliest start, from the begin of the job
   TransferTraits traits = {};  // of a communication: class, priority, deadline; of a raw message: channel
@@ -112,6 +117,13 @@ class TraceProgram {
     std::vector<RankId> members;  // empty: regular groups
     std::size_t size = 0;         // of the group, or of each of the regular ones
   };
+  // Parts: the blocks of a collective with counts, and where the program has their counts.
+  struct Parts {
+    GatheredBlocks blocks;
+    std::uint32_t counts = 0;
+    std::uint32_t name = 0;
+    CollectiveKind kind = CollectiveKind::all_to_all_v;
+  };
   // Messages with one sender, receiver and tag.
   using Channel = std::tuple<RankId, RankId, std::uint32_t>;
   struct Ends {
@@ -124,6 +136,8 @@ class TraceProgram {
                 const std::string& file);
   std::uint32_t add_group(const GroupExpression& expression, Group group);
   void check_call(RankId rank, const TraceTask& task, std::uint32_t number, const std::string& file);
+  std::uint32_t add_blocks(RankId rank, const TraceTask& task, std::uint32_t number, const std::string& file);
+  void fill_counts(std::vector<std::string>& notes);
   void match(RankId rank, const TraceTask& task, const std::string& file);
   void check_ends() const;
   void add_idle_rank(RankId rank);
@@ -140,6 +154,7 @@ class TraceProgram {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> regular_index_;  // by stride and count
   std::vector<std::vector<Call>> calls_;                                          // by group
   std::map<std::pair<std::uint32_t, RankId>, std::uint32_t> called_;  // calls of a group by a member
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Parts> parts_;    // by group and number of the call
   std::map<Channel, Ends> ends_;
   std::map<std::uint32_t, std::vector<RankId>> ranks_of_block_;
   std::vector<bool> works_;  // whether a rank has tasks
