@@ -120,6 +120,8 @@ class Runs:
         with (self.folder / "run" / "tasks.csv").open(newline="", encoding="utf-8") as file:
             for rows, values in enumerate(csv.DictReader(file), 1):
                 end = int(values["start_ps" if values["kind"] == "send" else "end_ps"])
+                if values["kind"] == "receive":
+                    end = max(end, int(values["posted_ps"]))
                 ends[values["rank"]] = max(ends.get(values["rank"], 0), end)
         if rows == MOST_ROWS:
             raise Refused(f"not compared: more than {MOST_ROWS} messages")

@@ -351,14 +351,17 @@ void JobStatistics::report(const Operation& operation, Time end) const {
   observer_.communication(record);
 }
 
+// A receive that begins after its message has arrived ends with its message in the tables, but its rank is
+// occupied until the receive itself ends.
 void JobStatistics::end_task(const JobRecord& record, Time end) {
   ++tasks_done_;
-  if (path_) path_->ends(record, end);
-  end_ = std::max(end_, end);
+  const Time rank_end = record.task.kind() == TaskKind::receive ? std::max(end, record.time) : end;
+  if (path_) path_->ends(record, rank_end);
+  end_ = std::max(end_, rank_end);
   if (observer_.task)
     observer_.task({job_, record.rank, record.task, record.communication, record.posted, record.start, end,
                     record.parts});
-  note_iteration(record, end);
+  note_iteration(record, rank_end);
 }
 
 void JobStatistics::note_iteration(const JobRecord& record, Time end) {

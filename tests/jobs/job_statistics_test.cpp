@@ -159,6 +159,8 @@ TEST(JobStatistics, AMessageEndsForBothWhenTheSenderIsToldWhereTheReceiverComesL
   EXPECT_EQ(run.communications[0].end, 13);
   EXPECT_EQ(run.statistics.rank_times(20)[1].communication, 9);
   EXPECT_TRUE(run.statistics.done());
+  EXPECT_EQ(run.statistics.end_time(), 20) << "the receiver has come by then";
+  EXPECT_THAT(run.statistics.iteration_ends(), ElementsAre(20));
 }
 
 TEST(JobStatistics, AMessageTakesTheKindOfItsSender) {
