@@ -179,6 +179,14 @@ TEST_F(InspectorFiles, OddLinesOfRealFilesAreRead) {
 }
 
 // Since format v4.3 a dump's header and metadata stand in its first line only.
+TEST_F(InspectorFiles, CommunicatorsThatMovedNothingNeedNoRanks) {
+  const auto source =
+      load(Line{}.text() + Line{.rank = 1, .pid = 1}.text() +
+           Line{.communicator = "0xb", .ranks = 4, .call = collective("AllReduce", 0, 0)}.text());
+  EXPECT_EQ(source->ranks(), 2U);
+  EXPECT_THAT(described(*source, 0), ElementsAre("all_reduce 65536 at 0"));
+}
+
 TEST_F(InspectorFiles, LinesOfADumpHaveItsHeader) {
   const auto dump = [](std::uint32_t rank, int dropped) {
     return fmt::format(

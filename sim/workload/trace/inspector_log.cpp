@@ -168,8 +168,7 @@ class InspectorReader {
     InspectorRecord to;
     to.file = static_cast<std::uint32_t>(log_.files.size() - 1);
     to.line = number_;
-    to.communicator = communicator(header);
-    const std::int64_t ranks = log_.communicators[to.communicator].ranks;
+    const std::int64_t ranks = ranks_of(header);
     to.rank = static_cast<std::uint32_t>(integer(header, "rank", {0, ranks - 1}));
     to.process = process(metadata);
     if (message) {
@@ -178,15 +177,24 @@ class InspectorReader {
       take_collective(perf, ranks, to);
     }
     take_times(perf, metadata, message, to);
-    if (to.bytes > 0) log_.records.push_back(to);
+    if (to.bytes == 0) return;
+    to.communicator = communicator(header, ranks);
+    log_.records.push_back(to);
   }
 
-  std::uint32_t communicator(const json& header) {
-    const std::string id = text(header, "id");
-    if (id.empty()) fail("id", "'id' is missing: the communicator");
+  // Returns the number of ranks of the record's communicator.
+  std::int64_t ranks_of(const json& header) const {
+    if (text(header, "id").empty()) fail("id", "'id' is missing: the communicator");
     const std::int64_t ranks = integer(header, "n_ranks", {1, ProgramLimits::kRanks});
     if (ranks > most_ranks_)
       fail("n_ranks", fmt::format("{} GPUs are needed, but the cluster has {}", ranks, most_ranks_));
+    return ranks;
+  }
+
+  // Returns the index of a record's communicator. Only communicators with a record that counts have one,
+  // because their ranks are found by their records.
+  std::uint32_t communicator(const json& header, std::int64_t ranks) {
+    const std::string id = text(header, "id");
     const auto [at, is_new] =
         communicators_.try_emplace({id, ranks}, static_cast<std::uint32_t>(log_.communicators.size()));
     if (!is_new) return at->second;
