@@ -7,7 +7,9 @@
 //   value and its transpose. With `fused_casts: norms` only norms do so, as in Megatron-Core, whose layers
 //   are TELayerNormColumnParallelLinear, its own activation, and TERowParallelLinear (gpt_layer_specs.py).
 //   What sequence parallelism gathers in the backward is then transposed by a kernel of its own, which wgrad
-//   needs (grad_output_preprocess() and ln_out_total_t of Transformer Engine 1).
+//   needs (grad_output_preprocess() and ln_out_total_t of Transformer Engine 1). Ranks that divide an expert
+//   gather its tokens in half precision, and cast all of them (MoEAlltoAllTokenDispatcher in
+//   moe/token_dispatcher.py). Transformer Engine does not know of that gather (explicit_expert_comm).
 //   Transformer Engine accumulates the backward's GEMMs in fp32 (_2X_ACC_DGRAD), the forward's less exactly.
 // - blocks: as DeepSeek-V3 (arXiv 2412.19437, sections 3.3.2, 3.3.3 and 3.5.2). It scales each 128 elements
 //   of a token, and 128 x 128 of a weight, by their present values. A cast kernel runs before each GEMM, and
@@ -73,16 +75,27 @@ class ReducedGemms {
     return op.kind == Kernel::Kind::memory && (p_.fused_casts == FusedCasts::all || norm);
   }
 
+  // Returns whether the tokens of an expert are gathered before they are cast.
+  bool casts_behind_gather(const Operator& op) const {
+    return p_.fused_casts == FusedCasts::norms && op.gathers && op.gathers->over == Dimension::expert_inner;
+  }
+
   std::vector<Operator> by_tensor(std::vector<Operator>& operators, bool backward) const {
     std::vector<Operator> result;
     for (Operator& op : operators) {
       const bool exact = op.linear && backward && !op.recomputed;
-      const bool transposed = exact && transposes_ && op.gathers;
+      const bool cast_behind = op.linear && !op.weight_gradient && casts_behind_gather(op);
+      const bool transposed = exact && transposes_ && op.gathers && !cast_behind;
       if (op.linear) {
         const bool written_so =
             !result.empty() && casts(result.back()) && result.back().recomputed == op.recomputed;
         // The cast reads 2 bytes and writes the value and its transpose.
-        if (!op.weight_gradient && !written_so) result.push_back(memory_bound("cast", 4, operand(op)));
+        if (cast_behind) {
+          result.push_back(gathering(*op.gathers, memory_bound("cast", 4, {op.m, op.k})));
+          op.gathers.reset();
+        } else if (!op.weight_gradient && !written_so) {
+          result.push_back(memory_bound("cast", 4, operand(op)));
+        }
         op.precision = p_.precision;
         op.backward = exact;
       }
@@ -180,7 +193,8 @@ const Registration<Strategy> kReducedPrecision{
                   .choice("fused_casts", &PrecisionParameters::fused_casts,
                           {{"all", FusedCasts::all}, {"norms", FusedCasts::norms}},
                           "scaling: tensor: which memory-bound kernels before a GEMM write its operand in "
-                          "FP8; behind others a kernel of its own casts it (Megatron-Core: norms)")),
+                          "FP8; behind others a kernel of its own casts it (Megatron-Core: norms). With "
+                          "norms, tokens of an expert are gathered in half precision")),
     [](const PrecisionParameters& p, const ConfigNode&) { return std::make_unique<ReducedPrecision>(p); }};
 
 }  // namespace

@@ -217,6 +217,37 @@ TEST(ReducedPrecision, MegatronFusesCastsIntoNormsOnly) {
   }
 }
 
+// Two ranks divide each expert. Megatron-Core gathers the copies of tokens in half precision and casts all.
+TEST(ReducedPrecision, MegatronGathersTokensOfExpertsBeforeTheCast) {
+  const auto of_experts = [](const std::string& more) {
+    return parse_workload(
+               "{kind: ptdp, model: {kind: llama, groups: 8, inner: 96, layers: 1, hidden: 64, heads: 8, "
+               "sequence: 64, vocabulary: 128, experts: {count: 8, top_k: 2}}, recompute: none, optimizer: "
+               "none, parallel: {tensor: 2, sequence: true}, precision: fp8" +
+               more + "}")
+        ->tasks(2);
+  };
+  const auto cast = [](const TaskSource& source) {
+    Bytes sum = 0;
+    for (const Task& task : test::tasks_of(source, 0)) {
+      const bool computes = task.kind() == TaskKind::compute;
+      if (!computes || source.names()[task.name].find("experts_") != 0) continue;
+      for (const Kernel& k : source.works()[task.work()].kernels) sum += k.name == "cast" ? k.bytes : 0;
+    }
+    return sum;
+  };
+  const auto all = of_experts(""), norms = of_experts(", fused_casts: norms");
+  auto reduced = sent(*all, 2), half = sent(*norms, 2);
+  constexpr Bytes kCopies = 2 * kSequence * kHidden;  // elements
+  for (const char* gather : {"etp_gather_forward", "etp_gather_backward"}) {
+    EXPECT_EQ(reduced[gather], kCopies / 2) << gather;
+    EXPECT_EQ(half[gather], 2 * kCopies / 2) << gather;
+  }
+  EXPECT_EQ(half["etp_forward"], reduced["etp_forward"]);
+  // Casts read all channels of the input and of the output's gradient, and half of those in between.
+  EXPECT_EQ(cast(*norms), 4 * (2 * kCopies + 2 * kSequence * (96 + 2 * 96) / 2));
+}
+
 TEST(TensorOverlap, RefusesWhatCannotBeCut) {
   EXPECT_THAT(
       [] { parse_workload("{kind: ptdp, parallel: {tensor: 2, tensor_overlap: {gathers: pipelined}}}"); },
