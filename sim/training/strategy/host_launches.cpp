@@ -1,8 +1,9 @@
 // Host launches: a thread of each rank's process launches the kernels of its forwards, one after the other.
 // The host runs ahead of the GPU as long as nothing makes it wait. Megatron-Core does so twice a layer:
 // permute() and unpermute() call masked_select() (megatron/core/transformer/moe/moe_utils.py, version 0.10).
-// The host reads the size of its result from the GPU. The GPU has then run out of kernels, and waits for each
-// until the host has come to it.
+// The host reads the size of its result from the GPU. The GPU has then run out of kernels, and waits until
+// the host has come to the next one. A computation of several kernels begins with its first one. The host
+// launches the others meanwhile, and what follows waits for them.
 //
 // The host needs `kernel` for each kernel of PyTorch. The default, 8 us, was measured beside an H100:
 // additions of one element in one stream. It needs `module` for each GEMM of weights, whose module checks and
@@ -37,9 +38,11 @@ class ForwardLaunches {
       ChainEditor::Numbers after = edit.waits_for(i);
       for (GraphNode& part : parts(chain[i])) {
         if (part.kind == GraphNode::Kind::compute || communicates(part)) {
+          const ChainEditor::Numbers before{ChainEditor::kBefore};
           const bool waits = synchronizes(part);
-          after.push_back(
-              edit.add(host(part, !waits), waits ? after : ChainEditor::Numbers{ChainEditor::kBefore}));
+          const Launches launches = of(part);
+          after.push_back(edit.add(host(launches.first, !waits), waits ? after : before));
+          if (launches.others > 0) edit.add(host(launches.others, true), before);
         }
         after = {edit.add(std::move(part), after)};
       }
@@ -65,7 +68,24 @@ class ForwardLaunches {
     both[1].work.name += ".copies";
     return both;
   }
-  GraphNode host(const GraphNode& of, bool ahead) const {
+  // Launches: the time that the host takes to launch a node's first kernel, and all others.
+  struct Launches {
+    Time first = 0, others = 0;
+  };
+  Launches of(const GraphNode& node) const {
+    if (node.operators.empty()) return {p_.kernel, 0};
+    Time sum = 0;
+    for (const Operator& op : node.operators)
+      sum += (op.one_by_one ? sharding_.local(op.batch) : 1) * of_kernel(op, node);
+    const Time first = of_kernel(node.operators.front(), node);
+    return {first, sum - first};
+  }
+  Time of_kernel(const Operator& op, const GraphNode& node) const {
+    if (!op.linear) return p_.kernel;
+    const std::int64_t pieces = std::max<std::int64_t>({1, op.pieces, node.pieces});
+    return (op.precision == Precision::half ? p_.module : p_.reduced_module) / pieces;
+  }
+  static GraphNode host(Time duration, bool ahead) {
     GraphNode node;
     node.kind = GraphNode::Kind::host_launch;
     node.name = "host_launch";
@@ -75,20 +95,9 @@ class ForwardLaunches {
     Kernel kernel;
     kernel.kind = Kernel::Kind::fixed;
     kernel.name = node.name;
-    kernel.duration = time(of);
+    kernel.duration = duration;
     node.work = {node.name, {kernel}};
     return node;
-  }
-  Time time(const GraphNode& node) const {
-    if (node.operators.empty()) return p_.kernel;
-    Time sum = 0;
-    for (const Operator& op : node.operators) {
-      const std::int64_t pieces = std::max<std::int64_t>({1, op.pieces, node.pieces});
-      const std::int64_t count = op.one_by_one ? sharding_.local(op.batch) : 1;
-      const Time module = op.precision == Precision::half ? p_.module : p_.reduced_module;
-      sum += count * (op.linear ? module / pieces : p_.kernel);
-    }
-    return sum;
   }
 
   const HostLaunchParameters& p_;
@@ -104,7 +113,7 @@ class HostLaunches final : public Strategy {
                       "expert_overlap", "column_slices", "full_recomputation", "selective_recomputation"},
             .before = {"pipeline_parallel"}};
   }
-  double operations_of_layer(const JobShape&) const override { return 32; }
+  double operations_of_layer(const JobShape&) const override { return 56; }
   void check(const JobShape& job) const override {
     if (!job.has_experts() || job.expert_exchange != ExpertExchange::all_to_all) {
       where_.fail(

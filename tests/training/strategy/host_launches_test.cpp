@@ -62,9 +62,23 @@ TEST(HostLaunches, CostALaunchAtEachWaitWhereTheGpuIsSlow) {
   EXPECT_LE(longer, waits + first);
 }
 
+// A computation of several kernels begins with its first one: the host launches the others beside the GPU.
+TEST(HostLaunches, OfOtherKernelsHideBehindTheFirst) {
+  const auto longer = [](const std::string& kernels) {
+    const auto with = [&](const char* times) {
+      return end(job(kernels + ", strategies: [{kind: host_launches, " + times + "}]"), 1 * kMillisecond);
+    };
+    return with("kernel: 1 us, module: 1 us") - with("kernel: 0 us, module: 0 us");
+  };
+  EXPECT_EQ(longer(", tensor_copies: megatron_core_sequential, routing_kernels: megatron_core"), longer(""));
+}
+
+// The next node waits until the host has launched all kernels of the one before.
 TEST(HostLaunches, BoundTheStepWhereTheGpuTakesNoTime) {
-  const std::string launches = job(", strategies: [host_launches]");
-  EXPECT_EQ(end(launches, 0), launching(launches));
+  for (const char* kernels : {"", ", tensor_copies: megatron_core_sequential"}) {
+    const std::string launches = job(std::string(kernels) + ", strategies: [host_launches]");
+    EXPECT_EQ(end(launches, 0), launching(launches)) << kernels;
+  }
 }
 
 // A GEMM of weights takes its module, in FP8 the longer one; experts in turn take one each.
