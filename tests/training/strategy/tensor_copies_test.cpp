@@ -22,13 +22,13 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kTokens = 64, kHidden = 256, kQueries = 256, kKeys = 128;  // 4 heads of 64, 2 groups
 
 // Returns the first rank's kernels, of one layer and one microbatch.
-std::vector<Kernel> kernels(const std::string& more, int groups = 2) {
+std::vector<Kernel> kernels(const std::string& more, int groups = 2, const std::string& recompute = "none") {
   const auto source =
       parse_workload("{kind: ptdp, model: {kind: llama, layers: 1, hidden: 256, heads: 4, groups: " +
                      std::to_string(groups) +
                      ", inner: 192, sequence: 64, vocabulary: 128, "
-                     "experts: {count: 8, top_k: 2, inner: 128}}, optimizer: none, recompute: none" +
-                     more + "}")
+                     "experts: {count: 8, top_k: 2, inner: 128}}, optimizer: none, recompute: " +
+                     recompute + more + "}")
           ->tasks(4);
   std::vector<Kernel> all;
   for (const Task& task : test::tasks_of(*source, 0)) {
@@ -39,9 +39,10 @@ std::vector<Kernel> kernels(const std::string& more, int groups = 2) {
   return all;
 }
 // Returns the bytes of these kernels by name.
-std::map<std::string, Bytes> bytes(const std::string& more, int groups = 2) {
+std::map<std::string, Bytes> bytes(const std::string& more, int groups = 2,
+                                   const std::string& recompute = "none") {
   std::map<std::string, Bytes> sums;
-  for (const Kernel& kernel : kernels(more, groups)) sums[kernel.name] += kernel.bytes;
+  for (const Kernel& kernel : kernels(more, groups, recompute)) sums[kernel.name] += kernel.bytes;
   return sums;
 }
 // Returns why a workload is refused.
@@ -156,6 +157,46 @@ TEST(RoutingKernels, NeedRoutedExperts) {
       "64, "
       "vocabulary: 128}, routing_kernels: megatron_core}");
   EXPECT_THAT(refused, HasSubstr("no layer of the model has routed experts"));
+}
+
+// Returns the bytes of the kernels of a layer with experts whose activations, or rotations too, are unfused.
+std::map<std::string, Bytes> unfused(const std::string& kernels, const std::string& recompute = "none") {
+  return bytes(", parallel: {data: 4, expert: 4}, unfused_kernels: " + kernels, 2, recompute);
+}
+
+TEST(UnfusedKernels, StandForTheActivation) {
+  constexpr Bytes kInner = 2 * kTokens * 128;  // elements of the activations of two copies of each token
+  auto none = unfused("none"), apart = unfused("activation");
+  EXPECT_EQ(none["swiglu"] + none["swiglu_backward"], (6 + 10) * kInner);
+  EXPECT_EQ(apart.count("swiglu") + apart.count("swiglu_backward"), 0U);
+  EXPECT_EQ(apart["silu"] + apart["gate_product"], (4 + 6) * kInner);
+  EXPECT_EQ(apart["gate_gradient"] + apart["silu_output_gradient"], (6 + 6) * kInner);
+  EXPECT_EQ(apart["silu_backward"] + apart["halves_join_backward"], (6 + 8) * kInner);
+  EXPECT_EQ(apart["rotary"], none["rotary"]);
+  auto again = unfused("activation", "activations");
+  EXPECT_EQ(again["silu_recompute"] + again["gate_product_recompute"], (4 + 6) * kInner);
+}
+
+TEST(UnfusedKernels, StandForTheRotationOfQueriesAndKeys) {
+  auto none = unfused("none"), apart = unfused("activation_rotary");
+  constexpr Bytes kRotated = kTokens * (kQueries + kKeys);
+  EXPECT_EQ(none["rotary"] + none["rotary_backward"], (4 + 4) * kRotated);
+  EXPECT_EQ(apart.count("rotary") + apart.count("rotary_backward"), 0U);
+  Bytes forward = 0, backward = 0;
+  for (const auto& [name, moved] : apart) {
+    if (name.rfind("rotary_", 0) != 0) continue;
+    (name.find("_backward") == std::string::npos ? forward : backward) += moved;
+  }
+  EXPECT_EQ(forward, (2 + 4 + 4 + 4 + 6 + 4) * kRotated);
+  EXPECT_EQ(backward, (4 + 2 + 4 + 4 + 6 + 2 + 6) * kRotated);
+  const std::string where = ", parallel: {data: 4}, unfused_kernels: activation_rotary";
+  EXPECT_EQ(named(kernels(where), "rotary_sum").size(), 2U) << "queries and keys";
+}
+
+TEST(UnfusedKernels, NeedAGatedActivation) {
+  EXPECT_THAT(error_of("{kind: ptdp, model: {kind: gpt, layers: 1, hidden: 256, heads: 4, sequence: 64, "
+                       "vocabulary: 128}, unfused_kernels: activation}"),
+              HasSubstr("no layer of the model has a gated activation"));
 }
 
 }  // namespace
