@@ -47,6 +47,7 @@ CONFIGS = execution.ROOT / "configs" / "reality"
 TABLE = CONFIGS / "reference.csv"
 USERBUFFERS = CONFIGS / "userbuffers.csv"  # multiprocessors beside GEMMs, by family
 RECIPES = CONFIGS / "recipes.csv"  # other settings of the recipes, by family
+MODELS = execution.ROOT / "configs" / "models"
 MEGATRON_CORE = "workload.tensor_copies=megatron_core"  # copies that all runs of NeMo make, which is Megatron-Core
 # Megatron-Core posts receives between stages ahead. They hold multiprocessors while they wait, one for each channel of a peer, of which NCCL's
 # library has as many as the fabric needs.
@@ -134,8 +135,8 @@ def multiprocessors_beside_gemms():
 
 @functools.cache
 def settings_of_recipes():
-    """What is laid over the rows of a family, as a list."""
-    return {entry["family"]: entry["set"].split(";") for entry in entries_of(RECIPES)}
+    """What is laid over the rows of a family, as a list. MODELS stands for the folder of the models."""
+    return {entry["family"]: entry["set"].replace("MODELS", str(MODELS)).split(";") for entry in entries_of(RECIPES)}
 
 
 def without_size(values):
