@@ -93,6 +93,10 @@ class Table(unittest.TestCase):
         self.assertIn("workload.recompute=selective", overlays)
         self.assertNotIn("workload.recompute=selective", row.job().overlays, "a clock stands for it")
         self.assertLessEqual(set(reality.settings_of_recipes()), {row.family for row in reality.read_rows()})
+        models = [value.split("=", 1)[1] for values in reality.settings_of_recipes().values() for value in values if value.startswith("workload.model.file=")]
+        self.assertTrue(models)
+        for model in models:
+            self.assertTrue(pathlib.Path(model).is_file(), model)
 
     def test_each_family_and_precision_has_chosen_rows(self):
         rows = reality.read_rows()
