@@ -24,6 +24,12 @@ std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 
 // Returns the time of launch of a task: the whole microsecond before it was posted.
 std::int64_t launch_time(Time posted) { return posted / kMicrosecond * 1000; }
 
+// Returns when the rank launches a task. A task with an earliest start is launched then.
+Time launched(const TaskRecord& record) {
+  return record.task.not_before <= record.start ? std::max(record.posted, record.task.not_before)
+                                                : record.posted;
+}
+
 std::string rank_list(const std::vector<RankId>& ranks, std::size_t most) {
   const bool cut = ranks.size() > most;
   std::string text = "[";
@@ -75,10 +81,9 @@ KinetoFile::Launch KinetoFile::take_launch(const TaskRecord& record) {
   launch.first_wait = correlation_ + 1;
   correlation_ += launch.waits.size();
   launch.correlation = ++correlation_;
-  if (waits_.is_awaited(record.task.id)) {
-    waits_.add(
-        {record.task.id, launch.stream, record.posted, record.start, record.end, ++correlation_, false});
-  }
+  if (!waits_.complete()) return launch;
+  waits_.add(
+      {record.task.id, launch.stream, launched(record), record.start, record.end, ++correlation_, false});
   return launch;
 }
 
@@ -105,7 +110,7 @@ void KinetoFile::write_runtime(const char* name, int number, std::string_view ti
 // The event is recorded behind the launch that it stands for, and waited for before the task's own launch.
 void KinetoFile::write_waits(const Kernel& kernel) {
   std::uint64_t number = kernel.launch.first_wait;
-  const std::string launch = microseconds(launch_time(kernel.record.posted));
+  const std::string launch = microseconds(launch_time(launched(kernel.record)));
   for (const KinetoWaits::Wait& wait : kernel.launch.waits) {
     const KinetoWaits::Launched& waited = wait.launched;
     if (wait.is_first)
@@ -128,7 +133,7 @@ void KinetoFile::add(const Kernel& kernel) {
   write_waits(kernel);
   const std::uint64_t number = kernel.launch.correlation;
   const std::uint32_t stream = kernel.launch.stream;
-  const std::string launch = microseconds(launch_time(record.posted));
+  const std::string launch = microseconds(launch_time(launched(record)));
   const std::int64_t start = nanoseconds(record.start);
   const bool copies = kernel.category == "gpu_memcpy";
   event(fmt::format(R"({{"ph": "X", "cat": "cpu_op", "name": {}, "pid": {}, "tid": {}, "ts": {}, )"

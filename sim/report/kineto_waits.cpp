@@ -15,38 +15,50 @@ std::uint64_t KinetoWaits::list(const TaskSource& source, RankId rank, std::uint
   const ListedRank listed = list_rank(source, rank);
   std::uint32_t last = 0;
   for (const Task& task : listed.tasks) last = std::max(last, task.id + 0U);
-  waiting_.assign(last + std::size_t{1}, 0);
+  launched_.assign(last + std::size_t{1}, {});
   std::vector<AdjacencyList::Edge> edges;
   for (std::size_t i = 0; i < listed.tasks.size(); ++i) {
-    for (const std::uint32_t before : listed.after[i]) {
+    for (const std::uint32_t before : listed.after[i])
       edges.emplace_back(listed.tasks[i].id, listed.tasks[before].id);
-      ++waiting_[listed.tasks[before].id];
-    }
   }
-  before_.emplace().build(waiting_.size(), edges);
+  before_.emplace().build(launched_.size(), edges);
   return tasks;
 }
 
-bool KinetoWaits::is_awaited(TaskId task) const { return task < waiting_.size() && waiting_[task] > 0; }
+void KinetoWaits::add(const Launched& launched) {
+  if (!before_ || launched.task >= launched_.size()) return;
+  launched_[launched.task] = launched;
+  ended_.insert_or_assign(launched.end, launched.task);
+}
+
+// Returns the task in another stream that ended when a communication was let go, or null.
+KinetoWaits::Launched* KinetoWaits::held_by(const TaskRecord& record, std::uint32_t stream) {
+  const TaskKind kind = record.task.kind();
+  if ((kind != TaskKind::collective && kind != TaskKind::send) || record.start == record.posted)
+    return nullptr;
+  const auto found = ended_.find(record.start);
+  if (found == ended_.end() || launched_[found->second].stream == stream) return nullptr;
+  return &launched_[found->second];
+}
 
 std::vector<KinetoWaits::Wait> KinetoWaits::of(const TaskRecord& record, std::uint32_t stream) {
   if (!before_ || record.task.id >= before_->size()) return {};
   std::map<std::uint32_t, Launched*> last;  // by stream
   for (const std::uint32_t before : before_->of(record.task.id)) {
-    const auto found = launched_.find(before);
+    Launched& earlier = launched_[before];
     // A task scheduler may have changed the order of communications.
-    if (found == launched_.end() || found->second.stream == stream || found->second.end > record.start)
-      continue;
-    Launched*& waited = last[found->second.stream];
-    if (waited == nullptr || waited->start < found->second.start) waited = &found->second;
+    if (earlier.event == 0 || earlier.stream == stream || earlier.end > record.start) continue;
+    Launched*& waited = last[earlier.stream];
+    if (waited == nullptr || waited->start < earlier.start) waited = &earlier;
+  }
+  if (Launched* held = held_by(record, stream); held != nullptr) {
+    Launched*& waited = last[held->stream];
+    if (waited == nullptr || waited->start < held->start) waited = held;
   }
   std::vector<Wait> waits;
   waits.reserve(last.size());
   for (const auto& [of_stream, launched] : last)
     waits.push_back({*launched, !std::exchange(launched->recorded, true)});
-  for (const std::uint32_t before : before_->of(record.task.id)) {
-    if (--waiting_[before] == 0) launched_.erase(before);
-  }
   return waits;
 }
 

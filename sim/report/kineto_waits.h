@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/core/adjacency_list.h"
@@ -37,15 +37,19 @@ class KinetoWaits {
 
   // Returns what a task waited for in other streams than its own: the last task of each stream. Called once
   // for each task, in order of end.
+  //
+  // A task scheduler may hold a communication until another task ends. That task is one of those it waited
+  // for: the library that orders launches makes the stream wait there.
   std::vector<Wait> of(const TaskRecord& record, std::uint32_t stream);
-  // Returns whether other tasks wait for one, so that it must be added.
-  bool is_awaited(TaskId task) const;
-  void add(const Launched& launched) { launched_.emplace(launched.task, launched); }
+  // Adds a task on the GPU that has ended, if all waits are known.
+  void add(const Launched& launched);
 
  private:
+  Launched* held_by(const TaskRecord& record, std::uint32_t stream);
+
   std::optional<AdjacencyList> before_;  // by task: those that it waits for
-  std::vector<std::uint32_t> waiting_;   // by task: tasks that wait for it and have not ended
-  std::unordered_map<std::uint32_t, Launched> launched_;  // by task, while others wait; never iterated
+  std::vector<Launched> launched_;       // by task; `event` is 0 for those that were not added
+  std::map<Time, std::uint32_t> ended_;  // the last task that ended at a time
 };
 
 }  // namespace netsim

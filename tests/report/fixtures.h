@@ -33,7 +33,7 @@ class TinySource : public TaskSource {
 
  private:
   std::string name_ = "tiny, \"quoted\"";
-  std::vector<Work> works_;
+  std::vector<Work> works_{{"work", {}}};
   std::vector<std::string> names_{"forward", "grad,sync"};
   std::vector<RankId> group_{0, 1};
 };

@@ -233,6 +233,8 @@ class Conversions(unittest.TestCase):
                 shutil.copy(path, trace)
             again = self.run_of(trace, 8, STAR + "compute: a100_80gb\n")
             self.assertEqual(first["fingerprint"]["results"], again["fingerprint"]["results"], exchange)
+            given, again = self.kineto_of_a_run(self.config(8, STAR + "compute: a100_80gb\n"), workload)
+            self.assertEqual(given, again, exchange)
 
     def kineto_of_a_run(self, config, workload):
         """Times of the job in a run, and in a run of the Kineto trace that it wrote."""
@@ -252,6 +254,20 @@ class Conversions(unittest.TestCase):
             with self.subTest(workload=workload):
                 given, again = self.kineto_of_a_run(ROOT / f"configs/import/{name}.yaml", ROOT / "configs/import" / workload)
                 self.assertAlmostEqual(given, again, delta=1e-6)
+
+    def test_a_kineto_trace_has_the_holds_of_a_task_scheduler(self):
+        """The scheduler holds the second all-reduce until the first one has ended. Its trace runs alike without a scheduler."""
+        workload = self.written("kind: tasks\nranks: 2\ntasks:\n"
+                                "  - {name: a, compute: 50 us}\n"
+                                "  - {name: g, collective: all_reduce, bytes: 4 MB, queue: 1, after: a}\n"
+                                "  - {name: h, collective: all_reduce, bytes: 4 MB, queue: 2, after: a}\n"
+                                "  - {name: c, compute: 30 us, after: [h, g]}\n")
+        held = self.written(STAR.format(ranks=2) + "scheduling: {latency: 1 ns, tasks: {kind: credit, part: 4 MB, credit: 4 MB}}\n", "held.yaml")
+        free = self.config(2)
+        times = [self.kineto_of_a_run(config, workload)[0] for config in (free, held)]
+        again = json.loads(self.answer("--config", free, "--workload", self.folder / "kineto_trace", "--json", "-"))["jobs"][0]["jct_s"]
+        self.assertGreater(abs(times[1] - times[0]), 2e-6)
+        self.assertAlmostEqual(again, times[1], delta=2e-6)
 
     def test_receives_posted_ahead_follow_the_order_of_messages(self):
         """DualPipe posts receives of both directions before others of the same pair of ranks begin."""

@@ -174,6 +174,39 @@ TEST_F(KinetoForms, UnevenAllToAllsHaveTheirParts) {
   EXPECT_THAT(load()->notes(), Contains(HasSubstr("other parts than their senders, whose parts count: 1")));
 }
 
+// netsim's own traces have what PyTorch does not record: tokens, exact times, streams and copies.
+TEST_F(KinetoForms, TracesOfNetsimHaveExactTasks) {
+  const auto written = [](std::uint32_t rank, const std::string& in) {
+    Builder trace(rank, 2, two_ranks(), R"("netsim": {"waits": true},)");
+    trace.kernel("a", 7, 5, 5, 100, R"(, "netsim_work_ps": 99999123)");
+    trace.kernel(
+        "ncclDevKernel_SendRecv", 20, 105, 105, 200,
+        R"(, "Collective name": "all_to_allv", "In msg nelems": 8, "Out msg nelems": 8, "dtype": "Byte", )"
+        R"("Process Group Name": "0", "Process Group Description": "cp", "In split size": )" +
+            in +
+            R"(, "netsim_collective": "dispatch", "netsim_token": 4, "netsim_host": 2, )"
+            R"("netsim_copies": "[4, 8]", "netsim_to_hosts": "[8]")");
+    const int correlation = trace.call("cudaMemcpyAsync", 305);
+    trace.event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 0, 35, 305, 10,
+                fmt::format(R"("correlation": {}, "bytes": 4096)", correlation));
+    return trace.text();
+  };
+  write("rank0.json", written(0, R"("[4, 4]")"));
+  write("rank1.json", written(1, R"("[8, 0]")"));
+  const auto source = load();
+  std::map<TaskKind, Task> tasks;
+  for (const Task& task : tasks_of(*source, 1)) tasks.insert_or_assign(task.kind(), task);
+  EXPECT_EQ(source->works()[tasks[TaskKind::compute].work()].kernels[0].duration, 99999123);
+  const CollectiveTask& call = tasks[TaskKind::collective].collective();
+  EXPECT_EQ(call.collective, CollectiveKind::dispatch);
+  EXPECT_THAT(call.counts->rows(), ElementsAre(4, 4, 8, 0));
+  EXPECT_THAT(call.counts->tokens().to_hosts, ElementsAre(8, 8));
+  EXPECT_EQ(tasks[TaskKind::collective].stream, Stream::cp);
+  EXPECT_EQ(tasks[TaskKind::copy_to_host].bytes(), 4096);
+  write("rank1.json", written(1, R"("[7, 1]")"));
+  EXPECT_THAT(refused(), HasSubstr("rank1.json: a call of group '0' has a netsim_collective"));
+}
+
 TEST_F(KinetoForms, AMemberWithoutAListHasEqualParts) {
   write("rank0.json", uneven(0, 32, R"("[1, 3]")", 8, R"("[1, 0]")"));
   write("rank1.json", uneven(1, 16, R"("[]")", 16, R"("[]")"));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/registry.h"
 #include "sim/report/result_sink.h"
+#include "sim/report/work_times.h"
 #include "sim/workload/convert/listed_rank.h"
 #include "sim/workload/trace/chakra_writer.h"
 
@@ -55,7 +55,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     if (!parameters_.job.empty() && named == run.jobs.end())
       node_.find("job")->fail("no job is called '" + parameters_.job + "'");
     job_ = parameters_.job.empty() ? JobId(0) : JobId(static_cast<std::uint32_t>(named - run.jobs.begin()));
-    run_ = &run;
+    work_times_.emplace(run, job_);
     source_ = run.jobs[job_].source;
     if (source_->ranks() > kMostTraceFiles)
       node_.fail(fmt::format("the job has {} ranks, and there is a file for each; allowed: at most {}",
@@ -70,7 +70,7 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
     std::vector<ChakraWriter::RecordedTimes>& times = times_[record.rank];
     if (times.size() <= record.task.id) times.resize(record.task.id + std::size_t{1});
     times[record.task.id] = {record.start, record.end,
-                             has_work(record.task.kind()) ? work_time(record) : Time(0)};
+                             has_work(record.task.kind()) ? work_times_->of(record) : Time(0)};
   }
 
   void finish(const FinishedRun& run, SinkFiles& files) override {
@@ -90,14 +90,6 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
   }
 
  private:
-  // Returns the time of a computation that nothing slows down, or its recorded time where that is not known.
-  Time work_time(const TaskRecord& record) {
-    const GpuId gpu = run_->gpu(job_, record.rank);
-    const ComputeModel* model = run_->model_of && gpu != GpuId::none() ? run_->model_of(gpu) : nullptr;
-    const auto [known, is_new] = work_times_.try_emplace({model, record.task.work()});
-    if (is_new) known->second = time_of_work(model, source_->works()[record.task.work()]);
-    return known->second.value_or(record.end - record.start);
-  }
   // Returns whether the trace has all tasks of the job, each of which Chakra can hold.
   bool is_complete(const Results& results) const {
     const JobResult& job = results.jobs[job_];
@@ -134,10 +126,9 @@ class ChakraTrace final : public ResultSink, public Receives<TaskRecord> {
   ChakraSinkParameters parameters_;
   ConfigNode node_;
   JobId job_ = 0;
-  const RunView* run_ = nullptr;
   const TaskSource* source_ = nullptr;
   std::vector<std::vector<ChakraWriter::RecordedTimes>> times_;  // by rank and task
-  std::map<std::pair<const ComputeModel*, std::uint32_t>, std::optional<Time>> work_times_;  // never iterated
+  std::optional<WorkTimes> work_times_;
   std::uint64_t recorded_ = 0;  // tasks that have ended
   mutable bool checked_ = false;
   mutable bool communicators_ = false;  // the job has collectives

@@ -19,6 +19,7 @@
 #include "sim/report/kineto_events.h"
 #include "sim/report/result_sink.h"
 #include "sim/report/timeline.h"
+#include "sim/report/work_times.h"
 #include "sim/workload/trace/trace_blocks.h"
 
 namespace netsim {
@@ -87,6 +88,15 @@ Bytes sum_of(const std::vector<Bytes>& parts) {
   return std::accumulate(parts.begin(), parts.end(), Bytes{0});
 }
 
+// Returns members of `args` for what no call of PyTorch tells: the tokens of a dispatch or a combine.
+std::string tokens_of(CollectiveKind kind, const TokenBytes& tokens) {
+  if (!has_tokens(kind)) return "";
+  const auto list = [](const std::vector<Bytes>& row) { return split_sizes(row, {1, "", ""}); };
+  return fmt::format(R"(, "netsim_collective": "{}", "netsim_token": {}, "netsim_host": {}, )"
+                     R"("netsim_copies": "{}", "netsim_to_hosts": "{}")",
+                     to_string(kind), tokens.token, tokens.host, list(tokens.copies), list(tokens.to_hosts));
+}
+
 // Returns the name of NCCL's kernel (src/device/generate.py there). Kinds that NCCL composes of messages run
 // in the kernel of sends and receives.
 std::string nccl_kernel(CollectiveKind kind, const ElementName& element, const LibraryChoice* choice) {
@@ -133,7 +143,7 @@ class Kineto final : public ResultSink, public Receives<TaskRecord>, public Rece
   KinetoFile::Kernel message(const Held& held) const;
   KinetoFile::Kernel collective(const Held& held, const LibraryChoice* choice) const;
   std::string call(const char* name, const CallBytes& bytes, const ElementName& element,
-                   const KinetoGroup& group, const TraceBlocks& parts = {}) const;
+                   const KinetoGroup& group, Stream stream, const TraceBlocks& parts = {}) const;
   std::string marks(const TaskRecord& record) const;
   std::string task_name(const TaskRecord& record) const {
     return run_->jobs[job_].task_name(record.task.name);
@@ -149,6 +159,7 @@ class Kineto final : public ResultSink, public Receives<TaskRecord>, public Rece
   std::map<std::uint32_t, KinetoFile> files_;
   CollectiveMembers<Held> members_;
   std::optional<RecordLimit> limit_;
+  std::optional<WorkTimes> work_times_;
   std::uint64_t listed_ = 0;  // tasks whose waits are known, up to OutputParameters::max_rows
 };
 
@@ -185,6 +196,7 @@ bool Kineto::open(SinkFiles& files, const RunView& run) {
     if (rank < ranks) outputs_[rank] = &files.open(kineto_file(rank));
   }
   limit_.emplace("tasks", run.output.max_rows);
+  work_times_.emplace(run, job_);
   return true;
 }
 
@@ -247,7 +259,10 @@ void Kineto::write(const Held& held, const LibraryChoice* choice) {
   if (kind == TaskKind::collective) return file.add(collective(held, choice));
   if (is_point_to_point(kind)) return file.add(message(held));
   const std::string name = task_name(record);
-  if (!is_copy(kind)) return file.add({record, held.launch, name, name, "kernel", marks(record)});
+  if (!is_copy(kind)) {
+    return file.add({record, held.launch, name, name, "kernel",
+                     fmt::format(R"(, "netsim_work_ps": {}{})", work_times_->of(record), marks(record))});
+  }
   const char* copy =
       kind == TaskKind::copy_to_host ? "Memcpy DtoH (Device -> Pinned)" : "Memcpy HtoD (Pinned -> Device)";
   file.add({record, held.launch, name, copy, "gpu_memcpy",
@@ -259,7 +274,7 @@ KinetoFile::Kernel Kineto::message(const Held& held) const {
   const bool sends = task.kind() == TaskKind::send;
   const CallBytes bytes{task.bytes(), task.bytes()};
   const ElementName element = element_of(bytes, parameters_.dtype);
-  std::string text = call(sends ? "send" : "recv", bytes, element, world_);
+  std::string text = call(sends ? "send" : "recv", bytes, element, world_, task.stream);
   text += fmt::format(R"(, "{} Rank": {}, "Name": {}{})", sends ? "Dst" : "Src", task.message().peer + 0U,
                       json_text(task_name(held.record)), marks(held.record));
   return {held.record,
@@ -284,7 +299,8 @@ KinetoFile::Kernel Kineto::collective(const Held& held, const LibraryChoice* cho
     bytes = {sum_of(parts.sends), sum_of(parts.receives)};
   }
   const ElementName element = element_of(bytes, parameters_.dtype, parts);
-  std::string text = call(torch_collective(called.collective), bytes, element, of, parts);
+  std::string text = call(torch_collective(called.collective), bytes, element, of, task.stream, parts);
+  text += tokens_of(called.collective, parts.tokens);
   text += fmt::format(R"(, "Rank": {}, "Seq": {}, "Name": {}{})",
                       has_root(called.collective) ? std::int64_t{called.root} : own, task.sequence,
                       json_text(task_name(held.record)), marks(held.record));
@@ -306,14 +322,14 @@ std::string Kineto::marks(const TaskRecord& record) const {
 
 // Returns the members of `args` that torch/csrc/distributed/c10d/ParamCommsUtils.hpp records.
 std::string Kineto::call(const char* name, const CallBytes& bytes, const ElementName& element,
-                         const KinetoGroup& group, const TraceBlocks& parts) const {
+                         const KinetoGroup& group, Stream stream, const TraceBlocks& parts) const {
   return fmt::format(R"(, "Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, )"
                      R"("Group size": {}, "dtype": "{}", "In split size": "{}", "Out split size": "{}", )"
                      R"("Process Group Name": {}, "Process Group Description": {}, )"
                      R"("Process Group Ranks": "{}")",
                      name, bytes.in / element.size, bytes.out / element.size, group.ranks.size(),
                      element.torch, split_sizes(parts.sends, element), split_sizes(parts.receives, element),
-                     json_text(group.name), json_text(group.description), kineto_ranks(group.ranks));
+                     json_text(group.name), json_text(to_string(stream)), kineto_ranks(group.ranks));
 }
 
 void Kineto::finish(const FinishedRun& /*run*/, SinkFiles& /*files*/) {

@@ -160,9 +160,7 @@ class ChakraRankReader {
       task.bytes = number("bytes", ProgramLimits::kBytes);
   }
   Stream exact_stream(const RecordedNode& node) const {
-    for (int stream = 0; stream < kStreams; ++stream) {
-      if (node.exact_stream == to_string(static_cast<Stream>(stream))) return static_cast<Stream>(stream);
-    }
+    if (const auto stream = stream_called(node.exact_stream)) return *stream;
     fail(node, "has netsim_stream '" + printable(node.exact_stream) + "', which is no stream");
   }
   Work exact_work(const RecordedNode& node) const {
@@ -258,32 +256,16 @@ class ChakraRankReader {
     const std::size_t members = program_.group_size(task.group);
     TraceBlocks blocks = blocks_of_splits(node.in_parts, node.out_parts, members, task.bytes, std::nullopt);
     task.collective = CollectiveKind::all_to_all_v;
-    if (!node.exact_collective.empty()) set_tokens(node, members, task, blocks);
+    if (!node.tokens.collective.empty()) {
+      const auto kind = node.tokens.add_to(blocks, members);
+      if (!kind)
+        fail(node,
+             "has a netsim_collective, netsim_token, netsim_host, netsim_copies or netsim_to_hosts that "
+             "does not fit its parts");
+      task.collective = *kind;
+    }
     task.blocks = std::make_shared<TraceBlocks>(std::move(blocks));
   }
-  // Takes the tokens of a dispatch or a combine, which netsim has written.
-  void set_tokens(const RecordedNode& node, std::size_t members, TraceTask& task, TraceBlocks& blocks) const {
-    const bool back = node.exact_collective == to_string(CollectiveKind::combine);
-    const std::int64_t token = node.exact_number("token").value_or(0),
-                       host = node.exact_number("host").value_or(0);
-    const auto are_tokens = [&](const std::vector<std::int64_t>& row, std::size_t size) {
-      return row.size() == size && std::all_of(row.begin(), row.end(), [&](std::int64_t bytes) {
-               return bytes >= 0 && bytes <= ProgramLimits::kBytes && bytes % token == 0;
-             });
-    };
-    const bool known = back || node.exact_collective == to_string(CollectiveKind::dispatch);
-    const bool sized = token > 0 && token <= ProgramLimits::kBytes && host > 0 &&
-                       host <= std::int64_t{ProgramLimits::kCountsMembers};
-    if (!known || !sized || !are_tokens(blocks.sends, members) || !are_tokens(node.copies, members) ||
-        !are_tokens(node.to_hosts,
-                    (members + static_cast<std::size_t>(host) - 1) / static_cast<std::size_t>(host)))
-      fail(node,
-           "has a netsim_collective, netsim_token, netsim_host, netsim_copies or netsim_to_hosts that "
-           "does not fit its parts");
-    task.collective = back ? CollectiveKind::combine : CollectiveKind::dispatch;
-    blocks.tokens = {token, static_cast<std::uint32_t>(host), node.copies, node.to_hosts};
-  }
-
   // Returns the group of a node: its communicator, its dimensions of the logical topology, or all ranks.
   std::uint32_t group_of(const RecordedNode& node) {
     if (!node.group.empty() && node.group != "0") {

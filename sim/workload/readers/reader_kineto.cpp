@@ -44,10 +44,13 @@ struct KinetoCounts {
   std::uint64_t grouped = 0, negative = 0, inferred = 0, contradicted = 0, ignored = 0;
 };
 
-// Returns the stream under which a communication is reported, by the words of its group's description.
-Stream kineto_stream(const KinetoJob& job, const KinetoCommunication& one) {
-  if (one.kind != KinetoCommunication::Kind::collective) return Stream::pp;
-  return named_stream(job.groups()[one.group].description, one.collective);
+// Returns the stream under which a communication is reported, by the words of its group's description. That
+// of messages is `pp`, except where netsim has named another one.
+Stream kineto_stream(const KinetoJob& job, const KinetoCommunication& one, const KinetoCall& call) {
+  if (one.kind != KinetoCommunication::Kind::collective)
+    return stream_called(call.description).value_or(Stream::pp);
+  const std::string& known = job.groups()[one.group].description;
+  return named_stream(call.description.empty() ? known : call.description, one.collective);
 }
 
 // KinetoTasks: makes the tasks of a traced rank, or of a rank that does what that one does.
@@ -61,7 +64,7 @@ class KinetoTasks {
     for (auto c = static_cast<std::uint32_t>(traced.communications.size()); c-- > 0;)
       by_op_[traced.communications[c].op] = c;
     std::vector<bool> computes(ops_.size(), true);
-    for (std::uint32_t i = 0; i < ops_.size(); ++i) computes[i] = !is_simulated(i);
+    for (std::uint32_t i = 0; i < ops_.size(); ++i) computes[i] = !is_simulated(i) && !copy_of(i);
     work_ = kineto_work(traced.trace, computes);
     for (std::uint32_t i = 0; i < ops_.size(); ++i) work_[i] += traced.graph.gaps[i];
   }
@@ -71,8 +74,9 @@ class KinetoTasks {
     std::vector<TraceTask> tasks;
     tasks.reserve(ops_.size() + traced_.graph.points.size() + 1);
     for (std::uint32_t i = 0; i < ops_.size(); ++i) {
-      TraceTask task =
-          is_simulated(i) ? communication(traced_.communications[by_op_[i]], groups) : computation(i);
+      TraceTask task = is_simulated(i) ? communication(traced_.communications[by_op_[i]], groups)
+                       : copy_of(i)    ? copy(i)
+                                       : computation(i);
       task.order = i;
       task.after = traced_.graph.after[i];
       task.label = fmt::format("operation {} of the GPU", i);
@@ -90,7 +94,8 @@ class KinetoTasks {
                              : ops_[i].kind == KinetoOp::Kind::kernel ? counts.compute
                                                                       : counts.copies;
       totals.add(ops_[i].duration);
-      if (!is_simulated(i) && traced_.graph.gaps[i] > 0) counts.gaps.add(traced_.graph.gaps[i]);
+      if (!is_simulated(i) && !copy_of(i) && traced_.graph.gaps[i] > 0)
+        counts.gaps.add(traced_.graph.gaps[i]);
       if (is_simulated(i) && ops_[i].calls > 1) counts.grouped += ops_[i].calls;
       if (by_op_[i] == kNoKineto && is_timed_by_shape(i))
         (kernel_by_shape(i) ? counts.shaped : counts.shapeless).add(ops_[i].duration);
@@ -109,6 +114,23 @@ class KinetoTasks {
     return by_op_[op] != kNoKineto &&
            traced_.communications[by_op_[op]].kind != KinetoCommunication::Kind::unknown;
   }
+  // Returns the kind of a copy between GPU and host in a trace of netsim, which is simulated anew. Other
+  // copies take their recorded time.
+  std::optional<TaskKind> copy_of(std::uint32_t op) const {
+    if (!traced_.trace.is_simulated || ops_[op].kind != KinetoOp::Kind::copy || ops_[op].bytes == 0)
+      return std::nullopt;
+    const std::string& name = traced_.trace.names[ops_[op].name];
+    if (name.starts_with("Memcpy DtoH")) return TaskKind::copy_to_host;
+    return name.starts_with("Memcpy HtoD") ? std::optional(TaskKind::copy_from_host) : std::nullopt;
+  }
+  TraceTask copy(std::uint32_t op) const {
+    TraceTask task;
+    task.kind = *copy_of(op);
+    task.name = program_.name(traced_.trace.names[ops_[op].name]);
+    task.bytes = ops_[op].bytes;
+    task.stream = Stream::offload;
+    return task;
+  }
   std::uint32_t fixed(const std::string& name, std::int64_t time) const {
     constexpr std::int64_t kLongest = ProgramLimits::kKernelTime / kNanosecond;
     if (time > kLongest) {
@@ -124,7 +146,9 @@ class KinetoTasks {
       task.work = program_.work(Work{name, {*kernel}});
       return task;
     }
-    task.work = fixed(name.empty() ? "kernel" : name, work_[op]);
+    const Time work = ops_[op].work;
+    task.work = work < 0 ? fixed(name.empty() ? "kernel" : name, work_[op])
+                         : program_.fixed_work(name, work + traced_.graph.gaps[op] * kNanosecond);
     return task;
   }
   bool is_timed_by_shape(std::uint32_t op) const {
@@ -140,8 +164,9 @@ class KinetoTasks {
   }
   TraceTask communication(const KinetoCommunication& one, const std::vector<std::uint32_t>& groups) const {
     TraceTask task;
-    task.name = program_.name(traced_.trace.calls[one.call].name);
-    task.stream = kineto_stream(job_, one);
+    const KinetoCall& call = traced_.trace.calls[one.call];
+    task.name = program_.name(call.name);
+    task.stream = kineto_stream(job_, one, call);
     task.bytes = one.bytes;
     if (one.kind == KinetoCommunication::Kind::collective) {
       task.kind = TaskKind::collective;
@@ -285,15 +310,15 @@ class KinetoFiller {
       const auto [index, c] = instance.members.front();
       const KinetoJob::Rank& rank = job_.ranks()[index];
       const KinetoCommunication& one = rank.communications[c];
-      const std::string& name = rank.trace.calls[one.call].name;
+      const KinetoCall& call = rank.trace.calls[one.call];
       if (one.kind == KinetoCommunication::Kind::collective) {
         for (const RankId member : job_.groups()[one.group].ranks) {
           if (!traced[member])
-            add(tasks[member], collective_end(one, name, groups[one.group]), member, {0, one.group});
+            add(tasks[member], collective_end(one, call, groups[one.group]), member, {0, one.group});
         }
       } else if (!traced[one.peer]) {
         const std::uint32_t direction = one.kind == KinetoCommunication::Kind::send ? 1 : 2;
-        add(tasks[one.peer], message_end(one, rank.rank, name), one.peer, {direction, rank.rank + 0U});
+        add(tasks[one.peer], message_end(one, rank.rank, call), one.peer, {direction, rank.rank + 0U});
       }
     }
     return tasks;
@@ -302,22 +327,22 @@ class KinetoFiller {
  private:
   using Channel = std::pair<std::uint32_t, std::uint32_t>;
 
-  TraceTask collective_end(const KinetoCommunication& one, const std::string& name, std::uint32_t group) {
+  TraceTask collective_end(const KinetoCommunication& one, const KinetoCall& call, std::uint32_t group) {
     TraceTask task;
     task.kind = TaskKind::collective;
-    task.name = program_.name(name);
-    task.stream = kineto_stream(job_, one);
+    task.name = program_.name(call.name);
+    task.stream = kineto_stream(job_, one, call);
     task.collective = one.collective;
     task.bytes = one.bytes;
     task.group = group;
     task.root = one.root;
     return task;
   }
-  TraceTask message_end(const KinetoCommunication& one, RankId other, const std::string& name) {
+  TraceTask message_end(const KinetoCommunication& one, RankId other, const KinetoCall& call) {
     TraceTask task;
     task.kind = one.kind == KinetoCommunication::Kind::send ? TaskKind::receive : TaskKind::send;
-    task.name = program_.name(name);
-    task.stream = Stream::pp;
+    task.name = program_.name(call.name);
+    task.stream = kineto_stream(job_, one, call);
     task.bytes = one.bytes;
     task.peer = other;
     return task;

@@ -237,11 +237,15 @@ void apply_exact(AttributeValue& value, RecordedNode& node) {
   else if (name == "stream")
     node.exact_stream = value.text;
   else if (name == "collective")
-    node.exact_collective = value.text;
+    node.tokens.collective = value.text;
   else if (name == "copies")
-    node.copies = std::move(value.numbers);
+    node.tokens.copies = std::move(value.numbers);
   else if (name == "to_hosts")
-    node.to_hosts = std::move(value.numbers);
+    node.tokens.to_hosts = std::move(value.numbers);
+  else if (name == "token")
+    node.tokens.token = value.number().value_or(0);
+  else if (name == "host")
+    node.tokens.host = value.number().value_or(0);
   else if (const auto number = value.number())
     node.exact.emplace_back(name, *number);
 }

@@ -57,8 +57,8 @@ struct RecordedNode {
   std::vector<std::pair<std::string, std::int64_t>> exact;
   std::vector<std::int64_t> kernels;
   std::vector<std::string> kernel_names;  // those of the kernels, then that of the work
-  std::vector<std::int64_t> copies, to_hosts;
-  std::string exact_kind, exact_stream, exact_collective;
+  std::string exact_kind, exact_stream;
+  TraceTokens tokens;
 
   // Returns the number of such an attribute, or nothing.
   std::optional<std::int64_t> exact_number(std::string_view attribute) const {

@@ -43,6 +43,14 @@ enum class KinetoField : std::uint8_t {
   root,
   first_rank,
   rank_stride,
+  description,
+  bytes,
+  work,
+  tokens_kind,
+  token,
+  token_host,
+  copies,
+  to_hosts,
   dims,
   dim_types
 };
@@ -55,9 +63,10 @@ KinetoField kineto_field(std::string_view key, bool of_arguments);
 struct KinetoEvent {
   std::array<std::int64_t, kKinetoFields> numbers{};
   std::array<std::string, kKinetoFields> texts{};
-  std::uint32_t has_number = 0, has_text = 0;  // a bit for each field
+  std::uint64_t has_number = 0, has_text = 0;  // a bit for each field
 
-  static std::uint32_t bit(KinetoField field) { return 1U << static_cast<unsigned>(field); }
+  static_assert(kKinetoFields <= 64, "each field has a bit");
+  static std::uint64_t bit(KinetoField field) { return std::uint64_t{1} << static_cast<unsigned>(field); }
   KinetoShape shape;  // dims and types of its inputs
   void clear() {
     has_number = has_text = 0;
@@ -77,7 +86,7 @@ struct KinetoEvent {
 // Returns whether a field is a list of integers, as a text "[0, 1]" or as a list of JSON.
 constexpr bool is_kineto_list(KinetoField field) {
   return field == KinetoField::listed_ranks || field == KinetoField::in_split ||
-         field == KinetoField::out_split;
+         field == KinetoField::out_split || field == KinetoField::copies || field == KinetoField::to_hosts;
 }
 // Returns the number that a text stands for: "12", or "stream 7" for streams and processes. Some writers use
 // texts instead of numbers. Times are nanoseconds.

@@ -190,7 +190,8 @@ class KinetoConnector {
 
   // Returns when an operation could begin: after its launch and all that it waits for.
   std::int64_t ready(std::uint32_t op) const {
-    return ops_[op].launch == kNoKinetoTime ? known_[op] : std::max(known_[op], ops_[op].launch + latency_);
+    return ops_[op].launch == kNoKinetoTime ? known_[op]
+                                            : std::max(known_[op], launched(ops_[op]) + latency_);
   }
 
   // ---- The CPU
@@ -206,8 +207,14 @@ class KinetoConnector {
       if (ops_[i].launch == kNoKinetoTime) continue;
       for (; call < trace_.host_calls.size() && trace_.host_calls[call].end <= ops_[i].launch; ++call)
         synchronize(trace_.host_calls[call], syncs);
-      if (ops_[i].launch + latency_ > known_[i]) go_to(ops_[i].launch, i);
+      if (launched(ops_[i]) + latency_ > known_[i]) go_to(launched(ops_[i]), i);
     }
+  }
+  // Returns when the CPU launched an operation that waited for it. A run's launch takes no time, and its
+  // trace has the whole microsecond before it.
+  std::int64_t launched(const KinetoOp& op) const {
+    constexpr std::int64_t kWhole = 1000;
+    return trace_.is_simulated && op.start - op.launch < kWhole ? op.start - latency_ : op.launch;
   }
   // Adds the work until a time. Several points may have the same time.
   void go_to(std::int64_t time, std::uint32_t op) {

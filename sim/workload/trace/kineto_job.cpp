@@ -40,8 +40,8 @@ std::int64_t element_bytes(std::string_view type) {
 // All members end together, so that their ends tell how their clocks differ.
 bool ends_together(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
-         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
-         kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::barrier;
+         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all || has_counts(kind) ||
+         kind == CollectiveKind::barrier;
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ bool KinetoJob::set_collective(const Rank& rank, const KinetoCall& call, KinetoC
   to.collective = *kind;
   if (*kind == CollectiveKind::barrier) return true;
   if (*kind == CollectiveKind::all_to_all && (names_parts(call.in_parts) || names_parts(call.out_parts)))
-    return set_parts(call, groups_[to.group].ranks.size(), to);
+    return set_parts(rank, call, groups_[to.group].ranks.size(), to);
   const auto size = static_cast<std::int64_t>(groups_[to.group].ranks.size());
   const bool of_output = *kind == CollectiveKind::all_gather;
   const bool of_one = *kind == CollectiveKind::gather || *kind == CollectiveKind::scatter;
@@ -148,7 +148,8 @@ bool KinetoJob::set_collective(const Rank& rank, const KinetoCall& call, KinetoC
 }
 
 // A member of an all-to-all with parts may send nothing. Returns false where its size is not known.
-bool KinetoJob::set_parts(const KinetoCall& call, std::size_t members, KinetoCommunication& to) {
+bool KinetoJob::set_parts(const Rank& rank, const KinetoCall& call, std::size_t members,
+                          KinetoCommunication& to) {
   const std::int64_t each = element_bytes(call.type);
   const auto is_size = [&](std::int64_t elements) {
     return each > 0 && elements >= 0 && elements <= ProgramLimits::kBytes / each;
@@ -157,8 +158,17 @@ bool KinetoJob::set_parts(const KinetoCall& call, std::size_t members, KinetoCom
   to.collective = CollectiveKind::all_to_all_v;
   to.bytes = call.in_elements * each;
   const auto received = is_size(call.out_elements) ? std::optional(call.out_elements * each) : std::nullopt;
-  to.blocks = std::make_shared<TraceBlocks>(
-      blocks_of_splits(call.in_parts, call.out_parts, members, to.bytes, received));
+  TraceBlocks blocks = blocks_of_splits(call.in_parts, call.out_parts, members, to.bytes, received);
+  if (call.tokens != nullptr) {
+    const auto kind = call.tokens->add_to(blocks, members);
+    if (!kind)
+      fail_file(rank.trace.path,
+                fmt::format("a call of group '{}' has a netsim_collective, netsim_token, netsim_host, "
+                            "netsim_copies or netsim_to_hosts that does not fit its parts",
+                            printable(call.group)));
+    to.collective = *kind;
+  }
+  to.blocks = std::make_shared<TraceBlocks>(std::move(blocks));
   return true;
 }
 
@@ -249,9 +259,7 @@ void KinetoJob::complete_parts() {
     return ranks_[member.first].communications[member.second].collective;
   };
   for (const Instance& instance : instances_) {
-    const auto has_parts = [&](const auto& member) {
-      return kind_of(member) == CollectiveKind::all_to_all_v;
-    };
+    const auto has_parts = [&](const auto& member) { return has_counts(kind_of(member)); };
     if (std::none_of(instance.members.begin(), instance.members.end(), has_parts)) continue;
     for (const auto& member : instance.members) {
       KinetoCommunication& one = ranks_[member.first].communications[member.second];
@@ -262,7 +270,9 @@ void KinetoJob::complete_parts() {
         one.blocks =
             std::make_shared<TraceBlocks>(blocks_of_splits(equal, equal, size, one.bytes, one.bytes));
       }
-      if (instance.members.size() != size) one.blocks = nullptr;
+      if (instance.members.size() == size || !has_parts(member)) continue;
+      one.collective = CollectiveKind::all_to_all_v;
+      one.blocks = nullptr;
     }
   }
 }

@@ -74,7 +74,8 @@ class KinetoJob {
   // `index` is that of the call in KinetoTrace::calls, or kNoKineto.
   KinetoCommunication communication(const Rank& rank, std::uint32_t op, std::uint32_t index);
   bool set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
-  static bool set_parts(const KinetoCall& call, std::size_t members, KinetoCommunication& to);
+  static bool set_parts(const Rank& rank, const KinetoCall& call, std::size_t members,
+                        KinetoCommunication& to);
   bool set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
   std::uint32_t group_of(const Rank& rank, const KinetoCall& call);
   std::uint32_t group(const Rank& rank, Group group);

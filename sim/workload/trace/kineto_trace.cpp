@@ -271,6 +271,9 @@ class KinetoParser {
     op.duration = end() - begin();
     op.correlation = identifier(KinetoField::correlation);
     op.operation = identifier(KinetoField::operation);
+    op.bytes = std::clamp<Bytes>(event_.number(KinetoField::bytes, 0), 0, ProgramLimits::kBytes);
+    const Time work = event_.number(KinetoField::work, -1);
+    if (work <= ProgramLimits::kKernelTime) op.work = std::max<Time>(work, -1);
     op.stream = {event_.number(KinetoField::process, 0),
                  event_.number(KinetoField::thread, event_.number(KinetoField::stream, 0))};
     if (!event_.text(KinetoField::collective).empty()) op.call = call();
@@ -290,6 +293,7 @@ class KinetoParser {
     const std::string_view listed = event_.text(KinetoField::listed_ranks);
     if (listed.find("...") == std::string_view::npos) call.listed_ranks = kineto_ranks_in(listed);
     if (call.listed_ranks.empty()) call.listed_ranks = regular_ranks();
+    call.description = event_.text(KinetoField::description);
     call.type = event_.text(KinetoField::type);
     call.in_elements = event_.number(KinetoField::in_elements, -1);
     call.out_elements = event_.number(KinetoField::out_elements, -1);
@@ -299,8 +303,17 @@ class KinetoParser {
     call.root = event_.number(KinetoField::root, -1);
     call.in_parts = split_sizes_in(event_.text(KinetoField::in_split));
     call.out_parts = split_sizes_in(event_.text(KinetoField::out_split));
+    if (!event_.text(KinetoField::tokens_kind).empty()) call.tokens = tokens();
     trace_.calls.push_back(std::move(call));
     return static_cast<std::uint32_t>(trace_.calls.size() - 1);
+  }
+  std::shared_ptr<const TraceTokens> tokens() const {
+    const auto list = [this](KinetoField field) {
+      return split_sizes_in(event_.text(field)).value_or(std::vector<std::int64_t>());
+    };
+    return std::make_shared<TraceTokens>(TraceTokens{
+        std::string(event_.text(KinetoField::tokens_kind)), event_.number(KinetoField::token, 0),
+        event_.number(KinetoField::token_host, 0), list(KinetoField::copies), list(KinetoField::to_hosts)});
   }
   // Returns the ranks of a group that is described by its first rank and the distance of its ranks.
   std::vector<RankId> regular_ranks() const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "sim/core/ids.h"
 #include "sim/core/input_set.h"
+#include "sim/core/units.h"
 #include "sim/workload/trace/kineto_shape.h"
 #include "sim/workload/trace/trace_blocks.h"
 
@@ -26,6 +28,7 @@ inline constexpr std::int64_t kNoKinetoTime = INT64_MIN;  // a launch that the f
 struct KinetoCall {
   std::string name;                  // "allreduce", "_allgather_base", "wait"
   std::string group;                 // "Process Group Name"
+  std::string description;           // "Process Group Description"
   std::string type;                  // "BFloat16"
   std::vector<RankId> listed_ranks;  // "Process Group Ranks"; empty if the list is cut
   // Elements of the buffers, ranks, and the root; -1 where the file does not have them.
@@ -33,6 +36,7 @@ struct KinetoCall {
   std::int64_t source = -1, destination = -1, root = -1;
   // "In split size" and "Out split size" of an all-to-all.
   SplitSizes in_parts = std::vector<std::int64_t>(), out_parts = std::vector<std::int64_t>();
+  std::shared_ptr<const TraceTokens> tokens = {};  // of a dispatch or a combine of netsim
 };
 
 // KinetoStream: a CUDA stream of a device.
@@ -46,6 +50,9 @@ struct KinetoOp {
   std::uint32_t call = kNoKineto;  // index in KinetoTrace::calls
   std::uint32_t calls = 1;         // calls from that on that one kernel runs (ncclGroupEnd)
   std::int64_t start = 0, duration = 0;
+  // The time of a computation that nothing slows down, in ps, in a trace of netsim; -1: unknown.
+  Time work = -1;
+  Bytes bytes = 0;                      // of a copy
   std::int64_t launch = kNoKinetoTime;  // begin of the call that launched it
   std::uint64_t correlation = 0;        // of the call that launched it
   std::uint64_t operation = 0;          // External id: the operator on the CPU

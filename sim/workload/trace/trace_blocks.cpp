@@ -82,6 +82,26 @@ TraceBlocks blocks_of_splits(const SplitSizes& in, const SplitSizes& out, std::s
   return blocks;
 }
 
+std::optional<CollectiveKind> TraceTokens::add_to(TraceBlocks& blocks, std::size_t members) const {
+  const auto kind =
+      collective == to_string(CollectiveKind::dispatch)  ? std::optional(CollectiveKind::dispatch)
+      : collective == to_string(CollectiveKind::combine) ? std::optional(CollectiveKind::combine)
+                                                         : std::nullopt;
+  const bool sized = token > 0 && token <= ProgramLimits::kBytes && host > 0 &&
+                     host <= std::int64_t{ProgramLimits::kCountsMembers};
+  const auto are_tokens = [this](const std::vector<std::int64_t>& row, std::size_t size) {
+    return row.size() == size && std::all_of(row.begin(), row.end(), [this](std::int64_t bytes) {
+             return bytes >= 0 && bytes <= ProgramLimits::kBytes && bytes % token == 0;
+           });
+  };
+  if (!kind || !sized || !are_tokens(blocks.sends, members) || !are_tokens(copies, members))
+    return std::nullopt;
+  const auto width = static_cast<std::size_t>(host);
+  if (!are_tokens(to_hosts, (members + width - 1) / width)) return std::nullopt;
+  blocks.tokens = {token, static_cast<std::uint32_t>(host), copies, to_hosts};
+  return kind;
+}
+
 TraceBlocks blocks_of_member(const BlockCounts& counts, std::uint32_t member) {
   TraceBlocks blocks;
   const auto row_of = [member](std::span<const Bytes> rows, std::size_t width) {

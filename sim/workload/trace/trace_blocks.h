@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/collectives/block_counts.h"
+#include "sim/collectives/collective_kind.h"
 #include "sim/core/units.h"
 
 namespace netsim {
@@ -35,6 +37,18 @@ bool find_split_sizes(std::string_view inputs, SplitSizes& in, SplitSizes& out);
 // `out_bytes` is not known. Lists that do not fit the members or the bytes are left out.
 TraceBlocks blocks_of_splits(const SplitSizes& in, const SplitSizes& out, std::size_t members, Bytes in_bytes,
                              std::optional<Bytes> out_bytes);
+
+// TraceTokens: what traces of netsim have of a dispatch or a combine beside its parts, in attributes that
+// begin with `netsim_`.
+struct TraceTokens {
+  std::string collective;  // "dispatch" or "combine"; "" for none
+  std::int64_t token = 0, host = 0;
+  std::vector<std::int64_t> copies, to_hosts;
+
+  // Adds the tokens to the blocks of a member, and returns the kind. Returns nothing if they do not fit its
+  // parts.
+  std::optional<CollectiveKind> add_to(TraceBlocks& blocks, std::size_t members) const;
+};
 
 // Returns the blocks of one member of a group, for a trace of it.
 TraceBlocks blocks_of_member(const BlockCounts& counts, std::uint32_t member);

@@ -20,7 +20,15 @@ std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t
   return ranks;
 }
 
+std::optional<Stream> stream_called(std::string_view name) {
+  for (int stream = 0; stream < kStreams; ++stream) {
+    if (name == to_string(static_cast<Stream>(stream))) return static_cast<Stream>(stream);
+  }
+  return std::nullopt;
+}
+
 Stream named_stream(std::string_view group, CollectiveKind kind) {
+  if (const auto stream = stream_called(group)) return *stream;
   std::string text = "_" + lower_case(group) + "_";
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == ' ' || c == '-' || c == '.'; }, '_');
@@ -28,7 +36,7 @@ Stream named_stream(std::string_view group, CollectiveKind kind) {
   if (has("_tp_") || has("_tensor_")) return Stream::tp;
   if (has("_ep_") || has("_expert_")) return Stream::ep;
   if (has("_cp_") || has("_context_")) return Stream::cp;
-  const bool to_experts = kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+  const bool to_experts = kind == CollectiveKind::all_to_all || has_counts(kind);
   return to_experts ? Stream::ep : Stream::dp;
 }
 
@@ -230,7 +238,8 @@ void TraceProgram::fill_counts(std::vector<std::string>& notes) {
   std::uint64_t equal = 0, other = 0;
   for (const auto& [call, parts] : parts_) {
     BlockCounts counts = parts.blocks.counts();
-    if (has_tokens(parts.kind) && (!parts.blocks.has_equal_tokens() || counts.busiest() == 0))
+    const bool has_equal = counts.has_tokens() && parts.blocks.has_equal_tokens() && counts.busiest() > 0;
+    if (has_tokens(parts.kind) && !has_equal)
       fail_file(file_, fmt::format("'{}' is a {} of tokens of other sizes at other members, or of none; "
                                    "allowed: the same size at all members",
                                    builder_.program().names[parts.name], to_string(parts.kind)));

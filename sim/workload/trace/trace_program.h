@@ -68,6 +68,9 @@ struct TraceTask {
 std::vector<RankId> regular_group(RankId rank, std::int64_t stride, std::int64_t count);
 // Returns the stream under which a collective is reported, by the words of its group's name: "TP Group 1".
 Stream named_stream(std::string_view group, CollectiveKind kind);
+// Returns the stream with this name, which netsim gives to the groups of its own traces; nothing for other
+// names.
+std::optional<Stream> stream_called(std::string_view name);
 
 class TraceProgram {
  public:
