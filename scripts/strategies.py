@@ -2,14 +2,15 @@
 """Plays one model under many parallelization strategies on several clusters, and prints what an iteration of each costs.
 
     scripts/strategies.py [--models MODEL...] [--clusters CLUSTER...] [--strategies NAME...] [--plot PICTURE.svg]
-                          [--out DIR] [--again] [--jobs N] [--binary NETSIM] [--study STUDY.csv]
+                          [--table TABLE.csv] [--out DIR] [--again] [--jobs N] [--binary NETSIM] [--study STUDY.csv]
 
 The study (configs/studies/strategies/study.csv) has a row for each model and strategy, with its workload; the clusters are the
 files of clusters/ beside it. Every row is played on every cluster, packet by packet. What DIR (results/strategies) has already for
 the same program and the same files is not played again, so a study that was stopped goes on where it was. A table for each
 model and cluster has the completion time of the job (one iteration), and where a GPU's time went, in milliseconds: computing,
 exposed communication by stream, and waiting for other GPUs with nothing on its way (of pipelines the bubble); and how many
-gigabytes a GPU sends, in all and through NICs. The shortest is in bold. --plot draws the same as bars (python3-matplotlib).
+gigabytes a GPU sends, in all and through NICs. The shortest is in bold. --plot draws the same as bars (python3-matplotlib), and
+--table writes a row for each model and strategy, with all clusters.
 """
 import argparse
 import concurrent.futures
@@ -126,6 +127,26 @@ def table(runs, results):
     return lines
 
 
+def write_table(path, groups, results):
+    """A row for each model and strategy. What NICs send is of the first cluster."""
+    clusters = list(dict.fromkeys(cluster for _, cluster in groups))
+    rows = {}
+    for (model, cluster), runs in groups.items():
+        for run in runs:
+            result = results[run]
+            row = rows.setdefault((model, run.row.strategy), {"model": model, "strategy": run.row.strategy, "produced_by": "scripts/strategies.py"})
+            row.setdefault("sent_a_gpu_GB", f"{sum(result['sent_bytes'].values()) / 1e9:.2f}")
+            row.setdefault(f"sent_by_nics_on_{clusters[0]}_GB", f"{result['nic_bytes'] / 1e9:.2f}")
+            for column, seconds in (("jct", result["jct_s"]), ("exposed", sum(result["exposed_s"].values())), ("bubble", result["idle_s"])):
+                row[f"{cluster}_{column}_ms"] = f"{1e3 * seconds:.0f}"
+    columns = ["model", "strategy", "sent_a_gpu_GB", f"sent_by_nics_on_{clusters[0]}_GB",
+               *(f"{cluster}_{column}_ms" for cluster in clusters for column in ("jct", "exposed", "bubble")), "produced_by"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows.values())
+
+
 PARTS = {"compute": "#c6dbef", "bubble": "#dddddd",
          **{stream.upper(): pictures.COLOURS[place] for stream, place in zip(PARALLEL_STREAMS, (1, 3, 2, 5, 0))}}
 
@@ -176,6 +197,7 @@ def main():
     parser.add_argument("--again", action="store_true", help="play again what is there")
     execution.add_jobs(parser, "runs")
     parser.add_argument("--plot", type=pathlib.Path, metavar="PICTURE.svg", help="bars of the same (python3-matplotlib)")
+    parser.add_argument("--table", type=pathlib.Path, metavar="TABLE.csv", help="a row for each model and strategy")
     execution.add_binary(parser)
     options = parser.parse_args()
     if options.plot and options.plot.suffix not in pictures.ENDINGS:
@@ -206,6 +228,8 @@ def main():
     for (model, cluster), group in groups.items():
         print(f"\n{model} on {cluster}, ms:\n")
         print("\n".join(table(group, results)))
+    if options.table:
+        write_table(options.table, groups, results)
     if options.plot:
         plot(options.plot, groups, results)
 

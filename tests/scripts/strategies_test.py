@@ -2,7 +2,9 @@
 NETSIM_BINARY names the program."""
 
 import contextlib
+import csv
 import io
+import json
 import os
 import pathlib
 import re
@@ -100,6 +102,15 @@ class Study(unittest.TestCase):
         picture = (self.path / "bars.svg").read_text()
         for word in ("small, fast", "exposed DP", "bubble", "PP"):
             self.assertIn(f"<!-- {word} -->", picture)
+
+    def test_the_table_has_a_row_for_each_strategy_with_all_clusters(self):
+        self.main("--table", str(self.path / "table.csv"))
+        with (self.path / "table.csv").open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["strategy"] for row in rows], [strategy for strategy, _, _ in ROWS])
+        played = json.loads(next((self.path / "out").glob("slow.small.dp.*.json")).read_text())
+        self.assertEqual(rows[0]["slow_jct_ms"], f"{1e3 * played['jct_s']:.0f}")
+        self.assertIn("fast_bubble_ms", rows[0])
 
     def test_what_is_wrong_is_named(self):
         self.assertIn("0", str(self.refused("--help")))
