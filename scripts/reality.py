@@ -52,6 +52,7 @@ MEGATRON_CORE = "workload.tensor_copies=megatron_core"  # copies that all runs o
 # Megatron-Core posts receives between stages ahead. They hold multiprocessors while they wait, one for each channel of a peer, of which NCCL's
 # library has as many as the fabric needs.
 POSTED_RECEIVES = ("gpus.channels_hold_multiprocessors=[dp, pp]", "collectives.point_to_point.kind=nccl_p2p")
+BLACKWELL = ("b200", "gb200")  # GPUs whose GEMMs in FP8 need no transposed operands (Transformer Engine, is_non_tn_fp8_gemm_supported)
 VARIATION = 0.015  # of GPUs of one kind (Sinha et al., SC 2022; docs/concepts/compute.md)
 HOLDING = "dp"  # streams whose channels hold multiprocessors: those beside which there is always something to compute
 WITHOUT_CLOCK = "_power"  # end of the names of compute models that choose their clock
@@ -88,6 +89,8 @@ class Row:
             values.append(f"workload.parallel.tensor_overlap.multiprocessors={{{held}}}")
         if self.precision == "FP8":
             values.append("workload.fused_casts=norms")
+            if self.gpu in BLACKWELL:
+                values.append("workload.transposed_operands=false")
         values += [MEGATRON_CORE, *(POSTED_RECEIVES if self.stages() > 1 else ()), *settings_of_recipes().get(self.family, [])]
         return dataclasses.replace(self, clock=None, calibrates=False, calibrated=False, common=False, values=values)
 

@@ -5,6 +5,7 @@ NETSIM_BINARY names the program. With NETSIM_TEST_SIZE=full jobs are larger, and
 
 import collections
 import concurrent.futures
+import dataclasses
 import os
 import pathlib
 import re
@@ -75,6 +76,9 @@ class Table(unittest.TestCase):
         self.assertIn("workload.parallel.tensor_overlap.multiprocessors={projection: 24, mlp_down: 16, qkv_dgrad: 4, qkv_wgrad: 24, "
                       "mlp_up_dgrad: 2, mlp_up_wgrad: 4}", without.job().overlays)
         self.assertIn("workload.fused_casts=norms", without.job().overlays)
+        transposes = "workload.transposed_operands=false"
+        self.assertNotIn(transposes, without.job().overlays)
+        self.assertIn(transposes, dataclasses.replace(row, gpu="gb200").without_clock().job().overlays)
         self.assertIn("workload.tensor_copies=megatron_core", without.job().overlays)
         self.assertFalse(any("tensor_overlap.multiprocessors=" in value for value in plain.without_clock().job().overlays))
         result = reality.play(self.player(), without)

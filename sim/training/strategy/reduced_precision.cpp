@@ -10,7 +10,10 @@
 //   needs (grad_output_preprocess() and ln_out_total_t of Transformer Engine 1). Ranks that divide an expert
 //   gather its tokens in half precision, and cast all of them (MoEAlltoAllTokenDispatcher in
 //   moe/token_dispatcher.py). Transformer Engine does not know of that gather (explicit_expert_comm).
-//   Transformer Engine accumulates the backward's GEMMs in fp32 (_2X_ACC_DGRAD), the forward's less exactly.
+//   GEMMs in FP8 need transposed operands in the backward, except on Blackwell: `transposed_operands: false`
+//   (is_non_tn_fp8_gemm_supported() in pytorch/utils.py of Transformer Engine 2). Casts then write values
+//   only. Transformer Engine accumulates the backward's GEMMs in fp32 (_2X_ACC_DGRAD), the forward's less
+//   exactly.
 // - blocks: as DeepSeek-V3 (arXiv 2412.19437, sections 3.3.2, 3.3.3 and 3.5.2). It scales each 128 elements
 //   of a token, and 128 x 128 of a weight, by their present values. A cast kernel runs before each GEMM, and
 //   each 128 elements get a scale of 4 bytes.
@@ -35,6 +38,7 @@ struct PrecisionParameters {
   Precision precision = Precision::half;
   Scaling scaling = Scaling::tensor;
   FusedCasts fused_casts = FusedCasts::all;
+  bool transposed_operands = true;
 };
 
 // ReducedGemms: rewrites the GEMMs of a graph.
@@ -43,7 +47,10 @@ class ReducedGemms {
   // `dispatched`: tokens and their gradients reach the experts in this precision. `gathered`: sequence
   // parallelism gathers operands.
   ReducedGemms(const PrecisionParameters& p, bool dispatched, bool gathered)
-      : p_(p), dispatched_(dispatched), transposes_(gathered && p.fused_casts == FusedCasts::norms) {}
+      : p_(p),
+        dispatched_(dispatched),
+        transposes_(gathered && p.fused_casts == FusedCasts::norms && p.transposed_operands),
+        cast_bytes_(p.transposed_operands ? 4 : 3) {}
 
   void apply(TrainingGraph& graph) const {
     for (LayerGraph& layer : graph.layers) {
@@ -89,12 +96,12 @@ class ReducedGemms {
       if (op.linear) {
         const bool written_so =
             !result.empty() && casts(result.back()) && result.back().recomputed == op.recomputed;
-        // The cast reads 2 bytes and writes the value and its transpose.
+        // The cast reads 2 bytes and writes the value and, where it is needed, its transpose.
         if (cast_behind) {
-          result.push_back(gathering(*op.gathers, memory_bound("cast", 4, {op.m, op.k})));
+          result.push_back(gathering(*op.gathers, memory_bound("cast", cast_bytes_, {op.m, op.k})));
           op.gathers.reset();
         } else if (!op.weight_gradient && !written_so) {
-          result.push_back(memory_bound("cast", 4, operand(op)));
+          result.push_back(memory_bound("cast", cast_bytes_, operand(op)));
         }
         op.precision = p_.precision;
         op.backward = exact;
@@ -154,6 +161,7 @@ class ReducedGemms {
 
   const PrecisionParameters& p_;
   bool dispatched_, transposes_;
+  std::int64_t cast_bytes_;  // bytes that a cast of a whole tensor moves for each element
 };
 
 class ReducedPrecision final : public Strategy {
@@ -194,7 +202,10 @@ const Registration<Strategy> kReducedPrecision{
                           {{"all", FusedCasts::all}, {"norms", FusedCasts::norms}},
                           "scaling: tensor: which memory-bound kernels before a GEMM write its operand in "
                           "FP8; behind others a kernel of its own casts it (Megatron-Core: norms). With "
-                          "norms, tokens of an expert are gathered in half precision")),
+                          "norms, tokens of an expert are gathered in half precision")
+                  .flag("transposed_operands", &PrecisionParameters::transposed_operands,
+                        "scaling: tensor: casts write a transpose, too, which GEMMs in FP8 need in the "
+                        "backward before Blackwell (Transformer Engine)")),
     [](const PrecisionParameters& p, const ConfigNode&) { return std::make_unique<ReducedPrecision>(p); }};
 
 }  // namespace

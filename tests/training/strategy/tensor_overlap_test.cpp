@@ -185,9 +185,10 @@ TEST(TensorOverlap, HoldsMultiprocessorsBesideGemms) {
                                                        {"mlp_up_gemm_wgrad", 8}}));
 }
 
-// The number of kernels of a rank by name, and whether their GEMMs accumulate exactly.
+// The number of kernels of a rank by name, their bytes, and whether their GEMMs accumulate exactly.
 struct Counted {
   int kernels = 0, backward = 0;
+  Bytes bytes = 0;
 };
 std::map<std::string, Counted> counted(const std::string& more) {
   const auto source = job(4, "", ", precision: fp8" + more, 1);
@@ -196,6 +197,7 @@ std::map<std::string, Counted> counted(const std::string& more) {
     if (task.kind() != TaskKind::compute) continue;
     for (const Kernel& k : source->works()[task.work()].kernels) {
       ++result[k.name].kernels;
+      result[k.name].bytes += k.bytes;
       if (k.backward) ++result[k.name].backward;
     }
   }
@@ -210,6 +212,10 @@ TEST(ReducedPrecision, MegatronFusesCastsIntoNormsOnly) {
   EXPECT_EQ(norms["transpose"].kernels, 4);
   EXPECT_EQ(norms["cast"].kernels, 6);
   EXPECT_EQ(fused["cast"].kernels, 2) << "behind attention, and where the backward begins";
+  auto blackwell = counted(", fused_casts: norms, transposed_operands: false");
+  EXPECT_EQ(blackwell["transpose"].kernels, 0);
+  EXPECT_EQ(blackwell["cast"].kernels, 6);
+  EXPECT_EQ(4 * blackwell["cast"].bytes, 3 * norms["cast"].bytes);
   for (const char* gemm : {"qkv_gemm", "projection_gemm", "mlp_up_gemm", "mlp_down_gemm"}) {
     EXPECT_EQ(norms[gemm].backward, 0) << gemm;
     EXPECT_EQ(norms[std::string(gemm) + "_dgrad"].backward, 1) << gemm;
