@@ -46,6 +46,7 @@ constexpr ClockedGpu kClockedA100{.peak_tflops = 312,
                                   .peak_clock_mhz = 1410,
                                   .multiprocessors = 108,
                                   .cluster_blocks = 1,
+                                  .persistent_gemms = false,
                                   .hbm_bandwidth = 2039 * kPowerGBps,
                                   .hbm_efficiency = 0.85,  // roofline.h
                                   .channel_cluster = 1,
@@ -56,8 +57,10 @@ constexpr ClockedGpu kClockedA100{.peak_tflops = 312,
                                   .attention_energy = 0.85,
                                   .clock_mhz = 1410};
 // NVIDIA HGX B200: Blackwell data sheet (1,000 W). 148 SMs x 8,192 FLOP x 1,856 MHz are the peak. The rate of
-// its L2 cache is not published; twice the H100's is assumed. cuBLAS has no fast accumulation there to choose
-// (Transformer Engine, pull request 2748), so FP8 costs no additions.
+// its L2 cache is not published; twice the H100's is assumed. From this generation on the hardware deals
+// clusters to persistent kernels (clusterlaunchcontrol in the PTX ISA); cuBLAS is assumed to use that. cuBLAS
+// has no fast accumulation there to choose (Transformer Engine, pull request 2748), so FP8 costs no
+// additions.
 constexpr ClockedGpu kClockedB200{.peak_tflops = 2250,
                                   .fp32_tflops = 75,
                                   .tf32_tflops = 1100,
@@ -65,6 +68,7 @@ constexpr ClockedGpu kClockedB200{.peak_tflops = 2250,
                                   .fp4_tflops = 9000,
                                   .peak_clock_mhz = 1856,
                                   .multiprocessors = 148,
+                                  .persistent_gemms = false,
                                   .l2_bytes_per_cycle = 10'240,
                                   .fp8_promotion_lanes = 0,
                                   .hbm_bandwidth = 7700 * kPowerGBps,
@@ -84,6 +88,7 @@ constexpr ClockedGpu kClockedGb200{.peak_tflops = 2500,
                                    .fp4_tflops = 10'000,
                                    .peak_clock_mhz = 2008,
                                    .multiprocessors = 152,
+                                   .persistent_gemms = false,
                                    .l2_bytes_per_cycle = 10'240,
                                    .fp8_promotion_lanes = 0,
                                    .hbm_bandwidth = 8000 * kPowerGBps,

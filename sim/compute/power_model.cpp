@@ -79,7 +79,8 @@ class PowerModel final : public ComputeModel {
             p_.l2_bytes_per_cycle,
             depth * 2 * 256 * 128 / flops_per_cycle(Precision::half),
             promotes ? static_cast<double>(p_.fp8_promotion_lanes) : 0,
-            p_.cluster_blocks};
+            p_.cluster_blocks,
+            p_.persistent_gemms};
   }
   // Returns the SMs beside `taken` ones whose kernels run in clusters. Clusters take whole TPCs.
   static TensorCores beside_clusters(TensorCores cores, std::int64_t taken) {
@@ -87,12 +88,16 @@ class PowerModel final : public ComputeModel {
     return cores;
   }
   // Returns the waves of a plan beside `held` channels and Kernel::held_multiprocessors. The latter run in
-  // clusters of two: cga_size in NeMo's userbuffers.py, and clusterDim in DeepEP's launch.cuh.
+  // clusters of two: cga_size in NeMo's userbuffers.py, and clusterDim in DeepEP's launch.cuh. GEMMs are
+  // launched for the SMs beside them (math_sm_count in Transformer Engine, set_num_sms() in DeepGEMM), but
+  // nobody tells them of NCCL's channels.
   double waves_beside(const GemmPlan& plan, const Kernel& gemm, const TensorCores& cores,
                       std::int64_t held) const {
-    const bool spread = p_.channel_cluster == 1;
-    const std::int64_t taken = gemm.held_multiprocessors + (spread ? 0 : (held + 1) / 2 * 2);
-    return waves_of(plan, beside_clusters(cores, taken), spread ? held : 0, gemm.pieces);
+    const TensorCores launched = beside_clusters(cores, gemm.held_multiprocessors);
+    const std::int64_t running = p_.channel_cluster == 1
+                                     ? usable_clusters(launched, held)
+                                     : usable_clusters(beside_clusters(launched, held), 0);
+    return waves_of(plan, launched, running, gemm.pieces);
   }
 
   // Returns the demand of the kernel's slice. Beside held multiprocessors all slices become longer alike.

@@ -23,6 +23,7 @@ struct ClockedGpu {
   double fp32_tflops = 66.9, tf32_tflops = 494.7, fp8_tflops = 1978.9, fp4_tflops = 0;
   std::int64_t peak_clock_mhz = 1830;  // 132 SMs x 4,096 FLOP x 1,830 MHz are the peak
   std::int64_t multiprocessors = 132, gpcs = 8, cluster_blocks = 2;
+  bool persistent_gemms = true;
   double l2_bytes_per_cycle = 5120;  // A100 white paper; assumed for the H100
   std::int64_t pipeline_depth = 256;
   std::int64_t fp8_promotion_lanes = 128;  // FP32 lanes of an SM (white paper)
@@ -64,6 +65,9 @@ Parameters<P> clocked_gpu_parameters() {
                "GPU processing clusters; a cluster of blocks runs in one of them")
       .integer("cluster_blocks", &P::cluster_blocks, {1, 2},
                "blocks of a GEMM that run on a pair of multiprocessors together; 1: no clusters")
+      .flag("persistent_gemms", &P::persistent_gemms,
+            "GEMMs are launched as a cluster for each pair of multiprocessors; those that find none beside "
+            "communication run their first two tiles later. false: the hardware deals tiles")
       .real("l2_bytes_per_cycle", &P::l2_bytes_per_cycle, {1, 1e6},
             "bytes that the L2 cache delivers a cycle")
       .integer("pipeline_depth", &P::pipeline_depth, {0, 100'000},

@@ -62,8 +62,8 @@ TEST(MeasuredLayers, TakeTheirTime) {
   EXPECT_LT(errors.worst(), 0.05);
 }
 
-// Five of 18 rows miss by 4 % or more, all of them too fast beside 2 to 8 held multiprocessors. No placement
-// of clusters that was tried loses as much as was measured there.
+// The ratios were measured beside single blocks, in channel_cluster's words. The bounds are those that were
+// asked for.
 TEST(MeasuredLayers, AreSlowerBesideHeldMultiprocessors) {
   NETSIM_NEEDS_SHARED(test::kKernelTables);
   const auto copying = h100("{kind: h100_sxm_power, channel_cluster: 1}"),
@@ -83,8 +83,8 @@ TEST(MeasuredLayers, AreSlowerBesideHeldMultiprocessors) {
                 100 * errors.add(ratio, row.number("ratio")));
   }
   EXPECT_GT(errors.rows(), 15U);
-  EXPECT_LT(errors.mean(), 0.04);
-  EXPECT_LT(errors.worst(), 0.08);
+  EXPECT_LT(errors.mean(), 0.02);
+  EXPECT_LT(errors.worst(), 0.04);
 }
 
 }  // namespace
