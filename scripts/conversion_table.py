@@ -65,7 +65,7 @@ OWN_RUNS = [(TWO_DGX, "", SMALL_GPT),
             (TWO_DGX, "", "configs/workloads/dlrm.yaml"),
             (TWO_DGX, "", RESNET),
             (TWO_DGX, "", "configs/workloads/local_sgd.yaml"),
-            (TWO_DGX, "", "configs/workloads/small_llama_tiles.yaml"),
+            ("configs/topologies/dgx_h100.yaml", "", "configs/workloads/small_llama_tiles.yaml"),
             (TWO_DGX, "", "configs/jobs/two_jobs.yaml"),
             ("configs/import/kineto.yaml", "", "configs/import/kineto"),
             ("configs/import/inspector.yaml", "", "configs/import/inspector"),
@@ -91,7 +91,7 @@ class Runs:
     def answer(self, *words):
         done = subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True, check=False, timeout=self.limit)
         if done.returncode != 0:
-            raise Refused(done.stderr.strip().removeprefix("netsim: error: ").replace(f"{self.folder}/", ""))
+            raise Refused(done.stderr.strip().removeprefix("netsim: error: ").replace(f"{self.folder}/", "").replace(f"{ROOT}/", ""))
         return done.stdout
 
     def config(self, text, ranks):
