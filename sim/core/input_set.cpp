@@ -21,6 +21,9 @@ namespace fs = std::filesystem;
 // Bytes of a piece of a pass over a file; a multiple of 8, as ContentHash asks for.
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 
+// The first bytes of a gzip file (RFC 1952), with its only method of compression.
+constexpr std::string_view kGzipBegin = "\x1f\x8b\x08";
+
 InputSet::Version version_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
@@ -204,7 +207,7 @@ InputStream::InputStream(const InputSet::File& file) : file_(file) {
   }
   begin_.resize(3);
   begin_.resize(read_stored(begin_.data(), begin_.size()));
-  if (begin_ == "\x1f\x8b\x08") unpacker_ = std::make_unique<Unpacker>(file_.path);
+  if (begin_ == kGzipBegin) unpacker_ = std::make_unique<Unpacker>(file_.path);
 }
 
 InputStream::~InputStream() = default;
@@ -240,15 +243,28 @@ std::size_t InputStream::read_stored(char* to, std::size_t most) {
   return wanted;
 }
 
+namespace {
+
+[[noreturn]] void refuse_size(const std::string& path, const std::string& bytes, std::uint64_t limit) {
+  const bool gibibytes = limit % (std::uint64_t{1} << 30) == 0;
+  throw InputError(Place{path, 0, 0, ""}, bytes + " bytes are too many for such a file: at most " +
+                                              (gibibytes ? std::to_string(limit >> 30) + " GiB"
+                                                         : std::to_string(limit >> 20) + " MiB"));
+}
+
+}  // namespace
+
 std::string read_file(const InputSet::File& file, std::uint64_t limit) {
-  if (file.size > limit) {
-    const bool gibibytes = limit % (std::uint64_t{1} << 30) == 0;
-    throw InputError(
-        Place{file.path, 0, 0, ""},
-        std::to_string(file.size) + " bytes are too many for such a file: at most " +
-            (gibibytes ? std::to_string(limit >> 30) + " GiB" : std::to_string(limit >> 20) + " MiB"));
-  }
-  return file.content != nullptr ? *file.content : read_file(file.path, limit);
+  if (file.size > limit) refuse_size(file.path, std::to_string(file.size), limit);
+  std::string stored = file.content != nullptr ? *file.content : read_file(file.path, limit);
+  if (!stored.starts_with(kGzipBegin)) return stored;
+  const InputSet packed = InputSet::in_memory({{file.path, std::move(stored)}});
+  std::string unpacked;
+  for_each_piece(packed.files().front(), [&](std::string_view piece) {
+    if (piece.size() > limit - unpacked.size()) refuse_size(file.path, "its unpacked", limit);
+    unpacked += piece;
+  });
+  return unpacked;
 }
 
 }  // namespace netsim

@@ -113,8 +113,8 @@ class InputStream {
   std::unique_ptr<Unpacker> unpacker_;  // null for a file that is not packed
 };
 
-// Reads the whole file. Throws InputError if it has more than `limit` bytes, and IoError as InputStream does.
-// The ReadLog of this thread lists it afterwards.
+// Reads the whole file, and unpacks a gzip file. Throws InputError if it has more than `limit` bytes, stored
+// or unpacked, and IoError as InputStream does. The ReadLog of this thread lists it afterwards.
 std::string read_file(const InputSet::File& file, std::uint64_t limit = kMaxInputFile);
 
 }  // namespace netsim

@@ -48,14 +48,10 @@ void check_names(const TaskSource& source, const std::string& path) {
   for (const std::string& name : source.names()) check(name);
 }
 
-// Throws InputError for a format that is not that of a workload, or is read unpacked only. Null stands for a
-// file that no format matched.
+// Throws InputError for a format that is not that of a workload. Null stands for a file that no format
+// matched.
 void check_format(const Format* format, const InputSet::File& file) {
-  if (format == nullptr) return;
-  if (format->use != Format::Use::workload) refuse(file.path, refusal(*format));
-  const bool reads_whole = format->component.empty() || format->component == kProgramReader;
-  if (reads_whole && is_packed(file.path))
-    refuse(file.path, "is " + format->what + ", packed: unpack it first");
+  if (format != nullptr && format->use != Format::Use::workload) refuse(file.path, refusal(*format));
 }
 
 // Returns the reader of a format, or "" for netsim's own descriptions.
@@ -164,10 +160,16 @@ std::unique_ptr<WorkloadKind> parse_description(const std::string& text, const s
   if (std::all_of(text.begin(), text.end(), is_space)) {
     refuse(path, "is empty: a workload (.pb or .yaml) was expected");
   }
-  if (!parse_config(text, path).is_map()) {
-    refuse(path,
-           "is not a workload: neither a netsim .pb, nor a YAML description with a 'kind', nor a flow list "
-           "(netsim --list workload_reader)");
+  try {
+    if (!parse_config(text, path).is_map()) {
+      refuse(path,
+             "is not a workload: neither a netsim .pb, nor a YAML description with a 'kind', nor of a format "
+             "that netsim --list workload_reader names");
+    }
+  } catch (const ConfigError& error) {
+    if (recognise(text, path) != nullptr) throw;
+    throw ConfigError(std::string(error.what()) +
+                      ". Nor has the file a format that netsim --list workload_reader names");
   }
   return Registry<WorkloadKind>::instance().create(parse_overlaid(text, path, assignments), "");
 }
@@ -201,8 +203,14 @@ const FormatRegistration kJobs{{.name = kJobsFormat,
 // configurations.
 std::unique_ptr<TaskSource> open_description(const InputSet& input, const WorkloadContext& context) {
   const InputSet::File& file = input.only("a workload of netsim");
+  if (std::find(context.outer.begin(), context.outer.end(), file.version) != context.outer.end())
+    throw InputError(context.named_at, "names '" + printable(file.path) +
+                                           "', by which it is read itself; allowed: a workload that does not "
+                                           "name this one, itself or through others");
   const std::string text = read_description(file);
-  return as_input([&] { return parse_description(text, file.path, context.assignments)->tasks(context); });
+  WorkloadContext inner = context;
+  if (file.content == nullptr) inner.outer.push_back(file.version);
+  return as_input([&] { return parse_description(text, file.path, context.assignments)->tasks(inner); });
 }
 
 std::unique_ptr<TaskSource> open_with_reader(const std::string& reader, const InputSet& input,

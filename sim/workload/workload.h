@@ -40,6 +40,10 @@ struct WorkloadContext {
   std::function<bool(const std::string& kernel)> times_by_shape;
   // Assignments laid over the description that is read (overlay_config()), but not over those that it names.
   std::vector<std::string> assignments;
+  // Descriptions on the disk that are being read, the outermost first. One that names another workload passes
+  // them on, with the place where it does so, because none may be read within itself.
+  std::vector<InputSet::Version> outer;
+  Place named_at;
 };
 
 // Reads the workload of an input. Throws InputError, with the file as place and a line or offset if there is

@@ -159,6 +159,8 @@ const std::vector<std::pair<std::string, std::string>>& inputs() {
       {"size_distribution", "0 0\n10000 15\n30000000 100\n"},
       {"netsim_sweep",
        "base: {config: c.yaml, workload: w.yaml}\naxes:\n  - {vary: topology.k, values: [4, 8]}\n"},
+      {"packed_file", "BZh91AY&SY\x01"},
+      {"packed_file", bytes({0x28, 0xb5, 0x2f, 0xfd, 4})},
       {"tar", tar()},
   };
   return list;

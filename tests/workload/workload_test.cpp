@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -223,6 +224,39 @@ TEST_F(WorkloadFiles, AControlCharacterFarBehindIsFoundWhileReading) {
   for (int i = 0; i < 40'000; ++i) list += "0,1,1,0 us\n";
   expect(list + "0,1,1,\x1b[31m\n", ExitCode::input, ":40002:7: control character 27");
   EXPECT_EQ(load_workload(write("good", list), 16)->total_tasks(), 80'000U);
+}
+
+TEST_F(WorkloadFiles, ADescriptionIsNotReadWithinItself) {
+  const std::string self = write("self.yaml", "kind: trace\nfile: self.yaml\n");
+  const auto refusal = [](const InputPaths& path) { return load(path).second; };
+  EXPECT_THAT(refusal(self), HasSubstr("self.yaml:2:7: file: names '"));
+  const std::string first = write("first.yaml", "kind: trace\nfile: second.yaml\n"),
+                    second = write("second.yaml", "kind: trace\nfile: first.yaml\n");
+  EXPECT_THAT(refusal(first), AllOf(HasSubstr("second.yaml:2:7: file: names '"), HasSubstr("first.yaml'")));
+  std::filesystem::create_directories(folder_ / "folder");
+  write("folder/a.yaml", "kind: trace\nfile: .\n");
+  EXPECT_THAT(refusal((folder_ / "folder").string()), HasSubstr("a.yaml:2:7: file: names '"));
+}
+
+// Readers that read a file as a whole get it unpacked, too.
+TEST_F(WorkloadFiles, PackedFilesAreReadByAllReaders) {
+  for (const char* file : {"aicb/steps.csv", "flexflow/step.fbuf", "goal/steps.goal"}) {
+    const std::string plain = kRoot + "/configs/import/" + file;
+    const std::string bytes = read_file(plain);
+    const std::string path = (folder_ / (std::filesystem::path(plain).filename().string() + ".gz")).string();
+    gzFile packed = gzopen(path.c_str(), "wb");
+    gzwrite(packed, bytes.data(), static_cast<unsigned>(bytes.size()));
+    gzclose(packed);
+    EXPECT_EQ(load_workload(path, 1024)->total_tasks(), load_workload(plain, 1024)->total_tasks()) << file;
+  }
+}
+
+TEST_F(WorkloadFiles, WhatIsAlmostOfAFormatIsToldAllFormats) {
+  expect("rank 0 {\nl1: calc 5\n}\n", ExitCode::input, "Nor has the file a format that netsim --list");
+  expect(std::string("\xfd"
+                     "7zXZ\0 rest",
+                     11),
+         ExitCode::input, "unpack it, or pack it with gzip");
 }
 
 TEST_F(WorkloadFiles, OnlyDescriptionsAreCompiled) {

@@ -140,6 +140,7 @@ class TraceVariant final : public WorkloadKind {
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
     WorkloadContext plain = context;
     plain.assignments.clear();
+    plain.named_at = node_.find("file")->place();
     if (std::any_of(rules_.begin(), rules_.end(), [](const KernelRule& rule) { return rule.recorded; }))
       plain.times_by_shape = [this](const std::string& kernel) {
         const KernelRule* rule = rule_of(kernel);

@@ -9,6 +9,7 @@
 // - SimGrid's smpi and XML, SST's ember, the traces of Philly, Helios and Alibaba PAI, GNU tar.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,16 @@ bool is_perfetto(const Excerpt& file) {
 
 bool is_tar(const Excerpt& file) {
   return file.bytes().size() > 262 && file.bytes().substr(257).starts_with("ustar");
+}
+
+bool is_otherwise_packed(const Excerpt& file) {
+  constexpr std::string_view kBegins[] = {std::string_view("\xfd"
+                                                           "7zXZ\0",
+                                                           6),
+                                          "\x28\xb5\x2f\xfd", "PK\x03\x04", "BZh"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) {
+    return !(begin == "BZh" && file.is_text()) && file.bytes().starts_with(begin);
+  });
 }
 
 // ---- Text
@@ -261,6 +272,9 @@ const FormatRegistration kFormats[] = {
                                       },
                                       {".yaml", ".yml"}),
                                Format::Use::none, "scripts/sweep.py runs it")),
+    FormatRegistration(advised(unread("packed_file", "a file packed with xz, zstd, zip or bzip2",
+                                      is_otherwise_packed, {".xz", ".zst", ".zip", ".bz2"}),
+                               Format::Use::none, "unpack it, or pack it with gzip")),
     FormatRegistration(advised(unread("tar", "a tar archive", is_tar, {".tar", ".tar.gz", ".tgz"}),
                                Format::Use::none, "unpack it and give one of its files")),
 };
