@@ -127,6 +127,60 @@ TEST_F(ChakraFiles, NodesOfOneCudaStreamFollowEachOther) {
   EXPECT_THAT(source->notes(), Contains(HasSubstr("nodes of one CUDA stream follow each other: 1")));
 }
 
+// Begins are whole microseconds. Equal ones do not say who is first, and a dependency counts more than
+// others.
+TEST_F(ChakraFiles, DependenciesOrderAStreamWhereItsBeginsDoNot) {
+  const auto write_two = [&](std::uint64_t later) {
+    write_rank(0, {{.id = 1, .data = {3}, .numbers = {{"stream", 7}}, .start = 100, .duration = 5},
+                   {.id = 2, .numbers = {{"stream", 7}}, .start = later, .duration = 5},
+                   {.id = 3, .data = {2}, .numbers = {{"stream", 20}}, .start = 100, .duration = 5}});
+    return load();
+  };
+  const auto tie = write_two(100);
+  std::vector<Task> ready;
+  tie->start(RankId(0), ready);
+  EXPECT_EQ(ready.size(), 1u) << "node 1 follows node 2";
+  EXPECT_THAT(tie->notes(), ElementsAre(HasSubstr("nodes of one CUDA stream follow each other: 1")));
+  EXPECT_THAT(write_two(101)->notes(),
+              Contains(HasSubstr("that began earlier, so that its begin is left out: 1")));
+}
+
+TEST_F(ChakraFiles, NodesOfLaterSchemasTakeTheirTime) {
+  write_rank(0, {{.id = 1, .type = 8, .duration = 500}, {.id = 2, .type = 11, .data = {1}, .duration = 7}});
+  const auto source = load();
+  const Task task = test::task_of(*source, 0, 0);
+  EXPECT_EQ(task.kind(), TaskKind::host_thread);
+  EXPECT_EQ(source->works()[task.work()].kernels[0].duration, 500 * kMicrosecond);
+  EXPECT_THAT(source->notes(),
+              ElementsAre(AllOf(HasSubstr("nodes of other types (8, 11)"), HasSubstr(": 2"))));
+}
+
+TEST_F(ChakraFiles, KindsMayBeNamesAndWrongValuesAreRefused) {
+  const auto node = [](const std::string& kind, const std::string& size) {
+    return ChakraRecord{.id = 1, .type = kCollective, .texts = {{"comm_type", kind}, {"comm_size", size}}};
+  };
+  for (const std::uint32_t rank : {0U, 1U}) write_rank(rank, {node("REDUCE_SCATTER", "1048576")});
+  const Task task = test::task_of(*load(), 1, 0);
+  ASSERT_EQ(task.kind(), TaskKind::collective);
+  EXPECT_EQ(task.collective().collective, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(task.bytes(), 1048576);
+  write_rank(0, {node("SHUFFLE", "8")});
+  EXPECT_THAT(refused(), HasSubstr("node 1 ('node') has comm_type 'SHUFFLE'; allowed: 0 to 9, or a name"));
+  write_rank(0, {node("0", "abc")});
+  EXPECT_THAT(refused(), HasSubstr("node 1 ('node') has comm_size 'abc'; allowed: 0 to 9e18"));
+  write_rank(0, {collective(0, static_cast<std::uint64_t>(-5))});
+  EXPECT_THAT(refused(), HasSubstr("has comm_size -5; allowed: 0 to 9e18"));
+  write_rank(0, {{.id = 1, .texts = {{"num_ops", "nan"}}}});
+  EXPECT_THAT(refused(), HasSubstr("has num_ops 'nan'; allowed: 0 to 9e18"));
+}
+
+TEST_F(ChakraFiles, TheFirstNameMayHaveAnyCharacters) {
+  for (const char c : {'\n', '\t', '\r', '\x1b', '\0'}) {
+    write_rank(0, {{.id = 1, .duration = 5, .name = std::string("a") + c + "b"}});
+    EXPECT_EQ(load()->ranks(), 1u) << static_cast<int>(c);
+  }
+}
+
 TEST_F(ChakraFiles, ComputationsWithoutADurationAreTimedByTheirOperations) {
   write_rank(0, {{.id = 1, .numbers = {{"num_ops", 2'000'000'000}, {"tensor_size", 4096}}}});
   const auto source = load();
@@ -272,6 +326,10 @@ TEST_F(ChakraFiles, WrongOnesAreRefusedWithTheNode) {
   write_rank(0, {{.id = 3}, {.id = 3}});
   EXPECT_THAT(refused(), HasSubstr("trace.0.et: node 3 ('node') is in the file twice"));
   write_rank(0, {{.id = 3, .data = {4}}, {.id = 4, .data = {3}}});
+  EXPECT_THAT(refused(),
+              HasSubstr("trace.0.et: node 3 ('node') waits for node 4 ('node'), which waits for the first "
+                        "one; allowed: no circle of waits"));
+  write_rank(0, {{.id = 3, .data = {3}}});
   EXPECT_THAT(refused(), HasSubstr("trace.0.et: node 3 ('node') waits for itself"));
   write_rank(0, {{.id = 3, .type = kSend, .numbers = {{"comm_dst", 9}, {"comm_size", 1}}}});
   EXPECT_THAT(refused(), HasSubstr("node 3 ('node') sends to rank 9; allowed: another rank, 0 to 0"));

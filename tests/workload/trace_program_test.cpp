@@ -87,7 +87,7 @@ TEST(TraceProgram, TasksThatWaitForEachOtherAreRefused) {
   std::vector<TraceTask> circle{trace.computation("a", 1, 1, {1}), trace.computation("b", 1, 2, {0})};
   circle[0].label = "node 17";
   EXPECT_THAT(refusal([&] { trace.program.add_rank(RankId(0), circle, "trace.0.et"); }),
-              AllOf(HasSubstr("trace.0.et: node 17 ('a') waits for itself")));
+              HasSubstr("trace.0.et: node 17 ('a') waits for 'b', which waits for the first one"));
 }
 
 TEST(TraceProgram, BothEndsOfAMessageAreNeeded) {
@@ -129,6 +129,14 @@ TEST(TraceProgram, MembersOfAGroupCallTheSameCollectives) {
 }
 
 // Ranks 0 and 1 are added together, and so are 2 and 3. Both have a group with the rank two behind them.
+TEST(TraceProgram, OnlyCollectivesWithARootAreComparedByIt) {
+  Trace trace(2);
+  trace.program.add_rank(RankId(0), {trace.collective(kBoth, 100)}, "trace.0.et");
+  EXPECT_THAT(
+      refusal([&] { trace.program.add_rank(RankId(1), {trace.collective(kBoth, 101)}, "trace.1.et"); }),
+      HasSubstr("all_reduce of 101 bytes at rank 1, and all_reduce of 100 bytes at rank 0"));
+}
+
 TEST(TraceProgram, RanksWithEqualTasksAreAddedTogether) {
   Trace trace(4);
   TraceTask sum = trace.collective(kBoth, 100);

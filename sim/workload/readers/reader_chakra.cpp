@@ -25,27 +25,16 @@
 #include "sim/core/input_set.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
+#include "sim/workload/trace/chakra_counts.h"
 #include "sim/workload/trace/chakra_input.h"
 #include "sim/workload/trace/chakra_node.h"
 #include "sim/workload/trace/chakra_writer.h"
+#include "sim/workload/trace/stream_order.h"
 #include "sim/workload/trace/trace_program.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
 namespace {
-
-// ---- Numbers for the notes
-
-struct ChakraCounts {
-  std::uint64_t lost = 0;      // dependencies on nodes that no file has
-  std::uint64_t unsized = 0;   // communications whose size is not known
-  std::uint64_t by_work = 0;   // computations without a duration
-  std::uint64_t empty = 0;     // computations without a duration and operations
-  std::uint64_t on_cpu = 0;    // nodes of the CPU
-  std::uint64_t memory = 0;    // loads and stores of memory
-  std::uint64_t metadata = 0;  // metadata and nodes of no type
-  std::uint64_t chained = 0;   // dependencies from the order of streams
-};
 
 // ---- One rank
 
@@ -90,6 +79,7 @@ class ChakraRankReader {
   using Kind = RecordedNode::Kind;
 
   void add(RecordedNode& node) {
+    if (!node.problem.empty()) fail(node, node.problem);
     if (node.kind == Kind::metadata) read_metadata(node);
     const auto index = static_cast<std::uint32_t>(tasks_.size());
     if (!index_.try_emplace(node.id, index).second) fail(node, "is in the file twice; allowed: each id once");
@@ -126,6 +116,10 @@ class ChakraRankReader {
       case Kind::invalid:
         ++counts_.metadata;
         return make_nothing(task);
+      case Kind::other:
+        ++counts_.other;
+        counts_.types.insert(node.type);
+        return make_computation(node, TaskKind::host_thread, task);
     }
   }
 
@@ -186,7 +180,7 @@ class ChakraRankReader {
   void make_computation(const RecordedNode& node, TaskKind kind, TraceTask& task) {
     constexpr std::uint64_t kLongest = ProgramLimits::kKernelTime / kMicrosecond;
     if (node.duration_us > kLongest)
-      fail(node, fmt::format("takes {} us; allowed: 0 to {}", node.duration_us, kLongest));
+      fail(node, fmt::format("takes {} us; allowed: 0 to {} us", node.duration_us, kLongest));
     task.kind = kind;
     const std::string name = printable(node.name);
     if (node.duration_us == 0 && kind == TaskKind::compute && node.operations.value_or(0) > 0) {
@@ -202,8 +196,8 @@ class ChakraRankReader {
   }
 
   void make_copy(const RecordedNode& node, TraceTask& task) {
-    ++counts_.memory;
     const std::int64_t bytes = node.tensor_bytes.value_or(0);
+    ++(bytes > 0 ? counts_.memory : counts_.unsized_copies);
     if (bytes <= 0) return make_nothing(task);
     task.kind = node.kind == Kind::memory_load ? TaskKind::copy_from_host : TaskKind::copy_to_host;
     task.stream = Stream::offload;
@@ -386,9 +380,14 @@ class ChakraRankReader {
 
   // A node waits for the one before it in its CUDA stream, where the trace has both streams and times.
   void chain_streams() {
+    std::vector<RecordedStream> streams;
     for (auto& [stream, nodes] : streams_) {
-      std::sort(nodes.begin(), nodes.end());
-      if (nodes.back().first == 0) continue;
+      const bool timed =
+          std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.first > 0; });
+      if (timed) streams.push_back(std::move(nodes));
+    }
+    counts_.contradictions += order_streams(tasks_, streams);
+    for (const RecordedStream& nodes : streams) {
       for (std::size_t i = 1; i < nodes.size(); ++i) {
         tasks_[nodes[i].second].after.push_back(nodes[i - 1].second);
         ++counts_.chained;
@@ -412,29 +411,10 @@ class ChakraRankReader {
   std::vector<std::vector<std::uint64_t>> waits_;
   std::unordered_map<std::uint64_t, std::uint32_t> index_;  // of a node, by its id; never iterated
   // By CUDA stream: begin and index of its nodes.
-  std::map<std::int64_t, std::vector<std::pair<std::uint64_t, std::uint32_t>>> streams_;
+  std::map<std::int64_t, RecordedStream> streams_;
 };
 
 // ---- The reader
-
-std::vector<std::string> notes_of(const ChakraCounts& counts) {
-  std::vector<std::string> notes;
-  const auto note = [&](std::uint64_t count, const char* what) {
-    if (count > 0) notes.push_back(fmt::format("{}: {}", what, count));
-  };
-  note(counts.on_cpu, "nodes of the CPU, which take their recorded time on a thread of the rank's process");
-  note(counts.by_work,
-       "computations without a duration, timed by the compute model as products of square matrices with as "
-       "many operations");
-  note(counts.empty, "computations without a duration and without operations, which take no time");
-  note(counts.unsized,
-       "communications without a size, kind or peer, which take their recorded time on the GPU");
-  note(counts.memory, "loads and stores of memory, which are copies between the GPU and its host");
-  note(counts.metadata, "nodes of metadata or of no type, which take no time");
-  note(counts.lost, "dependencies on nodes that the trace does not have, which are left out");
-  note(counts.chained, "dependencies added, so that nodes of one CUDA stream follow each other");
-  return notes;
-}
 
 class ChakraReader final : public WorkloadReader {
  public:
@@ -450,7 +430,7 @@ class ChakraReader final : public WorkloadReader {
     for (const ChakraInput::RankFile& rank : files.ranks())
       program.add_rank(rank.rank, ChakraRankReader(files, rank, program, keys, counts).read(),
                        rank.file.path);
-    return program.finish(notes_of(counts));
+    return program.finish(counts.notes());
   }
 
  private:

@@ -96,9 +96,11 @@ bool is_chakra_node(std::string_view message) {
   ProtobufFields wire(message);
   auto field = wire.next();
   if (field && field->number == 1 && field->type == 0) field = wire.next();
-  if (!field || field->number != 2 || field->type != 2 || !is_text_of(field->content)) return false;
+  if (!field || field->number != 2 || field->type != 2) return false;
   const auto type = wire.next();
-  return type && ((type->number == 3 && type->type == 0 && type->value < 16) || wire.at_end());
+  // A name may have any characters, so a node is known by its type.
+  const bool typed = type && type->number == 3 && type->type == 0 && type->value < 16;
+  return typed || (type && wire.at_end() && is_text_of(field->content));
 }
 
 // Matches pairs of length and message: metadata (since 0.0.4), then nodes.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -10,6 +11,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/protobuf_fields.h"
+#include "sim/core/text.h"
 
 namespace netsim {
 namespace {
@@ -23,8 +25,6 @@ enum class Schema : std::uint8_t {
   typed,     // 0.0.3: attributes with a type
   one_value  // 0.0.4 and 1.0.0: attributes with one value, metadata first
 };
-
-// ---- Records
 
 // RecordReader: reads the records of a file, each of which follows its length as a varint.
 class RecordReader {
@@ -82,8 +82,6 @@ class RecordReader {
   std::uint64_t number_ = 0;
 };
 
-// ---- Numbers
-
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i)
@@ -133,7 +131,7 @@ RecordedNode::Kind kind_of(std::uint64_t type, Schema schema) {
                                      Kind::compute, Kind::send,     Kind::receive,     Kind::collective};
   // Before 0.0.3 there was no metadata.
   if (type != 0 && (schema == Schema::flat || schema == Schema::untyped)) ++type;
-  return type < kKinds.size() ? kKinds[type] : Kind::invalid;
+  return type < kKinds.size() ? kKinds[type] : Kind::other;
 }
 
 std::int64_t collective_of(std::int64_t number, Schema schema) {
@@ -151,8 +149,20 @@ struct AttributeValue {
   std::string_view name, text;
   std::vector<std::int64_t> numbers;
   std::vector<std::string> texts;
+  std::string unknown;  // a real number that is no integer: "nan"; "" for none
   std::optional<std::int64_t> number() const {
     return numbers.empty() ? std::nullopt : std::optional(numbers.front());
+  }
+  void add(double real) {
+    if (const auto number = rounded(real))
+      numbers.push_back(*number);
+    else
+      unknown = fmt::format("{}", real);
+  }
+  // Returns the value as the file has it, for messages; "" where the file has none.
+  std::string shown() const {
+    if (!numbers.empty()) return std::to_string(numbers.front());
+    return unknown.empty() && !text.empty() ? fmt::format("'{}'", printable(std::string(text))) : unknown;
   }
 };
 
@@ -179,13 +189,10 @@ void read_one_value(const ProtobufFields::Field& field, AttributeValue& value) {
       value.numbers.push_back(static_cast<std::int32_t>(little_endian(field.content)));
       break;
     case 3:
-      if (const auto number = rounded(std::bit_cast<double>(little_endian(field.content))))
-        value.numbers.push_back(*number);
+      value.add(std::bit_cast<double>(little_endian(field.content)));
       break;
     case 5:
-      if (const auto number =
-              rounded(std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(field.content)))))
-        value.numbers.push_back(*number);
+      value.add(std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(field.content))));
       break;
     case 29:
     case 31:
@@ -255,16 +262,38 @@ SplitSizes split_sizes_of(AttributeValue& value) {
   return value.numbers.empty() ? split_sizes_in(value.text) : SplitSizes(std::move(value.numbers));
 }
 
+// Returns the number of the collective of this name in schema 1.0.0, or nothing.
+std::optional<std::int64_t> collective_named(std::string_view name) {
+  static constexpr std::array<std::string_view, 10> kNames{
+      "ALL_REDUCE", "REDUCE",         "ALL_GATHER",           "GATHER", "SCATTER", "BROADCAST",
+      "ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER"};
+  const std::int64_t number = std::find(kNames.begin(), kNames.end(), name) - kNames.begin();
+  return number < std::ssize(kNames) ? std::optional(number) : std::nullopt;
+}
+
+// Notes a value that is given and cannot be taken.
+void check_value(const AttributeValue& value, std::optional<std::int64_t> number, RecordedNode& node) {
+  const bool counts = value.name == "comm_size" || value.name == "tensor_size" || value.name == "num_ops";
+  const std::string given = counts || value.name == "comm_type" ? value.shown() : "";
+  if (given.empty() || number.value_or(-1) >= 0) return;
+  node.problem = fmt::format("has {} {}; allowed: {}", value.name, given,
+                             counts ? "0 to 9e18" : "0 to 9, or a name such as ALL_REDUCE");
+}
+
 void apply(AttributeValue value, Schema schema, RecordedNode& node) {
   if (value.name.starts_with("netsim_")) return apply_exact(value, node);
   // Sizes, kinds and peers may be texts.
-  const bool of_communication = value.name.starts_with("comm_") || value.name == "tensor_size";
+  const bool of_communication =
+      value.name.starts_with("comm_") || value.name == "tensor_size" || value.name == "num_ops";
   const auto number = of_communication && value.numbers.empty() ? number_in(value.text) : value.number();
+  const auto named = value.name == "comm_type" ? collective_named(value.text) : std::nullopt;
+  check_value(value, named ? named : number, node);
   if (value.name == "is_cpu_op") node.on_cpu = number.value_or(0) != 0;
   if (value.name == "runtime") node.duration_us = static_cast<std::uint64_t>(number.value_or(0));
   if (value.name == "num_ops") node.operations = number;
   if (value.name == "tensor_size") node.tensor_bytes = number;
   if (value.name == "comm_type" && number) node.collective = collective_of(*number, schema);
+  if (named) node.collective = named;
   if (value.name == "comm_size") node.bytes = number;
   if (value.name == "comm_src" || value.name == "src") node.source = number;
   if (value.name == "comm_dst" || value.name == "dst") node.destination = number;
@@ -344,6 +373,7 @@ bool read_node(std::string_view record, Schema schema, RecordedNode& node) {
     } else if (field->number == 2) {
       node.name = std::string(field->content);
     } else if (field->number == 3) {
+      node.type = field->value;
       node.kind = kind_of(field->value, schema);
     } else if (field->number == 4) {
       append(*field, schema == Schema::one_value ? node.controls : node.waits);
@@ -402,8 +432,8 @@ RecordedNode read_json_node(const nlohmann::json& given) {
   RecordedNode node;
   node.id = static_cast<std::uint64_t>(json_number(given, "Id").value_or(0));
   if (const auto name = given.find("Name"); name != given.end() && name->is_string()) node.name = *name;
-  node.kind =
-      kind_of(static_cast<std::uint64_t>(json_number(given, "NodeType").value_or(0)), Schema::one_value);
+  node.type = static_cast<std::uint64_t>(json_number(given, "NodeType").value_or(0));
+  node.kind = kind_of(node.type, Schema::one_value);
   for (const char* key : {"ctrlDeps", "ctrl_deps", "dataDeps", "data_deps"}) {
     const auto list = given.find(key);
     if (list == given.end() || !list->is_array()) continue;

@@ -1,6 +1,7 @@
 // ChakraNode records: the nodes of Chakra execution traces (MLCommons), in all schemas that are in
 // circulation, and its JSON form. The source is et_def.proto of mlcommons/chakra: df405e8 has schema 0.0.1,
-// 2719463 has 0.0.2, 9d917e3 and 7bab792 have 0.0.3, and a2b45c1 has 0.0.4, which equals 1.0.0.
+// 2719463 has 0.0.2, 9d917e3 and 7bab792 have 0.0.3, and a2b45c1 has 0.0.4, which equals 1.0.0. 6dc63e14
+// adds nodes of storage (8), batches (9) and checkpoints (10).
 #pragma once
 
 #include <cstdint>
@@ -29,11 +30,13 @@ struct RecordedNode {
     compute,
     send,
     receive,
-    collective
+    collective,
+    other  // a type of later schemas; it does not communicate
   };
   std::uint64_t id = 0;
   std::string name;
   Kind kind = Kind::invalid;
+  std::uint64_t type = 0;               // number of `kind` in the file
   std::vector<std::uint64_t> waits;     // ids of the nodes that it waits for
   std::vector<std::uint64_t> controls;  // those of its control dependencies, which are not in `waits`
   std::uint64_t start_us = 0;           // when it began where it was recorded
@@ -59,6 +62,7 @@ struct RecordedNode {
   std::vector<std::string> kernel_names;  // those of the kernels, then that of the work
   std::string exact_kind, exact_stream;
   TraceTokens tokens;
+  std::string problem;  // what is wrong with a number of the node: "has comm_size -5; ..."; "" for nothing
 
   // Returns the number of such an attribute, or nothing.
   std::optional<std::int64_t> exact_number(std::string_view attribute) const {

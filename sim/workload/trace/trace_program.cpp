@@ -9,6 +9,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/text.h"
 #include "sim/workload/program/role_program_source.h"
+#include "sim/workload/trace/task_successors.h"
 
 namespace netsim {
 
@@ -110,16 +111,10 @@ std::uint32_t TraceProgram::add_group(const GroupExpression& expression, Group g
 // Returns the tasks in an order in which each is behind those that it waits for.
 std::vector<std::uint32_t> TraceProgram::in_order(const std::vector<TraceTask>& tasks,
                                                   const std::string& file) const {
-  std::vector<std::uint32_t> waits(tasks.size(), 0), begin(tasks.size() + 1, 0);
-  for (const TraceTask& task : tasks) {
-    for (const std::uint32_t before : task.after) ++begin[before + 1];
-  }
-  for (std::size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
-  std::vector<std::uint32_t> behind(begin.back()), next(begin.begin(), begin.end() - 1);
-  for (std::uint32_t i = 0; i < tasks.size(); ++i) {
-    waits[i] = static_cast<std::uint32_t>(tasks[i].after.size());
-    for (const std::uint32_t before : tasks[i].after) behind[next[before]++] = i;
-  }
+  std::vector<std::uint32_t> waits;
+  waits.reserve(tasks.size());
+  for (const TraceTask& task : tasks) waits.push_back(static_cast<std::uint32_t>(task.after.size()));
+  const TaskSuccessors behind(tasks);
   using Ready = std::pair<std::uint64_t, std::uint32_t>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   for (std::uint32_t i = 0; i < tasks.size(); ++i) {
@@ -131,14 +126,34 @@ std::vector<std::uint32_t> TraceProgram::in_order(const std::vector<TraceTask>& 
     const std::uint32_t at = ready.top().second;
     ready.pop();
     order.push_back(at);
-    for (std::uint32_t i = begin[at]; i < begin[at + 1]; ++i) {
-      if (--waits[behind[i]] == 0) ready.emplace(tasks[behind[i]].order, behind[i]);
-    }
+    behind.for_each(at, [&](std::uint32_t later) {
+      if (--waits[later] == 0) ready.emplace(tasks[later].order, later);
+    });
   }
-  if (order.size() == tasks.size()) return order;
-  const auto stuck = std::find_if(waits.begin(), waits.end(), [](std::uint32_t left) { return left > 0; });
-  fail_file(file, label(tasks[static_cast<std::size_t>(stuck - waits.begin())]) +
-                      " waits for itself: for tasks that wait for it");
+  if (order.size() < tasks.size()) fail_circle(tasks, waits, file);
+  return order;
+}
+
+// Refuses tasks that wait for each other, with the circle. `waits` has what each task still waits for.
+void TraceProgram::fail_circle(const std::vector<TraceTask>& tasks, const std::vector<std::uint32_t>& waits,
+                               const std::string& file) const {
+  const auto is_stuck = [&](std::uint32_t task) { return waits[task] > 0; };
+  std::vector<bool> seen(tasks.size(), false);
+  std::uint32_t at = 0;
+  while (!is_stuck(at)) ++at;
+  const auto cause = [&](std::uint32_t task) {
+    return *std::find_if(tasks[task].after.begin(), tasks[task].after.end(), is_stuck);
+  };
+  for (; !seen[at]; at = cause(at)) seen[at] = true;
+  const std::uint32_t first = at;
+  constexpr std::size_t kNamed = 8;
+  std::string circle = label(tasks[first]) + " waits for ";
+  std::size_t named = 0;
+  for (at = cause(first); at != first; at = cause(at)) {
+    if (++named <= kNamed) circle += label(tasks[at]) + ", which waits for ";
+  }
+  if (named > kNamed) circle += fmt::format("{} more, the last of which waits for ", named - kNamed);
+  fail_file(file, circle + (named == 0 ? "itself" : "the first one") + "; allowed: no circle of waits");
 }
 
 void TraceProgram::add_ranks(const std::vector<RankId>& ranks, const std::vector<TraceTask>& tasks,
@@ -283,12 +298,15 @@ void TraceProgram::check_call(RankId rank, const TraceTask& task, std::uint32_t 
   const Call& first = calls[number];
   const bool same_bytes = first.bytes == task.bytes || has_counts(task.collective);
   if (first.kind == task.collective && same_bytes && first.root == task.root) return;
-  fail_file(file,
-            fmt::format("{} is collective {} of its group: {} of {} bytes with root {} at rank {}, and {} of "
-                        "{} bytes with root {} at rank {} ('{}'); allowed: the same at all members",
-                        label(task), number + 1, to_string(task.collective), task.bytes, task.root, rank + 0U,
-                        to_string(first.kind), first.bytes, first.root, first.rank + 0U,
-                        builder_.program().names[first.name]));
+  const auto call = [](CollectiveKind kind, Bytes bytes, std::uint32_t root) {
+    const std::string at = has_root(kind) ? fmt::format(" with root {}", root) : "";
+    return fmt::format("{} of {} bytes{}", to_string(kind), bytes, at);
+  };
+  fail_file(file, fmt::format("{} is collective {} of its group: {} at rank {}, and {} at rank {} ('{}'); "
+                              "allowed: the same at all members",
+                              label(task), number + 1, call(task.collective, task.bytes, task.root),
+                              rank + 0U, call(first.kind, first.bytes, first.root), first.rank + 0U,
+                              builder_.program().names[first.name]));
 }
 
 // Pairs one end of a message with the other one, or keeps it until that comes.

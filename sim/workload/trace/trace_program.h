@@ -134,6 +134,8 @@ class TraceProgram {
   };
 
   std::vector<std::uint32_t> in_order(const std::vector<TraceTask>& tasks, const std::string& file) const;
+  [[noreturn]] void fail_circle(const std::vector<TraceTask>& tasks, const std::vector<std::uint32_t>& waits,
+                                const std::string& file) const;
   ProgramOp operation(const std::vector<RankId>& ranks, const TraceTask& task, const std::string& file);
   void set_peer(ProgramOp& op, const std::vector<RankId>& ranks, const TraceTask& task,
                 const std::string& file);
