@@ -329,6 +329,33 @@ TEST_F(SinksOfTimelines, InspectorHasALineForEachCommunication) {
   EXPECT_FALSE(std::getline(lines, line));
 }
 
+// NCCL composes an uneven all-to-all of messages, and its inspector sees these.
+TEST(Timeline, InspectorHasTheMessagesOfAnUnevenAllToAll) {
+  const Directory directory;
+  const TinySource source;
+  RunView view{{}, {{source.job_name(), &source}}};
+  view.output.sinks = parse_config("[nccl_inspector]", "sinks.yaml");
+  ResultSinks all(directory.path(), view);
+  const BlockCounts counts(2, {10, 30, 0, 5});
+  TaskBody body = test::collective(CollectiveKind::all_to_all_v, 0, 0);
+  std::get<CollectiveTask>(body).counts = &counts;
+  TaskRecord call = record_of(0, body, 0, 0, 4 * kMicrosecond);
+  call.communication = kReduced;
+  all.add(call);
+  CommunicationRecord communication;
+  communication.id = kReduced;
+  all.add(RecordedCommunication{communication, {"pairwise", Protocol::simple, 1, "default"}});
+  all.finish(test::two_rank_results());
+  std::istringstream lines(directory.text("nccl_inspector.jsonl"));
+  std::string line;
+  ASSERT_TRUE(std::getline(lines, line));
+  const json send = json::parse(line);
+  EXPECT_EQ(send["p2p_perf"]["p2p"], "Send");
+  EXPECT_EQ(send["p2p_perf"]["p2p_peer"], 1);
+  EXPECT_EQ(send["p2p_perf"]["p2p_msg_size_bytes"], 30);
+  EXPECT_FALSE(std::getline(lines, line)) << "rank 1 sends nothing to rank 0";
+}
+
 TEST(Timeline, KinetoRefusesRanksAndJobsThatAreNotThere) {
   EXPECT_THAT(error_of("[{kind: kineto, ranks: [0, 2]}]"),
               HasSubstr("the ranks 0 to 1, and rank 2 is named"));

@@ -214,6 +214,8 @@ TEST_F(InspectorFiles, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refused(Line{.call = collective("AllShuffle", 0, 1)}.text()),
               HasSubstr("'AllShuffle' is no collective; allowed: AllReduce"));
   EXPECT_THAT(refused(Line{.rank = 2}.text()), HasSubstr("'rank' is 2; allowed: an integer from 0 to 1"));
+  EXPECT_THAT(refused(Line{.call = collective("AllReduce", 0, 0)}.text()),
+              HasSubstr("has no communications with bytes (coll_perf, p2p_perf)"));
   EXPECT_THAT(refused(Line{.ranks = 64}.text()), HasSubstr("64 GPUs are needed, but the cluster has 16"));
   EXPECT_THAT(refused(Line{}.text() + "{\"header\":\n" + Line{}.text()),
               HasSubstr("a.log:2:11: is no JSON: "));

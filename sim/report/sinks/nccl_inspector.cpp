@@ -57,6 +57,10 @@ class NcclInspector final : public ResultSink,
 
   void write_collective(const TaskRecord& record, const LibraryChoice* choice);
   void write_message(const TaskRecord& record);
+  // Writes the messages of which NCCL composes an uneven all-to-all, a dispatch or a combine.
+  void write_blocks(const TaskRecord& record);
+  void write_perf(const Communicator& communicator, const TaskRecord& record, const char* function,
+                  std::uint32_t peer, Bytes bytes);
   // Writes the header and the metadata of a line, up to the comma behind them.
   void write_head(const Communicator& communicator, const TaskRecord& record);
   const Communicator& of_group(const TaskRecord& record);
@@ -103,6 +107,7 @@ void NcclInspector::finish(const FinishedRun& /*run*/, SinkFiles& /*files*/) {
 // bandwidth counts the whole buffer.
 void NcclInspector::write_collective(const TaskRecord& record, const LibraryChoice* choice) {
   const CollectiveTask& call = record.task.collective();
+  if (has_counts(call.collective)) return write_blocks(record);
   const Communicator& communicator = of_group(record);
   const auto ranks = static_cast<std::uint32_t>(std::max<std::size_t>(communicator.places.size(), 1));
   const CallBytes bytes = call_bytes(call.collective, call.bytes, ranks);
@@ -122,17 +127,34 @@ void NcclInspector::write_collective(const TaskRecord& record, const LibraryChoi
 }
 
 void NcclInspector::write_message(const TaskRecord& record) {
-  const char* function = record.task.kind() == TaskKind::send ? "Send" : "Recv";
-  const Communicator& communicator = of_job(record);
+  write_perf(of_job(record), record, record.task.kind() == TaskKind::send ? "Send" : "Recv",
+             record.task.message().peer + 0U, record.task.bytes());
+}
+
+void NcclInspector::write_blocks(const TaskRecord& record) {
+  const Communicator& communicator = of_group(record);
+  const auto own = communicator.places.find(record.rank);
+  const auto& counts = record.task.collective().counts;
+  if (own == communicator.places.end() || counts == nullptr) return;
+  for (std::uint32_t peer = 0; peer < counts->members(); ++peer) {
+    if (peer == own->second) continue;
+    if (const Bytes sent = counts->of(own->second, peer); sent > 0)
+      write_perf(communicator, record, "Send", peer, sent);
+    if (const Bytes received = counts->of(peer, own->second); received > 0)
+      write_perf(communicator, record, "Recv", peer, received);
+  }
+}
+
+void NcclInspector::write_perf(const Communicator& communicator, const TaskRecord& record,
+                               const char* function, std::uint32_t peer, Bytes bytes) {
   const Time time = record.end - record.start;
-  const double rate = gigabytes_per_second(record.task.bytes(), time);
+  const double rate = gigabytes_per_second(bytes, time);
   write_head(communicator, record);
   file_->write(fmt::format(
       R"("p2p_perf":{{"p2p":"{}","p2p_sn":{},"p2p_peer":{},"p2p_msg_size_bytes":{},"p2p_exec_time_us":{},)"
       R"("p2p_timing_source":"kernel_gpu","p2p_algobw_gbs":{:.6f},"p2p_busbw_gbs":{:.6f}}}}})"
       "\n",
-      function, next_sequence(communicator, record, function), record.task.message().peer + 0U,
-      record.task.bytes(), time / kMicrosecond, rate, rate));
+      function, next_sequence(communicator, record, function), peer, bytes, time / kMicrosecond, rate, rate));
 }
 
 void NcclInspector::write_head(const Communicator& communicator, const TaskRecord& record) {

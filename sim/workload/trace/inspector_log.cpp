@@ -86,7 +86,8 @@ class InspectorReader {
   }
 
   InspectorLog take() {
-    if (log_.records.empty()) fail_file(log_.files.front(), "has no communications (coll_perf, p2p_perf)");
+    if (log_.records.empty())
+      fail_file(log_.files.front(), "has no communications with bytes (coll_perf, p2p_perf)");
     set_dumped_times();
     return std::move(log_);
   }
@@ -132,8 +133,8 @@ class InspectorReader {
                        range.minimum, range.maximum));
     }
     if (value < range.minimum || value > range.maximum)
-      fail(key, fmt::format("'{}' is {}; allowed: an integer from {} to {}", key, value, range.minimum,
-                            range.maximum));
+      fail(key, fmt::format("'{}' is {}; allowed: an integer from {} to {}", key, found->dump(),
+                            range.minimum, range.maximum));
     return value;
   }
   static std::string text(const json& object, const char* key) {
