@@ -129,10 +129,12 @@ void convert(const CommandWords& words, const PrintText& print) {
   if (gpu.empty()) cluster.tell_times(rules);
   const Conversion conversion = convert_workload(*source, target, rules);
   if (words.values.count("quiet") != 0) return;
+  // The list of communicators, if any, is the last file.
+  const bool listed = conversion.files.back().ends_with(".json");
+  const std::string& last = conversion.files[conversion.files.size() - (listed ? 2 : 1)];
   std::string text = conversion.files.size() == 1
-                         ? printable(conversion.files.front())
-                         : fmt::format("{} to {}", printable(conversion.files.front()),
-                                       printable(conversion.files[conversion.files.size() - 2]));
+                         ? printable(last)
+                         : fmt::format("{} to {}", printable(conversion.files.front()), printable(last));
   text += fmt::format(": {}\n", counted(source->ranks(), "rank"));
   for (const std::string& note : conversion.notes)
     text += wrapped("note: " + printable(note), 0, 6, line_width(stdout)) + "\n";

@@ -168,6 +168,13 @@ TEST_F(AicbFiles, SizesOfGroupsThatNoRowTellsAreTheLargest) {
               Contains(HasSubstr("without a comm_group_size, which got the largest that fits: 1")));
 }
 
+TEST_F(AicbFiles, GroupsOfExpertsTellTheRanks) {
+  const auto source =
+      load(std::string(kHead) + row("all_to_all", "ep_group", "4", "64") +
+           row("all_reduce", "ep_dp_group", "2", "64") + row("all_reduce", "tp_group", "2", "8"));
+  EXPECT_EQ(source->ranks(), 16u);
+}
+
 TEST_F(AicbFiles, WrongOnesAreRefusedWithTheirPlace) {
   const std::string head = kHead;
   EXPECT_THAT(refused(head + row("sum", "dp_group", "4", "8")), HasSubstr(":2:1: 'sum' is no communication"));

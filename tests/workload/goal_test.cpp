@@ -162,6 +162,11 @@ TEST_F(GoalFiles, MistakesAreNamedWithTheirPlace) {
   EXPECT_THAT(refused(begin + "calc 1 tag 2\n}\n"), HasSubstr(":3:8: 'tag'; allowed at the end"));
   EXPECT_THAT(refused(begin + "send 8b to 1\n}\nrank 1 {\n}\n"), HasSubstr(":3: line 3 ('send') of rank 0"));
   EXPECT_THAT(refused(begin + "recv 8b from -1\n}\nrank 1 {\n}\n"), HasSubstr("no send is for it"));
+  EXPECT_THAT(
+      refused(begin + "a: recv 5b from 1\nb: send 5b to 1\nb requires a\n}\n"
+                      "rank 1 {\na: recv 5b from 0\nb: send 5b to 0\nb requires a\n}\n"),
+      HasSubstr(":3: line 3 ('recv') of rank 0 cannot end: its other end, line 9 of rank 1, waits for "
+                "operations that cannot end"));
   EXPECT_THAT(refused(begin + "a: calc 1\nb: calc 1\na requires b\nb irequires a\n}\nrank 1 {\n}\n"),
               HasSubstr("waits for itself"));
   std::string bytes = binary(parsed(kExchange));

@@ -125,6 +125,14 @@ TEST_F(SimgridFiles, AManifestListsTheTraces) {
   EXPECT_THROW(load_workload(shared, 16), IoError);
 }
 
+TEST_F(SimgridFiles, OfSeveralFilesAnErrorNamesTheOne) {
+  write("b.txt", "1 init\n1 bcast 9\n");
+  EXPECT_THAT(refused("0 init\n0 bcast 8\n"), ::testing::ContainsRegex("line 2 of .*b\\.txt"));
+  write("b.txt", "1 init\n1 bcast 8\n");
+  write("manifest.txt", "a.txt\nb.txt\n");
+  EXPECT_EQ(load("0 init\n0 bcast 8\n")->ranks(), 2u) << "the manifest is beside the traces";
+}
+
 TEST_F(SimgridFiles, WrongOnesAreRefusedWithTheirPlace) {
   EXPECT_THAT(refused("0 init\n0 scan 3\n"), HasSubstr("a.txt:2:3: 'scan' is not read; allowed: init"));
   EXPECT_THAT(refused("0 init\n0 send 0 1 8\n"), HasSubstr("a.txt:2:8: a rank sends to itself"));

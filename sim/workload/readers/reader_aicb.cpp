@@ -114,9 +114,12 @@ class AicbJob {
                                     [](const AicbRow& row) { return row.kind == AicbRow::Kind::message; });
     return first->line;
   }
-  // Returns the ranks of a stage by the sizes of its groups, or 0 where these do not tell.
+  // Returns the ranks of a stage by the sizes of its groups, or 0 where these do not tell. The groups of
+  // experts and of their replicas tell as much as those of all replicas.
   std::int64_t ranks_of_stage() const {
-    return size_of(AicbGroup::dp) * std::max<std::int64_t>(size_of(AicbGroup::tp), 1);
+    const std::int64_t by_experts = size_of(AicbGroup::ep) * size_of(AicbGroup::ep_dp);
+    const std::int64_t columns = size_of(AicbGroup::dp) > 0 ? size_of(AicbGroup::dp) : by_experts;
+    return columns * std::max<std::int64_t>(size_of(AicbGroup::tp), 1);
   }
 
   // Ranks are those that the file lists, or those of the groups, or all GPUs.
@@ -162,8 +165,10 @@ class AicbJob {
     for (std::size_t i = 0; i < kAicbGroups; ++i) {
       const auto of = static_cast<AicbGroup>(i);
       if (shape_.ranks % (stride(of) * size_of(of)) != 0)
-        fail_file(path_, fmt::format("{} ranks are no multiple of {} ranks of a group, {} apart",
-                                     shape_.ranks, size_of(of), stride(of)));
+        fail_line(table_.sections.front().line,
+                  fmt::format("{} ranks are no multiple of {} ranks of a group, {} apart; allowed: other "
+                              "ranks in the first line (`[rank0 ~ rank15]`)",
+                              shape_.ranks, size_of(of), stride(of)));
     }
   }
   // Sorts the tables by stage. Stages are the farthest apart.

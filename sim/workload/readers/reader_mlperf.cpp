@@ -236,15 +236,20 @@ class MlperfJob {
                                 given("parallel", "context").value_or(1) *
                                 given("parallel", "pipeline").value_or(1);
     if (replicas * others == gpus) return;
+    // The microbatch with which the GPUs that the log names are replicas of so many ranks.
+    const std::int64_t samples = replicas * given("", "microbatch").value_or(1), fitting = gpus / others;
+    std::string advice = "job.microbatch";
+    if (fitting > 0 && gpus % others == 0 && samples % fitting == 0)
+      advice += fmt::format(" ({} gives {} replicas)", samples / fitting, fitting);
     refuse(log_.find(gpus_ > 0 ? "global_batch_size" : "submission_platform"),
            fmt::format("{} GPUs are {} replicas of {} ranks, whose division the log does not have; "
                        "job.parallel gives {} "
-                       "(tensor x context x pipeline): give these keys, or job.microbatch",
+                       "(tensor x context x pipeline): give these keys, or {}",
                        gpus, replicas,
                        gpus % replicas == 0
                            ? fmt::format("{}", gpus / replicas)
                            : fmt::format("{:.2f}", static_cast<double>(gpus) / static_cast<double>(replicas)),
-                       others));
+                       others, advice));
   }
   std::int64_t gpus_of_platform() const {
     const MlperfLog::Entry* platform = log_.find("submission_platform");

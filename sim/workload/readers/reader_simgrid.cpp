@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -60,6 +61,7 @@ class SimgridTrace {
     check_ranks();
     program_.emplace("replay", static_cast<std::uint32_t>(ranks_.size()), name_);
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) all_.emplace_back(rank);
+    several_files_ = input.files().size() > 1;
     for (const InputSet::File& file : input.files()) read(file);
     size_receives();
   }
@@ -110,6 +112,7 @@ class SimgridTrace {
   }
   void read(const InputSet::File& file) {
     TextReader reader(file);
+    if (several_files_) of_file_ = " of " + file.path;
     std::vector<Word> words;
     while (reader.next_line(words)) {
       if (words.empty() || words[0].text.starts_with('#')) continue;
@@ -201,7 +204,7 @@ class SimgridTrace {
     TraceTask task;
     task.name = program_->name(name);
     task.order = rank.tasks.size();
-    task.label = fmt::format("line {}", (*words_)[0].line);
+    task.label = fmt::format("line {}{}", (*words_)[0].line, of_file_);
     task.after = rank.frontier;
     rank.tasks.push_back(std::move(task));
     return rank.tasks.back();
@@ -371,6 +374,8 @@ class SimgridTrace {
   static constexpr std::int64_t kNoTag = -2;
 
   std::string name_;
+  bool several_files_ = false;
+  std::string of_file_;  // of several files, the one that is read, for messages: " of a.txt"
   std::optional<TraceProgram> program_;
   std::map<SimgridRank::Request, Channel> channels_;
   std::set<std::int64_t> known_;  // ranks that have actions
@@ -408,14 +413,22 @@ bool is_smpi_manifest(const Excerpt& file) {
   return true;
 }
 
-// Returns the traces of an input, of which a file may be a manifest.
+bool is_listed(const std::vector<std::string>& paths, const std::string& path) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& known) {
+    std::error_code unknown;
+    return known == path || std::filesystem::equivalent(known, path, unknown);
+  });
+}
+
+// Returns the traces of an input, of which a file may be a manifest. It may be beside the traces that it
+// lists.
 InputSet simgrid_traces(const InputSet& input) {
   std::vector<std::string> paths;
   bool listed = false;
   for (const InputSet::File& file : input.files()) {
     const Format* format = recognise(file);
     if (format == nullptr || format->name != "simgrid_manifest") {
-      paths.push_back(file.path);
+      if (!listed || !is_listed(paths, file.path)) paths.push_back(file.path);
       continue;
     }
     listed = true;
@@ -425,7 +438,7 @@ InputSet simgrid_traces(const InputSet& input) {
       if (words.empty() || words[0].text.starts_with('#')) continue;
       if (words.size() > 1) reader.fail(words[1], "a manifest has one file a line");
       std::string path = find_input_file(std::string(words[0].text), reader.place(words[0]));
-      if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(std::move(path));
+      if (!is_listed(paths, path)) paths.push_back(std::move(path));
     }
   }
   return listed ? InputSet(InputPaths(std::move(paths))) : input;

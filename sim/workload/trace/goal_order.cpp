@@ -183,11 +183,16 @@ class GoalExecution {
 
   void check() const {
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const auto& [key, ops] : ranks_[rank].arrived)
+      for (const auto& [key, ops] : ranks_[rank].arrived) {
+        check_other_end(GoalOp::Kind::receive, key, rank, key.first, ops.front().second);
         fail(key.first, ops.front().second, fmt::format("no receive of rank {} is for it", rank));
+      }
     }
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (const auto& [key, ops] : ranks_[rank].reached) fail(rank, ops.front().second, "no send is for it");
+      for (const auto& [key, ops] : ranks_[rank].reached) {
+        check_other_end(GoalOp::Kind::send, key, rank, rank, ops.front().second);
+        fail(rank, ops.front().second, "no send is for it");
+      }
     }
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
       const std::vector<std::uint32_t>& waits = ranks_[rank].waits;
@@ -195,6 +200,27 @@ class GoalExecution {
           std::find_if(waits.begin(), waits.end(), [](std::uint32_t left) { return left > 0; });
       if (stuck != waits.end())
         fail(rank, static_cast<std::uint32_t>(stuck - waits.begin()), "it waits for itself");
+    }
+  }
+  // Refuses an operation if its other end has not begun. That is a send to `destination`, or a receive there.
+  void check_other_end(GoalOp::Kind kind, const Key& source_and_tag, std::uint32_t destination,
+                       std::uint32_t rank, std::uint32_t index) const {
+    const auto is_equal = [](std::uint32_t a, std::uint32_t b) {
+      return a == b || a == kAnyGoal || b == kAnyGoal;
+    };
+    const auto& [source, tag] = source_and_tag;
+    for (std::uint32_t other = 0; other < ranks_.size(); ++other) {
+      if (!is_equal(other, kind == GoalOp::Kind::send ? source : destination)) continue;
+      for (std::uint32_t i = 0; i < ranks_[other].waits.size(); ++i) {
+        const GoalOp& op = schedule_.ranks[other].ops[i];
+        const bool fits = op.kind == kind && is_equal(op.tag, tag) &&
+                          is_equal(op.peer, kind == GoalOp::Kind::send ? destination : source);
+        if (fits && ranks_[other].waits[i] > 0)
+          fail(rank, index,
+               fmt::format("its other end, {} of rank {}, waits for operations that cannot end, such as "
+                           "this one; allowed: no circle of waits",
+                           goal_label(op, other, i), other));
+      }
     }
   }
   [[noreturn]] void fail(std::uint32_t rank, std::uint32_t index, const std::string& message) const {
