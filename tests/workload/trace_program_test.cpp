@@ -117,7 +117,7 @@ TEST(TraceProgram, MembersOfAGroupCallTheSameCollectives) {
   EXPECT_THAT(
       refusal([&] { differs.program.add_rank(RankId(1), {differs.collective(kBoth, 200)}, "trace.1.et"); }),
       AllOf(HasSubstr("trace.1.et: 'gradients' is collective 1 of its group"),
-            HasSubstr("all_reduce of 200 bytes with root 0 at rank 1, and all_reduce of 100 bytes")));
+            HasSubstr("all_reduce of 200 bytes at rank 1, and all_reduce of 100 bytes")));
   Trace lacks(2);
   lacks.program.add_rank(RankId(0), {lacks.collective(kBoth, 100)}, "trace.0.et");
   EXPECT_THAT(refusal([&] { lacks.program.finish({}); }),
