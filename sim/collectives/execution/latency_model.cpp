@@ -11,8 +11,13 @@ Time time_at(BitRate rate, Bytes bytes) { return rate == 0 ? 0 : transmission_ti
 }  // namespace
 
 Time LatencyModel::pass_time(const Chunking& chunking, const Leg& leg, Bytes bytes) {
-  const bool twice = leg.own_block && leg.first_round;
+  const bool twice = leg.own_block && leg.first_round && !chunking.own_block_exposed;
   return time_at(chunking.block_rate, bytes) + (twice ? time_at(chunking.first_copy_rate, bytes) / 2 : 0);
+}
+
+Time LatencyModel::own_block_time(const Chunking& chunking, const Leg& leg, Bytes bytes) {
+  if (!leg.own_block || !chunking.own_block_exposed) return 0;
+  return time_at(leg.first_round ? chunking.first_copy_rate : chunking.copy_rate, bytes) / 2;
 }
 
 LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chunking, const Leg& leg,
@@ -28,10 +33,10 @@ LatencyModel::Hop LatencyModel::hop(const StepCosts& costs, const Chunking& chun
     const Time late = beyond(busy, share);
     const bool by_lines = costs.passes_lines && leg.passed_on;
     if (chunking.rate_with_fences) {
-      const Time kept = leg.kept ? costs.kept : 0;
+      const Time kept = leg.kept ? costs.kept : 0, own = own_block_time(chunking, leg, bytes);
       const Time taken =
           costs.slice > 0 ? std::max(pass + own_time(costs, leg), stored) : std::max(busy, fenced(latency));
-      return Hop{before_wire + kept + late, beyond(taken, share)};
+      return Hop{before_wire + kept + late + own, beyond(taken, share) + own};
     }
     return Hop{before_wire + (by_lines ? 0 : late), fenced(latency) + late};
   };

@@ -43,7 +43,10 @@ class LatencyModel {
   };
   // Returns how long the thread blocks of a message of `bytes` move its bytes, without links. The own block
   // is stored a second time, which is half of a copy. After the first round other channels hide that.
+  // Chunking::own_block_exposed leaves it to own_block_time().
   static Time pass_time(const Chunking& chunking, const Leg& leg, Bytes bytes);
+  // Returns how long a thread block stores a message's own block beyond the time of the links.
+  static Time own_block_time(const Chunking& chunking, const Leg& leg, Bytes bytes);
   // Returns how long a thread block takes for a message besides its bytes, where nothing hides that.
   static Time own_time(const StepCosts& costs, const Leg& leg) {
     if (!leg.first_round && !costs.slice_each_round) return 0;

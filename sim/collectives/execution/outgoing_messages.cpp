@@ -18,6 +18,10 @@ bool keeps(Step::Kind kind) {
   return kind == Step::Kind::receive_copy_send || kind == Step::Kind::receive_reduce_copy_send;
 }
 
+// Percentage by which a sum takes longer than a copy. From 8 to 64 MiB reduce-scatters of two H100 and B200
+// grow by 13.5 and 6.3 us more than gathers, which are 0.3 of the time of a copy.
+constexpr Time kSumBeyondCopy = 30;
+
 // Keeps a thread block busy with copying its step's data for `time`, after its present copies and not before
 // `earliest`.
 void keep_busy(Operation& operation, ThreadBlock& block, Time earliest, Time time) {
@@ -118,7 +122,8 @@ Time OutgoingMessages::occupy(Operation& operation, std::uint32_t block, const L
   const Time moved = std::max(LatencyModel::pass_time(chunking, leg, bytes),
                               transmission_time(bytes, chunking.local_rate) + fence);
   const Time stored = chunking.store_rate == 0 ? 0 : transmission_time(bytes, chunking.store_rate);
-  own.busy_until = begin + std::max(moved + LatencyModel::own_time(costs, leg), stored);
+  own.busy_until = begin + std::max(moved + LatencyModel::own_time(costs, leg), stored) +
+                   LatencyModel::own_block_time(chunking, leg, bytes);
   return begin - events_.now();
 }
 
@@ -142,8 +147,9 @@ void OutgoingMessages::copy_out(Operation& operation, std::uint32_t block, Bytes
   const BitRate rate = operation.copy_out_rate(own.round);
   if (rate == 0) return;
   Time time = transmission_time(bytes, rate);
-  // A sum reads two buffers and writes one, which is half as much again as a copy.
-  if (operation.chunking.sums_take_longer && reduces(own.step.kind)) time += time / 2;
+  if (operation.chunking.sums_take_longer && reduces(own.step.kind)) time += time * kSumBeyondCopy / 100;
+  // The time of a slice passes in a ring's last step, too.
+  if (own.round == 0 && !operation.costs.slice_each_round) time += operation.costs.slice;
   keep_busy(operation, own, events_.now(), time);
 }
 

@@ -69,6 +69,9 @@ struct Chunking {
   // Whether the first step of a rank also stores its own block in its output, as in an all-gather out of
   // place. The thread block then stores twice what it sends.
   bool stores_own_block = false;
+  // Whether that time comes on top of the links' time. It does where receivers read from the sender's memory,
+  // because the sender's step uses no link then.
+  bool own_block_exposed = false;
   bool operator==(const Chunking&) const = default;
 };
 

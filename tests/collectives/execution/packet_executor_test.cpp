@@ -29,7 +29,7 @@ using test::PacketCollectives;
 using test::request_of;
 
 // Returns how long the 24 thread blocks of an A100 copy received bytes out of their buffers.
-Time copied_by_a100(Bytes bytes) { return transmission_time(bytes, BitRate{24} * 14'700'000'000 * 8); }
+Time copied_by_a100(Bytes bytes) { return transmission_time(bytes, BitRate{24} * 19'900'000'000 * 8); }
 
 // 2(p-1)(a + n/(pB)): a is NCCL's hop plus two NVLinks and the switch stage, B = 240 GB/s. The last piece is
 // copied out of its buffer.

@@ -20,6 +20,10 @@ BitRate copy_rate(GpuGeneration generation) {
   return of_generation(kRates, generation);
 }
 
+BitRate ring_copy_rate(GpuGeneration generation) {
+  return generation == GpuGeneration::ampere ? 8 * 19'900 * kMbps : copy_rate(generation);
+}
+
 BitRate ll_copy_rate(GpuGeneration generation) {
   constexpr CopyRates kRates = {0, 8 * 5'700, 8 * 7'400, 8 * 8'000};
   return of_generation(kRates, generation);

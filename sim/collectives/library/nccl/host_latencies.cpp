@@ -8,29 +8,56 @@ std::optional<HostLatencies> host_latencies(GpuGeneration generation) {
     case GpuGeneration::volta:
       break;
     case GpuGeneration::ampere:
-      return HostLatencies{0, 1'050 * kNs, 7'500 * kNs, 4'700 * kNs, 700 * kNs, 2'200 * kNs, 200 * kNs};
+      return HostLatencies{.ll_hop = 1'050 * kNs,
+                           .several_blocks = 1'600 * kNs,
+                           .ll128_hop = 1'300 * kNs,
+                           .simple_hop = 9'900 * kNs,
+                           .slice = 4'000 * kNs,
+                           .chunk = 4'700 * kNs,
+                           .kept = 700 * kNs,
+                           .group = 2'200 * kNs,
+                           .peer = 200 * kNs};
     case GpuGeneration::hopper:
-      return HostLatencies{-2'000 * kNs, 780 * kNs, 6'500 * kNs, 1'300 * kNs,
-                           700 * kNs,    850 * kNs, 200 * kNs};
+      return HostLatencies{.start = -2'000 * kNs,
+                           .ll_hop = 780 * kNs,
+                           .several_blocks = 200 * kNs,
+                           .simple_hop = 5'200 * kNs,
+                           .slice = 1'300 * kNs,
+                           .chunk = 1'300 * kNs,
+                           .kept = 700 * kNs,
+                           .group = 850 * kNs,
+                           .peer = 200 * kNs};
     case GpuGeneration::blackwell:
-      return HostLatencies{0, 1'250 * kNs, 10'100 * kNs, 500 * kNs, 700 * kNs, 850 * kNs, 200 * kNs};
+      return HostLatencies{.ll_hop = 1'250 * kNs,
+                           .several_blocks = 700 * kNs,
+                           .simple_hop = 10'100 * kNs,
+                           .slice = 500 * kNs,
+                           .chunk = 500 * kNs,
+                           .kept = 700 * kNs,
+                           .group = 850 * kNs,
+                           .peer = 200 * kNs};
   }
   return std::nullopt;
 }
 
-void set_host_latencies(StepCosts& costs, Protocol protocol, GpuGeneration generation, std::uint32_t peers,
-                        const CollectivesParameters& parameters) {
-  const std::optional<HostLatencies> known = host_latencies(generation);
+void set_host_latencies(StepCosts& costs, const HostKernel& kernel, const CollectivesParameters& parameters) {
+  const std::optional<HostLatencies> known = host_latencies(kernel.generation);
   if (!known) return;
+  const Protocol protocol = kernel.protocol;
   const ProtocolParameters by_nccl = nccl_parameters(protocol), &given = parameters.of(protocol);
-  if (given.base_latency_ring == by_nccl.base_latency_ring)
-    costs.base += known->start + (peers > 0 ? known->group + known->peer * peers : 0);
+  const bool simple = protocol == Protocol::simple, ring = kernel.peers == 0;
+  if (given.base_latency_ring == by_nccl.base_latency_ring) {
+    if (!simple || !ring) costs.base += known->start;
+    if (!ring) costs.base += known->group + known->peer * kernel.peers;
+    if (protocol == Protocol::ll && kernel.channels > 1) costs.base += known->several_blocks;
+  }
   if (given.hop_latency_nvlink_ring != by_nccl.hop_latency_nvlink_ring) return;
   if (protocol == Protocol::ll) costs.hop_nvlink = known->ll_hop;
-  if (protocol != Protocol::simple) return;
-  costs.slice = known->slice;
-  costs.slice_each_round = peers > 0;
-  if (peers > 0) return;
+  if (protocol == Protocol::ll128 && known->ll128_hop > 0) costs.hop_nvlink = known->ll128_hop;
+  if (!simple) return;
+  costs.slice = ring ? known->slice : known->chunk;
+  costs.slice_each_round = !ring;
+  if (!ring) return;
   costs.hop_nvlink = known->simple_hop;
   costs.kept = known->kept;
 }

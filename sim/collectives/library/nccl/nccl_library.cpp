@@ -99,7 +99,8 @@ void share_links(Chunking& chunking) {
 void set_copies(Chunking& chunking, GpuGeneration generation, std::uint32_t channels, std::uint32_t sends) {
   const std::uint32_t together = channels / chunking.channels;
   if (copy_rate(generation) == 0 || chunking.protocol == Protocol::ll128) return;
-  chunking.first_copy_rate = chunking.copy_rate = copy_rate(generation) * together;
+  const BitRate copies = sends > 0 ? copy_rate(generation) : ring_copy_rate(generation);
+  chunking.first_copy_rate = chunking.copy_rate = copies * together;
   chunking.sends_at_once = std::max(1U, sends);
   if (sends > 1) share_links(chunking);
   if (chunking.protocol == Protocol::ll)
@@ -108,7 +109,8 @@ void set_copies(Chunking& chunking, GpuGeneration generation, std::uint32_t chan
   if (chunking.protocol != Protocol::simple) return;
   chunking.rate_with_fences = true;
   // Ampere's receivers read from the sender's memory (ncclTopoCheckP2p), so links and not copies limit them.
-  chunking.sums_take_longer = generation >= GpuGeneration::hopper;
+  chunking.own_block_exposed = generation == GpuGeneration::ampere;
+  chunking.sums_take_longer = !chunking.own_block_exposed;
   chunking.block_rate = simple_rate_inside(generation) * together;
   // A message of a channel that is simulated alone has all links while others copy.
   if (sends == 0 && together == 1) chunking.local_rate *= chunking.channels;
@@ -206,7 +208,7 @@ CollectiveConfig NcclLibrary::collective(const LibraryRequest& request) const {
     const std::uint32_t sends = choice.traits.sends_and_receives ? peers : 0;
     set_copies(config.chunking, *generation, chosen.channels, sends);
     config.chunking.stores_own_block = !parameters_->in_place && stores_own_block(chosen);
-    set_host_latencies(config.costs, chosen.protocol, *generation, sends, *parameters_);
+    set_host_latencies(config.costs, {chosen.protocol, *generation, chosen.channels, sends}, *parameters_);
   }
   if (use_kernels(config, request, chosen, generation) && by_switches(family) && generation)
     config.aggregation_share = nvls_share(layout, *generation);

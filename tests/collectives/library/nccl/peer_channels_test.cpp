@@ -107,10 +107,10 @@ TEST(PeerChannels, GiveLlByPeerOrByMessage) {
 // An all-reduce of few bytes has n - 1 hops more than a gather, and a hop by LL is that of the generation. A
 // latency that is given is the hop instead.
 TEST(HostLatencies, AreThoseOfTheGeneration) {
-  const auto hop = [](const std::string& host, const std::string& more) {
+  const auto hop = [](const std::string& host, const std::string& more, const std::string& protocol = "ll") {
     const auto time = [&](CollectiveKind kind) {
       PacketCollectives one("topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhosts: 1\nhost: " + host +
-                            "\ncollectives: {protocol: ll" + more + "}\n");
+                            "\ncollectives: {protocol: " + protocol + more + "}\n");
       return one.run(request_of(kind, test::every(1, 8), 512));
     };
     return static_cast<double>(time(CollectiveKind::all_reduce) - time(CollectiveKind::all_gather)) / 7;
@@ -120,7 +120,24 @@ TEST(HostLatencies, AreThoseOfTheGeneration) {
   EXPECT_NEAR(hop("dgx_h100", ""), ns(780), ns(30));
   EXPECT_NEAR(hop("dgx_b200", ""), ns(1250), ns(30));
   EXPECT_NEAR(hop("dgx_1v", ""), ns(600), ns(30)) << "NCCL's table";
+  EXPECT_NEAR(hop("dgx_a100", "", "ll128"), ns(1300), ns(30));
+  EXPECT_NEAR(hop("dgx_h100", "", "ll128"), ns(1900), ns(30)) << "NCCL's table";
   EXPECT_NEAR(hop("dgx_h100", ", ll: {hop_latency_nvlink_ring: 2 us}"), ns(2000), ns(30));
+}
+
+// With twice the bytes a gather by LL has two thread blocks instead of one, each with the same bytes.
+TEST(HostLatencies, CountTheStartOfSeveralThreadBlocks) {
+  const auto second_block = [](const std::string& host) {
+    const auto time = [&](Bytes bytes) {
+      PacketCollectives one("topology: {kind: star, hosts: 8, rate: 400 Gbps}\nhosts: 1\nhost: " + host +
+                            "\ncollectives: {all_gather: nccl, protocol: ll}\n");
+      return one.run(request_of(CollectiveKind::all_gather, {0, 1}, bytes));
+    };
+    return static_cast<double>(time(16 * kKibibyte) - time(8 * kKibibyte)) / static_cast<double>(kNanosecond);
+  };
+  EXPECT_NEAR(second_block("dgx_a100"), 1600, 100);
+  EXPECT_NEAR(second_block("dgx_h100"), 200, 100);
+  EXPECT_NEAR(second_block("dgx_b200"), 700, 100);
 }
 
 // Two ranks have two steps in an all-reduce, which wait for each other, unlike those of a broadcast.
