@@ -21,7 +21,7 @@ BitRate copy_rate(GpuGeneration generation) {
 }
 
 BitRate ring_copy_rate(GpuGeneration generation) {
-  return generation == GpuGeneration::ampere ? 8 * 19'900 * kMbps : copy_rate(generation);
+  return generation == GpuGeneration::ampere ? 8 * 18'600 * kMbps : copy_rate(generation);
 }
 
 BitRate ll_copy_rate(GpuGeneration generation) {

@@ -15,9 +15,9 @@ namespace netsim {
 // and 2.29.2, in AIConfigurator's tables.
 BitRate copy_rate(GpuGeneration generation);
 
-// Returns the same for rings by Simple, whose warps all copy. It differs on A100 alone. There
-// reduce-scatters of two GPUs take 1,381.5 us more for 512 MiB than for 64. The time of the links is
-// subtracted, and other channels hide a part of the copies (exposed_copies() in nccl_library.cpp).
+// Returns the same for rings by Simple, whose warps all copy. It differs on A100 alone. There all-reduces of
+// two GPUs take 2,389.6 us more for 512 MiB than for 64. The time of the links is subtracted, and other
+// channels hide a part of the copies (exposed_copies() in nccl_library.cpp). Reduce-scatters give 19.9 GB/s.
 BitRate ring_copy_rate(GpuGeneration generation);
 
 // Returns the same for what has arrived by LL, in bytes of data. Threads check a flag for every four bytes

@@ -10,7 +10,7 @@ std::optional<HostLatencies> host_latencies(GpuGeneration generation) {
     case GpuGeneration::ampere:
       return HostLatencies{.ll_hop = 1'050 * kNs,
                            .several_blocks = 1'600 * kNs,
-                           .ll128_hop = 1'300 * kNs,
+                           .ll128_hop = 1'500 * kNs,
                            .simple_hop = 9'900 * kNs,
                            .slice = 4'000 * kNs,
                            .chunk = 4'700 * kNs,

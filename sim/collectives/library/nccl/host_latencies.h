@@ -26,19 +26,20 @@ struct HostLatencies {
   // that gives 1.0 to 1.1 us on A100, 0.74 to 0.81 on H100 and 1.2 to 1.4 on B200. Another eight B200 gave
   // 1.16 us between all-reduces of two and eight (openfabric-systems/simllm, pull request 242).
   Time ll_hop = 0;
-  // Further start of operations by LL on more than one thread block. It is the median over rings of 2, 4 and
-  // 8 GPUs of what netsim's times lack from two blocks on and do not lack on one. The blocks of a kernel do
-  // not start at once, and its time is that of the last one.
+  // Further start of operations by LL on more than one thread block. It is the median, over rings of 2, 4 and
+  // 8 GPUs, of what netsim's times lack beyond what they lack on one block. The blocks of a kernel do not
+  // start at once, and the last one counts.
   Time several_blocks = 0;
-  // A step by LL128; 0: NCCL's. Rings of four and eight A100 have a median of 1.3 us. Their growth between
-  // two sizes gives the time of their bytes, which is subtracted with NCCL's start of 14 us.
+  // A step by LL128; 0: NCCL's. Rings of four and eight A100 of three machines give -0.4 to 2.5 us,
+  // median 1.5. NCCL's start of 14 us and the time of the bytes are subtracted. The times grow by 7.4 us for
+  // each MiB.
   Time ll128_hop = 0;
   // A step by Simple, from the last byte of a slice to the first of the next step. Rings of small slices take
-  // it for each step. They wait for a fence that covers all stores of a block (prims_simple.h, postPeer).
-  // This time and `slice` have the least squares of ln(netsim / measured) over the rings by Simple of the
-  // table.
+  // it for each step. They wait for a fence that covers all stores of a block (prims_simple.h, postPeer). On
+  // A100 and H100 it has the least squares of ln(netsim / measured) over the rings by Simple, rounded. So has
+  // A100's `slice`.
   Time simple_hop = 0;
-  // Time of a thread block for each slice by Simple besides its bytes: it waits for flags and meets at two
+  // Time of a thread block for each slice by Simple besides its bytes. It waits for flags and meets at two
   // barriers, in the last step, which only receives, too (prims_simple.h, genericOp). A warp of its own waits
   // for the fence (enqueue.cc, "Extra warp for sync"), so the others go on. Rings take it in their first
   // round.
