@@ -80,9 +80,19 @@ bool is_document(const std::string& name) {
                      [&](std::string_view begin) { return lower.starts_with(begin); });
 }
 
+// Returns whether a file is JSON by its name and its begin. Damaged traces in JSON begin as traces do, so
+// that other JSON, such as a configuration, is none.
+bool is_json(const std::string& name, std::string_view first_bytes) {
+  if (!name.ends_with(".json") && !name.ends_with(".json.gz")) return false;
+  if (first_bytes.starts_with("\xef\xbb\xbf")) first_bytes.remove_prefix(3);
+  const std::size_t first = first_bytes.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (first_bytes[first] == '{' || first_bytes[first] == '[');
+}
+
 // Leaves out the files of folders that are no workloads, if others are traces, and returns a note that names
-// them. A file with the ending of a trace stays, because it may be a damaged one.
-std::string leave_out_others(InputSet& input, std::vector<const Format*>& formats) {
+// them. A file with the ending of a trace stays, because it may be a damaged one, unless it is JSON.
+std::string leave_out_others(InputSet& input, std::vector<const Format*>& formats,
+                             const std::vector<std::string>& begins) {
   const std::vector<InputSet::File>& files = input.files();
   std::set<std::string> endings;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -98,7 +108,8 @@ std::string leave_out_others(InputSet& input, std::vector<const Format*>& format
     const bool other = formats[i] == nullptr || formats[i]->use != Format::Use::workload;
     const std::string name = name_of(files[i]);
     const bool like_a_trace = endings.count(std::filesystem::path(name).extension().string()) > 0;
-    keeps[i] = !files[i].in_folder || !other || (like_a_trace && !is_document(name));
+    const bool known = is_document(name) || is_json(name, begins[i]);
+    keeps[i] = !files[i].in_folder || !other || (like_a_trace && !known);
     if (keeps[i]) kept.push_back(formats[i]);
     if (!keeps[i] && ++count <= kNamed) append_item(names, printable(name));
   }
@@ -115,10 +126,10 @@ std::string leave_out_others(InputSet& input, std::vector<const Format*>& format
 InputFormat input_format(InputSet& input) {
   std::vector<const Format*> formats;
   formats.reserve(input.files().size());
-  std::string first_bytes;
+  std::vector<std::string> begins(input.files().size());  // the first bytes of each file
   for (const InputSet::File& file : input.files())
-    formats.push_back(recognise(file, formats.empty() ? &first_bytes : nullptr));
-  std::string left_out = leave_out_others(input, formats);
+    formats.push_back(recognise(file, &begins[formats.size()]));
+  std::string left_out = leave_out_others(input, formats, begins);
   const bool any_known =
       std::any_of(formats.begin(), formats.end(), [](const Format* format) { return format != nullptr; });
   if (!any_known && formats.size() > 1)
@@ -138,7 +149,7 @@ InputFormat input_format(InputSet& input) {
                ": the files of one workload have formats of one reader; name only those, or take the "
                "others out of the folder");
   }
-  return {formats[0], is_text(first_bytes), std::move(left_out)};
+  return {formats[0], is_text(begins.front()), std::move(left_out)};
 }
 
 ConfigNode parse_overlaid(const std::string& text, const std::string& path,

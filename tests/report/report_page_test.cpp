@@ -194,6 +194,20 @@ TEST(ReportTimeline, TasksThatOverlapAreInSeveralTracks) {
   EXPECT_GE(shown->omitted, 2u);
 }
 
+TEST(ReportTimeline, ComputationsOfTheCpuHaveTheirOwnTrack) {
+  const GridSource source(1, 1, 1);
+  IterationTimeline timeline(source);
+  timeline.add(task_of(0, 0, 0, 100));
+  TaskRecord launch = task_of(0, 1, 0, 100);
+  launch.task.body = HostThreadTask();
+  timeline.add(launch);
+  const auto shown = timeline.shown(1, 100);
+  ASSERT_TRUE(shown);
+  ASSERT_EQ(shown->streams.size(), 2u);
+  EXPECT_STREQ(slot_name(shown->streams[0].slot), "compute");
+  EXPECT_STREQ(slot_name(shown->streams[1].slot), "cpu");
+}
+
 TEST(ReportTimeline, FoldsRanksToStagesAndKeepsTheirMarks) {
   const GridSource source(8, 4, 16);
   IterationTimeline timeline(source);

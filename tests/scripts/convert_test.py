@@ -341,11 +341,14 @@ class Conversions(unittest.TestCase):
         quarter = facts("kernels: [{name: 'backward*', factor: 0.25}]\n")
         self.assertAlmostEqual(quarter["critical_path"]["time_s"], 1.3e-3, places=12)
         self.assertIn("the times of the kernels 'backward*' are multiplied by 0.25", quarter["notes"])
-        for text, message in (("kernels: [{name: gemm}]\n", "no kernel of the trace fits 'gemm'"),
+        for text, message in (("kernels: [{name: gemm, factor: 2}]\n", "no kernel of the trace fits 'gemm'"),
+                              ("kernels: [{name: '*'}]\n", "an entry has one of these: a factor"),
+                              ("kernels: [{name: '*', factor: 2}, {name: optimizer, factor: 3}]\n",
+                               "all kernels that fit 'optimizer' fit the entry '*' before it"),
                               ("replicas: 2\n", "'data' is missing: the ranks of one data-parallel group of the trace"),
-                              ("data: [0, 1]\n", "'replicas' is missing"),
-                              ("replicas: 2\ndata: [0, 1, 3]\n", "a constant number apart"),
-                              ("kernels: [{name: a, m: 2}]\n", "a product of matrices has m, n and k")):
+                              ("data: [0, 1]\n", "'replicas' is 0 or missing"),
+                              ("replicas: 2\ndata: [0, 1, 3]\n", "its ranks are 0, 1, 3; allowed: ranks a constant number apart"),
+                              ("kernels: [{name: a, m: 2}]\n", "m is 2, n 0 and k 0; allowed: three sides")):
             workload.write_text(base + text)
             done = netsim("describe-trace", workload)
             self.assertEqual(done.returncode, 3, done.stderr)
@@ -360,17 +363,23 @@ class Conversions(unittest.TestCase):
              "args": {"External id": 1, "correlation": 1, "stream": 7}}]
         self.written(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": events}), "rank0.json")
         workload = self.written("kind: trace\nfile: rank0.json\nkernels: [{name: '*gemm*', recorded: true}]\n", "shape.yaml")
+        self.assertEqual([row["stream"] for row in self.described(workload)["streams"]], ["compute", "cpu"])
         # 2 x 4096^3 operations at no more than the 989 TFLOP/s of an H100, and at no less than half of them.
         time = self.described(workload, "--gpu", "h100_sxm")["least_compute_s"]
         self.assertTrue(2 * 4096**3 / 989e12 <= time <= 4 * 4096**3 / 989e12, time)
         notes = self.described(workload, "--gpu", "h100_sxm")["notes"]
         self.assertTrue(any("by their recorded shapes: products as they are" in note for note in notes), notes)
-        for keys, message in (("{name: '*gemm*', recorded: true, factor: 2}", "an entry has a factor, the shape"),
-                              ("{name: other, recorded: true}", "has a recorded shape (PyTorch's profiler: record_shapes)")):
+        for keys, message in (("{name: '*gemm*', recorded: true, factor: 2}", "an entry has one of these: a factor, the shape"),
+                              ("{name: other, recorded: true}", "has a recorded shape that tells its work (PyTorch's profiler: record_shapes)")):
             self.written(f"kind: trace\nfile: rank0.json\nkernels: [{keys}]\n", "shape.yaml")
             done = netsim("describe-trace", workload)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(message, done.stderr)
+        events[0]["name"] = "aten::convolution"
+        self.written(json.dumps({"schemaVersion": 1, "traceEvents": events}), "rank0.json")
+        self.written("kind: trace\nfile: rank0.json\nkernels: [{name: '*', recorded: true}]\n", "shape.yaml")
+        self.assertIn("such as 'sm80_xmma_gemm_bf16' of aten::convolution([4096, 4096], [4096, 4096])",
+                      netsim("describe-trace", workload).stderr)
 
     def test_more_data_parallel_replicas(self):
         trace = ROOT / "configs/import/chakra/step.0.et"

@@ -88,6 +88,8 @@ test("categories have different colours and patterns, with readable text on them
   assert.notEqual(page.styleOf("held", 0).key, page.styleOf("checkpoint", 1).key);
   assert.equal(page.categoryName("exposed tp"), "exposed TP");
   assert.equal(page.categoryName("offload"), "offload");
+  assert.equal(page.categoryName("cpu"), "CPU");
+  assert.notEqual(page.styleOf("cpu").colour, page.styleOf("compute").colour);
   assert.equal(page.contrast("#000000", "#ffffff").toFixed(1), "21.0");
 });
 
@@ -131,7 +133,8 @@ test("labels of boxes name layer, microbatch and chunk, the longest label first"
   const tasks = ["mlp_forward", "optimizer"];
   assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, 12, 3, -1, 1], tasks)), ["L12 mb3 mlp fwd", "L12 mb3", "mb3"]);
   assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, 3, 2, 1], tasks)), ["mb3 c2 mlp fwd", "mb3 c2", "mb3"]);
-  assert.deepEqual(plain(page.boxLabels([0, 1, 1, 0, -1, -1, -1, 1], tasks)), ["opt", "opt"]);
+  assert.deepEqual(plain(page.boxLabels([0, 1, 1, 0, -1, -1, -1, 1], tasks)), ["optimizer"]);
+  assert.deepEqual(plain(page.boxLabels([0, 1, 0, 0, -1, -1, -1, 1], ["adam_kernel"])), ["adam_kernel"]);
   assert.equal(page.boxLabels([0, 1, 0, 0, -1, 3, -1, 9], tasks)[0], "mb3 9 tasks");
 });
 

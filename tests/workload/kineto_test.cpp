@@ -244,7 +244,7 @@ TEST_F(KinetoFiles, WrongOnesAreRefusedWithTheirPlace) {
   write("a.json",
         "{\"schemaVersion\": 1, \"distributedInfo\": {},\n\"traceEvents\": [\n"
         "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 1}]}");
-  EXPECT_THAT(refused(), HasSubstr("a.json:3: the event 'a' has no ts or dur"));
+  EXPECT_THAT(refused(), HasSubstr("a.json:3: the event 'a' has no number as its ts or dur"));
 }
 
 TEST_F(KinetoFiles, DamagedOnesEndInOneError) {

@@ -17,6 +17,11 @@ std::size_t count_boxes(const ShownIteration& shown) {
   return boxes;
 }
 
+std::uint32_t slot_of(const Task& task) {
+  const bool on_cpu = task.kind() == TaskKind::host_thread || task.kind() == TaskKind::host_compute;
+  return on_cpu && task.stream == Stream::compute ? kTimelineCpu : static_cast<std::uint32_t>(task.stream);
+}
+
 // Merges narrow boxes until at most `most` are left, or one in each track.
 void merge_narrow(ShownIteration& shown, std::size_t most) {
   const Time span = std::max<Time>(shown.end - shown.begin, 1);
@@ -29,6 +34,10 @@ void merge_narrow(ShownIteration& shown, std::size_t most) {
 }
 
 }  // namespace
+
+const char* slot_name(std::uint32_t slot) {
+  return slot == kTimelineCpu ? "cpu" : to_string(static_cast<Stream>(slot));
+}
 
 void TimelineBox::merge(const TimelineBox& next) {
   end = std::max(end, next.end);
@@ -107,8 +116,7 @@ void IterationTimeline::add(const TaskRecord& record) {
   if (rank == rank_.end()) return;
   Kept* iteration = kept(record.task.iteration);
   if (iteration == nullptr) return;
-  const auto stream = static_cast<std::uint32_t>(record.task.stream);
-  LanedStream& tracks = iteration->streams[rank->second * std::uint32_t{kStreams} + stream];
+  LanedStream& tracks = iteration->streams[rank->second * kTimelineSlots + slot_of(record.task)];
   const std::uint32_t lane = tracks.lanes.take(record.start, record.end);
   if (lane >= kMostTracks) {
     ++iteration->omitted;
@@ -132,10 +140,10 @@ std::optional<ShownIteration> IterationTimeline::show(const Iterations::value_ty
   ShownIteration shown{number, complete, kept.begin, kept.end, kept.omitted, {}};
   shown.streams.reserve(kept.streams.size());
   for (const auto& [key, stream] : kept.streams) {
-    const std::uint32_t group = shown_[key / kStreams];
+    const std::uint32_t group = shown_[key / kTimelineSlots];
     if (stream.tracks.empty()) continue;
     shown.streams.push_back(
-        {group, groups_.groups[group].ranks.front(), static_cast<Stream>(key % kStreams), stream.tracks});
+        {group, groups_.groups[group].ranks.front(), key % kTimelineSlots, stream.tracks});
   }
   if (shown.streams.empty()) return std::nullopt;
   merge_narrow(shown, most);

@@ -47,11 +47,19 @@ class BoxTrack {
   std::vector<TimelineBox> boxes_;
 };
 
-// ShownStream: the tasks of a stream of a rank in one iteration. Tasks that overlap are in several tracks.
+inline constexpr std::uint32_t kTimelineCpu = kStreams;
+inline constexpr std::uint32_t kTimelineSlots = kStreams + 1;
+
+// Returns the name of a slot: "compute", "tp", "cpu".
+const char* slot_name(std::uint32_t slot);
+
+// ShownStream: the tasks of a stream of a rank in one iteration, or of its CPU. Tasks that overlap are in
+// several tracks.
 struct ShownStream {
   std::uint32_t group = 0;  // index of the rank's group
   std::uint32_t rank = 0;
-  Stream stream = Stream::compute;
+  // Its slot: that of its stream, or kTimelineCpu for computations of its CPU in the stream compute.
+  std::uint32_t slot = 0;
   std::vector<BoxTrack> tracks;
 };
 
@@ -62,7 +70,7 @@ struct ShownIteration {
   bool complete = false;  // all ranks have ended it
   Time begin = 0, end = 0;
   std::uint64_t omitted = 0;         // tasks that overlap with more others than there are tracks
-  std::vector<ShownStream> streams;  // by group, rank and stream; none is empty
+  std::vector<ShownStream> streams;  // by group, rank and slot; none is empty
 };
 
 class IterationTimeline {
@@ -94,7 +102,7 @@ class IterationTimeline {
   struct Kept {
     std::uint64_t omitted = 0;
     Time begin = kNever, end = 0;                  // of all its boxes
-    std::map<std::uint32_t, LanedStream> streams;  // by shown rank * kStreams + stream
+    std::map<std::uint32_t, LanedStream> streams;  // by shown rank * kTimelineSlots + slot
   };
 
   using Iterations = std::map<std::uint32_t, Kept>;

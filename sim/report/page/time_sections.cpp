@@ -157,17 +157,16 @@ void write_box(JsonWriter& json, const TimelineBox& box, Time origin, std::uint3
 }
 
 void write_tracks(JsonWriter& json, const IterationTimeline& timeline, const ShownIteration& shown,
-                  const std::vector<Stream>& categories, NameTable& names) {
-  const auto category_of = [&](Stream stream) {
-    return static_cast<std::uint32_t>(std::find(categories.begin(), categories.end(), stream) -
-                                      categories.begin());
+                  const std::vector<std::uint32_t>& slots, NameTable& names) {
+  const auto category_of = [&](std::uint32_t slot) {
+    return static_cast<std::uint32_t>(std::find(slots.begin(), slots.end(), slot) - slots.begin());
   };
   const auto write_track = [&](const ShownStream& stream, const BoxTrack& track) {
     json.field("group", timeline.groups().groups[stream.group].label);
-    json.field("label", fmt::format("rank {}, {}", stream.rank, to_string(stream.stream)));
+    json.field("label", fmt::format("rank {}, {}", stream.rank, slot_name(stream.slot)));
     json.array("boxes", [&] {
       for (const TimelineBox& box : track.boxes())
-        write_box(json, box, shown.begin, names.number(box.name), category_of(stream.stream));
+        write_box(json, box, shown.begin, names.number(box.name), category_of(stream.slot));
     });
   };
   json.array("tracks", [&] {
@@ -194,10 +193,10 @@ void write_timeline(JsonWriter& json, const PageInput& input, const IterationTim
                     const PlacedTimeline& placed) {
   const JobResult& job = input.results().jobs[placed.job];
   const ShownIteration& shown = placed.shown;
-  std::vector<Stream> categories;
-  for (const ShownStream& stream : shown.streams) categories.push_back(stream.stream);
-  std::sort(categories.begin(), categories.end());
-  categories.erase(std::unique(categories.begin(), categories.end()), categories.end());
+  std::vector<std::uint32_t> slots;
+  for (const ShownStream& stream : shown.streams) slots.push_back(stream.slot);
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   NameTable names(input.view.jobs[placed.job]);
   json.field("job", job.name);
   json.field("iteration", shown.iteration);
@@ -208,10 +207,10 @@ void write_timeline(JsonWriter& json, const PageInput& input, const IterationTim
   if (const std::string parts = timeline_note(timeline, shown); !parts.empty()) append_item(note, parts, " ");
   if (input.records.further_jobs) append_item(note, "Further jobs have no timeline here.", " ");
   json.field("note", note);
-  write_tracks(json, timeline, shown, categories, names);
+  write_tracks(json, timeline, shown, slots, names);
   json.list("names", names.names());
   json.array("categories", [&] {
-    for (const Stream stream : categories) json.value(to_string(stream));
+    for (const std::uint32_t slot : slots) json.value(slot_name(slot));
   });
 }
 

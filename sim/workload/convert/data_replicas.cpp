@@ -3,11 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/text.h"
 
 namespace netsim {
+namespace {
+
+// Returns the first ranks of a group for a message.
+std::string ranks_text(const std::vector<RankId>& group) {
+  constexpr std::size_t kRanks = 16;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(group.size(), kRanks); ++i)
+    append_item(text, std::to_string(group[i] + 0U));
+  if (group.size() > kRanks) append_item(text, "...");
+  return text;
+}
+
+}  // namespace
 
 DataReplicas::DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group, std::uint32_t replicas,
                            Place place)
@@ -16,16 +31,18 @@ DataReplicas::DataReplicas(std::uint32_t ranks, const std::vector<RankId>& group
       before_(std::max<std::uint32_t>(static_cast<std::uint32_t>(group.size()), 1)),
       after_(replicas) {
   if (group.size() < 2) {
-    problem_ = "a data-parallel group has two ranks or more";
+    problem_ = fmt::format("a group of {} ranks; allowed: two ranks or more", group.size());
     return;
   }
   if (group[1] <= group[0] || *std::max_element(group.begin(), group.end()) >= ranks) {
-    problem_ = fmt::format("its ranks rise, and the trace has the ranks 0 to {}", ranks - 1);
+    problem_ =
+        fmt::format("its ranks are {}; allowed: ranks from 0 to {} that rise", ranks_text(group), ranks - 1);
     return;
   }
   stride_ = group[1] - group[0];
   for (std::size_t i = 1; i < group.size(); ++i) {
-    if (group[i] != group[0] + i * stride_) problem_ = "its ranks are a constant number apart";
+    if (group[i] != group[0] + i * stride_)
+      problem_ = fmt::format("its ranks are {}; allowed: ranks a constant number apart", ranks_text(group));
   }
   if (problem_.empty() && (ranks % (stride_ * before_) != 0 || replica(group[0], before_) != 0))
     problem_ = fmt::format("{} ranks that are {} apart do not divide the {} ranks of the trace", before_,

@@ -28,6 +28,7 @@
 #include "sim/workload/convert/data_replicas.h"
 #include "sim/workload/convert/listed_program.h"
 #include "sim/workload/program/program.h"
+#include "sim/workload/trace/kineto_shape.h"
 #include "sim/workload/workload.h"
 
 namespace netsim {
@@ -127,14 +128,17 @@ class TraceVariant final : public WorkloadKind {
       rules_.push_back(kernel_rule_parameters().parse(item));
       const KernelRule& rule = rules_.back();
       if (!rule.has_shape() && (rule.m > 0 || rule.n > 0 || rule.k > 0))
-        item.fail("a product of matrices has m, n and k");
+        item.fail(fmt::format("m is {}, n {} and k {}; allowed: three sides from 1 on, or none", rule.m,
+                              rule.n, rule.k));
       if (!is_allowed_size(product_of(rule, ""))) item.fail("the matrices are too large for one kernel");
       const int ways =
           (rule.has_shape() ? 1 : 0) + (item.find("factor") != nullptr ? 1 : 0) + (rule.recorded ? 1 : 0);
-      if (ways > 1) item.fail("an entry has a factor, the shape of a product (m, n, k), or recorded: true");
+      if (ways != 1)
+        item.fail("an entry has one of these: a factor, the shape of a product (m, n, k), or recorded: true");
     }
     if (parameters_.replicas == 0 && !parameters_.data.is_null())
-      parameters_.data.fail("'replicas' is missing: the number of data-parallel replicas");
+      parameters_.data.fail(
+          "'replicas' is 0 or missing; allowed with 'data': the number of replicas, from 1 on");
   }
 
   std::unique_ptr<TaskSource> tasks(const WorkloadContext& context) const override {
@@ -155,17 +159,48 @@ class TraceVariant final : public WorkloadKind {
     changes.notes = notes();
     std::unique_ptr<TaskSource> result = list_program(*source, changes);
     for (std::size_t i = 0; i < rules_.size(); ++i) {
-      if (uses[i] == 0 && rules_[i].recorded)
-        parameters_.kernels.items()[i].fail("no kernel of the trace that fits '" + printable(rules_[i].name) +
-                                            "' has a recorded shape (PyTorch's profiler: record_shapes)");
-      if (uses[i] == 0)
-        parameters_.kernels.items()[i].fail("no kernel of the trace fits '" + printable(rules_[i].name) +
-                                            "' (netsim describe-trace shows names)");
+      if (uses[i] == 0) refuse_rule(i, *source);
     }
     return result;
   }
 
  private:
+  // Returns the rule that takes a kernel from `rule`, or null where some kernel has `rule` or none fits it.
+  const KernelRule* first_other(const KernelRule& rule, const TaskSource& source) const {
+    const KernelRule* other = nullptr;
+    for (const Work& work : source.works()) {
+      for (const Kernel& kernel : work.kernels) {
+        if (!fits_pattern(rule.name, kernel.name)) continue;
+        const KernelRule* first = rule_of(kernel.name);
+        if (first == &rule) return nullptr;
+        if (other == nullptr) other = first;
+      }
+    }
+    return other;
+  }
+  // Throws a ConfigError for a rule without effect.
+  [[noreturn]] void refuse_rule(std::size_t rule, const TaskSource& source) const {
+    const ConfigNode& item = parameters_.kernels.items()[rule];
+    const std::string name = printable(rules_[rule].name);
+    const KernelRule* first = first_other(rules_[rule], source);
+    if (first != nullptr)
+      item.fail(
+          fmt::format("all kernels that fit '{}' fit the entry '{}' before it, which counts; put this "
+                      "entry first",
+                      name, printable(first->name)));
+    if (rules_[rule].recorded) {
+      const std::vector<std::string> notes = source.notes();
+      const auto untimed = std::find_if(notes.begin(), notes.end(), [](const std::string& note) {
+        return note.starts_with(kUntimedKernels);
+      });
+      item.fail(
+          fmt::format("no kernel of the trace that fits '{}' has a recorded shape that tells its work "
+                      "(PyTorch's profiler: record_shapes){}",
+                      name, untimed == notes.end() ? "" : "; " + *untimed));
+    }
+    item.fail("no kernel of the trace fits '" + name + "' (netsim describe-trace shows names)");
+  }
+
   // Returns the first rule that fits the name of a kernel, or null.
   const KernelRule* rule_of(const std::string& kernel) const {
     const auto rule = std::find_if(rules_.begin(), rules_.end(),
@@ -261,10 +296,10 @@ class TraceVariant final : public WorkloadKind {
                                         printable(rule.name), rule.factor));
     }
     if (parameters_.replicas > 0)
-      notes.push_back(fmt::format(
-          "{} data-parallel replicas do what the first one of the trace does, with the same bytes in "
-          "each of their collectives; so the batch grows with them",
-          parameters_.replicas));
+      notes.push_back(
+          fmt::format("number of data-parallel replicas, which do what the first one of the trace does, with "
+                      "the same bytes in each of their collectives, so that the batch grows with them: {}",
+                      parameters_.replicas));
     return notes;
   }
 

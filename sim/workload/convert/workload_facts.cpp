@@ -34,7 +34,7 @@ class FactCounter {
     for (auto& [name, row] : kinds_) facts_.kinds.push_back(row);
     for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
       if (streams_[stream].tasks == 0) continue;
-      streams_[stream].stream = to_string(static_cast<Stream>(stream));
+      streams_[stream].stream = stream == kStreams ? "cpu" : to_string(static_cast<Stream>(stream));
       facts_.streams.push_back(streams_[stream]);
     }
     return std::move(facts_);
@@ -45,7 +45,10 @@ class FactCounter {
     ++facts_.tasks;
     const std::string name = kind_name(task);
     WorkloadFacts::KindRow& kind = kinds_[name];
-    WorkloadFacts::StreamRow& stream = streams_[static_cast<std::size_t>(task.stream)];
+    // Work of CPUs in the stream compute has a row of its own.
+    const bool on_cpu = (task.kind() == TaskKind::host_thread || task.kind() == TaskKind::host_compute) &&
+                        task.stream == Stream::compute;
+    WorkloadFacts::StreamRow& stream = streams_[on_cpu ? kStreams : static_cast<std::size_t>(task.stream)];
     kind.kind = name;
     ++kind.tasks;
     ++stream.tasks;
@@ -86,7 +89,7 @@ class FactCounter {
   std::vector<std::optional<std::optional<Time>>> times_;  // by work; empty: not asked yet
   WorkloadFacts facts_;
   std::map<std::string, WorkloadFacts::KindRow> kinds_;
-  std::array<WorkloadFacts::StreamRow, kStreams> streams_;
+  std::array<WorkloadFacts::StreamRow, kStreams + 1> streams_;  // by stream, then that of CPUs
   std::set<std::uint32_t> groups_;
   Time computed_ = 0;  // on the GPU of the current rank
 };

@@ -15,7 +15,6 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/input_set.h"
-#include "sim/core/recognise.h"
 #include "sim/core/registry.h"
 #include "sim/core/text.h"
 #include "sim/workload/trace/kineto_job.h"
@@ -41,6 +40,7 @@ struct KinetoTotals {
 struct KinetoCounts {
   KinetoTotals compute, simulated, recorded, copies, gaps, cpu, unexplained;
   KinetoTotals shaped, shapeless;  // kernels that the compute model times, and those without a shape for it
+  std::string untimed;             // for the note: the first kernel whose shape does not tell its work
   std::uint64_t grouped = 0, negative = 0, inferred = 0, contradicted = 0, ignored = 0;
 };
 
@@ -97,8 +97,7 @@ class KinetoTasks {
       if (!is_simulated(i) && !copy_of(i) && traced_.graph.gaps[i] > 0)
         counts.gaps.add(traced_.graph.gaps[i]);
       if (is_simulated(i) && ops_[i].calls > 1) counts.grouped += ops_[i].calls;
-      if (by_op_[i] == kNoKineto && is_timed_by_shape(i))
-        (kernel_by_shape(i) ? counts.shaped : counts.shapeless).add(ops_[i].duration);
+      if (by_op_[i] == kNoKineto && is_timed_by_shape(i)) count_shape(i, counts);
     }
     for (const KinetoGraph::Point& point : traced_.graph.points) counts.cpu.add(point.work);
     counts.unexplained.count += traced_.graph.unexplained;
@@ -155,12 +154,22 @@ class KinetoTasks {
     return ops_[op].kind == KinetoOp::Kind::kernel && context_.times_by_shape &&
            context_.times_by_shape(traced_.trace.names[ops_[op].name]);
   }
-  // Returns the kernel as the compute model shall time it, if it shall and its shape was recorded.
-  std::optional<Kernel> kernel_by_shape(std::uint32_t op) const {
-    if (!is_timed_by_shape(op)) return std::nullopt;
+  // Returns the shape of an operation's operator, or null if none was recorded.
+  const KinetoShape* shape_of(std::uint32_t op) const {
     const auto found = traced_.trace.shapes.find(ops_[op].operation);
-    if (ops_[op].operation == 0 || found == traced_.trace.shapes.end()) return std::nullopt;
-    return kineto_kernel(traced_.trace.names[ops_[op].name], found->second);
+    return ops_[op].operation == 0 || found == traced_.trace.shapes.end() ? nullptr : &found->second;
+  }
+  // Returns the kernel as the compute model shall time it, if it shall and its shape tells its work.
+  std::optional<Kernel> kernel_by_shape(std::uint32_t op) const {
+    const KinetoShape* shape = is_timed_by_shape(op) ? shape_of(op) : nullptr;
+    return shape == nullptr ? std::nullopt : kineto_kernel(traced_.trace.names[ops_[op].name], *shape);
+  }
+  void count_shape(std::uint32_t op, KinetoCounts& counts) const {
+    const bool known = kernel_by_shape(op).has_value();
+    (known ? counts.shaped : counts.shapeless).add(ops_[op].duration);
+    const KinetoShape* shape = known || !counts.untimed.empty() ? nullptr : shape_of(op);
+    if (shape != nullptr)
+      counts.untimed = fmt::format(", such as '{}' of {}", traced_.trace.names[ops_[op].name], shape->text());
   }
   TraceTask communication(const KinetoCommunication& one, const std::vector<std::uint32_t>& groups) const {
     TraceTask task;
@@ -271,7 +280,10 @@ std::optional<KinetoGrid> grid_of(const std::vector<RankId>& ranks, std::uint32_
 // KinetoFiller: adds the ranks that have no trace.
 class KinetoFiller {
  public:
-  KinetoFiller(const KinetoJob& job, TraceProgram& program) : job_(job), program_(program) {}
+  KinetoFiller(const KinetoJob& job, TraceProgram& program) : job_(job), program_(program) {
+    grids_.reserve(job.groups().size());
+    for (const KinetoJob::Group& group : job.groups()) grids_.push_back(grid_of(group.ranks, job.world()));
+  }
 
   // Returns whether all ranks can do what the only traced one does.
   bool can_copy() const {
@@ -280,22 +292,24 @@ class KinetoFiller {
       if (one.kind == KinetoCommunication::Kind::send || one.kind == KinetoCommunication::Kind::receive)
         return false;
     }
-    return std::all_of(job_.groups().begin(), job_.groups().end(), [this](const KinetoJob::Group& group) {
-      return grid_of(group.ranks, job_.world()).has_value();
-    });
+    return std::all_of(grids_.begin(), grids_.end(), [](const auto& grid) { return grid.has_value(); });
   }
 
   // Returns for each group the one to which `rank` belongs, if all do what the traced rank does.
   std::vector<std::uint32_t> groups_of(std::uint32_t rank) {
     std::vector<std::uint32_t> groups;
     groups.reserve(job_.groups().size());
-    for (const KinetoJob::Group& group : job_.groups()) {
-      const KinetoGrid grid = *grid_of(group.ranks, job_.world());
+    for (std::uint32_t g = 0; g < grids_.size(); ++g) {
+      const KinetoGrid grid = *grids_[g];
       const std::uint32_t first = rank - rank / grid.stride % grid.size * grid.stride;
-      std::vector<RankId> members;
-      members.reserve(grid.size);
-      for (std::uint32_t i = 0; i < grid.size; ++i) members.emplace_back(first + i * grid.stride);
-      groups.push_back(program_.group(members, group.communicator));
+      const auto [at, is_new] = copies_.try_emplace({g, first}, 0);
+      if (is_new) {
+        std::vector<RankId> members;
+        members.reserve(grid.size);
+        for (std::uint32_t i = 0; i < grid.size; ++i) members.emplace_back(first + i * grid.stride);
+        at->second = program_.group(members, job_.groups()[g].communicator);
+      }
+      groups.push_back(at->second);
     }
     return groups;
   }
@@ -357,6 +371,9 @@ class KinetoFiller {
 
   const KinetoJob& job_;
   TraceProgram& program_;
+  std::vector<std::optional<KinetoGrid>> grids_;  // by group of the job
+  // By group of the job and first rank: the group of the program.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> copies_;
   std::map<std::pair<std::uint32_t, Channel>, std::uint32_t> last_;  // task of a rank in a channel
 };
 
@@ -368,19 +385,20 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
       fmt::format("operations of the GPU, with their recorded times: computation {}, communication "
                   "{}, copies and fills {}",
                   counts.compute.text(), counts.simulated.text(), counts.copies.text()));
-  notes.push_back(fmt::format("work of CPUs that launched late: {}", counts.cpu.text()));
   const auto note = [&](std::uint64_t count, const std::string& text) {
     if (count > 0) notes.push_back(text);
   };
-  note(counts.recorded.count,
-       "communications without a size, group or peer, which take their recorded time on the GPU: " +
-           counts.recorded.text());
+  note(counts.cpu.count, "work of CPUs that launched late: " + counts.cpu.text());
+  note(
+      counts.recorded.count,
+      "communications whose size, group or peer is missing or not allowed, which take their recorded time on "
+      "the GPU: " +
+          counts.recorded.text());
   note(counts.shaped.count,
        "kernels that the compute model times by their recorded shapes, without the pauses before them: " +
            counts.shaped.text());
   note(counts.shapeless.count,
-       "kernels without a shape that tells their work, which keep their recorded times: " +
-           counts.shapeless.text());
+       fmt::format("{}: {}{}", kUntimedKernels, counts.shapeless.text(), counts.untimed));
   note(counts.gaps.count,
        "pauses of up to 5 us before operations, which are part of their work: " + counts.gaps.text());
   note(counts.unexplained.count,
@@ -403,63 +421,43 @@ std::vector<std::string> kineto_notes(const KinetoJob& job, const KinetoCounts& 
        fmt::format("ranks without a trace: {}, which {}", untraced,
                    copied ? "do what the traced rank does"
                           : "take part in the communications of traced ranks and are always ready"));
-  std::uint64_t unaligned = 0;
+  std::uint64_t unaligned = 0, devices = 0, conflicts = 0;
   std::int64_t largest = 0;
   for (const KinetoJob::Rank& rank : job.ranks()) {
     unaligned += rank.aligned ? 0 : 1;
     largest = std::max({largest, rank.offset, -rank.offset});
+    devices += rank.devices > 1 ? 1 : 0;
+    conflicts += rank.conflicts;
   }
+  note(devices,
+       fmt::format("ranks whose kernels ran on several devices in turn, all on the rank's one GPU here: {}",
+                   devices));
+  note(conflicts,
+       fmt::format("calls whose group has other ranks in pg_config, or another size than its ranks "
+                   "(pg_config counts, then the ranks): {}",
+                   conflicts));
   note(unaligned,
        fmt::format("ranks whose clocks no collective aligns, which begin with the first one: {}", unaligned));
-  if (job.ranks().size() > 1) {
+  if (job.ranks().size() > unaligned + 1) {
     notes.push_back("clocks of ranks, aligned by the ends of collectives, differ by up to " +
                     human_seconds(static_cast<double>(largest) * 1e-9));
   }
   return notes;
 }
 
-// Events may stand in a list of their own, without the object around them. Other simulators have kernels,
-// too, but without what joins them with their launches.
-bool is_kineto(const Excerpt& file) {
-  if (file.has_any_key({"deviceProperties", "distributedInfo"}) &&
-      file.has_any_key({"schemaVersion", "traceEvents"}))
-    return true;
-  if (!file.has_any_key({"traceEvents", "schemaVersion", "ph", "cat"})) return false;
-  const auto has_any = [&](std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const char* word) { return file.contains(fmt::format("\"{}\"", word)); });
-  };
-  return has_any({"cpu_op", "cuda_runtime", "cuda_driver", "xpu_runtime", "Kernel", "gpu_memcpy",
-                  "gpu_memset"}) ||
-         (has_any({"kernel"}) && has_any({"correlation", "External id", "Collective name"}));
+// Returns the name of the only file, or of the folder of several.
+std::string kineto_job_name(const KinetoJob& job) {
+  const std::filesystem::path first = job.ranks().front().trace.path;
+  const std::string folder = first.parent_path().filename().string();
+  if (job.ranks().size() == 1) return first.stem().string();
+  return folder.empty() || folder == "." || folder == ".." ? "kineto" : folder;
 }
-
-// Matches Chrome's traces of other programs, which are not read.
-bool is_chrome_trace(const Excerpt& file) {
-  return (file.has_key("traceEvents") || file.has_keys({"ph", "ts"})) && !is_kineto(file);
-}
-
-const FormatRegistration kKinetoFormats[] = {FormatRegistration({.name = "kineto",
-                                                                 .what = "a Kineto trace of PyTorch",
-                                                                 .use = Format::Use::workload,
-                                                                 .matches = is_kineto,
-                                                                 .component = "kineto",
-                                                                 .advice = {},
-                                                                 .endings = {".json", ".json.gz"}}),
-                                             FormatRegistration({.name = "chrome_trace",
-                                                                 .what = "a Chrome trace (JSON)",
-                                                                 .use = Format::Use::none,
-                                                                 .matches = is_chrome_trace,
-                                                                 .component = {},
-                                                                 .advice = {},
-                                                                 .endings = {".json"}})};
 
 class KinetoReader final : public WorkloadReader {
  public:
   std::unique_ptr<TaskSource> open(const InputSet& input, const WorkloadContext& context) const override {
     const KinetoJob job(input, static_cast<bool>(context.times_by_shape));
-    const std::string name = std::filesystem::path(job.ranks().front().trace.path).stem().string();
-    TraceProgram program(printable(name), job.world(), input.name());
+    TraceProgram program(printable(kineto_job_name(job)), job.world(), input.name());
     std::vector<std::uint32_t> groups;
     groups.reserve(job.groups().size());
     for (const KinetoJob::Group& group : job.groups())

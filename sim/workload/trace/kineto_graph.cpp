@@ -309,7 +309,7 @@ std::vector<std::int64_t> kineto_work(const KinetoTrace& trace, const std::vecto
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return trace.ops[a].start < trace.ops[b].start; });
   std::vector<std::uint32_t> running;
-  std::int64_t now = 0;
+  std::int64_t now = INT64_MIN;  // times before the trace's base are negative
   const auto run_until = [&](std::int64_t time) {
     while (!running.empty() && now < time) {
       const auto first = std::min_element(

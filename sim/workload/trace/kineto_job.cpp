@@ -92,7 +92,34 @@ void KinetoJob::find_communications(Rank& rank) {
     communicates[i] = is_kineto_communication(trace, trace.ops[i]);
     if (communicates[i]) add_communications(rank, i);
   }
+  count_devices(rank, communicates);
   rank.graph = connect_kineto(trace, communicates);
+}
+
+// A rank has one GPU. Kernels of several devices that ran at the same time would share it.
+void KinetoJob::count_devices(Rank& rank, const std::vector<bool>& communicates) {
+  const std::vector<KinetoOp>& ops = rank.trace.ops;
+  std::vector<const KinetoOp*> kernels;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == KinetoOp::Kind::kernel && !communicates[i]) kernels.push_back(&ops[i]);
+  }
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const KinetoOp* a, const KinetoOp* b) { return a->start < b->start; });
+  std::map<std::int64_t, const KinetoOp*> last;  // by device: the kernel that ends last
+  for (const KinetoOp* kernel : kernels) {
+    for (const auto& [device, other] : last) {
+      if (device == kernel->stream.first || other->end() <= kernel->start || kernel->duration == 0) continue;
+      fail_file(
+          rank.trace.path,
+          fmt::format("the kernels '{}' of device {} and '{}' of device {} ran at the same time; allowed: a "
+                      "file for each GPU, because a rank has one (DistributedDataParallel, not DataParallel)",
+                      rank.trace.names[other->name], device, rank.trace.names[kernel->name],
+                      kernel->stream.first));
+    }
+    const KinetoOp*& latest = last[kernel->stream.first];
+    if (latest == nullptr || latest->end() < kernel->end()) latest = kernel;
+  }
+  rank.devices = last.size();
 }
 
 // The calls of a group are simulated if all of them are known. Otherwise the kernel takes its recorded time.
@@ -109,7 +136,7 @@ void KinetoJob::add_communications(Rank& rank, std::uint32_t op) {
   rank.communications.insert(rank.communications.end(), calls.begin(), calls.end());
 }
 
-KinetoCommunication KinetoJob::communication(const Rank& rank, std::uint32_t op, std::uint32_t index) {
+KinetoCommunication KinetoJob::communication(Rank& rank, std::uint32_t op, std::uint32_t index) {
   KinetoCommunication to;
   to.op = op;
   to.call = index;
@@ -125,7 +152,7 @@ KinetoCommunication KinetoJob::communication(const Rank& rank, std::uint32_t op,
 }
 
 // Returns false where the size or the group is not known.
-bool KinetoJob::set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to) {
+bool KinetoJob::set_collective(Rank& rank, const KinetoCall& call, KinetoCommunication& to) {
   const auto kind = kineto_collective(call.name);
   if (!kind) return false;
   to.group = group_of(rank, call);
@@ -172,7 +199,7 @@ bool KinetoJob::set_parts(const Rank& rank, const KinetoCall& call, std::size_t 
   return true;
 }
 
-bool KinetoJob::set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to) {
+bool KinetoJob::set_message(Rank& rank, const KinetoCall& call, KinetoCommunication& to) {
   const bool sends = call.name == "send";
   std::int64_t peer = sends ? call.destination : call.source;
   if (peer < 0) {
@@ -192,16 +219,21 @@ bool KinetoJob::set_message(const Rank& rank, const KinetoCall& call, KinetoComm
 }
 
 // Returns the index of the group of a call, or kNoKineto where its ranks are not known.
-std::uint32_t KinetoJob::group_of(const Rank& rank, const KinetoCall& call) {
+std::uint32_t KinetoJob::group_of(Rank& rank, const KinetoCall& call) {
   const auto& known = rank.trace.groups;
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const KinetoTrace::Group& group) { return group.name == call.group; });
-  if (found != known.end() && !found->ranks.empty()) {
+  const auto& listed = call.listed_ranks;
+  const bool in_config = found != known.end() && !found->ranks.empty();
+  const auto& counts = in_config ? found->ranks : listed;
+  const bool other_size = call.group_size >= 0 && call.group_size != static_cast<std::int64_t>(counts.size());
+  if (!counts.empty() && (other_size || (!listed.empty() && listed != counts))) ++rank.conflicts;
+  if (in_config) {
     const auto before = std::count_if(
         known.begin(), found, [&](const KinetoTrace::Group& group) { return group.ranks == found->ranks; });
     return group(rank, {found->ranks, static_cast<std::uint32_t>(before), found->description});
   }
-  if (!call.listed_ranks.empty()) return group(rank, {call.listed_ranks, 0});
+  if (!listed.empty()) return group(rank, {listed, 0});
   if (call.group_size == world_) {
     std::vector<RankId> all;
     all.reserve(world_);
@@ -221,7 +253,16 @@ std::uint32_t KinetoJob::group(const Rank& rank, Group group) {
   if (std::find(group.ranks.begin(), group.ranks.end(), rank.rank) == group.ranks.end()) return kNoKineto;
   const auto [at, is_new] =
       group_index_.try_emplace({group.ranks, group.communicator}, static_cast<std::uint32_t>(groups_.size()));
-  if (is_new) groups_.push_back(std::move(group));
+  if (!is_new) return at->second;
+  std::vector<RankId> sorted = group.ranks;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    fail_file(rank.trace.path,
+              fmt::format("rank {} is twice in a group of {} ranks (pg_config or Process Group "
+                          "Ranks); allowed: each rank once",
+                          *twice + 0U, sorted.size()));
+  groups_.push_back(std::move(group));
   return at->second;
 }
 

@@ -45,9 +45,11 @@ class KinetoJob {
     KinetoTrace trace;
     std::vector<KinetoCommunication> communications;  // by op; those of a group follow each other
     KinetoGraph graph;
-    bool aligned = false;     // whether its clock is known against that of the first rank
-    std::int64_t offset = 0;  // its clock minus that of the first rank [ns]
-    std::int64_t delay = 0;   // how long after the first rank it begins [ns]
+    std::uint64_t devices = 0;    // on which its kernels ran
+    std::uint64_t conflicts = 0;  // calls whose group, by pg_config, has other ranks or another size
+    bool aligned = false;         // whether its clock is known against that of the first rank
+    std::int64_t offset = 0;      // its clock minus that of the first rank [ns]
+    std::int64_t delay = 0;       // how long after the first rank it begins [ns]
   };
   // Instance: one collective or message of several ranks.
   struct Instance {
@@ -70,14 +72,15 @@ class KinetoJob {
  private:
   void number_ranks(const InputSet& input);
   void find_communications(Rank& rank);
+  static void count_devices(Rank& rank, const std::vector<bool>& communicates);
   void add_communications(Rank& rank, std::uint32_t op);
   // `index` is that of the call in KinetoTrace::calls, or kNoKineto.
-  KinetoCommunication communication(const Rank& rank, std::uint32_t op, std::uint32_t index);
-  bool set_collective(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
+  KinetoCommunication communication(Rank& rank, std::uint32_t op, std::uint32_t index);
+  bool set_collective(Rank& rank, const KinetoCall& call, KinetoCommunication& to);
   static bool set_parts(const Rank& rank, const KinetoCall& call, std::size_t members,
                         KinetoCommunication& to);
-  bool set_message(const Rank& rank, const KinetoCall& call, KinetoCommunication& to);
-  std::uint32_t group_of(const Rank& rank, const KinetoCall& call);
+  bool set_message(Rank& rank, const KinetoCall& call, KinetoCommunication& to);
+  std::uint32_t group_of(Rank& rank, const KinetoCall& call);
   std::uint32_t group(const Rank& rank, Group group);
   void match();
   void complete_parts();

@@ -1,5 +1,7 @@
 #include "sim/workload/trace/kineto_shape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -42,6 +44,17 @@ constexpr std::array kProducts{
     ShapedOperator{"aten::mm", 0},           ShapedOperator{"aten::addmm", 1},
     ShapedOperator{"aten::bmm", 0},          ShapedOperator{"aten::baddbmm", 1},
     ShapedOperator{"aten::linear", 0, true}, ShapedOperator{"aten::_scaled_mm", 0}};
+
+// HeadsAt: the place of the heads among the sides of queries and keys, [batch, tokens, heads, size] or
+// [batch, heads, tokens, size]. The places are those of PyTorch's transformers/cuda/attention.cu and of
+// flash-attention's flash_attn_interface.py.
+enum class HeadsAt : std::uint8_t { second, third };
+std::optional<HeadsAt> heads_of(std::string_view operation) {
+  if (has_word(operation, {"scaled_dot_product", "_cudnn_attention"})) return HeadsAt::second;
+  if (has_word(operation, {"_flash_attention", "_efficient_attention", "flash_attn", "FlashAttn"}))
+    return HeadsAt::third;
+  return std::nullopt;
+}
 
 // KernelByShape: makes the kernel.
 class KernelByShape {
@@ -105,22 +118,33 @@ class KernelByShape {
     return kernel;
   }
 
+  // Returns whether sequences of several lengths follow each other as one. _efficient_attention has their
+  // begins behind the bias, and its backward pass behind the result.
+  bool is_packed(bool backward) const {
+    const std::size_t begins = backward ? 6 : 4;
+    return has_word(shape_.operation, {"_efficient_attention"}) && begins < shape_.dims.size() &&
+           !shape_.dims[begins].empty();
+  }
+
   // Queries, keys and values are the first three inputs, or those behind the gradient of the result.
   std::optional<Kernel> attention() const {
     const bool backward = has_word(shape_.operation, {"backward"});
     const std::size_t first = backward ? 1 : 0;
-    if (shape_.dims.size() < first + 3) return std::nullopt;
+    const auto heads = heads_of(shape_.operation);
+    if (!heads || shape_.dims.size() < first + 3) return std::nullopt;
+    if (*heads == HeadsAt::third && is_packed(backward)) return std::nullopt;
     const Dims &query = shape_.dims[first], &key = shape_.dims[first + 1];
     if (query.size() != 4 || key.size() != 4) return std::nullopt;
+    const std::size_t head = *heads == HeadsAt::second ? 1 : 2, token = 3 - head;
     const auto queries = elements(query), keys = elements(key);
     if (!queries || !keys) return std::nullopt;
     Kernel kernel;
     kernel.kind = Kernel::Kind::attention;
     kernel.backward = backward;
-    kernel.m = query[1];
-    kernel.n = key[1];
+    kernel.m = query[token];
+    kernel.n = key[token];
     kernel.k = query[3] * (backward ? 5 : 2);
-    kernel.batch = query[0] * query[2];
+    kernel.batch = query[0] * query[head];
     kernel.precision = precision_of_type(type(first), lower_);
     kernel.element_bytes = std::max<std::int64_t>(bytes_of_type(type(first)), 1);
     // Queries and results, keys and values; the backward pass also loads gradients and stores those of all.
@@ -152,6 +176,15 @@ class KernelByShape {
 };
 
 }  // namespace
+
+std::string KinetoShape::text() const {
+  constexpr std::size_t kInputs = 6;
+  std::string inputs;
+  for (std::size_t i = 0; i < std::min(dims.size(), kInputs); ++i)
+    append_item(inputs, fmt::format("[{}]", fmt::join(dims[i], ", ")));
+  if (dims.size() > kInputs) append_item(inputs, "...");
+  return fmt::format("{}({})", printable(operation), inputs);
+}
 
 std::optional<Kernel> kineto_kernel(const std::string& kernel, const KinetoShape& shape) {
   return KernelByShape(kernel, shape).make();

@@ -131,9 +131,12 @@ class KinetoParser {
       std::from_chars(text.data() + line + 8, text.data() + column, place.line);
       std::from_chars(text.data() + column + 9, text.data() + text.size(), place.column);
     }
-    throw InputError(
-        place, fmt::format("is no JSON{}: {}", bytes_.at_end() ? ", because the file ends too early" : "",
-                           printable(rest == std::string_view::npos ? text : text.substr(rest + 2))));
+    // The last byte may also be one too many, such as the bracket behind a comma.
+    const bool cut = bytes_.at_end() && (text.find("unexpected end of input") != std::string_view::npos ||
+                                         text.find("invalid ") != std::string_view::npos);
+    throw InputError(place,
+                     fmt::format("is no JSON{}: {}", cut ? ", because the file ends too early" : "",
+                                 printable(rest == std::string_view::npos ? text : text.substr(rest + 2))));
   }
 
  private:
@@ -185,6 +188,8 @@ class KinetoParser {
     return true;
   }
   void info_number(std::int64_t value) {
+    if (depth_ == 2 && value < 0 && (info_key_ == "rank" || info_key_ == "world_size"))
+      fail_info(std::to_string(value));
     if (depth_ == 2 && info_key_ == "rank") trace_.rank = value;
     if (depth_ == 2 && info_key_ == "world_size") trace_.world = value;
     if (info_key_ != "pg_config" || trace_.groups.empty()) return;
@@ -192,9 +197,14 @@ class KinetoParser {
     if (depth_ == kGroupDepth + 1 && group_key_ == "ranks" && value >= 0 && value <= UINT32_MAX)
       trace_.groups.back().ranks.emplace_back(static_cast<std::uint32_t>(value));
   }
+  [[noreturn]] void fail_info(const std::string& given) const {
+    fail(fmt::format("{} in distributedInfo is {}; allowed: integers from 0 on", info_key_, given));
+  }
   void info_text(const std::string& value) {
     if (const auto number = kineto_number(KinetoField::root, value); number && depth_ == 2)
       return info_number(*number);
+    if (depth_ == 2 && !value.empty() && (info_key_ == "rank" || info_key_ == "world_size"))
+      fail_info("'" + printable(value.substr(0, 40)) + "'");
     if (info_key_ != "pg_config") return;
     if (depth_ == 2) return read_groups(value);
     if (depth_ != kGroupDepth || trace_.groups.empty()) return;
@@ -247,7 +257,7 @@ class KinetoParser {
   }
   void need_times() {
     if (!event_.has(KinetoField::begin) || !event_.has(KinetoField::duration)) {
-      fail(fmt::format("the event '{}' has no ts or dur; allowed: both, in microseconds",
+      fail(fmt::format("the event '{}' has no number as its ts or dur; allowed: both, in microseconds",
                        printable(event_.text(KinetoField::name).substr(0, 60))));
     }
     // Kineto itself writes such durations as 0 since 2024.
@@ -264,6 +274,11 @@ class KinetoParser {
 
   void add_op(KinetoOp::Kind kind) {
     need_times();
+    constexpr std::int64_t kLongest = ProgramLimits::kKernelTime / kNanosecond;
+    if (end() - begin() > kLongest)
+      fail(fmt::format("the event '{}' has a dur of {} us; allowed: up to {}",
+                       printable(event_.text(KinetoField::name).substr(0, 60)), (end() - begin()) / 1000,
+                       kLongest / 1000));
     KinetoOp op;
     op.kind = kind;
     op.name = name(event_.text(KinetoField::name));

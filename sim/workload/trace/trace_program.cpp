@@ -85,7 +85,7 @@ std::uint32_t TraceProgram::group(const std::vector<RankId>& members, std::uint3
   GroupExpression expression;
   expression.ranks = members;
   expression.communicator = communicator;
-  return add_group(expression, {members, members.size()});
+  return add_group(expression, {members, members.size(), std::move(sorted)});
 }
 
 std::uint32_t TraceProgram::regular_groups(std::int64_t stride, std::int64_t count) {
@@ -97,7 +97,7 @@ std::uint32_t TraceProgram::regular_groups(std::int64_t stride, std::int64_t cou
   for (RankId rank = 0; rank < ranks_; ++rank) {
     if (rank / stride % count == 0) expression.lists.push_back(regular_group(rank, stride, count));
   }
-  return add_group(expression, {{}, static_cast<std::size_t>(count)});
+  return add_group(expression, {{}, static_cast<std::size_t>(count), {}});
 }
 
 std::uint32_t TraceProgram::add_group(const GroupExpression& expression, Group group) {
@@ -208,7 +208,7 @@ ProgramOp TraceProgram::operation(const std::vector<RankId>& ranks, const TraceT
   const bool regular = group.members.empty();
   NETSIM_CHECK(regular || ranks.size() == 1, "several ranks of a trace call a collective of one group");
   const RankId rank = ranks.front();
-  if (!regular && std::find(group.members.begin(), group.members.end(), rank) == group.members.end())
+  if (!regular && !std::binary_search(group.sorted.begin(), group.sorted.end(), rank))
     fail_file(file, label(task) + fmt::format(": rank {} is no member of its group", rank + 0U));
   if (group.size == 1) {
     op.kind = TaskKind::host_thread;

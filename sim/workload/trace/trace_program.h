@@ -119,6 +119,7 @@ class TraceProgram {
   struct Group {
     std::vector<RankId> members;  // empty: regular groups
     std::size_t size = 0;         // of the group, or of each of the regular ones
+    std::vector<RankId> sorted;   // the members by number
   };
   // Parts: the blocks of a collective with counts, and where the program has their counts.
   struct Parts {

@@ -79,6 +79,7 @@
     cp: { colour: "#f0e442", pattern: "columns" },
     io: { colour: "#d55e00", pattern: "rows" },
     offload: { colour: "#b9a27c", pattern: "squares" },
+    cpu: { colour: "#a6a6a6", pattern: "crosses" },
     idle: { colour: "#d7dbe0", pattern: "none" },
   };
   const OTHERS = ["ep", "io", "cp", "offload", "dp", "pp", "tp"];
@@ -98,7 +99,7 @@
   };
 
   // Returns a category as the screen writes it: "exposed tp" is "exposed TP".
-  page.categoryName = (category) => category.replace(/\b(tp|pp|dp|ep|cp|io)\b/g, (word) => word.toUpperCase());
+  page.categoryName = (category) => category.replace(/\b(tp|pp|dp|ep|cp|io|cpu)\b/g, (word) => word.toUpperCase());
 
   page.categoryKeys = () => Object.keys(CATEGORIES);
 
@@ -155,6 +156,7 @@
   const STROKES = {
     none: "", rising: "M-2 2L2 -2M0 8L8 0M6 10L10 6", falling: "M-2 6L2 10M0 0L8 8M6 -2L10 2", grid: "M4 0V8M0 4H8",
     columns: "M4 0V8", rows: "M0 4H8", dots: "M3 4h2", squares: "M2 2h4v4h-4z",
+    crosses: "M2 2L6 6M6 2L2 6",
   };
 
   // Returns the drawing of a pattern, of 8 by 8 pixels, as a path of SVG; it is empty for a plain colour.

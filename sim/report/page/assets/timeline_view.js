@@ -72,7 +72,8 @@
   // Returns a task's name as a box shows it: "mlp_forward" is "mlp fwd".
   page.shortName = (name) => name.split("_").map((word) => (Object.hasOwn(SHORT, word) ? SHORT[word] : word)).join(" ");
 
-  // Returns the labels of a box, the longest first: "L12 mb3 mlp fwd", "L12 mb3", "mb3".
+  // Returns the labels of a box, the longest first: "L12 mb3 mlp fwd", "L12 mb3", "mb3". The tasks of traces have no marks, and keep
+  // their names.
   page.boxLabels = function (box, names) {
     const [, , name, , layer, microbatch, chunk, tasks] = box;
     const parts = [];
@@ -80,11 +81,10 @@
     if (microbatch >= 0) parts.push("mb" + microbatch);
     if (chunk > 0) parts.push("c" + chunk);
     const marks = parts.join(" ");
-    const text = tasks > 1 ? tasks + " tasks" : page.shortName(names[name]);
+    const text = tasks > 1 ? tasks + " tasks" : marks ? page.shortName(names[name]) : names[name];
     const labels = [(marks + " " + text).trim()];
     if (marks) labels.push(marks);
     if (microbatch >= 0 && parts.length > 1) labels.push("mb" + microbatch);
-    else if (!marks) labels.push(text.split(" ").slice(-1)[0]);
     return labels;
   };
 
