@@ -180,8 +180,11 @@ class KernelByShape {
 std::string KinetoShape::text() const {
   constexpr std::size_t kInputs = 6;
   std::string inputs;
-  for (std::size_t i = 0; i < std::min(dims.size(), kInputs); ++i)
-    append_item(inputs, fmt::format("[{}]", fmt::join(dims[i], ", ")));
+  for (std::size_t i = 0; i < std::min(dims.size(), kInputs); ++i) {
+    std::string sides;
+    for (const std::int64_t side : dims[i]) append_item(sides, std::to_string(side));
+    append_item(inputs, "[" + sides + "]");
+  }
   if (dims.size() > kInputs) append_item(inputs, "...");
   return fmt::format("{}({})", printable(operation), inputs);
 }
