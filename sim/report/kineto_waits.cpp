@@ -1,6 +1,7 @@
 #include "sim/report/kineto_waits.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -16,6 +17,7 @@ std::uint64_t KinetoWaits::list(const TaskSource& source, RankId rank, std::uint
   std::uint32_t last = 0;
   for (const Task& task : listed.tasks) last = std::max(last, task.id + 0U);
   launched_.assign(last + std::size_t{1}, {});
+  ended_.reserve(launched_.size());
   std::vector<AdjacencyList::Edge> edges;
   for (std::size_t i = 0; i < listed.tasks.size(); ++i) {
     for (const std::uint32_t before : listed.after[i])
@@ -28,7 +30,13 @@ std::uint64_t KinetoWaits::list(const TaskSource& source, RankId rank, std::uint
 void KinetoWaits::add(const Launched& launched) {
   if (!before_ || launched.task >= launched_.size()) return;
   launched_[launched.task] = launched;
-  ended_.insert_or_assign(launched.end, launched.task);
+  ended_.insert(behind(launched.end), {launched.end, launched.task});
+}
+
+// Returns the place in ended_ behind all tasks that had ended by then.
+KinetoWaits::Ends::const_iterator KinetoWaits::behind(Time end) const {
+  return std::upper_bound(ended_.begin(), ended_.end(), end,
+                          [](Time time, const auto& one) { return time < one.first; });
 }
 
 // Returns the task in another stream that ended when a communication was let go, or null.
@@ -36,9 +44,11 @@ KinetoWaits::Launched* KinetoWaits::held_by(const TaskRecord& record, std::uint3
   const TaskKind kind = record.task.kind();
   if ((kind != TaskKind::collective && kind != TaskKind::send) || record.start == record.posted)
     return nullptr;
-  const auto found = ended_.find(record.start);
-  if (found == ended_.end() || launched_[found->second].stream == stream) return nullptr;
-  return &launched_[found->second];
+  const auto place = behind(record.start);
+  if (place == ended_.begin()) return nullptr;
+  const auto [end, task] = *std::prev(place);
+  if (end != record.start || launched_[task].stream == stream) return nullptr;
+  return &launched_[task];
 }
 
 std::vector<KinetoWaits::Wait> KinetoWaits::of(const TaskRecord& record, std::uint32_t stream) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/core/adjacency_list.h"
@@ -45,11 +45,14 @@ class KinetoWaits {
   void add(const Launched& launched);
 
  private:
+  using Ends = std::vector<std::pair<Time, std::uint32_t>>;
+
+  Ends::const_iterator behind(Time end) const;
   Launched* held_by(const TaskRecord& record, std::uint32_t stream);
 
   std::optional<AdjacencyList> before_;  // by task: those that it waits for
   std::vector<Launched> launched_;       // by task; `event` is 0 for those that were not added
-  std::map<Time, std::uint32_t> ended_;  // the last task that ended at a time
+  Ends ended_;                           // ends and numbers of the tasks that were added, in order of time
 };
 
 }  // namespace netsim

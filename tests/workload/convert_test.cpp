@@ -334,7 +334,8 @@ TEST(DataParallelReplicas, GroupsGrowOrMove) {
 
 TEST(DataParallelReplicas, OthersAreRefused) {
   EXPECT_THAT(DataReplicas(8, ranks_of({0}), 2).problem(), HasSubstr("two ranks or more"));
-  EXPECT_THAT(DataReplicas(8, ranks_of({0, 8}), 2).problem(), HasSubstr("the trace has the ranks 0 to 7"));
+  EXPECT_THAT(DataReplicas(8, ranks_of({0, 8}), 2).problem(),
+              HasSubstr("ranks are 0, 8; allowed: ranks from 0 to 7"));
   EXPECT_THAT(DataReplicas(8, ranks_of({0, 1, 3}), 2).problem(), HasSubstr("a constant number apart"));
   EXPECT_THAT(DataReplicas(8, ranks_of({0, 3}), 2).problem(), HasSubstr("do not divide the 8 ranks"));
   const DataReplicas replicas(8, ranks_of({0, 2}), 3);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/core/errors.h"
@@ -42,17 +43,19 @@ TEST(AsConfigured, TakesAlgorithmProtocolAndChannelsAtAnySize) {
   }
 }
 
-// NCCL's library lets all blocks of an A100 store 144 of the 240 GB/s that its NVLinks carry by LL128.
+// NCCL's library lets all blocks of an A100 store 144 of the 240 GB/s that its NVLinks carry by LL128. Its
+// step takes 1.5 us there, 0.4 us less than NCCL's one figure for all GPUs.
 TEST(AsConfigured, AppliesNoLimitsOfThreadBlocks) {
   const auto members = every(1, 8);
   const Bytes piece = 120 * kKibibyte, wire = piece / 15 * 16;
-  const std::pair<const char*, int> libraries[] = {{"nccl", 144}, {"as_configured", 240}};
-  for (const auto& [library, rate] : libraries) {
+  const std::tuple<const char*, int, Time> libraries[] = {{"nccl", 144, 1'500},
+                                                          {"as_configured", 240, 1'900}};
+  for (const auto& [library, rate, step] : libraries) {
     PacketCollectives dgx(
         two_dgx(std::string("protocol: ll128, ll128: {base_latency_ring: 0}, library: ") + library));
     const Time end = dgx.run(request_of(CollectiveKind::all_reduce, members, 8 * piece));
     const auto expected =
-        static_cast<double>(14 * (1'900 * kNanosecond + transmission_time(wire, 8 * rate * kGbps)));
+        static_cast<double>(14 * (step * kNanosecond + transmission_time(wire, 8 * rate * kGbps)));
     EXPECT_NEAR(static_cast<double>(end), expected, 0.01 * expected) << library;
   }
 }
