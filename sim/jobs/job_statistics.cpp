@@ -351,8 +351,8 @@ void JobStatistics::report(const Operation& operation, Time end) const {
   observer_.communication(record);
 }
 
-// A receive that begins after its message has arrived ends with its message in the tables, but its rank is
-// occupied until the receive itself ends.
+// In the tables a receive ends when its message arrives. One that begins later occupies its rank until the
+// receive itself ends.
 void JobStatistics::end_task(const JobRecord& record, Time end) {
   ++tasks_done_;
   const Time rank_end = record.task.kind() == TaskKind::receive ? std::max(end, record.time) : end;
