@@ -250,6 +250,17 @@ TEST_F(ChakraFiles, DimensionsOfALogicalTopologyAreGroups) {
   EXPECT_THAT(source->group(test::task_of(*source, 3, 0).group()), ElementsAre(1, 3, 5));
 }
 
+// Field 21 of an attribute is a fixed64. One of 21 bytes was shifted beyond 64 bits.
+TEST_F(ChakraFiles, LongFixedNumbersCountWithTheirFirstBytes) {
+  const std::string size = std::string("\x08", 1) + std::string(7, '\0') + std::string(13, '\x15');
+  std::string bytes = test::integer_field(1, 1) + test::bytes_field(2, "node") + test::integer_field(3, 7);
+  bytes += test::bytes_field(10, test::bytes_field(1, "comm_type") + test::integer_field(9, 0));
+  bytes += test::bytes_field(10, test::bytes_field(1, "comm_size") + test::bytes_field(21, size));
+  for (std::uint32_t rank = 0; rank < 2; ++rank)
+    write("trace." + std::to_string(rank) + ".et", header() + test::record(bytes));
+  EXPECT_EQ(test::task_of(*load(), 0, 0).bytes(), 8);
+}
+
 // The records are those that Chakra's generators wrote at 7f6b398 and at c236cfa^.
 TEST_F(ChakraFiles, OlderSchemasAreRead) {
   using test::bytes_field;

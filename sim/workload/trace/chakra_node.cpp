@@ -82,9 +82,10 @@ class RecordReader {
   std::uint64_t number_ = 0;
 };
 
+// Returns the number of a fixed field. A damaged one may have any length; its first eight bytes count.
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i)
+  for (std::size_t i = 0; i < std::min(bytes.size(), sizeof(value)); ++i)
     value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
   return value;
 }
