@@ -250,6 +250,13 @@ TEST_F(ChakraFiles, DimensionsOfALogicalTopologyAreGroups) {
   EXPECT_THAT(source->group(test::task_of(*source, 3, 0).group()), ElementsAre(1, 3, 5));
 }
 
+TEST_F(ChakraFiles, NumbersOfJsonBeyondIntegersAreRefused) {
+  for (const char* text : {R"("comm_type": 0, "comm_size": 6e111)", R"("runtime": 1e30)"}) {
+    write("trace.0.json", std::string(R"({"workload_graph": [{"Id": 1, "NodeType": 7, )") + text + "}]}");
+    EXPECT_THAT(refused(), HasSubstr("; allowed: up to 9e18")) << text;
+  }
+}
+
 // Field 21 of an attribute is a fixed64. One of 21 bytes was shifted beyond 64 bits.
 TEST_F(ChakraFiles, LongFixedNumbersCountWithTheirFirstBytes) {
   const std::string size = std::string("\x08", 1) + std::string(7, '\0') + std::string(13, '\x15');

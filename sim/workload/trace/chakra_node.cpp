@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sim/core/errors.h"
@@ -105,19 +104,12 @@ void append(const ProtobufFields::Field& field, std::vector<Number>& numbers) {
   while (const auto value = packed.varint()) numbers.push_back(static_cast<Number>(*value));
 }
 
-// Returns a real number as an integer, for writers that keep integers in it.
-std::optional<std::int64_t> rounded(double value) {
-  constexpr double kMost = 9e18;
-  if (!(value >= -kMost && value <= kMost)) return std::nullopt;
-  return static_cast<std::int64_t>(value + (value < 0 ? -0.5 : 0.5));
-}
-
 // Returns the number that a text is, or nothing.
 std::optional<std::int64_t> number_in(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? rounded(value) : std::nullopt;
+  return whole ? integer_of(value) : std::nullopt;
 }
 
 // Returns a number's value in schema 1.0.0; the number itself if the table does not have it.
@@ -127,12 +119,9 @@ std::int64_t translated(const std::array<int, size>& table, std::int64_t number)
 }
 
 RecordedNode::Kind kind_of(std::uint64_t type, Schema schema) {
-  using Kind = RecordedNode::Kind;
-  static constexpr std::array kKinds{Kind::invalid, Kind::metadata, Kind::memory_load, Kind::memory_store,
-                                     Kind::compute, Kind::send,     Kind::receive,     Kind::collective};
   // Before 0.0.3 there was no metadata.
   if (type != 0 && (schema == Schema::flat || schema == Schema::untyped)) ++type;
-  return type < kKinds.size() ? kKinds[type] : Kind::other;
+  return chakra_kind(type);
 }
 
 std::int64_t collective_of(std::int64_t number, Schema schema) {
@@ -155,7 +144,7 @@ struct AttributeValue {
     return numbers.empty() ? std::nullopt : std::optional(numbers.front());
   }
   void add(double real) {
-    if (const auto number = rounded(real))
+    if (const auto number = integer_of(real))
       numbers.push_back(*number);
     else
       unknown = fmt::format("{}", real);
@@ -420,42 +409,20 @@ Schema schema_of(std::string_view first) {
   return has_attribute ? Schema::one_value : Schema::flat;
 }
 
-// ---- JSON
-
-std::optional<std::int64_t> json_number(const nlohmann::json& node, const char* key) {
-  const auto found = node.find(key);
-  if (found == node.end() || !found->is_number()) return std::nullopt;
-  return found->is_number_float() ? static_cast<std::int64_t>(found->get<double>())
-                                  : found->get<std::int64_t>();
-}
-
-RecordedNode read_json_node(const nlohmann::json& given) {
-  RecordedNode node;
-  node.id = static_cast<std::uint64_t>(json_number(given, "Id").value_or(0));
-  if (const auto name = given.find("Name"); name != given.end() && name->is_string()) node.name = *name;
-  node.type = static_cast<std::uint64_t>(json_number(given, "NodeType").value_or(0));
-  node.kind = kind_of(node.type, Schema::one_value);
-  for (const char* key : {"ctrlDeps", "ctrl_deps", "dataDeps", "data_deps"}) {
-    const auto list = given.find(key);
-    if (list == given.end() || !list->is_array()) continue;
-    for (const nlohmann::json& id : *list) {
-      if (id.is_number()) node.waits.push_back(id.get<std::uint64_t>());
-    }
-  }
-  node.duration_us = static_cast<std::uint64_t>(json_number(given, "runtime").value_or(0));
-  if (const auto cpu = given.find("is_cpu_op"); cpu != given.end())
-    node.on_cpu = cpu->is_boolean() ? cpu->get<bool>() : json_number(given, "is_cpu_op").value_or(0) != 0;
-  node.operations = json_number(given, "num_ops");
-  node.tensor_bytes = json_number(given, "tensor_size");
-  node.collective = json_number(given, "comm_type");
-  node.bytes = json_number(given, "comm_size");
-  node.source = json_number(given, "comm_src");
-  node.destination = json_number(given, "comm_dst");
-  node.tag = json_number(given, "comm_tag");
-  return node;
-}
-
 }  // namespace
+
+std::optional<std::int64_t> integer_of(double value) {
+  constexpr double kMost = 9e18;
+  if (!(value >= -kMost && value <= kMost)) return std::nullopt;
+  return static_cast<std::int64_t>(value + (value < 0 ? -0.5 : 0.5));
+}
+
+RecordedNode::Kind chakra_kind(std::uint64_t type) {
+  using Kind = RecordedNode::Kind;
+  static constexpr std::array kKinds{Kind::invalid, Kind::metadata, Kind::memory_load, Kind::memory_store,
+                                     Kind::compute, Kind::send,     Kind::receive,     Kind::collective};
+  return type < kKinds.size() ? kKinds[type] : Kind::other;
+}
 
 std::string chakra_job_name(const InputSet::File& file) {
   RecordReader records(file);
@@ -482,18 +449,6 @@ void for_each_chakra_node(const InputSet::File& file, const std::function<void(R
     if (record->empty()) continue;  // a node whose values are all 0
     RecordedNode node;
     if (!read_node(*record, *schema, node)) records.fail("fields that no node has");
-    visit(node);
-  }
-}
-
-void for_each_chakra_json_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit) {
-  const nlohmann::json document = nlohmann::json::parse(read_file(file), nullptr, false);
-  const auto graph = document.is_object() ? document.find("workload_graph") : document.end();
-  if (document.is_discarded() || graph == document.end() || !graph->is_array())
-    fail_file(file.path, "is no JSON with a list 'workload_graph'");
-  for (const nlohmann::json& given : *graph) {
-    if (!given.is_object()) fail_file(file.path, "an entry of 'workload_graph' is no node");
-    RecordedNode node = read_json_node(given);
     visit(node);
   }
 }

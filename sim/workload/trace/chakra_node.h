@@ -84,4 +84,11 @@ void for_each_chakra_node(const InputSet::File& file, const std::function<void(R
 // JSON without a list of nodes.
 void for_each_chakra_json_node(const InputSet::File& file, const std::function<void(RecordedNode&)>& visit);
 
+// Returns a real number as the nearest integer, for writers that keep integers in it. Returns nothing beyond
+// 9e18 and for NaN.
+std::optional<std::int64_t> integer_of(double value);
+
+// Returns what a node type of schema 1.0.0 means.
+RecordedNode::Kind chakra_kind(std::uint64_t type);
+
 }  // namespace netsim
