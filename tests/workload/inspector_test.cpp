@@ -187,6 +187,11 @@ TEST_F(InspectorFiles, CommunicatorsThatMovedNothingNeedNoRanks) {
   EXPECT_THAT(described(*source, 0), ElementsAre("all_reduce 65536 at 0"));
 }
 
+TEST_F(InspectorFiles, NumbersBeyondRealOnesAreRefused) {
+  EXPECT_THAT(refused(Line{}.text() + Line{.trace = ",\"x\":1e999"}.text()),
+              HasSubstr("a.log:2:1: is no JSON: number overflow parsing '1e999'"));
+}
+
 TEST_F(InspectorFiles, LinesOfADumpHaveItsHeader) {
   const auto dump = [](std::uint32_t rank, int dropped) {
     return fmt::format(

@@ -81,6 +81,12 @@ class InspectorReader {
         throw InputError(
             Place{log_.files.back(), number_, static_cast<int>(std::max<std::size_t>(error.byte, 1)), ""},
             "is no JSON: " + printable(rest == std::string_view::npos ? text : text.substr(rest + 2)));
+      } catch (const json::out_of_range& error) {
+        const std::string_view text = error.what();
+        const std::size_t rest = text.find("] ");
+        throw InputError(
+            Place{log_.files.back(), number_, 1, ""},
+            "is no JSON: " + printable(rest == std::string_view::npos ? text : text.substr(rest + 2)));
       }
     }
   }
